@@ -1,0 +1,28 @@
+# Language, warnings and sanitizers for all of our own C.
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE)
+	set(CMAKE_BUILD_TYPE Release)
+endif()
+
+add_compile_definitions(_GNU_SOURCE)
+add_compile_options(
+	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
+	-Wcast-qual -Wvla -Wno-missing-field-initializers
+	-fvisibility=hidden -fno-omit-frame-pointer -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.
+	-ffunction-sections -fdata-sections)
+add_link_options(-Wl,--gc-sections -Wl,-z,relro,-z,now)
+if(PROFCOL_WERROR)
+	add_compile_options(-Werror)
+endif()
+if(PROFCOL_FUZZ)
+	add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+if(PROFCOL_SANITIZE)
+	add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all)
+	add_link_options(-fsanitize=address,undefined)
+else()
+	add_compile_options(-D_FORTIFY_SOURCE=2 -fstack-protector-strong)
+endif()

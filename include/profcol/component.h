@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a receiver, a processor, an exporter or an extension provides to the host,
+ * and what the host provides to it.
+ *
+ * A component is one `const struct profcol_component`. The host owns every
+ * instance made from it and calls it in this order:
+ *
+ *   create -> start -> consume* -> shutdown -> destroy
+ *
+ * shutdown may come without start (another component failed to start), and
+ * destroy always comes last. Downstream starts first and shuts down last, so
+ * consume never meets a stopped neighbour.
+ *
+ * Threads: create, start, shutdown and destroy come from the host's main thread,
+ * one at a time. consume may come from any thread, also from several at once,
+ * unless the descriptor sets PROFCOL_SERIAL. A component owns the threads it
+ * starts, says so in its README, and has joined them when shutdown returns.
+ *
+ * A component keeps no globals: two instances never meet.
+ */
+#pragma once
+
+#include <profcol/errors.h>
+#include <profcol/logging.h>
+#include <profcol/metrics.h>
+#include <profcol/options.h>
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct profcol_batch;
+
+#define PROFCOL_ABI 1 /* bumped when a field changes meaning; appending one does not bump it */
+
+enum profcol_kind {
+	PROFCOL_RECEIVER,
+	PROFCOL_PROCESSOR,
+	PROFCOL_EXPORTER,
+	PROFCOL_EXTENSION,
+};
+
+enum profcol_stability { PROFCOL_DEVELOPMENT, PROFCOL_ALPHA, PROFCOL_BETA, PROFCOL_STABLE };
+
+enum profcol_capability {
+	PROFCOL_MUTATES = 1 << 0, /* wants a batch that nobody else reads */
+	PROFCOL_SERIAL = 1 << 1,  /* consume is never called concurrently */
+};
+
+enum profcol_status {
+	PROFCOL_STATUS_OK,
+	PROFCOL_STATUS_RECOVERABLE_ERROR,
+	PROFCOL_STATUS_PERMANENT_ERROR, /* this component has given up; the others go on */
+};
+
+/*
+ * The host's services to one instance. Owned by the host, borrowed by the
+ * instance until destroy. New members are appended; a component built against
+ * a newer header checks `size` before it uses one.
+ */
+struct profcol_host {
+	size_t size;
+	const char *id;			     /* "pprof/node" */
+	const char *version;		     /* of the program, e.g. "0.1.0" */
+	const struct profcol_logger *logger;
+
+	/*
+	 * Hand @batch to whatever follows this instance in the pipelines. Takes the
+	 * caller's reference, whatever the result. An error means that at least one
+	 * consumer refused; the host has booked the loss. NULL for an exporter.
+	 */
+	PROFCOL_MUST_CHECK struct profcol_error *(*consume_next)(const struct profcol_host *host,
+								 struct profcol_batch *batch);
+
+	/* Book @samples (see metrics.h). @cause is a short lower_snake_case literal; NULL for
+	 * TAKEN and EXPORTED. Any thread. */
+	void (*account)(const struct profcol_host *host, enum profcol_outcome outcome,
+			const char *cause, uint64_t samples);
+
+	/*
+	 * Register a metric of this instance. @name without prefix, "" as @label when it has none,
+	 * else "key=value". The same name and label again give the same metric. Never NULL.
+	 */
+	struct profcol_metric *(*metric)(const struct profcol_host *host,
+					 enum profcol_metric_kind kind, const char *name,
+					 const char *label, const char *doc);
+
+	/* Say how this instance is, after start has returned. @message may be NULL. Any thread. */
+	void (*report_status)(const struct profcol_host *host, enum profcol_status status,
+			      const char *message);
+
+	/*
+	 * Start this component's helper (see profcol_component.helper) as a process of its own:
+	 * a fresh image of this program with nothing open but stdio and one end of a stream
+	 * socket. The caller owns *@socket_ret and has to reap *@pid_ret. Any thread.
+	 */
+	PROFCOL_MUST_CHECK struct profcol_error *(*spawn_helper)(const struct profcol_host *host,
+								 int *socket_ret, pid_t *pid_ret);
+};
+
+struct profcol_component {
+	uint32_t abi;  /* PROFCOL_ABI */
+	uint32_t size; /* sizeof(struct profcol_component) */
+	enum profcol_kind kind;
+	enum profcol_stability stability;
+	unsigned int capabilities;   /* enum profcol_capability */
+	const char *type;	     /* key in the configuration: ^[a-zA-Z][0-9a-zA-Z_]{0,62}$ */
+	const char *const *aliases;  /* other accepted spellings, NULL-terminated; or NULL */
+	const char *summary;	     /* one line */
+	const struct profcol_option *options;
+	size_t config_size;	     /* of the struct that @options describes */
+
+	/*
+	 * What the table cannot say (two fields together). Optional. Touches nothing outside
+	 * @config: `validate` runs it. The message starts with the key it is about.
+	 */
+	struct profcol_error *(*validate)(const void *config);
+
+	/* @config and @host are borrowed until destroy. *@ret is written only on success. */
+	struct profcol_error *(*create)(const struct profcol_host *host, const void *config,
+					void **ret);
+
+	/* Sockets, BPF, threads. Optional. On error the instance is still shut down and destroyed. */
+	struct profcol_error *(*start)(void *self);
+
+	/* Takes @batch, whatever the result. NULL for a receiver and an extension. */
+	struct profcol_error *(*consume)(void *self, struct profcol_batch *batch);
+
+	/*
+	 * Stop accepting, push what is held downstream or out, join own threads. Returns by
+	 * @deadline_ns (CLOCK_MONOTONIC) and books what had to be dropped. Optional. An error
+	 * is reported; the shutdown goes on.
+	 */
+	struct profcol_error *(*shutdown)(void *self, uint64_t deadline_ns);
+
+	/* @self may be half-built, or NULL. */
+	void (*destroy)(void *self);
+
+	/*
+	 * Take over @config instead of the one given before (valid until destroy or the next
+	 * reconfigure). Returns false for "restart me". Optional.
+	 */
+	bool (*reconfigure)(void *self, const void *config);
+
+	/*
+	 * Body of the helper process that spawn_helper starts: owns @socket, returns the exit
+	 * code. Runs single-threaded and before the host has read any configuration. Optional.
+	 */
+	int (*helper)(int socket);
+};

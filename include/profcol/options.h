@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The options of a component, declared once. From this table come decoding,
+ * defaults, bounds, unknown-key errors with the nearest key, documentation and
+ * the JSON schema; nothing else reads the YAML tree.
+ *
+ * A table is an array that ends with PROFCOL_OPTION_END. Each macro names the
+ * key, the component's configuration struct and the field that receives the
+ * value, and does not compile when the field has another type. Grammar and
+ * spelling are those of the OpenTelemetry Collector; defaults are written as
+ * they would be in YAML.
+ *
+ * The decoded struct is owned by the host and valid until destroy; strings,
+ * lists and maps in it live in the host's memory.
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum profcol_option_type {
+	PROFCOL_OPTION_BOOL,	 /* bool */
+	PROFCOL_OPTION_INT,	 /* int64_t, with bounds */
+	PROFCOL_OPTION_DOUBLE,	 /* double, with bounds */
+	PROFCOL_OPTION_DURATION, /* uint64_t nanoseconds; Go syntax: 300ms, 1.5h, 0 */
+	PROFCOL_OPTION_BYTES,	 /* uint64_t; a number or 512KiB, 32MiB, 1GiB */
+	PROFCOL_OPTION_STRING,	 /* const char *, never NULL once decoded */
+	PROFCOL_OPTION_SECRET,	 /* as STRING, shown as [REDACTED] everywhere */
+	PROFCOL_OPTION_ENUM,	 /* int: index into .names */
+	PROFCOL_OPTION_LIST,	 /* struct profcol_list of strings */
+	PROFCOL_OPTION_MAP,	 /* struct profcol_map of string to string */
+	PROFCOL_OPTION_NESTED,	 /* a struct described by .nested */
+};
+
+struct profcol_list {
+	const char *const *items;
+	size_t count;
+};
+
+struct profcol_map {
+	const char *const *keys; /* in the order of the file */
+	const char *const *values;
+	size_t count;
+};
+
+struct profcol_option {
+	const char *key;	/* lower_snake_case; NULL ends the table */
+	const char *doc;	/* one line: what it does, units, range */
+	const char *fallback;	/* default as YAML text; NULL = zero value, "" for strings */
+	enum profcol_option_type type;
+	size_t offset;		/* of the field in the configuration struct */
+	int64_t min, max;	/* INT: inclusive; DURATION (ns) and BYTES: inclusive, max 0 = none */
+	double double_min, double_max; /* DOUBLE: inclusive */
+	const char *const *names; /* ENUM: accepted words, NULL-terminated */
+	const struct profcol_option *nested; /* NESTED: table relative to the field */
+	bool required;		/* absent or null is an error */
+};
+
+/* Does not compile unless @field of @config has exactly the C type @c_type. */
+#define PROFCOL_FIELD(config, field, c_type)                                                       \
+	(offsetof(config, field) +                                                                 \
+	 0 * sizeof(char[_Generic(((config *)0)->field, c_type: 1, default: -1)]))
+
+#define PROFCOL_OPTION_BOOL(key_, config, field, fallback_, doc_)                                  \
+	{ .key = (key_), .type = PROFCOL_OPTION_BOOL, .fallback = (fallback_), .doc = (doc_),      \
+	  .offset = PROFCOL_FIELD(config, field, bool) }
+#define PROFCOL_OPTION_INT(key_, config, field, fallback_, min_, max_, doc_)                       \
+	{ .key = (key_), .type = PROFCOL_OPTION_INT, .fallback = (fallback_), .doc = (doc_),       \
+	  .min = (min_), .max = (max_), .offset = PROFCOL_FIELD(config, field, int64_t) }
+#define PROFCOL_OPTION_DOUBLE(key_, config, field, fallback_, min_, max_, doc_)                    \
+	{ .key = (key_), .type = PROFCOL_OPTION_DOUBLE, .fallback = (fallback_), .doc = (doc_),    \
+	  .double_min = (min_), .double_max = (max_),                                              \
+	  .offset = PROFCOL_FIELD(config, field, double) }
+#define PROFCOL_OPTION_DURATION(key_, config, field, fallback_, min_ns_, max_ns_, doc_)            \
+	{ .key = (key_), .type = PROFCOL_OPTION_DURATION, .fallback = (fallback_), .doc = (doc_),  \
+	  .min = (min_ns_), .max = (max_ns_), .offset = PROFCOL_FIELD(config, field, uint64_t) }
+#define PROFCOL_OPTION_BYTES(key_, config, field, fallback_, min_, max_, doc_)                     \
+	{ .key = (key_), .type = PROFCOL_OPTION_BYTES, .fallback = (fallback_), .doc = (doc_),     \
+	  .min = (min_), .max = (max_), .offset = PROFCOL_FIELD(config, field, uint64_t) }
+#define PROFCOL_OPTION_STRING(key_, config, field, fallback_, doc_)                                \
+	{ .key = (key_), .type = PROFCOL_OPTION_STRING, .fallback = (fallback_), .doc = (doc_),    \
+	  .offset = PROFCOL_FIELD(config, field, const char *) }
+#define PROFCOL_OPTION_REQUIRED_STRING(key_, config, field, doc_)                                  \
+	{ .key = (key_), .type = PROFCOL_OPTION_STRING, .doc = (doc_), .required = true,           \
+	  .offset = PROFCOL_FIELD(config, field, const char *) }
+#define PROFCOL_OPTION_SECRET(key_, config, field, doc_)                                           \
+	{ .key = (key_), .type = PROFCOL_OPTION_SECRET, .doc = (doc_),                             \
+	  .offset = PROFCOL_FIELD(config, field, const char *) }
+#define PROFCOL_OPTION_ENUM(key_, config, field, fallback_, names_, doc_)                          \
+	{ .key = (key_), .type = PROFCOL_OPTION_ENUM, .fallback = (fallback_), .doc = (doc_),      \
+	  .names = (names_), .offset = PROFCOL_FIELD(config, field, int) }
+#define PROFCOL_OPTION_LIST(key_, config, field, fallback_, doc_)                                  \
+	{ .key = (key_), .type = PROFCOL_OPTION_LIST, .fallback = (fallback_), .doc = (doc_),      \
+	  .offset = PROFCOL_FIELD(config, field, struct profcol_list) }
+#define PROFCOL_OPTION_MAP(key_, config, field, doc_)                                              \
+	{ .key = (key_), .type = PROFCOL_OPTION_MAP, .doc = (doc_),                                \
+	  .offset = PROFCOL_FIELD(config, field, struct profcol_map) }
+#define PROFCOL_OPTION_NESTED(key_, config, field, nested_, doc_)                                  \
+	{ .key = (key_), .type = PROFCOL_OPTION_NESTED, .doc = (doc_), .nested = (nested_),        \
+	  .offset = offsetof(config, field) }
+#define PROFCOL_OPTION_END { .key = NULL }
+
+#define PROFCOL_MILLISECOND INT64_C(1000000)
+#define PROFCOL_SECOND (1000 * PROFCOL_MILLISECOND)
+#define PROFCOL_MINUTE (60 * PROFCOL_SECOND)
+#define PROFCOL_HOUR (60 * PROFCOL_MINUTE)

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lib/base: what knows nothing of profiles. The one header that other folders
+ * include; each part is described where it is declared.
+ */
+#pragma once
+
+#include "arena.h"
+#include "cleanup.h"
+#include "clock.h"
+#include "file.h"
+#include "intern.h"
+#include "reader.h"
+#include "strings.h"
+#include "vector.h"

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strings.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum { LONGEST_WORD = 64 };
+
+static char strings_fold(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return (char)(c - 'A' + 'a');
+	return c == '-' ? '_' : c;
+}
+
+static unsigned int minimum(unsigned int a, unsigned int b)
+{
+	return a < b ? a : b;
+}
+
+/* Optimal string alignment distance; words longer than LONGEST_WORD are far from everything. */
+static unsigned int strings_distance(const char *a, const char *b)
+{
+	unsigned int row[3][LONGEST_WORD + 1];
+	size_t a_length = strlen(a), b_length = strlen(b);
+
+	if (a_length > LONGEST_WORD || b_length > LONGEST_WORD)
+		return UINT32_MAX;
+	for (size_t j = 0; j <= b_length; j++)
+		row[0][j] = (unsigned int)j;
+	for (size_t i = 1; i <= a_length; i++) {
+		unsigned int *now = row[i % 3];
+		const unsigned int *last = row[(i - 1) % 3], *before = row[(i + 1) % 3];
+
+		now[0] = (unsigned int)i;
+		for (size_t j = 1; j <= b_length; j++) {
+			char x = strings_fold(a[i - 1]), y = strings_fold(b[j - 1]);
+
+			now[j] = minimum(last[j - 1] + (x != y),
+					 minimum(last[j], now[j - 1]) + 1);
+			if (i > 1 && j > 1 && x == strings_fold(b[j - 2]) &&
+			    y == strings_fold(a[i - 2]))
+				now[j] = minimum(now[j], before[j - 2] + 1);
+		}
+	}
+	return row[a_length % 3][b_length];
+}
+
+const char *strings_nearest(const char *word, const char *const *candidates, size_t count)
+{
+	unsigned int limit = (unsigned int)strlen(word) / 3, best = UINT32_MAX;
+	const char *nearest = NULL;
+
+	if (limit < 1)
+		limit = 1;
+	for (size_t i = 0; i < count; i++) {
+		unsigned int distance = strings_distance(word, candidates[i]);
+
+		if (distance <= limit && distance < best) {
+			best = distance;
+			nearest = candidates[i];
+		}
+	}
+	return nearest;
+}
+
+/* Length of the valid UTF-8 sequence at @bytes (RFC 3629, table 3-7 of Unicode), 0 if none. */
+static size_t utf8_sequence(const unsigned char *bytes, size_t left)
+{
+	unsigned char lead = bytes[0], low = 0x80, high = 0xbf;
+	size_t length;
+
+	if (lead < 0x80)
+		return 1;
+	if (lead >= 0xc2 && lead <= 0xdf)
+		length = 2;
+	else if (lead >= 0xe0 && lead <= 0xef)
+		length = 3;
+	else if (lead >= 0xf0 && lead <= 0xf4)
+		length = 4;
+	else
+		return 0;
+	if (lead == 0xe0)
+		low = 0xa0;
+	else if (lead == 0xed)
+		high = 0x9f;
+	else if (lead == 0xf0)
+		low = 0x90;
+	else if (lead == 0xf4)
+		high = 0x8f;
+	if (left < length || bytes[1] < low || bytes[1] > high)
+		return 0;
+	for (size_t i = 2; i < length; i++)
+		if (bytes[i] < 0x80 || bytes[i] > 0xbf)
+			return 0;
+	return length;
+}
+
+void strings_sanitize_utf8(char *to, const char *from, size_t length)
+{
+	for (size_t i = 0; i < length;) {
+		size_t valid = utf8_sequence((const unsigned char *)from + i, length - i);
+
+		if (!valid || !from[i]) {
+			to[i++] = '?';
+			continue;
+		}
+		memmove(to + i, from + i, valid);
+		i += valid;
+	}
+	to[length] = '\0';
+}
+
+bool strings_is_utf8(const char *bytes, size_t length)
+{
+	for (size_t i = 0; i < length;) {
+		size_t valid = utf8_sequence((const unsigned char *)bytes + i, length - i);
+
+		if (!valid)
+			return false;
+		i += valid;
+	}
+	return true;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text helpers. All pure; any thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * The candidate closest to @word for a "did you mean": the least
+ * Damerau-Levenshtein distance, at most a third of the word's length (and at least
+ * 1), ignoring case and treating '-' as '_'. NULL when none is close.
+ */
+const char *strings_nearest(const char *word, const char *const *candidates, size_t count);
+
+/*
+ * Copy @length bytes to @to with each byte of invalid UTF-8 (and NUL) replaced by '?',
+ * and a NUL at the end; @to has room for @length + 1 bytes. May be in place.
+ */
+void strings_sanitize_utf8(char *to, const char *from, size_t length);
+
+bool strings_is_utf8(const char *bytes, size_t length);

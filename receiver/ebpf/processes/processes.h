@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which processes exist, what they have mapped, and when.
+ *
+ * A thread of its own follows perf side-band records (exec, fork, exit, mmap of
+ * executable memory) of all CPUs and keeps, per process, the address spaces it
+ * has had with their executable mappings, each with the CLOCK_MONOTONIC time it
+ * appeared. /proc is read at start, for a sampled process that is not known or
+ * not complete (repair after lost records), and for what the records do not say
+ * (executable, cgroup). Files behind executable mappings of sampled processes
+ * are opened at once, through the process's own root, so that they can be read
+ * after it has gone.
+ *
+ * Threads: note_sample from the drain thread (never blocks on I/O or on a lock
+ * held over I/O), the rest from the reporter's; both at the same time is fine.
+ */
+#pragma once
+
+#include <profcol/component.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct processes;
+
+/* What the kernel puts on a sample to say whose it is. */
+struct process_key {
+	uint32_t pid;		/* thread group id in the initial pid namespace */
+	uint32_t exec_id;	/* task_struct.self_exec_id, low half: changes with every exec */
+	uint64_t start_boottime_ns; /* of the group leader: tells apart users of one pid */
+};
+
+struct process_description {
+	uint64_t start_boottime_ns;
+	char comm[16];		  /* of the group leader, NUL-terminated */
+	const char *executable;	  /* path as the process sees it; "" when unknown */
+	const char *container_id; /* "" when in none */
+};
+
+enum { PROCESS_NO_FILE = UINT32_MAX };
+
+struct process_mapping {
+	uint64_t start, limit;	/* in the process, limit exclusive */
+	uint64_t file_offset;	/* of start, bytes */
+	uint32_t file;		/* file id, or PROCESS_NO_FILE for anonymous memory */
+	const char *path;	/* as the kernel printed it ("[vdso]", "//anon", "/usr/bin/x") */
+};
+
+/* NULL without memory. @host is borrowed until destroy. */
+struct processes *processes_create(const struct profcol_host *host);
+void processes_destroy(struct processes *processes); /* accepts NULL; stops first */
+
+/* Open the side-band on all CPUs, read /proc once, start the thread. */
+PROFCOL_MUST_CHECK struct profcol_error *processes_start(struct processes *processes);
+void processes_stop(struct processes *processes);
+
+/*
+ * A sample of @key was taken at @time_ns (CLOCK_MONOTONIC). Cheap when the process is known to be
+ * sampled already; else queued (bounded, counted) for the thread.
+ */
+void processes_note_sample(struct processes *processes, const struct process_key *key,
+			   uint64_t time_ns);
+
+/* Wait until everything noted or recorded by the kernel before this call is known, at most until
+ * @deadline_ns (CLOCK_MONOTONIC). */
+void processes_catch_up(struct processes *processes, uint64_t deadline_ns);
+
+/* Text in the results below is borrowed until processes_forget. False: unknown. */
+bool processes_describe(struct processes *processes, const struct process_key *key,
+			uint64_t time_ns, struct process_description *ret);
+
+/* The executable mapping that held @address at @time_ns. */
+bool processes_find_mapping(struct processes *processes, const struct process_key *key,
+			    uint64_t time_ns, uint64_t address, struct process_mapping *ret);
+
+/*
+ * A descriptor for reading @file, owned by the caller; reopened through any living process that
+ * maps it if it had to be closed meanwhile. Negative errno when it cannot be had any more. Files
+ * have ids for the life of `processes`; equal content identity (device, inode) is one file as long
+ * as it does not change.
+ */
+int processes_open_file(struct processes *processes, uint32_t file);
+
+/* The path under which @file was first seen; "" when unknown. Valid until destroy. */
+const char *processes_file_path(struct processes *processes, uint32_t file);
+
+/* Everything up to @time_ns (CLOCK_MONOTONIC) has been reported: drop processes and mappings that
+ * ended before. */
+void processes_forget(struct processes *processes, uint64_t time_ns);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Addresses to names: kernel functions from kallsyms, functions of ELF files
+ * through the worker (worker/), which is the only one to parse such files.
+ *
+ * What has been learned stays known by file and address range, under a byte
+ * budget: a hot function is asked for once, not per sample or process.
+ *
+ * Threads: all calls from the reporter's thread.
+ */
+#pragma once
+
+#include "../processes/processes.h"
+
+struct symbols;
+
+/* NULL without memory. @host and @processes are borrowed until destroy. */
+struct symbols *symbols_create(const struct profcol_host *host, struct processes *processes);
+void symbols_destroy(struct symbols *symbols); /* accepts NULL; ends the workers */
+
+/* Read kallsyms, start a worker. */
+PROFCOL_MUST_CHECK struct profcol_error *symbols_start(struct symbols *symbols);
+
+struct symbol_query {
+	/* in */
+	uint32_t file;	      /* file id of `processes` */
+	uint64_t file_offset; /* of the instruction, bytes */
+	/* out; text borrowed until symbols_forget */
+	const char *name;	 /* demangled; NULL when there is none, or not yet */
+	const char *system_name; /* as in the symbol table; NULL when equal to name */
+	uint64_t elf_address;	 /* of the instruction in the file's own address space; the
+				    file offset while the file is not read yet */
+};
+
+/*
+ * Answer all queries, waiting for the worker at most until @deadline_ns (CLOCK_MONOTONIC).
+ * What comes later is there at the next call. Order does not matter.
+ */
+void symbols_lookup(struct symbols *symbols, struct symbol_query *queries, size_t count,
+		    uint64_t deadline_ns);
+
+/* What is known of a file after a lookup in it; build ids as text, "" when it has none. */
+struct symbol_file {
+	const char *build_id_gnu; /* lower-case hex of NT_GNU_BUILD_ID */
+	const char *build_id_go;
+	const char *htlhash;	  /* lower-case hex, otlp-conventions "htlhash" */
+};
+
+bool symbols_file(struct symbols *symbols, uint32_t file, struct symbol_file *ret);
+
+/* The load segment of @file that holds @file_offset, in the file's own address space. */
+bool symbols_file_segment(struct symbols *symbols, uint32_t file, uint64_t file_offset,
+			  uint64_t *elf_start_ret, uint64_t *elf_limit_ret,
+			  uint64_t *segment_offset_ret);
+
+struct kernel_symbol {
+	const char *name;   /* borrowed until symbols_forget */
+	const char *module; /* "vmlinux", a module's name, or "bpf" */
+	uint64_t module_start; /* address of the module's (or the kernel's) text */
+	const char *build_id_gnu; /* of the kernel or the module, hex; "" when unknown */
+};
+
+bool symbols_kernel(struct symbols *symbols, uint64_t address, struct kernel_symbol *ret);
+
+/* The batch is built: text handed out before may go. */
+void symbols_forget(struct symbols *symbols);
