@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR Apache-2.0) */
+/*
+ * What the kernel side and the receiver say to each other: the one header both
+ * include. Sizes are asserted on both sides, since each compiles this file.
+ *
+ * Fixed widths, no implicit padding, native byte order.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+enum {
+	SAMPLE_COMM_LENGTH = 16,	/* TASK_COMM_LEN */
+	/* kernel.perf_event_max_stack (default 127) bounds both below these. */
+	SAMPLE_MAX_KERNEL_FRAMES = 128, /* power of two: used as an index mask + 1 */
+	SAMPLE_MAX_USER_FRAMES = 512,
+};
+
+/* Why the thread was interrupted. */
+enum sample_origin {
+	SAMPLE_CPU_CLOCK = 1, /* one tick of the timer of this CPU */
+};
+
+/*
+ * One sample, as it lies in the ring buffer: the head, then the kernel's frames,
+ * then the user's, each leaf first, 8 bytes a frame.
+ *
+ * A kernel frame is an address. A user frame is an address too; with (pid,
+ * start, exec_id), which change with every address space, it says which code
+ * ran. The first frame of each part is where execution stood, the rest are return
+ * addresses.
+ */
+struct sample_head {
+	__u64 time_ns;		 /* CLOCK_MONOTONIC */
+	__u64 start_boottime_ns; /* of the thread group's leader, CLOCK_BOOTTIME */
+	__u32 pid;		 /* thread group, in the initial pid namespace */
+	__u32 tid;
+	__u32 exec_id;		 /* task_struct.self_exec_id, low half */
+	__u32 cpu;
+	__u16 origin;		 /* enum sample_origin */
+	__u16 kernel_count;	 /* frames */
+	__u16 user_count;	 /* frames */
+	__u16 reserved;
+	char comm[SAMPLE_COMM_LENGTH]; /* of the thread */
+};
+
+enum {
+	SAMPLE_MAX_FRAMES = SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_FRAMES,
+	SAMPLE_MAX_BYTES = sizeof(struct sample_head) + SAMPLE_MAX_FRAMES * sizeof(__u64),
+};
+
+/* Per-CPU counters, each since load. taken = idle + emitted + ring_full. */
+enum sample_counter {
+	SAMPLE_COUNTER_TAKEN,	  /* ticks the program saw */
+	SAMPLE_COUNTER_IDLE,	  /* of these on an idle CPU and therefore not emitted */
+	SAMPLE_COUNTER_EMITTED,
+	SAMPLE_COUNTER_RING_FULL, /* lost: user space was too slow */
+	SAMPLE_COUNTER_COUNT,
+};
+
+_Static_assert(sizeof(struct sample_head) == 56, "layout of a sample's head");
+_Static_assert(sizeof(struct sample_head) % 8 == 0, "frames are aligned");
+_Static_assert((SAMPLE_MAX_KERNEL_FRAMES & (SAMPLE_MAX_KERNEL_FRAMES - 1)) == 0, "index mask");

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The open batch: samples as the kernel sent them, frames and stacks interned,
+ * nothing resolved. The drain thread appends, the reporter reads and clears it
+ * after the two have swapped it. Clearing keeps the memory, so appending
+ * allocates nothing once a batch of the usual size has been seen.
+ *
+ * Threads: one at a time; handing over is the caller's (drain.h).
+ */
+#pragma once
+
+#include "processes/processes.h"
+#include "sample.h"
+
+#include "base/base.h"
+
+enum { CAPTURE_KERNEL = UINT32_MAX };
+
+struct capture_process {
+	struct process_key key;
+	uint64_t first_ns; /* CLOCK_MONOTONIC of its first sample in this batch */
+};
+
+struct capture_frame {
+	uint64_t address; /* return addresses already reduced by 1 */
+	uint64_t first_ns; /* CLOCK_MONOTONIC of the first sample that had it */
+	uint32_t process; /* row of `processes`, or CAPTURE_KERNEL */
+};
+
+struct capture_comm {
+	char text[SAMPLE_COMM_LENGTH];
+};
+
+struct capture_sample {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint32_t process;
+	uint32_t stack;
+	uint32_t comm;
+	uint32_t tid;
+	uint32_t cpu;
+};
+
+struct capture {
+	uint64_t begin_ns; /* CLOCK_MONOTONIC; when it became the open batch */
+	size_t max_bytes;  /* appending fails beyond */
+
+	VECTOR(struct capture_process) processes;
+	VECTOR(struct capture_frame) frames;
+	VECTOR(struct capture_comm) comms;
+	VECTOR(uint32_t) stack_ends; /* stack i is stack_frames[ends[i-1] .. ends[i]), leaf first */
+	VECTOR(uint32_t) stack_frames;
+	VECTOR(struct capture_sample) samples;
+
+	struct intern process_index, frame_index, comm_index, stack_index;
+};
+
+void capture_init(struct capture *capture, size_t max_bytes);
+void capture_deinit(struct capture *capture);
+
+/* Forget all samples, keep the memory. */
+void capture_clear(struct capture *capture, uint64_t begin_ns);
+
+/*
+ * Append the sample in the @length bytes at @record (bpf/sample.h). Returns 0,
+ * -EBADMSG for a malformed record, -ENOSPC when the batch is full, -ENOMEM. The
+ * capture stays whole in every case. *@process_ret is written on success.
+ */
+int capture_append(struct capture *capture, const void *record, size_t length,
+		   uint32_t *process_ret);
+
+size_t capture_memory(const struct capture *capture);

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drain.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/*
+ * Ten rounds a second keep the ring buffer small and the table of processes close
+ * behind the samples, at about 0.02 % of a CPU.
+ */
+enum { ROUND_MS = 100 };
+
+/* Far above any batch of the default interval: 200,000 samples of stacks never seen before. */
+enum { MAX_BATCH_BYTES = 64 << 20 };
+
+struct drain {
+	const struct profcol_host *host;
+	struct processes *processes;
+	struct sampler *sampler;
+	pthread_t thread;
+	bool running;
+	atomic_bool stopping;
+
+	pthread_mutex_t lock; /* over `open`; held for a round's appends or for a swap */
+	struct capture *open; /* owned */
+};
+
+static const char *lost_cause(int status)
+{
+	switch (status) {
+	case -ENOSPC:
+		return "batch_full";
+	case -ENOMEM:
+		return "no_memory";
+	default:
+		return "malformed_record";
+	}
+}
+
+static void take_record(void *context, const void *record, size_t length)
+{
+	struct drain *drain = context;
+	const struct sample_head *head = record;
+	struct capture *open = drain->open;
+	size_t known = open->processes.count;
+	uint32_t process;
+	int status = capture_append(open, record, length, &process);
+
+	if (status)
+		drain->host->account(drain->host, PROFCOL_LOST, lost_cause(status), 1);
+	else if (process >= known && head->pid)
+		processes_note_sample(drain->processes, &open->processes.items[process].key,
+				      head->time_ns);
+}
+
+struct drain *drain_create(const struct profcol_host *host, const struct profiling_config *config,
+			   struct processes *processes)
+{
+	struct drain *drain = calloc(1, sizeof(*drain));
+
+	if (!drain)
+		return NULL;
+	drain->host = host;
+	drain->processes = processes;
+	pthread_mutex_init(&drain->lock, NULL);
+	drain->sampler = sampler_create(host, config, take_record, drain);
+	drain->open = calloc(1, sizeof(*drain->open));
+	if (!drain->sampler || !drain->open) {
+		drain_destroy(drain);
+		return NULL;
+	}
+	capture_init(drain->open, MAX_BATCH_BYTES);
+	return drain;
+}
+
+void drain_destroy(struct drain *drain)
+{
+	if (!drain)
+		return;
+	drain_stop(drain);
+	sampler_destroy(drain->sampler);
+	if (drain->open)
+		capture_deinit(drain->open);
+	free(drain->open);
+	pthread_mutex_destroy(&drain->lock);
+	free(drain);
+}
+
+static void *drain_run(void *context)
+{
+	struct drain *drain = context;
+	int status;
+
+	pthread_setname_np(pthread_self(), "drain");
+	while (!atomic_load_explicit(&drain->stopping, memory_order_acquire)) {
+		status = sampler_wait(drain->sampler, ROUND_MS);
+		pthread_mutex_lock(&drain->lock);
+		if (!status)
+			status = sampler_drain(drain->sampler);
+		pthread_mutex_unlock(&drain->lock);
+		if (status) {
+			profcol_log_error(drain->host->logger,
+					  "read the ring buffer: %s, no more samples are taken",
+					  strerror(-status));
+			drain->host->report_status(drain->host, PROFCOL_STATUS_PERMANENT_ERROR,
+						   "the ring buffer cannot be read");
+			break;
+		}
+	}
+	return NULL;
+}
+
+struct profcol_error *drain_start(struct drain *drain)
+{
+	struct profcol_error *error;
+	int status;
+
+	capture_clear(drain->open, clock_monotonic_ns());
+	error = sampler_start(drain->sampler);
+	if (error)
+		return error;
+	status = pthread_create(&drain->thread, NULL, drain_run, drain);
+	if (status)
+		return profcol_error_errno(status, "start the drain thread");
+	drain->running = true;
+	return NULL;
+}
+
+void drain_stop(struct drain *drain)
+{
+	if (!drain->running)
+		return;
+	sampler_detach(drain->sampler);
+	atomic_store_explicit(&drain->stopping, true, memory_order_release);
+	sampler_wake(drain->sampler);
+	pthread_join(drain->thread, NULL);
+	drain->running = false;
+	// No program runs any more: this takes the last sample.
+	sampler_drain(drain->sampler);
+}
+
+struct capture *drain_swap(struct drain *drain, struct capture *empty)
+{
+	struct capture *closed;
+
+	empty->max_bytes = MAX_BATCH_BYTES;
+	pthread_mutex_lock(&drain->lock);
+	closed = drain->open;
+	drain->open = empty;
+	pthread_mutex_unlock(&drain->lock);
+	return closed;
+}
+
+struct sampler *drain_sampler(struct drain *drain)
+{
+	return drain->sampler;
+}

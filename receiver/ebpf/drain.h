@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The drain thread: takes samples out of the kernel's ring buffer and appends
+ * them to the open batch. It opens no file, never calls downstream, and shares
+ * one lock, which nobody holds for longer than it takes to swap two pointers.
+ *
+ * Threads: create, start, stop, destroy from the host's; drain_swap from the
+ * reporter's.
+ */
+#pragma once
+
+#include "capture.h"
+#include "sampler.h"
+
+struct drain;
+
+/* NULL without memory. All three are borrowed until destroy. */
+struct drain *drain_create(const struct profcol_host *host, const struct profiling_config *config,
+			   struct processes *processes);
+void drain_destroy(struct drain *drain); /* accepts NULL; stops first */
+
+/* Load the sampler, begin to sample and to drain. */
+PROFCOL_MUST_CHECK struct profcol_error *drain_start(struct drain *drain);
+
+/* Stop sampling, take what is left in the ring buffer, join. Idempotent. */
+void drain_stop(struct drain *drain);
+
+/*
+ * Close the open batch and open @empty (taken; cleared by the caller) in its place. The
+ * closed one is the caller's until it gives it back here.
+ */
+struct capture *drain_swap(struct drain *drain, struct capture *empty);
+
+struct sampler *drain_sampler(struct drain *drain); /* borrowed */

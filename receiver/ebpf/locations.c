@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "locations.h"
+
+#include <string.h>
+
+void locations_deinit(struct locations *locations)
+{
+	VECTOR_DEINIT(&locations->ids);
+	VECTOR_DEINIT(&locations->queries);
+	VECTOR_DEINIT(&locations->query_frames);
+}
+
+static uint32_t frame_type(struct profcol_builder *builder, const char *type)
+{
+	uint32_t attribute = profcol_builder_attribute_string(builder, "profile.frame.type", type,
+							      strlen(type));
+
+	return profcol_builder_attribute_list(builder, &attribute, 1);
+}
+
+/* A location at @address of @mapping with at most one line, of the function @name. */
+static uint32_t add_location(struct profcol_builder *builder, const char *type, uint32_t mapping,
+			     uint64_t address, const char *name, const char *system_name)
+{
+	struct profcol_line line = { 0 };
+	struct profcol_location location = {
+		.mapping = mapping,
+		.attributes = frame_type(builder, type),
+		.address = address,
+		.lines = &line,
+		.line_count = name != NULL,
+	};
+
+	if (name) {
+		struct profcol_function function = {
+			.name = profcol_builder_cstring(builder, name),
+			.system_name = system_name ?
+					       profcol_builder_cstring(builder, system_name) :
+					       0,
+		};
+
+		line.function = profcol_builder_function(builder, &function);
+	}
+	return profcol_builder_location(builder, &location);
+}
+
+/* The attribute list of a mapping: every build id that is known. */
+static uint32_t build_ids(struct profcol_builder *builder, const struct symbol_file *file)
+{
+	static const char *const keys[] = {
+		"process.executable.build_id.gnu",
+		"process.executable.build_id.go",
+		"process.executable.build_id.htlhash",
+	};
+	const char *const values[] = { file->build_id_gnu, file->build_id_go, file->htlhash };
+	uint32_t attributes[3], count = 0;
+
+	for (size_t i = 0; i < 3; i++)
+		if (values[i] && values[i][0])
+			attributes[count++] = profcol_builder_attribute_string(
+				builder, keys[i], values[i], strlen(values[i]));
+	return profcol_builder_attribute_list(builder, attributes, count);
+}
+
+/* Kernel addresses are given relative to their module, so that they survive KASLR. */
+static uint32_t kernel_location(struct profcol_builder *builder, struct symbols *symbols,
+				uint64_t address)
+{
+	struct kernel_symbol symbol;
+	struct symbol_file ids = { 0 };
+	struct profcol_mapping mapping = { 0 };
+
+	if (!symbols_kernel(symbols, address, &symbol))
+		return add_location(builder, "kernel", 0, address, NULL, NULL);
+	ids.build_id_gnu = symbol.build_id_gnu;
+	mapping.filename = profcol_builder_cstring(builder, symbol.module);
+	mapping.attributes = build_ids(builder, &ids);
+	return add_location(builder, "kernel", profcol_builder_mapping(builder, &mapping),
+			    address - symbol.module_start, symbol.name, NULL);
+}
+
+/* Code outside any file: the vDSO, JIT-compiled code, or memory we know nothing of. */
+static uint32_t anonymous_location(struct profcol_builder *builder,
+				   const struct process_mapping *in, uint64_t address)
+{
+	bool special = in && in->path[0] == '[';
+	struct profcol_mapping mapping = { 0 };
+
+	if (!in)
+		return add_location(builder, "native", 0, address, NULL, NULL);
+	mapping.filename = profcol_builder_cstring(builder, in->path[0] ? in->path : "//anon");
+	if (!special) {
+		mapping.memory_start = in->start;
+		mapping.memory_limit = in->limit;
+	}
+	// "[vdso]" lies elsewhere in every process: what matters is the place in it.
+	return add_location(builder, "native", profcol_builder_mapping(builder, &mapping),
+			    special ? address - in->start : address, NULL, NULL);
+}
+
+static uint32_t file_location(struct profcol_builder *builder, struct processes *processes,
+			      struct symbols *symbols, const struct symbol_query *query)
+{
+	struct profcol_mapping mapping = {
+		.filename = profcol_builder_cstring(builder,
+						    processes_file_path(processes, query->file)),
+	};
+	struct symbol_file file = { 0 };
+
+	if (symbols_file(symbols, query->file, &file))
+		mapping.attributes = build_ids(builder, &file);
+	symbols_file_segment(symbols, query->file, query->file_offset, &mapping.memory_start,
+			     &mapping.memory_limit, &mapping.file_offset);
+	return add_location(builder, "native", profcol_builder_mapping(builder, &mapping),
+			    query->elf_address, query->name, query->system_name);
+}
+
+/* Resolve what needs no file at once, and queue a query for the rest. */
+static bool locate_frame(struct locations *locations, const struct capture *capture,
+			 uint32_t frame_id, struct processes *processes, struct symbols *symbols,
+			 struct profcol_builder *builder)
+{
+	const struct capture_frame *frame = &capture->frames.items[frame_id];
+	struct process_mapping mapping;
+	bool found;
+
+	if (frame->process == CAPTURE_KERNEL) {
+		locations->ids.items[frame_id] = kernel_location(builder, symbols, frame->address);
+		return true;
+	}
+	found = processes_find_mapping(processes, &capture->processes.items[frame->process].key,
+				       frame->first_ns, frame->address, &mapping);
+	if (!found || mapping.file == PROCESS_NO_FILE) {
+		locations->ids.items[frame_id] =
+			anonymous_location(builder, found ? &mapping : NULL, frame->address);
+		return true;
+	}
+	return VECTOR_PUSH(&locations->query_frames, frame_id) &&
+	       VECTOR_PUSH(&locations->queries,
+			   ((struct symbol_query){
+				   .file = mapping.file,
+				   .file_offset =
+					   frame->address - mapping.start + mapping.file_offset,
+			   }));
+}
+
+bool locations_build(struct locations *locations, const struct capture *capture,
+		     struct processes *processes, struct symbols *symbols, uint64_t deadline_ns,
+		     struct profcol_builder *builder)
+{
+	locations->ids.count = 0;
+	locations->queries.count = 0;
+	locations->query_frames.count = 0;
+	if (!VECTOR_RESERVE(&locations->ids, capture->frames.count))
+		return false;
+	locations->ids.count = capture->frames.count;
+	for (uint32_t frame = 0; frame < capture->frames.count; frame++)
+		if (!locate_frame(locations, capture, frame, processes, symbols, builder))
+			return false;
+	symbols_lookup(symbols, locations->queries.items, locations->queries.count, deadline_ns);
+	for (size_t i = 0; i < locations->queries.count; i++)
+		locations->ids.items[locations->query_frames.items[i]] = file_location(
+			builder, processes, symbols, &locations->queries.items[i]);
+	return true;
+}

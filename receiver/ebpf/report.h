@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A closed capture becomes a batch: addresses get files and names, processes
+ * become resources, equal samples one sample with several timestamps.
+ *
+ * Threads: the reporter's.
+ */
+#pragma once
+
+#include "capture.h"
+#include "config.h"
+#include "symbols/symbols.h"
+
+#include <profcol/batch.h>
+#include <profcol/component.h>
+
+struct report;
+
+/* NULL without memory. All are borrowed until destroy. */
+struct report *report_create(const struct profcol_host *host, const struct profiling_config *config,
+			     struct processes *processes, struct symbols *symbols);
+void report_destroy(struct report *report); /* accepts NULL */
+
+/*
+ * The batch of @capture, whose window ends at @end_ns (CLOCK_MONOTONIC). Waits for names
+ * until @deadline_ns. *@ret is written only on success.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *report_build(struct report *report,
+						      const struct capture *capture,
+						      uint64_t end_ns, uint64_t deadline_ns,
+						      struct profcol_batch **ret);

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reporter.h"
+
+#include "report.h"
+
+#include "base/base.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+	HOUSEKEEPING_NS = 1000000000, /* CPUs that came or went, books of the kernel side */
+	CATCH_UP_NS = 500000000,      /* for the table of processes to reach the batch's end */
+};
+
+struct reporter {
+	const struct profcol_host *host;
+	const struct profiling_config *config;
+	struct drain *drain;
+	struct processes *processes;
+	struct symbols *symbols;
+	struct report *report;
+	struct capture *spare; /* owned */
+	uint64_t booked[SAMPLE_COUNTER_COUNT]; /* totals of the kernel side already accounted */
+	uint64_t random; /* state of the jitter */
+	bool cpus_failed; /* said once until it is mended */
+
+	pthread_t thread;
+	bool running;
+	pthread_mutex_t lock; /* over the two below */
+	pthread_cond_t wake;
+	bool stopping;
+	uint64_t deadline_ns; /* of the last report; 0 before stopping */
+};
+
+struct reporter *reporter_create(const struct profcol_host *host,
+				 const struct profiling_config *config, struct drain *drain,
+				 struct processes *processes, struct symbols *symbols)
+{
+	struct reporter *reporter = calloc(1, sizeof(*reporter));
+	pthread_condattr_t attributes;
+
+	if (!reporter)
+		return NULL;
+	reporter->host = host;
+	reporter->config = config;
+	reporter->drain = drain;
+	reporter->processes = processes;
+	reporter->symbols = symbols;
+	reporter->random = clock_realtime_ns() | 1;
+	pthread_mutex_init(&reporter->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&reporter->wake, &attributes);
+	pthread_condattr_destroy(&attributes);
+	reporter->report = report_create(host, config, processes, symbols);
+	reporter->spare = calloc(1, sizeof(*reporter->spare));
+	if (!reporter->report || !reporter->spare) {
+		reporter_destroy(reporter);
+		return NULL;
+	}
+	capture_init(reporter->spare, 0);
+	return reporter;
+}
+
+void reporter_destroy(struct reporter *reporter)
+{
+	if (!reporter)
+		return;
+	report_destroy(reporter->report);
+	if (reporter->spare)
+		capture_deinit(reporter->spare);
+	free(reporter->spare);
+	pthread_cond_destroy(&reporter->wake);
+	pthread_mutex_destroy(&reporter->lock);
+	free(reporter);
+}
+
+/* Book what the kernel side has counted since the last time. */
+static void book_counters(struct reporter *reporter)
+{
+	const struct profcol_host *host = reporter->host;
+	uint64_t totals[SAMPLE_COUNTER_COUNT], new[SAMPLE_COUNTER_COUNT];
+
+	if (sampler_counters(drain_sampler(reporter->drain), totals))
+		return;
+	for (size_t i = 0; i < SAMPLE_COUNTER_COUNT; i++) {
+		new[i] = totals[i] - reporter->booked[i];
+		reporter->booked[i] = totals[i];
+	}
+	if (new[SAMPLE_COUNTER_TAKEN])
+		host->account(host, PROFCOL_TAKEN, NULL, new[SAMPLE_COUNTER_TAKEN]);
+	if (new[SAMPLE_COUNTER_IDLE])
+		host->account(host, PROFCOL_FILTERED, "idle", new[SAMPLE_COUNTER_IDLE]);
+	if (new[SAMPLE_COUNTER_RING_FULL])
+		host->account(host, PROFCOL_LOST, "ring_buffer_full",
+			      new[SAMPLE_COUNTER_RING_FULL]);
+}
+
+static void follow_cpus(struct reporter *reporter)
+{
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error =
+		sampler_follow_cpus(drain_sampler(reporter->drain));
+
+	if (error && !reporter->cpus_failed)
+		profcol_log_warn(reporter->host->logger, "%s, these CPUs are not sampled",
+				 profcol_error_message(error));
+	reporter->cpus_failed = error != NULL;
+}
+
+static void log_refusal(struct reporter *reporter, struct profcol_error *error)
+{
+	profcol_log_warn(reporter->host->logger, "%s, the batch is lost and counted",
+			 profcol_error_message(error));
+	profcol_error_destroy(error);
+}
+
+/* Build the batch of @closed and pass it on; every sample of it is booked, one way or another. */
+static void report_capture(struct reporter *reporter, const struct capture *closed, uint64_t end_ns,
+			   uint64_t limit_ns)
+{
+	uint64_t deadline = clock_monotonic_ns() + reporter->config->symbolization_wait_ns;
+	struct profcol_batch *batch = NULL;
+	struct profcol_error *error;
+
+	if (limit_ns && deadline > limit_ns)
+		deadline = limit_ns;
+	error = report_build(reporter->report, closed, end_ns, deadline, &batch);
+	if (error) {
+		reporter->host->account(reporter->host, PROFCOL_LOST,
+					profcol_code_name(profcol_error_code(error)),
+					closed->samples.count);
+		log_refusal(reporter, error);
+		return;
+	}
+	error = reporter->host->consume_next(reporter->host, batch);
+	if (error)
+		log_refusal(reporter, error);
+}
+
+static void report_once(struct reporter *reporter, uint64_t limit_ns)
+{
+	uint64_t now = clock_monotonic_ns(), catch_up = now + CATCH_UP_NS;
+	struct capture *closed;
+
+	capture_clear(reporter->spare, now);
+	closed = drain_swap(reporter->drain, reporter->spare);
+	reporter->spare = closed;
+	if (closed->samples.count) {
+		processes_catch_up(reporter->processes,
+				   limit_ns && limit_ns < catch_up ? limit_ns : catch_up);
+		report_capture(reporter, closed, now, limit_ns);
+		symbols_forget(reporter->symbols);
+	}
+	// Not up to now: samples of just before may still lie in the ring buffer.
+	processes_forget(reporter->processes, closed->begin_ns);
+	book_counters(reporter);
+}
+
+/* The interval with its jitter, so that many machines do not report in step. */
+static uint64_t next_interval(struct reporter *reporter)
+{
+	double share;
+
+	// xorshift64 (Marsaglia 2003): good enough to spread, and no lock in it.
+	reporter->random ^= reporter->random << 13;
+	reporter->random ^= reporter->random >> 7;
+	reporter->random ^= reporter->random << 17;
+	share = (double)(reporter->random >> 11) / (double)(1ull << 53) * 2 - 1;
+	return (uint64_t)((double)reporter->config->reporter_interval_ns *
+			  (1 + share * reporter->config->reporter_jitter));
+}
+
+/* Sleep until @until_ns or until told to stop; true then. */
+static bool wait_until(struct reporter *reporter, uint64_t until_ns)
+{
+	struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000u),
+				  .tv_nsec = (long)(until_ns % 1000000000u) };
+	bool stopping;
+
+	pthread_mutex_lock(&reporter->lock);
+	while (!reporter->stopping &&
+	       !pthread_cond_timedwait(&reporter->wake, &reporter->lock, &until))
+		;
+	stopping = reporter->stopping;
+	pthread_mutex_unlock(&reporter->lock);
+	return stopping;
+}
+
+static void *reporter_run(void *context)
+{
+	struct reporter *reporter = context;
+	uint64_t due = clock_monotonic_ns() + next_interval(reporter);
+
+	pthread_setname_np(pthread_self(), "reporter");
+	for (;;) {
+		uint64_t pause = clock_monotonic_ns() + HOUSEKEEPING_NS;
+
+		if (wait_until(reporter, pause < due ? pause : due))
+			break;
+		follow_cpus(reporter);
+		if (clock_monotonic_ns() < due)
+			continue;
+		report_once(reporter, 0);
+		due += next_interval(reporter);
+		// After a suspend or a slow consumer, do not catch up with a burst of batches.
+		if (due < clock_monotonic_ns())
+			due = clock_monotonic_ns() + next_interval(reporter);
+	}
+	report_once(reporter, reporter->deadline_ns);
+	return NULL;
+}
+
+struct profcol_error *reporter_start(struct reporter *reporter)
+{
+	int status = pthread_create(&reporter->thread, NULL, reporter_run, reporter);
+
+	if (status)
+		return profcol_error_errno(status, "start the reporter thread");
+	reporter->running = true;
+	return NULL;
+}
+
+struct profcol_error *reporter_stop(struct reporter *reporter, uint64_t deadline_ns)
+{
+	struct timespec deadline = { .tv_sec = (time_t)(deadline_ns / 1000000000u),
+				     .tv_nsec = (long)(deadline_ns % 1000000000u) };
+
+	if (!reporter->running)
+		return NULL;
+	pthread_mutex_lock(&reporter->lock);
+	reporter->stopping = true;
+	reporter->deadline_ns = deadline_ns;
+	pthread_cond_signal(&reporter->wake);
+	pthread_mutex_unlock(&reporter->lock);
+	if (pthread_clockjoin_np(reporter->thread, NULL, CLOCK_MONOTONIC, &deadline))
+		return profcol_error_create(PROFCOL_UNAVAILABLE,
+					    "the last batch was still on its way when the time to "
+					    "shut down was over");
+	reporter->running = false;
+	return NULL;
+}
+
+bool reporter_is_running(const struct reporter *reporter)
+{
+	return reporter->running;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reporter thread: closes the open batch every reporter_interval, turns it
+ * into profiles and passes them on. It also keeps the books of the kernel side
+ * and follows CPUs that come and go, once a second.
+ *
+ * Threads: all calls from the host's.
+ */
+#pragma once
+
+#include "drain.h"
+#include "symbols/symbols.h"
+
+struct reporter;
+
+/* NULL without memory. All are borrowed until destroy. */
+struct reporter *reporter_create(const struct profcol_host *host,
+				 const struct profiling_config *config, struct drain *drain,
+				 struct processes *processes, struct symbols *symbols);
+void reporter_destroy(struct reporter *reporter); /* accepts NULL; not while it runs */
+
+PROFCOL_MUST_CHECK struct profcol_error *reporter_start(struct reporter *reporter);
+
+/*
+ * Report what the drain has (it has been stopped), then end the thread. UNAVAILABLE when it
+ * is still held up downstream at @deadline_ns (CLOCK_MONOTONIC): it then runs on.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *reporter_stop(struct reporter *reporter,
+						       uint64_t deadline_ns);
+
+bool reporter_is_running(const struct reporter *reporter);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the machine must offer before anything is loaded, checked in the order in
+ * which it would fail, so that the first line of the error is the cause and names the
+ * remedy.
+ *
+ * Everything is asked through an environment, so that what a machine does
+ * not have at hand (old kernels, lockdown) can be tried on any.
+ *
+ * Threads: one at a time.
+ */
+#pragma once
+
+#include <profcol/errors.h>
+#include <profcol/logging.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum requirements_machine { REQUIREMENTS_AMD64, REQUIREMENTS_ARM64 };
+
+struct requirements_environment {
+	const char *root;	    /* prefix of /proc and /sys: "" on the real machine */
+	const char *kernel_release; /* as uname -r */
+	enum requirements_machine machine;
+	bool (*has_capability)(void *context, int capability); /* effective? */
+	/* Read @length bytes of the kernel's code; an error when the kernel forbids it. */
+	struct profcol_error *(*read_kernel_text)(void *context, uint64_t address, uint8_t *code,
+						  size_t length);
+	void *context;
+};
+
+/* The machine this runs on. */
+struct requirements_environment requirements_this_machine(void);
+
+/*
+ * UNSUPPORTED or SYSTEM with what is missing and how to get it. @skip_version leaves out the
+ * checks of the kernel's version and of the fault in its user copies. What only narrows
+ * the result is logged as a warning.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *
+requirements_check(const struct requirements_environment *environment, bool skip_version,
+		   const struct profcol_logger *logger);
+
+/* Put the reason in front of a perf_event_open(2) that was refused. Takes @error; NULL stays NULL. */
+PROFCOL_MUST_CHECK struct profcol_error *
+requirements_explain_perf(const struct requirements_environment *environment,
+			  struct profcol_error *error);
+
+/*
+ * Does this code of copy_from_user_nofault() have commit d319f344561d ("mm: Fix
+ * copy_from_user_nofault().", 6.4, stable 6.1.36 and 6.3.10)? On amd64 it calls
+ * nmi_uaccess_okay(); on arm64 it no longer tests PF_KTHREAD, as access_ok() does.
+ */
+bool requirements_user_copy_is_mended(enum requirements_machine machine, const uint8_t *code,
+				      size_t length, uint64_t code_address,
+				      uint64_t nmi_uaccess_okay);

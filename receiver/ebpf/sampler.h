@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel side, loaded and running: one BPF program on the timer of every
+ * online CPU, its ring buffer, its counters.
+ *
+ * Threads: sampler_wait and sampler_drain from the drain thread; follow_cpus and
+ * counters from the reporter's; create, start, detach, destroy from the host's
+ * while neither runs in them.
+ */
+#pragma once
+
+#include "config.h"
+#include "sample.h"
+
+#include <profcol/component.h>
+
+#include <stddef.h>
+
+struct sampler;
+
+/* Takes one record (bpf/sample.h); the bytes are valid for the call. */
+typedef void (*sampler_record_function)(void *context, const void *record, size_t length);
+
+/* NULL without memory. @host is borrowed until destroy. */
+struct sampler *sampler_create(const struct profcol_host *host,
+			       const struct profiling_config *config,
+			       sampler_record_function take_record, void *context);
+void sampler_destroy(struct sampler *sampler); /* accepts NULL; detaches first */
+
+/* Load the programs, attach them, and begin to sample. */
+PROFCOL_MUST_CHECK struct profcol_error *sampler_start(struct sampler *sampler);
+
+/* Wait until many records are there, at most @timeout_ms. 0 or a negative errno. */
+int sampler_wait(struct sampler *sampler, int timeout_ms);
+
+/* Make a sampler_wait under way return. Any thread. */
+void sampler_wake(struct sampler *sampler);
+
+/* Take all records there are, without waiting. 0 or a negative errno. */
+int sampler_drain(struct sampler *sampler);
+
+/* CPUs that came online are sampled too; see perf/perf.h. */
+PROFCOL_MUST_CHECK struct profcol_error *sampler_follow_cpus(struct sampler *sampler);
+
+/* Stop sampling. What is in the ring buffer stays there for sampler_drain. */
+void sampler_detach(struct sampler *sampler);
+
+/* Totals over all CPUs since start, by enum sample_counter. 0 or a negative errno. */
+int sampler_counters(struct sampler *sampler, uint64_t totals[SAMPLE_COUNTER_COUNT]);

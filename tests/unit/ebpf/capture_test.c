@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capture.h"
+#include "sample_record.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+static int append(struct capture *capture, const struct sample_record *record)
+{
+	uint32_t process;
+
+	return capture_append(capture, record, sample_record_length(record), &process);
+}
+
+static void capture_interns_frames_stacks_and_processes(void **state)
+{
+	static const __u64 frames[] = { 0xffffffff81000010, 0xffffffff81000100, 0x401010, 0x401100,
+					0x401200 };
+	struct sample_record record = sample_record_make(7, 8, 100, frames, 2, 3);
+	struct capture capture;
+
+	(void)state;
+	capture_init(&capture, 1 << 20);
+	capture_clear(&capture, 50);
+	assert_int_equal(append(&capture, &record), 0);
+	record.head.time_ns = 200;
+	assert_int_equal(append(&capture, &record), 0);
+	assert_int_equal(capture.samples.count, 2);
+	assert_int_equal(capture.stack_ends.count, 1);
+	assert_int_equal(capture.frames.count, 5);
+	assert_int_equal(capture.processes.count, 1);
+	assert_int_equal(capture.processes.items[0].first_ns, 100);
+	// Where execution stood is kept, return addresses point into the call before them.
+	assert_true(capture.frames.items[0].address == 0xffffffff81000010);
+	assert_true(capture.frames.items[1].address == 0xffffffff810000ff);
+	assert_int_equal(capture.frames.items[2].address, 0x401010);
+	assert_int_equal(capture.frames.items[3].address, 0x4010ff);
+	assert_int_equal(capture.frames.items[1].process, CAPTURE_KERNEL);
+	assert_int_equal(capture.frames.items[2].process, 0);
+	// The same addresses in another address space are other frames, in the kernel the same.
+	record.head.exec_id++;
+	assert_int_equal(append(&capture, &record), 0);
+	assert_int_equal(capture.processes.count, 2);
+	assert_int_equal(capture.frames.count, 8);
+	capture_deinit(&capture);
+}
+
+static void capture_ignores_what_follows_the_name_of_a_thread(void **state)
+{
+	static const __u64 frames[] = { 0x401010 };
+	struct sample_record record = sample_record_make(7, 8, 100, frames, 0, 1);
+	struct capture capture;
+
+	(void)state;
+	capture_init(&capture, 1 << 20);
+	memcpy(record.head.comm, "sh\0garbage", 11);
+	assert_int_equal(append(&capture, &record), 0);
+	memcpy(record.head.comm, "sh\0other", 9);
+	assert_int_equal(append(&capture, &record), 0);
+	assert_int_equal(capture.comms.count, 1);
+	assert_string_equal(capture.comms.items[0].text, "sh");
+	capture_deinit(&capture);
+}
+
+static void capture_refuses_records_that_do_not_add_up(void **state)
+{
+	static const __u64 frames[] = { 1, 2, 3 };
+	struct sample_record record = sample_record_make(7, 8, 100, frames, 1, 2);
+	size_t length = sample_record_length(&record);
+	struct capture capture;
+	uint32_t process;
+
+	(void)state;
+	capture_init(&capture, 1 << 20);
+	for (size_t shorter = 0; shorter < length; shorter++)
+		assert_int_equal(capture_append(&capture, &record, shorter, &process), -EBADMSG);
+	record.head.user_count = SAMPLE_MAX_USER_FRAMES + 1;
+	assert_int_equal(capture_append(&capture, &record, sizeof(record), &process), -EBADMSG);
+	assert_int_equal(capture.samples.count, 0);
+	capture_deinit(&capture);
+}
+
+static void capture_stops_at_its_budget_and_goes_on_after_a_clear(void **state)
+{
+	__u64 frames[SAMPLE_MAX_USER_FRAMES];
+	struct sample_record record;
+	struct capture capture;
+	size_t samples = 0, memory;
+	int status;
+
+	(void)state;
+	capture_init(&capture, 256 * 1024);
+	for (int round = 0; round < 2; round++) {
+		size_t before = samples;
+
+		capture_clear(&capture, 0);
+		do {
+			for (int i = 0; i < SAMPLE_MAX_USER_FRAMES; i++)
+				frames[i] = samples * 100000 + (size_t)i;
+			record = sample_record_make(7, 8, samples, frames, 0,
+						    SAMPLE_MAX_USER_FRAMES);
+			status = append(&capture, &record);
+			samples++;
+		} while (!status);
+		assert_int_equal(status, -ENOSPC);
+		assert_true(samples - before > 10);
+		// The second round has to do with the memory of the first.
+		if (round)
+			assert_int_equal(capture_memory(&capture), memory);
+		memory = capture_memory(&capture);
+	}
+	capture_deinit(&capture);
+}
+
+static void capture_takes_a_sample_without_any_frame(void **state)
+{
+	struct sample_record record = sample_record_make(7, 8, 100, (__u64[]){ 0 }, 0, 0);
+	struct capture capture;
+
+	(void)state;
+	capture_init(&capture, 1 << 20);
+	assert_int_equal(append(&capture, &record), 0);
+	assert_int_equal(append(&capture, &record), 0);
+	assert_int_equal(capture.samples.count, 2);
+	assert_int_equal(capture.stack_ends.count, 1);
+	capture_deinit(&capture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(capture_interns_frames_stacks_and_processes),
+		cmocka_unit_test(capture_ignores_what_follows_the_name_of_a_thread),
+		cmocka_unit_test(capture_refuses_records_that_do_not_add_up),
+		cmocka_unit_test(capture_stops_at_its_budget_and_goes_on_after_a_clear),
+		cmocka_unit_test(capture_takes_a_sample_without_any_frame),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

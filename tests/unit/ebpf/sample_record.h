@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ring buffer records for tests, laid out as the kernel side writes them. */
+#pragma once
+
+#include "sample.h"
+
+#include <stddef.h>
+#include <string.h>
+
+struct sample_record {
+	struct sample_head head;
+	__u64 frames[SAMPLE_MAX_FRAMES];
+};
+
+static inline size_t sample_record_length(const struct sample_record *record)
+{
+	return sizeof(record->head) +
+	       ((size_t)record->head.kernel_count + record->head.user_count) * sizeof(__u64);
+}
+
+/* A record of thread @tid of @pid at @time_ns with @kernel_count then @user_count @frames. */
+static inline struct sample_record sample_record_make(__u32 pid, __u32 tid, __u64 time_ns,
+						      const __u64 *frames, __u16 kernel_count,
+						      __u16 user_count)
+{
+	struct sample_record record = {
+		.head = {
+			.time_ns = time_ns,
+			.start_boottime_ns = 1000 + pid,
+			.pid = pid,
+			.tid = tid,
+			.exec_id = 1,
+			.cpu = 1,
+			.origin = SAMPLE_CPU_CLOCK,
+			.kernel_count = kernel_count,
+			.user_count = user_count,
+			.comm = "worker",
+		},
+	};
+
+	memcpy(record.frames, frames,
+	       ((size_t)kernel_count + user_count) * sizeof(record.frames[0]));
+	return record;
+}
