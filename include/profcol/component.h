@@ -93,7 +93,9 @@ struct profcol_host {
 	/*
 	 * Start this component's helper (see profcol_component.helper) as a process of its own:
 	 * a fresh image of this program with nothing open but stdio and one end of a stream
-	 * socket. The caller owns *@socket_ret and has to reap *@pid_ret. Any thread.
+	 * socket. The caller owns *@socket_ret and has to reap *@pid_ret. The kernel kills the
+	 * helper with the host. It ignores SIGINT, SIGTERM and SIGHUP, which a terminal or a
+	 * service manager sends to the whole group: close the socket or send SIGKILL. Any thread.
 	 */
 	PROFCOL_MUST_CHECK struct profcol_error *(*spawn_helper)(const struct profcol_host *host,
 								 int *socket_ret, pid_t *pid_ret);
@@ -145,7 +147,9 @@ struct profcol_component {
 
 	/*
 	 * Body of the helper process that spawn_helper starts: owns @socket, returns the exit
-	 * code. Runs single-threaded and before the host has read any configuration. Optional.
+	 * code. Runs single-threaded and before the host has read any configuration, with an empty
+	 * environment. Has to return when @socket is at its end: the host is done with it, or
+	 * dead. Optional.
 	 */
 	int (*helper)(int socket);
 };

@@ -76,7 +76,9 @@ void profcol_error_set_delay(struct profcol_error *error, uint64_t delay_ns);
  * graph nearest to the failure counts, the ones above see the mark.
  */
 bool profcol_error_is_counted(const struct profcol_error *error);
-void profcol_error_set_counted(struct profcol_error *error);
+/* Takes @error and returns the marked one: the same, unless it is the static NO_MEMORY error. */
+struct profcol_error *profcol_error_set_counted(struct profcol_error *error)
+	__attribute__((returns_nonnull));
 
 /* Short name of a code as it appears in metrics and the exit line, e.g. "unavailable". */
 const char *profcol_code_name(enum profcol_code code);

@@ -23,6 +23,18 @@ static struct profcol_error no_memory = {
 	.message = (char *)"out of memory",
 };
 
+/* What profcol_error_set_counted() gives for it: the mark must survive as well. */
+static struct profcol_error no_memory_counted = {
+	.code = PROFCOL_NO_MEMORY,
+	.counted = true,
+	.message = (char *)"out of memory",
+};
+
+static bool error_is_static(const struct profcol_error *error)
+{
+	return error == &no_memory || error == &no_memory_counted;
+}
+
 static struct profcol_error *error_with_message(enum profcol_code code, char *message)
 {
 	struct profcol_error *error = message ? calloc(1, sizeof(*error)) : NULL;
@@ -74,8 +86,11 @@ static struct profcol_error *error_replace_message(struct profcol_error *error, 
 {
 	if (!message)
 		return error;
-	if (error == &no_memory)
-		return error_with_message(PROFCOL_NO_MEMORY, message);
+	if (error_is_static(error)) {
+		struct profcol_error *fresh = error_with_message(PROFCOL_NO_MEMORY, message);
+
+		return error->counted ? profcol_error_set_counted(fresh) : fresh;
+	}
 	free(error->message);
 	error->message = message;
 	return error;
@@ -112,7 +127,7 @@ struct profcol_error *profcol_error_join(struct profcol_error *first, struct pro
 
 void profcol_error_destroy(struct profcol_error *error)
 {
-	if (!error || error == &no_memory)
+	if (!error || error_is_static(error))
 		return;
 	free(error->message);
 	free(error);
@@ -141,7 +156,7 @@ uint64_t profcol_error_delay(const struct profcol_error *error)
 
 void profcol_error_set_delay(struct profcol_error *error, uint64_t delay_ns)
 {
-	if (error != &no_memory)
+	if (!error_is_static(error))
 		error->delay_ns = delay_ns;
 }
 
@@ -150,10 +165,12 @@ bool profcol_error_is_counted(const struct profcol_error *error)
 	return error->counted;
 }
 
-void profcol_error_set_counted(struct profcol_error *error)
+struct profcol_error *profcol_error_set_counted(struct profcol_error *error)
 {
-	if (error != &no_memory)
-		error->counted = true;
+	if (error_is_static(error))
+		return &no_memory_counted;
+	error->counted = true;
+	return error;
 }
 
 const char *profcol_code_name(enum profcol_code code)

@@ -6,11 +6,34 @@
 
 enum { LONGEST_WORD = 64 };
 
-static char strings_fold(char c)
+static bool is_upper(char c)
 {
-	if (c >= 'A' && c <= 'Z')
-		return (char)(c - 'A' + 'a');
-	return c == '-' ? '_' : c;
+	return c >= 'A' && c <= 'Z';
+}
+
+/*
+ * Write @word in lower_snake_case. Returns its length, or LONGEST_WORD + 1 for one
+ * that is longer.
+ */
+static size_t strings_fold(const char *word, char to[static LONGEST_WORD + 1])
+{
+	size_t length = 0;
+
+	for (size_t i = 0; word[i]; i++) {
+		bool begins = i && is_upper(word[i]) &&
+			      ((word[i - 1] >= 'a' && word[i - 1] <= 'z') ||
+			       (word[i - 1] >= '0' && word[i - 1] <= '9'));
+
+		if (length + begins + 1 > LONGEST_WORD)
+			return LONGEST_WORD + 1;
+		if (begins)
+			to[length++] = '_';
+		to[length++] = is_upper(word[i]) ? (char)(word[i] - 'A' + 'a') :
+			       word[i] == '-'	 ? '_' :
+						   word[i];
+	}
+	to[length] = '\0';
+	return length;
 }
 
 static unsigned int minimum(unsigned int a, unsigned int b)
@@ -18,13 +41,13 @@ static unsigned int minimum(unsigned int a, unsigned int b)
 	return a < b ? a : b;
 }
 
-/* Optimal string alignment distance; words longer than LONGEST_WORD are far from everything. */
-static unsigned int strings_distance(const char *a, const char *b)
+/* Optimal string alignment distance of two folded words, or more than @limit. */
+static unsigned int strings_distance(const char *a, size_t a_length, const char *b,
+				     size_t b_length, unsigned int limit)
 {
 	unsigned int row[3][LONGEST_WORD + 1];
-	size_t a_length = strlen(a), b_length = strlen(b);
 
-	if (a_length > LONGEST_WORD || b_length > LONGEST_WORD)
+	if ((a_length > b_length ? a_length - b_length : b_length - a_length) > limit)
 		return UINT32_MAX;
 	for (size_t j = 0; j <= b_length; j++)
 		row[0][j] = (unsigned int)j;
@@ -34,12 +57,9 @@ static unsigned int strings_distance(const char *a, const char *b)
 
 		now[0] = (unsigned int)i;
 		for (size_t j = 1; j <= b_length; j++) {
-			char x = strings_fold(a[i - 1]), y = strings_fold(b[j - 1]);
-
-			now[j] = minimum(last[j - 1] + (x != y),
+			now[j] = minimum(last[j - 1] + (a[i - 1] != b[j - 1]),
 					 minimum(last[j], now[j - 1]) + 1);
-			if (i > 1 && j > 1 && x == strings_fold(b[j - 2]) &&
-			    y == strings_fold(a[i - 2]))
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
 				now[j] = minimum(now[j], before[j - 2] + 1);
 		}
 	}
@@ -48,14 +68,23 @@ static unsigned int strings_distance(const char *a, const char *b)
 
 const char *strings_nearest(const char *word, const char *const *candidates, size_t count)
 {
-	unsigned int limit = (unsigned int)strlen(word) / 3, best = UINT32_MAX;
+	char folded[LONGEST_WORD + 1], candidate[LONGEST_WORD + 1];
+	size_t length = strings_fold(word, folded);
+	unsigned int limit = (unsigned int)length / 3, best = UINT32_MAX;
 	const char *nearest = NULL;
 
+	// Longer words are far from everything.
+	if (length > LONGEST_WORD)
+		return NULL;
 	if (limit < 1)
 		limit = 1;
 	for (size_t i = 0; i < count; i++) {
-		unsigned int distance = strings_distance(word, candidates[i]);
+		size_t candidate_length = strings_fold(candidates[i], candidate);
+		unsigned int distance;
 
+		if (candidate_length > LONGEST_WORD)
+			continue;
+		distance = strings_distance(folded, length, candidate, candidate_length, limit);
 		if (distance <= limit && distance < best) {
 			best = distance;
 			nearest = candidates[i];

@@ -8,7 +8,8 @@
 /*
  * The candidate closest to @word for a "did you mean": the least
  * Damerau-Levenshtein distance, at most a third of the word's length (and at least
- * 1), ignoring case and treating '-' as '_'. NULL when none is close.
+ * 1), between their lower_snake_case forms: "SamplesPerSecond" and
+ * "samples-per-second" are "samples_per_second". NULL when none is close.
  */
 const char *strings_nearest(const char *word, const char *const *candidates, size_t count);
 

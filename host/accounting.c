@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accounting.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The entries that are always there, each at the position of its outcome. */
+static const char *const fixed_causes[ACCOUNT_OUTCOMES] = {
+	[PROFCOL_FILTERED] = "other",
+	[PROFCOL_LOST] = "other",
+};
+
+void account_init(struct account *account)
+{
+	memset(account, 0, sizeof(*account));
+	pthread_mutex_init(&account->lock, NULL);
+	for (unsigned int outcome = 0; outcome < ACCOUNT_OUTCOMES; outcome++) {
+		account->entries[outcome].outcome = (enum profcol_outcome)outcome;
+		account->entries[outcome].cause = fixed_causes[outcome];
+	}
+	atomic_store(&account->count, ACCOUNT_OUTCOMES);
+}
+
+void account_deinit(struct account *account)
+{
+	pthread_mutex_destroy(&account->lock);
+}
+
+static struct account_entry *find_entry(struct account *account, enum profcol_outcome outcome,
+					const char *cause)
+{
+	size_t count = atomic_load_explicit(&account->count, memory_order_acquire);
+
+	for (size_t i = ACCOUNT_OUTCOMES; i < count; i++)
+		if (account->entries[i].outcome == outcome &&
+		    strcmp(account->entries[i].cause, cause) == 0)
+			return &account->entries[i];
+	return NULL;
+}
+
+static struct account_entry *append_entry(struct account *account, enum profcol_outcome outcome,
+					  const char *cause)
+{
+	struct account_entry *entry;
+	size_t count;
+
+	pthread_mutex_lock(&account->lock);
+	entry = find_entry(account, outcome, cause); // another thread may have been faster
+	count = atomic_load_explicit(&account->count, memory_order_relaxed);
+	if (!entry && count < ACCOUNT_ENTRIES) {
+		entry = &account->entries[count];
+		entry->outcome = outcome;
+		entry->cause = cause;
+		atomic_store_explicit(&account->count, count + 1, memory_order_release);
+	}
+	pthread_mutex_unlock(&account->lock);
+	return entry ? entry : &account->entries[outcome];
+}
+
+void account_book(struct account *account, enum profcol_outcome outcome, const char *cause,
+		  uint64_t samples)
+{
+	struct account_entry *entry;
+
+	// A plugin built for a newer host may know outcomes that this one does not.
+	if ((unsigned int)outcome >= ACCOUNT_OUTCOMES || samples == 0)
+		return;
+	entry = &account->entries[outcome];
+	if (fixed_causes[outcome] && cause && strcmp(cause, fixed_causes[outcome]) != 0) {
+		entry = find_entry(account, outcome, cause);
+		if (!entry)
+			entry = append_entry(account, outcome, cause);
+	}
+	atomic_fetch_add_explicit(&entry->samples, samples, memory_order_relaxed);
+}
+
+uint64_t account_samples(const struct account *account, enum profcol_outcome outcome,
+			 const char *cause)
+{
+	size_t count = atomic_load_explicit(&account->count, memory_order_acquire);
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct account_entry *entry = &account->entries[i];
+
+		if (entry->outcome != outcome)
+			continue;
+		if (!cause || (entry->cause && strcmp(entry->cause, cause) == 0))
+			samples += atomic_load_explicit(&entry->samples, memory_order_relaxed);
+	}
+	return samples;
+}
+
+static void add_cause(struct balance *balance, enum profcol_outcome outcome, const char *cause,
+		      uint64_t samples)
+{
+	size_t room = sizeof(balance->causes) / sizeof(balance->causes[0]);
+
+	for (size_t i = 0; i < balance->cause_count; i++) {
+		struct balance_cause *row = &balance->causes[i];
+
+		if (row->outcome == outcome && strcmp(row->cause, cause) == 0) {
+			row->samples += samples;
+			return;
+		}
+	}
+	if (balance->cause_count < room)
+		balance->causes[balance->cause_count++] = (struct balance_cause){
+			.outcome = outcome,
+			.cause = cause,
+			.samples = samples,
+		};
+}
+
+void balance_add(struct balance *balance, const struct account *account)
+{
+	size_t count = atomic_load_explicit(&account->count, memory_order_acquire);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct account_entry *entry = &account->entries[i];
+		uint64_t samples = atomic_load_explicit(&entry->samples, memory_order_relaxed);
+
+		if (samples == 0)
+			continue;
+		balance->totals[entry->outcome] += samples;
+		if (entry->cause)
+			add_cause(balance, entry->outcome, entry->cause, samples);
+	}
+}
+
+int64_t balance_unaccounted(const struct balance *balance)
+{
+	const uint64_t *totals = balance->totals;
+
+	return (int64_t)(totals[PROFCOL_TAKEN] - totals[PROFCOL_EXPORTED] -
+			 totals[PROFCOL_FILTERED] - totals[PROFCOL_LOST]);
+}
+
+struct clause {
+	char *to;
+	size_t size, length;
+};
+
+/* Appends what fits: a cut line of figures is still worth reading. */
+__attribute__((format(printf, 2, 3))) static void clause_add(struct clause *clause,
+							     const char *format, ...)
+{
+	size_t room = clause->size - clause->length;
+	va_list arguments;
+	int wanted;
+
+	va_start(arguments, format);
+	wanted = vsnprintf(clause->to + clause->length, room, format, arguments);
+	va_end(arguments);
+	if (wanted > 0)
+		clause->length += (size_t)wanted < room ? (size_t)wanted : room - 1;
+}
+
+static void clause_add_causes(struct clause *clause, const struct balance *balance)
+{
+	static const enum profcol_outcome outcomes[] = { PROFCOL_FILTERED, PROFCOL_LOST };
+	bool first = true;
+
+	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
+		for (size_t j = 0; j < balance->cause_count; j++) {
+			const struct balance_cause *row = &balance->causes[j];
+
+			if (row->outcome != outcomes[i])
+				continue;
+			clause_add(clause, "%s%s=%" PRIu64, first ? " (" : " ", row->cause,
+				   row->samples);
+			first = false;
+		}
+	}
+	if (!first)
+		clause_add(clause, ")");
+}
+
+size_t balance_format(const struct balance *balance, char *to, size_t size)
+{
+	struct clause clause = { .to = to, .size = size };
+	int64_t unaccounted = balance_unaccounted(balance);
+	const uint64_t *totals = balance->totals;
+
+	if (size == 0)
+		return 0;
+	clause_add(&clause,
+		   "taken=%" PRIu64 " exported=%" PRIu64 " filtered=%" PRIu64 " lost=%" PRIu64,
+		   totals[PROFCOL_TAKEN], totals[PROFCOL_EXPORTED], totals[PROFCOL_FILTERED],
+		   totals[PROFCOL_LOST]);
+	if (unaccounted != 0)
+		clause_add(&clause, " unaccounted=%" PRId64, unaccounted);
+	clause_add_causes(&clause, balance);
+	return clause.length;
+}

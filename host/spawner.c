@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spawner.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum {
+	HELPER_SOCKET = 3,
+	HELPER_REPORT = 4, /* open only until the exec: tells the parent why it failed */
+	FIRST_UNUSED = 5,
+};
+
+struct spawn_request {
+	char kind[16], type[64];
+	int socket; /* the caller's end */
+	pid_t pid;
+	struct profcol_error *error; /* owned by the caller once done */
+	bool done;
+};
+
+struct spawner {
+	pthread_mutex_t turn; /* held by the one caller that is being served */
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t changed;
+	struct spawn_request *request; /* borrowed from that caller; NULL = none */
+	bool running, ending;
+	pthread_t thread; /* since the first request */
+};
+
+struct profcol_error *spawner_create(struct spawner **ret)
+{
+	struct spawner *spawner = calloc(1, sizeof(*spawner));
+
+	if (!spawner)
+		return profcol_error_create(PROFCOL_NO_MEMORY, "out of memory");
+	pthread_mutex_init(&spawner->turn, NULL);
+	pthread_mutex_init(&spawner->lock, NULL);
+	pthread_cond_init(&spawner->changed, NULL);
+	*ret = spawner;
+	return NULL;
+}
+
+void spawner_destroy(struct spawner *spawner)
+{
+	if (!spawner)
+		return;
+	if (spawner->running) {
+		pthread_mutex_lock(&spawner->lock);
+		spawner->ending = true;
+		pthread_cond_broadcast(&spawner->changed);
+		pthread_mutex_unlock(&spawner->lock);
+		pthread_join(spawner->thread, NULL);
+	}
+	pthread_cond_destroy(&spawner->changed);
+	pthread_mutex_destroy(&spawner->lock);
+	pthread_mutex_destroy(&spawner->turn);
+	free(spawner);
+}
+
+/* ---- the child, between fork and exec: async-signal-safe calls only ---- */
+
+static bool child_reset_signals(void)
+{
+	struct sigaction action = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	// Ignored signals stay ignored across exec; SIGKILL and SIGSTOP refuse, which is fine.
+	for (int signal_number = 1; signal_number < NSIG; signal_number++)
+		sigaction(signal_number, &action, NULL);
+	action.sa_handler = SIG_IGN;
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	sigemptyset(&none);
+	return sigprocmask(SIG_SETMASK, &none, NULL) == 0;
+}
+
+static bool child_arrange_descriptors(int socket_fd, int report_fd)
+{
+	int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0)
+		return false;
+	// Both are above FIRST_UNUSED already, so neither step overwrites the other's source.
+	return dup2(socket_fd, HELPER_SOCKET) >= 0 &&
+	       dup3(report_fd, HELPER_REPORT, O_CLOEXEC) >= 0 &&
+	       close_range(FIRST_UNUSED, ~0U, 0) == 0;
+}
+
+static _Noreturn void child_exec(struct spawn_request *request, int socket_fd, int report_fd,
+				 pid_t parent)
+{
+	char program[] = "profcol", command[] = "helper";
+	char *const arguments[] = { program, command, request->kind, request->type, NULL };
+	char *const environment[] = { NULL };
+	int error;
+
+	// The host may have died before prctl(): then nobody would ever send the signal.
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent && child_reset_signals() &&
+	    child_arrange_descriptors(socket_fd, report_fd)) {
+		report_fd = HELPER_REPORT;
+		execve("/proc/self/exe", arguments, environment);
+	}
+	error = errno;
+	if (write(report_fd, &error, sizeof(error)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+/* ---- the parent ---- */
+
+/* Move @fd out of the way of the numbers that the child gives out. */
+static int raise_fd(int *fd)
+{
+	int raised = fcntl(*fd, F_DUPFD_CLOEXEC, FIRST_UNUSED);
+
+	if (raised < 0)
+		return -errno;
+	close(*fd);
+	*fd = raised;
+	return 0;
+}
+
+/* Wait until the child has become the helper, or has said why it could not. */
+static struct profcol_error *await_exec(int report_fd, pid_t pid)
+{
+	int error = 0;
+	ssize_t length;
+
+	do {
+		length = read(report_fd, &error, sizeof(error));
+	} while (length < 0 && errno == EINTR);
+	if (length == 0)
+		return NULL; // closed by the exec
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return profcol_error_errno(length == sizeof(error) ? error : EIO,
+				   "cannot start a helper process from '/proc/self/exe'");
+}
+
+static struct profcol_error *fork_helper(struct spawn_request *request)
+{
+	CLEANUP_FD int host_end = -1, helper_end = -1, report_read = -1, report_write = -1;
+	int pair[2], status;
+	pid_t parent = getpid();
+	struct profcol_error *error;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+		return profcol_error_errno(errno, "cannot create a socket pair for a helper");
+	host_end = pair[0];
+	helper_end = pair[1];
+	if (pipe2(pair, O_CLOEXEC) != 0)
+		return profcol_error_errno(errno, "cannot create a pipe for a helper");
+	report_read = pair[0];
+	report_write = pair[1];
+	status = raise_fd(&helper_end);
+	if (status == 0)
+		status = raise_fd(&report_write);
+	if (status != 0)
+		return profcol_error_errno(-status, "cannot duplicate a helper's descriptor");
+	request->pid = fork();
+	if (request->pid < 0)
+		return profcol_error_errno(errno, "cannot fork a helper process");
+	if (request->pid == 0)
+		child_exec(request, helper_end, report_write, parent);
+	close(TAKE_FD(report_write)); // else the read below would never see the end
+	error = await_exec(report_read, request->pid);
+	if (!error)
+		request->socket = TAKE_FD(host_end);
+	return error;
+}
+
+static void *spawner_thread(void *argument)
+{
+	struct spawner *spawner = argument;
+
+	pthread_mutex_lock(&spawner->lock);
+	while (!spawner->ending) {
+		struct spawn_request *request = spawner->request;
+
+		if (!request || request->done) {
+			pthread_cond_wait(&spawner->changed, &spawner->lock);
+			continue;
+		}
+		request->error = fork_helper(request);
+		request->done = true;
+		pthread_cond_broadcast(&spawner->changed);
+	}
+	pthread_mutex_unlock(&spawner->lock);
+	return NULL;
+}
+
+/* Hand @request to the thread and wait for it. The caller holds its turn. */
+static void spawner_serve(struct spawner *spawner, struct spawn_request *request)
+{
+	int status = 0;
+
+	pthread_mutex_lock(&spawner->lock);
+	if (!spawner->running) {
+		status = pthread_create(&spawner->thread, NULL, spawner_thread, spawner);
+		spawner->running = status == 0;
+	}
+	if (status == 0) {
+		spawner->request = request;
+		pthread_cond_broadcast(&spawner->changed);
+		while (!request->done)
+			pthread_cond_wait(&spawner->changed, &spawner->lock);
+		spawner->request = NULL;
+	} else {
+		request->error = profcol_error_errno(status, "cannot start the spawner thread");
+	}
+	pthread_mutex_unlock(&spawner->lock);
+}
+
+struct profcol_error *spawner_spawn(struct spawner *spawner, enum profcol_kind kind,
+				    const char *type, int *socket_ret, pid_t *pid_ret)
+{
+	struct spawn_request request = { .socket = -1 };
+	size_t type_length = strlen(type);
+
+	if (type_length >= sizeof(request.type))
+		return profcol_error_create(PROFCOL_UNSUPPORTED, "component type '%s' is too long",
+					    type);
+	memcpy(request.type, type, type_length);
+	stpncpy(request.kind, registry_kind_name(kind), sizeof(request.kind) - 1);
+	pthread_mutex_lock(&spawner->turn);
+	spawner_serve(spawner, &request);
+	pthread_mutex_unlock(&spawner->turn);
+	if (request.error)
+		return request.error;
+	*socket_ret = request.socket;
+	*pid_ret = request.pid;
+	return NULL;
+}
+
+/* ---- the helper, after the exec ---- */
+
+int spawner_run_helper(int argc, char *const *argv, const struct component_registry *registry)
+{
+	const struct profcol_component *component = NULL;
+	enum profcol_kind kind;
+	struct stat status;
+
+	if (argc == 4 && registry_kind_parse(argv[2], &kind))
+		component = registry_find(registry, kind, argv[3]);
+	if (!component || !component->helper || fstat(HELPER_SOCKET, &status) != 0 ||
+	    !S_ISSOCK(status.st_mode)) {
+		fputs("Error: 'helper' is a command that profcol gives itself\n", stderr);
+		return 2;
+	}
+	// An exec that raises privileges (file capabilities) has cleared the parent's setting.
+	// Should the host be dead by now, the socket says so.
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "profcol-helper");
+	fcntl(HELPER_SOCKET, F_SETFD, FD_CLOEXEC);
+	return component->helper(HELPER_SOCKET);
+}

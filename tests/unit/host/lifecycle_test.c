@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "host/lifecycle.h"
+
+#include "fake_components.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct instance_settings quiet = {
+	.version = "0.0.0-test",
+	.level = PROFCOL_ERROR,
+	.log_fd = STDERR_FILENO,
+};
+
+static const struct lifecycle_patience patience = {
+	.drain_ns = 5 * PROFCOL_SECOND,
+	.grace_ns = 5 * PROFCOL_SECOND,
+};
+
+static struct fake_journal journal;
+
+static int fresh_journal(void **state)
+{
+	(void)state;
+	fake_journal_init(&journal);
+	return 0;
+}
+
+static struct graph *build(const struct config *config)
+{
+	struct profcol_error *error;
+	struct graph *graph = NULL;
+
+	error = graph_create(config, &quiet, &graph);
+	if (error)
+		fail_msg("%s", profcol_error_message(error));
+	return graph;
+}
+
+static void expect_success(struct profcol_error *error)
+{
+	if (error)
+		fail_msg("%s", profcol_error_message(error));
+}
+
+static void expect_error(struct profcol_error *error, enum profcol_code code, const char *message)
+{
+	assert_non_null(error);
+	assert_string_equal(profcol_error_message(error), message);
+	assert_int_equal(profcol_error_code(error), code);
+	profcol_error_destroy(error);
+}
+
+static void end(struct graph *graph)
+{
+	expect_success(lifecycle_shutdown(graph, &patience));
+	graph_destroy(graph);
+}
+
+/* ---- life ---- */
+
+static void downstream_starts_first_and_stops_last(void **state)
+{
+	struct fake_chain chain;
+	struct graph *graph;
+
+	(void)state;
+	fake_chain_init(&chain, &journal);
+	graph = build(&chain.config);
+	expect_success(lifecycle_start(graph));
+	expect_success(fake_push(fake_find(graph, "r"), 3));
+	expect_success(lifecycle_shutdown(graph, &patience));
+	expect_success(lifecycle_shutdown(graph, &patience)); // does nothing
+	graph_destroy(graph);
+	assert_string_equal(journal.text, "create e; create p2; create p1; create r; "
+					  "start e; start p2; start p1; start r; "
+					  "consume p1 3; consume p2 3; consume e 3; "
+					  "shutdown r; shutdown p1; shutdown p2; shutdown e; "
+					  "destroy r; destroy p1; destroy p2; destroy e; ");
+}
+
+static void a_failed_create_undoes_the_others(void **state)
+{
+	struct fake_chain chain;
+	struct graph *graph = NULL;
+
+	(void)state;
+	fake_chain_init(&chain, &journal);
+	chain.p1.create_fails = PROFCOL_CONFIG;
+	expect_error(graph_create(&chain.config, &quiet, &graph), PROFCOL_CONFIG,
+		     "test.yaml:1:1: failed to create processor 'p1': create refused by the test");
+	assert_null(graph);
+	assert_string_equal(journal.text,
+			    "create e; create p2; create p1; destroy p2; destroy e; ");
+}
+
+static void a_failed_start_names_the_component(void **state)
+{
+	struct fake_chain chain;
+	struct graph *graph;
+
+	(void)state;
+	fake_chain_init(&chain, &journal);
+	chain.p2.start_fails = PROFCOL_UNSUPPORTED;
+	graph = build(&chain.config);
+	expect_error(lifecycle_start(graph), PROFCOL_UNSUPPORTED,
+		     "processor 'p2': start refused by the test");
+	end(graph);
+	assert_string_equal(journal.text,
+			    "create e; create p2; create p1; create r; start e; start p2; "
+			    "shutdown r; shutdown p1; shutdown p2; shutdown e; "
+			    "destroy r; destroy p1; destroy p2; destroy e; ");
+}
+
+static void a_failed_shutdown_does_not_stop_the_rest(void **state)
+{
+	struct fake_chain chain;
+	struct graph *graph;
+
+	(void)state;
+	fake_chain_init(&chain, &journal);
+	chain.p1.shutdown_fails = PROFCOL_SYSTEM;
+	chain.e.shutdown_fails = PROFCOL_UNAVAILABLE;
+	graph = build(&chain.config);
+	expect_success(lifecycle_start(graph));
+	expect_error(lifecycle_shutdown(graph, &patience), PROFCOL_SYSTEM,
+		     "processor 'p1': shutdown refused by the test\n"
+		     "exporter 'e': shutdown refused by the test");
+	assert_non_null(strstr(journal.text, "shutdown r; shutdown p1; shutdown p2; shutdown e; "));
+	graph_destroy(graph);
+}
+
+static void a_component_may_lack_the_optional_functions(void **state)
+{
+	static const struct fake_options options;
+	const struct config_component components[] = {
+		FAKE_COMPONENT(fake_receiver, "r", &options),
+		FAKE_COMPONENT(fake_bare_exporter, "bare", NULL),
+	};
+	const struct config_pipeline pipeline = {
+		.id = "profiles",
+		.receivers = FAKE_POSITIONS(0),
+		.receiver_count = 1,
+		.exporters = FAKE_POSITIONS(1),
+		.exporter_count = 1,
+	};
+	const struct config config = { .components = components,
+				       .component_count = 2,
+				       .pipelines = &pipeline,
+				       .pipeline_count = 1 };
+	struct graph *graph;
+
+	(void)state;
+	graph = build(&config);
+	expect_success(lifecycle_start(graph));
+	expect_success(fake_push(fake_find(graph, "r"), 1));
+	end(graph);
+}
+
+static void an_exporter_that_cannot_consume_is_refused(void **state)
+{
+	static const struct profcol_component lame = { .kind = PROFCOL_EXPORTER, .type = "lame" };
+	struct fake_chain chain;
+	struct graph *graph = NULL;
+
+	(void)state;
+	fake_chain_init(&chain, &journal);
+	chain.components[3].type = &lame;
+	expect_error(graph_create(&chain.config, &quiet, &graph), PROFCOL_UNSUPPORTED,
+		     "test.yaml:1:1: failed to create exporter 'e': "
+		     "component type 'lame' lacks a function it needs");
+}
+
+/* ---- the shutdown's deadline ---- */
+
+struct overdue {
+	char id[32];
+	atomic_bool hangs;
+};
+
+static void let_go(const struct instance *stuck, void *context)
+{
+	struct overdue *overdue = context;
+
+	strncpy(overdue->id, stuck->host.id, sizeof(overdue->id) - 1);
+	atomic_store(&overdue->hangs, false);
+}
+
+static void a_component_that_hangs_is_given_up_and_named(void **state)
+{
+	struct overdue overdue = { .hangs = true };
+	const struct lifecycle_patience short_patience = {
+		.drain_ns = 20 * PROFCOL_MILLISECOND,
+		.grace_ns = 20 * PROFCOL_MILLISECOND,
+		.give_up = let_go,
+		.context = &overdue,
+	};
+	struct fake_chain chain;
+	struct graph *graph;
+
+	(void)state;
+	fake_chain_init(&chain, &journal);
+	chain.p2.hangs = &overdue.hangs;
+	graph = build(&chain.config);
+	expect_success(lifecycle_start(graph));
+	expect_success(lifecycle_shutdown(graph, &short_patience));
+	assert_string_equal(overdue.id, "p2");
+	graph_destroy(graph);
+}
+
+#define JOURNALED(test) cmocka_unit_test_setup(test, fresh_journal)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		JOURNALED(downstream_starts_first_and_stops_last),
+		JOURNALED(a_failed_create_undoes_the_others),
+		JOURNALED(a_failed_start_names_the_component),
+		JOURNALED(a_failed_shutdown_does_not_stop_the_rest),
+		JOURNALED(a_component_may_lack_the_optional_functions),
+		JOURNALED(an_exporter_that_cannot_consume_is_refused),
+		JOURNALED(a_component_that_hangs_is_given_up_and_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
