@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The `pprof` exporter: batches of an interval become one pprof file in a
+ * directory. See README.md for the options and for what happens when the disk
+ * is full.
+ */
+#include "writer.h"
+
+#include "base/base.h"
+
+#include <profcol/batch.h>
+#include <profcol/component.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct pprof_config {
+	const char *directory;
+	const char *file_prefix;
+	uint64_t interval_ns;
+	struct retention_limits retention;
+	int64_t compression_level;
+	uint64_t max_pending_bytes;
+};
+
+static const struct profcol_option retention_options[] = {
+	PROFCOL_OPTION_INT("max_files", struct retention_limits, max_files, "0", 0, INT32_MAX,
+			   "files to keep; 0 = no limit"),
+	PROFCOL_OPTION_DURATION("max_age", struct retention_limits, max_age_ns, "0", 0, 0,
+				"age of the oldest file to keep, from the start of its window; "
+				"0 = no limit"),
+	PROFCOL_OPTION_BYTES("max_bytes", struct retention_limits, max_bytes, "0", 0, 0,
+			     "size of all files together; 0 = no limit"),
+	PROFCOL_OPTION_END,
+};
+
+static const struct profcol_option pprof_options[] = {
+	PROFCOL_OPTION_REQUIRED_STRING("directory", struct pprof_config, directory,
+				       "where files are written; its last part is created"),
+	PROFCOL_OPTION_STRING("file_prefix", struct pprof_config, file_prefix, "profcol",
+			      "first part of the file names: letters, digits, '.', '_', '-'"),
+	PROFCOL_OPTION_DURATION("interval", struct pprof_config, interval_ns, "60s",
+				100 * PROFCOL_MILLISECOND, 24 * PROFCOL_HOUR,
+				"time that one file covers, 100ms to 24h"),
+	PROFCOL_OPTION_NESTED("retention", struct pprof_config, retention, retention_options,
+			      "how many of these files may stay; the oldest go first"),
+	PROFCOL_OPTION_INT("compression_level", struct pprof_config, compression_level, "6", 0, 9,
+			   "gzip level, 1 (fast) to 9 (small); 0 = not compressed"),
+	PROFCOL_OPTION_BYTES("max_pending_bytes", struct pprof_config, max_pending_bytes, "64MiB",
+			     1 << 20, 0,
+			     "memory for batches that are not in a file yet, at least 1MiB"),
+	PROFCOL_OPTION_END,
+};
+
+struct pprof_exporter {
+	const struct profcol_host *host;   /* borrowed */
+	const struct pprof_config *config; /* borrowed */
+	struct writer *writer;             /* owned */
+};
+
+static struct profcol_error *pprof_validate(const void *options)
+{
+	const struct pprof_config *config = options;
+
+	if (!config->directory[0])
+		return profcol_error_create(PROFCOL_CONFIG,
+					    "directory: must not be empty; name the directory that "
+					    "the files go to");
+	if (!naming_prefix_is_valid(config->file_prefix))
+		return profcol_error_create(
+			PROFCOL_CONFIG,
+			"file_prefix: '%s' cannot begin a file name; use 1 to %d "
+			"of letters, digits, '.', '_' and '-', not '.' first",
+			config->file_prefix, NAMING_PREFIX_MAX);
+	return NULL;
+}
+
+static void pprof_destroy(void *self)
+{
+	struct pprof_exporter *exporter = self;
+
+	if (!exporter)
+		return;
+	writer_destroy(exporter->writer);
+	free(exporter);
+}
+
+static struct profcol_error *pprof_create(const struct profcol_host *host, const void *options,
+					  void **ret)
+{
+	const struct pprof_config *config = options;
+	struct pprof_exporter *exporter = calloc(1, sizeof(*exporter));
+
+	if (!exporter)
+		return profcol_error_errno(ENOMEM, "create the exporter");
+	exporter->host = host;
+	exporter->config = config;
+	exporter->writer =
+		writer_create(host, &(struct writer_settings){
+					    .directory = config->directory,
+					    .prefix = config->file_prefix,
+					    .retention = config->retention,
+					    .compression_level = (int)config->compression_level,
+					    .interval_ns = config->interval_ns,
+					    .max_pending_bytes = config->max_pending_bytes,
+				    });
+	if (!exporter->writer) {
+		pprof_destroy(exporter);
+		return profcol_error_errno(ENOMEM, "create the exporter");
+	}
+	*ret = exporter;
+	return NULL;
+}
+
+/* Create a file as an export would, so that a directory that cannot work is an error now. */
+static struct profcol_error *pprof_check_directory(struct pprof_exporter *exporter)
+{
+	const struct pprof_config *config = exporter->config;
+	CLEANUP_FD int directory_fd = output_open(config->directory);
+	struct output_file probe;
+	int status;
+
+	if (directory_fd < 0)
+		return window_directory_error(PROFCOL_SYSTEM, config->directory, -directory_fd);
+	if (output_remove_leftovers(directory_fd, config->file_prefix))
+		profcol_log_info(exporter->host->logger,
+				 "removed unfinished files of an earlier run from '%s'",
+				 config->directory);
+	status = output_file_create(directory_fd, config->file_prefix, &probe);
+	if (!status)
+		output_file_discard(directory_fd, &probe);
+	// A full disk may have room again by the time of the first file.
+	if (status && status != -ENOSPC && status != -EDQUOT)
+		return window_directory_error(PROFCOL_SYSTEM, config->directory, -status);
+	retention_apply(directory_fd, config->file_prefix, &config->retention, clock_realtime_ns(),
+			0);
+	return NULL;
+}
+
+static struct profcol_error *pprof_start(void *self)
+{
+	struct pprof_exporter *exporter = self;
+	struct profcol_error *error = pprof_check_directory(exporter);
+
+	return error ? error : writer_start(exporter->writer);
+}
+
+static struct profcol_error *pprof_consume(void *self, struct profcol_batch *batch)
+{
+	struct pprof_exporter *exporter = self;
+
+	return writer_append(exporter->writer, batch);
+}
+
+static struct profcol_error *pprof_shutdown(void *self, uint64_t deadline_ns)
+{
+	struct pprof_exporter *exporter = self;
+
+	writer_stop(exporter->writer, deadline_ns);
+	return NULL;
+}
+
+const struct profcol_component profcol_exporter_pprof = {
+	.abi = PROFCOL_ABI,
+	.size = sizeof(struct profcol_component),
+	.kind = PROFCOL_EXPORTER,
+	.stability = PROFCOL_ALPHA,
+	.type = "pprof",
+	.summary = "writes profiles as pprof files into a directory",
+	.options = pprof_options,
+	.config_size = sizeof(struct pprof_config),
+	.validate = pprof_validate,
+	.create = pprof_create,
+	.start = pprof_start,
+	.consume = pprof_consume,
+	.shutdown = pprof_shutdown,
+	.destroy = pprof_destroy,
+};

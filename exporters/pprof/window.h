@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One window of batches becomes one file: merge, encode, make room, write. Pure
+ * but for the directory; never logs or counts.
+ */
+#pragma once
+
+#include "naming.h"
+#include "output.h"
+#include "retention.h"
+
+#include <profcol/errors.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pending;
+
+/* Where and how; a copy of the configuration that the writer owns. */
+struct window_target {
+	char *directory; /* owned by the exporter */
+	char *prefix;    /* owned by the exporter */
+	struct retention_limits retention;
+	int compression_level;
+};
+
+struct window_file {
+	int directory_fd; /* -1 = none */
+	struct output_file output;
+	uint64_t start_unix_ms;
+	uint64_t bytes;
+	int removed; /* older files that retention deleted; a negative errno when it failed */
+};
+
+/*
+ * Write @batches (borrowed) to a temporary file. On error nothing is left behind
+ * and *@cause_ret says why the samples cannot be exported; the error's code says
+ * whether to try again.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *window_write(const struct window_target *target,
+						      const struct pending *batches,
+						      struct window_file *ret,
+						      const char **cause_ret);
+
+/* Give the file its name. Errors as above. */
+PROFCOL_MUST_CHECK struct profcol_error *window_publish(const struct window_target *target,
+							struct window_file *file,
+							char name_ret[NAMING_MAX],
+							const char **cause_ret);
+
+/* Remove the file unless it has been published, and close what is open. */
+void window_file_deinit(struct window_file *file);
+
+/* Delete files past retention's max_age. Returns as retention_apply(). */
+int window_expire(const struct window_target *target);
+
+/* An error of @code that names @directory and the remedy for @errnum (positive). */
+struct profcol_error *window_directory_error(enum profcol_code code, const char *directory,
+					     int errnum);
