@@ -20,7 +20,8 @@ static inline struct reader reader_over(const void *bytes, size_t length)
 {
 	const uint8_t *begin = bytes;
 
-	return (struct reader){ .at = begin, .end = begin + length };
+	// Nothing may come as NULL, to which not even 0 may be added.
+	return (struct reader){ .at = begin, .end = length ? begin + length : begin };
 }
 
 static inline size_t reader_left(const struct reader *reader)

@@ -28,9 +28,9 @@ static size_t strings_fold(const char *word, char to[static LONGEST_WORD + 1])
 			return LONGEST_WORD + 1;
 		if (begins)
 			to[length++] = '_';
-		to[length++] = is_upper(word[i]) ? (char)(word[i] - 'A' + 'a') :
-			       word[i] == '-'	 ? '_' :
-						   word[i];
+		to[length++] = is_upper(word[i]) ? (char)(word[i] - 'A' + 'a')
+			       : word[i] == '-'  ? '_'
+						 : word[i];
 	}
 	to[length] = '\0';
 	return length;
@@ -42,8 +42,8 @@ static unsigned int minimum(unsigned int a, unsigned int b)
 }
 
 /* Optimal string alignment distance of two folded words, or more than @limit. */
-static unsigned int strings_distance(const char *a, size_t a_length, const char *b,
-				     size_t b_length, unsigned int limit)
+static unsigned int strings_distance(const char *a, size_t a_length, const char *b, size_t b_length,
+				     unsigned int limit)
 {
 	unsigned int row[3][LONGEST_WORD + 1];
 

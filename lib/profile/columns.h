@@ -17,33 +17,34 @@
 #include <profcol/batch.h>
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum column_id {
-	COLUMN_STRING_END,  /* uint32_t, byte after the string's NUL in STRING_BYTES */
+	COLUMN_STRING_END, /* uint32_t, byte after the string's NUL in STRING_BYTES */
 	COLUMN_STRING_BYTES,
-	COLUMN_BLOB_END,    /* uint32_t, byte after the blob's (uncounted) NUL */
+	COLUMN_BLOB_END, /* uint32_t, byte after the blob's (uncounted) NUL */
 	COLUMN_BLOB_BYTES,
-	COLUMN_FUNCTION,    /* struct profcol_function */
-	COLUMN_MAPPING,	    /* struct profcol_mapping */
-	COLUMN_LOCATION,    /* struct location_row */
-	COLUMN_LINE,	    /* struct profcol_line */
-	COLUMN_STACK_END,   /* uint32_t, in STACK_LOCATION */
-	COLUMN_STACK_LOCATION, /* uint32_t location ids, leaf first */
-	COLUMN_ATTRIBUTE,   /* struct profcol_attribute */
-	COLUMN_ATTRIBUTE_LIST_END, /* uint32_t, in ATTRIBUTE_LIST_ITEM */
-	COLUMN_ATTRIBUTE_LIST_ITEM, /* uint32_t attribute ids */
-	COLUMN_LINK,	    /* struct profcol_link */
-	COLUMN_RESOURCE,    /* struct resource_row */
-	COLUMN_SCOPE,	    /* struct scope_row */
-	COLUMN_PROFILE,	    /* struct profile_row */
-	COLUMN_SAMPLE_STACK, /* uint32_t */
-	COLUMN_SAMPLE_ATTRIBUTES, /* uint32_t attribute list id */
-	COLUMN_SAMPLE_LINK, /* uint32_t */
-	COLUMN_SAMPLE_VALUES_END, /* uint32_t, in VALUE */
+	COLUMN_FUNCTION,              /* struct profcol_function */
+	COLUMN_MAPPING,               /* struct profcol_mapping */
+	COLUMN_LOCATION,              /* struct location_row */
+	COLUMN_LINE,                  /* struct profcol_line */
+	COLUMN_STACK_END,             /* uint32_t, in STACK_LOCATION */
+	COLUMN_STACK_LOCATION,        /* uint32_t location ids, leaf first */
+	COLUMN_ATTRIBUTE,             /* struct profcol_attribute */
+	COLUMN_ATTRIBUTE_LIST_END,    /* uint32_t, in ATTRIBUTE_LIST_ITEM */
+	COLUMN_ATTRIBUTE_LIST_ITEM,   /* uint32_t attribute ids */
+	COLUMN_LINK,                  /* struct profcol_link */
+	COLUMN_RESOURCE,              /* struct resource_row */
+	COLUMN_SCOPE,                 /* struct scope_row */
+	COLUMN_PROFILE,               /* struct profile_row */
+	COLUMN_SAMPLE_STACK,          /* uint32_t */
+	COLUMN_SAMPLE_ATTRIBUTES,     /* uint32_t attribute list id */
+	COLUMN_SAMPLE_LINK,           /* uint32_t */
+	COLUMN_SAMPLE_VALUES_END,     /* uint32_t, in VALUE */
 	COLUMN_SAMPLE_TIMESTAMPS_END, /* uint32_t, in TIMESTAMP */
-	COLUMN_VALUE,	    /* int64_t */
-	COLUMN_TIMESTAMP,   /* uint64_t, Unix ns */
+	COLUMN_VALUE,                 /* int64_t */
+	COLUMN_TIMESTAMP,             /* uint64_t, Unix ns */
 	COLUMN_COUNT,
 };
 
@@ -77,7 +78,7 @@ struct column_block {
 
 struct column {
 	struct column_block *block; /* NULL while empty */
-	uint32_t length;	    /* cells in use; never above 2^31 - 1 */
+	uint32_t length;            /* cells in use; never above 2^31 - 1 */
 };
 
 struct profcol_batch {
@@ -108,14 +109,31 @@ static inline uint32_t column_row_begin(const uint32_t *ends, uint32_t row)
 }
 
 /*
- * Make room for @count more cells at the end of @column, as its only owner, and
- * count them in. NULL without memory or past 2^31 - 1 cells; the column is then
- * unchanged.
+ * Make room for @count more cells at the end of @column, as its only owner. False
+ * without memory or past 2^31 - 1 cells; the column is then unchanged.
  */
+bool column_reserve(struct column *column, enum column_id id, uint32_t count);
+
+/* As above with @count > 0, and count them in: the first of the new cells, or NULL. */
 void *column_append(struct column *column, enum column_id id, uint32_t count);
 
-/* The cells of @column for writing in place: copied first when shared. NULL without memory. */
+/*
+ * Append a copy of the @count cells at @from, which may lie in this very column.
+ * False as above.
+ */
+bool column_append_copy(struct column *column, enum column_id id, const void *from, uint32_t count);
+
+/*
+ * The cells of @column, which has some, for writing in place: copied first when
+ * shared. NULL without memory.
+ */
 void *column_own(struct column *column, enum column_id id);
 
 void column_share(struct column *to, const struct column *from);
 void column_release(struct column *column);
+
+/* Bytes of the block behind @column. */
+size_t column_memory(const struct column *column, enum column_id id);
+
+/* An empty batch with one reference: no rows, not even the zero values. NULL without memory. */
+struct profcol_batch *batch_create(void);
