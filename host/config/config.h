@@ -43,8 +43,10 @@ struct config {
 	size_t component_count;
 	const struct config_pipeline *pipelines;
 	size_t pipeline_count;
+	const size_t *extensions;		/* enabled ones in order: positions in components */
+	size_t extension_count;
 	const char *const *warnings;		/* for the log: unset variables, unused components,
-						   renamed types */
+						   renamed types; each with its place in front */
 	size_t warning_count;
 	struct arena *memory;
 };

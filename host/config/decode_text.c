@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode_text.h"
+
+#include "base/base.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *keep_text(const struct target *target, const char *text, size_t length)
+{
+	const char *copy = arena_strndup(target->decoding->memory, text, length);
+
+	if (!copy)
+		target->decoding->problems->no_memory = true;
+	return copy;
+}
+
+static void *keep_array(const struct target *target, size_t count)
+{
+	void *array = arena_alloc(target->decoding->memory, (count + 1) * sizeof(const char *));
+
+	if (!array)
+		target->decoding->problems->no_memory = true;
+	return array;
+}
+
+const char *decode_take_text(const struct target *target, const struct yaml_node *node,
+			     const struct path *path)
+{
+	bool is_text = node->kind == YAML_SCALAR && node->scalar.type == SCALAR_STRING;
+	bool is_scalar = node->kind == YAML_SCALAR;
+
+	if (is_text || node->from_variable)
+		return keep_text(target, node->text, strlen(node->text));
+	decode_wrong_type(target, node, path, "string", is_scalar ? "; put it in quotes" : "");
+	return NULL;
+}
+
+/* An item or a value of a map: null is the empty text, as in the Collector. */
+static const char *take_element(const struct target *target, const struct yaml_node *node,
+				const struct path *path)
+{
+	if (node->broken || yaml_is_null(node))
+		return "";
+	return decode_take_text(target, node, path);
+}
+
+static void split_list(const struct target *target, const char *text)
+{
+	struct profcol_list *list = target->field;
+	const char **items;
+	size_t count = *text != '\0';
+
+	for (const char *c = text; *c; c++)
+		count += *c == ',';
+	items = keep_array(target, count);
+	if (!items)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		size_t length = strcspn(text, ","), blanks = strspn(text, " ");
+		const char *end = text + length;
+
+		text += blanks < length ? blanks : length;
+		while (end > text && end[-1] == ' ')
+			end--;
+		items[i] = keep_text(target, text, (size_t)(end - text));
+		text += strcspn(text, ",");
+		text += *text == ',';
+	}
+	*list = (struct profcol_list){ .items = items, .count = count };
+}
+
+void decode_list(const struct target *target)
+{
+	const struct yaml_node *node = target->node;
+	struct profcol_list *list = target->field;
+	const char **items;
+
+	if (node->kind == YAML_SCALAR &&
+	    (node->scalar.type == SCALAR_STRING || node->from_variable)) {
+		split_list(target, node->text);
+		return;
+	}
+	if (node->kind != YAML_LIST) {
+		problems_add(target->decoding->problems, node->place, target->path,
+			     "source data must be an array or slice, got %s; write it as [a, b]",
+			     yaml_type_name(node));
+		return;
+	}
+	items = keep_array(target, node->count);
+	if (!items)
+		return;
+	for (size_t i = 0; i < node->count; i++) {
+		struct path here = { .parent = target->path, .index = i };
+
+		items[i] = take_element(target, node->items[i], &here);
+	}
+	*list = (struct profcol_list){ .items = items, .count = node->count };
+}
+
+void decode_map(const struct target *target)
+{
+	const struct yaml_node *node = target->node;
+	struct profcol_map *map = target->field;
+	const char **keys, **values;
+
+	if (node->kind != YAML_MAP) {
+		problems_add(target->decoding->problems, node->place, target->path,
+			     "expected a map, got '%s'; write 'key: value' lines below it",
+			     yaml_type_name(node));
+		return;
+	}
+	keys = keep_array(target, node->count);
+	values = keep_array(target, node->count);
+	if (!keys || !values)
+		return;
+	for (size_t i = 0; i < node->count; i++) {
+		const char *key = node->entries[i].key->text;
+		struct path here = { .parent = target->path, .key = key };
+
+		keys[i] = keep_text(target, key, strlen(key));
+		values[i] = take_element(target, node->entries[i].value, &here);
+	}
+	*map = (struct profcol_map){ .keys = keys, .values = values, .count = node->count };
+}
+
+void decode_join_words(char *to, size_t size, const char *const *words, const char *separator)
+{
+	size_t used = 0;
+
+	to[0] = '\0';
+	for (size_t i = 0; words[i] && used < size; i++)
+		used += (size_t)snprintf(to + used, size - used, "%s%s", i ? separator : "",
+					 words[i]);
+	if (used >= size)
+		memcpy(to + size - sizeof("..."), "...", sizeof("..."));
+}

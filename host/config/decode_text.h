@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the decoder: texts, and the lists and maps of them. */
+#pragma once
+
+#include "decode.h"
+
+/* One option on its way into the struct. */
+struct target {
+	const struct decoding *decoding;
+	const struct profcol_option *option;
+	const struct yaml_node *node; /* what is given, or the default */
+	struct place place;           /* of what is given, else of the map that lacks it */
+	const struct path *path;
+	void *field;
+};
+
+/* @node, which stands at @path, cannot become an @expected; @remedy begins with "; ". */
+void decode_wrong_type(const struct target *target, const struct yaml_node *node,
+		       const struct path *path, const char *expected, const char *remedy);
+
+/* The text of @node, in the arena; NULL when it is no text, which is reported. */
+const char *decode_take_text(const struct target *target, const struct yaml_node *node,
+			     const struct path *path);
+
+void decode_list(const struct target *target);
+void decode_map(const struct target *target);
+
+/* Print the NULL-terminated @words with @separator between them; cut with "..." at the end. */
+void decode_join_words(char *to, size_t size, const char *const *words, const char *separator);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is wrong with a configuration, collected while it is read, so that one
+ * error can tell everything: `file:line:column: path: what is wrong; what to do`.
+ *
+ * One thread at a time.
+ */
+#pragma once
+
+#include <profcol/errors.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct arena;
+
+/* Counted from 1, columns in characters. */
+struct place {
+	unsigned int line, column;
+};
+
+/*
+ * Where in the tree a value stands, as a chain of stack variables from the value
+ * to the root; NULL is the root. Rendered as "receivers::profiling::tracers::0".
+ */
+struct path {
+	const struct path *parent;
+	const char *key; /* NULL: an item of a list, at @index */
+	size_t index;
+};
+
+struct problem {
+	struct place place;
+	size_t order;     /* of its discovery: decides between problems of one place */
+	const char *text; /* with file, place and path in front */
+};
+
+struct problem_list {
+	struct problem *items; /* owned */
+	size_t count, capacity;
+	size_t refused; /* beyond what is kept */
+};
+
+struct problems {
+	const char *name;     /* of the file; borrowed until deinit */
+	struct arena *memory; /* holds the texts; borrowed until deinit */
+	struct problem_list errors, warnings;
+	bool no_memory; /* the list is incomplete: nothing else counts */
+};
+
+void problems_init(struct problems *problems, const char *name, struct arena *memory);
+void problems_deinit(struct problems *problems);
+
+/* One more error. Control characters in it become '?', what is overlong is cut. */
+void problems_add(struct problems *problems, struct place place, const struct path *path,
+		  const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* As above, for what does not keep the configuration from being used. */
+void problems_warn(struct problems *problems, struct place place, const struct path *path,
+		   const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* No further error will be shown, only counted: effort for its text is wasted. */
+bool problems_is_full(const struct problems *problems);
+
+/* How many errors there are so far, those not kept included. */
+size_t problems_count(const struct problems *problems);
+
+/* All errors as one, in the order of the file; NULL when there are none. */
+PROFCOL_MUST_CHECK struct profcol_error *problems_error(struct problems *problems);
+
+/* The warnings in the order of the file, in the arena. False without memory. */
+bool problems_take_warnings(struct problems *problems, const char *const **ret, size_t *count_ret);
