@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The components that the program is linked with. Their READMEs hold their option
+ * tables as the program describes them; run with UPDATE_README=1 to rewrite them.
+ */
+#include "config/check.h"
+#include "config/describe.h"
+#include "registry.h"
+
+#include "base/base.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+static void their_option_tables_are_sound(void **state)
+{
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error =
+		config_check_options(&builtin_components);
+
+	(void)state;
+	assert_true(builtin_components.count >= 3);
+	if (error)
+		fail_msg("%s", profcol_error_message(error));
+}
+
+/* Where the component's folder is: by kind and type, but for the one that has a better name. */
+static void readme_path(const struct profcol_component *component, char *path, size_t size)
+{
+	static const char *const folders[] = {
+		[PROFCOL_RECEIVER] = "receiver",
+		[PROFCOL_PROCESSOR] = "processors",
+		[PROFCOL_EXPORTER] = "exporters",
+		[PROFCOL_EXTENSION] = "extensions",
+	};
+	const char *folder = strcmp(component->type, "profiling") ? component->type : "ebpf";
+
+	snprintf(path, size, "%s/%s/%s/README.md", PROFCOL_SOURCE_DIR, folders[component->kind],
+		 folder);
+}
+
+static char *describe(const struct profcol_component *component)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	assert_non_null(stream);
+	describe_options(component->options, stream);
+	fclose(stream);
+	return text;
+}
+
+/* Put @table in place of the first table of @readme. */
+static void rewrite_readme(const char *path, const char *readme, const char *table)
+{
+	const char *begin = strstr(readme, "\n## Options\n"), *end;
+	FILE *file;
+
+	assert_non_null(begin);
+	begin = strstr(begin, "\n|");
+	assert_non_null(begin);
+	begin++;
+	for (end = begin; *end == '|'; end++)
+		end = strchrnul(end, '\n');
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "%.*s%s%s", (int)(begin - readme), readme, table, end);
+	fclose(file);
+}
+
+static void their_readmes_hold_their_option_tables(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < builtin_components.count; i++) {
+		const struct profcol_component *component = builtin_components.components[i];
+		CLEANUP_FREE char *table = describe(component);
+		CLEANUP_FREE char *readme = NULL;
+		char path[512];
+
+		readme_path(component, path, sizeof(path));
+		if (file_read(AT_FDCWD, path, 1 << 20, &readme, NULL))
+			fail_msg("component '%s' has no %s", component->type, path);
+		if (strstr(readme, table))
+			continue;
+		if (!getenv("UPDATE_README"))
+			fail_msg("%s lacks this table (UPDATE_README=1 writes it):\n%s", path,
+				 table);
+		rewrite_readme(path, readme, table);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(their_option_tables_are_sound),
+		cmocka_unit_test(their_readmes_hold_their_option_tables),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
