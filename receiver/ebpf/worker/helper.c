@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The worker process. It maps a file, answers, and keeps the last few files with
+ * their indexes: the profiler asks for a big program in small portions.
+ */
+#include "worker.h"
+
+#include "answer.h"
+#include "base/base.h"
+#include "sandbox.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+enum {
+	HELPER_IMAGES = 8,
+	HELPER_MAX_HEAP = 64 << 20, /* of indexes kept next to a new one: 4 M functions */
+};
+
+static const size_t HELPER_MAX_MAPPED = 2ull << 30;
+
+/* A file system cannot be unmounted while a file of it is mapped: let go when nobody asks. */
+static const struct timeval idle_limit = { .tv_sec = 30 };
+
+struct kept_image {
+	uint64_t content;
+	uint64_t last_used; /* request number; 0: free */
+	struct image image;
+};
+
+struct helper {
+	int socket;
+	uint64_t requests;
+	uint64_t offsets[WORKER_MAX_OFFSETS];
+	struct kept_image kept[HELPER_IMAGES];
+};
+
+static void kept_image_drop(struct kept_image *kept)
+{
+	const struct image *image = &kept->image;
+
+	if (image->file_bytes)
+		munmap((void *)(uintptr_t)image->file, image->file_bytes);
+	image_deinit(&kept->image);
+	*kept = (struct kept_image){ 0 };
+}
+
+static void helper_drop_all(struct helper *helper)
+{
+	for (size_t i = 0; i < HELPER_IMAGES; i++)
+		kept_image_drop(&helper->kept[i]);
+}
+
+/* All of @bytes, with the descriptor that came along (or -1) in *@fd. False at the end. */
+static bool receive_all(struct helper *helper, void *to, size_t bytes, int *fd)
+{
+	for (size_t done = 0; done < bytes;) {
+		_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+		struct iovec part = { (char *)to + done, bytes - done };
+		struct msghdr message = { .msg_iov = &part,
+					  .msg_iovlen = 1,
+					  .msg_control = control,
+					  .msg_controllen = sizeof(control) };
+		ssize_t got = recvmsg(helper->socket, &message, MSG_CMSG_CLOEXEC);
+		struct cmsghdr *header;
+
+		if (got < 0 && errno == EAGAIN)
+			helper_drop_all(helper);
+		if (got < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (got <= 0)
+			return false;
+		header = CMSG_FIRSTHDR(&message);
+		if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+		    *fd < 0)
+			memcpy(fd, CMSG_DATA(header), sizeof(*fd));
+		done += (size_t)got;
+	}
+	return true;
+}
+
+static bool send_all(int socket, const void *from, size_t bytes)
+{
+	for (size_t done = 0; done < bytes;) {
+		struct iovec part = { (char *)(uintptr_t)from + done, bytes - done };
+		struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+		ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent < 0)
+			return false;
+		done += (size_t)sent;
+	}
+	return true;
+}
+
+static bool send_message(int socket, uint32_t id, int status, const void *body, size_t bytes)
+{
+	const struct protocol_header header = {
+		.magic = PROTOCOL_MAGIC,
+		.id = id,
+		.status = (uint32_t)status,
+		.body_bytes = (uint32_t)bytes,
+	};
+
+	return send_all(socket, &header, sizeof(header)) && send_all(socket, body, bytes);
+}
+
+/* A free place, with room for @file_bytes more: what was used longest ago goes. */
+static struct kept_image *helper_make_room(struct helper *helper, size_t file_bytes)
+{
+	for (;;) {
+		struct kept_image *oldest = NULL, *free_place = NULL;
+		size_t mapped = file_bytes, heap = 0;
+
+		for (size_t i = 0; i < HELPER_IMAGES; i++) {
+			struct kept_image *kept = &helper->kept[i];
+
+			if (!kept->last_used) {
+				free_place = kept;
+				continue;
+			}
+			mapped += kept->image.file_bytes;
+			heap += image_memory(&kept->image);
+			if (!oldest || kept->last_used < oldest->last_used)
+				oldest = kept;
+		}
+		if (free_place && mapped <= HELPER_MAX_MAPPED && heap <= HELPER_MAX_HEAP)
+			return free_place;
+		if (!oldest)
+			return NULL;
+		kept_image_drop(oldest);
+	}
+}
+
+static int helper_map(struct helper *helper, int fd, uint64_t content, struct kept_image **ret)
+{
+	off_t bytes = lseek(fd, 0, SEEK_END);
+	struct kept_image *kept;
+	void *file = NULL;
+	int result;
+
+	if (bytes < 0)
+		return -errno;
+	if ((uint64_t)bytes > HELPER_MAX_MAPPED)
+		return -EFBIG;
+	kept = helper_make_room(helper, (size_t)bytes);
+	if (!kept)
+		return -ENOMEM;
+	if (bytes) {
+		file = mmap(NULL, (size_t)bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (file == MAP_FAILED)
+			return -errno;
+	}
+	result = image_init(&kept->image, file ? file : "", (size_t)bytes);
+	if (result < 0) {
+		kept_image_drop(kept);
+		return result;
+	}
+	// The tables have been read once; of the names only a few pages will be wanted.
+	if (bytes)
+		madvise(file, (size_t)bytes, MADV_DONTNEED);
+	kept->content = content;
+	*ret = kept;
+	return 0;
+}
+
+static int helper_find(struct helper *helper, int fd, uint64_t content, struct kept_image **ret)
+{
+	int result = 0;
+
+	*ret = NULL;
+	for (size_t i = 0; i < HELPER_IMAGES && !*ret; i++)
+		if (helper->kept[i].last_used && helper->kept[i].content == content)
+			*ret = &helper->kept[i];
+	if (!*ret)
+		result = helper_map(helper, fd, content, ret);
+	if (!result)
+		(*ret)->last_used = ++helper->requests;
+	return result;
+}
+
+/* One request. False: the profiler has gone. */
+static bool helper_serve(struct helper *helper)
+{
+	struct protocol_request request;
+	CLEANUP_FREE void *body = NULL;
+	CLEANUP_FD int fd = -1;
+	struct kept_image *kept;
+	size_t bytes = 0;
+	int result;
+
+	if (!receive_all(helper, &request, sizeof(request), &fd) ||
+	    request.magic != PROTOCOL_MAGIC || request.offset_count > WORKER_MAX_OFFSETS ||
+	    !receive_all(helper, helper->offsets, request.offset_count * sizeof(*helper->offsets),
+			 &fd))
+		return false;
+	result = helper_find(helper, fd, request.content, &kept);
+	if (!result)
+		result = answer_write(&kept->image, helper->offsets, request.offset_count, &body,
+				      &bytes);
+	return send_message(helper->socket, request.id, -result, body, bytes);
+}
+
+static int helper_complain(int socket, const struct profcol_error *error)
+{
+	const char *text = profcol_error_message(error);
+
+	send_message(socket, 0, EPERM, text, strnlen(text, PROTOCOL_MAX_COMPLAINT));
+	return 1;
+}
+
+int worker_helper(int socket)
+{
+	static struct helper helper; // 40 KiB; one per process
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+
+	if (socket <= STDERR_FILENO)
+		return 1;
+	if (setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &idle_limit, sizeof(idle_limit)))
+		return 1;
+	error = sandbox_enter(socket);
+	if (error)
+		return helper_complain(socket, error);
+	helper.socket = socket;
+	if (send_message(socket, 0, 0, NULL, 0))
+		while (helper_serve(&helper))
+			;
+	// Nothing that runs at a regular exit would pass the filter.
+	_exit(0);
+}

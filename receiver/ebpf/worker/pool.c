@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker.h"
+
+#include "answer.h"
+#include "base/base.h"
+#include "process.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum {
+	POOL_PROCESSES = 4,
+	POOL_MAX_QUEUED = 32, /* each holds a descriptor */
+	START_BURST = 8,
+};
+
+#define MS 1000000ull
+
+static const uint64_t request_limit_ns = 5000 * MS; /* a large program takes 0.1 s */
+static const uint64_t start_limit_ns = 5000 * MS;
+static const uint64_t patience_ns = 100 * MS;      /* before one more worker helps those who wait */
+static const uint64_t spare_limit_ns = 60000 * MS; /* an idle worker beyond the first ends */
+static const uint64_t start_interval_ns = 500 * MS;  /* sustained, after START_BURST at once */
+static const uint64_t longest_pause_ns = 30000 * MS; /* between starts that fail */
+
+struct worker_pool {
+	const struct profcol_host *host; /* borrowed */
+	worker_answered_function answered;
+	void *context;
+	struct worker_process processes[POOL_PROCESSES];
+	struct worker_request *first; /* owned; waiting for a process */
+	struct worker_request **last;
+	size_t queued;
+	size_t answers; /* since worker_pool_run was called */
+	uint32_t last_id;
+	uint64_t start_allowance_ns; /* when the starts so far would be even with the rate */
+	unsigned int failed_starts;  /* in a row */
+	uint64_t no_start_before_ns;
+	char complaint[PROTOCOL_MAX_COMPLAINT + 1]; /* of the last start that failed */
+	VECTOR(pid_t) dying; /* killed, not reaped yet: stuck in the kernel */
+	struct profcol_metric *starts, *crashes, *timeouts, *bad_answers, *alive;
+};
+
+struct worker_pool *worker_pool_create(const struct profcol_host *host,
+				       worker_answered_function answered, void *context)
+{
+	struct worker_pool *pool = calloc(1, sizeof(*pool));
+
+	if (!pool)
+		return NULL;
+	pool->host = host;
+	pool->answered = answered;
+	pool->context = context;
+	pool->last = &pool->first;
+	for (size_t i = 0; i < POOL_PROCESSES; i++)
+		pool->processes[i].socket = -1;
+	pool->starts = host->metric(host, PROFCOL_COUNTER, "symbol_worker_starts", "",
+				    "processes started to read files of profiled programs");
+	pool->crashes = host->metric(host, PROFCOL_COUNTER, "symbol_worker_crashes", "",
+				     "such processes that died of a file");
+	pool->timeouts = host->metric(host, PROFCOL_COUNTER, "symbol_worker_timeouts", "",
+				      "such processes ended for working too long on a file");
+	pool->bad_answers =
+		host->metric(host, PROFCOL_COUNTER, "symbol_worker_bad_answers", "",
+			     "such processes ended for an answer that failed the checks");
+	pool->alive = host->metric(host, PROFCOL_GAUGE, "symbol_workers", "",
+				   "processes that read files of profiled programs");
+	return pool;
+}
+
+static void pool_reap(struct worker_pool *pool)
+{
+	for (size_t i = 0; i < pool->dying.count;) {
+		if (waitpid(pool->dying.items[i], NULL, WNOHANG))
+			pool->dying.items[i] = pool->dying.items[--pool->dying.count];
+		else
+			i++;
+	}
+}
+
+static void pool_kill(struct worker_pool *pool, struct worker_process *process)
+{
+	pid_t pid = process_kill(process);
+
+	profcol_metric_add(pool->alive, -1);
+	if (pid && !VECTOR_PUSH(&pool->dying, pid))
+		waitpid(pid, NULL, 0);
+}
+
+void worker_pool_destroy(struct worker_pool *pool)
+{
+	if (!pool)
+		return;
+	for (size_t i = 0; i < POOL_PROCESSES; i++)
+		if (pool->processes[i].state != PROCESS_NONE)
+			pool_kill(pool, &pool->processes[i]);
+	// A second is plenty unless the kernel itself hangs in a file system.
+	for (unsigned int i = 0; pool->dying.count && i < 500; i++) {
+		pool_reap(pool);
+		if (pool->dying.count)
+			poll(NULL, 0, 2);
+	}
+	VECTOR_DEINIT(&pool->dying);
+	for (struct worker_request *request = pool->first, *next; request; request = next) {
+		next = request->next;
+		worker_request_destroy(request);
+	}
+	free(pool);
+}
+
+bool worker_pool_has_room(const struct worker_pool *pool)
+{
+	return pool->queued < POOL_MAX_QUEUED;
+}
+
+bool worker_pool_ask(struct worker_pool *pool, uint32_t file, uint64_t content, int fd,
+		     const uint64_t *offsets, size_t count)
+{
+	struct worker_request *request = NULL;
+
+	if (worker_pool_has_room(pool) && count && count <= WORKER_MAX_OFFSETS)
+		request = malloc(sizeof(*request) + count * sizeof(*offsets));
+	if (!request) {
+		close(fd);
+		return false;
+	}
+	if (!++pool->last_id) // 0 is the worker's first word
+		pool->last_id++;
+	*request = (struct worker_request){
+		.file = file,
+		.fd = fd,
+		.head = { .magic = PROTOCOL_MAGIC,
+			  .id = pool->last_id,
+			  .content = content,
+			  .offset_count = (uint32_t)count },
+	};
+	memcpy(request->offsets, offsets, count * sizeof(*offsets));
+	*pool->last = request;
+	pool->last = &request->next;
+	pool->queued++;
+	return true;
+}
+
+static struct worker_request *pool_take_first(struct worker_pool *pool)
+{
+	struct worker_request *request = pool->first;
+
+	pool->first = request->next;
+	if (!pool->first)
+		pool->last = &pool->first;
+	request->next = NULL;
+	pool->queued--;
+	return request;
+}
+
+static void pool_put_first(struct worker_pool *pool, struct worker_request *request)
+{
+	request->next = pool->first;
+	if (!pool->first)
+		pool->last = &request->next;
+	pool->first = request;
+	pool->queued++;
+}
+
+bool worker_pool_is_busy(const struct worker_pool *pool)
+{
+	for (size_t i = 0; i < POOL_PROCESSES; i++)
+		if (pool->processes[i].state == PROCESS_BUSY)
+			return true;
+	return pool->first;
+}
+
+/* Tell the asker what became of @request, with @answer filled in as far as there is one. */
+static void pool_report(struct worker_pool *pool, const struct worker_request *request,
+			struct worker_answer *answer)
+{
+	answer->file = request->file;
+	answer->offsets = request->offsets;
+	answer->offset_count = request->head.offset_count;
+	pool->answers++;
+	pool->answered(pool->context, answer);
+}
+
+static void pool_report_outcome(struct worker_pool *pool, const struct worker_request *request,
+				enum worker_outcome outcome)
+{
+	struct worker_answer answer = { .outcome = outcome };
+
+	pool_report(pool, request, &answer);
+}
+
+/* End @process because of what it did with its request, and report that. */
+static void pool_give_up(struct worker_pool *pool, struct worker_process *process,
+			 enum worker_outcome outcome)
+{
+	struct worker_request *request = TAKE(process->request);
+
+	profcol_metric_add(outcome == WORKER_CRASHED     ? pool->crashes
+			   : outcome == WORKER_TIMED_OUT ? pool->timeouts
+							 : pool->bad_answers,
+			   1);
+	pool_kill(pool, process);
+	if (!request)
+		return;
+	pool_report_outcome(pool, request, outcome);
+	worker_request_destroy(request);
+}
+
+static void pool_start_failed(struct worker_pool *pool, const char *why, size_t length)
+{
+	uint64_t pause_ns = 1000 * MS << (pool->failed_starts < 5 ? pool->failed_starts : 5);
+
+	if (length > PROTOCOL_MAX_COMPLAINT)
+		length = PROTOCOL_MAX_COMPLAINT;
+	strings_sanitize_utf8(pool->complaint, why, length);
+	pool->failed_starts++;
+	if (pause_ns > longest_pause_ns)
+		pause_ns = longest_pause_ns;
+	pool->no_start_before_ns = clock_monotonic_ns() + pause_ns;
+	if (pool->failed_starts == 2) // the first is worker_pool_start's to tell, or was a mishap
+		profcol_log_warn(
+			pool->host->logger,
+			"cannot start the process that reads symbols: %s; frames of "
+			"programs stay addresses until it starts, trying again every %llu s",
+			pool->complaint, (unsigned long long)(longest_pause_ns / 1000 / MS));
+}
+
+static void pool_start_process(struct worker_pool *pool, struct worker_process *process,
+			       uint64_t now_ns)
+{
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+
+	if (pool->start_allowance_ns < now_ns)
+		pool->start_allowance_ns = now_ns;
+	pool->start_allowance_ns += start_interval_ns;
+	error = process_start(process, pool->host, now_ns);
+	if (error) {
+		const char *why = profcol_error_message(error);
+
+		pool_start_failed(pool, why, strlen(why));
+		return;
+	}
+	profcol_metric_add(pool->starts, 1);
+	profcol_metric_add(pool->alive, 1);
+}
+
+/* @process has said all of a message. */
+static void pool_hear(struct worker_pool *pool, struct worker_process *process, uint64_t now_ns)
+{
+	const struct protocol_header *header = &process->header;
+	struct worker_answer answer = { .outcome = WORKER_UNREADABLE };
+	struct worker_request *request = process->request;
+
+	if (process->state == PROCESS_STARTING) {
+		if (header->status) {
+			pool_start_failed(pool, process->body, header->body_bytes);
+			pool_kill(pool, process);
+			return;
+		}
+		pool->failed_starts = 0;
+		process_rest(process, now_ns);
+		return;
+	}
+	if (!header->status && !answer_read(process->body, header->body_bytes, request->offsets,
+					    request->head.offset_count, &answer)) {
+		pool_give_up(pool, process, WORKER_MISBEHAVED);
+		return;
+	}
+	pool_report(pool, request, &answer);
+	process_rest(process, now_ns);
+}
+
+/* @process has closed its socket, or makes no sense from the start. */
+static void pool_lose(struct worker_pool *pool, struct worker_process *process)
+{
+	static const char silent[] = "it ended before it was ready";
+
+	if (process->state == PROCESS_STARTING) {
+		pool_start_failed(pool, silent, sizeof(silent) - 1);
+		pool_kill(pool, process);
+	} else if (process->state == PROCESS_BUSY && process->sent) {
+		pool_give_up(pool, process, WORKER_CRASHED);
+	} else {
+		// It was dead before it saw the file.
+		if (process->request)
+			pool_put_first(pool, TAKE(process->request));
+		pool_kill(pool, process);
+	}
+}
+
+static void pool_advance(struct worker_pool *pool, struct worker_process *process)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	switch (process_advance(process, now_ns)) {
+	case PROCESS_WAITS:
+		break;
+	case PROCESS_SPOKE:
+		pool_hear(pool, process, now_ns);
+		break;
+	case PROCESS_ENDED:
+		pool_lose(pool, process);
+		break;
+	case PROCESS_BABBLED:
+		if (process->state == PROCESS_STARTING)
+			pool_lose(pool, process);
+		else
+			pool_give_up(pool, process, WORKER_MISBEHAVED);
+		break;
+	}
+}
+
+static void pool_poll(struct worker_pool *pool, uint64_t timeout_ns)
+{
+	const struct timespec timeout = { .tv_sec = (time_t)(timeout_ns / 1000000000),
+					  .tv_nsec = (long)(timeout_ns % 1000000000) };
+	struct pollfd polled[POOL_PROCESSES];
+
+	for (size_t i = 0; i < POOL_PROCESSES; i++) {
+		const struct worker_process *process = &pool->processes[i];
+
+		polled[i] = (struct pollfd){ .fd = process->socket, .events = POLLIN };
+		if (process_is_sending(process))
+			polled[i].events |= POLLOUT;
+	}
+	if (ppoll(polled, POOL_PROCESSES, &timeout, NULL) <= 0)
+		return;
+	for (size_t i = 0; i < POOL_PROCESSES; i++)
+		if (polled[i].revents)
+			pool_advance(pool, &pool->processes[i]);
+}
+
+static void pool_expire(struct worker_pool *pool, uint64_t now_ns)
+{
+	static const char slow[] = "it did not start in time";
+
+	for (size_t i = 0; i < POOL_PROCESSES; i++) {
+		struct worker_process *process = &pool->processes[i];
+
+		if (process->state == PROCESS_BUSY &&
+		    now_ns >= process->since_ns + request_limit_ns) {
+			pool_give_up(pool, process, WORKER_TIMED_OUT);
+		} else if (process->state == PROCESS_STARTING &&
+			   now_ns >= process->since_ns + start_limit_ns) {
+			pool_start_failed(pool, slow, sizeof(slow) - 1);
+			pool_kill(pool, process);
+		} else if (process->state == PROCESS_IDLE && i &&
+			   now_ns >= process->since_ns + spare_limit_ns) {
+			pool_kill(pool, process);
+		}
+	}
+}
+
+/*
+ * When a process may be started for those who wait: at once if there is none, else when all have
+ * been busy for a while. UINT64_MAX: not before something else happens.
+ */
+static uint64_t pool_next_start_ns(const struct worker_pool *pool)
+{
+	uint64_t burst_ns = START_BURST * start_interval_ns, start_ns = 0;
+	size_t alive = 0;
+
+	for (size_t i = 0; i < POOL_PROCESSES; i++) {
+		const struct worker_process *process = &pool->processes[i];
+
+		if (process->state == PROCESS_NONE)
+			continue;
+		if (process->state != PROCESS_BUSY)
+			return UINT64_MAX; // it will be of use before a new one is
+		alive++;
+		if (process->since_ns + patience_ns > start_ns)
+			start_ns = process->since_ns + patience_ns;
+	}
+	if (!pool->first || alive == POOL_PROCESSES)
+		return UINT64_MAX;
+	if (pool->start_allowance_ns > start_ns + burst_ns)
+		start_ns = pool->start_allowance_ns - burst_ns;
+	if (pool->no_start_before_ns > start_ns)
+		start_ns = pool->no_start_before_ns;
+	return start_ns;
+}
+
+static bool pool_has_process(const struct worker_pool *pool)
+{
+	for (size_t i = 0; i < POOL_PROCESSES; i++)
+		if (pool->processes[i].state != PROCESS_NONE)
+			return true;
+	return false;
+}
+
+/* Bring requests and processes together. */
+static void pool_assign(struct worker_pool *pool, uint64_t now_ns)
+{
+	for (size_t i = 0; pool->first && i < POOL_PROCESSES; i++) {
+		if (pool->processes[i].state != PROCESS_IDLE)
+			continue;
+		process_give(&pool->processes[i], pool_take_first(pool), now_ns);
+		pool_advance(pool, &pool->processes[i]);
+	}
+	for (size_t i = 0; now_ns >= pool_next_start_ns(pool) && i < POOL_PROCESSES; i++)
+		if (pool->processes[i].state == PROCESS_NONE)
+			pool_start_process(pool, &pool->processes[i], now_ns);
+	// While none can be started, nobody should sit out a deadline for it.
+	while (pool->first && pool->failed_starts && !pool_has_process(pool)) {
+		struct worker_request *request = pool_take_first(pool);
+
+		pool_report_outcome(pool, request, WORKER_MISSING);
+		worker_request_destroy(request);
+	}
+}
+
+static uint64_t pool_wake_ns(const struct worker_pool *pool, uint64_t deadline_ns)
+{
+	uint64_t wake_ns = pool_next_start_ns(pool);
+
+	if (deadline_ns < wake_ns)
+		wake_ns = deadline_ns;
+	for (size_t i = 0; i < POOL_PROCESSES; i++) {
+		const struct worker_process *process = &pool->processes[i];
+
+		if (process->state == PROCESS_BUSY &&
+		    process->since_ns + request_limit_ns < wake_ns)
+			wake_ns = process->since_ns + request_limit_ns;
+		if (process->state == PROCESS_STARTING &&
+		    process->since_ns + start_limit_ns < wake_ns)
+			wake_ns = process->since_ns + start_limit_ns;
+	}
+	return wake_ns;
+}
+
+size_t worker_pool_run(struct worker_pool *pool, uint64_t deadline_ns)
+{
+	pool->answers = 0;
+	pool_reap(pool);
+	for (uint64_t timeout_ns = 0;;) {
+		uint64_t now_ns, wake_ns;
+
+		pool_poll(pool, timeout_ns);
+		now_ns = clock_monotonic_ns();
+		pool_expire(pool, now_ns);
+		pool_assign(pool, now_ns);
+		if (pool->answers || !worker_pool_is_busy(pool) || now_ns >= deadline_ns)
+			return pool->answers;
+		wake_ns = pool_wake_ns(pool, deadline_ns);
+		timeout_ns = wake_ns > now_ns ? wake_ns - now_ns : 0;
+	}
+}
+
+struct profcol_error *worker_pool_start(struct worker_pool *pool)
+{
+	struct worker_process *process = &pool->processes[0];
+	uint64_t deadline_ns = clock_monotonic_ns() + start_limit_ns;
+
+	pool_start_process(pool, process, clock_monotonic_ns());
+	while (process->state == PROCESS_STARTING) {
+		uint64_t now_ns = clock_monotonic_ns();
+
+		pool_poll(pool, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
+		pool_expire(pool, clock_monotonic_ns());
+	}
+	if (process->state == PROCESS_IDLE)
+		return NULL;
+	return profcol_error_create(
+		PROFCOL_SYSTEM, "cannot start the process that reads symbols: %s", pool->complaint);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One worker process seen from the profiler: a socket, and at most one request at
+ * a time. Nothing here blocks. One thread at a time.
+ */
+#pragma once
+
+#include "protocol.h"
+
+#include <profcol/component.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct worker_request {
+	struct worker_request *next;
+	uint32_t file;
+	int fd; /* owned; -1 once it is sent */
+	/* as sent: */
+	struct protocol_request head;
+	uint64_t offsets[];
+};
+
+void worker_request_destroy(struct worker_request *request); /* accepts NULL */
+
+enum process_state {
+	PROCESS_NONE,
+	PROCESS_STARTING, /* has not said that it is shut in */
+	PROCESS_IDLE,
+	PROCESS_BUSY,
+};
+
+struct worker_process {
+	enum process_state state;
+	int socket;        /* owned */
+	pid_t pid;         /* ours to reap */
+	uint64_t since_ns; /* of the last step forward: state, request sent, answer begun */
+	struct worker_request *request; /* owned; while BUSY */
+	size_t sent;                    /* bytes of head and offsets */
+	struct protocol_header header;
+	size_t received; /* bytes of header and body */
+	void *body;      /* owned; complete when process_advance says so */
+};
+
+enum process_event {
+	PROCESS_WAITS,
+	PROCESS_SPOKE,   /* a whole message is in header and body */
+	PROCESS_ENDED,   /* it closed the socket: it is dead or dying */
+	PROCESS_BABBLED, /* what it sends is no message */
+};
+
+/* @process is NONE. On success it is STARTING. */
+PROFCOL_MUST_CHECK struct profcol_error *
+process_start(struct worker_process *process, const struct profcol_host *host, uint64_t now_ns);
+
+/* Hand @request (taken) to an IDLE process; process_advance sends it. */
+void process_give(struct worker_process *process, struct worker_request *request, uint64_t now_ns);
+
+/* Part of a request is still to be sent. */
+bool process_is_sending(const struct worker_process *process);
+
+/* Send and receive as much as goes without waiting. */
+enum process_event process_advance(struct worker_process *process, uint64_t now_ns);
+
+/* The message is dealt with: IDLE again. */
+void process_rest(struct worker_process *process, uint64_t now_ns);
+
+/* End it at once and leave @process NONE. Returns the pid if it could not be reaped yet, else 0. */
+pid_t process_kill(struct worker_process *process);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What profiler and worker say to each other over a stream socket. Both are the
+ * same program on the same machine, so structs travel as they are; the profiler
+ * still treats every byte of an answer as hostile (answer_read).
+ *
+ *   worker:   header, text              once: ready, or why not
+ *   profiler: request, offsets          with one descriptor, sent along with the first byte
+ *   worker:   header, facts, segments, ranges, text
+ */
+#pragma once
+
+#include "worker.h"
+
+#include <stdint.h>
+
+enum {
+	PROTOCOL_MAGIC = 0x70635731, /* "1Wcp" */
+	PROTOCOL_MAX_TEXT = 4 << 20, /* of an answer: 4,096 functions with 1 KiB of names each */
+	PROTOCOL_MAX_COMPLAINT = 256,
+};
+
+struct protocol_request {
+	uint32_t magic;
+	uint32_t id; /* counts up; the answer repeats it */
+	uint64_t content;
+	uint32_t offset_count;
+	uint32_t reserved;
+};
+
+struct protocol_header {
+	uint32_t magic;
+	uint32_t id;     /* 0: the worker's first word */
+	uint32_t status; /* 0, or a positive errno: then the body is text or nothing */
+	uint32_t body_bytes;
+};
+
+/* `name`s are offsets into the text, which begins and ends with NUL. */
+struct protocol_facts {
+	char htlhash[33];
+	uint8_t partial;
+	uint16_t segment_count;
+	uint32_t range_count;
+	uint32_t text_bytes;
+	uint32_t build_id_gnu;
+	uint32_t build_id_go;
+	uint32_t reserved;
+};
+
+_Static_assert(sizeof(struct protocol_request) == 24, "no padding");
+_Static_assert(sizeof(struct protocol_header) == 16, "no padding");
+_Static_assert(sizeof(struct protocol_facts) == 56, "no padding, 8-byte multiple");
+_Static_assert(sizeof(struct worker_segment) == 40, "no padding");
+_Static_assert(sizeof(struct worker_range) == 24, "no padding");
+
+enum {
+	PROTOCOL_MAX_BODY = sizeof(struct protocol_facts) +
+			    WORKER_MAX_SEGMENTS * sizeof(struct worker_segment) +
+			    WORKER_MAX_OFFSETS * sizeof(struct worker_range) + PROTOCOL_MAX_TEXT,
+};

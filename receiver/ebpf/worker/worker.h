@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sandboxed processes that read files of profiled programs, and the pool
+ * through which the profiler asks them.
+ *
+ * A worker gets one open descriptor and file offsets, and answers with what the
+ * file says of itself (load segments, build ids) and with the functions that
+ * cover the offsets. It has no capabilities, a seccomp filter and limits on
+ * memory; what it answers is checked before anybody sees it. It may die of a file
+ * (a truncated mapping, a hang): then it is started again, that file is
+ * given up and the others go on. One slow file never holds up another: more
+ * workers are started as long as requests wait behind it.
+ *
+ * Threads: one at a time; the same thread that starts the pool should go on
+ * calling it, since a worker dies with the thread that started it.
+ */
+#pragma once
+
+#include <profcol/component.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Body of a worker process (profcol_component.helper): shut itself in, then serve
+ * requests on @socket until the other end closes. Returns 1 when it cannot shut
+ * itself in; otherwise it does not return.
+ */
+int worker_helper(int socket);
+
+enum {
+	WORKER_MAX_OFFSETS = 4096, /* in one request: a full answer stays in one piece of 1 MiB */
+	WORKER_MAX_SEGMENTS = 64,  /* PT_LOADs; linkers write 2 to 8 */
+	WORKER_MAX_NAME = 4096,    /* bytes of one name, with its NUL */
+};
+
+/* A PT_LOAD: bytes of the file at an address of the file's own address space. */
+struct worker_segment {
+	uint64_t file_offset;
+	uint64_t file_bytes;
+	uint64_t address;
+	uint64_t memory_bytes;
+	uint32_t executable; /* 0 or 1 */
+	uint32_t reserved;
+};
+
+/*
+ * The segment that holds @file_offset, an executable one before others; NULL when none does.
+ */
+const struct worker_segment *worker_find_segment(const struct worker_segment *segments,
+						 size_t count, uint64_t file_offset);
+
+/* Addresses for which one answer holds. */
+struct worker_range {
+	uint64_t start;
+	uint64_t size;        /* > 0; start + size does not wrap */
+	uint32_t name;        /* offset in worker_answer.text, demangled; 0: no function here */
+	uint32_t system_name; /* as the symbol table has it; 0: the same as name */
+};
+
+enum worker_outcome {
+	WORKER_ANSWERED,
+	WORKER_UNREADABLE, /* the file cannot be mapped, or is too large */
+	WORKER_CRASHED,    /* a worker died of the file */
+	WORKER_TIMED_OUT,  /* a worker was ended after 5 s without an answer */
+	WORKER_MISBEHAVED, /* the answer failed the checks; the worker was ended */
+	WORKER_MISSING,    /* not the file's fault: no worker could be had, ask again later */
+};
+
+/*
+ * Text is valid UTF-8 without control characters, NUL-terminated, shorter than
+ * WORKER_MAX_NAME. Everything after `outcome` is zero unless ANSWERED, and lives
+ * until the callback returns.
+ */
+struct worker_answer {
+	uint32_t file; /* as asked */
+	enum worker_outcome outcome;
+	const char *build_id_gnu; /* lower-case hex, or "" */
+	const char *build_id_go;  /* or "" */
+	const char *htlhash;      /* 32 hex digits, also of files that are no ELF */
+	const struct worker_segment *segments;
+	size_t segment_count;
+	const struct worker_range *ranges; /* by start, without overlap */
+	size_t range_count;
+	bool partial; /* there was no room for all: ask again for offsets that no range covers */
+	const char *text;
+	const uint64_t *offsets; /* as asked */
+	size_t offset_count;
+};
+
+typedef void (*worker_answered_function)(void *context, const struct worker_answer *answer);
+
+struct worker_pool;
+
+/* @answered comes from inside worker_pool_run. @host is borrowed until destroy. NULL: no memory. */
+struct worker_pool *worker_pool_create(const struct profcol_host *host,
+				       worker_answered_function answered, void *context);
+void worker_pool_destroy(struct worker_pool *pool); /* ends the workers; accepts NULL */
+
+/* Start the first worker and wait until it is shut in (at most 5 s). */
+PROFCOL_MUST_CHECK struct profcol_error *worker_pool_start(struct worker_pool *pool);
+
+bool worker_pool_has_room(const struct worker_pool *pool); /* for one more request */
+
+/*
+ * Queue one request about @file. @content tells versions of the file apart: a
+ * worker may answer from what it remembers of an equal one. @offsets (sorted, 1 to
+ * WORKER_MAX_OFFSETS) are copied. Takes @fd, also when it returns false: the queue
+ * is full, or memory is.
+ */
+bool worker_pool_ask(struct worker_pool *pool, uint32_t file, uint64_t content, int fd,
+		     const uint64_t *offsets, size_t count);
+
+/*
+ * Serve until at least one request has been answered, none is left, or
+ * @deadline_ns (CLOCK_MONOTONIC) has come; what has arrived already is taken in
+ * any case. Requests in work stay so. Returns the number answered.
+ */
+size_t worker_pool_run(struct worker_pool *pool, uint64_t deadline_ns);
+
+bool worker_pool_is_busy(const struct worker_pool *pool); /* a request is not answered yet */

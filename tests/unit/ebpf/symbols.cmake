@@ -1,0 +1,45 @@
+# Tests of receiver/ebpf/symbols and receiver/ebpf/worker. The ELF files they read are built here,
+# by the compiler but without the build's own flags (sanitizers, sections); nm is the oracle.
+set(symbols_folder ${CMAKE_CURRENT_LIST_DIR}/symbols)
+set(symbols_files ${CMAKE_CURRENT_BINARY_DIR}/symbols)
+file(MAKE_DIRECTORY ${symbols_files})
+
+set(symbols_compile ${CMAKE_C_COMPILER} -O1 ${symbols_folder}/fixture.c
+	-Wl,--build-id=0x0123456789abcdef -o)
+set(symbols_nm ${CMAKE_NM} --defined-only)
+add_custom_command(
+	OUTPUT ${symbols_files}/full.so ${symbols_files}/full.so.nm
+		${symbols_files}/stripped.so ${symbols_files}/stripped.so.nm
+		${symbols_files}/fixed ${symbols_files}/fixed.nm
+		${symbols_files}/static_pie ${symbols_files}/static_pie.nm
+	COMMAND ${symbols_compile} full.so -fPIC -shared
+	COMMAND ${symbols_compile} fixed -fno-pie -no-pie
+	COMMAND ${symbols_compile} static_pie -fPIE -static-pie
+	COMMAND ${CMAKE_STRIP} -s -o stripped.so full.so
+	COMMAND ${symbols_nm} full.so > full.so.nm
+	COMMAND ${symbols_nm} -D stripped.so > stripped.so.nm
+	COMMAND ${symbols_nm} fixed > fixed.nm
+	COMMAND ${symbols_nm} static_pie > static_pie.nm
+	WORKING_DIRECTORY ${symbols_files}
+	DEPENDS ${symbols_folder}/fixture.c
+	COMMENT "ELF files for tests"
+	VERBATIM)
+add_custom_target(symbols_fixtures DEPENDS ${symbols_files}/full.so)
+
+function(profcol_symbols_test name)
+	list(TRANSFORM ARGN PREPEND ${symbols_folder}/)
+	profcol_unit_test(${name} SOURCES ${symbols_folder}/${name}.c ${ARGN}
+		LIBRARIES profcol_ebpf_symbols profcol_ebpf_worker)
+	target_compile_definitions(${name} PRIVATE SYMBOLS_FILES="${symbols_files}")
+	add_dependencies(${name} symbols_fixtures)
+endfunction()
+
+profcol_symbols_test(answer_read_test)
+profcol_symbols_test(demangle_test)
+profcol_symbols_test(elf_image_test elf_files.c)
+profcol_symbols_test(function_ranges_test)
+profcol_symbols_test(kernel_test)
+profcol_symbols_test(known_files_test)
+profcol_symbols_test(sandbox_test)
+profcol_symbols_test(symbols_test elf_files.c fake_host.c)
+profcol_symbols_test(worker_pool_test fake_host.c)

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "receiver/ebpf/worker/demangle.h"
+
+#include "base/base.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_names_as_people_know_them(void **state)
+{
+	static const struct {
+		const char *symbol, *name;
+	} cases[] = {
+		{ "_ZN3net6SocketIiE4readEPvm", "net::Socket<int>::read" },
+		{ "_ZNSt6vectorIiSaIiEE9push_backERKi",
+		  "std::vector<int, std::allocator<int> >::push_back" },
+		{ "_Z3fooIiEvT_", "foo<int>" },
+		{ "_ZN12_GLOBAL__N_13runEv", "(anonymous namespace)::run" },
+		{ "_ZN1AD2Ev", "A::~A" },
+		{ "_ZN3foo3barEv.part.0", "foo::bar" },
+		{ "_ZN5tokio7runtime4task3run17h0123456789abcdefE", "tokio::runtime::task::run" },
+		{ "_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$3bar"
+		  "17h930b740aa94f1d3aE",
+		  "<Test + 'static as foo::Bar<Test>>::bar" },
+		{ "_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar" },
+		{ "_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>" },
+	};
+	char name[WORKER_MAX_NAME];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_true(demangle_symbol(cases[i].symbol, name));
+		assert_string_equal(name, cases[i].name);
+	}
+}
+
+static void test_other_names_are_left_alone(void **state)
+{
+	static const char *const symbols[] = {
+		"",   "main", "_start", "_Z", "_R", "_Zsomething", "main.main", "__libc_start_main",
+		"_ZN"
+	};
+	char name[WORKER_MAX_NAME];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+		assert_false(demangle_symbol(symbols[i], name));
+		assert_string_equal(name, "");
+	}
+}
+
+/* _Z1fI + 1X<S_, S_> over and over: each substitution doubles what is printed. */
+static void test_a_bomb_is_cut_and_quick(void **state)
+{
+	char symbol[1024] = "_Z1fISt4pairIiiES_IS0_S0_E", name[WORKER_MAX_NAME];
+	uint64_t began_ns = clock_monotonic_ns();
+	size_t length = strlen(symbol);
+
+	(void)state;
+	for (int i = 1; i < 36 && length < 900; i++) {
+		char digit = (char)(i < 10 ? '0' + i : 'A' + i - 10);
+
+		length += (size_t)sprintf(symbol + length, "S_IS%c_S%c_E", digit, digit);
+	}
+	strcpy(symbol + length, "Evv");
+	for (int i = 0; i < 1000; i++)
+		assert_true(demangle_symbol(symbol, name));
+	assert_int_equal(strlen(name), WORKER_MAX_NAME - 1);
+	assert_string_equal(name + WORKER_MAX_NAME - 4, "...");
+	assert_true(clock_monotonic_ns() - began_ns < 2000000000);
+}
+
+/* Nesting up to the longest symbol must not overflow the stack. */
+static void test_deep_nesting_does_not_crash(void **state)
+{
+	static const char *const pieces[] = {
+		"P", "1AI", "N1a", "F", "DpT_", "S_I", "XadL_Z", "Li"
+	};
+	char symbol[8192], name[WORKER_MAX_NAME];
+
+	(void)state;
+	for (size_t piece = 0; piece < sizeof(pieces) / sizeof(pieces[0]); piece++) {
+		for (size_t most = 100; most < sizeof(symbol) - 16; most *= 2) {
+			size_t length = (size_t)sprintf(symbol, "_Z1fI");
+
+			while (length + strlen(pieces[piece]) < most)
+				length += (size_t)sprintf(symbol + length, "%s", pieces[piece]);
+			demangle_symbol(symbol, name);
+			sprintf(symbol + length, "iEvv");
+			demangle_symbol(symbol, name);
+			memcpy(symbol, "_RINvN", 6);
+			demangle_symbol(symbol, name);
+		}
+	}
+}
+
+static void test_long_real_names_are_demangled(void **state)
+{
+	char symbol[4000] = "_ZN", name[WORKER_MAX_NAME];
+	size_t length = 3;
+
+	(void)state;
+	while (length < 3000)
+		length += (size_t)sprintf(symbol + length, "9namespace");
+	strcpy(symbol + length, "3runEv");
+	assert_true(demangle_symbol(symbol, name));
+	assert_memory_equal(name, "namespace::namespace::", 22);
+	assert_string_equal(name + strlen(name) - 5, "::run");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_as_people_know_them),
+		cmocka_unit_test(test_other_names_are_left_alone),
+		cmocka_unit_test(test_a_bomb_is_cut_and_quick),
+		cmocka_unit_test(test_deep_nesting_does_not_crash),
+		cmocka_unit_test(test_long_real_names_are_demangled),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "receiver/ebpf/symbols/known_files.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char text[] = "\0abcd\0f\0_Zf\0g";
+enum { GNU = 1, F = 6, SYSTEM_F = 8, G = 12 };
+
+static const struct worker_segment segments[] = {
+	{ .file_offset = 0, .file_bytes = 1 << 30, .memory_bytes = 1 << 30, .executable = 1 },
+};
+
+static struct worker_answer answer_make(const struct worker_range *ranges, size_t count)
+{
+	return (struct worker_answer){
+		.outcome = WORKER_ANSWERED,
+		.build_id_gnu = text + GNU,
+		.build_id_go = "",
+		.htlhash = "0123456789abcdef0123456789abcdef",
+		.segments = segments,
+		.segment_count = 1,
+		.ranges = ranges,
+		.range_count = count,
+		.text = text,
+	};
+}
+
+static void learn(struct known_files *known, struct known_file *file,
+		  const struct worker_range *ranges, size_t count)
+{
+	struct worker_answer answer = answer_make(ranges, count);
+
+	assert_true(known_file_learn(known, file, &answer));
+}
+
+static const char *name_at(const struct known_file *file, uint64_t address)
+{
+	const struct known_range *range = known_file_find(file, address);
+
+	return !range ? "unknown" : range->name ? range->name : "none";
+}
+
+static void test_answers_add_up(void **state)
+{
+	struct known_files known = { 0 };
+	struct known_file *file = known_files_get(&known, 5);
+
+	(void)state;
+	assert_int_equal(file->state, KNOWN_NOTHING);
+	learn(&known, file, (struct worker_range[]){ { 100, 10, F, SYSTEM_F }, { 300, 10, G, 0 } },
+	      2);
+	learn(&known, file,
+	      (struct worker_range[]){
+		      { 50, 10, G, 0 }, { 105, 10, G, 0 }, { 110, 190, 0, 0 }, { 400, 10, G, 0 } },
+	      4);
+	assert_string_equal(name_at(file, 49), "unknown");
+	assert_string_equal(name_at(file, 55), "g");
+	assert_string_equal(name_at(file, 60), "unknown");
+	assert_string_equal(name_at(file, 100), "f");
+	assert_string_equal(known_file_find(file, 109)->system_name, "_Zf");
+	assert_string_equal(name_at(file, 110), "none"); // the range that overlapped f is left out
+	assert_string_equal(name_at(file, 299), "none");
+	assert_string_equal(name_at(file, 300), "g");
+	assert_null(known_file_find(file, 300)->system_name);
+	assert_string_equal(name_at(file, 409), "g");
+	assert_string_equal(name_at(file, 410), "unknown");
+	assert_string_equal(file->build_id_gnu, "abcd");
+	known_files_deinit(&known);
+}
+
+static void test_a_changed_file_is_learned_anew(void **state)
+{
+	struct stat stat = { .st_ino = 1, .st_size = 100 };
+	struct known_files known = { 0 };
+	struct known_file *file = known_files_get(&known, 5);
+	const char *name;
+	uint64_t content;
+
+	(void)state;
+	known_file_meet(&known, file, &stat);
+	content = file->content_id;
+	learn(&known, file, (struct worker_range[]){ { 100, 10, F, 0 } }, 1);
+	known_file_meet(&known, file, &stat);
+	assert_int_equal(file->content_id, content);
+	name = name_at(file, 100);
+	stat.st_mtim.tv_nsec = 1;
+	known_file_meet(&known, file, &stat);
+	assert_int_not_equal(file->content_id, content);
+	assert_string_equal(name_at(file, 100), "unknown");
+	assert_string_equal(file->build_id_gnu, "");
+	assert_string_equal(name, "f"); // text in use stays until forget
+	known_files_forget(&known, 1 << 20);
+	known_files_deinit(&known);
+}
+
+static void test_the_files_not_used_for_longest_go_first(void **state)
+{
+	struct known_files known = { 0 };
+	size_t budget, dropped;
+
+	(void)state;
+	for (uint32_t id = 0; id < 1000; id++) {
+		struct known_file *file = known_files_get(&known, id);
+
+		learn(&known, file, (struct worker_range[]){ { 100, 10, F, 0 } }, 1);
+		known_files_forget(&known, SIZE_MAX);
+	}
+	known_files_get(&known, 3);
+	known_files_find(&known, 4)->asked = true;
+	budget = known.memory / 2;
+	dropped = known_files_forget(&known, budget);
+	assert_in_range(dropped, 499, 502);
+	assert_true(known.memory <= budget);
+	for (uint32_t id = 0; id < 1000; id++) {
+		const struct known_file *file = known_files_find(&known, id);
+		bool kept = id == 3 || id == 4 || id >= dropped + 2;
+
+		assert_int_equal(file != NULL, kept);
+		if (file)
+			assert_string_equal(name_at(file, 105), "f");
+	}
+	known_files_deinit(&known);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_answers_add_up),
+		cmocka_unit_test(test_a_changed_file_is_learned_anew),
+		cmocka_unit_test(test_the_files_not_used_for_longest_go_first),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Addresses to names, through real workers; only `processes` is made up. */
+#include "elf_files.h"
+#include "fake_host.h"
+
+#include "receiver/ebpf/symbols/symbols.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#define MS 1000000ull
+
+enum { MAX_FILES = 64, SLOW_MS = 3000 };
+
+/* Stands in for the real one: file ids are places in a table of paths. */
+struct processes {
+	char paths[MAX_FILES][128]; /* "": cannot be opened */
+	unsigned int opened[MAX_FILES];
+};
+
+int processes_open_file(struct processes *processes, uint32_t file)
+{
+	int fd;
+
+	assert_true(file < MAX_FILES);
+	processes->opened[file]++;
+	if (!processes->paths[file][0])
+		return -ENOENT;
+	fd = open(processes->paths[file], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+struct fixture {
+	struct fake_host fake;
+	struct processes processes;
+	struct symbols *symbols;
+};
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct profcol_error *error;
+
+	fake_host_init(&fixture->fake);
+	fixture->symbols = symbols_create(&fixture->fake.host, &fixture->processes);
+	assert_non_null(fixture->symbols);
+	error = symbols_start(fixture->symbols);
+	if (error)
+		fail_msg("%s", profcol_error_message(error));
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	symbols_destroy(fixture->symbols);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	free(fixture);
+	return 0;
+}
+
+static void place(struct fixture *fixture, uint32_t file, const char *path)
+{
+	snprintf(fixture->processes.paths[file], sizeof(fixture->processes.paths[file]), "%s",
+		 path);
+}
+
+static void lookup(struct fixture *fixture, struct symbol_query *queries, size_t count, uint64_t ms)
+{
+	symbols_lookup(fixture->symbols, queries, count, clock_monotonic_ns() + ms * MS);
+}
+
+/* The file offset of @name, from nm; text is at equal offsets and addresses in full.so. */
+struct wanted {
+	const char *name;
+	uint64_t address;
+};
+
+static void find_wanted(void *context, uint64_t address, char type, const char *name)
+{
+	struct wanted *wanted = context;
+
+	(void)type;
+	if (!strcmp(name, wanted->name))
+		wanted->address = address;
+}
+
+static uint64_t address_of(const char *name)
+{
+	struct wanted wanted = { .name = name };
+
+	nm_read(SYMBOLS_FILES "/full.so.nm", find_wanted, &wanted);
+	assert_true(wanted.address);
+	return wanted.address;
+}
+
+static void test_names_of_several_files_at_once(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t plain = address_of("fixture_plain");
+	uint64_t method = address_of("_ZN3net6SocketIiE4readEPvm");
+	uint64_t local = address_of("fixture_local");
+	struct symbol_query queries[] = {
+		{ .file = 3, .file_offset = plain + 2 },
+		{ .file = 1, .file_offset = method },
+		{ .file = PROCESS_NO_FILE, .file_offset = 0x1234 },
+		{ .file = 3, .file_offset = local },
+		{ .file = 2, .file_offset = plain },
+		{ .file = 3, .file_offset = plain },
+		{ .file = 1, .file_offset = local },
+		{ .file = 3, .file_offset = 1ull << 40 },
+	};
+
+	place(fixture, 1, SYMBOLS_FILES "/stripped.so");
+	place(fixture, 3, SYMBOLS_FILES "/full.so");
+	lookup(fixture, queries, 8, SLOW_MS);
+	assert_string_equal(queries[0].name, "fixture_plain");
+	assert_null(queries[0].system_name);
+	assert_int_equal(queries[0].elf_address, plain + 2);
+	assert_string_equal(queries[1].name, "net::Socket<int>::read");
+	assert_string_equal(queries[1].system_name, "_ZN3net6SocketIiE4readEPvm");
+	assert_null(queries[2].name);
+	assert_int_equal(queries[2].elf_address, 0x1234);
+	assert_string_equal(queries[3].name, "fixture_local");
+	assert_null(queries[4].name); // no such file
+	assert_int_equal(queries[4].elf_address, plain);
+	assert_string_equal(queries[5].name, "fixture_plain");
+	assert_ptr_equal(queries[5].name, queries[0].name);
+	assert_null(queries[6].name); // stripped
+	assert_null(queries[7].name);
+	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_files_unopened", ""), 1);
+}
+
+static void test_what_is_known_is_not_asked_again(void **state)
+{
+	struct fixture *fixture = *state;
+	struct symbol_query query = { .file = 1, .file_offset = address_of("fixture_plain") };
+	struct symbol_query gap = { .file = 1, .file_offset = address_of("fixture_after") - 32 };
+
+	place(fixture, 1, SYMBOLS_FILES "/full.so");
+	for (unsigned int round = 0; round < 10; round++) {
+		struct symbol_query missing = { .file = 2 };
+
+		lookup(fixture, &query, 1, SLOW_MS);
+		assert_string_equal(query.name, "fixture_plain");
+		lookup(fixture, &gap, 1, SLOW_MS);
+		assert_null(gap.name);
+		lookup(fixture, &missing, 1, SLOW_MS);
+		symbols_forget(fixture->symbols);
+	}
+	assert_int_equal(fixture->processes.opened[1], 2); // one function, one gap
+	assert_int_equal(fixture->processes.opened[2], 1);
+}
+
+static void test_facts_and_segments(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t plain = address_of("fixture_plain"), start, limit, offset;
+	struct symbol_query query = { .file = 1, .file_offset = plain };
+	struct symbol_file file;
+
+	place(fixture, 1, SYMBOLS_FILES "/full.so");
+	assert_false(symbols_file(fixture->symbols, 1, &file));
+	lookup(fixture, &query, 1, SLOW_MS);
+	assert_true(symbols_file(fixture->symbols, 1, &file));
+	assert_string_equal(file.build_id_gnu, "0123456789abcdef");
+	assert_string_equal(file.build_id_go, "");
+	assert_int_equal(strlen(file.htlhash), 32);
+	assert_true(symbols_file_segment(fixture->symbols, 1, plain, &start, &limit, &offset));
+	assert_true(start <= plain && plain < limit);
+	assert_int_equal(start - offset, 0);
+	assert_false(symbols_file_segment(fixture->symbols, 1, 1 << 30, &start, &limit, &offset));
+	assert_false(symbols_file_segment(fixture->symbols, 2, 0, &start, &limit, &offset));
+}
+
+static void test_a_late_answer_is_there_the_next_time(void **state)
+{
+	struct fixture *fixture = *state;
+	struct symbol_query query = { .file = 1, .file_offset = address_of("fixture_plain") };
+	uint64_t began_ns = clock_monotonic_ns();
+
+	place(fixture, 1, SYMBOLS_FILES "/full.so");
+	kill(fixture->fake.helpers[0], SIGSTOP);
+	lookup(fixture, &query, 1, 100);
+	assert_null(query.name);
+	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 99, 1000);
+	kill(fixture->fake.helpers[0], SIGCONT);
+	lookup(fixture, &query, 1, SLOW_MS);
+	assert_string_equal(query.name, "fixture_plain");
+	assert_int_equal(fixture->processes.opened[1], 1);
+}
+
+static void test_a_slow_file_leaves_the_others_their_names(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t plain = address_of("fixture_plain"), began_ns = clock_monotonic_ns();
+	struct symbol_query slow = { .file = 1, .file_offset = plain };
+	struct symbol_query queries[20];
+
+	for (uint32_t i = 0; i < 20; i++) {
+		place(fixture, i + 1, SYMBOLS_FILES "/full.so");
+		queries[i] = (struct symbol_query){ .file = i + 1, .file_offset = plain };
+	}
+	kill(fixture->fake.helpers[0], SIGSTOP);
+	lookup(fixture, &slow, 1, 1);
+	lookup(fixture, queries, 20, 1500);
+	assert_null(queries[0].name);
+	for (size_t i = 1; i < 20; i++)
+		assert_string_equal(queries[i].name, "fixture_plain");
+	// A lookup without the slow file does not wait for it.
+	began_ns = clock_monotonic_ns();
+	lookup(fixture, queries + 1, 19, 1500);
+	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 0, 500);
+}
+
+static void test_a_crash_costs_the_names_of_one_file(void **state)
+{
+	struct fixture *fixture = *state;
+	struct symbol_query query = { .file = 1, .file_offset = address_of("fixture_plain") };
+
+	place(fixture, 1, SYMBOLS_FILES "/full.so");
+	place(fixture, 2, SYMBOLS_FILES "/full.so");
+	kill(fixture->fake.helpers[0], SIGSTOP);
+	lookup(fixture, &query, 1, 10);
+	kill(fixture->fake.helpers[0], SIGKILL);
+	lookup(fixture, &query, 1, SLOW_MS);
+	lookup(fixture, &query, 1, SLOW_MS);
+	assert_null(query.name);
+	assert_int_equal(fixture->processes.opened[1], 1);
+	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_files_given_up", "cause=crash"),
+			 1);
+	query.file = 2;
+	lookup(fixture, &query, 1, SLOW_MS);
+	assert_string_equal(query.name, "fixture_plain");
+}
+
+static void test_a_fifo_does_not_block(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[] = "/tmp/profcol-fifo-XXXXXX";
+	struct symbol_query query = { .file = 1, .file_offset = 64 };
+	uint64_t began_ns = clock_monotonic_ns();
+
+	assert_non_null(mkdtemp(path));
+	rmdir(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	place(fixture, 1, path);
+	lookup(fixture, &query, 1, SLOW_MS);
+	unlink(path);
+	assert_null(query.name);
+	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 0, 500);
+	assert_int_equal(
+		fake_host_metric(&fixture->fake, "symbol_files_given_up", "cause=unreadable"), 1);
+}
+
+static void test_more_queries_than_fit_in_a_request(void **state)
+{
+	enum { COUNT = 20000 };
+	struct fixture *fixture = *state;
+	CLEANUP_FREE struct symbol_query *queries = calloc(COUNT, sizeof(*queries));
+	uint64_t plain = address_of("fixture_plain");
+	size_t named = 0;
+
+	place(fixture, 1, SYMBOLS_FILES "/static_pie");
+	place(fixture, 2, SYMBOLS_FILES "/full.so");
+	for (size_t i = 0; i < COUNT; i++)
+		queries[i] =
+			(struct symbol_query){ .file = 1, .file_offset = i * 7919 % COUNT * 37 };
+	queries[COUNT / 2] = (struct symbol_query){ .file = 2, .file_offset = plain };
+	lookup(fixture, queries, COUNT, SLOW_MS);
+	for (size_t i = 0; i < COUNT; i++)
+		named += queries[i].name != NULL;
+	assert_true(named > COUNT / 4); // libc's functions
+	assert_string_equal(queries[COUNT / 2].name, "fixture_plain");
+}
+
+static void test_a_kernel_function_has_its_name(void **state)
+{
+	struct fixture *fixture = *state;
+	struct kernel_symbol symbol;
+
+	assert_false(symbols_kernel(fixture->symbols, 0x1000, &symbol));
+	symbols_forget(fixture->symbols);
+}
+
+static void test_without_workers_lookups_return_at_once(void **state)
+{
+	struct fixture *fixture = *state;
+	struct symbol_query query = { .file = 1, .file_offset = 64 };
+	uint64_t began_ns = clock_monotonic_ns();
+	siginfo_t info;
+
+	place(fixture, 1, SYMBOLS_FILES "/full.so");
+	fixture->fake.spawn_fails = true;
+	kill(fixture->fake.helpers[0], SIGKILL);
+	waitid(P_PID, (id_t)fixture->fake.helpers[0], &info, WEXITED | WNOWAIT);
+	lookup(fixture, &query, 1, SLOW_MS);
+	assert_null(query.name);
+	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 0, 500);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_names_of_several_files_at_once, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_what_is_known_is_not_asked_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_facts_and_segments, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_late_answer_is_there_the_next_time, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_slow_file_leaves_the_others_their_names,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_crash_costs_the_names_of_one_file, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_fifo_does_not_block, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_more_queries_than_fit_in_a_request, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_kernel_function_has_its_name, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_without_workers_lookups_return_at_once, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

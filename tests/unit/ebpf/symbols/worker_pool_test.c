@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The pool against real, sandboxed worker processes. */
+#include "fake_host.h"
+
+#include "receiver/ebpf/worker/protocol.h"
+#include "receiver/ebpf/worker/worker.h"
+
+#include "base/base.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#define MS 1000000ull
+
+enum { MAX_FILES = 64 };
+
+struct fixture {
+	struct fake_host fake;
+	struct worker_pool *pool;
+	struct {
+		bool answered;
+		enum worker_outcome outcome;
+		size_t segments, ranges;
+		char first_name[64];
+	} files[MAX_FILES];
+};
+
+static void take_answer(void *context, const struct worker_answer *answer)
+{
+	struct fixture *fixture = context;
+
+	assert_true(answer->file < MAX_FILES);
+	assert_false(fixture->files[answer->file].answered);
+	fixture->files[answer->file].answered = true;
+	fixture->files[answer->file].outcome = answer->outcome;
+	fixture->files[answer->file].segments = answer->segment_count;
+	fixture->files[answer->file].ranges = answer->range_count;
+	if (answer->range_count)
+		snprintf(fixture->files[answer->file].first_name,
+			 sizeof(fixture->files[answer->file].first_name), "%s",
+			 answer->text + answer->ranges[0].name);
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	fake_host_init(&fixture->fake);
+	fixture->pool = worker_pool_create(&fixture->fake.host, take_answer, fixture);
+	*state = fixture;
+	return fixture->pool ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	worker_pool_destroy(fixture->pool);
+	// Nobody is left behind, not even as a zombie.
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	free(fixture);
+	return 0;
+}
+
+static void start(struct fixture *fixture)
+{
+	struct profcol_error *error = worker_pool_start(fixture->pool);
+
+	if (error)
+		fail_msg("%s", profcol_error_message(error));
+}
+
+static void ask_content(struct fixture *fixture, uint32_t file, const char *path, uint64_t content,
+			uint64_t offset)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_true(worker_pool_ask(fixture->pool, file, content, fd, &offset, 1));
+}
+
+static void ask(struct fixture *fixture, uint32_t file)
+{
+	ask_content(fixture, file, SYMBOLS_FILES "/full.so", file + 1, 0);
+}
+
+/* Run until @file is answered; false after @ms. */
+static bool run_until(struct fixture *fixture, uint32_t file, uint64_t ms)
+{
+	uint64_t deadline_ns = clock_monotonic_ns() + ms * MS;
+
+	while (!fixture->files[file].answered && clock_monotonic_ns() < deadline_ns)
+		worker_pool_run(fixture->pool, deadline_ns);
+	return fixture->files[file].answered;
+}
+
+static void expect_answer(struct fixture *fixture, uint32_t file)
+{
+	assert_true(run_until(fixture, file, 3000));
+	assert_int_equal(fixture->files[file].outcome, WORKER_ANSWERED);
+	assert_true(fixture->files[file].segments > 0);
+}
+
+static void test_a_file_is_answered(void **state)
+{
+	struct fixture *fixture = *state;
+
+	start(fixture);
+	ask(fixture, 0);
+	expect_answer(fixture, 0);
+	assert_int_equal(fixture->fake.helper_count, 1);
+	assert_false(worker_pool_is_busy(fixture->pool));
+}
+
+static void test_many_files_need_one_worker(void **state)
+{
+	struct fixture *fixture = *state;
+
+	start(fixture);
+	for (uint32_t file = 0; file < 20; file++)
+		ask(fixture, file);
+	for (uint32_t file = 0; file < 20; file++)
+		expect_answer(fixture, file);
+	assert_in_range(fixture->fake.helper_count, 1, 2); // a second one on a slow machine
+}
+
+static void test_the_queue_is_bounded(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t offset = 0;
+	uint32_t asked = 0;
+
+	while (worker_pool_has_room(fixture->pool)) {
+		assert_true(worker_pool_ask(fixture->pool, asked % MAX_FILES, 1,
+					    open("/dev/null", O_RDONLY), &offset, 1));
+		assert_true(++asked < 1000);
+	}
+	assert_false(worker_pool_ask(fixture->pool, 0, 1, open("/dev/null", O_RDONLY), &offset, 1));
+}
+
+static void test_what_is_no_file_is_unreadable(void **state)
+{
+	struct fixture *fixture = *state;
+
+	start(fixture);
+	ask_content(fixture, 0, "/dev/null", 1, 0);
+	assert_true(run_until(fixture, 0, 3000));
+	// A character device has no bytes: it reads as an empty file, or not at all.
+	assert_int_equal(fixture->files[0].segments, 0);
+	ask_content(fixture, 1, "/", 2, 0);
+	assert_true(run_until(fixture, 1, 3000));
+	assert_int_equal(fixture->files[1].outcome, WORKER_UNREADABLE);
+	ask(fixture, 2);
+	expect_answer(fixture, 2);
+	assert_int_equal(fixture->fake.helper_count, 1);
+}
+
+static void test_large_files_are_read_up_to_a_limit(void **state)
+{
+	char path[] = "/tmp/profcol-large-XXXXXX";
+	struct fixture *fixture = *state;
+	CLEANUP_FD int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	start(fixture);
+	assert_int_equal(ftruncate(fd, 2000ll << 20), 0);
+	ask_content(fixture, 0, path, 1, 0);
+	ask_content(fixture, 1, path, 2, 0); // the first has to make room
+	assert_true(run_until(fixture, 0, 3000));
+	assert_true(run_until(fixture, 1, 3000));
+	assert_int_equal(fixture->files[0].outcome, WORKER_ANSWERED);
+	assert_int_equal(fixture->files[1].outcome, WORKER_ANSWERED);
+	assert_int_equal(ftruncate(fd, 2050ll << 20), 0);
+	ask_content(fixture, 2, path, 3, 0);
+	assert_true(run_until(fixture, 2, 3000));
+	assert_int_equal(fixture->files[2].outcome, WORKER_UNREADABLE);
+	unlink(path);
+	assert_int_equal(fixture->fake.helper_count, 1);
+}
+
+static void test_a_slow_file_holds_up_nobody(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t began_ns;
+
+	start(fixture);
+	kill(fixture->fake.helpers[0], SIGSTOP);
+	began_ns = clock_monotonic_ns();
+	ask(fixture, 0);
+	ask(fixture, 1);
+	ask(fixture, 2);
+	expect_answer(fixture, 1);
+	expect_answer(fixture, 2);
+	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 100, 2500);
+	assert_false(fixture->files[0].answered);
+	assert_int_equal(fixture->fake.helper_count, 2);
+	// It may come late.
+	kill(fixture->fake.helpers[0], SIGCONT);
+	expect_answer(fixture, 0);
+}
+
+static void test_a_hang_ends_after_five_seconds(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t began_ns = clock_monotonic_ns();
+
+	start(fixture);
+	kill(fixture->fake.helpers[0], SIGSTOP);
+	ask(fixture, 0);
+	assert_true(run_until(fixture, 0, 8000));
+	assert_int_equal(fixture->files[0].outcome, WORKER_TIMED_OUT);
+	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 4900, 7000);
+	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_worker_timeouts", ""), 1);
+	ask(fixture, 1);
+	expect_answer(fixture, 1);
+}
+
+static void test_killed_in_the_middle_the_next_file_works(void **state)
+{
+	struct fixture *fixture = *state;
+
+	start(fixture);
+	for (uint32_t file = 0; file < 10; file += 2) {
+		size_t last = fixture->fake.helper_count - 1;
+
+		kill(fixture->fake.helpers[last], SIGSTOP);
+		ask(fixture, file);
+		assert_false(run_until(fixture, file, 20));
+		kill(fixture->fake.helpers[last], SIGKILL);
+		assert_true(run_until(fixture, file, 3000));
+		assert_int_equal(fixture->files[file].outcome, WORKER_CRASHED);
+		ask(fixture, file + 1);
+		expect_answer(fixture, file + 1);
+		assert_int_equal(fixture->fake.helper_count, last + 2);
+	}
+	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_worker_crashes", ""), 5);
+}
+
+static void test_killed_while_idle_nothing_is_lost(void **state)
+{
+	struct fixture *fixture = *state;
+
+	siginfo_t info;
+
+	start(fixture);
+	kill(fixture->fake.helpers[0], SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)fixture->fake.helpers[0], &info, WEXITED | WNOWAIT),
+			 0);
+	ask(fixture, 0);
+	expect_answer(fixture, 0);
+	assert_int_equal(fixture->fake.helper_count, 2);
+}
+
+static void test_restarts_are_bounded(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t deadline_ns = clock_monotonic_ns() + 1000 * MS;
+
+	start(fixture);
+	while (clock_monotonic_ns() < deadline_ns) {
+		size_t count = fixture->fake.helper_count;
+
+		fixture->files[0].answered = false;
+		kill(fixture->fake.helpers[count - 1], SIGKILL);
+		ask(fixture, 0);
+		run_until(fixture, 0, (deadline_ns - clock_monotonic_ns()) / MS + 1);
+		assert_true(fixture->fake.helper_count < FAKE_MAX_HELPERS);
+	}
+	// 8 at once and two a second.
+	assert_in_range(fixture->fake.helper_count, 8, 12);
+}
+
+/* The file shrinks after the worker has mapped it. */
+static void test_a_truncated_file_costs_one_worker(void **state)
+{
+	char path[] = "/tmp/profcol-truncated-XXXXXX";
+	struct fixture *fixture = *state;
+	CLEANUP_FREE char *bytes = NULL;
+	CLEANUP_FD int fd = mkstemp(path);
+	size_t size;
+
+	assert_true(fd >= 0);
+	assert_int_equal(file_read(AT_FDCWD, SYMBOLS_FILES "/full.so", 1 << 20, &bytes, &size), 0);
+	assert_int_equal(write(fd, bytes, size), size);
+	start(fixture);
+	ask_content(fixture, 0, path, 77, 0);
+	expect_answer(fixture, 0);
+	assert_int_equal(ftruncate(fd, 0), 0);
+	// The index is in memory, the names are not.
+	for (uint64_t offset = 0; offset < size && fixture->fake.helper_count == 1; offset += 64) {
+		fixture->files[1].answered = false;
+		ask_content(fixture, 1, path, 77, offset);
+		assert_true(run_until(fixture, 1, 3000));
+		if (fixture->files[1].outcome == WORKER_CRASHED)
+			break;
+	}
+	unlink(path);
+	assert_int_equal(fixture->files[1].outcome, WORKER_CRASHED);
+	ask(fixture, 2);
+	expect_answer(fixture, 2);
+}
+
+/* Is @pid gone within @ms? */
+static bool has_ended(int pidfd, int ms)
+{
+	struct pollfd polled = { .fd = pidfd, .events = POLLIN };
+
+	return poll(&polled, 1, ms) == 1;
+}
+
+static void expect_end_with_parent(bool stopped)
+{
+	CLEANUP_FD int pidfd = -1;
+	int report[2];
+	pid_t parent, worker;
+
+	assert_int_equal(pipe(report), 0);
+	parent = fork();
+	if (!parent) {
+		struct fixture fixture = { 0 };
+
+		fake_host_init(&fixture.fake);
+		fixture.pool = worker_pool_create(&fixture.fake.host, take_answer, &fixture);
+		if (worker_pool_start(fixture.pool))
+			_exit(1);
+		if (write(report[1], &fixture.fake.helpers[0], sizeof(pid_t)) != sizeof(pid_t))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(report[0], &worker, sizeof(worker)), sizeof(worker));
+	pidfd = (int)syscall(SYS_pidfd_open, worker, 0);
+	assert_true(pidfd >= 0);
+	if (stopped)
+		kill(worker, SIGSTOP);
+	assert_false(has_ended(pidfd, 10));
+	kill(parent, SIGKILL);
+	waitpid(parent, NULL, 0);
+	assert_true(has_ended(pidfd, 3000));
+	close(report[0]);
+	close(report[1]);
+}
+
+static void test_workers_end_with_their_parent(void **state)
+{
+	(void)state;
+	expect_end_with_parent(false);
+	expect_end_with_parent(true);
+}
+
+static int dumb_body(int socket)
+{
+	(void)socket;
+	return 1;
+}
+
+static int babbling_body(int socket)
+{
+	char noise[4096];
+
+	memset(noise, 0x5a, sizeof(noise));
+	while (send(socket, noise, sizeof(noise), MSG_NOSIGNAL) > 0)
+		;
+	return 0;
+}
+
+static int complaining_body(int socket)
+{
+	static const char text[] = "install system call filter: \033[31mno";
+	const struct protocol_header header = { .magic = PROTOCOL_MAGIC,
+						.status = 1,
+						.body_bytes = sizeof(text) - 1 };
+
+	(void)!write(socket, &header, sizeof(header));
+	(void)!write(socket, text, sizeof(text) - 1);
+	return 1;
+}
+
+/* Ready, and then a well-formed answer whose content is noise. */
+static int lying_body(int socket)
+{
+	struct protocol_header header = { .magic = PROTOCOL_MAGIC };
+	char noise[64] = { 1 };
+	struct protocol_request request;
+
+	(void)!write(socket, &header, sizeof(header));
+	if (recv(socket, &request, sizeof(request), MSG_WAITALL) != sizeof(request))
+		return 1;
+	header.id = request.id;
+	header.body_bytes = sizeof(noise);
+	(void)!write(socket, &header, sizeof(header));
+	(void)!write(socket, noise, sizeof(noise));
+	pause();
+	return 0;
+}
+
+static void expect_start_error(struct fixture *fixture, const char *text)
+{
+	struct profcol_error *error = worker_pool_start(fixture->pool);
+
+	assert_non_null(error);
+	if (!strstr(profcol_error_message(error), text))
+		fail_msg("'%s' lacks '%s'", profcol_error_message(error), text);
+	profcol_error_destroy(error);
+}
+
+static void test_a_worker_that_cannot_start_says_why(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->fake.body = complaining_body;
+	expect_start_error(fixture, "cannot start the process that reads symbols: install system "
+				    "call filter: ");
+	fixture->fake.body = dumb_body;
+	expect_start_error(fixture, "ended before it was ready");
+	fixture->fake.body = babbling_body;
+	expect_start_error(fixture, "ended before it was ready");
+	fixture->fake.spawn_fails = true;
+	expect_start_error(fixture, "no process today");
+	// Nobody waits for what cannot be had.
+	ask(fixture, 0);
+	assert_true(run_until(fixture, 0, 500));
+	assert_int_equal(fixture->files[0].outcome, WORKER_MISSING);
+}
+
+static void test_a_lying_worker_is_replaced(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->fake.body = lying_body;
+	start(fixture);
+	fixture->fake.body = worker_helper;
+	ask(fixture, 0);
+	assert_true(run_until(fixture, 0, 3000));
+	assert_int_equal(fixture->files[0].outcome, WORKER_MISBEHAVED);
+	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_worker_bad_answers", ""), 1);
+	ask(fixture, 1);
+	expect_answer(fixture, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_a_file_is_answered, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_files_need_one_worker, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_queue_is_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_is_no_file_is_unreadable, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_large_files_are_read_up_to_a_limit, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_slow_file_holds_up_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_hang_ends_after_five_seconds, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_killed_in_the_middle_the_next_file_works,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_killed_while_idle_nothing_is_lost, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_restarts_are_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_truncated_file_costs_one_worker, setup,
+						teardown),
+		cmocka_unit_test(test_workers_end_with_their_parent),
+		cmocka_unit_test_setup_teardown(test_a_worker_that_cannot_start_says_why, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_lying_worker_is_replaced, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
