@@ -51,7 +51,9 @@ PROFCOL_MUST_CHECK struct profcol_error *profile_print(const struct profcol_batc
 
 /* ---- OTLP (otlp/): ExportProfilesServiceRequest, opentelemetry-proto 1.11 ---- */
 
-/* Encoded size in bytes, exact. */
+/*
+ * Encoded size in bytes, exact; without memory to number what is used, an upper bound.
+ */
 size_t otlp_encoded_size(const struct profcol_batch *batch);
 
 /* *@bytes_ret is the caller's to free(). REJECTED when it would pass 2^31 - 1 bytes. */
@@ -70,8 +72,9 @@ struct pprof_encode_options {
  * says what a sample is worth. Samples equal in stack and labels become one.
  * Labels: sample and resource attributes, `process.pid`, `thread.id` and
  * `thread.name` under the short names pid, tid and comm; links as trace_id
- * and span_id. Timestamps have no place in pprof.
- * *@bytes_ret is the caller's to free().
+ * and span_id. Timestamps have no place in pprof. Mappings, locations and functions
+ * are written whole: compact first what was filtered.
+ * *@bytes_ret is the caller's to free(). REJECTED past 256 kinds or 2^31 - 1 bytes.
  */
 PROFCOL_MUST_CHECK struct profcol_error *
 pprof_encode(const struct profcol_batch *batch, const struct pprof_encode_options *options,

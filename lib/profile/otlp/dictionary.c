@@ -33,7 +33,7 @@ static void put_mappings(struct otlp_encoder *encoder)
 		proto_put_uint(writer, 2, mappings[i].memory_limit);
 		proto_put_uint(writer, 3, mappings[i].file_offset);
 		proto_put_uint(writer, 4,
-			       string_table_index(&encoder->strings, mappings[i].filename));
+			       numbering_string(&encoder->numbering, mappings[i].filename));
 		otlp_put_attribute_list(encoder, 5, mappings[i].attributes);
 		proto_end(writer, message);
 	}
@@ -74,16 +74,16 @@ static void put_functions(struct otlp_encoder *encoder)
 	const struct profcol_batch *batch = encoder->batch;
 	const struct profcol_function *functions =
 		COLUMN(batch, COLUMN_FUNCTION, struct profcol_function);
-	const struct string_table *strings = &encoder->strings;
+	const struct numbering *numbering = &encoder->numbering;
 	struct proto_writer *writer = &encoder->writer;
 
 	put_zero_entry(encoder, DICTIONARY_FUNCTIONS);
 	for (uint32_t i = 1; i < column_length(batch, COLUMN_FUNCTION); i++) {
 		struct proto_message message = proto_begin(writer, DICTIONARY_FUNCTIONS);
 
-		proto_put_uint(writer, 1, string_table_index(strings, functions[i].name));
-		proto_put_uint(writer, 2, string_table_index(strings, functions[i].system_name));
-		proto_put_uint(writer, 3, string_table_index(strings, functions[i].filename));
+		proto_put_uint(writer, 1, numbering_string(numbering, functions[i].name));
+		proto_put_uint(writer, 2, numbering_string(numbering, functions[i].system_name));
+		proto_put_uint(writer, 3, numbering_string(numbering, functions[i].filename));
 		proto_put_int(writer, 4, functions[i].start_line);
 		proto_end(writer, message);
 	}
@@ -114,7 +114,7 @@ static void put_strings(struct otlp_encoder *encoder)
 
 	put_zero_entry(encoder, DICTIONARY_STRINGS);
 	for (uint32_t i = 1; i < column_length(batch, COLUMN_STRING_END); i++)
-		if (string_table_has(&encoder->strings, i))
+		if (numbering_has_string(&encoder->numbering, i))
 			proto_put_string(&encoder->writer, DICTIONARY_STRINGS, bytes + ends[i - 1],
 					 ends[i] - ends[i - 1] - 1);
 }
@@ -128,12 +128,15 @@ static void put_attributes(struct otlp_encoder *encoder)
 
 	put_zero_entry(encoder, DICTIONARY_ATTRIBUTES);
 	for (uint32_t i = 1; i < column_length(batch, COLUMN_ATTRIBUTE); i++) {
-		struct proto_message message = proto_begin(writer, DICTIONARY_ATTRIBUTES);
+		struct proto_message message;
 
-		proto_put_uint(writer, 1, string_table_index(&encoder->strings, attributes[i].key));
+		if (!numbering_has_attribute(&encoder->numbering, i))
+			continue;
+		message = proto_begin(writer, DICTIONARY_ATTRIBUTES);
+		proto_put_uint(writer, 1, numbering_string(&encoder->numbering, attributes[i].key));
 		otlp_put_value(encoder, 2, &attributes[i].value);
 		proto_put_uint(writer, 3,
-			       string_table_index(&encoder->strings, attributes[i].unit));
+			       numbering_string(&encoder->numbering, attributes[i].unit));
 		proto_end(writer, message);
 	}
 }

@@ -46,12 +46,9 @@ void otlp_put_value(struct otlp_encoder *encoder, uint32_t field, const struct p
 
 void otlp_put_attribute_list(struct otlp_encoder *encoder, uint32_t field, uint32_t list)
 {
-	const uint32_t *attributes;
 	uint32_t count;
+	const uint32_t *attributes = numbering_list(&encoder->numbering, list, &count);
 
-	if (!list)
-		return;
-	attributes = profcol_batch_attribute_list(encoder->batch, list, &count);
 	proto_put_packed_u32(&encoder->writer, field, attributes, count);
 }
 
@@ -91,8 +88,8 @@ static void put_value_type(struct otlp_encoder *encoder, uint32_t field, uint32_
 	if (!type && !unit)
 		return;
 	message = proto_begin(writer, field);
-	proto_put_uint(writer, 1, string_table_index(&encoder->strings, type));
-	proto_put_uint(writer, 2, string_table_index(&encoder->strings, unit));
+	proto_put_uint(writer, 1, numbering_string(&encoder->numbering, type));
+	proto_put_uint(writer, 2, numbering_string(&encoder->numbering, unit));
 	proto_end(writer, message);
 }
 
@@ -201,9 +198,9 @@ size_t otlp_encoded_size(const struct profcol_batch *batch)
 {
 	struct otlp_encoder encoder = { .batch = batch, .writer = proto_writer_measuring(NULL) };
 
-	string_table_init(&encoder.strings, batch);
+	numbering_init(&encoder.numbering, batch);
 	put_request(&encoder);
-	string_table_deinit(&encoder.strings);
+	numbering_deinit(&encoder.numbering);
 	return proto_writer_length(&encoder.writer);
 }
 
@@ -241,9 +238,9 @@ struct profcol_error *otlp_encode(const struct profcol_batch *batch, uint8_t **b
 	struct proto_sizes sizes = { 0 };
 	struct profcol_error *error;
 
-	string_table_init(&encoder.strings, batch);
+	numbering_init(&encoder.numbering, batch);
 	error = encode(&encoder, &sizes, bytes_ret, length_ret);
-	string_table_deinit(&encoder.strings);
+	numbering_deinit(&encoder.numbering);
 	proto_sizes_deinit(&sizes);
 	return error;
 }

@@ -2,13 +2,13 @@
 /* What the files of the OTLP encoder share. Private to lib/profile/otlp. */
 #pragma once
 
-#include "string_table.h"
+#include "numbering.h"
 
 #include "proto/proto.h"
 
 struct otlp_encoder {
 	const struct profcol_batch *batch; /* borrowed, sealed: its ids are good */
-	struct string_table strings;
+	struct numbering numbering;
 	struct proto_writer writer;
 };
 

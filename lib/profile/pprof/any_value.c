@@ -56,7 +56,8 @@ static bool field_next(struct reader *reader, struct field *ret)
 
 static void any_value_set(struct any_value *value, const struct field *field)
 {
-	static const enum profcol_value_type types[] = {
+	enum { TAG_LIMIT = TAG(ANY_BYTES, PB_WT_STRING) + 1 };
+	static const enum profcol_value_type types[TAG_LIMIT] = {
 		[TAG(ANY_STRING, PB_WT_STRING)] = PROFCOL_VALUE_STRING,
 		[TAG(ANY_BOOL, PB_WT_VARINT)] = PROFCOL_VALUE_BOOL,
 		[TAG(ANY_INT, PB_WT_VARINT)] = PROFCOL_VALUE_INT,
@@ -66,7 +67,7 @@ static void any_value_set(struct any_value *value, const struct field *field)
 		[TAG(ANY_BYTES, PB_WT_STRING)] = PROFCOL_VALUE_BYTES,
 	};
 
-	if (field->tag >= sizeof(types) / sizeof(types[0]) || !types[field->tag])
+	if (field->tag >= TAG_LIMIT || !types[field->tag])
 		return;
 	*value = (struct any_value){
 		.type = types[field->tag],

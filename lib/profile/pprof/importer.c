@@ -13,16 +13,11 @@ struct profcol_error *importer_no_memory(void)
 	return profcol_error_create(PROFCOL_NO_MEMORY, "no memory to decode pprof");
 }
 
-struct profcol_error *importer_alloc(struct importer *importer, size_t count, size_t item_size,
-				     void *ret)
+void *importer_alloc(struct importer *importer, size_t count, size_t item_size)
 {
-	size_t bytes = count < SIZE_MAX / item_size ? (count + 1) * item_size : SIZE_MAX;
-	void *items = budget_alloc(importer->budget, bytes);
-
-	if (!items)
-		return budget_error(importer->budget);
-	memcpy(ret, &items, sizeof(items));
-	return NULL;
+	// One more, so that an empty array is not NULL.
+	return budget_alloc(importer->budget,
+			    count < SIZE_MAX / item_size ? (count + 1) * item_size : SIZE_MAX);
 }
 
 struct profcol_error *importer_check_memory(const struct importer *importer)
@@ -128,10 +123,11 @@ static struct profcol_error *import_scope(struct importer *importer)
 
 	error = importer_string(importer, importer->file->default_sample_type,
 				"default sample type", 0, &preferred);
-	if (!error)
-		error = importer_alloc(importer, count, sizeof(*order), &order);
 	if (error)
 		return error;
+	order = importer_alloc(importer, count, sizeof(*order));
+	if (!order)
+		return budget_error(importer->budget);
 	for (size_t i = 0; i < count; i++)
 		order[i] = (struct any_item){ .number = (int64_t)i };
 	if (preferred)
@@ -154,13 +150,13 @@ static struct profcol_error *import_scope(struct importer *importer)
 static struct profcol_error *import_comments(struct importer *importer, uint32_t *ret)
 {
 	const Perftools__Profile *file = importer->file;
-	uint32_t *strings, key = profcol_builder_cstring(importer->builder, KEY_COMMENT);
-	struct any_item *items;
-	struct profcol_error *error;
+	uint32_t key = profcol_builder_cstring(importer->builder, KEY_COMMENT);
+	struct any_item *items = importer_alloc(importer, file->n_comment, sizeof(*items));
+	uint32_t *strings = importer_alloc(importer, file->n_comment, sizeof(*strings));
+	struct profcol_error *error = NULL;
 
-	error = importer_alloc(importer, file->n_comment, sizeof(*items), &items);
-	if (!error)
-		error = importer_alloc(importer, file->n_comment, sizeof(*strings), &strings);
+	if (!items || !strings)
+		return budget_error(importer->budget);
 	for (size_t i = 0; i < file->n_comment && !error; i++)
 		error = importer_string(importer, file->comment[i], "comment", i, &strings[i]);
 	if (error)

@@ -48,9 +48,8 @@ struct profcol_error *importer_no_memory(void);
 /* BAD_DATA when the arena and the batch have passed the limit together. */
 struct profcol_error *importer_check_memory(const struct importer *importer);
 
-/* @count items of @item_size bytes in the arena; *@ret is the pointer to set. */
-struct profcol_error *importer_alloc(struct importer *importer, size_t count, size_t item_size,
-				     void *ret);
+/* Room for @count items in the arena, zeroed; NULL, to be answered by budget_error(). */
+void *importer_alloc(struct importer *importer, size_t count, size_t item_size);
 
 /* The string with @index as a string of the batch; @what and @number say who refers to it. */
 struct profcol_error *importer_string(struct importer *importer, int64_t index, const char *what,

@@ -65,7 +65,6 @@ static struct profcol_error *import_labels_of_key(struct importer *importer,
 {
 	struct profcol_attribute attribute = { .key = labels->key, .unit = labels->unit };
 	struct any_item *items;
-	struct profcol_error *error;
 
 	if (count == 1) {
 		if (labels->is_string)
@@ -77,9 +76,9 @@ static struct profcol_error *import_labels_of_key(struct importer *importer,
 		*ret = profcol_builder_attribute(importer->builder, &attribute);
 		return NULL;
 	}
-	error = importer_alloc(importer, count, sizeof(*items), &items);
-	if (error)
-		return error;
+	items = importer_alloc(importer, count, sizeof(*items));
+	if (!items)
+		return budget_error(importer->budget);
 	for (size_t i = 0; i < count; i++)
 		items[i] = label_item(importer, &labels[i]);
 	return importer_attribute_array(importer, labels->key, items, count, ret);
@@ -90,13 +89,14 @@ static struct profcol_error *import_labels(struct importer *importer, size_t num
 	const Perftools__Sample *sample = importer->file->sample[number];
 	uint32_t *attributes, count = 0;
 	struct label *labels;
-	struct profcol_error *error;
+	struct profcol_error *error = NULL;
 
 	if (!sample->n_label)
 		return NULL;
-	error = importer_alloc(importer, sample->n_label, sizeof(*labels), &labels);
-	if (!error)
-		error = importer_alloc(importer, sample->n_label, sizeof(*attributes), &attributes);
+	labels = importer_alloc(importer, sample->n_label, sizeof(*labels));
+	attributes = importer_alloc(importer, sample->n_label, sizeof(*attributes));
+	if (!labels || !attributes)
+		return budget_error(importer->budget);
 	for (size_t i = 0; i < sample->n_label && !error; i++) {
 		error = import_label(importer, sample->label[i], number, &labels[i]);
 		labels[i].position = (uint32_t)i;
@@ -122,7 +122,6 @@ static struct profcol_error *import_stack(struct importer *importer, size_t numb
 {
 	const Perftools__Sample *sample = importer->file->sample[number];
 	uint32_t *locations;
-	struct profcol_error *error;
 
 	if (sample->n_value != importer->file->n_sample_type)
 		return PPROF_MALFORMED("sample %zu has %zu values, but there are %zu sample types",
@@ -130,9 +129,9 @@ static struct profcol_error *import_stack(struct importer *importer, size_t numb
 	if (sample->n_location_id > INT32_MAX)
 		return PPROF_MALFORMED("sample %zu has %zu locations", number,
 				       sample->n_location_id);
-	error = importer_alloc(importer, sample->n_location_id, sizeof(*locations), &locations);
-	if (error)
-		return error;
+	locations = importer_alloc(importer, sample->n_location_id, sizeof(*locations));
+	if (!locations)
+		return budget_error(importer->budget);
 	for (size_t i = 0; i < sample->n_location_id; i++)
 		if (!id_map_find(&importer->locations, sample->location_id[i], &locations[i]))
 			return PPROF_MALFORMED("sample %zu refers to location id %" PRIu64
@@ -146,14 +145,14 @@ static struct profcol_error *import_stack(struct importer *importer, size_t numb
 struct profcol_error *importer_add_stacks(struct importer *importer)
 {
 	size_t count = importer->file->n_sample;
-	struct profcol_error *error;
+	struct profcol_error *error = NULL;
 
 	if (count && !importer->file->n_sample_type)
 		return PPROF_MALFORMED("there are samples, but no sample type");
-	error = importer_alloc(importer, count, sizeof(*importer->stacks), &importer->stacks);
-	if (!error)
-		error = importer_alloc(importer, count, sizeof(*importer->attributes),
-				       &importer->attributes);
+	importer->stacks = importer_alloc(importer, count, sizeof(*importer->stacks));
+	importer->attributes = importer_alloc(importer, count, sizeof(*importer->attributes));
+	if (!importer->stacks || !importer->attributes)
+		return budget_error(importer->budget);
 	for (size_t i = 0; i < count && !error; i++) {
 		error = import_stack(importer, i);
 		if (!error)

@@ -9,16 +9,15 @@
 struct profcol_error *importer_add_strings(struct importer *importer)
 {
 	const Perftools__Profile *file = importer->file;
-	struct profcol_error *error;
 
 	if (!file->n_string_table)
 		return PPROF_MALFORMED("there is no string table");
 	if (file->string_table[0].len)
 		return PPROF_MALFORMED("string 0 is not empty");
-	error = importer_alloc(importer, file->n_string_table, sizeof(*importer->strings),
-			       &importer->strings);
-	if (error)
-		return error;
+	importer->strings =
+		importer_alloc(importer, file->n_string_table, sizeof(*importer->strings));
+	if (!importer->strings)
+		return budget_error(importer->budget);
 	for (size_t i = 0; i < file->n_string_table; i++)
 		importer->strings[i] = STRING_UNUSED;
 	return NULL;
@@ -97,11 +96,10 @@ static struct profcol_error *import_location(struct importer *importer, size_t n
 	const Perftools__Location *location = importer->file->location[number];
 	struct profcol_location row = { .address = location->address };
 	struct profcol_line *lines;
-	struct profcol_error *error;
 
-	error = importer_alloc(importer, location->n_line, sizeof(*lines), &lines);
-	if (error)
-		return error;
+	lines = importer_alloc(importer, location->n_line, sizeof(*lines));
+	if (!lines)
+		return budget_error(importer->budget);
 	for (size_t i = 0; i < location->n_line; i++) {
 		const Perftools__Line *line = location->line[i];
 

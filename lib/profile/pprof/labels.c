@@ -80,8 +80,8 @@ static bool draft_items(struct labels *labels, enum rank rank, uint32_t key,
 	return labels->drafts.count > before;
 }
 
-/* What pprof has no type for, as text. */
-static void print_value(const struct profcol_batch *batch, const struct profcol_value *value,
+/* What pprof has no type for, as text. False when an array or a list of pairs is malformed. */
+static bool print_value(const struct profcol_batch *batch, const struct profcol_value *value,
 			FILE *stream)
 {
 	struct profcol_text blob;
@@ -90,44 +90,57 @@ static void print_value(const struct profcol_batch *batch, const struct profcol_
 	switch (value->type) {
 	case PROFCOL_VALUE_BOOL:
 		fputs(value->boolean ? "true" : "false", stream);
-		return;
+		return true;
 	case PROFCOL_VALUE_DOUBLE:
 		any_value_print_double(value->real, stream);
-		return;
+		return true;
 	case PROFCOL_VALUE_BYTES:
 		blob = profcol_batch_blob(batch, value->blob);
 		any_value_print_hex(blob.bytes, blob.length, stream);
-		return;
+		return true;
 	case PROFCOL_VALUE_ARRAY:
 	case PROFCOL_VALUE_KVLIST:
 		blob = profcol_batch_blob(batch, value->blob);
-		if (any_value_parse(blob.bytes, blob.length, &any) && any_value_print(&any, stream))
-			return;
-		rewind(stream);
-		any_value_print_hex(blob.bytes, blob.length, stream);
-		return;
+		return any_value_parse(blob.bytes, blob.length, &any) &&
+		       any_value_print(&any, stream);
 	default:
-		return;
+		return true;
 	}
+}
+
+/* The text, to be freed, or NULL: without memory, or (*@is_malformed_ret) without sense. */
+static char *value_text(const struct profcol_batch *batch, const struct profcol_value *value,
+			size_t *length_ret, bool *is_malformed_ret)
+{
+	CLEANUP_FREE char *text = NULL;
+	FILE *stream = open_memstream(&text, length_ret);
+
+	*is_malformed_ret = false;
+	if (!stream)
+		return NULL;
+	*is_malformed_ret = !print_value(batch, value, stream);
+	if (fclose(stream) != 0 || *is_malformed_ret)
+		return NULL;
+	return TAKE(text);
 }
 
 static void draft_text(struct labels *labels, enum rank rank, uint32_t key,
 		       const struct profcol_value *value)
 {
-	CLEANUP_FREE char *text = NULL;
+	struct profcol_value bytes = { .type = PROFCOL_VALUE_BYTES };
 	size_t length = 0;
-	FILE *stream = open_memstream(&text, &length);
+	bool is_malformed;
+	CLEANUP_FREE char *text = value_text(labels->batch, value, &length, &is_malformed);
 
-	if (!stream) {
-		labels->failed = true;
-		return;
+	if (is_malformed) {
+		// Better the bytes than nothing.
+		bytes.blob = value->blob;
+		text = value_text(labels->batch, &bytes, &length, &is_malformed);
 	}
-	print_value(labels->batch, value, stream);
-	if (fclose(stream) != 0) {
+	if (text)
+		draft_string(labels, rank, key, string_numbers_add(labels->strings, text, length));
+	else
 		labels->failed = true;
-		return;
-	}
-	draft_string(labels, rank, key, string_numbers_add(labels->strings, text, length));
 }
 
 /* The label's name: people type `-tagfocus pid=...`, so the usual ones are short. */

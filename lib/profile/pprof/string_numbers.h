@@ -16,6 +16,7 @@ struct string_numbers {
 	uint32_t *numbers;                 /* by the batch's string id; 0 = none yet */
 	VECTOR(struct profcol_text) texts; /* by number; in the batch or in the arena */
 	struct intern index;               /* over texts */
+	uint64_t seed;                     /* random: the texts may come from hostile files */
 	struct arena *arena;               /* texts that are not in the batch */
 	uint32_t empty_value;
 	bool failed;

@@ -248,6 +248,58 @@ static void zero_labels_survive(void **state)
 	perftools__profile__free_unpacked(profile, NULL);
 }
 
+/* An array attribute of the bytes @blob of an AnyValue. */
+static uint32_t add_array(struct profcol_builder *builder, const char *key, const void *blob,
+			  size_t length)
+{
+	return profcol_builder_attribute(
+		builder, &(struct profcol_attribute){
+				 .key = profcol_builder_cstring(builder, key),
+				 .value = { .type = PROFCOL_VALUE_ARRAY,
+					    .blob = profcol_builder_blob(builder, blob, length) },
+			 });
+}
+
+static void arrays_become_labels_or_text(void **state)
+{
+	// [[1], {"k": nothing}] and ["x", 7], and bytes that are no array at all.
+	static const uint8_t nested[] = { 0x2a, 19, 0x0a, 6, 0x2a, 4, 0x0a, 2,    0x18, 1, 0x0a, 9,
+					  0x32, 7,  0x0a, 5, 0x0a, 1, 'k',  0x12, 0 };
+	static const uint8_t flat[] = { 0x2a, 9, 0x0a, 3, 0x0a, 1, 'x', 0x0a, 2, 0x18, 7 };
+	static const uint8_t broken[] = { 0x2a, 9, 1 };
+	uint8_t deep[40 * 6];
+	struct profcol_builder *builder = profcol_builder_create();
+	Perftools__Profile *profile;
+	const Perftools__Sample *sample;
+	uint32_t ids[4];
+
+	(void)state;
+	// 40 arrays, each in the one before, from the innermost on; lengths take two bytes.
+	for (size_t i = 0, at = sizeof(deep); at; i++) {
+		size_t inner = sizeof(deep) - at;
+
+		deep[--at] = (uint8_t)(inner >> 7);
+		deep[--at] = (uint8_t)(inner | 0x80);
+		deep[--at] = i % 2 ? 0x2a : 0x0a;
+	}
+	ids[0] = add_array(builder, "nested", nested, sizeof(nested));
+	ids[1] = add_array(builder, "flat", flat, sizeof(flat));
+	ids[2] = add_array(builder, "broken", broken, sizeof(broken));
+	ids[3] = add_array(builder, "deep", deep, sizeof(deep));
+	open_scope(builder, 0);
+	add_profile(builder, "events", "count", 0, 0, 0);
+	add_value(builder, 0, profcol_builder_attribute_list(builder, ids, 4), 1);
+	profile = encode_builder(builder);
+	sample = profile->sample[0];
+	assert_int_equal(sample->n_label, 5);
+	assert_true(string_is(profile, find_label(profile, sample, "nested")->str,
+			      "[[1],{\"k\":null}]"));
+	assert_true(string_is(profile, find_label(profile, sample, "broken")->str, "2a0901"));
+	assert_true(profile->string_table[find_label(profile, sample, "deep")->str].len ==
+		    2 * sizeof(deep));
+	perftools__profile__free_unpacked(profile, NULL);
+}
+
 static void samples_equal_in_stack_and_labels_become_one(void **state)
 {
 	struct profcol_builder *builder = profcol_builder_create();
@@ -444,6 +496,7 @@ int main(void)
 		cmocka_unit_test(a_scope_that_has_the_worth_gets_no_column),
 		cmocka_unit_test(labels_come_from_sample_link_and_resource),
 		cmocka_unit_test(zero_labels_survive),
+		cmocka_unit_test(arrays_become_labels_or_text),
 		cmocka_unit_test(samples_equal_in_stack_and_labels_become_one),
 		cmocka_unit_test(sums_stop_at_the_limit),
 		cmocka_unit_test(mappings_carry_build_ids_and_flags),

@@ -104,7 +104,7 @@ static void expect_label(struct content_labels *labels, const struct profcol_bat
 		expect_tree(labels, batch, key, attribute);
 		return;
 	case PROFCOL_VALUE_BOOL:
-		strcpy(buffer, attribute->value.boolean ? "true" : "false");
+		snprintf(buffer, sizeof(buffer), "%s", attribute->value.boolean ? "true" : "false");
 		break;
 	case PROFCOL_VALUE_DOUBLE:
 		for (int digits = 15;
@@ -154,9 +154,9 @@ static void expect_link(struct content_labels *labels, const struct profcol_batc
 
 	if (!id)
 		return;
-	for (int i = 0; i < 16; i++)
+	for (size_t i = 0; i < 16; i++)
 		sprintf(trace + 2 * i, "%02x", link.trace_id[i]);
-	for (int i = 0; i < 8; i++)
+	for (size_t i = 0; i < 8; i++)
 		sprintf(span + 2 * i, "%02x", link.span_id[i]);
 	content_label_string(labels, "trace_id", trace, 32);
 	content_label_string(labels, "span_id", span, 16);
