@@ -9,6 +9,7 @@
 #include "base/base.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <string.h>
 #include <sysexits.h>
 
@@ -92,10 +93,25 @@ static int print(const struct command_line *line)
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/*
+ * A collector holds little, but for moments it holds much: kernel symbols while they
+ * are sorted, a batch while it is encoded. Give such buffers back when they are freed
+ * instead of letting glibc raise its threshold and keep them, and do not give every
+ * thread a heap of its own.
+ */
+static void keep_memory_small(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 256 << 10);
+	mallopt(M_TRIM_THRESHOLD, 256 << 10);
+	mallopt(M_ARENA_MAX, 2);
+}
+
 int main(int argc, char **argv)
 {
 	struct command_line line;
 	struct profcol_error *error;
+
+	keep_memory_small();
 
 	// Before anything else: a helper has but one open descriptor and touches nothing of ours.
 	if (argc > 1 && strcmp(argv[1], "helper") == 0)

@@ -90,13 +90,14 @@ static struct profcol_error *profiling_start(void *self)
 
 	error = requirements_check(&machine, profiling->config->no_kernel_version_check,
 				   profiling->host->logger);
-	if (!error)
-		error = symbols_start(profiling->symbols);
 	// Before the first sample, so that there is none whose process went unseen.
 	if (!error)
 		error = requirements_explain_perf(&machine, processes_start(profiling->processes));
 	if (!error)
 		error = requirements_explain_perf(&machine, drain_start(profiling->drain));
+	// After the load, whose memory is free by then: the two are the peak of the start.
+	if (!error)
+		error = symbols_start(profiling->symbols);
 	if (!error)
 		error = reporter_start(profiling->reporter);
 	return error;

@@ -59,13 +59,10 @@ static void kernel_table_cleanup(struct kernel_table **table)
 	kernel_table_destroy(*table);
 }
 
-static bool table_add_function(struct kernel_table *table, const struct kallsyms *symbols,
-			       const struct kallsyms_line *line)
+static bool table_add_function(struct kernel_table *table, const struct kallsyms_line *line)
 {
 	struct kernel_run *run =
 		table->runs.count ? &table->runs.items[table->runs.count - 1] : NULL;
-	const char *name = symbols->text.items + line->name;
-	size_t bytes = strlen(name) + 1;
 
 	if (!run || run->module != line->module || line->address - run->start > UINT32_MAX) {
 		const struct kernel_run next = {
@@ -78,16 +75,20 @@ static bool table_add_function(struct kernel_table *table, const struct kallsyms
 			return false;
 		run = &table->runs.items[table->runs.count - 1];
 	}
-	if (!VECTOR_RESERVE(&table->text, bytes) ||
-	    !VECTOR_PUSH(&table->functions,
-			 ((struct kernel_function){
-				 .offset = (uint32_t)(line->address - run->start),
-				 .name = (uint32_t)table->text.count,
-			 })))
-		return false;
-	memcpy(table->text.items + table->text.count, name, bytes);
-	table->text.count += bytes;
-	return true;
+	return VECTOR_PUSH(&table->functions,
+			   ((struct kernel_function){
+				   .offset = (uint32_t)(line->address - run->start),
+				   .name = line->name,
+			   }));
+}
+
+/* Take the names over as they are: a copy would be the peak of the program's memory. */
+static void table_take_text(struct kernel_table *table, struct kallsyms *symbols)
+{
+	table->text.items = TAKE(symbols->text.items);
+	table->text.count = symbols->text.count;
+	table->text.capacity = symbols->text.capacity;
+	symbols->text.count = symbols->text.capacity = 0;
 }
 
 static bool table_add_modules(struct kernel_table *table, const struct kallsyms *symbols)
@@ -159,15 +160,16 @@ static void table_shrink(struct kernel_table *table)
 	}
 }
 
-static bool table_fill(struct kernel_table *table, const struct kallsyms *symbols)
+static bool table_fill(struct kernel_table *table, struct kallsyms *symbols)
 {
 	uint64_t last = 0;
 
+	table_take_text(table, symbols);
 	for (size_t i = 0; i < symbols->lines.count; i++) {
 		const struct kallsyms_line *line = &symbols->lines.items[i];
 
 		// The best of several names for one address comes first.
-		if (line->address != last && !table_add_function(table, symbols, line))
+		if (line->address != last && !table_add_function(table, line))
 			return false;
 		last = line->address;
 	}
