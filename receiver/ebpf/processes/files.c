@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "files.h"
+
+#include "proc_text.h"
+#include "processes.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+
+struct file {
+	struct mapped_file mapped; /* path owned by the arena; no process */
+	bool seen;                 /* has been opened: the identity below is known */
+	bool linked;               /* had a name then: size and time count */
+	uint64_t device, inode;    /* as stat shows them */
+	int64_t size, modified_ns;
+	int fd; /* -1 = not held */
+	uint64_t used;
+};
+
+/* What maps calls (device, inode) is this file at present. */
+struct file_alias {
+	uint64_t device, inode;
+	uint32_t file;
+};
+
+struct files {
+	pthread_mutex_t lock; /* over all below */
+	struct arena *paths;
+	size_t max_files, max_open;
+	VECTOR(struct file) rows;
+	VECTOR(struct file_alias) aliases;
+	struct intern by_identity; /* rows that have been opened */
+	struct intern by_alias;
+	size_t open;
+	uint64_t clock; /* of use */
+	uint64_t refused;
+};
+
+/* The greatest power of two, since tables double, that fits into @max_bytes. */
+static size_t most_files(size_t max_bytes)
+{
+	// Two indexes of 8 bytes a slot, between 3/8 and 3/4 full: not more than 2 slots a file.
+	size_t each =
+		sizeof(struct file) + sizeof(struct file_alias) + 4 * sizeof(struct intern_slot);
+	size_t count = 8;
+
+	while (2 * count * each <= max_bytes && count < 1u << 30)
+		count *= 2;
+	return count;
+}
+
+struct files *files_create(size_t max_open, size_t max_bytes)
+{
+	struct files *files = calloc(1, sizeof(*files));
+
+	if (!files)
+		return NULL;
+	pthread_mutex_init(&files->lock, NULL);
+	files->max_open = max_open;
+	// Apart, so that a program that maps many long paths does not take the ids from others.
+	files->paths = arena_create(max_bytes / 4);
+	files->max_files = most_files(max_bytes / 4 * 3);
+	if (!files->paths) {
+		files_destroy(files);
+		return NULL;
+	}
+	return files;
+}
+
+void files_destroy(struct files *files)
+{
+	if (!files)
+		return;
+	for (size_t i = 0; i < files->rows.count; i++)
+		if (files->rows.items[i].fd >= 0)
+			close(files->rows.items[i].fd);
+	VECTOR_DEINIT(&files->rows);
+	VECTOR_DEINIT(&files->aliases);
+	intern_deinit(&files->by_identity);
+	intern_deinit(&files->by_alias);
+	arena_destroy(files->paths);
+	pthread_mutex_destroy(&files->lock);
+	free(files);
+}
+
+static size_t files_memory(const struct files *files)
+{
+	return arena_memory(files->paths) + files->rows.capacity * sizeof(*files->rows.items) +
+	       files->aliases.capacity * sizeof(*files->aliases.items) +
+	       intern_memory(&files->by_identity) + intern_memory(&files->by_alias);
+}
+
+struct identity {
+	const struct files *files;
+	uint64_t device, inode;
+	int64_t size, modified_ns;
+	bool linked;
+};
+
+static struct identity identity_of(const struct files *files, const struct stat *stat)
+{
+	return (struct identity){
+		.files = files,
+		.device = stat->st_dev,
+		.inode = stat->st_ino,
+		.size = stat->st_size,
+		.modified_ns = stat->st_mtim.tv_sec * 1000000000ll + stat->st_mtim.tv_nsec,
+		.linked = stat->st_nlink > 0,
+	};
+}
+
+static bool file_is(const struct file *file, const struct identity *identity)
+{
+	if (file->device != identity->device || file->inode != identity->inode)
+		return false;
+	// An inode held open cannot have been given to another file.
+	if (!identity->linked && (file->fd >= 0 || !file->linked))
+		return true;
+	return file->size == identity->size && file->modified_ns == identity->modified_ns;
+}
+
+static bool identity_equal(uint32_t id, const void *context)
+{
+	const struct identity *identity = context;
+
+	return file_is(&identity->files->rows.items[id], identity);
+}
+
+static uint32_t pair_hash(uint64_t device, uint64_t inode)
+{
+	uint64_t pair[] = { device, inode };
+
+	return intern_hash(pair, sizeof(pair));
+}
+
+struct alias_key {
+	const struct files *files;
+	uint64_t device, inode;
+};
+
+static bool alias_equal(uint32_t id, const void *context)
+{
+	const struct alias_key *key = context;
+	const struct file_alias *alias = &key->files->aliases.items[id];
+
+	return alias->device == key->device && alias->inode == key->inode;
+}
+
+static struct file_alias *alias_find(struct files *files, const struct mapped_file *mapped)
+{
+	struct alias_key key = { files, mapped->device, mapped->inode };
+	uint32_t id =
+		intern_find(&files->by_alias, pair_hash(key.device, key.inode), alias_equal, &key);
+
+	return id == INTERN_MISSING ? NULL : &files->aliases.items[id];
+}
+
+static void alias_set(struct files *files, const struct mapped_file *mapped, uint32_t file)
+{
+	struct file_alias *alias = alias_find(files, mapped);
+
+	if (alias) {
+		alias->file = file;
+		return;
+	}
+	// Without room the file is looked for anew next time: slower, not wrong.
+	if (files->aliases.count >= files->max_files)
+		return;
+	if (!VECTOR_PUSH(&files->aliases,
+			 ((struct file_alias){ mapped->device, mapped->inode, file })))
+		return;
+	if (!intern_insert(&files->by_alias, pair_hash(mapped->device, mapped->inode),
+			   (uint32_t)files->aliases.count - 1))
+		files->aliases.count--;
+}
+
+static uint32_t file_add(struct files *files, const struct mapped_file *mapped)
+{
+	struct file file = { .mapped = *mapped, .fd = -1 };
+
+	if (files->rows.count >= files->max_files) {
+		files->refused++;
+		return PROCESS_NO_FILE;
+	}
+	file.mapped.pid = 0;
+	file.mapped.path = arena_strndup(files->paths, mapped->path,
+					 proc_path_length(mapped->path, strlen(mapped->path)));
+	if (!file.mapped.path)
+		file.mapped.path = "";
+	if (!VECTOR_PUSH(&files->rows, file)) {
+		files->refused++;
+		return PROCESS_NO_FILE;
+	}
+	return (uint32_t)files->rows.count - 1;
+}
+
+/* From now on @id is known by what stat says of it. */
+static void file_see(struct files *files, uint32_t id, const struct identity *identity)
+{
+	struct file *file = &files->rows.items[id];
+
+	file->seen = true;
+	file->linked = identity->linked;
+	file->device = identity->device;
+	file->inode = identity->inode;
+	file->size = identity->size;
+	file->modified_ns = identity->modified_ns;
+	intern_insert(&files->by_identity, pair_hash(file->device, file->inode), id);
+}
+
+/* The id of the opened file of @identity, which @mapped leads to. */
+static uint32_t file_of(struct files *files, const struct mapped_file *mapped,
+			const struct identity *identity)
+{
+	uint32_t id = intern_find(&files->by_identity, pair_hash(identity->device, identity->inode),
+				  identity_equal, identity);
+	struct file_alias *alias = alias_find(files, mapped);
+
+	// One that could not be opened when it was first met gets its identity now.
+	if (id == INTERN_MISSING && alias && !files->rows.items[alias->file].seen)
+		id = alias->file;
+	if (id == INTERN_MISSING)
+		id = file_add(files, mapped);
+	if (id == PROCESS_NO_FILE)
+		return id;
+	if (!files->rows.items[id].seen)
+		file_see(files, id, identity);
+	alias_set(files, mapped, id);
+	return id;
+}
+
+static int least_used(struct files *files)
+{
+	struct file *oldest = NULL;
+
+	for (size_t i = 0; i < files->rows.count; i++) {
+		struct file *file = &files->rows.items[i];
+
+		if (file->fd >= 0 && (!oldest || file->used < oldest->used))
+			oldest = file;
+	}
+	files->open--;
+	return TAKE_FD(oldest->fd);
+}
+
+/* Keep @fd, which is taken, for @id. Returns a descriptor to close, or -1. */
+static int file_hold(struct files *files, uint32_t id, int fd)
+{
+	struct file *file = &files->rows.items[id];
+	int surplus = -1;
+
+	file->used = ++files->clock;
+	if (file->fd >= 0 || !files->max_open)
+		return fd;
+	if (files->open >= files->max_open)
+		surplus = least_used(files);
+	file->fd = fd;
+	files->open++;
+	return surplus;
+}
+
+static int search_open(const struct file_search *search, struct stat *stat)
+{
+	int fd = mapped_file_open(&search->mapped, stat);
+
+	for (size_t i = 0; fd < 0 && fd != -EINVAL && i < search->root_count; i++)
+		fd = mapped_file_open_path(&search->mapped, search->roots[i], stat);
+	if (fd < 0 && fd != -EINVAL)
+		fd = mapped_file_open_path(&search->mapped, 0, stat);
+	return fd;
+}
+
+/* A duplicate of the descriptor held for @file, or -1. With the lock held. */
+static int duplicate_held(struct files *files, uint32_t id)
+{
+	struct file *file = id < files->rows.count ? &files->rows.items[id] : NULL;
+
+	if (!file || file->fd < 0)
+		return -1;
+	file->used = ++files->clock;
+	return fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+}
+
+/*
+ * The id of @mapped if its file is held open, and unchanged. Its inode is then taken, so the
+ * same number means the same file.
+ */
+static uint32_t identify_held(struct files *files, const struct mapped_file *mapped)
+{
+	uint32_t id = PROCESS_NO_FILE;
+	struct file_alias *alias;
+	struct identity identity;
+	CLEANUP_FD int fd = -1;
+	struct stat stat;
+
+	pthread_mutex_lock(&files->lock);
+	alias = alias_find(files, mapped);
+	if (alias) {
+		id = alias->file;
+		fd = duplicate_held(files, id);
+	}
+	pthread_mutex_unlock(&files->lock);
+	if (fd < 0 || fstat(fd, &stat))
+		return PROCESS_NO_FILE;
+	pthread_mutex_lock(&files->lock);
+	identity = identity_of(files, &stat);
+	if (!file_is(&files->rows.items[id], &identity))
+		id = PROCESS_NO_FILE;
+	pthread_mutex_unlock(&files->lock);
+	return id;
+}
+
+/* What cannot be opened still is a file: its mappings share an id, and may get at it later. */
+static uint32_t identify_unopened(struct files *files, const struct mapped_file *mapped)
+{
+	struct file_alias *alias = alias_find(files, mapped);
+	uint32_t id = alias ? alias->file : file_add(files, mapped);
+
+	if (!alias && id != PROCESS_NO_FILE)
+		alias_set(files, mapped, id);
+	return id;
+}
+
+uint32_t files_identify(struct files *files, const struct file_search *search)
+{
+	struct identity identity;
+	struct stat stat;
+	int fd, surplus = -1;
+	uint32_t id;
+
+	id = identify_held(files, &search->mapped);
+	if (id != PROCESS_NO_FILE)
+		return id;
+	fd = search_open(search, &stat);
+	if (fd == -EINVAL)
+		return PROCESS_NO_FILE;
+	pthread_mutex_lock(&files->lock);
+	if (fd < 0) {
+		id = identify_unopened(files, &search->mapped);
+	} else {
+		identity = identity_of(files, &stat);
+		id = file_of(files, &search->mapped, &identity);
+		surplus = id == PROCESS_NO_FILE ? fd : file_hold(files, id, fd);
+	}
+	pthread_mutex_unlock(&files->lock);
+	if (surplus >= 0)
+		close(surplus);
+	return id;
+}
+
+/* A descriptor of its own, with its own position, for the file behind @fd. */
+static int open_anew(int fd)
+{
+	char path[32];
+	int fresh;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fresh = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return fresh < 0 ? -errno : fresh;
+}
+
+int files_open(struct files *files, uint32_t file)
+{
+	CLEANUP_FD int held = -1;
+
+	pthread_mutex_lock(&files->lock);
+	held = duplicate_held(files, file);
+	pthread_mutex_unlock(&files->lock);
+	return held < 0 ? -ENOENT : open_anew(held);
+}
+
+int files_reopen(struct files *files, uint32_t id, const struct file_search *search)
+{
+	struct identity identity;
+	struct stat stat;
+	int fd = search_open(search, &stat), surplus = -1, status = 0;
+	struct file *file;
+
+	if (fd < 0)
+		return fd;
+	pthread_mutex_lock(&files->lock);
+	identity = identity_of(files, &stat);
+	file = &files->rows.items[id];
+	if (file->seen && !file_is(file, &identity)) {
+		status = -ESTALE;
+		surplus = fd;
+	} else {
+		if (!file->seen)
+			file_see(files, id, &identity);
+		surplus = file_hold(files, id, fd);
+	}
+	pthread_mutex_unlock(&files->lock);
+	if (surplus >= 0)
+		close(surplus);
+	return status;
+}
+
+bool files_lookup(struct files *files, uint32_t file, struct mapped_file *ret)
+{
+	bool found;
+
+	pthread_mutex_lock(&files->lock);
+	found = file < files->rows.count;
+	if (found)
+		*ret = files->rows.items[file].mapped;
+	pthread_mutex_unlock(&files->lock);
+	return found;
+}
+
+struct files_state files_state(struct files *files)
+{
+	struct files_state state;
+
+	pthread_mutex_lock(&files->lock);
+	state = (struct files_state){
+		.files = files->rows.count,
+		.open = files->open,
+		.memory = files_memory(files),
+		.refused = files->refused,
+	};
+	pthread_mutex_unlock(&files->lock);
+	return state;
+}

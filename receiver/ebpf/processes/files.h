@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files behind executable mappings: an id each, and a descriptor while there
+ * is room, so that they can be read when the process, or the file's last name, is
+ * gone.
+ *
+ * A file is known by device and inode as stat(2) shows them, its size and its time
+ * of modification: if one of these differs at the next mapping, that is another
+ * file with another id. Of a file without a name left (memfd, shared memory,
+ * unlinked programs) only device and inode count: it may grow while it is mapped.
+ *
+ * Threads: any; the lock inside is never held over I/O that can wait.
+ */
+#pragma once
+
+#include "mapped_file.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct files;
+
+/* @max_open descriptors are held, @max_bytes of memory taken; a file beyond gets no id. */
+struct files *files_create(size_t max_open, size_t max_bytes); /* NULL without memory */
+void files_destroy(struct files *files);                       /* accepts NULL */
+
+/* Where to look for a file whose process may have gone: @roots are living processes
+ * that probably share its mount namespace. */
+struct file_search {
+	struct mapped_file mapped;
+	const uint32_t *roots;
+	size_t root_count;
+};
+
+/*
+ * The id of the file that @search finds, which is held open from now on; also when it
+ * cannot be opened now but can be told from others. PROCESS_NO_FILE for what is no
+ * regular file, or without memory. From one thread at a time.
+ */
+uint32_t files_identify(struct files *files, const struct file_search *search);
+
+/* A descriptor held for @file, opened anew for the caller. -ENOENT when none is held. */
+int files_open(struct files *files, uint32_t file);
+
+/* Open @file by @search and hold it. -ESTALE when what is found is another file. */
+int files_reopen(struct files *files, uint32_t file, const struct file_search *search);
+
+/* What to look for when @file has to be opened again; the path is valid until destroy. */
+bool files_lookup(struct files *files, uint32_t file, struct mapped_file *ret);
+
+struct files_state {
+	size_t files, open, memory; /* memory in bytes */
+	uint64_t refused;           /* files without an id for want of memory */
+};
+struct files_state files_state(struct files *files);

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "learn.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void set_comm(struct space *space, const char *text, size_t length)
+{
+	if (length >= sizeof(space->comm))
+		length = sizeof(space->comm) - 1;
+	memcpy(space->comm, text, length);
+	memset(space->comm + length, 0, sizeof(space->comm) - length);
+}
+
+/* The latest user of @pid, which lives: whatever was told of its end was mistaken. */
+static struct process *find_living(struct table *table, uint32_t pid, uint64_t time_ns)
+{
+	struct process *process = table_newest(table, pid);
+
+	if (process && process->end_ns < time_ns && process->end_ns != PROCESS_ALIVE)
+		process->end_ns = PROCESS_ALIVE;
+	return process;
+}
+
+/* As above; one nobody told of begins now, with a space that is still to be read. */
+static struct process *find_or_add(struct table *table, uint32_t pid, uint64_t time_ns)
+{
+	struct process *process = find_living(table, pid, time_ns);
+
+	if (!process)
+		process = table_add(table, pid, time_ns);
+	if (process && !process->space)
+		process->space = space_create(&table->pool, time_ns);
+	if (!process || !process->space) {
+		table->refused++;
+		return NULL;
+	}
+	return process;
+}
+
+static void learn_fork(struct table *table, const struct record *record)
+{
+	struct process *parent, *process;
+	bool new_thread = record->pid == record->parent;
+
+	parent = find_living(table, record->parent, record->time_ns);
+	if (new_thread) {
+		if (parent)
+			parent->threads++;
+		return;
+	}
+	process = table_newest(table, record->pid);
+	if (process && process->begin_ns >= record->time_ns) {
+		// Something of the child's has been told first.
+		process->begin_ns = record->time_ns;
+		process->parent = record->parent;
+		return;
+	}
+	process = table_add(table, record->pid, record->time_ns);
+	if (!process) {
+		table->refused++;
+		return;
+	}
+	process->parent = record->parent;
+	process->forked_ns = record->time_ns + table->boot_offset_ns;
+	if (parent && parent->space) {
+		process->space = space_fork(&table->pool, table_space_at(parent, record->time_ns),
+					    record->time_ns);
+		process->container = texts_share(&table->pool.texts, parent->container);
+	}
+	if (!process->space)
+		process->space = space_create(&table->pool, record->time_ns);
+}
+
+static void learn_exit(struct table *table, const struct record *record)
+{
+	struct process *process = table_newest(table, record->pid);
+
+	if (!process || process->begin_ns > record->time_ns)
+		return;
+	process->last_exit_ns = record->time_ns;
+	process->leader_exited |= record->tid == record->pid;
+	if (process->threads > 0)
+		process->threads--;
+	if (process->leader_exited && !process->threads)
+		table_end(process, record->time_ns);
+}
+
+static void learn_exec(struct table *table, const struct record *record)
+{
+	struct process *process = find_or_add(table, record->pid, record->time_ns);
+	struct space *space;
+
+	if (!process || record->time_ns < process->space->begin_ns)
+		return;
+	space = space_create(&table->pool, record->time_ns);
+	if (!space) {
+		table->refused++;
+		process->space->complete = false;
+		return;
+	}
+	space->complete = true;
+	set_comm(space, record->text, record->text_length);
+	space->older = process->space;
+	process->space = space;
+	// Whichever thread called exec, it is the leader now and the only one.
+	process->threads = 1;
+	process->leader_exited = false;
+	// Runtimes move a process into its container between fork and exec.
+	process->container_read = false;
+}
+
+static void learn_comm(struct table *table, const struct record *record)
+{
+	struct process *process;
+
+	if (record->tid != record->pid)
+		return;
+	process = find_or_add(table, record->pid, record->time_ns);
+	if (process)
+		set_comm(table_space_at(process, record->time_ns), record->text,
+			 record->text_length);
+}
+
+static void learn_mapping(struct table *table, struct process *process, struct space *space,
+			  struct mapping *mapping, const char *path, size_t length)
+{
+	mapping->path = texts_take(&table->pool.texts, path, length);
+	mapping->file = mapping->inode ? MAPPING_FILE_UNRESOLVED : PROCESS_NO_FILE;
+	if (!mapping->path || space_add(&table->pool, space, mapping)) {
+		table->refused++;
+		if (!mapping->path && space->complete) {
+			space->complete = false;
+			space->suspect_ns = mapping->begin_ns;
+		}
+	} else if (mapping->inode && process->sampled_ns) {
+		table_mark_unresolved(table, process);
+	}
+	texts_release(&table->pool.texts, mapping->path);
+}
+
+static void learn_mmap(struct table *table, const struct record *record)
+{
+	struct process *process = find_or_add(table, record->pid, record->time_ns);
+	struct mapping mapping = {
+		.start = record->start,
+		.limit = record->start + record->length,
+		.file_offset = record->file_offset,
+		.begin_ns = record->time_ns,
+		.device = record->device,
+		.inode = record->inode,
+	};
+	struct space *space;
+
+	if (!process)
+		return;
+	space = table_space_at(process, record->time_ns);
+	// The kernel maps the program first, then its interpreter.
+	if (record->inode && !space->executable && !space->parent && space->complete)
+		space_set_executable(&table->pool, space, record->text, record->text_length);
+	learn_mapping(table, process, space, &mapping, record->text, record->text_length);
+}
+
+void learn_record(struct table *table, const struct record *record)
+{
+	switch (record->kind) {
+	case RECORD_FORK:
+		learn_fork(table, record);
+		break;
+	case RECORD_EXIT:
+		learn_exit(table, record);
+		break;
+	case RECORD_EXEC:
+		learn_exec(table, record);
+		break;
+	case RECORD_COMM:
+		learn_comm(table, record);
+		break;
+	case RECORD_MMAP:
+		learn_mmap(table, record);
+		break;
+	case RECORD_LOST:
+		table->lost += record->lost;
+		table->has_lost = true;
+		break;
+	case RECORD_OTHER:
+		break;
+	}
+}
+
+static bool facts_match(const struct table *table, const struct process *process, uint64_t start_ns)
+{
+	struct process_key key = { .pid = process->pid, .start_boottime_ns = start_ns };
+
+	// What was read is a tick rounded down, so an exact time is up to a tick later.
+	if (process->start_ns)
+		return process->start_ns / table->tick_ns == start_ns / table->tick_ns ||
+		       process->start_ns / table->tick_ns == start_ns / table->tick_ns + 1;
+	return table_find(table, &key, UINT64_MAX) == process;
+}
+
+/* The row @facts are about; a new one when the number has another user now. */
+static struct process *facts_process(struct table *table, const struct proc_facts *facts)
+{
+	uint64_t start_ns = facts->stat.start_ticks * table->tick_ns, begin_ns;
+	struct process *process = table_newest(table, facts->pid);
+
+	if (process && !facts_match(table, process, start_ns)) {
+		// The end of the one and the begin of the other went untold.
+		table_end(process, facts->begin_ns);
+		process = NULL;
+	}
+	if (!process) {
+		begin_ns = start_ns > table->boot_offset_ns ? start_ns - table->boot_offset_ns : 0;
+		process = table_add(table, facts->pid, begin_ns);
+		if (!process)
+			return NULL;
+	}
+	if (!process->space)
+		process->space = space_create(&table->pool, process->begin_ns);
+	if (!process->space)
+		return NULL;
+	process->start_tick_ns = start_ns;
+	process->threads = (int32_t)facts->stat.threads;
+	process->parent = facts->stat.parent;
+	return process;
+}
+
+static void learn_maps(struct table *table, struct process *process, struct proc_facts *facts)
+{
+	struct space *space = process->space;
+	char *text = facts->maps, *end = text + facts->maps_length;
+	struct proc_mapping found;
+	uint64_t begin_ns = space->begin_ns;
+	uint64_t refused = table->refused;
+
+	// What was known up to then is not newer than it; the rest may be as old as that.
+	if (space->suspect_ns > begin_ns)
+		begin_ns = space->suspect_ns;
+	while (proc_maps_next(&text, end, &found)) {
+		struct mapping mapping = {
+			.start = found.start,
+			.limit = found.limit,
+			.file_offset = found.file_offset,
+			.begin_ns = begin_ns,
+			.device = found.device,
+			.inode = found.inode,
+		};
+
+		if (found.executable)
+			learn_mapping(table, process, space, &mapping, found.path,
+				      found.path_length);
+	}
+	space->complete = table->refused == refused;
+	if (!space->complete)
+		space->suspect_ns = begin_ns;
+}
+
+int learn_facts(struct table *table, struct proc_facts *facts)
+{
+	struct process *process = facts_process(table, facts);
+	struct space *space;
+
+	if (!process) {
+		table->refused++;
+		return -ENOMEM;
+	}
+	space = process->space;
+	if (space->begin_ns > facts->begin_ns)
+		return -EAGAIN;
+	if (!space->comm[0])
+		memcpy(space->comm, facts->stat.comm, sizeof(space->comm));
+	if (facts->executable_read) {
+		space->executable_read = true;
+		if (facts->executable[0])
+			space_set_executable(&table->pool, space, facts->executable,
+					     strlen(facts->executable));
+	}
+	if (facts->container_read)
+		table_set_container(table, process, facts->container_id);
+	if (facts->maps)
+		learn_maps(table, process, facts);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens the file behind a mapping, whatever mount namespace it lies in.
+ *
+ * Paths are chosen by the profiled process, so what they lead to is believed only
+ * if its inode is the mapping's, and only regular files are opened. Resolution
+ * stays inside the process's root: a symbolic link cannot lead out of a container.
+ *
+ * May wait for file systems: never with a lock held. Any thread.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/stat.h>
+
+struct mapped_file {
+	uint32_t pid;           /* a process that maps it; 0 = none any more */
+	uint64_t start, limit;  /* the mapping; both 0 when not known */
+	const char *path;       /* as the kernel printed it */
+	uint64_t device, inode; /* as maps prints them */
+};
+
+/*
+ * A descriptor to read @file with, and what it is. By the mapping itself
+ * (/proc/PID/map_files: needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE and works for
+ * unlinked files), else by its path under the process's root. Negative errno:
+ * -EINVAL when it is no regular file, -ESTALE when another file has its path.
+ */
+int mapped_file_open(const struct mapped_file *file, struct stat *stat_ret);
+
+/* As above, only by its path, under the root of process @root_pid or, for 0, our own. */
+int mapped_file_open_path(const struct mapped_file *file, uint32_t root_pid, struct stat *stat_ret);

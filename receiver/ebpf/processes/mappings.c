@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mappings.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <string.h>
+
+void mappings_deinit(struct mappings *mappings, struct texts *texts)
+{
+	for (size_t i = 0; i < mappings->now.count; i++)
+		texts_release(texts, mappings->now.items[i].path);
+	for (size_t i = 0; i < mappings->past.count; i++)
+		texts_release(texts, mappings->past.items[i].mapping.path);
+	VECTOR_DEINIT(&mappings->now);
+	VECTOR_DEINIT(&mappings->past);
+}
+
+/* The first of `now` that ends behind @address. */
+static size_t first_behind(const struct mappings *mappings, uint64_t address)
+{
+	size_t low = 0, high = mappings->now.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (mappings->now.items[middle].limit > address)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* @mapping cut to [start, limit), with a reference of its own. */
+static struct mapping cut(const struct mapping *mapping, struct texts *texts, uint64_t start,
+			  uint64_t limit)
+{
+	struct mapping piece = *mapping;
+
+	piece.start = start;
+	piece.limit = limit;
+	piece.file_offset += start - mapping->start;
+	texts_share(texts, piece.path);
+	return piece;
+}
+
+/* Is @new part of what @old says already? Then mprotect() or a second reading has told of it. */
+static bool is_known(const struct mapping *old, const struct mapping *new)
+{
+	if (new->start < old->start || new->limit > old->limit || new->path != old->path ||
+	    new->device != old->device || new->inode != old->inode)
+		return false;
+	return !new->inode || new->file_offset == old->file_offset + (new->start - old->start);
+}
+
+static void forget_oldest(struct mappings *mappings, struct texts *texts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		texts_release(texts, mappings->past.items[i].mapping.path);
+	mappings->past.count -= count;
+	memmove(mappings->past.items, mappings->past.items + count,
+		mappings->past.count * sizeof(*mappings->past.items));
+}
+
+static void cover(struct mappings *mappings, struct texts *texts, struct mapping piece,
+		  uint64_t end_ns)
+{
+	// The room was made before anything was changed.
+	mappings->past.items[mappings->past.count++] =
+		(struct past_mapping){ .mapping = piece, .end_ns = end_ns };
+	if (mappings->past.count > MAPPINGS_PAST_MAX)
+		forget_oldest(mappings, texts, MAPPINGS_PAST_MAX / 2);
+}
+
+/*
+ * Lay @new over items [first, last) of `now`, which all overlap it, and write what
+ * stands there afterwards to @pieces. Returns how many.
+ */
+static size_t lay_over(struct mappings *mappings, struct texts *texts, const struct mapping *new,
+		       size_t first, size_t last, struct mapping *pieces)
+{
+	uint64_t from = new->start; /* where the visible part of @new begins that is not out yet */
+	struct mapping rest = { 0 };
+	size_t count = 0;
+
+	for (size_t i = first; i < last; i++) {
+		struct mapping *old = &mappings->now.items[i];
+		uint64_t start = old->start > new->start ? old->start : new->start;
+		uint64_t limit = old->limit < new->limit ? old->limit : new->limit;
+
+		if (old->begin_ns > new->begin_ns) {
+			// Told late: the older one shows only until the newer came.
+			if (from < start)
+				pieces[count++] = cut(new, texts, from, start);
+			cover(mappings, texts, cut(new, texts, start, limit), old->begin_ns);
+			pieces[count++] = *old;
+			from = limit;
+			continue;
+		}
+		if (old->start < start)
+			pieces[count++] = cut(old, texts, old->start, start);
+		if (old->limit > limit)
+			rest = cut(old, texts, limit, old->limit);
+		cover(mappings, texts, cut(old, texts, start, limit), new->begin_ns);
+		texts_release(texts, old->path);
+	}
+	if (from < new->limit)
+		pieces[count++] = cut(new, texts, from, new->limit);
+	if (rest.limit)
+		pieces[count++] = rest;
+	return count;
+}
+
+int mappings_add(struct mappings *mappings, struct texts *texts, const struct mapping *mapping)
+{
+	size_t first = first_behind(mappings, mapping->start), last = first, count;
+	CLEANUP_FREE struct mapping *pieces = NULL;
+
+	while (last < mappings->now.count && mappings->now.items[last].start < mapping->limit)
+		last++;
+	if (last == first + 1 && is_known(&mappings->now.items[first], mapping))
+		return 0;
+	if (mappings->now.count >= MAPPINGS_MAX)
+		return -ENOSPC;
+	// Each old one leaves at most itself and a part of the new; one more at each end.
+	pieces = calloc(2 * (last - first) + 2, sizeof(*pieces));
+	if (!pieces || !VECTOR_RESERVE(&mappings->now, last - first + 2) ||
+	    !VECTOR_RESERVE(&mappings->past, last - first))
+		return -ENOMEM;
+	count = lay_over(mappings, texts, mapping, first, last, pieces);
+	memmove(mappings->now.items + first + count, mappings->now.items + last,
+		(mappings->now.count - last) * sizeof(*pieces));
+	memcpy(mappings->now.items + first, pieces, count * sizeof(*pieces));
+	mappings->now.count = mappings->now.count - (last - first) + count;
+	return 0;
+}
+
+static bool holds(const struct mapping *mapping, uint64_t address)
+{
+	return mapping->start <= address && address < mapping->limit;
+}
+
+/* Only what was covered after @time_ns can answer, and that stands at the end, nearly sorted. */
+static const struct mapping *find_past(const struct mappings *mappings, uint64_t time_ns,
+				       uint64_t address)
+{
+	const struct mapping *newest = NULL;
+
+	for (size_t i = mappings->past.count; i; i--) {
+		const struct past_mapping *past = &mappings->past.items[i - 1];
+
+		if (!holds(&past->mapping, address) || past->mapping.begin_ns > time_ns ||
+		    past->end_ns <= time_ns)
+			continue;
+		if (!newest || past->mapping.begin_ns > newest->begin_ns)
+			newest = &past->mapping;
+	}
+	return newest;
+}
+
+const struct mapping *mappings_find(const struct mappings *mappings, uint64_t time_ns,
+				    uint64_t address)
+{
+	size_t at = first_behind(mappings, address);
+
+	if (at < mappings->now.count && holds(&mappings->now.items[at], address) &&
+	    mappings->now.items[at].begin_ns <= time_ns)
+		return &mappings->now.items[at];
+	return find_past(mappings, time_ns, address);
+}
+
+void mappings_forget(struct mappings *mappings, struct texts *texts, uint64_t time_ns)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < mappings->past.count; i++) {
+		struct past_mapping *past = &mappings->past.items[i];
+
+		if (past->end_ns > time_ns)
+			mappings->past.items[kept++] = *past;
+		else
+			texts_release(texts, past->mapping.path);
+	}
+	mappings->past.count = kept;
+	if (!kept)
+		VECTOR_DEINIT(&mappings->past);
+}
+
+size_t mappings_memory(const struct mappings *mappings)
+{
+	return mappings->now.capacity * sizeof(*mappings->now.items) +
+	       mappings->past.capacity * sizeof(*mappings->past.items);
+}

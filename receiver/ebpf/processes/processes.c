@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "processes.h"
+
+#include "resolve.h"
+#include "watch.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+	NOTES_MAX = 4096,
+	PASS_MS = 100,
+	HOUSEKEEPING_NS = 1000000000,
+};
+
+struct processes {
+	struct watch watch; /* the table in it is shared under its lock */
+	pthread_t thread;
+	bool running;
+
+	pthread_mutex_t queue_lock; /* over the notes; never held over anything slow */
+	struct note *notes;         /* owned, NOTES_MAX of them */
+	struct note *taken;         /* owned, what the thread works on */
+	size_t note_count;
+	struct profcol_metric *notes_dropped;
+
+	pthread_mutex_t progress_lock; /* over what follows */
+	pthread_cond_t progress;
+	uint64_t known_ns; /* everything noted or told before is taken in */
+	bool stopping;
+};
+
+struct processes *processes_create(const struct profcol_host *host)
+{
+	struct processes *processes = calloc(1, sizeof(*processes));
+	pthread_condattr_t attributes;
+
+	if (!processes)
+		return NULL;
+	pthread_mutex_init(&processes->queue_lock, NULL);
+	pthread_mutex_init(&processes->progress_lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&processes->progress, &attributes);
+	pthread_condattr_destroy(&attributes);
+	processes->notes_dropped = host->metric(host, PROFCOL_COUNTER, "processes_notes_dropped",
+						"", "Samples whose process was not looked at");
+	processes->notes = calloc(NOTES_MAX, sizeof(*processes->notes));
+	processes->taken = calloc(NOTES_MAX, sizeof(*processes->taken));
+	if (!watch_init(&processes->watch, host) || !processes->notes || !processes->taken) {
+		processes_destroy(processes);
+		return NULL;
+	}
+	return processes;
+}
+
+void processes_destroy(struct processes *processes)
+{
+	if (!processes)
+		return;
+	processes_stop(processes);
+	watch_deinit(&processes->watch);
+	pthread_cond_destroy(&processes->progress);
+	pthread_mutex_destroy(&processes->progress_lock);
+	pthread_mutex_destroy(&processes->queue_lock);
+	free(processes->notes);
+	free(processes->taken);
+	free(processes);
+}
+
+static size_t take_notes(struct processes *processes)
+{
+	struct note *full = processes->notes;
+	size_t count;
+
+	pthread_mutex_lock(&processes->queue_lock);
+	count = processes->note_count;
+	processes->notes = processes->taken;
+	processes->note_count = 0;
+	pthread_mutex_unlock(&processes->queue_lock);
+	processes->taken = full;
+	return count;
+}
+
+/* True when it is time to stop. */
+static bool show_progress(struct processes *processes, uint64_t known_ns)
+{
+	bool stopping;
+
+	pthread_mutex_lock(&processes->progress_lock);
+	processes->known_ns = known_ns;
+	stopping = processes->stopping;
+	pthread_cond_broadcast(&processes->progress);
+	pthread_mutex_unlock(&processes->progress_lock);
+	return stopping;
+}
+
+static void *processes_run(void *context)
+{
+	struct processes *processes = context;
+	uint64_t housekeeping = clock_monotonic_ns() + HOUSEKEEPING_NS, began;
+	size_t count;
+
+	pthread_setname_np(pthread_self(), "processes");
+	do {
+		side_band_wait(processes->watch.side_band, PASS_MS);
+		began = clock_monotonic_ns();
+		// Notes first: what the kernel told before a sample is in the rings by then.
+		count = take_notes(processes);
+		watch_pass(&processes->watch, processes->taken, count);
+		if (began >= housekeeping) {
+			watch_keep_house(&processes->watch);
+			housekeeping = began + HOUSEKEEPING_NS;
+		}
+	} while (!show_progress(processes, began));
+	return NULL;
+}
+
+struct profcol_error *processes_start(struct processes *processes)
+{
+	struct profcol_error *error = watch_start(&processes->watch);
+	int status;
+
+	if (error)
+		return error;
+	status = pthread_create(&processes->thread, NULL, processes_run, processes);
+	if (status)
+		return profcol_error_errno(status, "start the thread that follows processes");
+	processes->running = true;
+	return NULL;
+}
+
+void processes_stop(struct processes *processes)
+{
+	if (!processes->running)
+		return;
+	pthread_mutex_lock(&processes->progress_lock);
+	processes->stopping = true;
+	pthread_mutex_unlock(&processes->progress_lock);
+	side_band_wake(processes->watch.side_band);
+	pthread_join(processes->thread, NULL);
+	processes->running = false;
+}
+
+void processes_note_sample(struct processes *processes, const struct process_key *key,
+			   uint64_t time_ns)
+{
+	bool first = false, full;
+
+	if (!key->pid)
+		return; // the idle task of a CPU
+	pthread_mutex_lock(&processes->queue_lock);
+	full = processes->note_count >= NOTES_MAX;
+	if (!full) {
+		first = !processes->note_count;
+		processes->notes[processes->note_count++] =
+			(struct note){ .key = *key, .time_ns = time_ns };
+	}
+	pthread_mutex_unlock(&processes->queue_lock);
+	if (full)
+		profcol_metric_add(processes->notes_dropped, 1);
+	// At once: the process may end at any time, and be gone from /proc.
+	if (first && processes->watch.side_band)
+		side_band_wake(processes->watch.side_band);
+}
+
+void processes_catch_up(struct processes *processes, uint64_t deadline_ns)
+{
+	uint64_t wanted = clock_monotonic_ns();
+	struct timespec deadline = { .tv_sec = (time_t)(deadline_ns / 1000000000u),
+				     .tv_nsec = (long)(deadline_ns % 1000000000u) };
+
+	if (!processes->running)
+		return;
+	side_band_wake(processes->watch.side_band);
+	pthread_mutex_lock(&processes->progress_lock);
+	while (processes->known_ns < wanted &&
+	       !pthread_cond_timedwait(&processes->progress, &processes->progress_lock, &deadline))
+		;
+	pthread_mutex_unlock(&processes->progress_lock);
+}
+
+bool processes_describe(struct processes *processes, const struct process_key *key,
+			uint64_t time_ns, struct process_description *ret)
+{
+	struct watch *watch = &processes->watch;
+	const struct process *process;
+	const struct space *space;
+
+	*ret = (struct process_description){ .executable = "", .container_id = "" };
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_find(&watch->table, key, time_ns);
+	if (process) {
+		ret->start_boottime_ns =
+			process->start_ns ? process->start_ns : key->start_boottime_ns;
+		space = table_space_at(process, time_ns);
+		if (space) {
+			memcpy(ret->comm, space->comm, sizeof(ret->comm));
+			ret->executable = space_executable(space);
+		}
+		if (process->container)
+			ret->container_id = process->container->bytes;
+	}
+	pthread_mutex_unlock(&watch->table_lock);
+	return process != NULL;
+}
+
+bool processes_find_mapping(struct processes *processes, const struct process_key *key,
+			    uint64_t time_ns, uint64_t address, struct process_mapping *ret)
+{
+	struct watch *watch = &processes->watch;
+	const struct mapping *mapping = NULL;
+	const struct process *process;
+
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_find(&watch->table, key, time_ns);
+	if (process)
+		mapping = space_find(table_space_at(process, time_ns), time_ns, address);
+	if (mapping)
+		*ret = (struct process_mapping){
+			.start = mapping->start,
+			.limit = mapping->limit,
+			.file_offset = mapping->file_offset,
+			.file = mapping->file == MAPPING_FILE_UNRESOLVED ? PROCESS_NO_FILE
+									 : mapping->file,
+			.path = mapping->path->bytes,
+		};
+	pthread_mutex_unlock(&watch->table_lock);
+	return mapping != NULL;
+}
+
+int processes_open_file(struct processes *processes, uint32_t file)
+{
+	struct watch *watch = &processes->watch;
+	int fd = files_open(watch->files, file), status;
+
+	if (fd != -ENOENT)
+		return fd;
+	status = resolve_again(&watch->table, &watch->table_lock, watch->files, file);
+	return status ? status : files_open(watch->files, file);
+}
+
+const char *processes_file_path(struct processes *processes, uint32_t file)
+{
+	struct mapped_file mapped;
+
+	return files_lookup(processes->watch.files, file, &mapped) ? mapped.path : "";
+}
+
+void processes_forget(struct processes *processes, uint64_t time_ns)
+{
+	struct watch *watch = &processes->watch;
+
+	pthread_mutex_lock(&watch->table_lock);
+	table_forget(&watch->table, time_ns);
+	pthread_mutex_unlock(&watch->table_lock);
+}

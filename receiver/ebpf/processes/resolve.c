@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resolve.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+
+enum {
+	/* More are taken in further rounds: the table is locked for one round at most. */
+	FILES_AT_ONCE = 256,
+	GENERATIONS = 8,
+	MAPPERS = 4,
+};
+
+struct wanted_file {
+	uint64_t start, limit, device, inode;
+	struct text *path; /* a reference */
+	uint32_t file;     /* the answer */
+};
+
+struct round {
+	struct table *table;
+	uint32_t pid;
+	uint64_t begin_ns; /* tells users of the pid apart */
+	bool alive;
+	bool cut; /* there are more files than fit */
+	uint32_t ancestors[RESOLVE_ANCESTORS];
+	size_t ancestor_count;
+	size_t count;
+	struct wanted_file files[FILES_AT_ONCE];
+};
+
+size_t resolve_ancestors(const struct table *table, const struct process *process,
+			 uint32_t pids[RESOLVE_ANCESTORS])
+{
+	size_t count = 0;
+
+	for (int i = 0; i < GENERATIONS && count < RESOLVE_ANCESTORS && process->parent; i++) {
+		process = table_newest(table, process->parent);
+		if (!process)
+			break;
+		if (process->end_ns == PROCESS_ALIVE)
+			pids[count++] = process->pid;
+	}
+	return count;
+}
+
+typedef void (*mapping_function)(void *context, struct mapping *mapping);
+
+/* Every mapping @process has or had, with those of the parents whose spaces it shares. */
+static void visit_mappings(struct process *process, mapping_function visit, void *context)
+{
+	for (struct space *own = process->space; own; own = own->older) {
+		for (struct space *space = own; space; space = space->parent) {
+			struct mappings *mappings = &space->mappings;
+
+			for (size_t i = 0; i < mappings->now.count; i++)
+				visit(context, &mappings->now.items[i]);
+			for (size_t i = 0; i < mappings->past.count; i++)
+				visit(context, &mappings->past.items[i].mapping);
+		}
+	}
+}
+
+static struct wanted_file *find_wanted(struct round *round, const struct mapping *mapping)
+{
+	for (size_t i = 0; i < round->count; i++)
+		if (round->files[i].inode == mapping->inode &&
+		    round->files[i].device == mapping->device)
+			return &round->files[i];
+	return NULL;
+}
+
+static void want(void *context, struct mapping *mapping)
+{
+	struct round *round = context;
+
+	if (mapping->file != MAPPING_FILE_UNRESOLVED || find_wanted(round, mapping))
+		return;
+	round->cut |= round->count >= FILES_AT_ONCE;
+	if (round->cut)
+		return;
+	round->files[round->count++] = (struct wanted_file){
+		.start = mapping->start,
+		.limit = mapping->limit,
+		.device = mapping->device,
+		.inode = mapping->inode,
+		.path = texts_share(&round->table->pool.texts, mapping->path),
+	};
+}
+
+static bool begin_round(struct round *round)
+{
+	struct process *process = table_take_unresolved(round->table);
+
+	if (!process)
+		return false;
+	round->pid = process->pid;
+	round->begin_ns = process->begin_ns;
+	round->alive = process->end_ns == PROCESS_ALIVE;
+	round->cut = false;
+	round->count = 0;
+	visit_mappings(process, want, round);
+	round->ancestor_count = resolve_ancestors(round->table, process, round->ancestors);
+	return true;
+}
+
+static void answer(void *context, struct mapping *mapping)
+{
+	struct wanted_file *wanted;
+
+	if (mapping->file != MAPPING_FILE_UNRESOLVED)
+		return;
+	wanted = find_wanted(context, mapping);
+	if (wanted)
+		mapping->file = wanted->file;
+}
+
+/* The process may have been dropped since: then nobody needs the answer. */
+static void end_round(struct round *round)
+{
+	struct process *process = table_newest(round->table, round->pid);
+
+	for (; process; process = process->next)
+		if (process->pid == round->pid && process->begin_ns == round->begin_ns)
+			break;
+	if (process)
+		visit_mappings(process, answer, round);
+	if (process && round->cut)
+		table_mark_unresolved(round->table, process);
+	for (size_t i = 0; i < round->count; i++)
+		texts_release(&round->table->pool.texts, round->files[i].path);
+}
+
+static void identify(struct round *round, struct files *files)
+{
+	for (size_t i = 0; i < round->count; i++) {
+		struct wanted_file *wanted = &round->files[i];
+		struct file_search search = {
+			.mapped = {
+				.pid = round->alive ? round->pid : 0,
+				.start = wanted->start,
+				.limit = wanted->limit,
+				.path = wanted->path->bytes,
+				.device = wanted->device,
+				.inode = wanted->inode,
+			},
+			.roots = round->ancestors,
+			.root_count = round->ancestor_count,
+		};
+
+		wanted->file = files_identify(files, &search);
+	}
+}
+
+void resolve_files(struct table *table, pthread_mutex_t *table_lock, struct files *files)
+{
+	struct round round = { .table = table };
+
+	for (;;) {
+		bool more;
+
+		pthread_mutex_lock(table_lock);
+		more = begin_round(&round);
+		pthread_mutex_unlock(table_lock);
+		if (!more)
+			break;
+		identify(&round, files);
+		pthread_mutex_lock(table_lock);
+		end_round(&round);
+		pthread_mutex_unlock(table_lock);
+	}
+}
+
+/* Living processes that have a file mapped. */
+struct mappers {
+	struct table *table;
+	uint32_t file;
+	uint32_t pid; /* of the process being looked at */
+	size_t count;
+	struct mapped_file found[MAPPERS];
+	struct text *paths[MAPPERS]; /* references */
+};
+
+static void take_mapper(void *context, struct mapping *mapping)
+{
+	struct mappers *mappers = context;
+	size_t count = mappers->count;
+
+	if (mapping->file != mappers->file || count >= MAPPERS ||
+	    (count && mappers->found[count - 1].pid == mappers->pid))
+		return;
+	mappers->paths[count] = texts_share(&mappers->table->pool.texts, mapping->path);
+	mappers->found[count] = (struct mapped_file){
+		.pid = mappers->pid,
+		.start = mapping->start,
+		.limit = mapping->limit,
+		.path = mapping->path->bytes,
+		.device = mapping->device,
+		.inode = mapping->inode,
+	};
+	mappers->count++;
+}
+
+static void look_for_mappers(void *context, struct process *process)
+{
+	struct mappers *mappers = context;
+
+	if (process->end_ns != PROCESS_ALIVE || mappers->count >= MAPPERS)
+		return;
+	mappers->pid = process->pid;
+	visit_mappings(process, take_mapper, mappers);
+}
+
+int resolve_again(struct table *table, pthread_mutex_t *table_lock, struct files *files,
+		  uint32_t file)
+{
+	struct mappers mappers = { .table = table, .file = file };
+	struct file_search search = { 0 };
+	int status = -ENOENT;
+
+	if (!files_lookup(files, file, &search.mapped))
+		return -ENOENT;
+	pthread_mutex_lock(table_lock);
+	table_each(table, look_for_mappers, &mappers);
+	pthread_mutex_unlock(table_lock);
+	for (size_t i = 0; i < mappers.count && status; i++) {
+		struct file_search through = { .mapped = mappers.found[i] };
+
+		status = files_reopen(files, file, &through);
+	}
+	if (status)
+		status = files_reopen(files, file, &search);
+	pthread_mutex_lock(table_lock);
+	for (size_t i = 0; i < mappers.count; i++)
+		texts_release(&table->pool.texts, mappers.paths[i]);
+	pthread_mutex_unlock(table_lock);
+	return status;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the mappings of sampled processes to files, and back to processes that have a
+ * file mapped. The table's lock is taken for looking only, never while a file is opened.
+ */
+#pragma once
+
+#include "files.h"
+#include "table.h"
+
+#include <pthread.h>
+
+/* Give ids to the files of all processes that table_take_unresolved() tells of. One thread. */
+void resolve_files(struct table *table, pthread_mutex_t *table_lock, struct files *files);
+
+/* Open @file again by a process that has it mapped, or by its path. 0 or a negative errno. */
+int resolve_again(struct table *table, pthread_mutex_t *table_lock, struct files *files,
+		  uint32_t file);
+
+/* Living ancestors of @process, the nearest first: they mostly share its mount namespace. */
+enum { RESOLVE_ANCESTORS = 3 };
+size_t resolve_ancestors(const struct table *table, const struct process *process,
+			 uint32_t pids[RESOLVE_ANCESTORS]);

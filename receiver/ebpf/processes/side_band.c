@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "side_band.h"
+
+#include "ring.h"
+
+#include "perf/perf.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum {
+	/*
+	 * An exec writes about 1 kB. The thread comes by ten times a second, so this is
+	 * room for 2500 a second on one CPU, and the ring wakes it when it is a quarter full.
+	 */
+	RING_BYTES = 256 * 1024,
+	RING_BYTES_LEAST = 16 * 1024,
+	WAKE_BYTES = RING_BYTES / 4,
+	EVENTS_AT_ONCE = 16,
+};
+
+struct cpu_ring {
+	struct ring ring;
+	void *memory; /* owned: the head page and the data; NULL = not listened to */
+	size_t bytes;
+	bool pending;     /* scratch of side_band_take: a record is there... */
+	uint64_t next_ns; /* ...of this time */
+};
+
+struct side_band {
+	struct perf_events *events;
+	VECTOR(struct cpu_ring) rings; /* by CPU number */
+	int epoll_fd;
+	int wake_fd;
+	uint64_t scratch[RING_RECORD_MAX / sizeof(uint64_t)];
+};
+
+static struct profcol_error *ring_opened(void *context, unsigned int cpu, int fd);
+static void ring_gone(void *context, unsigned int cpu, int fd);
+
+struct side_band *side_band_create(void)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = RECORD_SAMPLE_TYPE,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.sample_id_all = 1,
+		.watermark = 1,
+		.wakeup_watermark = WAKE_BYTES,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+	struct side_band *side_band = calloc(1, sizeof(*side_band));
+	struct perf_events_hooks hooks = { ring_opened, ring_gone, side_band };
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
+
+	if (!side_band)
+		return NULL;
+	side_band->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	side_band->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	side_band->events = perf_events_create(&attr, &hooks);
+	if (!side_band->events || side_band->epoll_fd < 0 || side_band->wake_fd < 0 ||
+	    epoll_ctl(side_band->epoll_fd, EPOLL_CTL_ADD, side_band->wake_fd, &event)) {
+		side_band_destroy(side_band);
+		return NULL;
+	}
+	return side_band;
+}
+
+void side_band_destroy(struct side_band *side_band)
+{
+	if (!side_band)
+		return;
+	perf_events_destroy(side_band->events);
+	VECTOR_DEINIT(&side_band->rings);
+	if (side_band->epoll_fd >= 0)
+		close(side_band->epoll_fd);
+	if (side_band->wake_fd >= 0)
+		close(side_band->wake_fd);
+	free(side_band);
+}
+
+static struct profcol_error *ring_map(struct cpu_ring *ring, unsigned int cpu, int fd)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), least, size;
+	void *memory = MAP_FAILED;
+
+	least = page > RING_BYTES_LEAST ? page : RING_BYTES_LEAST;
+	size = page > RING_BYTES ? page : RING_BYTES;
+	for (; size >= least; size /= 2) {
+		memory = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (memory != MAP_FAILED || (errno != EPERM && errno != ENOMEM))
+			break;
+	}
+	if (memory == MAP_FAILED && errno == EPERM)
+		return profcol_error_create(PROFCOL_SYSTEM,
+					    "map %zu bytes of perf ring buffer of CPU %u: "
+					    "locked memory is limited; grant CAP_IPC_LOCK or raise "
+					    "kernel.perf_event_mlock_kb",
+					    least, cpu);
+	if (memory == MAP_FAILED)
+		return profcol_error_errno(errno, "map the perf ring buffer of CPU %u", cpu);
+	ring->memory = memory;
+	ring->bytes = page + size;
+	ring_init(&ring->ring, memory, (uint8_t *)memory + page, size);
+	return NULL;
+}
+
+static void ring_unmap(struct cpu_ring *ring)
+{
+	if (ring->memory)
+		munmap(ring->memory, ring->bytes);
+	*ring = (struct cpu_ring){ 0 };
+}
+
+static struct profcol_error *ring_opened(void *context, unsigned int cpu, int fd)
+{
+	struct side_band *side_band = context;
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = cpu };
+	struct profcol_error *error;
+
+	while (side_band->rings.count <= cpu)
+		if (!VECTOR_PUSH(&side_band->rings, (struct cpu_ring){ 0 }))
+			return profcol_error_create(PROFCOL_NO_MEMORY,
+						    "no memory for the ring buffer of CPU %u", cpu);
+	error = ring_map(&side_band->rings.items[cpu], cpu, fd);
+	if (error)
+		return error;
+	if (epoll_ctl(side_band->epoll_fd, EPOLL_CTL_ADD, fd, &event) ||
+	    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)) {
+		error = profcol_error_errno(errno, "listen to the perf event of CPU %u", cpu);
+		epoll_ctl(side_band->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+		ring_unmap(&side_band->rings.items[cpu]);
+	}
+	return error;
+}
+
+static void ring_gone(void *context, unsigned int cpu, int fd)
+{
+	struct side_band *side_band = context;
+
+	epoll_ctl(side_band->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	ring_unmap(&side_band->rings.items[cpu]);
+}
+
+struct profcol_error *side_band_follow_cpus(struct side_band *side_band, bool *changed_ret)
+{
+	return perf_events_follow(side_band->events, changed_ret);
+}
+
+unsigned int side_band_cpus(const struct side_band *side_band)
+{
+	return perf_events_count(side_band->events);
+}
+
+static void report_broken(side_band_function take, void *context, uint64_t time_ns)
+{
+	struct record record = { .kind = RECORD_LOST, .time_ns = time_ns, .lost = 1 };
+
+	take(context, &record);
+}
+
+static void ring_look(struct cpu_ring *ring, uint64_t until_ns, side_band_function take,
+		      void *context)
+{
+	bool broken = false;
+
+	ring->pending =
+		ring_peek(&ring->ring, &ring->next_ns, &broken) && ring->next_ns <= until_ns;
+	if (broken)
+		report_broken(take, context, until_ns);
+}
+
+static struct cpu_ring *ring_with_oldest(struct side_band *side_band)
+{
+	struct cpu_ring *oldest = NULL;
+
+	for (size_t i = 0; i < side_band->rings.count; i++) {
+		struct cpu_ring *ring = &side_band->rings.items[i];
+
+		if (ring->pending && (!oldest || ring->next_ns < oldest->next_ns))
+			oldest = ring;
+	}
+	return oldest;
+}
+
+void side_band_take(struct side_band *side_band, uint64_t until_ns, side_band_function take,
+		    void *context)
+{
+	struct cpu_ring *ring;
+
+	for (size_t i = 0; i < side_band->rings.count; i++) {
+		ring = &side_band->rings.items[i];
+		if (!ring->memory)
+			continue;
+		ring_refresh(&ring->ring);
+		ring_look(ring, until_ns, take, context);
+	}
+	// Merged straight from the rings: nothing is copied, and nothing can outgrow them.
+	while ((ring = ring_with_oldest(side_band))) {
+		struct record record;
+		size_t length;
+		const void *bytes = ring_record(&ring->ring, side_band->scratch, &length);
+
+		if (record_decode(bytes, length, &record))
+			take(context, &record);
+		else
+			report_broken(take, context, until_ns);
+		ring_pass(&ring->ring);
+		ring_look(ring, until_ns, take, context);
+	}
+	for (size_t i = 0; i < side_band->rings.count; i++)
+		if (side_band->rings.items[i].memory)
+			ring_release(&side_band->rings.items[i].ring);
+}
+
+void side_band_wait(struct side_band *side_band, int timeout_ms)
+{
+	struct epoll_event events[EVENTS_AT_ONCE];
+	int count = epoll_wait(side_band->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
+
+	for (int i = 0; i < count; i++) {
+		eventfd_t ignored;
+
+		if (events[i].data.u64 == UINT64_MAX)
+			eventfd_read(side_band->wake_fd, &ignored);
+	}
+}
+
+void side_band_wake(struct side_band *side_band)
+{
+	// Fails only when the counter is full, that is, when a wake-up is pending already.
+	eventfd_write(side_band->wake_fd, 1);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An address space: what a process has mapped from one exec (or fork) to the next.
+ *
+ * A forked child starts as a reference to the parent's space as of the time of the
+ * fork, so a fork costs no copy. Reference counted. Times are CLOCK_MONOTONIC
+ * nanoseconds. One thread at a time.
+ */
+#pragma once
+
+#include "mappings.h"
+
+/* Where spaces keep their texts, and the account of their memory. */
+struct space_pool {
+	struct texts texts;
+	size_t memory; /* bytes of all spaces, without texts */
+};
+
+struct space {
+	uint32_t references;
+	uint32_t depth;           /* of references to parents */
+	uint64_t begin_ns;        /* of the exec or the fork; 0 = before we looked */
+	struct space *older;      /* owned: of the same process, before the exec */
+	struct space *parent;     /* a reference; NULL */
+	uint64_t parent_ns;       /* what of the parent's counts: up to this time */
+	uint32_t children;        /* spaces that refer to this one, and... */
+	uint64_t oldest_child_ns; /* ...the least time they do so at */
+	struct mappings mappings;
+	struct text *executable; /* NULL = the parent's, or else the first file mapped */
+	bool executable_read;    /* the system has been asked for it */
+	bool complete;           /* all mappings are known... */
+	uint64_t suspect_ns;     /* ...or else those up to this time */
+	bool exec_id_known;
+	uint32_t exec_id;
+	char comm[16];
+};
+
+void space_pool_init(struct space_pool *pool, size_t max_text_bytes);
+void space_pool_deinit(struct space_pool *pool); /* when no space is left */
+
+/* NULL without memory. */
+struct space *space_create(struct space_pool *pool, uint64_t begin_ns);
+struct space *space_fork(struct space_pool *pool, struct space *parent, uint64_t time_ns);
+void space_unref(struct space_pool *pool, struct space *space); /* accepts NULL */
+
+/* As mappings_add; a failure leaves the space incomplete. */
+int space_add(struct space_pool *pool, struct space *space, const struct mapping *mapping);
+
+const struct mapping *space_find(const struct space *space, uint64_t time_ns, uint64_t address);
+
+/* The path the program was started by, "" when unknown. */
+const char *space_executable(const struct space *space);
+void space_set_executable(struct space_pool *pool, struct space *space, const char *path,
+			  size_t length);
+
+/* Drop what was covered before @time_ns and no child can see. */
+void space_forget(struct space_pool *pool, struct space *space, uint64_t time_ns);

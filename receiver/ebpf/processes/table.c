@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "table.h"
+
+#include "base/base.h"
+
+#include <string.h>
+
+enum {
+	FIRST_BUCKETS = 1024,
+	/* A fork's record is written after the start time is taken; by a preempted parent, late. */
+	FORK_TOLERANCE_NS = 2000000000,
+	/* The new name is told before the exec id changes: a sample between has the old one. */
+	EXEC_TOLERANCE_NS = 1000000,
+	/* A process is sampled on its way out after its end has been told, but not for long. */
+	EXIT_TOLERANCE_NS = 1000000000,
+};
+
+bool table_init(struct table *table, size_t max_bytes, size_t max_text_bytes)
+{
+	*table = (struct table){
+		.max_bytes = max_bytes,
+		.tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK),
+		.bucket_count = FIRST_BUCKETS,
+	};
+	space_pool_init(&table->pool, max_text_bytes);
+	table->buckets = calloc(FIRST_BUCKETS, sizeof(struct process *));
+	return table->buckets != NULL;
+}
+
+static void process_destroy(struct table *table, struct process *process)
+{
+	// Forked children refer to single spaces: those before an exec go with their process.
+	while (process->space) {
+		struct space *older = TAKE(process->space->older);
+
+		space_unref(&table->pool, process->space);
+		process->space = older;
+	}
+	texts_release(&table->pool.texts, process->container);
+	free(process);
+	table->count--;
+}
+
+void table_deinit(struct table *table)
+{
+	for (size_t i = 0; table->buckets && i < table->bucket_count; i++) {
+		for (struct process *process = table->buckets[i], *next; process; process = next) {
+			next = process->next;
+			process_destroy(table, process);
+		}
+	}
+	free(table->buckets);
+	VECTOR_DEINIT(&table->unresolved);
+	space_pool_deinit(&table->pool);
+	*table = (struct table){ 0 };
+}
+
+size_t table_memory(const struct table *table)
+{
+	return table->pool.memory + table->count * sizeof(struct process) +
+	       table->bucket_count * sizeof(struct process *);
+}
+
+void table_each(const struct table *table, void (*visit)(void *context, struct process *process),
+		void *context)
+{
+	for (size_t i = 0; i < table->bucket_count; i++)
+		for (struct process *process = table->buckets[i]; process; process = process->next)
+			visit(context, process);
+}
+
+static struct process **bucket_of(const struct table *table, uint32_t pid)
+{
+	// Numbers are handed out in sequence: they spread by themselves.
+	return &table->buckets[pid & (table->bucket_count - 1)];
+}
+
+/* Without memory the chains just get longer. */
+static void table_grow(struct table *table)
+{
+	size_t count = table->bucket_count;
+	struct process **grown = calloc(2 * count, sizeof(struct process *));
+
+	if (!grown)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		struct process **ends[2] = { &grown[i], &grown[i + count] };
+
+		// The order within a bucket says which user of a number is the later.
+		for (struct process *process = table->buckets[i], *next; process; process = next) {
+			size_t half = (process->pid & count) != 0;
+
+			next = TAKE(process->next);
+			*ends[half] = process;
+			ends[half] = &process->next;
+		}
+	}
+	free(table->buckets);
+	table->buckets = grown;
+	table->bucket_count = 2 * count;
+}
+
+struct process *table_newest(const struct table *table, uint32_t pid)
+{
+	struct process *process = *bucket_of(table, pid);
+
+	while (process && process->pid != pid)
+		process = process->next;
+	return process;
+}
+
+void table_end(struct process *process, uint64_t time_ns)
+{
+	if (process->end_ns == PROCESS_ALIVE)
+		process->end_ns = time_ns;
+}
+
+struct process *table_add(struct table *table, uint32_t pid, uint64_t begin_ns)
+{
+	struct process *process = calloc(1, sizeof(*process)), *before, **bucket;
+
+	if (!process)
+		return NULL;
+	if (table->count >= 2 * table->bucket_count)
+		table_grow(table);
+	before = table_newest(table, pid);
+	if (before)
+		table_end(before, begin_ns);
+	bucket = bucket_of(table, pid);
+	*process = (struct process){
+		.next = *bucket,
+		.pid = pid,
+		.begin_ns = begin_ns,
+		.end_ns = PROCESS_ALIVE,
+		.threads = 1,
+	};
+	*bucket = process;
+	table->count++;
+	return process;
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* Can @process be the one that started at @start_ns (CLOCK_BOOTTIME)? */
+static bool has_start(const struct table *table, const struct process *process, uint64_t start_ns)
+{
+	if (process->start_ns)
+		return process->start_ns == start_ns;
+	// One tick more, for a kernel that rounds otherwise.
+	if (process->start_tick_ns)
+		return distance(process->start_tick_ns, start_ns) <= 2 * table->tick_ns;
+	if (process->forked_ns)
+		return distance(process->forked_ns, start_ns) <= FORK_TOLERANCE_NS;
+	return true;
+}
+
+struct process *table_find(const struct table *table, const struct process_key *key,
+			   uint64_t time_ns)
+{
+	struct process *process = *bucket_of(table, key->pid);
+
+	// The end is not looked at: see EXIT_TOLERANCE_NS.
+	for (; process; process = process->next)
+		if (process->pid == key->pid && process->begin_ns <= time_ns &&
+		    has_start(table, process, key->start_boottime_ns))
+			return process;
+	return NULL;
+}
+
+struct space *table_space_at(const struct process *process, uint64_t time_ns)
+{
+	struct space *space = process->space;
+
+	while (space && space->begin_ns > time_ns && space->older)
+		space = space->older;
+	return space;
+}
+
+/* The process has exec'd and nobody told us: what it has now is to be read from /proc. */
+static void begin_untold(struct table *table, struct process *process, uint64_t time_ns)
+{
+	struct space *space = space_create(&table->pool, time_ns);
+
+	if (!space) {
+		process->space->complete = false;
+		return;
+	}
+	memcpy(space->comm, process->space->comm, sizeof(space->comm));
+	space->suspect_ns = time_ns;
+	space->older = process->space;
+	process->space = space;
+	process->container_read = false;
+}
+
+static void note_exec_id(struct table *table, struct process *process,
+			 const struct process_key *key, uint64_t time_ns)
+{
+	struct space *space = table_space_at(process, time_ns);
+
+	if (!space || distance(time_ns, space->begin_ns) <= EXEC_TOLERANCE_NS)
+		return;
+	if (space == process->space && space->exec_id_known && space->exec_id != key->exec_id) {
+		begin_untold(table, process, time_ns);
+		space = process->space;
+	}
+	if (!space->exec_id_known) {
+		space->exec_id_known = true;
+		space->exec_id = key->exec_id;
+	}
+}
+
+struct process *table_note(struct table *table, const struct process_key *key, uint64_t time_ns)
+{
+	struct process *process = table_find(table, key, time_ns);
+
+	if (!process)
+		return NULL;
+	process->start_ns = key->start_boottime_ns;
+	if (process->end_ns < time_ns && time_ns - process->end_ns > EXIT_TOLERANCE_NS)
+		process->end_ns = PROCESS_ALIVE;
+	table_mark_unresolved(table, process);
+	if (process->sampled_ns < time_ns)
+		process->sampled_ns = time_ns;
+	note_exec_id(table, process, key, time_ns);
+	return process;
+}
+
+void table_mark_unresolved(struct table *table, struct process *process)
+{
+	if (!process->unresolved)
+		process->unresolved = VECTOR_PUSH(&table->unresolved, process->pid);
+}
+
+struct process *table_take_unresolved(struct table *table)
+{
+	while (table->unresolved.count) {
+		uint32_t pid = table->unresolved.items[--table->unresolved.count];
+		struct process *process = *bucket_of(table, pid);
+
+		while (process && (process->pid != pid || !process->unresolved))
+			process = process->next;
+		if (!process)
+			continue; // evicted meanwhile
+		process->unresolved = false;
+		return process;
+	}
+	return NULL;
+}
+
+void table_set_container(struct table *table, struct process *process, const char *id)
+{
+	texts_release(&table->pool.texts, process->container);
+	process->container = id[0] ? texts_take(&table->pool.texts, id, strlen(id)) : NULL;
+	process->container_read = true;
+}
+
+void table_suspect(struct table *table, uint64_t since_ns)
+{
+	for (size_t i = 0; i < table->bucket_count; i++) {
+		for (struct process *p = table->buckets[i]; p; p = p->next) {
+			if (p->end_ns != PROCESS_ALIVE || !p->space || !p->space->complete)
+				continue;
+			p->space->complete = false;
+			p->space->suspect_ns = since_ns;
+		}
+	}
+}
+
+/* Drop the spaces that @process had left by @time_ns, and in the others what was covered. */
+static void forget_spaces(struct table *table, struct process *process, uint64_t time_ns)
+{
+	for (struct space *space = process->space; space; space = space->older) {
+		space_forget(&table->pool, space, time_ns);
+		if (space->begin_ns > time_ns || !space->older)
+			continue;
+		for (struct space *old = TAKE(space->older), *older; old; old = older) {
+			older = TAKE(old->older);
+			space_unref(&table->pool, old);
+		}
+	}
+}
+
+void table_forget(struct table *table, uint64_t time_ns)
+{
+	for (size_t i = 0; i < table->bucket_count; i++) {
+		for (struct process **link = &table->buckets[i]; *link;) {
+			struct process *process = *link;
+
+			if (process->end_ns <= time_ns) {
+				*link = process->next;
+				process_destroy(table, process);
+				continue;
+			}
+			forget_spaces(table, process, time_ns);
+			link = &process->next;
+		}
+	}
+	texts_sweep(&table->pool.texts);
+}
+
+/* What goes sooner has the lesser rank and, within it, the lesser time. */
+struct candidate {
+	struct process *process;
+	uint64_t time_ns;
+	int rank;
+};
+
+static int compare_candidates(const void *left, const void *right)
+{
+	const struct candidate *a = left, *b = right;
+
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
+}
+
+static struct candidate candidate_of(struct process *process)
+{
+	if (process->end_ns != PROCESS_ALIVE)
+		return (struct candidate){ process, process->end_ns, 0 };
+	if (!process->sampled_ns)
+		return (struct candidate){ process, process->begin_ns, 1 };
+	return (struct candidate){ process, process->sampled_ns, 2 };
+}
+
+static void process_drop(struct table *table, struct process *process)
+{
+	struct process **link = bucket_of(table, process->pid);
+
+	while (*link != process)
+		link = &(*link)->next;
+	*link = process->next;
+	process_destroy(table, process);
+}
+
+void table_evict(struct table *table)
+{
+	CLEANUP_FREE struct candidate *candidates = NULL;
+	size_t count = 0;
+
+	if (table_memory(table) <= table->max_bytes)
+		return;
+	candidates = calloc(table->count, sizeof(*candidates));
+	if (!candidates)
+		return;
+	for (size_t i = 0; i < table->bucket_count; i++)
+		for (struct process *process = table->buckets[i]; process; process = process->next)
+			candidates[count++] = candidate_of(process);
+	qsort(candidates, count, sizeof(*candidates), compare_candidates);
+	// An eighth more than needed, so that this is rare.
+	for (size_t i = 0; i < count && table_memory(table) > table->max_bytes / 8 * 7; i++) {
+		process_drop(table, candidates[i].process);
+		table->evicted++;
+	}
+}

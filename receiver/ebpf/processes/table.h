@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All processes by number and time (learn.h says how they get here).
+ *
+ * One number may have had several users; each is a row of its own, told apart by
+ * the time it started. Times are CLOCK_MONOTONIC nanoseconds unless they say
+ * otherwise. No I/O, no threads: the owner locks.
+ */
+#pragma once
+
+#include "processes.h"
+#include "space.h"
+
+static const uint64_t PROCESS_ALIVE = UINT64_MAX;
+
+struct process {
+	struct process *next; /* in its bucket; a later user of the same number stands earlier */
+	uint32_t pid;
+	uint32_t parent;        /* process number; 0 = unknown */
+	uint64_t start_ns;      /* CLOCK_BOOTTIME, from a sample; 0 = unknown */
+	uint64_t start_tick_ns; /* CLOCK_BOOTTIME rounded down to a clock tick, from /proc; or 0 */
+	uint64_t forked_ns;     /* CLOCK_BOOTTIME of the record of the fork; or 0 */
+	uint64_t begin_ns;      /* at the latest */
+	uint64_t end_ns;        /* or PROCESS_ALIVE */
+	uint64_t last_exit_ns;  /* of one of its threads */
+	uint64_t sampled_ns;    /* last; 0 = never: then its files are not opened */
+	int32_t threads;
+	bool leader_exited;
+	bool container_read;    /* else `container` is what the parent had */
+	bool unresolved;        /* stands in table.unresolved */
+	struct text *container; /* a reference; NULL = none */
+	struct space *space;    /* a reference: the newest */
+};
+
+struct table {
+	struct space_pool pool;
+	struct process **buckets; /* owned */
+	size_t bucket_count;
+	size_t count;
+	size_t max_bytes;            /* of processes and spaces; what is least needed goes first */
+	uint64_t tick_ns;            /* a clock tick of /proc */
+	uint64_t boot_offset_ns;     /* CLOCK_BOOTTIME - CLOCK_MONOTONIC at present */
+	VECTOR(uint32_t) unresolved; /* sampled processes with mappings whose file has no id yet */
+	bool has_lost;               /* records were lost since this was last cleared */
+	uint64_t lost;               /* records */
+	uint64_t evicted;            /* processes */
+	uint64_t refused;            /* mappings and processes there was no room for */
+};
+
+/* False without memory. @max_text_bytes bounds paths and names, which come on top. */
+bool table_init(struct table *table, size_t max_bytes, size_t max_text_bytes);
+void table_deinit(struct table *table);
+
+/*
+ * A sample of @key at @time_ns: mark its process as sampled. Returns it, or NULL when it is
+ * unknown and has to be read from /proc.
+ */
+struct process *table_note(struct table *table, const struct process_key *key, uint64_t time_ns);
+
+/* Whose sample, and the space it had at @time_ns; NULL. */
+struct process *table_find(const struct table *table, const struct process_key *key,
+			   uint64_t time_ns);
+struct space *table_space_at(const struct process *process, uint64_t time_ns);
+
+/*
+ * A new user of @pid as of @begin_ns, without a space; NULL without memory. What the
+ * table holds of the number's last user ends there.
+ */
+struct process *table_add(struct table *table, uint32_t pid, uint64_t begin_ns);
+
+/* The latest user of @pid; NULL. */
+struct process *table_newest(const struct table *table, uint32_t pid);
+
+/* Whatever happened since @since_ns may have been missed: believe nothing newer unread. */
+void table_suspect(struct table *table, uint64_t since_ns);
+
+/* Mappings of @process, which is sampled, have files without an id. */
+void table_mark_unresolved(struct table *table, struct process *process);
+
+/* One that was marked, which it is no more; NULL when there is none. */
+struct process *table_take_unresolved(struct table *table);
+
+void table_end(struct process *process, uint64_t time_ns);
+void table_set_container(struct table *table, struct process *process, const char *id);
+
+/* Drop what ended before @time_ns, and texts nobody uses. */
+void table_forget(struct table *table, uint64_t time_ns);
+
+/*
+ * When over the budget, drop what is least likely to be asked for: first what has ended, the
+ * longest ago first, then what was never sampled, then the rest by its last sample. A living
+ * process is read from /proc again when it is sampled.
+ */
+void table_evict(struct table *table);
+
+size_t table_memory(const struct table *table); /* bytes, without texts */
+
+/* Call @visit for each process; it must not add or drop any. */
+void table_each(const struct table *table, void (*visit)(void *context, struct process *process),
+		void *context);

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch.h"
+
+#include "learn.h"
+#include "resolve.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/*
+ * The memory of this module, 32 MiB: a process takes about 1 kB, one that maps a hundred
+ * libraries 8 kB, a path 60 bytes. That is room for thousands of processes of the larger kind
+ * and, for some seconds, ten thousands that have ended.
+ */
+enum {
+	TABLE_MAX_BYTES = 16 << 20,
+	TEXT_MAX_BYTES = 8 << 20,
+	FILES_MAX_BYTES = 8 << 20,
+	FILES_OPEN_MAX = 512,
+	FILES_OPEN_LEAST = 16,
+	/* A process sampled within this time is read again at once when records were lost. */
+	REPAIR_SECONDS = 60,
+	ATTEMPTS = 3,
+};
+
+static size_t files_open_max(void)
+{
+	struct rlimit limit;
+
+	// The receiver, its exporters and the worker need descriptors too.
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / 4 >= FILES_OPEN_MAX)
+		return FILES_OPEN_MAX;
+	return limit.rlim_cur / 4 < FILES_OPEN_LEAST ? FILES_OPEN_LEAST : limit.rlim_cur / 4;
+}
+
+static void register_metrics(struct watch *watch)
+{
+	const struct profcol_host *host = watch->host;
+
+	watch->metrics = (struct watch_metrics){
+		.processes = host->metric(host, PROFCOL_GAUGE, "processes_known", "",
+					  "Processes in the table, ended ones included"),
+		.memory = host->metric(host, PROFCOL_GAUGE, "processes_memory_bytes", "",
+				       "Memory of the table of processes, mappings and files"),
+		.files_open = host->metric(host, PROFCOL_GAUGE, "processes_files_open", "",
+					   "Files of profiled programs held open"),
+		.records_lost = host->metric(host, PROFCOL_COUNTER, "processes_records_lost", "",
+					     "Records about processes that the kernel dropped"),
+		.evicted = host->metric(host, PROFCOL_COUNTER, "processes_evicted", "",
+					"Processes dropped to stay within the memory budget"),
+		.refused = host->metric(host, PROFCOL_COUNTER, "processes_refused", "",
+					"Processes and mappings there was no memory for"),
+		.files_refused = host->metric(host, PROFCOL_COUNTER, "processes_files_refused", "",
+					      "Files there was no memory for"),
+	};
+}
+
+bool watch_init(struct watch *watch, const struct profcol_host *host)
+{
+	*watch = (struct watch){ .host = host };
+	pthread_mutex_init(&watch->table_lock, NULL);
+	register_metrics(watch);
+	watch->files = files_create(files_open_max(), FILES_MAX_BYTES);
+	return table_init(&watch->table, TABLE_MAX_BYTES, TEXT_MAX_BYTES) && watch->files;
+}
+
+void watch_deinit(struct watch *watch)
+{
+	side_band_destroy(watch->side_band);
+	files_destroy(watch->files);
+	table_deinit(&watch->table);
+	pthread_mutex_destroy(&watch->table_lock);
+}
+
+static void take_record(void *context, const struct record *record)
+{
+	learn_record(context, record);
+}
+
+/* Take in the records there are. */
+static void sync_records(struct watch *watch)
+{
+	uint64_t until = clock_monotonic_ns(), boot_offset = clock_boottime_ns() - until;
+
+	pthread_mutex_lock(&watch->table_lock);
+	watch->table.boot_offset_ns = boot_offset;
+	side_band_take(watch->side_band, until, take_record, &watch->table);
+	if (watch->table.has_lost) {
+		// The rings were empty then, so what is missing is newer.
+		table_suspect(&watch->table, watch->known_ns);
+		watch->table.has_lost = false;
+		watch->repair_due = true;
+	}
+	table_evict(&watch->table);
+	pthread_mutex_unlock(&watch->table_lock);
+	watch->known_ns = until;
+}
+
+/* Read @pid from /proc and take that in. 0 or a negative errno, -ESRCH when it is gone. */
+static int scan(struct watch *watch, uint32_t pid, bool with_maps)
+{
+	int status = -EAGAIN;
+
+	for (int attempt = 0; attempt < ATTEMPTS && status == -EAGAIN; attempt++) {
+		struct proc_facts facts;
+
+		status = proc_read(pid, with_maps, &facts);
+		if (status)
+			break;
+		// What was told before the reading must not be taken for news after it.
+		sync_records(watch);
+		pthread_mutex_lock(&watch->table_lock);
+		status = learn_facts(&watch->table, &facts);
+		pthread_mutex_unlock(&watch->table_lock);
+		proc_facts_deinit(&facts);
+	}
+	return status;
+}
+
+enum need { NEED_NOTHING, NEED_PROGRAM, NEED_MAPS, NEED_CONTAINER };
+
+/* What /proc has to be asked about the process that @note is of. */
+static enum need note_need(struct watch *watch, const struct note *note)
+{
+	struct process *process = table_note(&watch->table, &note->key, note->time_ns);
+
+	if (!process)
+		return NEED_MAPS;
+	if (process->end_ns != PROCESS_ALIVE)
+		return process->container_read ? NEED_NOTHING : NEED_CONTAINER;
+	if (!process->space || !process->space->complete)
+		return NEED_MAPS;
+	if (!process->space->executable_read || !process->container_read)
+		return NEED_PROGRAM;
+	return NEED_NOTHING;
+}
+
+/*
+ * The process has ended before its container was read: it was in the one of the nearest ancestor
+ * that is known or can still be read.
+ */
+static void inherit_container(struct watch *watch, const struct note *note)
+{
+	uint32_t ancestors[RESOLVE_ANCESTORS];
+	char id[CONTAINER_ID_SIZE] = "";
+	struct process *process, *from;
+	size_t count = 0;
+	int status = -ESRCH;
+
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_find(&watch->table, &note->key, note->time_ns);
+	from = process ? table_newest(&watch->table, process->parent) : NULL;
+	if (process && from && from->container_read) {
+		table_set_container(&watch->table, process,
+				    from->container ? from->container->bytes : "");
+	} else if (process) {
+		count = resolve_ancestors(&watch->table, process, ancestors);
+	}
+	pthread_mutex_unlock(&watch->table_lock);
+	for (size_t i = 0; i < count && status; i++)
+		status = proc_read_container(ancestors[i], id);
+	if (status)
+		return;
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_find(&watch->table, &note->key, note->time_ns);
+	if (process)
+		table_set_container(&watch->table, process, id);
+	pthread_mutex_unlock(&watch->table_lock);
+}
+
+static void handle_note(struct watch *watch, const struct note *note)
+{
+	enum need need;
+	int status = 0;
+
+	pthread_mutex_lock(&watch->table_lock);
+	need = note_need(watch, note);
+	pthread_mutex_unlock(&watch->table_lock);
+	if (need == NEED_PROGRAM || need == NEED_MAPS) {
+		status = scan(watch, note->key.pid, need == NEED_MAPS);
+		pthread_mutex_lock(&watch->table_lock);
+		table_note(&watch->table, &note->key, note->time_ns);
+		pthread_mutex_unlock(&watch->table_lock);
+	}
+	if (need == NEED_CONTAINER || status == -ESRCH)
+		inherit_container(watch, note);
+}
+
+void watch_pass(struct watch *watch, const struct note *notes, size_t count)
+{
+	sync_records(watch);
+	for (size_t i = 0; i < count; i++)
+		handle_note(watch, &notes[i]);
+	resolve_files(&watch->table, &watch->table_lock, watch->files);
+}
+
+static int scan_visited(void *context, uint32_t pid)
+{
+	// What is gone by now, or hidden from us, has been told of or will be found when sampled.
+	scan(context, pid, true);
+	return 0;
+}
+
+struct profcol_error *watch_start(struct watch *watch)
+{
+	struct profcol_error *error;
+	int status;
+
+	watch->side_band = side_band_create();
+	if (!watch->side_band)
+		return profcol_error_create(PROFCOL_NO_MEMORY,
+					    "no memory or file descriptors to follow processes");
+	watch->followed_ns = clock_monotonic_ns();
+	error = side_band_follow_cpus(watch->side_band, NULL);
+	if (error && !side_band_cpus(watch->side_band))
+		return profcol_error_prefix(error, "follow processes");
+	if (error)
+		profcol_log_warn(watch->host->logger,
+				 "%s, programs that start there are known only once sampled",
+				 profcol_error_message(error));
+	watch->cpus_failed = error != NULL;
+	profcol_error_destroy(error);
+	// Listening already: what changes while /proc is read is told.
+	status = proc_walk(scan_visited, watch);
+	if (status)
+		return profcol_error_errno(-status, "read the processes in '/proc'");
+	return NULL;
+}
+
+static void follow_cpus(struct watch *watch)
+{
+	uint64_t since = watch->followed_ns;
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+	bool changed;
+
+	watch->followed_ns = clock_monotonic_ns();
+	error = side_band_follow_cpus(watch->side_band, &changed);
+	if (error && !watch->cpus_failed)
+		profcol_log_warn(watch->host->logger,
+				 "%s, programs that start there are known only once sampled",
+				 profcol_error_message(error));
+	watch->cpus_failed = error != NULL;
+	if (!changed)
+		return;
+	pthread_mutex_lock(&watch->table_lock);
+	table_suspect(&watch->table, since);
+	pthread_mutex_unlock(&watch->table_lock);
+	watch->repair_due = true;
+}
+
+struct patient {
+	uint32_t pid;
+	uint64_t begin_ns;
+	bool read; /* its mappings are needed */
+};
+
+struct patients {
+	VECTOR(struct patient) list;
+	bool all; /* or only those whose leader has ended */
+	uint64_t sampled_since_ns;
+};
+
+static void choose_patient(void *context, struct process *process)
+{
+	struct patients *patients = context;
+	struct patient patient = {
+		.pid = process->pid,
+		.begin_ns = process->begin_ns,
+		.read = patients->all && process->sampled_ns > patients->sampled_since_ns,
+	};
+
+	// Without memory it is the turn of the rest next time.
+	if (process->end_ns == PROCESS_ALIVE && (patients->all || process->leader_exited))
+		(void)VECTOR_PUSH(&patients->list, patient);
+}
+
+static void bury(struct watch *watch, const struct patient *patient)
+{
+	struct process *process;
+
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_newest(&watch->table, patient->pid);
+	if (process && process->begin_ns == patient->begin_ns)
+		table_end(process,
+			  process->last_exit_ns ? process->last_exit_ns : clock_monotonic_ns());
+	pthread_mutex_unlock(&watch->table_lock);
+}
+
+/*
+ * Find out about ends nobody told of, as of a leader whose threads were miscounted; and when
+ * records have been missed, look at all processes, and read those sampled lately.
+ */
+static void repair(struct watch *watch)
+{
+	uint64_t now = clock_monotonic_ns(), recent = REPAIR_SECONDS * 1000000000ull;
+	struct patients patients = {
+		.all = watch->repair_due,
+		.sampled_since_ns = now > recent ? now - recent : 0,
+	};
+
+	watch->repair_due = false;
+	pthread_mutex_lock(&watch->table_lock);
+	table_each(&watch->table, choose_patient, &patients);
+	pthread_mutex_unlock(&watch->table_lock);
+	for (size_t i = 0; i < patients.list.count; i++) {
+		const struct patient *patient = &patients.list.items[i];
+
+		if (!proc_is_alive(patient->pid))
+			bury(watch, patient);
+		else if (patient->read)
+			scan(watch, patient->pid, true);
+	}
+	VECTOR_DEINIT(&patients.list);
+}
+
+static void show_metrics(struct watch *watch)
+{
+	struct watch_metrics *metrics = &watch->metrics;
+	struct files_state files = files_state(watch->files);
+	size_t memory;
+
+	pthread_mutex_lock(&watch->table_lock);
+	memory = table_memory(&watch->table) + watch->table.pool.texts.memory + files.memory;
+	profcol_metric_set(metrics->processes, (int64_t)watch->table.count);
+	profcol_metric_set(metrics->records_lost, (int64_t)watch->table.lost);
+	profcol_metric_set(metrics->evicted, (int64_t)watch->table.evicted);
+	profcol_metric_set(metrics->refused, (int64_t)watch->table.refused);
+	pthread_mutex_unlock(&watch->table_lock);
+	profcol_metric_set(metrics->memory, (int64_t)memory);
+	profcol_metric_set(metrics->files_open, (int64_t)files.open);
+	profcol_metric_set(metrics->files_refused, (int64_t)files.refused);
+}
+
+void watch_keep_house(struct watch *watch)
+{
+	follow_cpus(watch);
+	repair(watch);
+	show_metrics(watch);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeps the table of processes true: takes in records, reads /proc for what they do
+ * not say, and opens files. One thread at a time (the one of processes.c), which
+ * shares the table with others under its lock. No lock is held over I/O.
+ */
+#pragma once
+
+#include "files.h"
+#include "side_band.h"
+#include "table.h"
+
+#include <profcol/component.h>
+
+#include <pthread.h>
+
+/* A sample that has been taken. */
+struct note {
+	struct process_key key;
+	uint64_t time_ns;
+};
+
+struct watch_metrics {
+	struct profcol_metric *processes, *memory, *files_open;                  /* gauges */
+	struct profcol_metric *records_lost, *evicted, *refused, *files_refused; /* counters */
+};
+
+struct watch {
+	const struct profcol_host *host;
+	struct side_band *side_band; /* owned */
+	struct files *files;         /* owned */
+	struct table table;
+	pthread_mutex_t table_lock;
+	struct watch_metrics metrics;
+	/* Of the one thread: */
+	uint64_t known_ns;    /* everything up to then has been taken in */
+	uint64_t followed_ns; /* when the CPUs were last looked at */
+	bool repair_due;      /* records have been missed */
+	bool cpus_failed;     /* said once until it is mended */
+};
+
+bool watch_init(struct watch *watch, const struct profcol_host *host); /* false without memory */
+void watch_deinit(struct watch *watch);
+
+/* Listen, then read all processes there are. An error when no CPU can be listened to. */
+PROFCOL_MUST_CHECK struct profcol_error *watch_start(struct watch *watch);
+
+/* Take in all records up to now, then what @notes ask for. */
+void watch_pass(struct watch *watch, const struct note *notes, size_t count);
+
+/* Once a second: CPUs that came or went, repairs, metrics. */
+void watch_keep_house(struct watch *watch);

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Files behind mappings: identity, the limit on descriptors, and what must not be opened. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "processes/files.h"
+#include "processes/processes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { FILES_BYTES = 1 << 20, OPEN_MAX_FILES = 4 };
+
+struct fixture {
+	char directory[PATH_MAX];
+	struct files *files;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	if (!fixture)
+		return -1;
+	strcpy(fixture->directory, "/tmp/profcol-files-XXXXXX");
+	fixture->files = files_create(OPEN_MAX_FILES, FILES_BYTES);
+	*state = fixture;
+	return mkdtemp(fixture->directory) && fixture->files ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+	char command[PATH_MAX + 16];
+
+	files_destroy(fixture->files);
+	snprintf(command, sizeof(command), "rm -rf %s", fixture->directory);
+	free(fixture);
+	return system(command);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* The path of file @name, with @text in it if not NULL; what a mapping of it would show. */
+static struct file_search make(struct fixture *fixture, const char *name, const char *text,
+			       char path[PATH_MAX])
+{
+	struct stat stat_of;
+
+	assert_true(snprintf(path, PATH_MAX, "%.200s/%s", fixture->directory, name) < PATH_MAX);
+	if (text)
+		write_file(path, text);
+	assert_int_equal(lstat(path, &stat_of), 0);
+	return (struct file_search){
+		.mapped = { .path = path, .device = stat_of.st_dev, .inode = stat_of.st_ino }
+	};
+}
+
+static void assert_content(struct files *files, uint32_t file, const char *text)
+{
+	char read_back[64] = "";
+	int fd = files_open(files, file);
+
+	assert_true(fd >= 0);
+	assert_true(read(fd, read_back, sizeof(read_back) - 1) >= 0);
+	assert_string_equal(read_back, text);
+	close(fd);
+}
+
+static void a_file_keeps_its_id_until_it_changes(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = fixture->files;
+	char path[PATH_MAX], other[PATH_MAX];
+	struct file_search search = make(fixture, "a", "old", path);
+	struct file_search second = make(fixture, "b", "other", other);
+	struct mapped_file known;
+	uint32_t id = files_identify(files, &search), changed;
+
+	assert_int_not_equal(id, PROCESS_NO_FILE);
+	assert_int_equal(files_identify(files, &search), id);
+	assert_int_not_equal(files_identify(files, &second), id);
+	assert_true(files_lookup(files, id, &known));
+	assert_string_equal(known.path, path);
+	// Read twice: each descriptor has a position of its own.
+	assert_content(files, id, "old");
+	assert_content(files, id, "old");
+	// A package manager puts a new file in its place: another inode.
+	assert_int_equal(rename(other, path), 0);
+	assert_content(files, id, "old");
+	search = make(fixture, "a", NULL, path);
+	changed = files_identify(files, &search);
+	assert_int_not_equal(changed, id);
+	assert_content(files, changed, "other");
+	// A compiler writes into it: the same inode.
+	write_file(path, "longer than before");
+	assert_int_not_equal(files_identify(files, &search), changed);
+	assert_content(files, files_identify(files, &search), "longer than before");
+}
+
+static void a_file_without_a_name_stays_one_while_it_grows(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = fixture->files;
+	char path[64];
+	int fd = memfd_create("jit", MFD_CLOEXEC);
+	struct stat stat_of;
+	struct file_search search;
+	uint32_t id;
+	void *memory;
+
+	assert_true(fd >= 0 && ftruncate(fd, 4096) == 0 && fstat(fd, &stat_of) == 0);
+	memory = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	snprintf(path, sizeof(path), "/memfd:jit (deleted)");
+	search = (struct file_search){ .mapped = { .pid = (uint32_t)getpid(),
+						   .start = (uintptr_t)memory,
+						   .limit = (uintptr_t)memory + 4096,
+						   .path = path,
+						   .device = stat_of.st_dev,
+						   .inode = stat_of.st_ino } };
+	id = files_identify(files, &search);
+	if (files_open(files, id) < 0) {
+		print_message("skipped: /proc/PID/map_files needs CAP_CHECKPOINT_RESTORE\n");
+		skip();
+	}
+	assert_int_equal(ftruncate(fd, 8192), 0);
+	assert_int_equal(files_identify(files, &search), id);
+	munmap(memory, 4096);
+	close(fd);
+}
+
+static void descriptors_are_limited_and_had_again(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = fixture->files;
+	char paths[10][PATH_MAX], name[8], text[8];
+	struct file_search searches[10];
+	uint32_t ids[10];
+
+	for (size_t i = 0; i < 10; i++) {
+		snprintf(name, sizeof(name), "f%zu", i);
+		snprintf(text, sizeof(text), "text%zu", i);
+		searches[i] = make(fixture, name, text, paths[i]);
+		ids[i] = files_identify(files, &searches[i]);
+		assert_true(files_state(files).open <= OPEN_MAX_FILES);
+		// Always in use, the first one is not closed for others.
+		assert_content(files, ids[0], "text0");
+	}
+	assert_int_equal(files_open(files, ids[1]), -ENOENT);
+	assert_int_equal(files_reopen(files, ids[1], &searches[1]), 0);
+	assert_content(files, ids[1], "text1");
+	assert_true(files_state(files).open <= OPEN_MAX_FILES);
+	assert_int_equal(files_identify(files, &searches[2]), ids[2]);
+	// One that has changed cannot be had any more.
+	write_file(paths[5], "changed");
+	assert_int_equal(files_open(files, ids[5]), -ENOENT);
+	assert_int_equal(files_reopen(files, ids[5], &searches[5]), -ESTALE);
+	assert_int_equal(files_open(files, 12345), -ENOENT);
+}
+
+static void what_a_path_leads_to_is_not_believed(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = fixture->files;
+	char path[PATH_MAX], other[PATH_MAX];
+	struct file_search search = make(fixture, "real", "real", path);
+	struct stat ignored;
+	uint32_t id;
+
+	make(fixture, "secret", "secret", other);
+	// A symbolic link, and another file, in the place of what was mapped.
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("secret", path), 0);
+	assert_int_equal(mapped_file_open_path(&search.mapped, 0, &ignored), -ESTALE);
+	search.mapped.path = other;
+	assert_int_equal(mapped_file_open_path(&search.mapped, 0, &ignored), -ESTALE);
+	search.mapped.path = path;
+	id = files_identify(files, &search);
+	// It is a file all the same, and told from others, only not to be read...
+	assert_int_not_equal(id, PROCESS_NO_FILE);
+	assert_int_equal(files_open(files, id), -ENOENT);
+	assert_int_equal(files_identify(files, &search), id);
+	search.mapped.path = "relative";
+	assert_int_equal(mapped_file_open_path(&search.mapped, 0, &ignored), -ENOENT);
+}
+
+static void only_regular_files_are_opened(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct file_search search;
+
+	snprintf(path, sizeof(path), "%.200s/pipe", fixture->directory);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	// Were it opened, the test would hang here.
+	search = make(fixture, "pipe", NULL, path);
+	assert_int_equal(files_identify(fixture->files, &search), PROCESS_NO_FILE);
+	snprintf(path, sizeof(path), "%.200s/directory", fixture->directory);
+	assert_int_equal(mkdir(path, 0700), 0);
+	search = make(fixture, "directory", NULL, path);
+	assert_int_equal(files_identify(fixture->files, &search), PROCESS_NO_FILE);
+	assert_int_equal(files_state(fixture->files).files, 0);
+}
+
+static void files_met_unopened_are_opened_later(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = fixture->files;
+	char path[PATH_MAX], away[PATH_MAX];
+	struct file_search search = make(fixture, "x", "text", path);
+	uint32_t id;
+
+	snprintf(away, sizeof(away), "%.200s/away", fixture->directory);
+	assert_int_equal(rename(path, away), 0);
+	id = files_identify(files, &search);
+	assert_int_equal(files_open(files, id), -ENOENT);
+	assert_int_equal(rename(away, path), 0);
+	assert_int_equal(files_identify(files, &search), id);
+	assert_content(files, id, "text");
+}
+
+static void memory_is_bounded(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX] = "/gone";
+	struct file_search search = { .mapped = { .path = path, .device = 1 } };
+	struct files_state all;
+
+	memset(path + 5, 'x', 3000);
+	for (uint64_t inode = 1; inode < 20000; inode++) {
+		search.mapped.inode = inode;
+		files_identify(fixture->files, &search);
+	}
+	all = files_state(fixture->files);
+	assert_true(all.memory <= FILES_BYTES);
+	assert_true(all.refused > 0);
+	// Long paths run out before ids do.
+	assert_true(all.files > 2000);
+}
+
+int main(void)
+{
+#define FILES_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		FILES_TEST(a_file_keeps_its_id_until_it_changes),
+		FILES_TEST(a_file_without_a_name_stays_one_while_it_grows),
+		FILES_TEST(descriptors_are_limited_and_had_again),
+		FILES_TEST(what_a_path_leads_to_is_not_believed),
+		FILES_TEST(only_regular_files_are_opened),
+		FILES_TEST(files_met_unopened_are_opened_later),
+		FILES_TEST(memory_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,585 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the table of processes answers after records and readings of /proc, in any order. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "processes/learn.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+enum { BOOT_OFFSET = 5000, TABLE_BYTES = 1 << 20, TEXT_BYTES = 1 << 20 };
+
+/* One second, the unit of the times below: well above the tolerances. */
+static const uint64_t S = 1000000000;
+
+static int set_up(void **state)
+{
+	struct table *table = calloc(1, sizeof(*table));
+
+	if (!table || !table_init(table, TABLE_BYTES, TEXT_BYTES))
+		return -1;
+	table->boot_offset_ns = BOOT_OFFSET;
+	*state = table;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct table *table = *state;
+	size_t leaked;
+
+	table_forget(table, UINT64_MAX - 1);
+	leaked = table->count ? 0 : table->pool.memory;
+	table_deinit(table);
+	free(table);
+	return leaked != 0;
+}
+
+static void tell_fork(struct table *table, uint64_t time_ns, uint32_t parent, uint32_t pid)
+{
+	learn_record(table, &(struct record){ .kind = RECORD_FORK,
+					      .time_ns = time_ns,
+					      .parent = parent,
+					      .pid = pid,
+					      .tid = pid });
+}
+
+static void tell_thread(struct table *table, uint64_t time_ns, uint32_t pid, uint32_t tid)
+{
+	learn_record(table, &(struct record){ .kind = RECORD_FORK,
+					      .time_ns = time_ns,
+					      .parent = pid,
+					      .pid = pid,
+					      .tid = tid });
+}
+
+static void tell_exit(struct table *table, uint64_t time_ns, uint32_t pid, uint32_t tid)
+{
+	learn_record(table,
+		     &(struct record){
+			     .kind = RECORD_EXIT, .time_ns = time_ns, .pid = pid, .tid = tid });
+}
+
+static void tell_name(struct table *table, enum record_kind kind, uint64_t time_ns, uint32_t pid,
+		      const char *name)
+{
+	learn_record(table, &(struct record){ .kind = kind,
+					      .time_ns = time_ns,
+					      .pid = pid,
+					      .tid = pid,
+					      .text = name,
+					      .text_length = strlen(name) });
+}
+
+static void tell_mmap(struct table *table, uint64_t time_ns, uint32_t pid, uint64_t start,
+		      uint64_t length, uint64_t inode, const char *path)
+{
+	learn_record(table, &(struct record){ .kind = RECORD_MMAP,
+					      .time_ns = time_ns,
+					      .pid = pid,
+					      .tid = pid,
+					      .start = start,
+					      .length = length,
+					      .device = makedev(8, 1),
+					      .inode = inode,
+					      .text = path,
+					      .text_length = strlen(path) });
+}
+
+static struct process_key key_of(uint32_t pid, uint64_t forked_ns)
+{
+	return (struct process_key){ .pid = pid, .start_boottime_ns = forked_ns + BOOT_OFFSET };
+}
+
+/* The path of what @pid (forked at @forked_ns) had at @address, or "-". */
+static const char *path_at(const struct table *table, uint32_t pid, uint64_t forked_ns,
+			   uint64_t time_ns, uint64_t address)
+{
+	struct process_key key = key_of(pid, forked_ns);
+	const struct process *process = table_find(table, &key, time_ns);
+	const struct mapping *found = NULL;
+
+	if (process)
+		found = space_find(table_space_at(process, time_ns), time_ns, address);
+	return found ? found->path->bytes : "-";
+}
+
+static const char *executable_at(const struct table *table, uint32_t pid, uint64_t forked_ns,
+				 uint64_t time_ns)
+{
+	struct process_key key = key_of(pid, forked_ns);
+	const struct process *process = table_find(table, &key, time_ns);
+
+	return process ? space_executable(table_space_at(process, time_ns)) : "-";
+}
+
+static void a_process_is_followed_from_fork_to_exit(void **state)
+{
+	struct table *table = *state;
+	struct process_key key = key_of(10, 10 * S);
+	struct process *process;
+
+	tell_fork(table, 10 * S, 1, 10);
+	tell_name(table, RECORD_EXEC, 11 * S, 10, "prog");
+	tell_mmap(table, 11 * S + 1, 10, 0x1000, 0x1000, 5, "/bin/prog");
+	tell_mmap(table, 11 * S + 2, 10, 0x8000, 0x1000, 6, "/lib/ld.so");
+	tell_mmap(table, 11 * S + 3, 10, 0xa000, 0x1000, 0, "[vdso]");
+	tell_name(table, RECORD_COMM, 12 * S, 10, "renamed-by-itself-to-this");
+	tell_exit(table, 13 * S, 10, 10);
+
+	assert_string_equal(path_at(table, 10, 10 * S, 12 * S, 0x1000), "/bin/prog");
+	assert_string_equal(path_at(table, 10, 10 * S, 12 * S, 0x1fff), "/bin/prog");
+	assert_string_equal(path_at(table, 10, 10 * S, 12 * S, 0x2000), "-");
+	assert_string_equal(path_at(table, 10, 10 * S, 12 * S, 0xa800), "[vdso]");
+	assert_string_equal(path_at(table, 10, 10 * S, 11 * S, 0x1000), "-");
+	assert_string_equal(executable_at(table, 10, 10 * S, 12 * S), "/bin/prog");
+	process = table_find(table, &key, 12 * S);
+	assert_string_equal(process->space->comm, "renamed-by-itse");
+	assert_int_equal(process->end_ns, 13 * S);
+
+	table_forget(table, 13 * S - 1);
+	assert_string_equal(path_at(table, 10, 10 * S, 12 * S, 0x1000), "/bin/prog");
+	table_forget(table, 13 * S);
+	assert_string_equal(path_at(table, 10, 10 * S, 12 * S, 0x1000), "-");
+}
+
+static void an_exec_begins_an_empty_address_space(void **state)
+{
+	struct table *table = *state;
+
+	tell_fork(table, 10 * S, 1, 10);
+	tell_name(table, RECORD_EXEC, 11 * S, 10, "one");
+	tell_mmap(table, 11 * S + 1, 10, 0x1000, 0x1000, 5, "/bin/one");
+	tell_name(table, RECORD_EXEC, 12 * S, 10, "two");
+	tell_mmap(table, 12 * S + 1, 10, 0x3000, 0x1000, 6, "/bin/two");
+
+	assert_string_equal(path_at(table, 10, 10 * S, 12 * S + 5, 0x1000), "-");
+	assert_string_equal(path_at(table, 10, 10 * S, 12 * S + 5, 0x3000), "/bin/two");
+	assert_string_equal(path_at(table, 10, 10 * S, 12 * S - 1, 0x1000), "/bin/one");
+	assert_string_equal(path_at(table, 10, 10 * S, 12 * S - 1, 0x3000), "-");
+	assert_string_equal(executable_at(table, 10, 10 * S, 12 * S - 1), "/bin/one");
+	assert_string_equal(executable_at(table, 10, 10 * S, 12 * S + 5), "/bin/two");
+	table_forget(table, 12 * S);
+	assert_string_equal(path_at(table, 10, 10 * S, 12 * S + 5, 0x3000), "/bin/two");
+}
+
+static void a_child_has_what_its_parent_had_at_the_fork(void **state)
+{
+	struct table *table = *state;
+
+	tell_fork(table, 10 * S, 1, 10);
+	tell_name(table, RECORD_EXEC, 11 * S, 10, "parent");
+	tell_mmap(table, 11 * S + 1, 10, 0x1000, 0x1000, 5, "/bin/parent");
+	tell_mmap(table, 12 * S, 10, 0x5000, 0x1000, 6, "/lib/early");
+	tell_fork(table, 13 * S, 10, 20);
+	tell_mmap(table, 14 * S, 10, 0x7000, 0x1000, 7, "/lib/late");
+	tell_mmap(table, 15 * S, 10, 0x5000, 0x1000, 8, "/lib/other");
+	tell_mmap(table, 16 * S, 20, 0x1800, 0x1000, 9, "/lib/child");
+
+	assert_string_equal(path_at(table, 20, 13 * S, 17 * S, 0x1000), "/bin/parent");
+	assert_string_equal(path_at(table, 20, 13 * S, 17 * S, 0x1800), "/lib/child");
+	assert_string_equal(path_at(table, 20, 13 * S, 15 * S, 0x1800), "/bin/parent");
+	assert_string_equal(path_at(table, 20, 13 * S, 17 * S, 0x5000), "/lib/early");
+	assert_string_equal(path_at(table, 20, 13 * S, 17 * S, 0x7000), "-");
+	assert_string_equal(path_at(table, 10, 10 * S, 17 * S, 0x1800), "/bin/parent");
+	assert_string_equal(path_at(table, 10, 10 * S, 17 * S, 0x5000), "/lib/other");
+	assert_string_equal(executable_at(table, 20, 13 * S, 17 * S), "/bin/parent");
+
+	// The child outlives its parent, and what it inherited outlives the reports.
+	tell_exit(table, 18 * S, 10, 10);
+	table_forget(table, 19 * S);
+	assert_string_equal(path_at(table, 10, 10 * S, 17 * S, 0x1000), "-");
+	assert_string_equal(path_at(table, 20, 13 * S, 20 * S, 0x5000), "/lib/early");
+	tell_exit(table, 20 * S, 20, 20);
+	table_forget(table, 20 * S);
+}
+
+static void long_lines_of_forks_are_followed(void **state)
+{
+	struct table *table = *state;
+
+	tell_fork(table, 10 * S, 1, 100);
+	tell_name(table, RECORD_EXEC, 11 * S, 100, "first");
+	tell_mmap(table, 11 * S + 1, 100, 0x100000, 0x1000, 5, "/bin/first");
+	for (uint32_t i = 1; i < 40; i++) {
+		tell_fork(table, (11 + i) * S, 99 + i, 100 + i);
+		// Half of them map something of their own, so that nothing can be left out.
+		if (i % 2)
+			tell_mmap(table, (11 + i) * S + 1, 100 + i, 0x1000 * i, 0x1000, 10 + i,
+				  "/lib/own");
+		tell_exit(table, (11 + i) * S + 2, 99 + i, 99 + i);
+		table_forget(table, (11 + i) * S + 2);
+	}
+	assert_string_equal(path_at(table, 139, 50 * S, 51 * S, 0x100000), "/bin/first");
+	for (uint32_t i = 1; i < 40; i++)
+		assert_string_equal(path_at(table, 139, 50 * S, 51 * S, 0x1000 * i),
+				    i % 2 ? "/lib/own" : "-");
+	assert_true(table->count == 1 && table->pool.memory < 64 << 10);
+}
+
+static void threads_are_no_processes(void **state)
+{
+	struct table *table = *state;
+	struct process_key key = key_of(10, 10 * S);
+
+	tell_fork(table, 10 * S, 1, 10);
+	tell_thread(table, 11 * S, 10, 11);
+	tell_thread(table, 11 * S, 10, 12);
+	assert_null(table_newest(table, 11));
+	tell_exit(table, 12 * S, 10, 11);
+	tell_exit(table, 13 * S, 10, 10);
+	// The leader has ended, one thread goes on.
+	assert_int_equal(table_find(table, &key, 14 * S)->end_ns, PROCESS_ALIVE);
+	tell_exit(table, 15 * S, 10, 12);
+	assert_int_equal(table_find(table, &key, 14 * S)->end_ns, 15 * S);
+}
+
+static void users_of_one_number_are_told_apart(void **state)
+{
+	struct table *table = *state;
+	struct process_key key = key_of(10, 10 * S), unknown = key_of(10, 40 * S);
+
+	tell_fork(table, 10 * S, 1, 10);
+	tell_name(table, RECORD_EXEC, 10 * S + 1, 10, "one");
+	tell_mmap(table, 10 * S + 2, 10, 0x1000, 0x1000, 5, "/bin/one");
+	tell_exit(table, 20 * S, 10, 10);
+	tell_fork(table, 30 * S, 1, 10);
+	tell_name(table, RECORD_EXEC, 30 * S + 1, 10, "two");
+	tell_mmap(table, 30 * S + 2, 10, 0x1000, 0x1000, 6, "/bin/two");
+
+	assert_string_equal(path_at(table, 10, 10 * S, 15 * S, 0x1000), "/bin/one");
+	assert_string_equal(path_at(table, 10, 30 * S, 35 * S, 0x1000), "/bin/two");
+	// On its way out a process is sampled after its end was told.
+	assert_string_equal(path_at(table, 10, 10 * S, 20 * S + 100, 0x1000), "/bin/one");
+	// A third user nobody told of.
+	assert_null(table_note(table, &unknown, 41 * S));
+	// The first sample fixes the start: from then on it must fit exactly.
+	assert_non_null(table_note(table, &key, 15 * S));
+	key.start_boottime_ns++;
+	assert_null(table_find(table, &key, 15 * S));
+}
+
+static void records_may_come_late(void **state)
+{
+	struct table *table = *state;
+	struct process_key key = key_of(10, 10 * S);
+
+	// The fork is told after what the child did.
+	tell_name(table, RECORD_EXEC, 11 * S, 10, "prog");
+	tell_mmap(table, 11 * S + 1, 10, 0x1000, 0x1000, 5, "/bin/prog");
+	tell_fork(table, 10 * S, 7, 10);
+	assert_string_equal(path_at(table, 10, 10 * S, 12 * S, 0x1000), "/bin/prog");
+	assert_int_equal(table_find(table, &key, 10 * S)->parent, 7);
+	// A mapping told after the one that covers it, and after an exec.
+	tell_mmap(table, 14 * S, 10, 0x5000, 0x1000, 6, "/lib/new");
+	tell_mmap(table, 13 * S, 10, 0x4000, 0x3000, 7, "/lib/old");
+	assert_string_equal(path_at(table, 10, 10 * S, 13 * S + 5, 0x5000), "/lib/old");
+	assert_string_equal(path_at(table, 10, 10 * S, 15 * S, 0x5000), "/lib/new");
+	assert_string_equal(path_at(table, 10, 10 * S, 15 * S, 0x4000), "/lib/old");
+	assert_string_equal(path_at(table, 10, 10 * S, 15 * S, 0x6fff), "/lib/old");
+	tell_name(table, RECORD_EXEC, 16 * S, 10, "next");
+	tell_mmap(table, 15 * S, 10, 0x9000, 0x1000, 8, "/lib/before-exec");
+	assert_string_equal(path_at(table, 10, 10 * S, 15 * S + 5, 0x9000), "/lib/before-exec");
+	assert_string_equal(path_at(table, 10, 10 * S, 17 * S, 0x9000), "-");
+}
+
+enum { MODEL_MAPPINGS = 24, MODEL_PAGES = 32 };
+
+/* Whatever the order they are told in, the newest mapping at or before a time is found. */
+static void overlaps_resolve_as_if_told_in_order(void **state)
+{
+	unsigned int random = 12345;
+
+	(void)state;
+	for (int round = 0; round < 300; round++) {
+		struct mapping model[MODEL_MAPPINGS];
+		struct mappings mappings = { 0 };
+		struct texts texts;
+
+		texts_init(&texts, TEXT_BYTES);
+		for (size_t i = 0; i < MODEL_MAPPINGS; i++) {
+			uint64_t start = (uint64_t)rand_r(&random) % MODEL_PAGES;
+			uint64_t pages = 1 + (uint64_t)rand_r(&random) % 8;
+
+			model[i] = (struct mapping){
+				.start = start,
+				.limit = start + pages,
+				.file_offset = 1000 * (i + 1) + start,
+				.inode = i + 1,
+				// Every time once, in an order of its own each round.
+				.begin_ns = 1 + (i * 7 + (size_t)round) % MODEL_MAPPINGS,
+				.path = texts_take(&texts, "x", 1),
+			};
+			assert_int_equal(mappings_add(&mappings, &texts, &model[i]), 0);
+		}
+		for (uint64_t time = 0; time <= MODEL_MAPPINGS + 1; time++) {
+			for (uint64_t page = 0; page < MODEL_PAGES + 8; page++) {
+				const struct mapping *found = mappings_find(&mappings, time, page);
+				const struct mapping *right = NULL;
+
+				for (size_t i = 0; i < MODEL_MAPPINGS; i++)
+					if (model[i].start <= page && page < model[i].limit &&
+					    model[i].begin_ns <= time &&
+					    (!right || model[i].begin_ns > right->begin_ns))
+						right = &model[i];
+				assert_int_equal(found ? found->inode : 0,
+						 right ? right->inode : 0);
+				if (!found)
+					continue;
+				// A piece of a mapping shows the right part of the file.
+				assert_int_equal(found->file_offset + page - found->start,
+						 right->file_offset + page - right->start);
+			}
+		}
+		mappings_forget(&mappings, &texts, MODEL_MAPPINGS + 1);
+		assert_int_equal(mappings.past.count, 0);
+		mappings_deinit(&mappings, &texts);
+		for (size_t i = 0; i < MODEL_MAPPINGS; i++)
+			texts_release(&texts, model[i].path);
+		texts_sweep(&texts);
+		assert_int_equal(texts.count, 0);
+		texts_deinit(&texts);
+	}
+}
+
+static void what_is_mapped_over_and_over_stays_bounded(void **state)
+{
+	struct table *table = *state;
+
+	tell_fork(table, 10 * S, 1, 10);
+	tell_name(table, RECORD_EXEC, 10 * S, 10, "jit");
+	for (uint64_t i = 0; i < 20000; i++)
+		tell_mmap(table, 10 * S + i, 10, 0x1000, 0x1000 + (i % 2) * 0x1000, 0,
+			  i % 2 ? "//anon" : "[anon:JIT]");
+	assert_true(table_newest(table, 10)->space->mappings.past.count <= MAPPINGS_PAST_MAX);
+	assert_string_equal(path_at(table, 10, 10 * S, 11 * S, 0x1000), "//anon");
+	// One that says nothing new costs nothing: mprotect() tells of all it touches.
+	for (uint64_t i = 0; i < 100; i++)
+		tell_mmap(table, 11 * S + i, 10, 0x9000, 0x1000, 5, "/lib/x");
+	assert_int_equal(table_newest(table, 10)->space->mappings.now.count, 2);
+	table_forget(table, 12 * S);
+	assert_int_equal(table_newest(table, 10)->space->mappings.past.capacity, 0);
+}
+
+static struct proc_facts facts_of(uint32_t pid, uint64_t forked_ns, uint64_t begin_ns,
+				  const char *maps)
+{
+	struct proc_facts facts = {
+		.pid = pid,
+		.begin_ns = begin_ns,
+		.stat = { .comm = "comm",
+			  .state = 'S',
+			  .threads = 1,
+			  .parent = 1,
+			  .start_ticks = (forked_ns + BOOT_OFFSET) / 10000000 },
+		.executable_read = true,
+		.executable = "/bin/read",
+		.container_read = true,
+		.maps = strdup(maps),
+		.maps_length = strlen(maps),
+	};
+
+	assert_non_null(facts.maps);
+	return facts;
+}
+
+static void what_nobody_told_is_read(void **state)
+{
+	struct table *table = *state;
+	struct process_key key = key_of(10, 10 * S);
+	struct proc_facts facts = facts_of(10, 10 * S, 20 * S,
+					   "1000-2000 r-xp 0 08:01 5 /bin/read\n"
+					   "3000-4000 rw-p 0 08:01 6 /data\n"
+					   "5000-6000 r-xp 0 00:00 0 \n");
+
+	assert_null(table_note(table, &key, 15 * S));
+	assert_int_equal(learn_facts(table, &facts), 0);
+	proc_facts_deinit(&facts);
+	assert_non_null(table_note(table, &key, 15 * S));
+	assert_string_equal(path_at(table, 10, 10 * S, 15 * S, 0x1000), "/bin/read");
+	assert_string_equal(path_at(table, 10, 10 * S, 15 * S, 0x3000), "-");
+	assert_string_equal(path_at(table, 10, 10 * S, 15 * S, 0x5000), "//anon");
+	assert_string_equal(executable_at(table, 10, 10 * S, 15 * S), "/bin/read");
+	assert_true(table_newest(table, 10)->space->complete);
+	// What was told before the reading was taken in stays the newer one.
+	tell_mmap(table, 14 * S, 10, 0x1000, 0x1000, 9, "/lib/over");
+	assert_string_equal(path_at(table, 10, 10 * S, 15 * S, 0x1000), "/lib/over");
+	assert_string_equal(path_at(table, 10, 10 * S, 13 * S, 0x1000), "/bin/read");
+}
+
+static void a_reading_from_before_an_exec_is_refused(void **state)
+{
+	struct table *table = *state;
+	struct proc_facts facts =
+		facts_of(10, 10 * S, 20 * S, "1000-2000 r-xp 0 08:01 5 /bin/read\n");
+
+	tell_fork(table, 10 * S, 1, 10);
+	tell_name(table, RECORD_EXEC, 21 * S, 10, "new");
+	assert_int_equal(learn_facts(table, &facts), -EAGAIN);
+	assert_string_equal(path_at(table, 10, 10 * S, 22 * S, 0x1000), "-");
+	proc_facts_deinit(&facts);
+}
+
+static void a_reading_of_the_next_user_ends_the_last(void **state)
+{
+	struct table *table = *state;
+	struct process_key key = key_of(10, 10 * S);
+	struct proc_facts facts =
+		facts_of(10, 30 * S, 40 * S, "1000-2000 r-xp 0 08:01 5 /bin/two\n");
+
+	tell_fork(table, 10 * S, 1, 10);
+	tell_name(table, RECORD_EXEC, 10 * S, 10, "one");
+	tell_mmap(table, 11 * S, 10, 0x1000, 0x1000, 4, "/bin/one");
+	assert_int_equal(learn_facts(table, &facts), 0);
+	proc_facts_deinit(&facts);
+	assert_string_equal(path_at(table, 10, 10 * S, 15 * S, 0x1000), "/bin/one");
+	assert_string_equal(path_at(table, 10, 30 * S, 35 * S, 0x1000), "/bin/two");
+	assert_true(table_find(table, &key, 15 * S)->end_ns <= 40 * S);
+}
+
+static void lost_records_are_made_up_for(void **state)
+{
+	struct table *table = *state;
+	struct process_key key = key_of(10, 10 * S);
+	struct proc_facts facts = facts_of(10, 10 * S, 20 * S,
+					   "1000-2000 r-xp 0 08:01 5 /bin/prog\n"
+					   "7000-8000 r-xp 0 08:01 6 /lib/missed\n");
+
+	tell_fork(table, 10 * S, 1, 10);
+	tell_name(table, RECORD_EXEC, 10 * S, 10, "prog");
+	tell_mmap(table, 11 * S, 10, 0x1000, 0x1000, 5, "/bin/prog");
+	learn_record(table, &(struct record){ .kind = RECORD_LOST, .time_ns = 18 * S, .lost = 3 });
+	assert_true(table->has_lost);
+	assert_int_equal(table->lost, 3);
+	table_suspect(table, 16 * S);
+	assert_false(table_note(table, &key, 19 * S)->space->complete);
+	assert_int_equal(learn_facts(table, &facts), 0);
+	proc_facts_deinit(&facts);
+	assert_true(table_newest(table, 10)->space->complete);
+	assert_string_equal(path_at(table, 10, 10 * S, 17 * S, 0x7000), "/lib/missed");
+	assert_string_equal(path_at(table, 10, 10 * S, 15 * S, 0x7000), "-");
+	assert_string_equal(path_at(table, 10, 10 * S, 12 * S, 0x1000), "/bin/prog");
+}
+
+static void an_exec_nobody_told_of_is_noticed(void **state)
+{
+	struct table *table = *state;
+	struct process_key key = key_of(10, 10 * S);
+
+	tell_fork(table, 10 * S, 1, 10);
+	tell_name(table, RECORD_EXEC, 10 * S, 10, "prog");
+	tell_mmap(table, 10 * S + 1, 10, 0x1000, 0x1000, 5, "/bin/prog");
+	key.exec_id = 4;
+	assert_true(table_note(table, &key, 12 * S)->space->complete);
+	key.exec_id = 5;
+	assert_false(table_note(table, &key, 13 * S)->space->complete);
+	assert_string_equal(path_at(table, 10, 10 * S, 14 * S, 0x1000), "-");
+	assert_string_equal(path_at(table, 10, 10 * S, 12 * S, 0x1000), "/bin/prog");
+	// One that was told of is not taken for another.
+	tell_name(table, RECORD_EXEC, 14 * S, 10, "next");
+	key.exec_id = 6;
+	assert_true(table_note(table, &key, 15 * S)->space->complete);
+}
+
+static void a_sample_after_the_end_revives_only_the_same_process(void **state)
+{
+	struct table *table = *state;
+	struct process_key key = key_of(10, 10 * S);
+
+	tell_fork(table, 10 * S, 1, 10);
+	tell_exit(table, 20 * S, 10, 10); // mistaken: a thread was missed
+	assert_int_equal(table_note(table, &key, 20 * S + 1000)->end_ns, 20 * S);
+	assert_int_equal(table_note(table, &key, 25 * S)->end_ns, PROCESS_ALIVE);
+}
+
+static void the_least_needed_goes_when_memory_ends(void **state)
+{
+	struct table *table = *state;
+	struct process_key key = key_of(1, 1 * S);
+
+	tell_fork(table, 1 * S, 0, 1);
+	assert_non_null(table_note(table, &key, 4 * S));
+	tell_fork(table, 2 * S, 0, 2); // lives, never sampled
+	for (uint32_t pid = 3; pid < 20000; pid++) {
+		uint64_t time_ns = 2 * S + pid;
+
+		tell_fork(table, time_ns, 0, pid);
+		tell_name(table, RECORD_EXEC, time_ns, pid, "short");
+		tell_mmap(table, time_ns, pid, 0x1000, 0x1000, 5, "/bin/short");
+		tell_exit(table, time_ns, pid, pid);
+		table_evict(table);
+		assert_true(table_memory(table) <= TABLE_BYTES);
+	}
+	assert_true(table->evicted > 1000);
+	assert_non_null(table_newest(table, 1));
+	assert_non_null(table_newest(table, 2));
+	assert_non_null(table_newest(table, 19999));
+	assert_null(table_newest(table, 3));
+	// When nothing has ended, what was never sampled goes first.
+	table_forget(table, 3 * S);
+	for (uint32_t pid = 20000; pid < 40000; pid++) {
+		tell_fork(table, 3 * S + pid, 0, pid);
+		tell_mmap(table, 3 * S + pid, pid, 0x1000, 0x1000, 5, "/bin/lives");
+		table_evict(table);
+	}
+	assert_non_null(table_newest(table, 1));
+	assert_null(table_newest(table, 2));
+	assert_true(table_memory(table) <= TABLE_BYTES);
+}
+
+static void paths_beyond_the_budget_are_refused(void **state)
+{
+	struct table *table = *state;
+	char path[4000];
+
+	tell_fork(table, 10 * S, 1, 10);
+	tell_name(table, RECORD_EXEC, 10 * S, 10, "prog");
+	memset(path, 'x', sizeof(path));
+	for (uint64_t i = 0; i < 1000; i++) {
+		snprintf(path, 10, "/%08x", (unsigned int)i);
+		path[9] = 'x';
+		path[sizeof(path) - 1] = '\0';
+		tell_mmap(table, 11 * S + i, 10, 0x1000, 0x1000, i + 1, path);
+	}
+	assert_true(table->pool.texts.memory <= TEXT_BYTES);
+	assert_true(table->refused > 0);
+	// It is known that something is missing, and there is room again after a report.
+	assert_false(table_newest(table, 10)->space->complete);
+	table_forget(table, 13 * S);
+	tell_mmap(table, 14 * S, 10, 0x1000, 0x1000, 5, "/lib/after");
+	assert_string_equal(path_at(table, 10, 10 * S, 15 * S, 0x1000), "/lib/after");
+}
+
+int main(void)
+{
+#define TABLE_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TABLE_TEST(a_process_is_followed_from_fork_to_exit),
+		TABLE_TEST(an_exec_begins_an_empty_address_space),
+		TABLE_TEST(a_child_has_what_its_parent_had_at_the_fork),
+		TABLE_TEST(long_lines_of_forks_are_followed),
+		TABLE_TEST(threads_are_no_processes),
+		TABLE_TEST(users_of_one_number_are_told_apart),
+		TABLE_TEST(records_may_come_late),
+		TABLE_TEST(overlaps_resolve_as_if_told_in_order),
+		TABLE_TEST(what_is_mapped_over_and_over_stays_bounded),
+		TABLE_TEST(what_nobody_told_is_read),
+		TABLE_TEST(a_reading_from_before_an_exec_is_refused),
+		TABLE_TEST(a_reading_of_the_next_user_ends_the_last),
+		TABLE_TEST(lost_records_are_made_up_for),
+		TABLE_TEST(an_exec_nobody_told_of_is_noticed),
+		TABLE_TEST(a_sample_after_the_end_revives_only_the_same_process),
+		TABLE_TEST(the_least_needed_goes_when_memory_ends),
+		TABLE_TEST(paths_beyond_the_budget_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
