@@ -97,10 +97,10 @@ int sample_cpu_clock(struct bpf_perf_event_data *ctx)
 		return 0;
 	fill_head(&record->head, pid_tgid);
 	if (!kernel_interrupted_user(&ctx->regs))
-		kernel_frames = frame_count(bpf_get_stack(ctx, record->frames,
-							  SAMPLE_MAX_KERNEL_FRAMES * sizeof(__u64),
-							  0),
-					    SAMPLE_MAX_KERNEL_FRAMES - 1);
+		kernel_frames =
+			frame_count(bpf_get_stack(ctx, record->frames,
+						  SAMPLE_MAX_KERNEL_FRAMES * sizeof(__u64), 0),
+				    SAMPLE_MAX_KERNEL_FRAMES - 1);
 	// Lets the verifier see the bound, whatever the compiler did to the one above.
 	kernel_frames &= SAMPLE_MAX_KERNEL_FRAMES - 1;
 	if (pid_tgid)

@@ -10,7 +10,7 @@
 #include <linux/types.h>
 
 enum {
-	SAMPLE_COMM_LENGTH = 16,	/* TASK_COMM_LEN */
+	SAMPLE_COMM_LENGTH = 16, /* TASK_COMM_LEN */
 	/* kernel.perf_event_max_stack (default 127) bounds both below these. */
 	SAMPLE_MAX_KERNEL_FRAMES = 128, /* power of two: used as an index mask + 1 */
 	SAMPLE_MAX_USER_FRAMES = 512,
@@ -31,15 +31,15 @@ enum sample_origin {
  * addresses.
  */
 struct sample_head {
-	__u64 time_ns;		 /* CLOCK_MONOTONIC */
+	__u64 time_ns;           /* CLOCK_MONOTONIC */
 	__u64 start_boottime_ns; /* of the thread group's leader, CLOCK_BOOTTIME */
-	__u32 pid;		 /* thread group, in the initial pid namespace */
+	__u32 pid;               /* thread group, in the initial pid namespace */
 	__u32 tid;
-	__u32 exec_id;		 /* task_struct.self_exec_id, low half */
+	__u32 exec_id; /* task_struct.self_exec_id, low half */
 	__u32 cpu;
-	__u16 origin;		 /* enum sample_origin */
-	__u16 kernel_count;	 /* frames */
-	__u16 user_count;	 /* frames */
+	__u16 origin;       /* enum sample_origin */
+	__u16 kernel_count; /* frames */
+	__u16 user_count;   /* frames */
 	__u16 reserved;
 	char comm[SAMPLE_COMM_LENGTH]; /* of the thread */
 };
@@ -51,8 +51,8 @@ enum {
 
 /* Per-CPU counters, each since load. taken = idle + emitted + ring_full. */
 enum sample_counter {
-	SAMPLE_COUNTER_TAKEN,	  /* ticks the program saw */
-	SAMPLE_COUNTER_IDLE,	  /* of these on an idle CPU and therefore not emitted */
+	SAMPLE_COUNTER_TAKEN, /* ticks the program saw */
+	SAMPLE_COUNTER_IDLE,  /* of these on an idle CPU and therefore not emitted */
 	SAMPLE_COUNTER_EMITTED,
 	SAMPLE_COUNTER_RING_FULL, /* lost: user space was too slow */
 	SAMPLE_COUNTER_COUNT,

@@ -20,18 +20,18 @@ struct component_registry {
 
 struct config_component {
 	enum profcol_kind kind;
-	const char *id;				/* "pprof/node", as references spell it */
+	const char *id; /* "pprof/node", as references spell it */
 	const struct profcol_component *type;
-	const void *options;			/* decoded through type->options */
-	const char *place;			/* "pipeline.yaml:12:3" */
+	const void *options; /* decoded through type->options */
+	const char *place;   /* "pipeline.yaml:12:3" */
 };
 
 struct config_pipeline {
-	const char *id;				/* "profiles", "profiles/raw" */
+	const char *id; /* "profiles", "profiles/raw" */
 	const char *place;
-	const size_t *receivers;		/* positions in config.components */
+	const size_t *receivers; /* positions in config.components */
 	size_t receiver_count;
-	const size_t *processors;		/* in order */
+	const size_t *processors; /* in order */
 	size_t processor_count;
 	const size_t *exporters;
 	size_t exporter_count;
@@ -43,10 +43,10 @@ struct config {
 	size_t component_count;
 	const struct config_pipeline *pipelines;
 	size_t pipeline_count;
-	const size_t *extensions;		/* enabled ones in order: positions in components */
+	const size_t *extensions; /* enabled ones in order: positions in components */
 	size_t extension_count;
-	const char *const *warnings;		/* for the log: unset variables, unused components,
-						   renamed types; each with its place in front */
+	const char *const *warnings; /* for the log: unset variables, unused components,
+					renamed types; each with its place in front */
 	size_t warning_count;
 	struct arena *memory;
 };
@@ -55,9 +55,8 @@ struct config {
  * Read, expand, decode and check the file at @path. The error is of code CONFIG
  * and has one line per problem, in the order of the file.
  */
-PROFCOL_MUST_CHECK struct profcol_error *config_load(const char *path,
-						     const struct component_registry *registry,
-						     struct config **ret);
+PROFCOL_MUST_CHECK struct profcol_error *
+config_load(const char *path, const struct component_registry *registry, struct config **ret);
 
 /* As config_load, from @length bytes at @text; @name stands for the file in messages. */
 PROFCOL_MUST_CHECK struct profcol_error *config_parse(const char *name, const char *text,

@@ -69,7 +69,7 @@ struct profcol_mapping {
 };
 
 struct profcol_function {
-	uint32_t name;	      /* string id */
+	uint32_t name;        /* string id */
 	uint32_t system_name; /* string id, e.g. the mangled name */
 	uint32_t filename;    /* string id */
 	int64_t start_line;   /* 0 = unknown */
@@ -77,8 +77,8 @@ struct profcol_function {
 
 struct profcol_line {
 	uint32_t function; /* function id */
-	int64_t line;	   /* 1-based; 0 = unknown */
-	int64_t column;	   /* 1-based; 0 = unknown */
+	int64_t line;      /* 1-based; 0 = unknown */
+	int64_t column;    /* 1-based; 0 = unknown */
 };
 
 struct profcol_location {
@@ -102,7 +102,7 @@ struct profcol_resource {
 };
 
 struct profcol_scope {
-	uint32_t name;	     /* string id */
+	uint32_t name;       /* string id */
 	uint32_t version;    /* string id */
 	uint32_t attributes; /* attribute list id; units unused */
 	uint32_t schema_url; /* string id */
@@ -112,14 +112,14 @@ struct profcol_scope {
 struct profcol_profile {
 	uint32_t sample_type, sample_unit; /* string ids */
 	uint32_t period_type, period_unit; /* string ids */
-	int64_t period;			   /* in period_unit */
-	uint64_t time_unix_ns;		   /* start of the window */
-	uint64_t duration_ns;		   /* the window is half-open: [time, time + duration) */
-	uint8_t profile_id[16];		   /* all zero = unset */
-	uint32_t attributes;		   /* attribute list id */
+	int64_t period;                    /* in period_unit */
+	uint64_t time_unix_ns;             /* start of the window */
+	uint64_t duration_ns;              /* the window is half-open: [time, time + duration) */
+	uint8_t profile_id[16];            /* all zero = unset */
+	uint32_t attributes;               /* attribute list id */
 	uint32_t dropped_attributes_count;
-	uint32_t original_payload_format;  /* string id */
-	uint32_t original_payload;	   /* blob id */
+	uint32_t original_payload_format; /* string id */
+	uint32_t original_payload;        /* blob id */
 };
 
 /*
@@ -127,9 +127,9 @@ struct profcol_profile {
  * values as timestamps.
  */
 struct profcol_sample {
-	uint32_t stack;	     /* stack id */
+	uint32_t stack;      /* stack id */
 	uint32_t attributes; /* attribute list id */
-	uint32_t link;	     /* link id */
+	uint32_t link;       /* link id */
 	uint32_t value_count;
 	uint32_t timestamp_count;
 	const int64_t *values;
@@ -234,8 +234,8 @@ uint32_t profcol_builder_attribute_string(struct profcol_builder *builder, const
 					  const char *bytes, size_t length);
 uint32_t profcol_builder_attribute_int(struct profcol_builder *builder, const char *key,
 				       int64_t value);
-uint32_t profcol_builder_attribute_list(struct profcol_builder *builder,
-					const uint32_t *attributes, uint32_t count);
+uint32_t profcol_builder_attribute_list(struct profcol_builder *builder, const uint32_t *attributes,
+					uint32_t count);
 uint32_t profcol_builder_link(struct profcol_builder *builder, const struct profcol_link *link);
 
 /*

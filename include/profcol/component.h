@@ -61,8 +61,8 @@ enum profcol_status {
  */
 struct profcol_host {
 	size_t size;
-	const char *id;			     /* "pprof/node" */
-	const char *version;		     /* of the program, e.g. "0.1.0" */
+	const char *id;      /* "pprof/node" */
+	const char *version; /* of the program, e.g. "0.1.0" */
 	const struct profcol_logger *logger;
 
 	/*
@@ -106,12 +106,12 @@ struct profcol_component {
 	uint32_t size; /* sizeof(struct profcol_component) */
 	enum profcol_kind kind;
 	enum profcol_stability stability;
-	unsigned int capabilities;   /* enum profcol_capability */
-	const char *type;	     /* key in the configuration: ^[a-zA-Z][0-9a-zA-Z_]{0,62}$ */
-	const char *const *aliases;  /* other accepted spellings, NULL-terminated; or NULL */
-	const char *summary;	     /* one line */
+	unsigned int capabilities;  /* enum profcol_capability */
+	const char *type;           /* key in the configuration: ^[a-zA-Z][0-9a-zA-Z_]{0,62}$ */
+	const char *const *aliases; /* other accepted spellings, NULL-terminated; or NULL */
+	const char *summary;        /* one line */
 	const struct profcol_option *options;
-	size_t config_size;	     /* of the struct that @options describes */
+	size_t config_size; /* of the struct that @options describes */
 
 	/*
 	 * What the table cannot say (two fields together). Optional. Touches nothing outside
@@ -123,7 +123,8 @@ struct profcol_component {
 	struct profcol_error *(*create)(const struct profcol_host *host, const void *config,
 					void **ret);
 
-	/* Sockets, BPF, threads. Optional. On error the instance is still shut down and destroyed. */
+	/* Sockets, BPF, threads. Optional. On error the instance is still shut down and destroyed.
+	 */
 	struct profcol_error *(*start)(void *self);
 
 	/* Takes @batch, whatever the result. NULL for a receiver and an extension. */

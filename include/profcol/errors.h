@@ -17,15 +17,15 @@
 
 /* Named by what the caller does about it, not by who failed. */
 enum profcol_code {
-	PROFCOL_NO_MEMORY = 1,	/* an allocation or a memory budget failed */
-	PROFCOL_SYSTEM,		/* the operating system refused */
-	PROFCOL_CONFIG,		/* the configuration has to change */
-	PROFCOL_BAD_DATA,	/* this input is broken: skip and count it */
-	PROFCOL_UNSUPPORTED,	/* kernel, file or peer lacks what is needed */
-	PROFCOL_UNAVAILABLE,	/* the same call may succeed later: retry */
-	PROFCOL_THROTTLED,	/* as UNAVAILABLE, but not before profcol_error_delay() */
-	PROFCOL_REJECTED,	/* refused for good: never retry */
-	PROFCOL_SHUTDOWN,	/* the callee is stopping */
+	PROFCOL_NO_MEMORY = 1, /* an allocation or a memory budget failed */
+	PROFCOL_SYSTEM,        /* the operating system refused */
+	PROFCOL_CONFIG,        /* the configuration has to change */
+	PROFCOL_BAD_DATA,      /* this input is broken: skip and count it */
+	PROFCOL_UNSUPPORTED,   /* kernel, file or peer lacks what is needed */
+	PROFCOL_UNAVAILABLE,   /* the same call may succeed later: retry */
+	PROFCOL_THROTTLED,     /* as UNAVAILABLE, but not before profcol_error_delay() */
+	PROFCOL_REJECTED,      /* refused for good: never retry */
+	PROFCOL_SHUTDOWN,      /* the callee is stopping */
 };
 
 struct profcol_error;

@@ -23,7 +23,7 @@ enum profcol_level {
 };
 
 struct profcol_logger {
-	size_t size; /* sizeof on the host's side */
+	size_t size;              /* sizeof on the host's side */
 	enum profcol_level level; /* lines below are not formatted */
 	void (*write)(const struct profcol_logger *logger, enum profcol_level level,
 		      const char *format, va_list arguments);
@@ -42,6 +42,6 @@ profcol_log(const struct profcol_logger *logger, enum profcol_level level, const
 }
 
 #define profcol_log_debug(logger, ...) profcol_log(logger, PROFCOL_DEBUG, __VA_ARGS__)
-#define profcol_log_info(logger, ...) profcol_log(logger, PROFCOL_INFO, __VA_ARGS__)
-#define profcol_log_warn(logger, ...) profcol_log(logger, PROFCOL_WARN, __VA_ARGS__)
+#define profcol_log_info(logger, ...)  profcol_log(logger, PROFCOL_INFO, __VA_ARGS__)
+#define profcol_log_warn(logger, ...)  profcol_log(logger, PROFCOL_WARN, __VA_ARGS__)
 #define profcol_log_error(logger, ...) profcol_log(logger, PROFCOL_ERROR, __VA_ARGS__)

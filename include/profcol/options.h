@@ -21,17 +21,17 @@
 #include <stdint.h>
 
 enum profcol_option_type {
-	PROFCOL_OPTION_BOOL,	 /* bool */
-	PROFCOL_OPTION_INT,	 /* int64_t, with bounds */
-	PROFCOL_OPTION_DOUBLE,	 /* double, with bounds */
+	PROFCOL_OPTION_BOOL,     /* bool */
+	PROFCOL_OPTION_INT,      /* int64_t, with bounds */
+	PROFCOL_OPTION_DOUBLE,   /* double, with bounds */
 	PROFCOL_OPTION_DURATION, /* uint64_t nanoseconds; Go syntax: 300ms, 1.5h, 0 */
-	PROFCOL_OPTION_BYTES,	 /* uint64_t; a number or 512KiB, 32MiB, 1GiB */
-	PROFCOL_OPTION_STRING,	 /* const char *, never NULL once decoded */
-	PROFCOL_OPTION_SECRET,	 /* as STRING, shown as [REDACTED] everywhere */
-	PROFCOL_OPTION_ENUM,	 /* int: index into .names */
-	PROFCOL_OPTION_LIST,	 /* struct profcol_list of strings */
-	PROFCOL_OPTION_MAP,	 /* struct profcol_map of string to string */
-	PROFCOL_OPTION_NESTED,	 /* a struct described by .nested */
+	PROFCOL_OPTION_BYTES,    /* uint64_t; a number or 512KiB, 32MiB, 1GiB */
+	PROFCOL_OPTION_STRING,   /* const char *, never NULL once decoded */
+	PROFCOL_OPTION_SECRET,   /* as STRING, shown as [REDACTED] everywhere */
+	PROFCOL_OPTION_ENUM,     /* int: index into .names */
+	PROFCOL_OPTION_LIST,     /* struct profcol_list of strings */
+	PROFCOL_OPTION_MAP,      /* struct profcol_map of string to string */
+	PROFCOL_OPTION_NESTED,   /* a struct described by .nested */
 };
 
 struct profcol_list {
@@ -46,16 +46,16 @@ struct profcol_map {
 };
 
 struct profcol_option {
-	const char *key;	/* lower_snake_case; NULL ends the table */
-	const char *doc;	/* one line: what it does, units, range */
-	const char *fallback;	/* default as YAML text; NULL = zero value, "" for strings */
+	const char *key;      /* lower_snake_case; NULL ends the table */
+	const char *doc;      /* one line: what it does, units, range */
+	const char *fallback; /* default as YAML text; NULL = zero value, "" for strings */
 	enum profcol_option_type type;
-	size_t offset;		/* of the field in the configuration struct */
-	int64_t min, max;	/* INT: inclusive; DURATION (ns) and BYTES: inclusive, max 0 = none */
-	double double_min, double_max; /* DOUBLE: inclusive */
-	const char *const *names; /* ENUM: accepted words, NULL-terminated */
+	size_t offset;    /* of the field in the configuration struct */
+	int64_t min, max; /* INT: inclusive; DURATION (ns) and BYTES: inclusive, max 0 = none */
+	double double_min, double_max;       /* DOUBLE: inclusive */
+	const char *const *names;            /* ENUM: accepted words, NULL-terminated */
 	const struct profcol_option *nested; /* NESTED: table relative to the field */
-	bool required;		/* absent or null is an error */
+	bool required;                       /* absent or null is an error */
 };
 
 /* Does not compile unless @field of @config has exactly the C type @c_type. */
@@ -64,45 +64,87 @@ struct profcol_option {
 	 0 * sizeof(char[_Generic(((config *)0)->field, c_type: 1, default: -1)]))
 
 #define PROFCOL_OPTION_BOOL(key_, config, field, fallback_, doc_)                                  \
-	{ .key = (key_), .type = PROFCOL_OPTION_BOOL, .fallback = (fallback_), .doc = (doc_),      \
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_BOOL,                                                             \
+	  .fallback = (fallback_),                                                                 \
+	  .doc = (doc_),                                                                           \
 	  .offset = PROFCOL_FIELD(config, field, bool) }
 #define PROFCOL_OPTION_INT(key_, config, field, fallback_, min_, max_, doc_)                       \
-	{ .key = (key_), .type = PROFCOL_OPTION_INT, .fallback = (fallback_), .doc = (doc_),       \
-	  .min = (min_), .max = (max_), .offset = PROFCOL_FIELD(config, field, int64_t) }
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_INT,                                                              \
+	  .fallback = (fallback_),                                                                 \
+	  .doc = (doc_),                                                                           \
+	  .min = (min_),                                                                           \
+	  .max = (max_),                                                                           \
+	  .offset = PROFCOL_FIELD(config, field, int64_t) }
 #define PROFCOL_OPTION_DOUBLE(key_, config, field, fallback_, min_, max_, doc_)                    \
-	{ .key = (key_), .type = PROFCOL_OPTION_DOUBLE, .fallback = (fallback_), .doc = (doc_),    \
-	  .double_min = (min_), .double_max = (max_),                                              \
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_DOUBLE,                                                           \
+	  .fallback = (fallback_),                                                                 \
+	  .doc = (doc_),                                                                           \
+	  .double_min = (min_),                                                                    \
+	  .double_max = (max_),                                                                    \
 	  .offset = PROFCOL_FIELD(config, field, double) }
 #define PROFCOL_OPTION_DURATION(key_, config, field, fallback_, min_ns_, max_ns_, doc_)            \
-	{ .key = (key_), .type = PROFCOL_OPTION_DURATION, .fallback = (fallback_), .doc = (doc_),  \
-	  .min = (min_ns_), .max = (max_ns_), .offset = PROFCOL_FIELD(config, field, uint64_t) }
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_DURATION,                                                         \
+	  .fallback = (fallback_),                                                                 \
+	  .doc = (doc_),                                                                           \
+	  .min = (min_ns_),                                                                        \
+	  .max = (max_ns_),                                                                        \
+	  .offset = PROFCOL_FIELD(config, field, uint64_t) }
 #define PROFCOL_OPTION_BYTES(key_, config, field, fallback_, min_, max_, doc_)                     \
-	{ .key = (key_), .type = PROFCOL_OPTION_BYTES, .fallback = (fallback_), .doc = (doc_),     \
-	  .min = (min_), .max = (max_), .offset = PROFCOL_FIELD(config, field, uint64_t) }
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_BYTES,                                                            \
+	  .fallback = (fallback_),                                                                 \
+	  .doc = (doc_),                                                                           \
+	  .min = (min_),                                                                           \
+	  .max = (max_),                                                                           \
+	  .offset = PROFCOL_FIELD(config, field, uint64_t) }
 #define PROFCOL_OPTION_STRING(key_, config, field, fallback_, doc_)                                \
-	{ .key = (key_), .type = PROFCOL_OPTION_STRING, .fallback = (fallback_), .doc = (doc_),    \
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_STRING,                                                           \
+	  .fallback = (fallback_),                                                                 \
+	  .doc = (doc_),                                                                           \
 	  .offset = PROFCOL_FIELD(config, field, const char *) }
 #define PROFCOL_OPTION_REQUIRED_STRING(key_, config, field, doc_)                                  \
-	{ .key = (key_), .type = PROFCOL_OPTION_STRING, .doc = (doc_), .required = true,           \
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_STRING,                                                           \
+	  .doc = (doc_),                                                                           \
+	  .required = true,                                                                        \
 	  .offset = PROFCOL_FIELD(config, field, const char *) }
 #define PROFCOL_OPTION_SECRET(key_, config, field, doc_)                                           \
-	{ .key = (key_), .type = PROFCOL_OPTION_SECRET, .doc = (doc_),                             \
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_SECRET,                                                           \
+	  .doc = (doc_),                                                                           \
 	  .offset = PROFCOL_FIELD(config, field, const char *) }
 #define PROFCOL_OPTION_ENUM(key_, config, field, fallback_, names_, doc_)                          \
-	{ .key = (key_), .type = PROFCOL_OPTION_ENUM, .fallback = (fallback_), .doc = (doc_),      \
-	  .names = (names_), .offset = PROFCOL_FIELD(config, field, int) }
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_ENUM,                                                             \
+	  .fallback = (fallback_),                                                                 \
+	  .doc = (doc_),                                                                           \
+	  .names = (names_),                                                                       \
+	  .offset = PROFCOL_FIELD(config, field, int) }
 #define PROFCOL_OPTION_LIST(key_, config, field, fallback_, doc_)                                  \
-	{ .key = (key_), .type = PROFCOL_OPTION_LIST, .fallback = (fallback_), .doc = (doc_),      \
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_LIST,                                                             \
+	  .fallback = (fallback_),                                                                 \
+	  .doc = (doc_),                                                                           \
 	  .offset = PROFCOL_FIELD(config, field, struct profcol_list) }
 #define PROFCOL_OPTION_MAP(key_, config, field, doc_)                                              \
-	{ .key = (key_), .type = PROFCOL_OPTION_MAP, .doc = (doc_),                                \
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_MAP,                                                              \
+	  .doc = (doc_),                                                                           \
 	  .offset = PROFCOL_FIELD(config, field, struct profcol_map) }
 #define PROFCOL_OPTION_NESTED(key_, config, field, nested_, doc_)                                  \
-	{ .key = (key_), .type = PROFCOL_OPTION_NESTED, .doc = (doc_), .nested = (nested_),        \
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_NESTED,                                                           \
+	  .doc = (doc_),                                                                           \
+	  .nested = (nested_),                                                                     \
 	  .offset = offsetof(config, field) }
 #define PROFCOL_OPTION_END { .key = NULL }
 
 #define PROFCOL_MILLISECOND INT64_C(1000000)
-#define PROFCOL_SECOND (1000 * PROFCOL_MILLISECOND)
-#define PROFCOL_MINUTE (60 * PROFCOL_SECOND)
-#define PROFCOL_HOUR (60 * PROFCOL_MINUTE)
+#define PROFCOL_SECOND      (1000 * PROFCOL_MILLISECOND)
+#define PROFCOL_MINUTE      (60 * PROFCOL_SECOND)
+#define PROFCOL_HOUR        (60 * PROFCOL_MINUTE)

@@ -18,7 +18,7 @@ struct chunk {
 
 struct arena {
 	struct chunk *chunks; /* the one in use first */
-	size_t used;	      /* of the first chunk */
+	size_t used;          /* of the first chunk */
 	size_t next_size;
 	size_t memory;
 	size_t max_bytes;

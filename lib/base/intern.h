@@ -18,7 +18,7 @@ struct intern_slot {
 
 struct intern {
 	struct intern_slot *slots; /* owned */
-	uint32_t mask;		   /* slots - 1; 0 before the first insertion */
+	uint32_t mask;             /* slots - 1; 0 before the first insertion */
 	uint32_t count;
 };
 
@@ -34,8 +34,8 @@ uint32_t intern_find(const struct intern *index, uint32_t hash, intern_equal_fun
 /* Add @id under @hash; it must not be there yet. False without memory. */
 bool intern_insert(struct intern *index, uint32_t hash, uint32_t id);
 
-void intern_clear(struct intern *index);	/* keeps the memory */
-void intern_deinit(struct intern *index);	/* leaves it empty and usable */
+void intern_clear(struct intern *index);          /* keeps the memory */
+void intern_deinit(struct intern *index);         /* leaves it empty and usable */
 size_t intern_memory(const struct intern *index); /* bytes */
 
 /* XXH3 (xxHash 0.8), folded to 32 bits. */

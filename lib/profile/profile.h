@@ -19,8 +19,8 @@
  * equal resources become one, and equal scopes inside them; profiles stay apart,
  * each with its own window.
  */
-PROFCOL_MUST_CHECK struct profcol_error *
-profile_merge(struct profcol_batch *const *batches, size_t count, struct profcol_batch **ret);
+PROFCOL_MUST_CHECK struct profcol_error *profile_merge(struct profcol_batch *const *batches,
+						       size_t count, struct profcol_batch **ret);
 
 /*
  * Cut the front off @batch: *@head_ret is compact and at most @max_bytes in OTLP
@@ -76,9 +76,9 @@ struct pprof_encode_options {
  * are written whole: compact first what was filtered.
  * *@bytes_ret is the caller's to free(). REJECTED past 256 kinds or 2^31 - 1 bytes.
  */
-PROFCOL_MUST_CHECK struct profcol_error *
-pprof_encode(const struct profcol_batch *batch, const struct pprof_encode_options *options,
-	     uint8_t **bytes_ret, size_t *length_ret);
+PROFCOL_MUST_CHECK struct profcol_error *pprof_encode(const struct profcol_batch *batch,
+						      const struct pprof_encode_options *options,
+						      uint8_t **bytes_ret, size_t *length_ret);
 
 struct pprof_decode_limits {
 	size_t max_bytes;  /* after decompression */

@@ -151,9 +151,8 @@ static bool stack_equal(uint32_t id, const void *context)
 
 	if (ends[id] - begin != lookup->count)
 		return false;
-	return !lookup->count ||
-	       !memcmp(lookup->capture->stack_frames.items + begin, lookup->wanted,
-		       lookup->count * sizeof(uint32_t));
+	return !lookup->count || !memcmp(lookup->capture->stack_frames.items + begin,
+					 lookup->wanted, lookup->count * sizeof(uint32_t));
 }
 
 static uint32_t intern_stack(struct capture *capture, const uint32_t *frames, size_t count)
@@ -192,8 +191,8 @@ static const struct sample_head *record_head(const void *record, size_t length)
 	return head;
 }
 
-static bool intern_frames(struct capture *capture, const struct sample_head *head,
-			  uint32_t process, uint32_t *frames)
+static bool intern_frames(struct capture *capture, const struct sample_head *head, uint32_t process,
+			  uint32_t *frames)
 {
 	const uint64_t *addresses = (const uint64_t *)(head + 1);
 	size_t count = (size_t)head->kernel_count + head->user_count;
@@ -202,14 +201,13 @@ static bool intern_frames(struct capture *capture, const struct sample_head *hea
 		// Where execution stood is exact; a return address belongs to the call before it.
 		bool exact = i == 0 || i == head->kernel_count;
 
-		frames[i] = intern_frame(capture,
-					 (struct capture_frame){
-						 .address = addresses[i] - !exact,
-						 .first_ns = head->time_ns,
-						 .process = i < head->kernel_count ?
-								    CAPTURE_KERNEL :
-								    process,
-					 });
+		frames[i] = intern_frame(
+			capture,
+			(struct capture_frame){
+				.address = addresses[i] - !exact,
+				.first_ns = head->time_ns,
+				.process = i < head->kernel_count ? CAPTURE_KERNEL : process,
+			});
 		if (frames[i] == INTERN_MISSING)
 			return false;
 	}

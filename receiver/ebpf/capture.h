@@ -22,9 +22,9 @@ struct capture_process {
 };
 
 struct capture_frame {
-	uint64_t address; /* return addresses already reduced by 1 */
+	uint64_t address;  /* return addresses already reduced by 1 */
 	uint64_t first_ns; /* CLOCK_MONOTONIC of the first sample that had it */
-	uint32_t process; /* row of `processes`, or CAPTURE_KERNEL */
+	uint32_t process;  /* row of `processes`, or CAPTURE_KERNEL */
 };
 
 struct capture_comm {

@@ -32,8 +32,8 @@ static const struct profcol_option options[] = {
 };
 
 struct profiling {
-	const struct profcol_host *host;	/* borrowed */
-	const struct profiling_config *config;	/* borrowed */
+	const struct profcol_host *host;       /* borrowed */
+	const struct profiling_config *config; /* borrowed */
 	struct processes *processes;
 	struct symbols *symbols;
 	struct drain *drain;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locations.h"
 
+#include "text.h"
+
 #include <string.h>
 
 void locations_deinit(struct locations *locations)
@@ -12,8 +14,8 @@ void locations_deinit(struct locations *locations)
 
 static uint32_t frame_type(struct profcol_builder *builder, const char *type)
 {
-	uint32_t attribute = profcol_builder_attribute_string(builder, "profile.frame.type", type,
-							      strlen(type));
+	uint32_t attribute =
+		profcol_builder_attribute_string(builder, "profile.frame.type", type, strlen(type));
 
 	return profcol_builder_attribute_list(builder, &attribute, 1);
 }
@@ -34,9 +36,8 @@ static uint32_t add_location(struct profcol_builder *builder, const char *type, 
 	if (name) {
 		struct profcol_function function = {
 			.name = profcol_builder_cstring(builder, name),
-			.system_name = system_name ?
-					       profcol_builder_cstring(builder, system_name) :
-					       0,
+			.system_name =
+				system_name ? profcol_builder_cstring(builder, system_name) : 0,
 		};
 
 		line.function = profcol_builder_function(builder, &function);
@@ -88,7 +89,7 @@ static uint32_t anonymous_location(struct profcol_builder *builder,
 
 	if (!in)
 		return add_location(builder, "native", 0, address, NULL, NULL);
-	mapping.filename = profcol_builder_cstring(builder, in->path[0] ? in->path : "//anon");
+	mapping.filename = text_string(builder, in->path[0] ? in->path : "//anon");
 	if (!special) {
 		mapping.memory_start = in->start;
 		mapping.memory_limit = in->limit;
@@ -102,8 +103,7 @@ static uint32_t file_location(struct profcol_builder *builder, struct processes 
 			      struct symbols *symbols, const struct symbol_query *query)
 {
 	struct profcol_mapping mapping = {
-		.filename = profcol_builder_cstring(builder,
-						    processes_file_path(processes, query->file)),
+		.filename = text_string(builder, processes_file_path(processes, query->file)),
 	};
 	struct symbol_file file = { 0 };
 
@@ -136,12 +136,12 @@ static bool locate_frame(struct locations *locations, const struct capture *capt
 		return true;
 	}
 	return VECTOR_PUSH(&locations->query_frames, frame_id) &&
-	       VECTOR_PUSH(&locations->queries,
-			   ((struct symbol_query){
-				   .file = mapping.file,
-				   .file_offset =
-					   frame->address - mapping.start + mapping.file_offset,
-			   }));
+	       VECTOR_PUSH(
+		       &locations->queries,
+		       ((struct symbol_query){
+			       .file = mapping.file,
+			       .file_offset = frame->address - mapping.start + mapping.file_offset,
+		       }));
 }
 
 bool locations_build(struct locations *locations, const struct capture *capture,
@@ -159,7 +159,7 @@ bool locations_build(struct locations *locations, const struct capture *capture,
 			return false;
 	symbols_lookup(symbols, locations->queries.items, locations->queries.count, deadline_ns);
 	for (size_t i = 0; i < locations->queries.count; i++)
-		locations->ids.items[locations->query_frames.items[i]] = file_location(
-			builder, processes, symbols, &locations->queries.items[i]);
+		locations->ids.items[locations->query_frames.items[i]] =
+			file_location(builder, processes, symbols, &locations->queries.items[i]);
 	return true;
 }

@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include "locations.h"
+#include "text.h"
 
 #include "base/base.h"
 
@@ -18,7 +19,7 @@ struct report {
 	// Scratch of one build, kept for its memory.
 	struct locations locations;
 	VECTOR(uint32_t) stacks; /* stack id of each stack of the capture */
-	VECTOR(uint32_t) order;	 /* samples sorted by what makes them equal, then time */
+	VECTOR(uint32_t) order;  /* samples sorted by what makes them equal, then time */
 	VECTOR(uint32_t) stack_locations;
 	VECTOR(uint64_t) timestamps;
 };
@@ -85,8 +86,8 @@ static bool sort_samples(struct report *report, const struct capture *capture)
 	for (uint32_t i = 0; i < capture->samples.count; i++)
 		report->order.items[report->order.count++] = i;
 	if (report->order.count)
-		qsort_r(report->order.items, report->order.count, sizeof(uint32_t),
-			compare_samples, capture->samples.items);
+		qsort_r(report->order.items, report->order.count, sizeof(uint32_t), compare_samples,
+			capture->samples.items);
 	return true;
 }
 
@@ -105,8 +106,8 @@ static bool build_stacks(struct report *report, const struct capture *capture,
 		for (uint32_t at = begin; at < end; at++)
 			report->stack_locations.items[count++] =
 				report->locations.ids.items[capture->stack_frames.items[at]];
-		report->stacks.items[report->stacks.count++] = profcol_builder_stack(
-			builder, report->stack_locations.items, count);
+		report->stacks.items[report->stacks.count++] =
+			profcol_builder_stack(builder, report->stack_locations.items, count);
 		begin = end;
 	}
 	return true;
@@ -114,12 +115,12 @@ static bool build_stacks(struct report *report, const struct capture *capture,
 
 static uint32_t text_attribute(struct profcol_builder *builder, const char *key, const char *text)
 {
-	char clean[4096];
-	size_t length = strnlen(text, sizeof(clean) - 1);
+	struct profcol_attribute attribute = {
+		.key = profcol_builder_cstring(builder, key),
+		.value = { .type = PROFCOL_VALUE_STRING, .string = text_string(builder, text) },
+	};
 
-	// Names and paths of processes are bytes; OTLP and pprof want UTF-8.
-	strings_sanitize_utf8(clean, text, length);
-	return profcol_builder_attribute_string(builder, key, clean, length);
+	return profcol_builder_attribute(builder, &attribute);
 }
 
 /* ISO 8601 in UTC with milliseconds, as process.creation.time is written. */
@@ -150,16 +151,15 @@ static void add_resource(struct report *report, const struct capture_process *pr
 			    clock_boottime_to_unix(clock, process->key.start_boottime_ns));
 		attributes[count++] = text_attribute(builder, "process.creation.time", created);
 	}
-	if (process->key.pid && processes_describe(report->processes, &process->key,
-						   process->first_ns, &about)) {
+	if (process->key.pid &&
+	    processes_describe(report->processes, &process->key, process->first_ns, &about)) {
 		if (about.executable[0]) {
 			const char *slash = strrchr(about.executable, '/');
 
 			attributes[count++] = text_attribute(builder, "process.executable.path",
 							     about.executable);
-			attributes[count++] =
-				text_attribute(builder, "process.executable.name",
-					       slash ? slash + 1 : about.executable);
+			attributes[count++] = text_attribute(builder, "process.executable.name",
+							     slash ? slash + 1 : about.executable);
 		}
 		if (about.container_id[0])
 			attributes[count++] =
@@ -272,7 +272,8 @@ struct profcol_error *report_build(struct report *report, const struct capture *
 	    !build_stacks(report, capture, builder) || !sort_samples(report, capture) ||
 	    !build_samples(report, capture, &window, builder)) {
 		profcol_builder_destroy(builder);
-		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory for a batch of %zu samples",
+		return profcol_error_create(PROFCOL_NO_MEMORY,
+					    "no memory for a batch of %zu samples",
 					    capture->samples.count);
 	}
 	return profcol_builder_seal(builder, ret);

@@ -21,10 +21,10 @@ struct reporter {
 	struct processes *processes;
 	struct symbols *symbols;
 	struct report *report;
-	struct capture *spare; /* owned */
+	struct capture *spare;                 /* owned */
 	uint64_t booked[SAMPLE_COUNTER_COUNT]; /* totals of the kernel side already accounted */
-	uint64_t random; /* state of the jitter */
-	bool cpus_failed; /* said once until it is mended */
+	uint64_t random;                       /* state of the jitter */
+	bool cpus_failed;                      /* said once until it is mended */
 
 	pthread_t thread;
 	bool running;

@@ -66,8 +66,8 @@ struct requirements_environment requirements_this_machine(void)
 	return (struct requirements_environment){
 		.root = "",
 		.kernel_release = name.release,
-		.machine = strcmp(name.machine, "aarch64") ? REQUIREMENTS_AMD64 :
-							     REQUIREMENTS_ARM64,
+		.machine =
+			strcmp(name.machine, "aarch64") ? REQUIREMENTS_AMD64 : REQUIREMENTS_ARM64,
 		.has_capability = has_capability,
 		.read_kernel_text = read_kernel_text,
 	};
@@ -162,9 +162,10 @@ static struct profcol_error *check_user_copy(const struct requirements_environme
 	struct profcol_error *error = find_functions(environment, &copy, &okay);
 
 	if (!error && !copy)
-		error = profcol_error_create(PROFCOL_UNSUPPORTED,
-					     "the address of copy_from_user_nofault is hidden; grant "
-					     "CAP_SYSLOG or set kernel.kptr_restrict to 0 or 1");
+		error = profcol_error_create(
+			PROFCOL_UNSUPPORTED,
+			"the address of copy_from_user_nofault is hidden; grant "
+			"CAP_SYSLOG or set kernel.kptr_restrict to 0 or 1");
 	if (!error)
 		error = environment->read_kernel_text(environment->context, copy, code,
 						      sizeof(code));
@@ -176,7 +177,8 @@ static struct profcol_error *check_user_copy(const struct requirements_environme
 		return NULL;
 	return profcol_error_create(
 		PROFCOL_UNSUPPORTED,
-		"kernel %s lacks the fix \"mm: Fix copy_from_user_nofault()\" and can hang when user "
+		"kernel %s lacks the fix \"mm: Fix copy_from_user_nofault()\" and can hang when "
+		"user "
 		"memory is read from a timer; update to 6.1.36, 6.3.10, 6.4 or later (or set "
 		"no_kernel_version_check: true at your own risk)",
 		environment->kernel_release);
@@ -220,9 +222,8 @@ static const struct needed_capability needed_capabilities[] = {
 	{ CAP_SYSLOG, "CAP_SYSLOG", "kernel functions stay without names" },
 };
 
-static struct profcol_error *
-check_capabilities(const struct requirements_environment *environment,
-		   const struct profcol_logger *logger)
+static struct profcol_error *check_capabilities(const struct requirements_environment *environment,
+						const struct profcol_logger *logger)
 {
 	// The all-embracing one counts for every other here, as it does in the kernel for most.
 	bool admin = environment->has_capability(environment->context, CAP_SYS_ADMIN);
@@ -237,11 +238,12 @@ check_capabilities(const struct requirements_environment *environment,
 		    (admin && replaceable))
 			continue;
 		if (!needed->loss)
-			return profcol_error_create(PROFCOL_SYSTEM,
-						    "missing capability %s; run as root or grant it "
-						    "(setcap, securityContext.capabilities.add, "
-						    "AmbientCapabilities)",
-						    needed->name);
+			return profcol_error_create(
+				PROFCOL_SYSTEM,
+				"missing capability %s; run as root or grant it "
+				"(setcap, securityContext.capabilities.add, "
+				"AmbientCapabilities)",
+				needed->name);
 		profcol_log_warn(logger, "missing capability %s, %s", needed->name, needed->loss);
 	}
 	return NULL;
@@ -299,9 +301,10 @@ struct profcol_error *requirements_explain_perf(const struct requirements_enviro
 	if (file_read(AT_FDCWD, path, 64, &text, NULL) || strtol(text, NULL, 10) <= 2)
 		return error;
 	text[strcspn(text, "\n")] = '\0';
-	return profcol_error_prefix(error,
-				    "kernel.perf_event_paranoid is %s, which may close perf events to "
-				    "all but CAP_SYS_ADMIN; set it to 2 (sysctl "
-				    "kernel.perf_event_paranoid=2) or grant CAP_SYS_ADMIN",
-				    text);
+	return profcol_error_prefix(
+		error,
+		"kernel.perf_event_paranoid is %s, which may close perf events to "
+		"all but CAP_SYS_ADMIN; set it to 2 (sysctl "
+		"kernel.perf_event_paranoid=2) or grant CAP_SYS_ADMIN",
+		text);
 }

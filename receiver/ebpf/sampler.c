@@ -32,8 +32,8 @@ struct sampler {
 	struct ring_buffer *ring;
 	struct perf_events *events;
 	int wake_fd;
-	int cpu_count;	       /* possible CPUs */
-	uint64_t *cpu_values;  /* cpu_count counters, scratch of sampler_counters */
+	int cpu_count;        /* possible CPUs */
+	uint64_t *cpu_values; /* cpu_count counters, scratch of sampler_counters */
 };
 
 struct sampler *sampler_create(const struct profcol_host *host,
@@ -144,8 +144,9 @@ struct profcol_error *sampler_start(struct sampler *sampler)
 	if (error)
 		return error;
 	if (sampler->wake_fd < 0)
-		return profcol_error_create(PROFCOL_SYSTEM, "no file descriptor for wake-ups; raise "
-							    "the limit on open files");
+		return profcol_error_create(PROFCOL_SYSTEM,
+					    "no file descriptor for wake-ups; raise "
+					    "the limit on open files");
 	sampler->ring = ring_buffer__new(bpf_map__fd(sampler->programs->maps.samples), take_record,
 					 sampler, NULL);
 	if (!sampler->ring)

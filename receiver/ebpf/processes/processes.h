@@ -26,25 +26,25 @@ struct processes;
 
 /* What the kernel puts on a sample to say whose it is. */
 struct process_key {
-	uint32_t pid;		/* thread group id in the initial pid namespace */
-	uint32_t exec_id;	/* task_struct.self_exec_id, low half: changes with every exec */
+	uint32_t pid;     /* thread group id in the initial pid namespace */
+	uint32_t exec_id; /* task_struct.self_exec_id, low half: changes with every exec */
 	uint64_t start_boottime_ns; /* of the group leader: tells apart users of one pid */
 };
 
 struct process_description {
 	uint64_t start_boottime_ns;
-	char comm[16];		  /* of the group leader, NUL-terminated */
-	const char *executable;	  /* path as the process sees it; "" when unknown */
+	char comm[16];            /* of the group leader, NUL-terminated */
+	const char *executable;   /* path as the process sees it; "" when unknown */
 	const char *container_id; /* "" when in none */
 };
 
 enum { PROCESS_NO_FILE = UINT32_MAX };
 
 struct process_mapping {
-	uint64_t start, limit;	/* in the process, limit exclusive */
-	uint64_t file_offset;	/* of start, bytes */
-	uint32_t file;		/* file id, or PROCESS_NO_FILE for anonymous memory */
-	const char *path;	/* as the kernel printed it ("[vdso]", "//anon", "/usr/bin/x") */
+	uint64_t start, limit; /* in the process, limit exclusive */
+	uint64_t file_offset;  /* of start, bytes */
+	uint32_t file;         /* file id, or PROCESS_NO_FILE for anonymous memory */
+	const char *path;      /* as the kernel printed it ("[vdso]", "//anon", "/usr/bin/x") */
 };
 
 /* NULL without memory. @host is borrowed until destroy. */

@@ -23,12 +23,12 @@ PROFCOL_MUST_CHECK struct profcol_error *symbols_start(struct symbols *symbols);
 
 struct symbol_query {
 	/* in */
-	uint32_t file;	      /* file id of `processes` */
+	uint32_t file;        /* file id of `processes` */
 	uint64_t file_offset; /* of the instruction, bytes */
 	/* out; text borrowed until symbols_forget */
-	const char *name;	 /* demangled; NULL when there is none, or not yet */
+	const char *name;        /* demangled; NULL when there is none, or not yet */
 	const char *system_name; /* as in the symbol table; NULL when equal to name */
-	uint64_t elf_address;	 /* of the instruction in the file's own address space; the
+	uint64_t elf_address;    /* of the instruction in the file's own address space; the
 				    file offset while the file is not read yet */
 };
 
@@ -43,7 +43,7 @@ void symbols_lookup(struct symbols *symbols, struct symbol_query *queries, size_
 struct symbol_file {
 	const char *build_id_gnu; /* lower-case hex of NT_GNU_BUILD_ID */
 	const char *build_id_go;
-	const char *htlhash;	  /* lower-case hex, otlp-conventions "htlhash" */
+	const char *htlhash; /* lower-case hex, otlp-conventions "htlhash" */
 };
 
 bool symbols_file(struct symbols *symbols, uint32_t file, struct symbol_file *ret);
@@ -54,9 +54,9 @@ bool symbols_file_segment(struct symbols *symbols, uint32_t file, uint64_t file_
 			  uint64_t *segment_offset_ret);
 
 struct kernel_symbol {
-	const char *name;   /* borrowed until symbols_forget */
-	const char *module; /* "vmlinux", a module's name, or "bpf" */
-	uint64_t module_start; /* address of the module's (or the kernel's) text */
+	const char *name;         /* borrowed until symbols_forget */
+	const char *module;       /* "vmlinux", a module's name, or "bpf" */
+	uint64_t module_start;    /* address of the module's (or the kernel's) text */
 	const char *build_id_gnu; /* of the kernel or the module, hex; "" when unknown */
 };
 

@@ -140,8 +140,9 @@ static void reader_refuses_varints_of_more_than_64_bits(void **state)
 {
 	static const uint8_t largest[] = { 0xff, 0xff, 0xff, 0xff, 0xff,
 					   0xff, 0xff, 0xff, 0xff, 0x01 };
-	static const uint8_t larger[] = { 0xff, 0xff, 0xff, 0xff, 0xff,
-					  0xff, 0xff, 0xff, 0xff, 0x02 };
+	static const uint8_t larger[] = {
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02
+	};
 	struct reader reader = reader_over(largest, sizeof(largest));
 
 	(void)state;
@@ -157,7 +158,8 @@ static void reader_refuses_varints_of_more_than_64_bits(void **state)
 
 static void strings_suggest_what_was_probably_meant(void **state)
 {
-	static const char *const keys[] = { "samples_per_second", "reporter_interval", "directory" };
+	static const char *const keys[] = { "samples_per_second", "reporter_interval",
+					    "directory" };
 
 	(void)state;
 	assert_string_equal(strings_nearest("sample_per_second", keys, 3), "samples_per_second");

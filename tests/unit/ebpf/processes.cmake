@@ -1,11 +1,4 @@
 # Which processes exist, what they have mapped, and the files behind it.
-foreach(folder perf processes)
-	if(NOT TARGET profcol_ebpf_${folder})
-		add_subdirectory(${CMAKE_SOURCE_DIR}/receiver/ebpf/${folder}
-			${CMAKE_BINARY_DIR}/receiver/ebpf/${folder})
-	endif()
-endforeach()
-
 foreach(test text records table files)
 	profcol_unit_test(processes_${test}_test SOURCES processes/${test}_test.c
 		LIBRARIES profcol_ebpf_processes)

@@ -58,7 +58,7 @@ const char *processes_file_path(struct processes *processes, uint32_t file)
 {
 	(void)processes;
 	assert_int_equal(file, PROGRAM_FILE);
-	return "/opt/server";
+	return "/opt/b\xff\x62/library.so";
 }
 
 void symbols_lookup(struct symbols *symbols, struct symbol_query *queries, size_t count,
@@ -133,8 +133,8 @@ static void append(const struct sample_record *record)
 {
 	uint32_t process;
 
-	assert_int_equal(
-		capture_append(&capture, record, sample_record_length(record), &process), 0);
+	assert_int_equal(capture_append(&capture, record, sample_record_length(record), &process),
+			 0);
 }
 
 static struct profcol_batch *build(void)
@@ -179,7 +179,7 @@ static void a_sample_carries_names_and_whose_it_is(void **state)
 	text = print(batch);
 	expect_text(text, "do_syscall_64");
 	expect_text(text, "serve");
-	expect_text(text, "/opt/server");
+	expect_text(text, "/opt/b?b/library.so");
 	expect_text(text, "c0ffee");
 	expect_text(text, "server");
 	expect_text(text, "worker");

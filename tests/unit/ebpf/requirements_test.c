@@ -21,8 +21,8 @@
 struct machine {
 	struct requirements_environment environment;
 	char root[64];
-	int missing[8];	       /* capabilities, ends with -1 */
-	const uint8_t *code;   /* of copy_from_user_nofault */
+	int missing[8];      /* capabilities, ends with -1 */
+	const uint8_t *code; /* of copy_from_user_nofault */
 	size_t code_length;
 	char warnings[1024];
 	struct profcol_logger logger;
@@ -86,8 +86,8 @@ static int set_up(void **state)
 	strcpy(machine.root, "/tmp/profcol-machine-XXXXXX");
 	assert_non_null(mkdtemp(machine.root));
 	machine.missing[0] = -1;
-	machine.logger = (struct profcol_logger){ sizeof(machine.logger), PROFCOL_DEBUG,
-						  keep_warning };
+	machine.logger =
+		(struct profcol_logger){ sizeof(machine.logger), PROFCOL_DEBUG, keep_warning };
 	machine.environment = (struct requirements_environment){
 		.root = machine.root,
 		.kernel_release = "6.8.0-45-generic",

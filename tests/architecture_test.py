@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The layout holds: who may include whom, what each folder must have, how files may be called."""
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
+OPTION = re.compile(r'\bPROFCOL_OPTION_\w+\(\s*"(\w+)"')
+COMPONENT_ROOTS = ("receiver", "processors", "extensions", "exporters")
+FORBIDDEN_NAMES = {"util", "utils", "common", "misc", "helper", "helpers"}
+
+# The one header that both sides of the ring buffer include.
+SHARED_WITH_KERNEL = "sample.h"
+
+# Which folders of lib/ a folder of lib/ may use: those below it.
+LIB_FLOORS = ["base", "proto", "profile", "ottl", "net"]
+
+
+def sources(*roots, suffixes=(".c", ".h")):
+    """Paths of the source files below `roots`, relative to the source tree."""
+    for root in roots:
+        for path in sorted((SOURCE / root).rglob("*")):
+            if path.suffix in suffixes:
+                yield path.relative_to(SOURCE)
+
+
+def includes(path):
+    """Names that a file includes, each with whether it is in quotes."""
+    text = (SOURCE / path).read_text()
+    return [(name, quote == '"') for quote, name in INCLUDE.findall(text)]
+
+
+def component_folder(path):
+    """The folder of the component that a file belongs to: receiver/ebpf, exporters/pprof."""
+    return pathlib.Path(*path.parts[:2])
+
+
+def component_folders():
+    return sorted(
+        {component_folder(path) for path in sources(*COMPONENT_ROOTS) if len(path.parts) > 2}
+    )
+
+
+def lib_headers():
+    """What other folders may include of lib: the header named like its folder.
+
+    lib/base is a set of small libraries, each with its header.
+    """
+    headers = {f"base/{path.name}" for path in sources("lib/base") if path.suffix == ".h"}
+    for folder in (SOURCE / "lib").iterdir():
+        headers.add(f"{folder.name}/{folder.name}.h")
+    return headers
+
+
+def is_in(folder, name):
+    return (SOURCE / folder / name).resolve().is_file()
+
+
+def strays_of_component(path):
+    """Includes of a component's file that are neither public, nor lib's, nor its own."""
+    folder = component_folder(path)
+    for name, quoted in includes(path):
+        if not quoted:
+            if name.startswith("profcol/") and not is_in("include", name):
+                yield name
+            continue
+        own = is_in(path.parent, name) or is_in(folder, name)
+        generated = name.endswith(".skel.h") and folder == pathlib.Path("receiver/ebpf")
+        kernel = name == SHARED_WITH_KERNEL and folder == pathlib.Path("receiver/ebpf")
+        if not (own or generated or kernel or name in lib_headers()):
+            yield name
+
+
+@pytest.mark.parametrize("folder", component_folders(), ids=str)
+def test_a_component_includes_public_headers_lib_and_itself(folder):
+    strays = {
+        str(path): names for path in sources(folder) if (names := list(strays_of_component(path)))
+    }
+    assert not strays
+
+
+def test_a_subfolder_of_a_component_shows_the_others_one_header():
+    strays = []
+    for folder in component_folders():
+        for path in sources(folder):
+            for name, quoted in includes(path):
+                target = (SOURCE / folder / name).resolve()
+                if not quoted or "/" not in name or not target.is_file():
+                    continue
+                if target.parent != (SOURCE / path).parent and target.stem != target.parent.name:
+                    strays.append(f"{path}: {name}")
+    assert not strays
+
+
+def test_lib_includes_only_what_stands_below_it():
+    strays = []
+    for path in sources("lib"):
+        folder = path.parts[1]
+        floor = LIB_FLOORS.index(folder)
+        for name, quoted in includes(path):
+            if not quoted or is_in(path.parent, name):
+                continue
+            below = name.split("/")[0] in LIB_FLOORS[: floor + 1] and is_in("lib", name)
+            generated = folder in ("proto", "profile") and name.endswith(".pb-c.h")
+            if not (below or generated or is_in(pathlib.Path("lib") / folder, name)):
+                strays.append(f"{path}: {name}")
+    assert not strays
+
+
+def test_host_knows_components_only_by_their_descriptors():
+    roots = [root for root in COMPONENT_ROOTS if (SOURCE / root).is_dir()]
+    component_headers = {path.name for path in sources(*roots) if path.suffix == ".h"}
+    strays = []
+    for path in sources("host"):
+        for name, quoted in includes(path):
+            if not quoted or is_in(path.parent, name) or is_in("host", name):
+                continue
+            if name not in lib_headers():
+                strays.append(f"{path}: {name}")
+            if name.split("/")[0] in COMPONENT_ROOTS or name in component_headers:
+                strays.append(f"{path}: {name}")
+    assert not strays
+
+
+def test_public_headers_include_only_public_headers():
+    strays = [
+        f"{path}: {name}"
+        for path in sources("include")
+        for name, quoted in includes(path)
+        if quoted or (name.startswith("profcol/") and not is_in("include", name))
+    ]
+    assert not strays
+
+
+def test_kernel_and_receiver_share_one_header():
+    kernel_headers = {path.name for path in sources("bpf") if path.suffix == ".h"}
+    shared = {
+        name
+        for path in sources("receiver/ebpf")
+        for name, _ in includes(path)
+        if name in kernel_headers and not is_in(path.parent, name)
+    }
+    assert shared == {SHARED_WITH_KERNEL}
+    used = {name for path in sources("bpf") for name, quoted in includes(path) if quoted}
+    assert SHARED_WITH_KERNEL in used
+    for name in used:
+        assert is_in("bpf", name), f"bpf/ includes {name}, which lies elsewhere"
+
+
+def test_kernel_side_needs_no_generated_headers():
+    for path in sources("bpf"):
+        assert "vmlinux.h" not in [name for name, _ in includes(path)], path
+
+
+def option_keys(folder):
+    """Keys of the option tables in a component's folder."""
+    return {
+        key
+        for path in sources(folder, suffixes=(".c",))
+        for key in OPTION.findall((SOURCE / path).read_text())
+    }
+
+
+@pytest.mark.parametrize("folder", component_folders(), ids=str)
+def test_a_component_has_a_readme_with_all_its_options(folder):
+    keys = option_keys(folder)
+    assert keys
+    readme = (SOURCE / folder / "README.md").read_text()
+    rows = re.findall(r"^\| *`([\w.]+)` *\|", readme, re.MULTILINE)
+    documented = {part for row in rows for part in row.split(".")}
+    assert keys - documented == set(), "not in the table of options"
+
+
+@pytest.mark.parametrize("folder", component_folders(), ids=str)
+def test_the_example_shows_every_option(folder):
+    example = (SOURCE / "pipeline.yaml.example").read_text()
+    shown = set(re.findall(r"^ *(?:# )?(\w+):", example, re.MULTILINE))
+    assert option_keys(folder) - shown == set()
+
+
+def own_files():
+    """Every file of the tree that is ours, build output left out."""
+    for directory, folders, files in os.walk(SOURCE):
+        folders[:] = [
+            folder
+            for folder in folders
+            if folder not in {".git", "build", "profiles", "__pycache__", "node_modules"}
+        ]
+        for file in files:
+            yield pathlib.Path(directory, file).relative_to(SOURCE)
+
+
+def test_no_file_is_named_for_nothing():
+    strays = [
+        str(path)
+        for path in own_files()
+        if FORBIDDEN_NAMES & {part.split(".")[0].lower() for part in path.parts}
+    ]
+    assert not strays
+
+
+def test_every_source_says_its_licence():
+    strays = [
+        str(path)
+        for path in own_files()
+        if path.suffix in {".c", ".h", ".cc", ".py", ".sh"}
+        and "SPDX-License-Identifier: " not in (SOURCE / path).read_text()[:200]
+    ]
+    assert not strays
+
+
+# ---- with the program ----
+
+
+def component_types(program):
+    """(kind, type) of every component in the program."""
+    text = subprocess.run(
+        [program, "components"], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    kind, found = None, []
+    for line in text.splitlines():
+        if match := re.match(r"(receivers|processors|exporters|extensions):", line):
+            kind = match[1]
+        elif kind and (match := re.match(r"\s+- name: (\w+)", line)):
+            found.append((kind, match[1]))
+    assert found, text
+    return found
+
+
+def test_the_example_shows_every_component(program):
+    example = (SOURCE / "pipeline.yaml.example").read_text()
+    for kind, name in component_types(program):
+        section = example[example.index(f"\n{kind}:") :]
+        assert re.search(rf"^  {name}(/\w+)?:", section, re.MULTILINE), f"{kind}: {name}"
+
+
+@pytest.mark.parametrize("directory", ["", "/var/tmp/elsewhere"])
+def test_the_example_is_valid(program, directory):
+    environment = dict(os.environ)
+    if directory:
+        environment["PROFCOL_DIRECTORY"] = directory
+    result = subprocess.run(
+        [program, "validate", "--config", SOURCE / "pipeline.yaml.example"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

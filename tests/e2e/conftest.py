@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the tests that drive the real program as root on the real kernel."""
+import contextlib
+import os
+import subprocess
+
+import pytest
+
+from profcol_run import Profcol
+from target_run import Target
+
+_FRAME_POINTERS = ["-g", "-O2", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"]
+
+# Each program in tests/targets: its source, its compiler and flags.
+_TARGETS = {
+    "burn": ("burn.c", ["gcc", *_FRAME_POINTERS]),
+    "mangled_names": ("mangled_names.cc", ["g++", *_FRAME_POINTERS]),
+    "shadow_stack": (
+        "shadow_stack.c",
+        ["gcc", *_FRAME_POINTERS, "-fno-optimize-sibling-calls", "-fno-ipa-icf"],
+    ),
+}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def root():
+    if os.geteuid() != 0:
+        pytest.exit("the end-to-end tests load BPF programs and need root", returncode=1)
+
+
+@pytest.fixture(scope="session")
+def build_target(source, tmp_path_factory):
+    """build_target(name): the path of a program of tests/targets, built at first use."""
+    directory = tmp_path_factory.mktemp("targets")
+
+    def build(name):
+        path = directory / name
+        if not path.exists():
+            file, command = _TARGETS[name]
+            subprocess.run([*command, source / "tests/targets" / file, "-o", path], check=True)
+        return path
+
+    return build
+
+
+@contextlib.contextmanager
+def _starter(start):
+    """A function that does what `start` does; what it started is killed at the end."""
+    with contextlib.ExitStack() as stack:
+
+        def start_one(*arguments, **options):
+            process = start(*arguments, **options)
+            stack.callback(process.kill)
+            return process
+
+        yield start_one
+
+
+@pytest.fixture(scope="module")
+def start_profcol(program, tmp_path_factory):
+    """start_profcol(configuration, directory=None, prefix=()): a Profcol, killed in the end."""
+
+    def start(configuration, directory=None, prefix=()):
+        directory = directory or tmp_path_factory.mktemp("run")
+        return Profcol(program, directory, configuration, prefix)
+
+    with _starter(start) as start_one:
+        yield start_one
+
+
+@pytest.fixture(scope="module")
+def start_target():
+    """start_target(*command): a Target, killed in the end."""
+    with _starter(Target) as start_one:
+        yield start_one
+
+
+@pytest.fixture
+def burner(build_target):
+    """A program that burns CPU throughout the test."""
+    target = Target(build_target("burn"))
+    yield target
+    target.kill()

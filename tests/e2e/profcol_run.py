@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of the program, from its configuration to its exit line."""
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import pprof_file
+from waiting import wait_until
+
+READY = "Everything is ready. Begin running and processing data."
+
+_BALANCE = re.compile(
+    r"taken=(\d+) exported=(\d+) filtered=(\d+) lost=(\d+)(?: \(([^)]*)\))?( unaccounted=-?\d+)?"
+)
+_SANITIZER = re.compile(
+    r"AddressSanitizer|LeakSanitizer|UndefinedBehaviorSanitizer|runtime error:"
+)
+
+
+def pipeline(directory=None, receiver=None, exporters=None, pipelines=None):
+    """A configuration: the profiler into pprof files in `directory`, unless told otherwise.
+
+    The defaults suit tests: batches are short, and one file holds the whole run.
+    """
+    receiver = {"samples_per_second": 99, "reporter_interval": "500ms"} | (receiver or {})
+    exporters = exporters or {"pprof": {"directory": str(directory), "interval": "1h"}}
+    pipelines = pipelines or {
+        "profiles": {"receivers": ["profiling"], "exporters": list(exporters)}
+    }
+    return {
+        "receivers": {"profiling": receiver},
+        "exporters": exporters,
+        "service": {"pipelines": pipelines},
+    }
+
+
+@dataclasses.dataclass(frozen=True)
+class Balance:
+    """What the exit line says about one exporter."""
+
+    taken: int
+    exported: int
+    filtered: int
+    lost: int
+    causes: dict  # of what was filtered or lost, by name
+
+    def check(self):
+        """taken = exported + filtered + lost, and the causes add up."""
+        assert self.taken == self.exported + self.filtered + self.lost, self
+        assert sum(self.causes.values()) == self.filtered + self.lost, self
+
+
+def parse_balances(line):
+    """The balances of an exit line, one for each exporter."""
+    balances = []
+    for taken, exported, filtered, lost, causes, unaccounted in _BALANCE.findall(line):
+        assert not unaccounted, line
+        pairs = (cause.split("=") for cause in causes.split())
+        causes = {name: int(count) for name, count in pairs}
+        balances.append(Balance(int(taken), int(exported), int(filtered), int(lost), causes))
+    return balances
+
+
+class Profcol:
+    """A run of the program under `directory`; kill() ends it whatever state it is in."""
+
+    def __init__(self, program, directory, configuration, prefix=()):
+        self.directory = pathlib.Path(directory)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.configuration = self.directory / "pipeline.yaml"
+        if not isinstance(configuration, str):
+            configuration = json.dumps(configuration, indent=1)  # JSON is YAML
+        self.configuration.write_text(configuration)
+        self.log_path = self.directory / "log"
+        environment = os.environ | {"ASAN_OPTIONS": "exitcode=99:detect_leaks=1"}
+        with self.log_path.open("wb") as log, (self.directory / "out").open("wb") as out:
+            self.process = subprocess.Popen(
+                [*map(str, prefix), str(program), "--config", str(self.configuration)],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=log,
+                env=environment,
+            )
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def log(self):
+        return self.log_path.read_text(errors="replace")
+
+    @property
+    def out(self):
+        return (self.directory / "out").read_text(errors="replace")
+
+    def is_running(self):
+        return self.process.poll() is None
+
+    def wait_ready(self):
+        self.wait_logged(READY)
+        return self
+
+    def wait_logged(self, text):
+        """Until `text` is in the log."""
+
+        def seen():
+            assert text in self.log or self.is_running(), f"it ended early:\n{self.log}"
+            return text in self.log
+
+        wait_until(seen, f"'{text}' in the log of {self.directory}")
+
+    def wait_exit(self):
+        """The exit code of a run that ends by itself or has been told to."""
+        wait_until(lambda: not self.is_running(), f"end of the run; its log:\n{self.log}")
+        assert not _SANITIZER.search(self.log), self.log
+        return self.process.returncode
+
+    def stop(self, number=signal.SIGTERM):
+        """End it as a user would; its books must be in order."""
+        self.process.send_signal(number)
+        status = self.wait_exit()
+        assert status == 0, f"exit code {status}:\n{self.log}"
+        for balance in self.balances():
+            balance.check()
+        return self
+
+    def kill(self):
+        if self.is_running():
+            self.process.kill()
+        self.process.wait()
+
+    def balances(self):
+        lines = [line for line in self.log.splitlines() if "samples: " in line]
+        assert len(lines) == 1, f"no single exit line:\n{self.log}"
+        balances = parse_balances(lines[0])
+        assert balances, lines[0]
+        return balances
+
+    def balance(self):
+        """What the exit line says, of a run with one exporter."""
+        (balance,) = self.balances()
+        return balance
+
+    def view(self, path):
+        """`path` as the run sees it, which may be in another mount namespace."""
+        return pathlib.Path(f"/proc/{self.pid}/root{path}")
+
+    def children(self):
+        """Process ids of its living children."""
+        return [pid for pid, parent in processes() if parent == self.pid]
+
+
+def processes():
+    """(pid, parent) of every process that has not ended."""
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = path.read_text(errors="replace")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        state, parent = text.rpartition(")")[2].split()[:2]
+        if state not in "ZX":
+            yield int(path.parent.name), int(parent)
+
+
+def is_alive(pid):
+    return any(pid == other for other, _ in processes())
+
+
+def profile_paths(directory):
+    """The finished files in `directory`, oldest first."""
+    return sorted(pathlib.Path(directory).glob("profcol-*.pb.gz"))
+
+
+def read_profile(directory):
+    """The one file in `directory`."""
+    paths = profile_paths(directory)
+    assert len(paths) == 1, f"not one file: {paths}"
+    return pprof_file.read(paths[0])

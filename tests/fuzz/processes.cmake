@@ -1,1 +1,0 @@
-profcol_fuzz_target(proc_parse_fuzz SOURCES proc_parse_fuzz.c LIBRARIES profcol_ebpf_processes)
