@@ -124,7 +124,8 @@ struct profcol_error *instance_create(const struct config_component *configurati
 	struct instance *instance;
 	struct profcol_error *error;
 
-	if (!type->create || (type->kind != PROFCOL_RECEIVER && !type->consume))
+	if (!type->create ||
+	    ((type->kind == PROFCOL_PROCESSOR || type->kind == PROFCOL_EXPORTER) && !type->consume))
 		return profcol_error_create(PROFCOL_UNSUPPORTED,
 					    "component type '%s' lacks a function it needs",
 					    type->type);

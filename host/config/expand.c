@@ -307,7 +307,7 @@ static bool take_type(struct expanding *value, const struct replacement *replace
 /* Replace references until none is left, then "$$". False when a problem was reported. */
 static bool expand_text(struct expanding *value, struct outcome *outcome)
 {
-	struct replacement replacement;
+	struct replacement replacement = { 0 };
 	struct reference reference;
 
 	for (size_t round = 0; find_reference(value->text, value->length, &reference); round++) {

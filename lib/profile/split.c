@@ -83,7 +83,8 @@ static bool search_is_done(const struct search *search)
  */
 static uint32_t search_next(const struct search *search)
 {
-	double target = (double)(search->max_bytes - search->max_bytes / 32);
+	size_t slack = search->max_bytes / 32;
+	double target = (double)(search->max_bytes - slack);
 	double rise = (double)search->now.bytes - (double)search->before.bytes;
 	double run = (double)search->now.position - (double)search->before.position;
 	double most = (double)search->over - 1, least = (double)search->fits + 1, guess;

@@ -3,10 +3,14 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 
 void capture_init(struct capture *capture, size_t max_bytes)
 {
 	*capture = (struct capture){ .max_bytes = max_bytes };
+	// Early in boot there may be no randomness yet; an address will do then.
+	if (getrandom(&capture->seed, sizeof(capture->seed), GRND_NONBLOCK) < 0)
+		capture->seed = (uintptr_t)capture;
 }
 
 void capture_deinit(struct capture *capture)
@@ -23,21 +27,6 @@ void capture_deinit(struct capture *capture)
 	intern_deinit(&capture->stack_index);
 }
 
-void capture_clear(struct capture *capture, uint64_t begin_ns)
-{
-	capture->begin_ns = begin_ns;
-	capture->processes.count = 0;
-	capture->frames.count = 0;
-	capture->comms.count = 0;
-	capture->stack_ends.count = 0;
-	capture->stack_frames.count = 0;
-	capture->samples.count = 0;
-	intern_clear(&capture->process_index);
-	intern_clear(&capture->frame_index);
-	intern_clear(&capture->comm_index);
-	intern_clear(&capture->stack_index);
-}
-
 #define VECTOR_BYTES(vector) ((vector)->capacity * sizeof(*(vector)->items))
 
 size_t capture_memory(const struct capture *capture)
@@ -49,14 +38,43 @@ size_t capture_memory(const struct capture *capture)
 	       intern_memory(&capture->comm_index) + intern_memory(&capture->stack_index);
 }
 
-/* Bytes that the rows in use take; unlike capture_memory() it falls with a clear. */
-static size_t capture_used(const struct capture *capture)
+/* Vectors and indexes double as they grow: the sum of all their halvings is at most this. */
+enum { GROWTH = 2, INDEX_BYTES = 24 };
+
+size_t capture_used(const struct capture *capture)
 {
-	return capture->samples.count * sizeof(struct capture_sample) +
-	       capture->frames.count * sizeof(struct capture_frame) +
-	       capture->stack_frames.count * sizeof(uint32_t) +
-	       capture->stack_ends.count * sizeof(uint32_t) +
-	       capture->processes.count * sizeof(struct capture_process);
+	size_t rows = capture->samples.count * sizeof(struct capture_sample) +
+		      capture->frames.count * sizeof(struct capture_frame) +
+		      capture->stack_frames.count * sizeof(uint32_t) +
+		      capture->stack_ends.count * sizeof(uint32_t) +
+		      capture->comms.count * sizeof(struct capture_comm) +
+		      capture->processes.count * sizeof(struct capture_process);
+	size_t indexed = capture->frames.count + capture->stack_ends.count + capture->comms.count +
+			 capture->processes.count;
+
+	return GROWTH * rows + INDEX_BYTES * indexed;
+}
+
+/* A burst must not be paid for ever after: memory beyond this has to be in use. */
+enum { KEEP_BYTES = 4 << 20, KEEP_FACTOR = 4 };
+
+void capture_clear(struct capture *capture, uint64_t begin_ns)
+{
+	size_t memory = capture_memory(capture);
+
+	if (memory > KEEP_BYTES && memory / KEEP_FACTOR > capture_used(capture))
+		capture_deinit(capture);
+	capture->begin_ns = begin_ns;
+	capture->processes.count = 0;
+	capture->frames.count = 0;
+	capture->comms.count = 0;
+	capture->stack_ends.count = 0;
+	capture->stack_frames.count = 0;
+	capture->samples.count = 0;
+	intern_clear(&capture->process_index);
+	intern_clear(&capture->frame_index);
+	intern_clear(&capture->comm_index);
+	intern_clear(&capture->stack_index);
 }
 
 struct lookup {
@@ -79,7 +97,7 @@ static uint32_t intern_process(struct capture *capture, const struct sample_head
 {
 	struct process_key key = { head->pid, head->exec_id, head->start_boottime_ns };
 	struct lookup lookup = { capture, &key, 0 };
-	uint32_t hash = intern_hash(&key, sizeof(key));
+	uint32_t hash = intern_hash_seeded(&key, sizeof(key), capture->seed);
 	uint32_t id = intern_find(&capture->process_index, hash, process_equal, &lookup);
 
 	if (id != INTERN_MISSING)
@@ -108,7 +126,7 @@ static uint32_t intern_comm(struct capture *capture, const char *text)
 
 	// What follows the NUL is whatever the kernel left there.
 	memcpy(comm.text, text, strnlen(text, SAMPLE_COMM_LENGTH - 1));
-	hash = intern_hash(comm.text, sizeof(comm.text));
+	hash = intern_hash_seeded(comm.text, sizeof(comm.text), capture->seed);
 	id = intern_find(&capture->comm_index, hash, comm_equal, &lookup);
 	if (id != INTERN_MISSING)
 		return id;
@@ -131,7 +149,8 @@ static bool frame_equal(uint32_t id, const void *context)
 static uint32_t intern_frame(struct capture *capture, struct capture_frame frame)
 {
 	struct lookup lookup = { capture, &frame, 0 };
-	uint32_t hash = intern_hash_seeded(&frame.address, sizeof(frame.address), frame.process);
+	uint32_t hash = intern_hash_seeded(&frame.address, sizeof(frame.address),
+					   capture->seed + frame.process);
 	uint32_t id = intern_find(&capture->frame_index, hash, frame_equal, &lookup);
 
 	if (id != INTERN_MISSING)
@@ -158,7 +177,7 @@ static bool stack_equal(uint32_t id, const void *context)
 static uint32_t intern_stack(struct capture *capture, const uint32_t *frames, size_t count)
 {
 	struct lookup lookup = { capture, frames, count };
-	uint32_t hash = intern_hash(frames, count * sizeof(*frames));
+	uint32_t hash = intern_hash_seeded(frames, count * sizeof(*frames), capture->seed);
 	uint32_t id = intern_find(&capture->stack_index, hash, stack_equal, &lookup);
 
 	if (id != INTERN_MISSING)

@@ -43,6 +43,7 @@ struct capture_sample {
 struct capture {
 	uint64_t begin_ns; /* CLOCK_MONOTONIC; when it became the open batch */
 	size_t max_bytes;  /* appending fails beyond */
+	uint64_t seed;     /* of the hashes: programs choose what lies in their stacks */
 
 	VECTOR(struct capture_process) processes;
 	VECTOR(struct capture_frame) frames;
@@ -57,7 +58,7 @@ struct capture {
 void capture_init(struct capture *capture, size_t max_bytes);
 void capture_deinit(struct capture *capture);
 
-/* Forget all samples, keep the memory. */
+/* Forget all samples; keep the memory, unless it is far more than they used. */
 void capture_clear(struct capture *capture, uint64_t begin_ns);
 
 /*
@@ -68,4 +69,6 @@ void capture_clear(struct capture *capture, uint64_t begin_ns);
 int capture_append(struct capture *capture, const void *record, size_t length,
 		   uint32_t *process_ret);
 
+/* Bytes held now, and an upper bound of the bytes that the samples in it need. */
 size_t capture_memory(const struct capture *capture);
+size_t capture_used(const struct capture *capture);

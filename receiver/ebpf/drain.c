@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -13,8 +12,8 @@
  */
 enum { ROUND_MS = 100 };
 
-/* Far above any batch of the default interval: 200,000 samples of stacks never seen before. */
-enum { MAX_BATCH_BYTES = 64 << 20 };
+/* Far above any batch of the default interval; a longer one is closed early when it fills up. */
+enum { MAX_BATCH_BYTES = 64 << 20, NEARLY_FULL_BYTES = MAX_BATCH_BYTES / 2 };
 
 struct drain {
 	const struct profcol_host *host;
@@ -26,6 +25,7 @@ struct drain {
 
 	pthread_mutex_t lock; /* over `open`; held for a round's appends or for a swap */
 	struct capture *open; /* owned */
+	uint64_t count;       /* records taken out of the ring buffer */
 };
 
 static const char *lost_cause(int status)
@@ -44,11 +44,12 @@ static void take_record(void *context, const void *record, size_t length)
 {
 	struct drain *drain = context;
 	const struct sample_head *head = record;
-	struct capture *open = drain->open;
+	struct capture *open = drain->open; /* the lock is held: see drain_take */
 	size_t known = open->processes.count;
 	uint32_t process;
 	int status = capture_append(open, record, length, &process);
 
+	drain->count++;
 	if (status)
 		drain->host->account(drain->host, PROFCOL_LOST, lost_cause(status), 1);
 	else if (process >= known && head->pid)
@@ -89,6 +90,17 @@ void drain_destroy(struct drain *drain)
 	free(drain);
 }
 
+/* Append all that lies in the ring buffer to the open batch. */
+static int drain_take(struct drain *drain)
+{
+	int status;
+
+	pthread_mutex_lock(&drain->lock);
+	status = sampler_drain(drain->sampler);
+	pthread_mutex_unlock(&drain->lock);
+	return status;
+}
+
 static void *drain_run(void *context)
 {
 	struct drain *drain = context;
@@ -97,11 +109,10 @@ static void *drain_run(void *context)
 	pthread_setname_np(pthread_self(), "drain");
 	while (!atomic_load_explicit(&drain->stopping, memory_order_acquire)) {
 		status = sampler_wait(drain->sampler, ROUND_MS);
-		pthread_mutex_lock(&drain->lock);
 		if (!status)
-			status = sampler_drain(drain->sampler);
-		pthread_mutex_unlock(&drain->lock);
+			status = drain_take(drain);
 		if (status) {
+			sampler_detach(drain->sampler);
 			profcol_log_error(drain->host->logger,
 					  "read the ring buffer: %s, no more samples are taken",
 					  strerror(-status));
@@ -138,8 +149,9 @@ void drain_stop(struct drain *drain)
 	sampler_wake(drain->sampler);
 	pthread_join(drain->thread, NULL);
 	drain->running = false;
-	// No program runs any more: this takes the last sample.
-	sampler_drain(drain->sampler);
+	// No program runs any more: this takes the last sample. What cannot be read is booked by
+	// its absence (see drain_count).
+	(void)drain_take(drain);
 }
 
 struct capture *drain_swap(struct drain *drain, struct capture *empty)
@@ -152,6 +164,26 @@ struct capture *drain_swap(struct drain *drain, struct capture *empty)
 	drain->open = empty;
 	pthread_mutex_unlock(&drain->lock);
 	return closed;
+}
+
+bool drain_is_nearly_full(struct drain *drain)
+{
+	bool nearly;
+
+	pthread_mutex_lock(&drain->lock);
+	nearly = capture_used(drain->open) > NEARLY_FULL_BYTES;
+	pthread_mutex_unlock(&drain->lock);
+	return nearly;
+}
+
+uint64_t drain_count(struct drain *drain)
+{
+	uint64_t count;
+
+	pthread_mutex_lock(&drain->lock);
+	count = drain->count;
+	pthread_mutex_unlock(&drain->lock);
+	return count;
 }
 
 struct sampler *drain_sampler(struct drain *drain)

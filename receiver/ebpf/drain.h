@@ -2,10 +2,10 @@
 /*
  * The drain thread: takes samples out of the kernel's ring buffer and appends
  * them to the open batch. It opens no file, never calls downstream, and shares
- * one lock, which nobody holds for longer than it takes to swap two pointers.
+ * one lock with the reporter, who holds it only to swap two pointers.
  *
- * Threads: create, start, stop, destroy from the host's; drain_swap from the
- * reporter's.
+ * Threads: create, start, stop, destroy from the host's; the rest from the
+ * reporter's, also while drain_stop runs.
  */
 #pragma once
 
@@ -30,5 +30,11 @@ void drain_stop(struct drain *drain);
  * closed one is the caller's until it gives it back here.
  */
 struct capture *drain_swap(struct drain *drain, struct capture *empty);
+
+/* Is the open batch so full that it should be closed before its time? */
+bool drain_is_nearly_full(struct drain *drain);
+
+/* Samples taken out of the ring buffer so far, kept or not. */
+uint64_t drain_count(struct drain *drain);
 
 struct sampler *drain_sampler(struct drain *drain); /* borrowed */

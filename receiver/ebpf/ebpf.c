@@ -21,7 +21,7 @@ static const struct profcol_option options[] = {
 	PROFCOL_OPTION_DOUBLE("reporter_jitter", struct profiling_config, reporter_jitter, "0.2", 0,
 			      1, "share of the interval that is randomly added or taken away"),
 	PROFCOL_OPTION_DURATION("symbolization_wait", struct profiling_config,
-				symbolization_wait_ns, "1s", 0, PROFCOL_MINUTE,
+				symbolization_wait_ns, "1s", 0, 2 * PROFCOL_SECOND,
 				"how long a batch waits for names that are being looked up"),
 	PROFCOL_OPTION_BOOL("send_idle_frames", struct profiling_config, send_idle_frames, "false",
 			    "pass on samples of idle CPUs too, instead of only counting them"),
@@ -45,10 +45,6 @@ static void profiling_destroy(void *self)
 	struct profiling *profiling = self;
 
 	if (!profiling)
-		return;
-	// A reporter that is held up downstream still uses all of this: the process is ending
-	// anyway, and memory that is in use is better leaked than freed.
-	if (profiling->reporter && reporter_is_running(profiling->reporter))
 		return;
 	reporter_destroy(profiling->reporter);
 	drain_destroy(profiling->drain);
@@ -106,13 +102,11 @@ static struct profcol_error *profiling_start(void *self)
 static struct profcol_error *profiling_shutdown(void *self, uint64_t deadline_ns)
 {
 	struct profiling *profiling = self;
-	struct profcol_error *error;
 
 	drain_stop(profiling->drain);
-	error = reporter_stop(profiling->reporter, deadline_ns);
-	if (!error)
-		processes_stop(profiling->processes);
-	return error;
+	reporter_stop(profiling->reporter, deadline_ns);
+	processes_stop(profiling->processes);
+	return NULL;
 }
 
 extern const struct profcol_component profcol_receiver_profiling;

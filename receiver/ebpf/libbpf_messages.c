@@ -33,6 +33,8 @@ static const char *remedy(int errnum)
 	if (errnum == ENOMEM)
 		return "; raise the memory limit of the container or, on kernels before 5.11, "
 		       "the memlock limit";
+	if (errnum == EMFILE || errnum == ENFILE)
+		return "; raise the limit on open files";
 	return "";
 }
 

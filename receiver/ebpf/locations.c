@@ -84,7 +84,8 @@ static uint32_t kernel_location(struct profcol_builder *builder, struct symbols 
 static uint32_t anonymous_location(struct profcol_builder *builder,
 				   const struct process_mapping *in, uint64_t address)
 {
-	bool special = in && in->path[0] == '[';
+	// Not every bracket: "[anon:...]" is a name that the program chose.
+	bool special = in && (!strcmp(in->path, "[vdso]") || !strcmp(in->path, "[vsyscall]"));
 	struct profcol_mapping mapping = { 0 };
 
 	if (!in)

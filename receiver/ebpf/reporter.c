@@ -25,6 +25,7 @@ struct reporter {
 	uint64_t booked[SAMPLE_COUNTER_COUNT]; /* totals of the kernel side already accounted */
 	uint64_t random;                       /* state of the jitter */
 	bool cpus_failed;                      /* said once until it is mended */
+	bool counters_failed;
 
 	pthread_t thread;
 	bool running;
@@ -77,25 +78,45 @@ void reporter_destroy(struct reporter *reporter)
 	free(reporter);
 }
 
+static void book(struct reporter *reporter, enum profcol_outcome outcome, const char *cause,
+		 uint64_t samples)
+{
+	if (samples)
+		reporter->host->account(reporter->host, outcome, cause, samples);
+}
+
 /* Book what the kernel side has counted since the last time. */
 static void book_counters(struct reporter *reporter)
 {
-	const struct profcol_host *host = reporter->host;
 	uint64_t totals[SAMPLE_COUNTER_COUNT], new[SAMPLE_COUNTER_COUNT];
+	int status = sampler_counters(drain_sampler(reporter->drain), totals);
 
-	if (sampler_counters(drain_sampler(reporter->drain), totals))
+	if (status) {
+		if (!reporter->counters_failed)
+			profcol_log_warn(reporter->host->logger,
+					 "read the counters of the sampling program: %s, the "
+					 "account of samples stands still",
+					 strerror(-status));
+		reporter->counters_failed = true;
 		return;
+	}
 	for (size_t i = 0; i < SAMPLE_COUNTER_COUNT; i++) {
 		new[i] = totals[i] - reporter->booked[i];
 		reporter->booked[i] = totals[i];
 	}
-	if (new[SAMPLE_COUNTER_TAKEN])
-		host->account(host, PROFCOL_TAKEN, NULL, new[SAMPLE_COUNTER_TAKEN]);
-	if (new[SAMPLE_COUNTER_IDLE])
-		host->account(host, PROFCOL_FILTERED, "idle", new[SAMPLE_COUNTER_IDLE]);
-	if (new[SAMPLE_COUNTER_RING_FULL])
-		host->account(host, PROFCOL_LOST, "ring_buffer_full",
-			      new[SAMPLE_COUNTER_RING_FULL]);
+	book(reporter, PROFCOL_TAKEN, NULL, new[SAMPLE_COUNTER_TAKEN]);
+	book(reporter, PROFCOL_FILTERED, "idle", new[SAMPLE_COUNTER_IDLE]);
+	book(reporter, PROFCOL_LOST, "ring_buffer_full", new[SAMPLE_COUNTER_RING_FULL]);
+}
+
+/* After the drain has ended: what was emitted and never came out of the ring buffer is lost. */
+static void book_remains(struct reporter *reporter)
+{
+	uint64_t emitted, drained = drain_count(reporter->drain);
+
+	book_counters(reporter);
+	emitted = reporter->booked[SAMPLE_COUNTER_EMITTED];
+	book(reporter, PROFCOL_LOST, "not_drained", emitted > drained ? emitted - drained : 0);
 }
 
 static void follow_cpus(struct reporter *reporter)
@@ -120,12 +141,17 @@ static void log_refusal(struct reporter *reporter, struct profcol_error *error)
 static void report_capture(struct reporter *reporter, const struct capture *closed, uint64_t end_ns,
 			   uint64_t limit_ns)
 {
-	uint64_t deadline = clock_monotonic_ns() + reporter->config->symbolization_wait_ns;
+	uint64_t now = clock_monotonic_ns();
+	uint64_t wait = reporter->config->symbolization_wait_ns, deadline;
 	struct profcol_batch *batch = NULL;
 	struct profcol_error *error;
 
-	if (limit_ns && deadline > limit_ns)
-		deadline = limit_ns;
+	// Some time has to be left for passing the batch on.
+	if (limit_ns)
+		wait = limit_ns <= now               ? 0
+		       : wait < (limit_ns - now) / 2 ? wait
+						     : (limit_ns - now) / 2;
+	deadline = now + wait;
 	error = report_build(reporter->report, closed, end_ns, deadline, &batch);
 	if (error) {
 		reporter->host->account(reporter->host, PROFCOL_LOST,
@@ -155,7 +181,6 @@ static void report_once(struct reporter *reporter, uint64_t limit_ns)
 	}
 	// Not up to now: samples of just before may still lie in the ring buffer.
 	processes_forget(reporter->processes, closed->begin_ns);
-	book_counters(reporter);
 }
 
 /* The interval with its jitter, so that many machines do not report in step. */
@@ -200,7 +225,8 @@ static void *reporter_run(void *context)
 		if (wait_until(reporter, pause < due ? pause : due))
 			break;
 		follow_cpus(reporter);
-		if (clock_monotonic_ns() < due)
+		book_counters(reporter);
+		if (clock_monotonic_ns() < due && !drain_is_nearly_full(reporter->drain))
 			continue;
 		report_once(reporter, 0);
 		due += next_interval(reporter);
@@ -209,6 +235,7 @@ static void *reporter_run(void *context)
 			due = clock_monotonic_ns() + next_interval(reporter);
 	}
 	report_once(reporter, reporter->deadline_ns);
+	book_remains(reporter);
 	return NULL;
 }
 
@@ -222,27 +249,15 @@ struct profcol_error *reporter_start(struct reporter *reporter)
 	return NULL;
 }
 
-struct profcol_error *reporter_stop(struct reporter *reporter, uint64_t deadline_ns)
+void reporter_stop(struct reporter *reporter, uint64_t deadline_ns)
 {
-	struct timespec deadline = { .tv_sec = (time_t)(deadline_ns / 1000000000u),
-				     .tv_nsec = (long)(deadline_ns % 1000000000u) };
-
 	if (!reporter->running)
-		return NULL;
+		return;
 	pthread_mutex_lock(&reporter->lock);
 	reporter->stopping = true;
 	reporter->deadline_ns = deadline_ns;
 	pthread_cond_signal(&reporter->wake);
 	pthread_mutex_unlock(&reporter->lock);
-	if (pthread_clockjoin_np(reporter->thread, NULL, CLOCK_MONOTONIC, &deadline))
-		return profcol_error_create(PROFCOL_UNAVAILABLE,
-					    "the last batch was still on its way when the time to "
-					    "shut down was over");
+	pthread_join(reporter->thread, NULL);
 	reporter->running = false;
-	return NULL;
-}
-
-bool reporter_is_running(const struct reporter *reporter)
-{
-	return reporter->running;
 }

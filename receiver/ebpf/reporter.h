@@ -4,7 +4,7 @@
  * into profiles and passes them on. It also keeps the books of the kernel side
  * and follows CPUs that come and go, once a second.
  *
- * Threads: all calls from the host's.
+ * Threads: all calls from the host's; the reporter's own is in reporter.c.
  */
 #pragma once
 
@@ -17,15 +17,14 @@ struct reporter;
 struct reporter *reporter_create(const struct profcol_host *host,
 				 const struct profiling_config *config, struct drain *drain,
 				 struct processes *processes, struct symbols *symbols);
-void reporter_destroy(struct reporter *reporter); /* accepts NULL; not while it runs */
+void reporter_destroy(struct reporter *reporter); /* accepts NULL; stopped before */
 
 PROFCOL_MUST_CHECK struct profcol_error *reporter_start(struct reporter *reporter);
 
 /*
- * Report what the drain has (it has been stopped), then end the thread. UNAVAILABLE when it
- * is still held up downstream at @deadline_ns (CLOCK_MONOTONIC): it then runs on.
+ * Report what the drain has (it has been stopped), then end and join the thread.
+ * Names are waited for during half of what is left until @deadline_ns
+ * (CLOCK_MONOTONIC) at most; a consumer that holds the thread up beyond is the host's to
+ * deal with.
  */
-PROFCOL_MUST_CHECK struct profcol_error *reporter_stop(struct reporter *reporter,
-						       uint64_t deadline_ns);
-
-bool reporter_is_running(const struct reporter *reporter);
+void reporter_stop(struct reporter *reporter, uint64_t deadline_ns);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 enum { KERNEL_TEXT_BYTES = 256 };
 
@@ -60,17 +61,17 @@ static struct profcol_error *read_kernel_text(void *context, uint64_t address, u
 
 struct requirements_environment requirements_this_machine(void)
 {
-	static struct utsname name;
-
-	uname(&name);
-	return (struct requirements_environment){
+	struct requirements_environment here = {
 		.root = "",
-		.kernel_release = name.release,
-		.machine =
-			strcmp(name.machine, "aarch64") ? REQUIREMENTS_AMD64 : REQUIREMENTS_ARM64,
 		.has_capability = has_capability,
 		.read_kernel_text = read_kernel_text,
 	};
+	struct utsname name = { 0 };
+
+	uname(&name);
+	snprintf(here.kernel_release, sizeof(here.kernel_release), "%s", name.release);
+	here.machine = strcmp(name.machine, "aarch64") ? REQUIREMENTS_AMD64 : REQUIREMENTS_ARM64;
+	return here;
 }
 
 /* ---- the kernel's version and its known fault ---- */
@@ -128,10 +129,26 @@ bool requirements_user_copy_is_mended(enum requirements_machine machine, const u
 	return nmi_uaccess_okay && calls(code, length, code_address, nmi_uaccess_okay);
 }
 
-/* Addresses of the two functions from kallsyms; 0 for one that is not there. */
+struct functions {
+	uint64_t copy_from_user_nofault; /* 0: not there, or hidden */
+	uint64_t copy_end;               /* where the next function begins */
+	uint64_t nmi_uaccess_okay;
+};
+
+/* kallsyms lists the kernel's own functions by address: what ends a function comes after it. */
+static void note_function(struct functions *functions, uint64_t address, const char *name)
+{
+	if (!strcmp(name, "copy_from_user_nofault"))
+		functions->copy_from_user_nofault = address;
+	else if (!strcmp(name, "nmi_uaccess_okay"))
+		functions->nmi_uaccess_okay = address;
+	else if (functions->copy_from_user_nofault && address > functions->copy_from_user_nofault &&
+		 address < functions->copy_end)
+		functions->copy_end = address;
+}
+
 static struct profcol_error *find_functions(const struct requirements_environment *environment,
-					    uint64_t *copy_from_user_nofault,
-					    uint64_t *nmi_uaccess_okay)
+					    struct functions *functions)
 {
 	CLEANUP_FREE char *line = NULL;
 	CLEANUP_FILE FILE *file = NULL;
@@ -143,23 +160,20 @@ static struct profcol_error *find_functions(const struct requirements_environmen
 	file = fopen(path, "re");
 	if (!file)
 		return profcol_error_errno(errno, "open '%s'; is /proc mounted?", path);
-	*copy_from_user_nofault = *nmi_uaccess_okay = 0;
-	while (getline(&line, &size, file) > 0) {
-		if (sscanf(line, "%llx %*c %127s", &address, name) != 2)
-			continue;
-		if (!strcmp(name, "copy_from_user_nofault"))
-			*copy_from_user_nofault = address;
-		else if (!strcmp(name, "nmi_uaccess_okay"))
-			*nmi_uaccess_okay = address;
-	}
+	*functions = (struct functions){ .copy_end = UINT64_MAX };
+	while (getline(&line, &size, file) > 0)
+		if (sscanf(line, "%llx %*c %127s", &address, name) == 2)
+			note_function(functions, address, name);
 	return NULL;
 }
 
 static struct profcol_error *check_user_copy(const struct requirements_environment *environment)
 {
-	uint64_t copy = 0, okay = 0;
+	struct functions functions = { 0 };
 	uint8_t code[KERNEL_TEXT_BYTES] = { 0 };
-	struct profcol_error *error = find_functions(environment, &copy, &okay);
+	size_t length = sizeof(code);
+	struct profcol_error *error = find_functions(environment, &functions);
+	uint64_t copy = functions.copy_from_user_nofault;
 
 	if (!error && !copy)
 		error = profcol_error_create(
@@ -173,7 +187,11 @@ static struct profcol_error *check_user_copy(const struct requirements_environme
 		return profcol_error_prefix(
 			error, "cannot tell whether kernel %s has the fix for hanging user copies",
 			environment->kernel_release);
-	if (requirements_user_copy_is_mended(environment->machine, code, sizeof(code), copy, okay))
+	// What follows is another function, with tests of its own.
+	if (functions.copy_end - copy < length)
+		length = functions.copy_end - copy;
+	if (requirements_user_copy_is_mended(environment->machine, code, length, copy,
+					     functions.nmi_uaccess_okay))
 		return NULL;
 	return profcol_error_create(
 		PROFCOL_UNSUPPORTED,
@@ -275,6 +293,21 @@ static struct profcol_error *check_btf(const struct requirements_environment *en
 				   "built with CONFIG_DEBUG_INFO_BTF=y");
 }
 
+/* The kernel knows processes by their number in the initial namespace, /proc by that in ours. */
+static struct profcol_error *check_pid_namespace(const struct requirements_environment *environment)
+{
+	static const char initial[] = "pid:[4026531836]"; /* PROC_PID_INIT_INO */
+	char path[512], link[64] = { 0 };
+
+	snprintf(path, sizeof(path), "%s/proc/self/ns/pid", environment->root);
+	if (readlink(path, link, sizeof(link) - 1) < 0 || !strcmp(link, initial))
+		return NULL;
+	return profcol_error_create(PROFCOL_UNSUPPORTED,
+				    "profcol runs in a pid namespace of its own and cannot tell "
+				    "processes apart; run it in the host's (hostPID: true, "
+				    "--pid=host)");
+}
+
 struct profcol_error *requirements_check(const struct requirements_environment *environment,
 					 bool skip_version, const struct profcol_logger *logger)
 {
@@ -284,6 +317,8 @@ struct profcol_error *requirements_check(const struct requirements_environment *
 		error = check_lockdown(environment);
 	if (!error)
 		error = check_btf(environment);
+	if (!error)
+		error = check_pid_namespace(environment);
 	if (!error && !skip_version)
 		error = check_kernel(environment);
 	return error;
@@ -295,8 +330,8 @@ struct profcol_error *requirements_explain_perf(const struct requirements_enviro
 	CLEANUP_FREE char *text = NULL;
 	char path[512];
 
-	if (!error)
-		return NULL;
+	if (!error || profcol_error_code(error) != PROFCOL_REJECTED)
+		return error;
 	snprintf(path, sizeof(path), "%s/proc/sys/kernel/perf_event_paranoid", environment->root);
 	if (file_read(AT_FDCWD, path, 64, &text, NULL) || strtol(text, NULL, 10) <= 2)
 		return error;

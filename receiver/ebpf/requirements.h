@@ -21,8 +21,8 @@
 enum requirements_machine { REQUIREMENTS_AMD64, REQUIREMENTS_ARM64 };
 
 struct requirements_environment {
-	const char *root;           /* prefix of /proc and /sys: "" on the real machine */
-	const char *kernel_release; /* as uname -r */
+	const char *root;        /* prefix of /proc and /sys: "" on the real machine */
+	char kernel_release[65]; /* as uname -r */
 	enum requirements_machine machine;
 	bool (*has_capability)(void *context, int capability); /* effective? */
 	/* Read @length bytes of the kernel's code; an error when the kernel forbids it. */
@@ -43,7 +43,9 @@ PROFCOL_MUST_CHECK struct profcol_error *
 requirements_check(const struct requirements_environment *environment, bool skip_version,
 		   const struct profcol_logger *logger);
 
-/* Put the reason in front of a perf_event_open(2) that was refused. Takes @error; NULL stays NULL.
+/*
+ * Put the reason in front of the error of a perf event that was not permitted (REJECTED, see
+ * perf/perf.h); any other comes back as it is. Takes @error; NULL stays NULL.
  */
 PROFCOL_MUST_CHECK struct profcol_error *
 requirements_explain_perf(const struct requirements_environment *environment,

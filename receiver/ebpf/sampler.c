@@ -11,16 +11,22 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 
 /*
- * Room for a second of samples of 640 bytes (73 frames) at 100 Hz on each CPU: the
- * drain thread comes by ten times a second, and may be kept off a busy machine for
- * several of its turns.
+ * Room for a second of samples of 640 bytes (73 frames) on each CPU, at 100 Hz and
+ * accordingly at other rates: the drain thread comes by ten times a second, and may be
+ * kept off a busy machine for several of its turns.
  */
-enum { RING_BYTES_PER_CPU = 64 * 1024, RING_BYTES_LEAST = 256 * 1024 };
+enum {
+	RING_BYTES_PER_CPU = 64 * 1024,
+	RING_RATE = 100,
+	RING_BYTES_LEAST = 256 * 1024,
+	RING_BYTES_MOST = 256 << 20,
+};
 
 struct sampler {
 	const struct profcol_host *host;
@@ -30,7 +36,8 @@ struct sampler {
 
 	struct perf_event_bpf *programs;
 	struct ring_buffer *ring;
-	struct perf_events *events;
+	pthread_mutex_t lock;       /* over `events`; held while CPUs are looked after */
+	struct perf_events *events; /* NULL before start and once detached */
 	int wake_fd;
 	int cpu_count;        /* possible CPUs */
 	uint64_t *cpu_values; /* cpu_count counters, scratch of sampler_counters */
@@ -48,6 +55,7 @@ struct sampler *sampler_create(const struct profcol_host *host,
 	sampler->config = config;
 	sampler->take_record = take_record;
 	sampler->context = context;
+	pthread_mutex_init(&sampler->lock, NULL);
 	sampler->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return sampler;
 }
@@ -61,16 +69,19 @@ void sampler_destroy(struct sampler *sampler)
 	perf_event_bpf__destroy(sampler->programs);
 	if (sampler->wake_fd >= 0)
 		close(sampler->wake_fd);
+	pthread_mutex_destroy(&sampler->lock);
 	free(sampler->cpu_values);
 	free(sampler);
 }
 
-static uint32_t ring_bytes(int cpu_count)
+static uint32_t ring_bytes(int cpu_count, int64_t samples_per_second)
 {
+	uint64_t rate = ((uint64_t)samples_per_second + RING_RATE - 1) / RING_RATE;
+	uint64_t wanted = (uint64_t)cpu_count * RING_BYTES_PER_CPU * rate;
 	uint32_t bytes = RING_BYTES_LEAST;
 
 	// The kernel wants a power of two of pages.
-	while (bytes < (uint64_t)cpu_count * RING_BYTES_PER_CPU && bytes < 1u << 30)
+	while (bytes < wanted && bytes < RING_BYTES_MOST)
 		bytes *= 2;
 	return bytes;
 }
@@ -90,7 +101,7 @@ static struct profcol_error *sampler_load(struct sampler *sampler)
 	sampler->programs = perf_event_bpf__open();
 	if (!sampler->programs)
 		return libbpf_messages_error(errno, "open the sampling program");
-	bytes = ring_bytes(sampler->cpu_count);
+	bytes = ring_bytes(sampler->cpu_count, sampler->config->samples_per_second);
 	sampler->programs->rodata->emit_idle = sampler->config->send_idle_frames;
 	sampler->programs->rodata->wakeup_bytes = bytes / 4;
 	status = bpf_map__set_max_entries(sampler->programs->maps.samples, bytes);
@@ -188,13 +199,20 @@ void sampler_wake(struct sampler *sampler)
 
 struct profcol_error *sampler_follow_cpus(struct sampler *sampler)
 {
-	return perf_events_follow(sampler->events, NULL);
+	struct profcol_error *error = NULL;
+
+	pthread_mutex_lock(&sampler->lock);
+	if (sampler->events)
+		error = perf_events_follow(sampler->events, NULL);
+	pthread_mutex_unlock(&sampler->lock);
+	return error;
 }
 
 void sampler_detach(struct sampler *sampler)
 {
-	perf_events_destroy(sampler->events);
-	sampler->events = NULL;
+	pthread_mutex_lock(&sampler->lock);
+	perf_events_destroy(TAKE(sampler->events));
+	pthread_mutex_unlock(&sampler->lock);
 }
 
 int sampler_counters(struct sampler *sampler, uint64_t totals[SAMPLE_COUNTER_COUNT])

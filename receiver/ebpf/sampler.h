@@ -3,9 +3,9 @@
  * The kernel side, loaded and running: one BPF program on the timer of every
  * online CPU, its ring buffer, its counters.
  *
- * Threads: sampler_wait and sampler_drain from the drain thread; follow_cpus and
- * counters from the reporter's; create, start, detach, destroy from the host's
- * while neither runs in them.
+ * Threads: create, start and destroy from the host's, while no other thread uses it;
+ * wait and drain from one at a time, counters from one at a time; wake, follow_cpus
+ * and detach from any.
  */
 #pragma once
 
@@ -39,10 +39,10 @@ void sampler_wake(struct sampler *sampler);
 /* Take all records there are, without waiting. 0 or a negative errno. */
 int sampler_drain(struct sampler *sampler);
 
-/* CPUs that came online are sampled too; see perf/perf.h. */
+/* CPUs that came online are sampled too; see perf/perf.h. Does nothing once detached. */
 PROFCOL_MUST_CHECK struct profcol_error *sampler_follow_cpus(struct sampler *sampler);
 
-/* Stop sampling. What is in the ring buffer stays there for sampler_drain. */
+/* Stop sampling for good. What is in the ring buffer stays there for sampler_drain. */
 void sampler_detach(struct sampler *sampler);
 
 /* Totals over all CPUs since start, by enum sample_counter. 0 or a negative errno. */

@@ -115,9 +115,10 @@ static struct profcol_error *event_open(struct perf_events *events, uint32_t cpu
 		// The CPU has gone since the list was read.
 		if (errnum == ENODEV)
 			return NULL;
-		return profcol_error_create(PROFCOL_SYSTEM, "open a perf event on CPU %u: %s%s",
-					    cpu, strerror_r(errnum, reason, sizeof(reason)),
-					    open_remedy(errnum));
+		return profcol_error_create(
+			errnum == EACCES || errnum == EPERM ? PROFCOL_REJECTED : PROFCOL_SYSTEM,
+			"open a perf event on CPU %u: %s%s", cpu,
+			strerror_r(errnum, reason, sizeof(reason)), open_remedy(errnum));
 	}
 	if (events->hooks.opened)
 		error = events->hooks.opened(events->hooks.context, cpu, fd);

@@ -35,7 +35,7 @@ void perf_events_destroy(struct perf_events *events); /* calls `gone`; accepts N
 /*
  * Open events on CPUs that have none, close those of CPUs that are gone, replace dead ones.
  * @changed_ret (may be NULL) tells whether anything was done. An error concerns the CPUs that
- * could not be opened; the others go on.
+ * could not be opened; the others go on. It is REJECTED when the kernel did not permit it.
  */
 PROFCOL_MUST_CHECK struct profcol_error *perf_events_follow(struct perf_events *events,
 							    bool *changed_ret);

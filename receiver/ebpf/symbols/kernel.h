@@ -16,7 +16,7 @@ struct kernel;
 struct kernel *kernel_create(const char *root);
 void kernel_destroy(struct kernel *kernel); /* accepts NULL */
 
-/* Read the table now. After an error no address is known until kernel_find succeeds to read it. */
+/* Read the table now. After an error what was known before stays known. */
 PROFCOL_MUST_CHECK struct profcol_error *kernel_load(struct kernel *kernel, uint64_t now_ns);
 
 /* @now_ns (CLOCK_MONOTONIC) decides what is old. */

@@ -122,10 +122,12 @@ void known_file_meet(struct known_files *known, struct known_file *file, const s
 		struct arena *fresh = arena_create(MAX_FILE_BYTES);
 
 		// Text of the old content may be in use. Without memory it stays with the file.
-		if (fresh && VECTOR_PUSH(&known->retired, file->arena))
+		if (fresh && VECTOR_PUSH(&known->retired, file->arena)) {
+			known->memory += arena_memory(file->arena);
 			file->arena = fresh;
-		else
+		} else {
 			arena_destroy(fresh);
+		}
 		known_file_clear(file);
 		known_file_count_memory(known, file);
 	}
@@ -271,8 +273,10 @@ size_t known_files_forget(struct known_files *known, size_t budget_bytes)
 {
 	size_t dropped = 0;
 
-	for (size_t i = 0; i < known->retired.count; i++)
+	for (size_t i = 0; i < known->retired.count; i++) {
+		known->memory -= arena_memory(known->retired.items[i]);
 		arena_destroy(known->retired.items[i]);
+	}
 	known->retired.count = 0;
 	while (known->memory > budget_bytes) {
 		size_t oldest = known_files_oldest(known);

@@ -6,7 +6,8 @@
  * What has been learned stays known by file and address range, under a byte
  * budget: a hot function is asked for once, not per sample or process.
  *
- * Threads: all calls from the reporter's thread.
+ * Threads: create, start and destroy from the host's, the rest from the reporter's; never two at a
+ * time.
  */
 #pragma once
 

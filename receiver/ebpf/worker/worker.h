@@ -11,8 +11,8 @@
  * given up and the others go on. One slow file never holds up another: more
  * workers are started as long as requests wait behind it.
  *
- * Threads: one at a time; the same thread that starts the pool should go on
- * calling it, since a worker dies with the thread that started it.
+ * Threads: one at a time. Workers live as long as the program (host->spawn_helper
+ * forks from a thread that does).
  */
 #pragma once
 

@@ -109,12 +109,35 @@ static void capture_stops_at_its_budget_and_goes_on_after_a_clear(void **state)
 			samples++;
 		} while (!status);
 		assert_int_equal(status, -ENOSPC);
+		assert_true(capture_memory(&capture) <= 256 * 1024);
 		assert_true(samples - before > 10);
 		// The second round has to do with the memory of the first.
 		if (round)
 			assert_int_equal(capture_memory(&capture), memory);
 		memory = capture_memory(&capture);
 	}
+	capture_deinit(&capture);
+}
+
+static void capture_gives_the_memory_of_a_burst_back(void **state)
+{
+	struct capture capture;
+	size_t burst;
+
+	(void)state;
+	capture_init(&capture, 64 << 20);
+	for (__u64 i = 0; i < 300000; i++) {
+		struct sample_record record =
+			sample_record_make(7, 8, i, (__u64[]){ i << 4 }, 0, 1);
+
+		assert_int_equal(append(&capture, &record), 0);
+	}
+	burst = capture_memory(&capture);
+	capture_clear(&capture, 0);
+	// It was all in use: the next batch may be like it. One that is not gives it back.
+	assert_int_equal(capture_memory(&capture), burst);
+	capture_clear(&capture, 0);
+	assert_true(capture_memory(&capture) < burst / 4);
 	capture_deinit(&capture);
 }
 
@@ -139,6 +162,7 @@ int main(void)
 		cmocka_unit_test(capture_ignores_what_follows_the_name_of_a_thread),
 		cmocka_unit_test(capture_refuses_records_that_do_not_add_up),
 		cmocka_unit_test(capture_stops_at_its_budget_and_goes_on_after_a_clear),
+		cmocka_unit_test(capture_gives_the_memory_of_a_burst_back),
 		cmocka_unit_test(capture_takes_a_sample_without_any_frame),
 	};
 

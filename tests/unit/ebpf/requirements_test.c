@@ -79,6 +79,23 @@ static void write_file(const char *name, const char *text)
 	fclose(file);
 }
 
+static void set_release(const char *release)
+{
+	snprintf(machine.environment.kernel_release, sizeof(machine.environment.kernel_release),
+		 "%s", release);
+}
+
+/* The pid namespace that the machine's /proc shows for this process. */
+static void set_pid_namespace(const char *link)
+{
+	char path[128];
+
+	write_file("/proc/self/ns/placeholder", "");
+	snprintf(path, sizeof(path), "%s/proc/self/ns/pid", machine.root);
+	unlink(path);
+	assert_int_equal(symlink(link, path), 0);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -98,6 +115,7 @@ static int set_up(void **state)
 	write_file("/sys/kernel/btf/vmlinux", "BTF");
 	write_file("/sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
 	write_file("/proc/sys/kernel/perf_event_paranoid", "2\n");
+	set_pid_namespace("pid:[4026531836]");
 	write_file("/proc/kallsyms", "ffffffff81086000 T nmi_uaccess_okay\n"
 				     "ffffffff81283de0 T copy_from_user_nofault\n");
 	return 0;
@@ -190,15 +208,22 @@ static void a_kernel_without_type_information_is_refused(void **state)
 		       "CONFIG_DEBUG_INFO_BTF");
 }
 
+static void a_pid_namespace_of_its_own_is_refused(void **state)
+{
+	(void)state;
+	set_pid_namespace("pid:[4026532201]");
+	expect_refusal("profcol runs in a pid namespace of its own", "hostPID: true");
+}
+
 static void a_kernel_too_old_is_refused_unless_the_check_is_off(void **state)
 {
 	(void)state;
-	machine.environment.kernel_release = "5.4.0-150-generic";
+	set_release("5.4.0-150-generic");
 	expect_refusal("kernel 5.4.0-150-generic is too old", "5.10");
 	assert_null(requirements_check(&machine.environment, true, &machine.logger));
-	machine.environment.kernel_release = "5.10.0";
+	set_release("5.10.0");
 	expect_acceptance();
-	machine.environment.kernel_release = "wombat";
+	set_release("wombat");
 	expect_refusal("kernel release 'wombat' is not a version", "no_kernel_version_check");
 }
 
@@ -218,25 +243,25 @@ static void the_hanging_user_copy_is_recognised_in_the_code_not_by_version(void 
 
 	(void)state;
 	machine.code_length = 16;
-	machine.environment.kernel_release = "6.1.0-18-amd64";
+	set_release("6.1.0-18-amd64");
 	machine.code = faulty;
 	expect_refusal("kernel 6.1.0-18-amd64 lacks the fix", "6.1.36");
 	machine.code = mended_code();
 	expect_acceptance();
 	// Outside the range the code is not even looked at.
 	machine.code = faulty;
-	machine.environment.kernel_release = "6.4.0";
+	set_release("6.4.0");
 	expect_acceptance();
-	machine.environment.kernel_release = "5.18.9";
+	set_release("5.18.9");
 	expect_acceptance();
-	machine.environment.kernel_release = "5.19.0";
+	set_release("5.19.0");
 	expect_refusal("kernel 5.19.0 lacks the fix", "no_kernel_version_check");
 }
 
 static void code_that_cannot_be_judged_is_refused_with_the_reason(void **state)
 {
 	(void)state;
-	machine.environment.kernel_release = "6.2.0";
+	set_release("6.2.0");
 	expect_refusal("cannot tell whether kernel 6.2.0 has the fix", "not allowed");
 	write_file("/proc/kallsyms", "0000000000000000 T nmi_uaccess_okay\n"
 				     "0000000000000000 T copy_from_user_nofault\n");
@@ -256,6 +281,26 @@ static void on_arm64_the_test_for_kernel_threads_tells(void **state)
 						     sizeof(mended), 0, 0));
 }
 
+static void the_code_of_the_next_function_is_not_judged(void **state)
+{
+	static uint8_t code[48];
+
+	(void)state;
+	// The call that mends stands behind the end of the function.
+	memset(code, 0x90, sizeof(code));
+	memcpy(code + 32, mended_code(), 9);
+	for (int i = 0; i < 4; i++)
+		code[37 + i] = (uint8_t)((0xffffffff81086000 - (0xffffffff81283de0 + 41)) >> 8 * i);
+	machine.code = code;
+	machine.code_length = sizeof(code);
+	set_release("6.1.0");
+	expect_acceptance();
+	write_file("/proc/kallsyms", "ffffffff81086000 T nmi_uaccess_okay\n"
+				     "ffffffff81283de0 T copy_from_user_nofault\n"
+				     "ffffffff81283e00 T copy_to_user_nofault\n");
+	expect_refusal("kernel 6.1.0 lacks the fix", "6.1.36");
+}
+
 static void refused_perf_events_name_the_paranoia(void **state)
 {
 	struct profcol_error *error;
@@ -263,11 +308,16 @@ static void refused_perf_events_name_the_paranoia(void **state)
 	(void)state;
 	write_file("/proc/sys/kernel/perf_event_paranoid", "4\n");
 	error = requirements_explain_perf(&machine.environment,
-					  profcol_error_create(PROFCOL_SYSTEM, "EACCES"));
+					  profcol_error_create(PROFCOL_REJECTED, "EACCES"));
 	assert_memory_equal(profcol_error_message(error), "kernel.perf_event_paranoid is 4", 31);
 	assert_non_null(strstr(profcol_error_message(error), "EACCES"));
 	profcol_error_destroy(error);
 	assert_null(requirements_explain_perf(&machine.environment, NULL));
+	// Paranoia explains a refusal, nothing else.
+	error = requirements_explain_perf(&machine.environment,
+					  profcol_error_create(PROFCOL_SYSTEM, "EMFILE"));
+	assert_string_equal(profcol_error_message(error), "EMFILE");
+	profcol_error_destroy(error);
 }
 
 /* Reads the code of the kernel that runs this test; any that is new enough has the fix. */
@@ -283,7 +333,7 @@ static void the_running_kernel_is_recognised_as_mended(void **state)
 		print_message("needs root and a kernel of 6.4 or later\n");
 		skip();
 	}
-	here.kernel_release = "6.2.0";
+	strcpy(here.kernel_release, "6.2.0");
 	error = requirements_check(&here, false, &machine.logger);
 	if (error)
 		fail_msg("unexpected: %s", profcol_error_message(error));
@@ -300,10 +350,12 @@ int main(void)
 		WITH_MACHINE(a_capability_that_only_narrows_the_result_is_a_warning),
 		WITH_MACHINE(lockdown_in_confidentiality_mode_is_refused),
 		WITH_MACHINE(a_kernel_without_type_information_is_refused),
+		WITH_MACHINE(a_pid_namespace_of_its_own_is_refused),
 		WITH_MACHINE(a_kernel_too_old_is_refused_unless_the_check_is_off),
 		WITH_MACHINE(the_hanging_user_copy_is_recognised_in_the_code_not_by_version),
 		WITH_MACHINE(code_that_cannot_be_judged_is_refused_with_the_reason),
 		WITH_MACHINE(on_arm64_the_test_for_kernel_threads_tells),
+		WITH_MACHINE(the_code_of_the_next_function_is_not_judged),
 		WITH_MACHINE(refused_perf_events_name_the_paranoia),
 		WITH_MACHINE(the_running_kernel_is_recognised_as_mended),
 	};
