@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. CMake builds (CMakePresets.json), scripts/ does the rest.
+PREFIX ?= /usr/local
+DURATION ?= 10
+
+.DEFAULT_GOAL := help
+.PHONY: help run test build bench format lint install clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+run: build ## build, profile this machine for DURATION (10) seconds, show the hottest functions
+	@scripts/run.sh build/release/profcol $(DURATION)
+
+test: ## every test, under sanitizers and on the release build
+	@scripts/setup.sh test
+	@scripts/test.sh
+
+build: ## the program: build/release/profcol
+	@scripts/setup.sh build
+	@cmake --preset release -DPROFCOL_TESTS=OFF >/dev/null
+	@cmake --build --preset release
+
+bench: ## beside perf record on a busy machine: samples, CPU, memory
+	@scripts/setup.sh test
+	@$(MAKE) --no-print-directory build
+	@/usr/bin/python3 tests/bench/perf_compare.py --profcol build/release/profcol
+
+format: ## clang-format our own C in place
+	@git ls-files --cached --others --exclude-standard '*.c' '*.h' | \
+		xargs clang-format-19 -i
+
+lint: ## formatting, clang-tidy, shellcheck
+	@scripts/setup.sh test
+	@scripts/lint.sh
+
+install: build ## into DESTDIR/PREFIX (/usr/local)
+	install -D -m 0755 build/release/profcol $(DESTDIR)$(PREFIX)/bin/profcol
+	install -D -m 0644 pipeline.yaml.example $(DESTDIR)$(PREFIX)/share/doc/profcol/pipeline.yaml.example
+	install -D -m 0644 README.md $(DESTDIR)$(PREFIX)/share/doc/profcol/README.md
+	install -D -m 0644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/profcol/LICENSE
+	install -D -m 0644 bpf/LICENSE $(DESTDIR)$(PREFIX)/share/doc/profcol/LICENSE.bpf
+
+clean: ## remove build/
+	rm -rf build
