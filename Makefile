@@ -34,12 +34,13 @@ lint: ## formatting, clang-tidy, shellcheck
 	@scripts/setup.sh test
 	@scripts/lint.sh
 
+install: doc = $(DESTDIR)$(PREFIX)/share/doc/profcol
 install: build ## into DESTDIR/PREFIX (/usr/local)
 	install -D -m 0755 build/release/profcol $(DESTDIR)$(PREFIX)/bin/profcol
-	install -D -m 0644 pipeline.yaml.example $(DESTDIR)$(PREFIX)/share/doc/profcol/pipeline.yaml.example
-	install -D -m 0644 README.md $(DESTDIR)$(PREFIX)/share/doc/profcol/README.md
-	install -D -m 0644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/profcol/LICENSE
-	install -D -m 0644 bpf/LICENSE $(DESTDIR)$(PREFIX)/share/doc/profcol/LICENSE.bpf
+	install -D -m 0644 pipeline.yaml.example $(doc)/pipeline.yaml.example
+	install -D -m 0644 README.md $(doc)/README.md
+	install -D -m 0644 LICENSE $(doc)/LICENSE
+	install -D -m 0644 bpf/LICENSE $(doc)/LICENSE.bpf
 
 clean: ## remove build/
 	rm -rf build

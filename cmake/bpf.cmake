@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # profcol_bpf_skeleton(TARGET SOURCE.bpf.c HEADER...)
 #
 # Compiles a BPF program and turns it into `<name>.skel.h` (bpftool), which users of

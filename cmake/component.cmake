@@ -1,18 +1,28 @@
-# profcol_component(KIND TYPE SOURCES file... [LIBRARIES target...])
+# SPDX-License-Identifier: Apache-2.0
+# profcol_component(KIND TYPE SOURCES file... [LIBRARIES target...] [TESTS name...])
 #
-# Declares a component of the current folder: builds the library
-# `profcol_KIND_TYPE` and registers the descriptor of the same name, which one of
-# the sources defines as `const struct profcol_component profcol_KIND_TYPE`.
-# `processor` KIND of any folder; the host links every registered component.
+# Declares a component of the current folder. It builds the library `profcol_KIND_TYPE`,
+# registers the descriptor of the same name, which one of the sources defines as
+# `const struct profcol_component profcol_KIND_TYPE`, and makes a unit test of each
+# tests/unit/KINDs/NAME_test.c, with the fixtures of that folder (`profcol_KIND_fixtures`).
+# The host links every registered component.
 set_property(GLOBAL PROPERTY PROFCOL_COMPONENTS "")
 
 function(profcol_component kind type)
-	cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+	cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES;TESTS" ${ARGN})
 	set(name profcol_${kind}_${type})
 	add_library(${name} STATIC ${ARG_SOURCES})
 	target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 	target_link_libraries(${name} PUBLIC profcol_headers profcol_base ${ARG_LIBRARIES})
 	set_property(GLOBAL APPEND PROPERTY PROFCOL_COMPONENTS ${name})
+	if(NOT PROFCOL_TESTS)
+		return()
+	endif()
+	foreach(test IN LISTS ARG_TESTS)
+		profcol_unit_test(${kind}_${test}_test
+			SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/${kind}s/${test}_test.c
+			LIBRARIES profcol_${kind}_fixtures ${name})
+	endforeach()
 endfunction()
 
 # Writes `components.c`: the table of all registered descriptors, sorted by name.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Third-party libraries as imported targets `third_party::NAME`, from Debian's static
 # archives: the program then needs nothing but libc at run time.
 

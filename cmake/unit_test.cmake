@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # profcol_unit_test(NAME SOURCES file... LIBRARIES target...)
 #
 # A cmocka program run by ctest as NAME. Unit tests need no root, no network and no

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "signals.h"
 
+#include "base/base.h"
+
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -40,22 +42,40 @@ static void report_signal(struct signals *signals, int number)
 	pthread_mutex_unlock(&signals->lock);
 }
 
+enum { ECHO_NS = 100000000 };
+
+/*
+ * Is this the first request once more? Supervisors such as timeout(1) signal the program and
+ * then its whole group: the same signal twice from one sender, at once.
+ */
+static bool is_echo(const siginfo_t *first, uint64_t first_ns, const siginfo_t *now)
+{
+	return first->si_signo == now->si_signo && first->si_pid == now->si_pid &&
+	       clock_monotonic_ns() - first_ns < ECHO_NS;
+}
+
 static void *signals_thread(void *argument)
 {
 	struct signals *signals = argument;
-	bool asked = false;
+	siginfo_t first = { 0 }, now;
+	uint64_t first_ns = 0; /* 0: nobody has asked yet */
 
 	for (;;) {
-		int number = sigwaitinfo(&signals->watched, NULL);
+		int number = sigwaitinfo(&signals->watched, &now);
 
 		if (atomic_load(&signals->ending))
 			return NULL;
 		if (number < 0)
 			continue; // EINTR, by a debugger
-		if (number != SIGHUP && asked)
+		if (number != SIGHUP && first_ns) {
+			if (is_echo(&first, first_ns, &now))
+				continue;
 			end_at_once();
-		if (number != SIGHUP)
-			asked = true;
+		}
+		if (number != SIGHUP) {
+			first = now;
+			first_ns = clock_monotonic_ns();
+		}
 		report_signal(signals, number);
 	}
 }

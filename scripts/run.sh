@@ -43,7 +43,10 @@ service:
       exporters: [pprof, debug]
 YAML
 
-"$program" --config "$scratch/pipeline.yaml" >"$scratch/table" 2>"$scratch/log" &
+# In a session of its own: Ctrl-C ends the wait below, not the program, which is then
+# asked to finish like at any other end.
+trap : INT
+setsid "$program" --config "$scratch/pipeline.yaml" >"$scratch/table" 2>"$scratch/log" &
 pid=$!
 for ((i = 0; i < 300; i++)); do
 	! grep -q 'Everything is ready' "$scratch/log" || break

@@ -8,6 +8,7 @@
 void locations_deinit(struct locations *locations)
 {
 	VECTOR_DEINIT(&locations->ids);
+	VECTOR_DEINIT(&locations->not_code);
 	VECTOR_DEINIT(&locations->queries);
 	VECTOR_DEINIT(&locations->query_frames);
 }
@@ -43,6 +44,11 @@ static uint32_t add_location(struct profcol_builder *builder, const char *type, 
 		line.function = profcol_builder_function(builder, &function);
 	}
 	return profcol_builder_location(builder, &location);
+}
+
+uint32_t locations_add_reason(struct profcol_builder *builder, const char *reason)
+{
+	return add_location(builder, "abort-marker", 0, 0, reason, NULL);
 }
 
 /* The attribute list of a mapping: every build id that is known. */
@@ -122,15 +128,20 @@ static bool locate_frame(struct locations *locations, const struct capture *capt
 			 struct profcol_builder *builder)
 {
 	const struct capture_frame *frame = &capture->frames.items[frame_id];
+	const struct process_key *key;
+	struct process_description about;
 	struct process_mapping mapping;
 	bool found;
 
+	locations->not_code.items[frame_id] = false;
 	if (frame->process == CAPTURE_KERNEL) {
 		locations->ids.items[frame_id] = kernel_location(builder, symbols, frame->address);
 		return true;
 	}
-	found = processes_find_mapping(processes, &capture->processes.items[frame->process].key,
-				       frame->first_ns, frame->address, &mapping);
+	key = &capture->processes.items[frame->process].key;
+	found = processes_find_mapping(processes, key, frame->first_ns, frame->address, &mapping);
+	locations->not_code.items[frame_id] =
+		!found && processes_describe(processes, key, frame->first_ns, &about);
 	if (!found || mapping.file == PROCESS_NO_FILE) {
 		locations->ids.items[frame_id] =
 			anonymous_location(builder, found ? &mapping : NULL, frame->address);
@@ -152,9 +163,11 @@ bool locations_build(struct locations *locations, const struct capture *capture,
 	locations->ids.count = 0;
 	locations->queries.count = 0;
 	locations->query_frames.count = 0;
-	if (!VECTOR_RESERVE(&locations->ids, capture->frames.count))
+	locations->not_code.count = 0;
+	if (!VECTOR_RESERVE(&locations->ids, capture->frames.count) ||
+	    !VECTOR_RESERVE(&locations->not_code, capture->frames.count))
 		return false;
-	locations->ids.count = capture->frames.count;
+	locations->ids.count = locations->not_code.count = capture->frames.count;
 	for (uint32_t frame = 0; frame < capture->frames.count; frame++)
 		if (!locate_frame(locations, capture, frame, processes, symbols, builder))
 			return false;

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,6 +16,9 @@ struct report {
 	const struct profiling_config *config;
 	struct processes *processes;
 	struct symbols *symbols;
+	/* Of the start: a process keeps its time of creation when the wall clock is set. */
+	struct clock_calibration first_clock;
+	uint32_t max_user_frames; /* the kernel walks no further */
 
 	// Scratch of one build, kept for its memory.
 	struct locations locations;
@@ -23,6 +27,18 @@ struct report {
 	VECTOR(uint32_t) stack_locations;
 	VECTOR(uint64_t) timestamps;
 };
+
+/* kernel.perf_event_max_stack bounds the kernel's walks, and so do the records. */
+static uint32_t read_max_stack(void)
+{
+	CLEANUP_FREE char *text = NULL;
+	unsigned long frames = 0;
+
+	if (!file_read(AT_FDCWD, "/proc/sys/kernel/perf_event_max_stack", 64, &text, NULL))
+		frames = strtoul(text, NULL, 10);
+	return frames && frames < SAMPLE_MAX_USER_FRAMES ? (uint32_t)frames
+							 : SAMPLE_MAX_USER_FRAMES;
+}
 
 struct report *report_create(const struct profcol_host *host, const struct profiling_config *config,
 			     struct processes *processes, struct symbols *symbols)
@@ -35,6 +51,8 @@ struct report *report_create(const struct profcol_host *host, const struct profi
 	report->config = config;
 	report->processes = processes;
 	report->symbols = symbols;
+	report->first_clock = clock_calibrate();
+	report->max_user_frames = read_max_stack();
 	return report;
 }
 
@@ -91,6 +109,30 @@ static bool sort_samples(struct report *report, const struct capture *capture)
 	return true;
 }
 
+/*
+ * The locations of the frames [@begin, @end) of a stack: the kernel's all, the user's up to
+ * the first return address that is none. A stack that was cut ends with the reason.
+ */
+static uint32_t place_stack(struct report *report, const struct capture *capture, uint32_t begin,
+			    uint32_t end, struct profcol_builder *builder)
+{
+	uint32_t *placed = report->stack_locations.items, count = 0, user_frames = 0;
+
+	for (uint32_t at = begin; at < end; at++) {
+		uint32_t frame = capture->stack_frames.items[at];
+
+		if (capture->frames.items[frame].process != CAPTURE_KERNEL && user_frames++ &&
+		    report->locations.not_code.items[frame]) {
+			placed[count++] = locations_add_reason(builder, "[broken frame pointers]");
+			return count;
+		}
+		placed[count++] = report->locations.ids.items[frame];
+	}
+	if (user_frames >= report->max_user_frames)
+		placed[count++] = locations_add_reason(builder, "[kernel.perf_event_max_stack]");
+	return count;
+}
+
 static bool build_stacks(struct report *report, const struct capture *capture,
 			 struct profcol_builder *builder)
 {
@@ -98,14 +140,12 @@ static bool build_stacks(struct report *report, const struct capture *capture,
 
 	report->stacks.count = 0;
 	if (!VECTOR_RESERVE(&report->stacks, capture->stack_ends.count) ||
-	    !VECTOR_RESERVE(&report->stack_locations, (size_t)SAMPLE_MAX_FRAMES))
+	    !VECTOR_RESERVE(&report->stack_locations, (size_t)SAMPLE_MAX_FRAMES + 1))
 		return false;
 	for (uint32_t stack = 0; stack < capture->stack_ends.count; stack++) {
-		uint32_t end = capture->stack_ends.items[stack], count = 0;
+		uint32_t end = capture->stack_ends.items[stack];
+		uint32_t count = place_stack(report, capture, begin, end, builder);
 
-		for (uint32_t at = begin; at < end; at++)
-			report->stack_locations.items[count++] =
-				report->locations.ids.items[capture->stack_frames.items[at]];
 		report->stacks.items[report->stacks.count++] =
 			profcol_builder_stack(builder, report->stack_locations.items, count);
 		begin = end;
@@ -137,7 +177,7 @@ static void format_time(char *text, size_t size, uint64_t unix_ns)
 }
 
 static void add_resource(struct report *report, const struct capture_process *process,
-			 const struct clock_calibration *clock, struct profcol_builder *builder)
+			 struct profcol_builder *builder)
 {
 	struct process_description about;
 	struct profcol_resource resource = { 0 };
@@ -148,7 +188,8 @@ static void add_resource(struct report *report, const struct capture_process *pr
 		profcol_builder_attribute_int(builder, "process.pid", process->key.pid);
 	if (process->key.pid) {
 		format_time(created, sizeof(created),
-			    clock_boottime_to_unix(clock, process->key.start_boottime_ns));
+			    clock_boottime_to_unix(&report->first_clock,
+						   process->key.start_boottime_ns));
 		attributes[count++] = text_attribute(builder, "process.creation.time", created);
 	}
 	if (process->key.pid &&
@@ -240,7 +281,7 @@ static bool build_samples(struct report *report, const struct capture *capture,
 
 		if (first->process != process) {
 			process = first->process;
-			add_resource(report, &capture->processes.items[process], &clock, builder);
+			add_resource(report, &capture->processes.items[process], builder);
 			add_profile(report, window, &clock, builder);
 		}
 		report->timestamps.count = 0;

@@ -3,6 +3,10 @@
  * A closed capture becomes a batch: addresses get files and names, processes
  * become resources, equal samples one sample with several timestamps.
  *
+ * A user stack is cut where a return address lies in no executable memory; it then ends
+ * with a frame that gives the reason ("[broken frame pointers]"), as does one that the
+ * kernel stopped walking ("[kernel.perf_event_max_stack]").
+ *
  * Threads: the reporter's.
  */
 #pragma once

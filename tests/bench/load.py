@@ -15,7 +15,12 @@ def fibonacci(n):
 while True:
     fibonacci(20)
 """
-_COMPILED = "#include <algorithm>\n#include <map>\n#include <string>\nstd::map<std::string, int> m;\n"
+_COMPILED = """
+#include <algorithm>
+#include <map>
+#include <string>
+std::map<std::string, int> m;
+"""
 
 
 def _commands(directory):

@@ -25,7 +25,8 @@ service:
 # What is replaced in WORKING by what, the place of the error, and what its text holds.
 BROKEN = {
     "unknown key, nearest named": (
-        "samples_per_second", "sample_per_second", "3:5", ["sample_per_second", "samples_per_second"],
+        "samples_per_second", "sample_per_second", "3:5",
+        ["sample_per_second", "samples_per_second"],
     ),
     "camel case key": (
         "samples_per_second", "SamplesPerSecond", "3:5", ["SamplesPerSecond", "samples_per_second"],
@@ -42,10 +43,16 @@ BROKEN = {
     ),
     "pipeline of another signal": ("    profiles:", "    traces:", "9:5", ["traces", "profiles"]),
     "no receivers": ("receivers: [profiling]", "receivers: []", None, ["receivers"]),
-    "unknown section": ("service:", "services:", None, ["7:1: has invalid keys: services; did you mean 'service'?"]),
+    "unknown section": (
+        "service:", "services:", None,
+        ["7:1: has invalid keys: services; did you mean 'service'?"],
+    ),
     "broken YAML": ("[pprof]", "[pprof", None, ["']'"]),
     "tab": ("    samples", "\tsamples", "3:1", ["tab"]),
-    "duplicate key": ("    samples_per_second: 99", "    samples_per_second: 99\n" * 2, None, ["samples_per_second"]),
+    "duplicate key": (
+        "    samples_per_second: 99", "    samples_per_second: 99\n" * 2, None,
+        ["samples_per_second"],
+    ),
 }  # fmt: skip
 
 

@@ -46,7 +46,9 @@ def reported_chain(sample, path, functions):
     frames = list(sample.frames)
     while frames and not frames[0].file.startswith(("/", "[")):
         frames.pop(0)
-    chain = [frame.name if frame.file == path else f"{frame.name} of {frame.file}" for frame in frames]
+    chain = [
+        frame.name if frame.file == path else f"{frame.name} of {frame.file}" for frame in frames
+    ]
     if "main" in chain:
         callers = chain[chain.index("main") + 1 :]
         if not set(callers) & set(functions):

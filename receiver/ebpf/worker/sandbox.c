@@ -106,8 +106,12 @@ static struct profcol_error *sandbox_follow_parent(int socket)
 
 static struct profcol_error *sandbox_limit(int resource, rlim_t limit)
 {
-	const struct rlimit both = { .rlim_cur = limit, .rlim_max = limit };
+	struct rlimit both = { 0 };
 
+	// A lower limit that is there already cannot be raised, and serves as well.
+	if (!getrlimit(resource, &both) && both.rlim_max < limit)
+		limit = both.rlim_max;
+	both.rlim_cur = both.rlim_max = limit;
 	if (setrlimit(resource, &both))
 		return profcol_error_errno(errno, "set resource limit %d", resource);
 	return NULL;

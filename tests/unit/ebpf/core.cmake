@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The receiver's own files, without a kernel. What they call is played by the tests.
 set(receiver ${CMAKE_SOURCE_DIR}/receiver/ebpf)
 

@@ -188,6 +188,35 @@ static void a_sample_carries_names_and_whose_it_is(void **state)
 	assert_int_equal(profcol_batch_events(batch), 1);
 }
 
+static void a_stack_is_cut_at_a_return_address_that_is_none_and_says_so(void **state)
+{
+	// 0x600000 is mapped nowhere; what a stray frame pointer finds after it is worth nothing.
+	static const __u64 frames[] = { 0x400800, 0x400901, 0x600001, 0x400a01 };
+	static const __u64 unmapped_leaf[] = { 0x600000, 0x400901 };
+	struct sample_record record = sample_record_make(7, 8, 1500, frames, 0, 4);
+	struct sample_record leaf = sample_record_make(7, 9, 1600, unmapped_leaf, 0, 2);
+	struct sample_record unknown = sample_record_make(9, 9, 1700, frames, 0, 4);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	CLEANUP_FREE char *text = NULL;
+	uint32_t count;
+
+	(void)state;
+	append(&record);
+	append(&leaf);
+	append(&unknown);
+	batch = build();
+	text = print(batch);
+	expect_text(text, "[broken frame pointers]");
+	profcol_batch_stack(batch, profcol_batch_sample(batch, 0).stack, &count);
+	assert_int_equal(count, 3);
+	// Where execution stands is code, known or not.
+	profcol_batch_stack(batch, profcol_batch_sample(batch, 1).stack, &count);
+	assert_int_equal(count, 2);
+	// Of a process nobody knows, nothing can be said.
+	profcol_batch_stack(batch, profcol_batch_sample(batch, 2).stack, &count);
+	assert_int_equal(count, 4);
+}
+
 static void addresses_are_those_of_the_file_not_of_the_process(void **state)
 {
 	static const __u64 frames[] = { KERNEL_START + 0x10, 0x400800 };
@@ -282,6 +311,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_CAPTURE(a_sample_carries_names_and_whose_it_is),
+		WITH_CAPTURE(a_stack_is_cut_at_a_return_address_that_is_none_and_says_so),
 		WITH_CAPTURE(addresses_are_those_of_the_file_not_of_the_process),
 		WITH_CAPTURE(equal_samples_become_one_with_their_times_in_order),
 		WITH_CAPTURE(every_process_is_a_resource_of_its_own),

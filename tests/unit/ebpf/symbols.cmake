@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Tests of receiver/ebpf/symbols and receiver/ebpf/worker. The ELF files they read are built here,
 # by the compiler but without the build's own flags (sanitizers, sections); nm is the oracle.
 set(symbols_folder ${CMAKE_CURRENT_LIST_DIR}/symbols)

@@ -186,6 +186,22 @@ static void a_second_signal_ends_at_once(void **state)
 	assert_null(strstr(running.log, "Shutdown complete"));
 }
 
+/* As timeout(1) does: it signals its child, then the group that both are in. */
+static void one_request_may_come_twice(void **state)
+{
+	static const struct fake_options plain;
+	struct running running;
+
+	(void)state;
+	start(&running, &settings, &plain, &plain);
+	await(&running, "Everything is ready");
+	kill(running.pid, SIGSTOP);
+	kill(running.pid, SIGTERM);
+	kill(running.pid, SIGCONT);
+	kill(running.pid, SIGTERM);
+	assert_int_equal(finish(&running), 0);
+}
+
 static void a_component_that_hangs_cannot_hold_the_process(void **state)
 {
 	static atomic_bool hangs = true;
@@ -241,6 +257,7 @@ int main(void)
 		cmocka_unit_test(a_signal_drains_and_ends_with_the_exit_line),
 		cmocka_unit_test(hangup_is_ignored),
 		cmocka_unit_test(a_second_signal_ends_at_once),
+		cmocka_unit_test(one_request_may_come_twice),
 		cmocka_unit_test(a_component_that_hangs_cannot_hold_the_process),
 		cmocka_unit_test(a_failed_start_ends_with_its_reason),
 		cmocka_unit_test(a_failed_shutdown_is_an_error_after_the_exit_line),

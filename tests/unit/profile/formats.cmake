@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Tests of the wire formats. What they decode with is generated from lib/proto and linked
 # into the tests only.
 add_library(profile_format_readers STATIC otlp_reader.c pprof_content.c
