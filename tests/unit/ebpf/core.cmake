@@ -14,6 +14,10 @@ profcol_unit_test(ebpf_report_test
 		${receiver}/text.c
 	LIBRARIES profcol_profile profcol_bpf_perf_event)
 
-foreach(test capture requirements report)
+profcol_unit_test(ebpf_sampler_test
+	SOURCES sampler_test.c ${receiver}/sampler.c ${receiver}/libbpf_messages.c
+	LIBRARIES profcol_bpf_perf_event profcol_ebpf_perf)
+
+foreach(test capture requirements report sampler)
 	target_include_directories(ebpf_${test}_test PRIVATE ${receiver})
 endforeach()

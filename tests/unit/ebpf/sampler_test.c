@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The sampler on the running kernel; needs root. */
+#include "sampler.h"
+
+#include "base/base.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+struct follower {
+	struct sampler *sampler;
+	atomic_bool ending;
+};
+
+static atomic_size_t records;
+
+static void count_record(void *context, const void *record, size_t length)
+{
+	(void)context;
+	(void)record;
+	assert_true(length >= sizeof(struct sample_head));
+	records++;
+}
+
+static void log_nothing(const struct profcol_logger *logger, enum profcol_level level,
+			const char *format, va_list arguments)
+{
+	(void)logger;
+	(void)level;
+	(void)format;
+	(void)arguments;
+}
+
+/* As the reporter does once a second, only without rest. */
+static void *follow(void *context)
+{
+	struct follower *follower = context;
+
+	while (!follower->ending) {
+		struct profcol_error *error = sampler_follow_cpus(follower->sampler);
+
+		assert_null(error);
+	}
+	return NULL;
+}
+
+static void busy_ms(uint64_t milliseconds)
+{
+	uint64_t end = clock_monotonic_ns() + milliseconds * 1000000u;
+
+	while (clock_monotonic_ns() < end)
+		;
+}
+
+static struct sampler *start_sampler(const struct profiling_config *config)
+{
+	static const struct profcol_logger logger = { sizeof(logger), PROFCOL_ERROR, log_nothing };
+	static const struct profcol_host host = { .size = sizeof(host), .logger = &logger };
+	struct sampler *sampler = sampler_create(&host, config, count_record, NULL);
+	struct profcol_error *error = sampler_start(sampler);
+
+	if (error)
+		fail_msg("%s", profcol_error_message(error));
+	return sampler;
+}
+
+static void nothing_samples_once_detached_whoever_looks_after_cpus_meanwhile(void **state)
+{
+	static const struct profiling_config config = { .samples_per_second = 999 };
+
+	(void)state;
+	if (geteuid()) {
+		print_message("needs root\n");
+		skip();
+	}
+	for (int round = 0; round < 10; round++) {
+		struct follower follower = { .sampler = start_sampler(&config) };
+		uint64_t detached[SAMPLE_COUNTER_COUNT], later[SAMPLE_COUNTER_COUNT];
+		pthread_t thread;
+
+		assert_int_equal(pthread_create(&thread, NULL, follow, &follower), 0);
+		busy_ms(10);
+		sampler_detach(follower.sampler);
+		assert_int_equal(sampler_counters(follower.sampler, detached), 0);
+		busy_ms(20);
+		assert_int_equal(sampler_counters(follower.sampler, later), 0);
+		follower.ending = true;
+		pthread_join(thread, NULL);
+		assert_true(detached[SAMPLE_COUNTER_TAKEN] > 0);
+		assert_int_equal(later[SAMPLE_COUNTER_TAKEN], detached[SAMPLE_COUNTER_TAKEN]);
+
+		// Each one emitted is there to be drained, no more and no less.
+		records = 0;
+		assert_int_equal(sampler_drain(follower.sampler), 0);
+		assert_int_equal(records, later[SAMPLE_COUNTER_EMITTED]);
+		sampler_destroy(follower.sampler);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_samples_once_detached_whoever_looks_after_cpus_meanwhile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
