@@ -93,7 +93,7 @@ static void report_unknown_type(struct loading *loading, enum profcol_kind kind,
 {
 	const char *other = find_other_kind(loading->registry, id->type), *nearest = NULL;
 	CLEANUP_FREE const char **types = NULL;
-	char valid[512], remedy[128] = "; use one of these";
+	char valid[512], remedy[128];
 	size_t count;
 
 	types = list_types(loading->registry, kind, &count);
@@ -101,6 +101,8 @@ static void report_unknown_type(struct loading *loading, enum profcol_kind kind,
 		loading->problems.no_memory = true;
 		return;
 	}
+	snprintf(remedy, sizeof(remedy), "%s",
+		 count ? "; use one of these" : "; this program has none: remove it");
 	if (!problems_is_full(&loading->problems))
 		nearest = strings_nearest(id->type, types, count);
 	if (nearest)

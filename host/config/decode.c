@@ -287,7 +287,15 @@ static void decode_option(struct target *target, const struct path *parent)
 	if (!option->required || target->decoding->defaults_only ||
 	    problems_count(target->decoding->problems) > before)
 		return;
-	if (is_absent(option, given) || is_empty_text(option, target->field))
+	if (!is_absent(option, given) && !is_empty_text(option, target->field))
+		return;
+	if (given)
+		problems_add(
+			target->decoding->problems, target->place, parent,
+			"requires a non-empty \"%s\"; its value here is empty (a variable that "
+			"is not set?)",
+			option->key);
+	else
 		problems_add(target->decoding->problems, target->place, parent,
 			     "requires a non-empty \"%s\"; add '%s: ...' to it", option->key,
 			     option->key);
