@@ -4,6 +4,8 @@
 #include "registry.h"
 #include "spawner.h"
 
+#include "base/base.h"
+
 #include <profcol/batch.h>
 
 #include <errno.h>
@@ -175,10 +177,7 @@ struct profcol_error *instance_start(struct instance *instance)
 struct profcol_error *instance_shutdown(struct instance *instance, uint64_t deadline_ns)
 {
 	const struct profcol_component *type = instance->configuration->type;
-	struct timespec deadline = {
-		.tv_sec = (time_t)(deadline_ns / 1000000000u),
-		.tv_nsec = (long)(deadline_ns % 1000000000u),
-	};
+	struct timespec deadline = clock_timespec(deadline_ns);
 
 	if (atomic_exchange(&instance->state, INSTANCE_STOPPED) == INSTANCE_STOPPED)
 		return NULL;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lifecycle.h"
 
+#include "base/base.h"
+
 #include <time.h>
 
 struct profcol_error *lifecycle_start(struct graph *graph)
@@ -32,10 +34,7 @@ struct watch {
 static void *watch_thread(void *argument)
 {
 	struct watch *watch = argument;
-	struct timespec end = {
-		.tv_sec = (time_t)(watch->end_ns / 1000000000u),
-		.tv_nsec = (long)(watch->end_ns % 1000000000u),
-	};
+	struct timespec end = clock_timespec(watch->end_ns);
 	int status = 0;
 
 	pthread_mutex_lock(&watch->lock);

@@ -3,6 +3,8 @@
 
 #include "pending.h"
 
+#include "base/base.h"
+
 #include <profcol/batch.h>
 
 #include <errno.h>
@@ -311,10 +313,7 @@ static void writer_expire(struct writer *writer)
 
 static void writer_wait(struct writer *writer, uint64_t due_ns)
 {
-	struct timespec due = {
-		.tv_sec = (time_t)(due_ns / 1000000000),
-		.tv_nsec = (long)(due_ns % 1000000000),
-	};
+	struct timespec due = clock_timespec(due_ns);
 
 	while (!writer->stopping && !writer->flush_early && clock_monotonic_ns() < due_ns)
 		pthread_cond_timedwait(&writer->changed, &writer->lock, &due);
@@ -395,10 +394,7 @@ static void writer_close_books(struct writer *writer, const char *cause)
 
 void writer_stop(struct writer *writer, uint64_t deadline_ns)
 {
-	struct timespec deadline = {
-		.tv_sec = (time_t)(deadline_ns / 1000000000),
-		.tv_nsec = (long)(deadline_ns % 1000000000),
-	};
+	struct timespec deadline = clock_timespec(deadline_ns);
 	bool late;
 
 	pthread_mutex_lock(&writer->lock);

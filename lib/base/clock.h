@@ -8,11 +8,19 @@
 #pragma once
 
 #include <stdint.h>
+#include <time.h>
 
 /* Nanoseconds of the named clock. */
 uint64_t clock_monotonic_ns(void);
 uint64_t clock_boottime_ns(void);
 uint64_t clock_realtime_ns(void);
+
+/* The same moment or span as the system calls want it. */
+static inline struct timespec clock_timespec(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000u),
+				  .tv_nsec = (long)(ns % 1000000000u) };
+}
 
 struct clock_calibration {
 	int64_t monotonic_to_unix_ns;

@@ -151,3 +151,15 @@ bool strings_is_utf8(const char *bytes, size_t length)
 	}
 	return true;
 }
+
+void strings_hex(char *to, const void *bytes, size_t length)
+{
+	static const char digits[] = "0123456789abcdef";
+	const unsigned char *from = bytes;
+
+	for (size_t i = 0; i < length; i++) {
+		to[2 * i] = digits[from[i] >> 4];
+		to[2 * i + 1] = digits[from[i] & 0xf];
+	}
+	to[2 * length] = '\0';
+}

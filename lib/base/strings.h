@@ -20,3 +20,6 @@ const char *strings_nearest(const char *word, const char *const *candidates, siz
 void strings_sanitize_utf8(char *to, const char *from, size_t length);
 
 bool strings_is_utf8(const char *bytes, size_t length);
+
+/* @length bytes as lower-case hexadecimal digits; @to has room for 2 * @length + 1 bytes. */
+void strings_hex(char *to, const void *bytes, size_t length);

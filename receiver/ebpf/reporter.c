@@ -200,8 +200,7 @@ static uint64_t next_interval(struct reporter *reporter)
 /* Sleep until @until_ns or until told to stop; true then. */
 static bool wait_until(struct reporter *reporter, uint64_t until_ns)
 {
-	struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000u),
-				  .tv_nsec = (long)(until_ns % 1000000000u) };
+	struct timespec until = clock_timespec(until_ns);
 	bool stopping;
 
 	pthread_mutex_lock(&reporter->lock);

@@ -206,13 +206,9 @@ static void draft_list(struct labels *labels, enum rank rank, uint32_t list)
 
 static void draft_id(struct labels *labels, const char *key, const uint8_t *bytes, size_t length)
 {
-	static const char digits[] = "0123456789abcdef";
-	char text[32];
+	char text[2 * 16 + 1]; // the longer of the two ids
 
-	for (size_t i = 0; i < length; i++) {
-		text[2 * i] = digits[bytes[i] >> 4];
-		text[2 * i + 1] = digits[bytes[i] & 15];
-	}
+	strings_hex(text, bytes, length);
 	draft_string(labels, RANK_LINK, string_numbers_add(labels->strings, key, strlen(key)),
 		     string_numbers_add(labels->strings, text, 2 * length));
 }

@@ -171,8 +171,7 @@ void processes_note_sample(struct processes *processes, const struct process_key
 void processes_catch_up(struct processes *processes, uint64_t deadline_ns)
 {
 	uint64_t wanted = clock_monotonic_ns();
-	struct timespec deadline = { .tv_sec = (time_t)(deadline_ns / 1000000000u),
-				     .tv_nsec = (long)(deadline_ns % 1000000000u) };
+	struct timespec deadline = clock_timespec(deadline_ns);
 
 	if (!processes->running)
 		return;

@@ -64,17 +64,6 @@ uint64_t kernel_modules_fingerprint(const char *root)
 	return sum;
 }
 
-static void hex_from_bytes(const uint8_t *bytes, size_t length, char *to)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < length; i++) {
-		*to++ = digits[bytes[i] >> 4];
-		*to++ = digits[bytes[i] & 15];
-	}
-	*to = '\0';
-}
-
 /* gABI "Note Section", padded to 4. */
 static void build_id_from_notes(struct reader notes, char ret[KERNEL_BUILD_ID_HEX])
 {
@@ -91,7 +80,7 @@ static void build_id_from_notes(struct reader notes, char ret[KERNEL_BUILD_ID_HE
 			return;
 		if (type == NT_GNU_BUILD_ID && owner_length == 4 && !memcmp(owner, "GNU", 4) &&
 		    2 * length < KERNEL_BUILD_ID_HEX) {
-			hex_from_bytes(bytes, length, ret);
+			strings_hex(ret, bytes, length);
 			return;
 		}
 	}

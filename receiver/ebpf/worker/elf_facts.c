@@ -14,17 +14,6 @@ enum {
 	GO_BUILD_ID = 4, /* note type, owner "Go" */
 };
 
-static void hex_from_bytes(const uint8_t *bytes, size_t length, char *to)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < length; i++) {
-		*to++ = digits[bytes[i] >> 4];
-		*to++ = digits[bytes[i] & 15];
-	}
-	*to = '\0';
-}
-
 void elf_facts_htlhash(const void *file, size_t size, char ret[33])
 {
 	size_t edge = size < HASHED_BYTES ? size : HASHED_BYTES;
@@ -39,7 +28,7 @@ void elf_facts_htlhash(const void *file, size_t size, char ret[33])
 	sha256_update(&sha256, edge, bytes + (size - edge));
 	sha256_update(&sha256, sizeof(length), length);
 	sha256_digest(&sha256, sizeof(digest), digest);
-	hex_from_bytes(digest, 16, ret);
+	strings_hex(ret, digest, 16);
 }
 
 static void facts_take_go_build_id(struct elf_facts *facts, const char *bytes, size_t length)
@@ -58,7 +47,7 @@ static void facts_take_note(struct elf_facts *facts, uint32_t type, const char *
 {
 	if (type == NT_GNU_BUILD_ID && owner_length == 4 && !memcmp(owner, "GNU", 4)) {
 		if (!facts->build_id_gnu[0] && length <= ELF_FACTS_GNU_BYTES)
-			hex_from_bytes(bytes, length, facts->build_id_gnu);
+			strings_hex(facts->build_id_gnu, bytes, length);
 	} else if (type == GO_BUILD_ID && owner_length == 4 && !memcmp(owner, "Go\0\0", 4)) {
 		facts_take_go_build_id(facts, bytes, length);
 	}

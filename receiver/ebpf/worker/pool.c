@@ -82,7 +82,7 @@ static void pool_reap(struct worker_pool *pool)
 
 static void pool_kill(struct worker_pool *pool, struct worker_process *process)
 {
-	pid_t pid = process_kill(process);
+	pid_t pid = worker_kill(process);
 
 	profcol_metric_add(pool->alive, -1);
 	if (pid && !VECTOR_PUSH(&pool->dying, pid))
@@ -94,7 +94,7 @@ void worker_pool_destroy(struct worker_pool *pool)
 	if (!pool)
 		return;
 	for (size_t i = 0; i < POOL_PROCESSES; i++)
-		if (pool->processes[i].state != PROCESS_NONE)
+		if (pool->processes[i].state != WORKER_NONE)
 			pool_kill(pool, &pool->processes[i]);
 	// A second is plenty unless the kernel itself hangs in a file system.
 	for (unsigned int i = 0; pool->dying.count && i < 500; i++) {
@@ -167,7 +167,7 @@ static void pool_put_first(struct worker_pool *pool, struct worker_request *requ
 bool worker_pool_is_busy(const struct worker_pool *pool)
 {
 	for (size_t i = 0; i < POOL_PROCESSES; i++)
-		if (pool->processes[i].state == PROCESS_BUSY)
+		if (pool->processes[i].state == WORKER_BUSY)
 			return true;
 	return pool->first;
 }
@@ -235,7 +235,7 @@ static void pool_start_process(struct worker_pool *pool, struct worker_process *
 	if (pool->start_allowance_ns < now_ns)
 		pool->start_allowance_ns = now_ns;
 	pool->start_allowance_ns += start_interval_ns;
-	error = process_start(process, pool->host, now_ns);
+	error = worker_start(process, pool->host, now_ns);
 	if (error) {
 		const char *why = profcol_error_message(error);
 
@@ -253,14 +253,14 @@ static void pool_hear(struct worker_pool *pool, struct worker_process *process, 
 	struct worker_answer answer = { .outcome = WORKER_UNREADABLE };
 	struct worker_request *request = process->request;
 
-	if (process->state == PROCESS_STARTING) {
+	if (process->state == WORKER_STARTING) {
 		if (header->status) {
 			pool_start_failed(pool, process->body, header->body_bytes);
 			pool_kill(pool, process);
 			return;
 		}
 		pool->failed_starts = 0;
-		process_rest(process, now_ns);
+		worker_rest(process, now_ns);
 		return;
 	}
 	if (!header->status && !answer_read(process->body, header->body_bytes, request->offsets,
@@ -269,7 +269,7 @@ static void pool_hear(struct worker_pool *pool, struct worker_process *process, 
 		return;
 	}
 	pool_report(pool, request, &answer);
-	process_rest(process, now_ns);
+	worker_rest(process, now_ns);
 }
 
 /* @process has closed its socket, or makes no sense from the start. */
@@ -277,10 +277,10 @@ static void pool_lose(struct worker_pool *pool, struct worker_process *process)
 {
 	static const char silent[] = "it ended before it was ready";
 
-	if (process->state == PROCESS_STARTING) {
+	if (process->state == WORKER_STARTING) {
 		pool_start_failed(pool, silent, sizeof(silent) - 1);
 		pool_kill(pool, process);
-	} else if (process->state == PROCESS_BUSY && process->sent) {
+	} else if (process->state == WORKER_BUSY && process->sent) {
 		pool_give_up(pool, process, WORKER_CRASHED);
 	} else {
 		// It was dead before it saw the file.
@@ -294,17 +294,17 @@ static void pool_advance(struct worker_pool *pool, struct worker_process *proces
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
-	switch (process_advance(process, now_ns)) {
-	case PROCESS_WAITS:
+	switch (worker_advance(process, now_ns)) {
+	case WORKER_WAITS:
 		break;
-	case PROCESS_SPOKE:
+	case WORKER_SPOKE:
 		pool_hear(pool, process, now_ns);
 		break;
-	case PROCESS_ENDED:
+	case WORKER_ENDED:
 		pool_lose(pool, process);
 		break;
-	case PROCESS_BABBLED:
-		if (process->state == PROCESS_STARTING)
+	case WORKER_BABBLED:
+		if (process->state == WORKER_STARTING)
 			pool_lose(pool, process);
 		else
 			pool_give_up(pool, process, WORKER_MISBEHAVED);
@@ -314,15 +314,14 @@ static void pool_advance(struct worker_pool *pool, struct worker_process *proces
 
 static void pool_poll(struct worker_pool *pool, uint64_t timeout_ns)
 {
-	const struct timespec timeout = { .tv_sec = (time_t)(timeout_ns / 1000000000),
-					  .tv_nsec = (long)(timeout_ns % 1000000000) };
+	const struct timespec timeout = clock_timespec(timeout_ns);
 	struct pollfd polled[POOL_PROCESSES];
 
 	for (size_t i = 0; i < POOL_PROCESSES; i++) {
 		const struct worker_process *process = &pool->processes[i];
 
 		polled[i] = (struct pollfd){ .fd = process->socket, .events = POLLIN };
-		if (process_is_sending(process))
+		if (worker_is_sending(process))
 			polled[i].events |= POLLOUT;
 	}
 	if (ppoll(polled, POOL_PROCESSES, &timeout, NULL) <= 0)
@@ -339,14 +338,14 @@ static void pool_expire(struct worker_pool *pool, uint64_t now_ns)
 	for (size_t i = 0; i < POOL_PROCESSES; i++) {
 		struct worker_process *process = &pool->processes[i];
 
-		if (process->state == PROCESS_BUSY &&
+		if (process->state == WORKER_BUSY &&
 		    now_ns >= process->since_ns + request_limit_ns) {
 			pool_give_up(pool, process, WORKER_TIMED_OUT);
-		} else if (process->state == PROCESS_STARTING &&
+		} else if (process->state == WORKER_STARTING &&
 			   now_ns >= process->since_ns + start_limit_ns) {
 			pool_start_failed(pool, slow, sizeof(slow) - 1);
 			pool_kill(pool, process);
-		} else if (process->state == PROCESS_IDLE && i &&
+		} else if (process->state == WORKER_IDLE && i &&
 			   now_ns >= process->since_ns + spare_limit_ns) {
 			pool_kill(pool, process);
 		}
@@ -365,9 +364,9 @@ static uint64_t pool_next_start_ns(const struct worker_pool *pool)
 	for (size_t i = 0; i < POOL_PROCESSES; i++) {
 		const struct worker_process *process = &pool->processes[i];
 
-		if (process->state == PROCESS_NONE)
+		if (process->state == WORKER_NONE)
 			continue;
-		if (process->state != PROCESS_BUSY)
+		if (process->state != WORKER_BUSY)
 			return UINT64_MAX; // it will be of use before a new one is
 		alive++;
 		if (process->since_ns + patience_ns > start_ns)
@@ -385,7 +384,7 @@ static uint64_t pool_next_start_ns(const struct worker_pool *pool)
 static bool pool_has_process(const struct worker_pool *pool)
 {
 	for (size_t i = 0; i < POOL_PROCESSES; i++)
-		if (pool->processes[i].state != PROCESS_NONE)
+		if (pool->processes[i].state != WORKER_NONE)
 			return true;
 	return false;
 }
@@ -394,13 +393,13 @@ static bool pool_has_process(const struct worker_pool *pool)
 static void pool_assign(struct worker_pool *pool, uint64_t now_ns)
 {
 	for (size_t i = 0; pool->first && i < POOL_PROCESSES; i++) {
-		if (pool->processes[i].state != PROCESS_IDLE)
+		if (pool->processes[i].state != WORKER_IDLE)
 			continue;
-		process_give(&pool->processes[i], pool_take_first(pool), now_ns);
+		worker_give(&pool->processes[i], pool_take_first(pool), now_ns);
 		pool_advance(pool, &pool->processes[i]);
 	}
 	for (size_t i = 0; now_ns >= pool_next_start_ns(pool) && i < POOL_PROCESSES; i++)
-		if (pool->processes[i].state == PROCESS_NONE)
+		if (pool->processes[i].state == WORKER_NONE)
 			pool_start_process(pool, &pool->processes[i], now_ns);
 	// While none can be started, nobody should sit out a deadline for it.
 	while (pool->first && pool->failed_starts && !pool_has_process(pool)) {
@@ -420,10 +419,9 @@ static uint64_t pool_wake_ns(const struct worker_pool *pool, uint64_t deadline_n
 	for (size_t i = 0; i < POOL_PROCESSES; i++) {
 		const struct worker_process *process = &pool->processes[i];
 
-		if (process->state == PROCESS_BUSY &&
-		    process->since_ns + request_limit_ns < wake_ns)
+		if (process->state == WORKER_BUSY && process->since_ns + request_limit_ns < wake_ns)
 			wake_ns = process->since_ns + request_limit_ns;
-		if (process->state == PROCESS_STARTING &&
+		if (process->state == WORKER_STARTING &&
 		    process->since_ns + start_limit_ns < wake_ns)
 			wake_ns = process->since_ns + start_limit_ns;
 	}
@@ -454,13 +452,13 @@ struct profcol_error *worker_pool_start(struct worker_pool *pool)
 	uint64_t deadline_ns = clock_monotonic_ns() + start_limit_ns;
 
 	pool_start_process(pool, process, clock_monotonic_ns());
-	while (process->state == PROCESS_STARTING) {
+	while (process->state == WORKER_STARTING) {
 		uint64_t now_ns = clock_monotonic_ns();
 
 		pool_poll(pool, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
 		pool_expire(pool, clock_monotonic_ns());
 	}
-	if (process->state == PROCESS_IDLE)
+	if (process->state == WORKER_IDLE)
 		return NULL;
 	return profcol_error_create(
 		PROFCOL_SYSTEM, "cannot start the process that reads symbols: %s", pool->complaint);

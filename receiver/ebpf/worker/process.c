@@ -19,10 +19,10 @@ void worker_request_destroy(struct worker_request *request)
 	free(request);
 }
 
-struct profcol_error *process_start(struct worker_process *process, const struct profcol_host *host,
-				    uint64_t now_ns)
+struct profcol_error *worker_start(struct worker_process *process, const struct profcol_host *host,
+				   uint64_t now_ns)
 {
-	struct worker_process started = { .state = PROCESS_STARTING, .since_ns = now_ns };
+	struct worker_process started = { .state = WORKER_STARTING, .since_ns = now_ns };
 	struct profcol_error *error = host->spawn_helper(host, &started.socket, &started.pid);
 
 	if (!error)
@@ -30,9 +30,9 @@ struct profcol_error *process_start(struct worker_process *process, const struct
 	return error;
 }
 
-void process_give(struct worker_process *process, struct worker_request *request, uint64_t now_ns)
+void worker_give(struct worker_process *process, struct worker_request *request, uint64_t now_ns)
 {
-	process->state = PROCESS_BUSY;
+	process->state = WORKER_BUSY;
 	process->since_ns = now_ns;
 	process->request = request;
 	process->sent = 0;
@@ -43,22 +43,22 @@ static size_t request_bytes(const struct worker_request *request)
 	return sizeof(request->head) + request->head.offset_count * sizeof(request->offsets[0]);
 }
 
-bool process_is_sending(const struct worker_process *process)
+bool worker_is_sending(const struct worker_process *process)
 {
-	return process->state == PROCESS_BUSY && process->sent < request_bytes(process->request);
+	return process->state == WORKER_BUSY && process->sent < request_bytes(process->request);
 }
 
-void process_rest(struct worker_process *process, uint64_t now_ns)
+void worker_rest(struct worker_process *process, uint64_t now_ns)
 {
 	worker_request_destroy(TAKE(process->request));
 	free(TAKE(process->body));
 	process->received = 0;
-	process->state = PROCESS_IDLE;
+	process->state = WORKER_IDLE;
 	process->since_ns = now_ns;
 }
 
 /* One sendmsg: the descriptor goes with the first byte. Returns what it returned. */
-static ssize_t process_send_some(struct worker_process *process, size_t total)
+static ssize_t worker_send_some(struct worker_process *process, size_t total)
 {
 	struct worker_request *request = process->request;
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = { 0 };
@@ -79,38 +79,38 @@ static ssize_t process_send_some(struct worker_process *process, size_t total)
 	return sendmsg(process->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static enum process_event process_send(struct worker_process *process, uint64_t now_ns)
+static enum worker_event worker_send(struct worker_process *process, uint64_t now_ns)
 {
 	struct worker_request *request = process->request;
 	size_t total = request_bytes(request);
 
 	while (process->sent < total) {
-		ssize_t sent = process_send_some(process, total);
+		ssize_t sent = worker_send_some(process, total);
 
 		if (sent < 0 && errno == EINTR)
 			continue;
 		if (sent < 0)
-			return errno == EAGAIN ? PROCESS_WAITS : PROCESS_ENDED;
+			return errno == EAGAIN ? WORKER_WAITS : WORKER_ENDED;
 		if (request->fd >= 0)
 			close(TAKE_FD(request->fd));
 		process->sent += (size_t)sent;
 		process->since_ns = now_ns;
 	}
-	return PROCESS_WAITS;
+	return WORKER_WAITS;
 }
 
 static bool header_is_sound(const struct worker_process *process)
 {
 	const struct protocol_header *header = &process->header;
-	uint32_t id = process->state == PROCESS_BUSY ? process->request->head.id : 0;
+	uint32_t id = process->state == WORKER_BUSY ? process->request->head.id : 0;
 	uint32_t most = !header->status && id ? PROTOCOL_MAX_BODY : PROTOCOL_MAX_COMPLAINT;
 
-	return process->state != PROCESS_IDLE && header->magic == PROTOCOL_MAGIC &&
+	return process->state != WORKER_IDLE && header->magic == PROTOCOL_MAGIC &&
 	       header->id == id && header->body_bytes <= most && header->status <= INT32_MAX;
 }
 
 /* Where the next bytes go and how many fit; 0 when the message is whole. */
-static size_t process_room(struct worker_process *process, char **to_ret)
+static size_t worker_room(struct worker_process *process, char **to_ret)
 {
 	const size_t head = sizeof(process->header);
 
@@ -122,44 +122,44 @@ static size_t process_room(struct worker_process *process, char **to_ret)
 	return process->header.body_bytes - (process->received - head);
 }
 
-static enum process_event process_receive(struct worker_process *process, uint64_t now_ns)
+static enum worker_event worker_receive(struct worker_process *process, uint64_t now_ns)
 {
 	for (;;) {
 		size_t room;
 		ssize_t got;
 		char *to;
 
-		room = process_room(process, &to);
+		room = worker_room(process, &to);
 		if (!room)
-			return PROCESS_SPOKE;
+			return WORKER_SPOKE;
 		got = recv(process->socket, to, room, MSG_DONTWAIT);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0 && errno == EAGAIN)
-			return PROCESS_WAITS;
+			return WORKER_WAITS;
 		if (got <= 0)
-			return PROCESS_ENDED;
+			return WORKER_ENDED;
 		if (!process->received)
 			process->since_ns = now_ns;
 		process->received += (size_t)got;
 		if (process->received != sizeof(process->header))
 			continue;
 		if (!header_is_sound(process))
-			return PROCESS_BABBLED;
+			return WORKER_BABBLED;
 		process->body = malloc(process->header.body_bytes + 1ul);
 		if (!process->body)
-			return PROCESS_BABBLED;
+			return WORKER_BABBLED;
 	}
 }
 
-enum process_event process_advance(struct worker_process *process, uint64_t now_ns)
+enum worker_event worker_advance(struct worker_process *process, uint64_t now_ns)
 {
-	if (process->state == PROCESS_BUSY && process_send(process, now_ns) == PROCESS_ENDED)
-		return PROCESS_ENDED;
-	return process_receive(process, now_ns);
+	if (process->state == WORKER_BUSY && worker_send(process, now_ns) == WORKER_ENDED)
+		return WORKER_ENDED;
+	return worker_receive(process, now_ns);
 }
 
-pid_t process_kill(struct worker_process *process)
+pid_t worker_kill(struct worker_process *process)
 {
 	pid_t pid = process->pid, reaped;
 
@@ -167,7 +167,7 @@ pid_t process_kill(struct worker_process *process)
 	close(process->socket);
 	worker_request_destroy(process->request);
 	free(process->body);
-	*process = (struct worker_process){ .state = PROCESS_NONE, .socket = -1 };
+	*process = (struct worker_process){ .state = WORKER_NONE, .socket = -1 };
 	do
 		reaped = waitpid(pid, NULL, WNOHANG);
 	while (reaped < 0 && errno == EINTR);

@@ -24,15 +24,15 @@ struct worker_request {
 
 void worker_request_destroy(struct worker_request *request); /* accepts NULL */
 
-enum process_state {
-	PROCESS_NONE,
-	PROCESS_STARTING, /* has not said that it is shut in */
-	PROCESS_IDLE,
-	PROCESS_BUSY,
+enum worker_state {
+	WORKER_NONE,
+	WORKER_STARTING, /* has not said that it is shut in */
+	WORKER_IDLE,
+	WORKER_BUSY,
 };
 
 struct worker_process {
-	enum process_state state;
+	enum worker_state state;
 	int socket;        /* owned */
 	pid_t pid;         /* ours to reap */
 	uint64_t since_ns; /* of the last step forward: state, request sent, answer begun */
@@ -40,31 +40,31 @@ struct worker_process {
 	size_t sent;                    /* bytes of head and offsets */
 	struct protocol_header header;
 	size_t received; /* bytes of header and body */
-	void *body;      /* owned; complete when process_advance says so */
+	void *body;      /* owned; complete when worker_advance says so */
 };
 
-enum process_event {
-	PROCESS_WAITS,
-	PROCESS_SPOKE,   /* a whole message is in header and body */
-	PROCESS_ENDED,   /* it closed the socket: it is dead or dying */
-	PROCESS_BABBLED, /* what it sends is no message */
+enum worker_event {
+	WORKER_WAITS,
+	WORKER_SPOKE,   /* a whole message is in header and body */
+	WORKER_ENDED,   /* it closed the socket: it is dead or dying */
+	WORKER_BABBLED, /* what it sends is no message */
 };
 
 /* @process is NONE. On success it is STARTING. */
 PROFCOL_MUST_CHECK struct profcol_error *
-process_start(struct worker_process *process, const struct profcol_host *host, uint64_t now_ns);
+worker_start(struct worker_process *process, const struct profcol_host *host, uint64_t now_ns);
 
-/* Hand @request (taken) to an IDLE process; process_advance sends it. */
-void process_give(struct worker_process *process, struct worker_request *request, uint64_t now_ns);
+/* Hand @request (taken) to an IDLE process; worker_advance sends it. */
+void worker_give(struct worker_process *process, struct worker_request *request, uint64_t now_ns);
 
 /* Part of a request is still to be sent. */
-bool process_is_sending(const struct worker_process *process);
+bool worker_is_sending(const struct worker_process *process);
 
 /* Send and receive as much as goes without waiting. */
-enum process_event process_advance(struct worker_process *process, uint64_t now_ns);
+enum worker_event worker_advance(struct worker_process *process, uint64_t now_ns);
 
 /* The message is dealt with: IDLE again. */
-void process_rest(struct worker_process *process, uint64_t now_ns);
+void worker_rest(struct worker_process *process, uint64_t now_ns);
 
 /* End it at once and leave @process NONE. Returns the pid if it could not be reaped yet, else 0. */
-pid_t process_kill(struct worker_process *process);
+pid_t worker_kill(struct worker_process *process);

@@ -48,7 +48,7 @@ static void kept_image_drop(struct kept_image *kept)
 	*kept = (struct kept_image){ 0 };
 }
 
-static void helper_drop_all(struct helper *helper)
+static void serve_drop_all(struct helper *helper)
 {
 	for (size_t i = 0; i < HELPER_IMAGES; i++)
 		kept_image_drop(&helper->kept[i]);
@@ -68,7 +68,7 @@ static bool receive_all(struct helper *helper, void *to, size_t bytes, int *fd)
 		struct cmsghdr *header;
 
 		if (got < 0 && errno == EAGAIN)
-			helper_drop_all(helper);
+			serve_drop_all(helper);
 		if (got < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (got <= 0)
@@ -111,7 +111,7 @@ static bool send_message(int socket, uint32_t id, int status, const void *body, 
 }
 
 /* A free place, with room for @file_bytes more: what was used longest ago goes. */
-static struct kept_image *helper_make_room(struct helper *helper, size_t file_bytes)
+static struct kept_image *serve_make_room(struct helper *helper, size_t file_bytes)
 {
 	for (;;) {
 		struct kept_image *oldest = NULL, *free_place = NULL;
@@ -137,7 +137,7 @@ static struct kept_image *helper_make_room(struct helper *helper, size_t file_by
 	}
 }
 
-static int helper_map(struct helper *helper, int fd, uint64_t content, struct kept_image **ret)
+static int serve_map(struct helper *helper, int fd, uint64_t content, struct kept_image **ret)
 {
 	off_t bytes = lseek(fd, 0, SEEK_END);
 	struct kept_image *kept;
@@ -148,7 +148,7 @@ static int helper_map(struct helper *helper, int fd, uint64_t content, struct ke
 		return -errno;
 	if ((uint64_t)bytes > HELPER_MAX_MAPPED)
 		return -EFBIG;
-	kept = helper_make_room(helper, (size_t)bytes);
+	kept = serve_make_room(helper, (size_t)bytes);
 	if (!kept)
 		return -ENOMEM;
 	if (bytes) {
@@ -169,7 +169,7 @@ static int helper_map(struct helper *helper, int fd, uint64_t content, struct ke
 	return 0;
 }
 
-static int helper_find(struct helper *helper, int fd, uint64_t content, struct kept_image **ret)
+static int serve_find(struct helper *helper, int fd, uint64_t content, struct kept_image **ret)
 {
 	int result = 0;
 
@@ -178,14 +178,14 @@ static int helper_find(struct helper *helper, int fd, uint64_t content, struct k
 		if (helper->kept[i].last_used && helper->kept[i].content == content)
 			*ret = &helper->kept[i];
 	if (!*ret)
-		result = helper_map(helper, fd, content, ret);
+		result = serve_map(helper, fd, content, ret);
 	if (!result)
 		(*ret)->last_used = ++helper->requests;
 	return result;
 }
 
 /* One request. False: the profiler has gone. */
-static bool helper_serve(struct helper *helper)
+static bool serve_serve(struct helper *helper)
 {
 	struct protocol_request request;
 	CLEANUP_FREE void *body = NULL;
@@ -199,14 +199,14 @@ static bool helper_serve(struct helper *helper)
 	    !receive_all(helper, helper->offsets, request.offset_count * sizeof(*helper->offsets),
 			 &fd))
 		return false;
-	result = helper_find(helper, fd, request.content, &kept);
+	result = serve_find(helper, fd, request.content, &kept);
 	if (!result)
 		result = answer_write(&kept->image, helper->offsets, request.offset_count, &body,
 				      &bytes);
 	return send_message(helper->socket, request.id, -result, body, bytes);
 }
 
-static int helper_complain(int socket, const struct profcol_error *error)
+static int serve_complain(int socket, const struct profcol_error *error)
 {
 	const char *text = profcol_error_message(error);
 
@@ -225,10 +225,10 @@ int worker_helper(int socket)
 		return 1;
 	error = sandbox_enter(socket);
 	if (error)
-		return helper_complain(socket, error);
+		return serve_complain(socket, error);
 	helper.socket = socket;
 	if (send_message(socket, 0, 0, NULL, 0))
-		while (helper_serve(&helper))
+		while (serve_serve(&helper))
 			;
 	// Nothing that runs at a regular exit would pass the filter.
 	_exit(0);
