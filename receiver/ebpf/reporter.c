@@ -147,10 +147,12 @@ static void report_capture(struct reporter *reporter, const struct capture *clos
 	struct profcol_error *error;
 
 	// Some time has to be left for passing the batch on.
-	if (limit_ns)
-		wait = limit_ns <= now               ? 0
-		       : wait < (limit_ns - now) / 2 ? wait
-						     : (limit_ns - now) / 2;
+	if (limit_ns) {
+		uint64_t left = limit_ns > now ? limit_ns - now : 0;
+
+		if (wait > left / 2)
+			wait = left / 2;
+	}
 	deadline = now + wait;
 	error = report_build(reporter->report, closed, end_ns, deadline, &batch);
 	if (error) {

@@ -81,6 +81,10 @@ def measure(program, seconds, rate, directory):
             time.sleep(0.5)
         ours.stop(signal.SIGTERM)
         peer.stop(signal.SIGINT)
+    except Exception:
+        for run in (ours, peer):
+            print(f"{run.log.name}:\n{run.log.read_text()}", file=sys.stderr)
+        raise
     finally:
         for run in (ours, peer):
             if run.process.poll() is None:
