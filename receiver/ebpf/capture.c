@@ -38,7 +38,7 @@ size_t capture_memory(const struct capture *capture)
 	       intern_memory(&capture->comm_index) + intern_memory(&capture->stack_index);
 }
 
-/* Vectors and indexes double as they grow: the sum of all their halvings is at most this. */
+/* Both double as they grow: a vector may be half empty, an index of 8-byte slots 5/8. */
 enum { GROWTH = 2, INDEX_BYTES = 24 };
 
 size_t capture_used(const struct capture *capture)
