@@ -46,14 +46,8 @@ def component_folders():
 
 
 def lib_headers():
-    """What other folders may include of lib: the header named like its folder.
-
-    lib/base is a set of small libraries, each with its header.
-    """
-    headers = {f"base/{path.name}" for path in sources("lib/base") if path.suffix == ".h"}
-    for folder in (SOURCE / "lib").iterdir():
-        headers.add(f"{folder.name}/{folder.name}.h")
-    return headers
+    """What other folders may include of lib: the header named like its folder."""
+    return {f"{folder.name}/{folder.name}.h" for folder in (SOURCE / "lib").iterdir()}
 
 
 def is_in(folder, name):

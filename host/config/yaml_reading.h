@@ -4,7 +4,7 @@
 
 #include "yaml.h"
 
-#include "base/intern.h"
+#include "base/base.h"
 
 #include <yaml.h>
 

@@ -2,7 +2,7 @@
 /* Lists of CPUs as sysfs prints them: "0-3,5,8-11\n" (Documentation/admin-guide/cputopology). */
 #pragma once
 
-#include "base/vector.h"
+#include "base/base.h"
 
 #include <stdint.h>
 

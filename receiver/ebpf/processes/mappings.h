@@ -13,7 +13,7 @@
 
 #include "texts.h"
 
-#include "base/vector.h"
+#include "base/base.h"
 
 #include <stdbool.h>
 #include <stdint.h>

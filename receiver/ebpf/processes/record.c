@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record.h"
 
-#include "base/reader.h"
+#include "base/base.h"
 
 #include <linux/perf_event.h>
 #include <string.h>
