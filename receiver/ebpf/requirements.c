@@ -159,7 +159,8 @@ static struct profcol_error *find_functions(const struct requirements_environmen
 	snprintf(path, sizeof(path), "%s/proc/kallsyms", environment->root);
 	file = fopen(path, "re");
 	if (!file)
-		return profcol_error_errno(errno, "open '%s'; is /proc mounted?", path);
+		return profcol_error_create(PROFCOL_SYSTEM, "open '%s': %m; is /proc mounted?",
+					    path);
 	*functions = (struct functions){ .copy_end = UINT64_MAX };
 	while (getline(&line, &size, file) > 0)
 		if (sscanf(line, "%llx %*c %127s", &address, name) == 2)
@@ -287,10 +288,11 @@ static struct profcol_error *check_btf(const struct requirements_environment *en
 	snprintf(path, sizeof(path), "%s/sys/kernel/btf/vmlinux", environment->root);
 	if (!access(path, R_OK))
 		return NULL;
-	return profcol_error_errno(errno,
-				   "the kernel's type information is not readable at "
-				   "'/sys/kernel/btf/vmlinux'; mount sysfs there, or run a kernel "
-				   "built with CONFIG_DEBUG_INFO_BTF=y");
+	return profcol_error_create(
+		PROFCOL_UNSUPPORTED,
+		"the kernel's type information is not readable at "
+		"'/sys/kernel/btf/vmlinux': %m; mount sysfs there, or run a kernel "
+		"built with CONFIG_DEBUG_INFO_BTF=y");
 }
 
 /* The kernel knows processes by their number in the initial namespace, /proc by that in ours. */

@@ -163,10 +163,11 @@ struct profcol_error *kallsyms_read(const char *root, struct kallsyms *ret)
 	snprintf(path, sizeof(path), "%s/proc/kallsyms", root);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return profcol_error_errno(errno,
-					   "open '%s'; kernel symbols need CONFIG_KALLSYMS and a "
-					   "mounted /proc",
-					   path);
+		return profcol_error_create(
+			PROFCOL_SYSTEM,
+			"open '%s': %m; kernel symbols need CONFIG_KALLSYMS and a "
+			"mounted /proc",
+			path);
 	if (kallsyms_module(ret, "vmlinux", 7) != 0)
 		return profcol_error_create(PROFCOL_NO_MEMORY, "read '%s'", path);
 	error = kallsyms_parse(fd, path, ret);

@@ -194,12 +194,13 @@ static struct profcol_error *sandbox_filter_calls(void)
 	if (!result)
 		result = seccomp_load(filter);
 	seccomp_release(filter);
-	if (result)
-		return profcol_error_errno(-result,
-					   "install system call filter; the kernel needs "
-					   "CONFIG_SECCOMP_FILTER and no outer filter that "
-					   "forbids seccomp");
-	return NULL;
+	if (!result)
+		return NULL;
+	errno = -result;
+	return profcol_error_create(
+		PROFCOL_UNSUPPORTED,
+		"install system call filter: %m; the kernel needs "
+		"CONFIG_SECCOMP_FILTER and no outer filter that forbids seccomp");
 }
 
 struct profcol_error *sandbox_enter(int socket)
