@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include <profcol/errors.h>
+
 #include <pb_encode.h>
 
 #include <stdbool.h>
@@ -92,6 +94,20 @@ struct proto_message {
 
 struct proto_message proto_begin(struct proto_writer *writer, uint32_t field);
 void proto_end(struct proto_writer *writer, struct proto_message message);
+
+/* Makes the calls that write one whole message; @context holds the writer it uses. */
+typedef void (*proto_put_function)(void *context);
+
+/*
+ * Both passes over a message: *@bytes_ret is the caller's to free(). @writer is the one that
+ * @put writes with, @what names the format in errors, @remedy the way out of "too large".
+ * REJECTED past PROTO_MAX_BYTES, NO_MEMORY, BAD_DATA when the passes differ.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *proto_encode(struct proto_writer *writer,
+						      struct proto_sizes *sizes,
+						      proto_put_function put, void *context,
+						      const char *what, const char *remedy,
+						      uint8_t **bytes_ret, size_t *length_ret);
 
 /* ---- checking before a decoder that bounds nothing (check.c): pure ---- */
 

@@ -185,8 +185,9 @@ static void put_resource_profiles(struct otlp_encoder *encoder, uint32_t id)
 }
 
 /* One pass over the batch, measuring or writing as the writer is set. */
-static void put_request(struct otlp_encoder *encoder)
+static void put_request(void *context)
 {
+	struct otlp_encoder *encoder = context;
 	uint32_t resources = profcol_batch_count(encoder->batch, PROFCOL_RESOURCES);
 
 	for (uint32_t i = 0; i < resources; i++)
@@ -204,33 +205,6 @@ size_t otlp_encoded_size(const struct profcol_batch *batch)
 	return proto_writer_length(&encoder.writer);
 }
 
-static struct profcol_error *encode(struct otlp_encoder *encoder, struct proto_sizes *sizes,
-				    uint8_t **bytes_ret, size_t *length_ret)
-{
-	CLEANUP_FREE uint8_t *bytes = NULL;
-	size_t length;
-
-	encoder->writer = proto_writer_measuring(sizes);
-	put_request(encoder);
-	length = proto_writer_length(&encoder->writer);
-	if (length > PROTO_MAX_BYTES)
-		return profcol_error_create(PROFCOL_REJECTED,
-					    "batch takes %zu bytes in OTLP, more than the %d that "
-					    "a message may have; split it",
-					    length, PROTO_MAX_BYTES);
-	bytes = malloc(length + 1);
-	if (encoder->writer.failed || !bytes)
-		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory to encode OTLP");
-	encoder->writer = proto_writer_writing(sizes, bytes, length);
-	put_request(encoder);
-	if (!proto_writer_is_complete(&encoder->writer, length))
-		return profcol_error_create(PROFCOL_BAD_DATA,
-					    "batch changed while it was encoded as OTLP");
-	*bytes_ret = TAKE(bytes);
-	*length_ret = length;
-	return NULL;
-}
-
 struct profcol_error *otlp_encode(const struct profcol_batch *batch, uint8_t **bytes_ret,
 				  size_t *length_ret)
 {
@@ -239,7 +213,8 @@ struct profcol_error *otlp_encode(const struct profcol_batch *batch, uint8_t **b
 	struct profcol_error *error;
 
 	numbering_init(&encoder.numbering, batch);
-	error = encode(&encoder, &sizes, bytes_ret, length_ret);
+	error = proto_encode(&encoder.writer, &sizes, put_request, &encoder, "OTLP", "split it",
+			     bytes_ret, length_ret);
 	numbering_deinit(&encoder.numbering);
 	proto_sizes_deinit(&sizes);
 	return error;

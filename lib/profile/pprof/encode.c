@@ -332,8 +332,10 @@ static void put_header(struct pprof_encoder *encoder)
 	proto_put_uint(writer, PROFILE_DOC_URL, header->doc_url);
 }
 
-static void put_profile(struct pprof_encoder *encoder)
+static void put_profile(void *context)
 {
+	struct pprof_encoder *encoder = context;
+
 	for (size_t i = 0; i < encoder->columns.columns.count; i++) {
 		const struct value_column *column = &encoder->columns.columns.items[i];
 
@@ -388,33 +390,6 @@ static void encoder_deinit(struct pprof_encoder *encoder)
 	proto_sizes_deinit(&encoder->sizes);
 }
 
-static struct profcol_error *encode_plain(struct pprof_encoder *encoder, uint8_t **bytes_ret,
-					  size_t *length_ret)
-{
-	CLEANUP_FREE uint8_t *bytes = NULL;
-	size_t length;
-
-	encoder->writer = proto_writer_measuring(&encoder->sizes);
-	put_profile(encoder);
-	length = proto_writer_length(&encoder->writer);
-	if (length > PROTO_MAX_BYTES)
-		return profcol_error_create(PROFCOL_REJECTED,
-					    "batch takes %zu bytes in pprof, more than the %d that "
-					    "a file may have; write files more often",
-					    length, PROTO_MAX_BYTES);
-	bytes = malloc(length + 1);
-	if (encoder->writer.failed || !bytes)
-		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory to encode pprof");
-	encoder->writer = proto_writer_writing(&encoder->sizes, bytes, length);
-	put_profile(encoder);
-	if (!proto_writer_is_complete(&encoder->writer, length))
-		return profcol_error_create(PROFCOL_BAD_DATA,
-					    "batch changed while it was encoded as pprof");
-	*bytes_ret = TAKE(bytes);
-	*length_ret = length;
-	return NULL;
-}
-
 struct profcol_error *pprof_encode(const struct profcol_batch *batch,
 				   const struct pprof_encode_options *options, uint8_t **bytes_ret,
 				   size_t *length_ret)
@@ -426,7 +401,8 @@ struct profcol_error *pprof_encode(const struct profcol_batch *batch,
 
 	error = encoder_init(&encoder, batch);
 	if (!error)
-		error = encode_plain(&encoder, &plain, &length);
+		error = proto_encode(&encoder.writer, &encoder.sizes, put_profile, &encoder,
+				     "pprof", "write files more often", &plain, &length);
 	if (error)
 		return error;
 	if (options->compression_level > 0)
