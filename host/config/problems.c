@@ -82,40 +82,37 @@ static void problem_list_add(struct problems *problems, struct problem_list *lis
 		problems->no_memory = true;
 }
 
-static void begin_text(char *text, const struct problems *problems, struct place place,
-		       const struct path *path)
+static void add_problem(struct problems *problems, struct problem_list *list, struct place place,
+			const struct path *path, const char *format, va_list arguments)
 {
-	text[0] = '\0';
+	char text[TEXT_MAX] = "";
+
 	append(text, "%s:%u:%u: ", problems->name, place.line, place.column);
 	append_path(text, path);
 	if (path)
 		append(text, ": ");
+	append_list(text, format, arguments);
+	problem_list_add(problems, list, place, text);
 }
 
 void problems_add(struct problems *problems, struct place place, const struct path *path,
 		  const char *format, ...)
 {
-	char text[TEXT_MAX];
 	va_list arguments;
 
-	begin_text(text, problems, place, path);
 	va_start(arguments, format);
-	append_list(text, format, arguments);
+	add_problem(problems, &problems->errors, place, path, format, arguments);
 	va_end(arguments);
-	problem_list_add(problems, &problems->errors, place, text);
 }
 
 void problems_warn(struct problems *problems, struct place place, const struct path *path,
 		   const char *format, ...)
 {
-	char text[TEXT_MAX];
 	va_list arguments;
 
-	begin_text(text, problems, place, path);
 	va_start(arguments, format);
-	append_list(text, format, arguments);
+	add_problem(problems, &problems->warnings, place, path, format, arguments);
 	va_end(arguments);
-	problem_list_add(problems, &problems->warnings, place, text);
 }
 
 bool problems_is_full(const struct problems *problems)

@@ -13,6 +13,17 @@ void locations_deinit(struct locations *locations)
 	VECTOR_DEINIT(&locations->query_frames);
 }
 
+/* What one build needs everywhere, and what many locations share, interned once. */
+struct resolving {
+	struct profcol_builder *builder;
+	struct processes *processes;
+	struct symbols *symbols;
+	uint32_t kernel_type, native_type; /* attribute lists */
+
+	// Of the last file: frames that follow each other are mostly of one.
+	uint32_t file, filename, build_ids;
+};
+
 static uint32_t frame_type(struct profcol_builder *builder, const char *type)
 {
 	uint32_t attribute =
@@ -22,13 +33,13 @@ static uint32_t frame_type(struct profcol_builder *builder, const char *type)
 }
 
 /* A location at @address of @mapping with at most one line, of the function @name. */
-static uint32_t add_location(struct profcol_builder *builder, const char *type, uint32_t mapping,
+static uint32_t add_location(struct profcol_builder *builder, uint32_t type, uint32_t mapping,
 			     uint64_t address, const char *name, const char *system_name)
 {
 	struct profcol_line line = { 0 };
 	struct profcol_location location = {
 		.mapping = mapping,
-		.attributes = frame_type(builder, type),
+		.attributes = type,
 		.address = address,
 		.lines = &line,
 		.line_count = name != NULL,
@@ -48,7 +59,7 @@ static uint32_t add_location(struct profcol_builder *builder, const char *type, 
 
 uint32_t locations_add_reason(struct profcol_builder *builder, const char *reason)
 {
-	return add_location(builder, "abort-marker", 0, 0, reason, NULL);
+	return add_location(builder, frame_type(builder, "abort-marker"), 0, 0, reason, NULL);
 }
 
 /* The attribute list of a mapping: every build id that is known. */
@@ -70,62 +81,71 @@ static uint32_t build_ids(struct profcol_builder *builder, const struct symbol_f
 }
 
 /* Kernel addresses are given relative to their module, so that they survive KASLR. */
-static uint32_t kernel_location(struct profcol_builder *builder, struct symbols *symbols,
-				uint64_t address)
+static uint32_t kernel_location(const struct resolving *resolving, uint64_t address)
 {
+	struct profcol_builder *builder = resolving->builder;
 	struct kernel_symbol symbol;
 	struct symbol_file ids = { 0 };
 	struct profcol_mapping mapping = { 0 };
 
-	if (!symbols_kernel(symbols, address, &symbol))
-		return add_location(builder, "kernel", 0, address, NULL, NULL);
+	if (!symbols_kernel(resolving->symbols, address, &symbol))
+		return add_location(builder, resolving->kernel_type, 0, address, NULL, NULL);
 	ids.build_id_gnu = symbol.build_id_gnu;
 	mapping.filename = profcol_builder_cstring(builder, symbol.module);
 	mapping.attributes = build_ids(builder, &ids);
-	return add_location(builder, "kernel", profcol_builder_mapping(builder, &mapping),
+	return add_location(builder, resolving->kernel_type,
+			    profcol_builder_mapping(builder, &mapping),
 			    address - symbol.module_start, symbol.name, NULL);
 }
 
 /* Code outside any file: the vDSO, JIT-compiled code, or memory we know nothing of. */
-static uint32_t anonymous_location(struct profcol_builder *builder,
+static uint32_t anonymous_location(const struct resolving *resolving,
 				   const struct process_mapping *in, uint64_t address)
 {
+	struct profcol_builder *builder = resolving->builder;
 	// Not every bracket: "[anon:...]" is a name that the program chose.
 	bool special = in && (!strcmp(in->path, "[vdso]") || !strcmp(in->path, "[vsyscall]"));
 	struct profcol_mapping mapping = { 0 };
 
 	if (!in)
-		return add_location(builder, "native", 0, address, NULL, NULL);
+		return add_location(builder, resolving->native_type, 0, address, NULL, NULL);
 	mapping.filename = text_string(builder, in->path[0] ? in->path : "//anon");
 	if (!special) {
 		mapping.memory_start = in->start;
 		mapping.memory_limit = in->limit;
 	}
 	// "[vdso]" lies elsewhere in every process: what matters is the place in it.
-	return add_location(builder, "native", profcol_builder_mapping(builder, &mapping),
+	return add_location(builder, resolving->native_type,
+			    profcol_builder_mapping(builder, &mapping),
 			    special ? address - in->start : address, NULL, NULL);
 }
 
-static uint32_t file_location(struct profcol_builder *builder, struct processes *processes,
-			      struct symbols *symbols, const struct symbol_query *query)
+static uint32_t file_location(struct resolving *resolving, const struct symbol_query *query)
 {
-	struct profcol_mapping mapping = {
-		.filename = text_string(builder, processes_file_path(processes, query->file)),
-	};
-	struct symbol_file file = { 0 };
+	struct profcol_builder *builder = resolving->builder;
+	struct profcol_mapping mapping = { 0 };
 
-	if (symbols_file(symbols, query->file, &file))
-		mapping.attributes = build_ids(builder, &file);
-	symbols_file_segment(symbols, query->file, query->file_offset, &mapping.memory_start,
-			     &mapping.memory_limit, &mapping.file_offset);
-	return add_location(builder, "native", profcol_builder_mapping(builder, &mapping),
-			    query->elf_address, query->name, query->system_name);
+	if (query->file != resolving->file) {
+		struct symbol_file file = { 0 };
+
+		symbols_file(resolving->symbols, query->file, &file);
+		resolving->file = query->file;
+		resolving->build_ids = build_ids(builder, &file);
+		resolving->filename = text_string(
+			builder, processes_file_path(resolving->processes, query->file));
+	}
+	mapping.filename = resolving->filename;
+	mapping.attributes = resolving->build_ids;
+	symbols_file_segment(resolving->symbols, query->file, query->file_offset,
+			     &mapping.memory_start, &mapping.memory_limit, &mapping.file_offset);
+	return add_location(builder, resolving->native_type,
+			    profcol_builder_mapping(builder, &mapping), query->elf_address,
+			    query->name, query->system_name);
 }
 
 /* Resolve what needs no file at once, and queue a query for the rest. */
 static bool locate_frame(struct locations *locations, const struct capture *capture,
-			 uint32_t frame_id, struct processes *processes, struct symbols *symbols,
-			 struct profcol_builder *builder)
+			 uint32_t frame_id, const struct resolving *resolving)
 {
 	const struct capture_frame *frame = &capture->frames.items[frame_id];
 	const struct process_key *key;
@@ -135,16 +155,17 @@ static bool locate_frame(struct locations *locations, const struct capture *capt
 
 	locations->not_code.items[frame_id] = false;
 	if (frame->process == CAPTURE_KERNEL) {
-		locations->ids.items[frame_id] = kernel_location(builder, symbols, frame->address);
+		locations->ids.items[frame_id] = kernel_location(resolving, frame->address);
 		return true;
 	}
 	key = &capture->processes.items[frame->process].key;
-	found = processes_find_mapping(processes, key, frame->first_ns, frame->address, &mapping);
+	found = processes_find_mapping(resolving->processes, key, frame->first_ns, frame->address,
+				       &mapping);
 	locations->not_code.items[frame_id] =
-		!found && processes_describe(processes, key, frame->first_ns, &about);
+		!found && processes_describe(resolving->processes, key, frame->first_ns, &about);
 	if (!found || mapping.file == PROCESS_NO_FILE) {
 		locations->ids.items[frame_id] =
-			anonymous_location(builder, found ? &mapping : NULL, frame->address);
+			anonymous_location(resolving, found ? &mapping : NULL, frame->address);
 		return true;
 	}
 	return VECTOR_PUSH(&locations->query_frames, frame_id) &&
@@ -160,6 +181,15 @@ bool locations_build(struct locations *locations, const struct capture *capture,
 		     struct processes *processes, struct symbols *symbols, uint64_t deadline_ns,
 		     struct profcol_builder *builder)
 {
+	struct resolving resolving = {
+		.builder = builder,
+		.processes = processes,
+		.symbols = symbols,
+		.kernel_type = frame_type(builder, "kernel"),
+		.native_type = frame_type(builder, "native"),
+		.file = PROCESS_NO_FILE,
+	};
+
 	locations->ids.count = 0;
 	locations->queries.count = 0;
 	locations->query_frames.count = 0;
@@ -169,11 +199,11 @@ bool locations_build(struct locations *locations, const struct capture *capture,
 		return false;
 	locations->ids.count = locations->not_code.count = capture->frames.count;
 	for (uint32_t frame = 0; frame < capture->frames.count; frame++)
-		if (!locate_frame(locations, capture, frame, processes, symbols, builder))
+		if (!locate_frame(locations, capture, frame, &resolving))
 			return false;
 	symbols_lookup(symbols, locations->queries.items, locations->queries.count, deadline_ns);
 	for (size_t i = 0; i < locations->queries.count; i++)
 		locations->ids.items[locations->query_frames.items[i]] =
-			file_location(builder, processes, symbols, &locations->queries.items[i]);
+			file_location(&resolving, &locations->queries.items[i]);
 	return true;
 }
