@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all Python tests share: where the source and the program are."""
 import pathlib
+import sys
 
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(SOURCE / "tests/peers"))
+
+from peer_paths import peer_path
 
 
 def pytest_addoption(parser):
@@ -27,3 +31,9 @@ def program(request):
     path = pathlib.Path(request.config.getoption("--profcol")).resolve()
     assert path.exists(), f"{path} is not built; run make build"
     return path
+
+
+@pytest.fixture(scope="session")
+def peer():
+    """peer(name): the path of a program that scripts/peers.sh builds; see peer_path()."""
+    return peer_path

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// What became of the stack of an observation.
+type verdict int
+
+const (
+	complete         verdict = iota // the last frame is the program's entry or a thread's start
+	incomplete                      // the user's stack was cut, or is missing
+	kernelOnlyExec                  // in execve, between two address spaces: there is no user stack
+	kernelOnlyExit                  // in exit, the address space is gone: the same
+	kernelThread                    // complete
+	kernelThreadOpen                // a kernel thread's, cut
+)
+
+// Frames of the kernel by their place.
+func isKernelRoot(name string) bool {
+	for _, prefix := range []string{"ret_from_fork", "kthread", "secondary_startup", "start_secondary",
+		"start_kernel", "x86_64_start_kernel"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func isExec(name string) bool {
+	for _, part := range []string{"execve", "begin_new_exec", "load_elf_binary"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// Where the kernel is entered from user space by a call.
+func isSystemCall(name string) bool {
+	return strings.HasPrefix(name, "do_syscall_64") || strings.HasPrefix(name, "entry_SYSCALL") ||
+		strings.HasPrefix(name, "el0_svc") || strings.HasPrefix(name, "invoke_syscall")
+}
+
+// A location in short.
+type frame struct {
+	kind string // profile.frame.type; "none" without
+	name string // of the function; empty: not known
+}
+
+// A location as the last one of a stack.
+type end struct {
+	frame
+	root    bool
+	missing bool // its file is not to be had, so there is no saying
+	label   string
+}
+
+// judge decides about the frames and stacks of one request; each location once.
+type judge struct {
+	files      *files
+	dictionary dictionary
+	frames     map[int32]frame
+	ends       map[int32]end
+}
+
+func newJudge(files *files, dictionary dictionary) *judge {
+	return &judge{files, dictionary, map[int32]frame{}, map[int32]end{}}
+}
+
+const kernelType = "kernel"
+
+// Types of frames that are machine code of a file. Others are interpreters' own.
+var nativeTypes = map[string]bool{"native": true, "go": true, "rust": true, "none": true}
+
+func (j *judge) kindAndName(index int32) frame {
+	result, known := j.frames[index]
+	if known {
+		return result
+	}
+	location := j.dictionary.location(index)
+	result.kind = j.dictionary.attributeText(location.AttributeIndices(), "profile.frame.type")
+	result.name = j.dictionary.name(location)
+	if result.kind == "" {
+		result.kind = "none"
+	}
+	j.frames[index] = result
+	return result
+}
+
+func (j *judge) end(index int32) end {
+	result, known := j.ends[index]
+	if !known {
+		result = j.judgeEnd(index)
+		j.ends[index] = result
+	}
+	return result
+}
+
+func (j *judge) judgeEnd(index int32) end {
+	d := j.dictionary
+	location := d.location(index)
+	mapping := d.mapping(location.MappingIndex())
+	key := fileKey{
+		name:    d.text(mapping.FilenameStrindex()),
+		gnu:     d.attributeText(mapping.AttributeIndices(), "process.executable.build_id.gnu"),
+		htlhash: d.attributeText(mapping.AttributeIndices(), "process.executable.build_id.htlhash"),
+	}
+	result := end{frame: j.kindAndName(index)}
+	result.label = frameLabel(result.frame, key.name, location.Address())
+	if !nativeTypes[result.kind] {
+		return result
+	}
+	result.root = isRootName(result.name)
+	// Pseudo files ([vdso], //anon) and code without any have no entry.
+	named := key.name != "" && key.name[0] != '[' && !strings.HasPrefix(key.name, "//")
+	if !result.root && named {
+		file := j.files.open(key)
+		result.missing = file == nil
+		result.root = file != nil && file.holds(location.Address())
+	}
+	return result
+}
+
+func frameLabel(frame frame, file string, address uint64) string {
+	text := frame.kind
+	if file != "" {
+		text += fmt.Sprintf(" %s+%x", filepath.Base(file), address)
+	}
+	if frame.name != "" {
+		text += " " + frame.name
+	}
+	return text
+}
+
+// A stack, judged.
+type stackVerdict struct {
+	verdict verdict
+	reason  string // of an incomplete one: its last frame
+	missing bool   // that frame's file is not to be had
+}
+
+func (j *judge) stack(index int32, isKernelTask bool) stackVerdict {
+	locations := j.dictionary.stack(index).LocationIndices()
+	if locations.Len() == 0 {
+		return stackVerdict{incomplete, "no frames", false}
+	}
+	last := j.end(locations.At(locations.Len() - 1))
+	if last.kind != kernelType {
+		if last.root {
+			return stackVerdict{complete, "", false}
+		}
+		return stackVerdict{incomplete, last.label, last.missing}
+	}
+	if isKernelTask {
+		if isKernelRoot(last.name) {
+			return stackVerdict{kernelThread, "", false}
+		}
+		return stackVerdict{kernelThreadOpen, last.label, false}
+	}
+	return j.kernelOnly(index)
+}
+
+// kernelOnly judges a stack of a user's process that holds no user frames.
+func (j *judge) kernelOnly(index int32) stackVerdict {
+	for _, at := range j.dictionary.stack(index).LocationIndices().All() {
+		name := j.kindAndName(at).name
+		if isExec(name) {
+			return stackVerdict{kernelOnlyExec, "", false}
+		}
+		if name == "do_exit" {
+			return stackVerdict{kernelOnlyExit, "", false}
+		}
+	}
+	return stackVerdict{incomplete, "kernel frames only", false}
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"debug/elf"
+	"debug/gosym"
+	"sort"
+	"strings"
+)
+
+// Functions that nothing has called: a program's entry, a thread's start, and where the Go runtime
+// leaves a goroutine's stack.
+var rootNames = map[string]bool{
+	"_start": true, "_dl_start_user": true, "thread_start": true, "start_thread": true,
+	"clone": true, "__clone": true, "clone3": true, "__clone3": true, "__clone_internal": true,
+	"runtime.goexit": true, "runtime.rt0_go": true, "runtime.mstart": true, "runtime.mcall": true,
+	"_rt0_amd64": true, "_rt0_amd64_linux": true, "_rt0_arm64_linux": true,
+}
+
+func isRootName(name string) bool {
+	name, _, _ = strings.Cut(name, "@")
+	return rootNames[strings.TrimSuffix(name, ".abi0")]
+}
+
+// The code of an entry point without a symbol: the call in it is this near.
+const entryBytes = 64
+
+// Where in one ELF file stacks end.
+type elfRoots struct {
+	entry  uint64 // 0: a library
+	spans  []span // of functions in the symbol tables
+	frames []frameEntry
+	lines  *gosym.Table // nil: not Go
+	file   *elf.File
+}
+
+type span struct {
+	begin, end uint64
+}
+
+func readRoots(path string) (*elfRoots, error) {
+	file, err := elf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	result := &elfRoots{entry: file.Entry, frames: readFrames(file), lines: readGoLines(file), file: file}
+	for _, read := range []func() ([]elf.Symbol, error){file.Symbols, file.DynamicSymbols} {
+		symbols, err := read()
+		if err != nil {
+			continue
+		}
+		for _, symbol := range symbols {
+			if symbol.Section != elf.SHN_UNDEF && isRootName(symbol.Name) {
+				size := symbol.Size
+				if size == 0 {
+					size = entryBytes
+				}
+				result.spans = append(result.spans, span{symbol.Value, symbol.Value + size})
+			}
+		}
+	}
+	return result, nil
+}
+
+func readGoLines(file *elf.File) *gosym.Table {
+	text := file.Section(".text")
+	for _, name := range []string{".gopclntab", ".data.rel.ro.gopclntab"} {
+		section := file.Section(name)
+		if section == nil || text == nil {
+			continue
+		}
+		bytes, err := section.Data()
+		if err != nil {
+			return nil
+		}
+		table, err := gosym.NewTable(nil, gosym.NewLineTable(bytes, text.Addr))
+		if err != nil {
+			return nil
+		}
+		return table
+	}
+	return nil
+}
+
+// holds says whether a stack ends at `address`, which is the frame's own: a profiler that gives
+// return addresses as they are is one off, so the byte before counts as well.
+func (r *elfRoots) holds(address uint64) bool {
+	return r.holdsExactly(address) || address > 0 && r.holdsExactly(address-1)
+}
+
+func (r *elfRoots) holdsExactly(address uint64) bool {
+	if r.entry != 0 && address >= r.entry && address < r.entry+entryBytes {
+		return true
+	}
+	for _, one := range r.spans {
+		if address >= one.begin && address < one.end {
+			return true
+		}
+	}
+	if r.lines != nil {
+		if function := r.lines.PCToFunc(address); function != nil && isRootName(function.Name) {
+			return true
+		}
+	}
+	next := sort.Search(len(r.frames), func(i int) bool { return r.frames[i].begin > address })
+	if next == 0 {
+		return false
+	}
+	entry := r.frames[next-1]
+	return address < entry.end && entry.returnUndefined(address, r.file.ByteOrder,
+		r.file.Class == elf.ELFCLASS64)
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"testing"
+)
+
+const program = `
+#include <pthread.h>
+#include <stdio.h>
+static void *run(void *arg) { return arg; }
+int main(void) { pthread_t t; pthread_create(&t, 0, run, 0); pthread_join(t, 0); puts(""); }
+`
+
+// compile makes a program, stripped of its symbol table, and gives the address of main.
+func compile(t *testing.T, flags ...string) (path string, main uint64) {
+	t.Helper()
+	folder := t.TempDir()
+	source, path := filepath.Join(folder, "program.c"), filepath.Join(folder, "program")
+	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	arguments := append(flags, "-O2", "-o", path, source)
+	if out, err := exec.Command("cc", arguments...).CombinedOutput(); err != nil {
+		t.Skipf("no C compiler here (%v: %s); install gcc", err, out)
+	}
+	main = symbol(t, path, (*elf.File).Symbols, "main").Value
+	if out, err := exec.Command("strip", path).CombinedOutput(); err != nil {
+		t.Skipf("no strip here (%v: %s); install binutils", err, out)
+	}
+	return path, main
+}
+
+func symbol(t *testing.T, path string, table func(*elf.File) ([]elf.Symbol, error), name string) elf.Symbol {
+	t.Helper()
+	file, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	symbols, _ := table(file)
+	for _, one := range symbols {
+		if one.Name == name {
+			return one
+		}
+	}
+	t.Fatalf("%s has no symbol %s", path, name)
+	return elf.Symbol{}
+}
+
+func TestAStrippedProgramEndsAtItsEntry(t *testing.T) {
+	path, main := compile(t)
+	result, err := readRoots(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !result.holds(result.entry + 0x20) {
+		t.Error("the entry point is no root")
+	}
+	if main >= result.entry && main < result.entry+entryBytes {
+		t.Skip("main stands too close to the entry point")
+	}
+	if result.holds(main + 8) {
+		t.Error("main is a root")
+	}
+}
+
+// Without symbols and away from the entry point only the CFI of the C library tells.
+func TestThreadsOfAStrippedStaticProgramEndInClone(t *testing.T) {
+	path, main := compile(t, "-static")
+	result, err := readRoots(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := 0
+	for _, one := range result.frames {
+		for address := one.begin; address < one.end && address < one.begin+512; address++ {
+			if one.returnUndefined(address, result.file.ByteOrder, true) {
+				ends++
+				break
+			}
+		}
+	}
+	// _start, clone, clone3 and few others; thousands of functions that return.
+	if ends < 2 || ends > 40 || len(result.frames) < 500 {
+		t.Errorf("%d of %d functions do not return", ends, len(result.frames))
+	}
+	if result.holds(main + 8) {
+		t.Error("main is a root")
+	}
+}
+
+func TestAGoroutineEndsInGoexit(t *testing.T) {
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := readRoots(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		address uint64
+		root    bool
+	}{
+		{uint64(runtime.FuncForPC(returnAddress()).Entry()), false},
+		{uint64(goexit(t)) + 1, true},
+	} {
+		if result.holds(test.address) != test.root {
+			t.Errorf("%#x: root is %v", test.address, !test.root)
+		}
+	}
+}
+
+func returnAddress() uintptr {
+	return reflect.ValueOf(compile).Pointer()
+}
+
+// goexit is where the frame lies that called everything on this goroutine.
+func goexit(t *testing.T) uintptr {
+	t.Helper()
+	callers := make([]uintptr, 64)
+	callers = callers[:runtime.Callers(0, callers)]
+	last := callers[len(callers)-1]
+	if name := runtime.FuncForPC(last).Name(); name != "runtime.goexit" {
+		t.Fatalf("the last caller is %s", name)
+	}
+	return last
+}
+
+func TestFilesAreFoundByNameAndBuildID(t *testing.T) {
+	path, _ := compile(t)
+	key := fileKey{name: "program", htlhash: headTailHash(path)}
+	if newFiles([]string{filepath.Dir(path)}).open(key) == nil {
+		t.Error("not found below a root")
+	}
+	executables := newFiles(nil)
+	executables.addExecutable(path)
+	if executables.open(key) == nil {
+		t.Error("not found as a resource's executable")
+	}
+	if newFiles(nil).open(fileKey{name: path}) == nil {
+		t.Error("not found at its path")
+	}
+	key.htlhash = "00"
+	if newFiles([]string{filepath.Dir(path)}).open(key) != nil {
+		t.Error("a file with another build id was taken")
+	}
+}
+
+func TestHeadTailHash(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	for content, want := range map[string]string{
+		"":      "af5570f5a1810b7af78caf4bc70a660f",
+		"hello": "b2c90e0c61910efa8c079b70039694de",
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := headTailHash(path); got != want {
+			t.Errorf("%q: %s, want %s", content, got, want)
+		}
+	}
+}

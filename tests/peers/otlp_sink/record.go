@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pprofile"
+)
+
+// What is known of one request, in the end a line of the log.
+type record struct {
+	mutex  sync.Mutex // gRPC's events come from several goroutines
+	logged bool
+	answer answer
+	raw    []byte // uncompressed
+
+	TimeUnixNano int64               `json:"time_unix_nano"` // of arrival
+	Transport    string              `json:"transport"`      // grpc or http
+	Encoding     string              `json:"encoding"`       // proto or json
+	Compression  string              `json:"compression"`    // empty: none
+	RawBytes     int                 `json:"raw_bytes"`
+	WireBytes    int                 `json:"wire_bytes"` // of the body as it came
+	Profiles     int                 `json:"profiles"`
+	Samples      int                 `json:"samples"`
+	Observations int                 `json:"observations"`
+	Answer       string              `json:"answer"` // as in the script, or what refused it
+	Message      string              `json:"message,omitempty"`
+	UserAgent    string              `json:"user_agent"`
+	Peer         string              `json:"peer"`
+	Metadata     map[string][]string `json:"metadata"`
+}
+
+func newRecord(transport string, answer answer) *record {
+	return &record{TimeUnixNano: time.Now().UnixNano(), Transport: transport, Encoding: "proto",
+		answer: answer, Answer: answer.text}
+}
+
+func (r *record) count(profiles pprofile.Profiles) {
+	for _, resource := range profiles.ResourceProfiles().All() {
+		for _, scope := range resource.ScopeProfiles().All() {
+			for _, profile := range scope.Profiles().All() {
+				r.Profiles++
+				for _, sample := range profile.Samples().All() {
+					r.Samples++
+					r.Observations += max(sample.TimestampsUnixNano().Len(),
+						sample.Values().Len())
+				}
+			}
+		}
+	}
+}
+
+// The files that all requests go to.
+type output struct {
+	mutex sync.Mutex
+	out   io.WriteCloser // of the accepted requests; nil: nowhere
+	log   io.WriteCloser
+}
+
+func openOutput(out, log string) (*output, error) {
+	var result output
+	var err error
+	if out != "" {
+		if result.out, err = os.OpenFile(out, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	if log != "" {
+		if result.log, err = os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return &result, nil
+}
+
+func (o *output) Close() {
+	for _, file := range []io.WriteCloser{o.out, o.log} {
+		if file != nil {
+			file.Close()
+		}
+	}
+}
+
+// keep appends an accepted request, framed as the Collector's file exporter frames.
+func (o *output) keep(raw []byte) error {
+	if o.out == nil {
+		return nil
+	}
+	frame := make([]byte, 4, 4+len(raw))
+	binary.BigEndian.PutUint32(frame, uint32(len(raw)))
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	_, err := o.out.Write(append(frame, raw...))
+	return err
+}
+
+// note writes the line of a request, once.
+func (o *output) note(r *record) error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if o.log == nil || r.logged {
+		return nil
+	}
+	r.logged = true
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	_, err = o.log.Write(append(line, '\n'))
+	return err
+}

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The peers themselves: what other tests build upon."""
+import http.client
+import json
+import os
+import pathlib
+import subprocess
+import time
+
+import pytest
+
+from collectors import Gateway, Sink, inspect, inspect_summary, inspect_text
+
+CAPTURE = "../shared/data/otlp-1.10-ebpf-profile.bin"
+OLD = "../shared/data/profile.otlp"
+
+
+@pytest.fixture
+def capture(source):
+    path = (source / CAPTURE).resolve()
+    if not path.exists():
+        pytest.skip(f"no {CAPTURE} here")
+    return path
+
+
+def post(address, body, **headers):
+    """POST a request; the status."""
+    connection = http.client.HTTPConnection(address, timeout=30)
+    headers = {"Content-Type": "application/x-protobuf"} | headers
+    connection.request("POST", "/v1development/profiles", body, headers)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def run_script(source, *arguments, **environment):
+    return subprocess.run(
+        [source / "scripts/peers.sh", *arguments],
+        capture_output=True,
+        text=True,
+        env=os.environ | environment,
+    )
+
+
+def test_our_own_tools(source, peer):
+    peer("sink")
+    result = run_script(source, "--test")
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_a_missing_peer_is_named_with_the_remedy(source, tmp_path):
+    result = run_script(source, "--path", "gateway", PROFCOL_PEERS_DIR=str(tmp_path))
+    assert result.returncode == 1
+    assert "run: scripts/peers.sh gateway" in result.stderr
+    result = run_script(source, "--path", "gatway")
+    assert result.returncode == 1 and "there are: gateway" in result.stderr
+
+
+def test_a_build_that_was_interrupted_leaves_nothing(source, peer, tmp_path):
+    peer("memlock_launcher")
+    (tmp_path / ".building.memlock_launcher.0000").mkdir()
+    (tmp_path / "memlock_launcher-0123456789abcdef").mkdir()
+    for _ in range(2):
+        result = run_script(source, "memlock_launcher", PROFCOL_PEERS_DIR=str(tmp_path))
+        assert result.returncode == 0, result.stderr
+        (path,) = result.stdout.split()
+        assert os.access(path, os.X_OK)
+        assert sorted(one.name for one in tmp_path.iterdir()) == sorted(
+            [".lock", pathlib.Path(path).parent.name]
+        )
+
+
+def needs_root():
+    if os.geteuid() != 0:
+        pytest.skip("mounting and profiling need root")
+
+
+def test_the_launcher_lets_memlock_be_raised(peer):
+    needs_root()
+    command = "ulimit -l unlimited && ulimit -n && test -d /sys/kernel/tracing/events"
+    subprocess.run([peer("memlock_launcher"), "bash", "-c", command], check=True)
+
+
+def test_a_gateway_passes_on_what_it_gets(capture, peer, tmp_path):
+    peer("sink")
+    sink = Sink(tmp_path)
+    gateway = Gateway(
+        tmp_path,
+        {
+            "otlp": {"endpoint": sink.grpc, "tls": {"insecure": True}},
+            "file": {"path": str(tmp_path / "file"), "format": "proto"},
+        },
+    )
+    try:
+        assert post(gateway.http, capture.read_bytes()) == 200
+        gateway.stop()
+        sink.stop()
+    finally:
+        gateway.kill()
+        sink.kill()
+    lines = inspect_text(capture)
+    assert len(lines) == 5321
+    assert inspect_text(tmp_path / "file") == lines
+    assert inspect_text(sink.out) == lines
+    (request,) = sink.requests()
+    assert (request["observations"], request["compression"]) == (5321, "gzip")
+
+
+def test_a_sink_changes_its_answers_while_it_runs(capture, peer, tmp_path):
+    peer("sink")
+    body = capture.read_bytes()
+    sink = Sink(tmp_path, answers="unavailable,ok")
+    try:
+        assert [post(sink.http, body), post(sink.http, body)] == [503, 200]
+        sink.answer("permission_denied")
+        assert post(sink.http, body) == 403
+        assert [one["answer"] for one in sink.requests()] == [
+            "unavailable",
+            "ok",
+            "permission_denied",
+        ]
+        sink.stop()
+    finally:
+        sink.kill()
+    assert inspect_summary(sink.out)["all"]["observations"] == 5321
+
+
+def test_old_numbering_is_no_profile(source, peer):
+    path = (source / OLD).resolve()
+    if not path.exists():
+        pytest.skip(f"no {OLD} here")
+    result = subprocess.run([peer("inspect"), path], capture_output=True, text=True)
+    assert result.returncode == 1 and "wrong wireType" in result.stderr
+
+
+def test_counts_of_a_capture(capture, peer):
+    peer("inspect")
+    summary = json.loads(inspect(capture))
+    assert (summary["resources"], summary["samples"]) == (77, 317)
+    assert summary["all"]["observations"] == 5321
+    assert (summary["wire"]["raw_bytes"], summary["dictionary"]["stacks"]) == (105244, 104)
+
+
+def test_the_reference_profiler_runs_here(peer, tmp_path):
+    """Where it has been built: that takes too long for every run of the tests."""
+    command = [peer("memlock_launcher"), peer("reference", optional=True)]
+    needs_root()
+    sink = Sink(tmp_path)
+    configuration = {
+        "receivers": {"profiling": {"samples_per_second": 99, "reporter_interval": "1s"}},
+        "exporters": {"otlp": {"endpoint": sink.grpc, "tls": {"insecure": True}}},
+        "service": {
+            "telemetry": {"metrics": {"level": "none"}},
+            "pipelines": {"profiles": {"receivers": ["profiling"], "exporters": ["otlp"]}},
+        },
+    }
+    path = tmp_path / "reference.yaml"
+    path.write_text(json.dumps(configuration))
+    with (tmp_path / "log").open("wb") as log:
+        run = subprocess.Popen(
+            [*command, f"--config={path}", "--feature-gates=+service.profilesSupport"],
+            stderr=log,
+        )
+    try:
+        end = time.monotonic() + 60
+        while not any(one["observations"] for one in sink.requests()):
+            sum(range(1000000))  # the load
+            assert run.poll() is None and time.monotonic() < end, (tmp_path / "log").read_text()
+        run.terminate()
+        assert run.wait(timeout=30) == 0
+        sink.stop()
+    finally:
+        run.kill()
+        run.wait()
+        sink.kill()
+    assert "python3" in " ".join(inspect_summary(sink.out)["programs"])
