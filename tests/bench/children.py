@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that end with us, however we end."""
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import time
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class ChildFailed(Exception):
+    """A child did not do what it is for; the text says what it printed."""
+
+
+def _die_with(parent):
+    """Runs between fork and exec."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def start(command, **options):
+    """A process in a session of its own: an interrupt at the terminal is ours to pass on."""
+    parent = os.getpid()
+    return subprocess.Popen(
+        [str(part) for part in command],
+        start_new_session=True,
+        preexec_fn=lambda: _die_with(parent),
+        **options,
+    )
+
+
+def stop(process, number=signal.SIGTERM, bound_s=15):
+    """Ask it to end, wait, and kill what is left of its session. Returns its exit code."""
+    if process.poll() is None:
+        process.send_signal(number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(bound_s)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    return process.wait()
+
+
+@contextlib.contextmanager
+def running(command, **options):
+    """A process for the time of a `with` statement."""
+    process = start(command, **options)
+    try:
+        yield process
+    finally:
+        stop(process)
+
+
+def output(command, bound_s=600):
+    """What it prints, once it has ended well."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with running(command, text=True, errors="replace", **pipes) as process:
+        out, error = process.communicate(timeout=bound_s)
+    if process.returncode:
+        raise ChildFailed(f"{command[0]} ended with {process.returncode}: {error.strip()}")
+    return out
+
+
+def read_line(process, what, bound_s=60):
+    """The next line it prints; it prints one at a time."""
+    ready, _, _ = select.select([process.stdout], [], [], bound_s)
+    line = process.stdout.readline() if ready else ""
+    if not line:
+        state = "it has ended" if ready else f"it was silent for {bound_s} s"
+        raise ChildFailed(f"no {what} from {' '.join(map(str, process.args[:3]))}: {state}")
+    return line
+
+
+def wait_until(condition, what, bound_s, step_s=0.05):
+    """The first true result of `condition`."""
+    end = time.monotonic() + bound_s
+    while True:
+        if result := condition():
+            return result
+        if time.monotonic() > end:
+            raise ChildFailed(f"still not after {bound_s} s: {what}")
+        time.sleep(step_s)

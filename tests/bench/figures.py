@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From raw measurements to the figures of the table. Pure functions."""
+import dataclasses
+import math
+import statistics
+from collections.abc import Callable
+
+BPF_PROG_TYPE_PERF_EVENT = 7  # linux/bpf.h
+
+KERNEL_THREADS = "kernel threads"  # in a list of programs
+
+# So many samples have to be due before a tenth of a percent of them is worth printing.
+DUE_FOR_TENTHS = 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Spread:
+    """A median, and how far the rounds lie apart."""
+
+    median: float
+    least: float
+    most: float
+    count: int
+
+
+def spread(values):
+    """Of those values that are not None; None when there is none."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    return Spread(statistics.median(known), min(known), max(known), len(known))
+
+
+def ratio(ours, theirs):
+    """Of two medians; None where there is nothing to divide by."""
+    if ours is None or theirs is None or not theirs.median:
+        return None
+    return ours.median / theirs.median
+
+
+def _share(part, whole):
+    return part / whole if whole else None
+
+
+def due(measurement):
+    """Samples due: interrupts on tasks other than the idle one."""
+    return measurement["due"]["kernel"] + measurement["due"]["user"]
+
+
+def _found(measurement):
+    """Counts over the samples of the window."""
+    return measurement.get("summary", {}).get("all") or measurement.get("perf") or {}
+
+
+def delivered(measurement):
+    return _found(measurement).get("observations")
+
+
+def delivered_share(measurement, _bare):
+    count = delivered(measurement)
+    return None if count is None else _share(count, due(measurement))
+
+
+def complete_share(measurement, _bare):
+    found = _found(measurement)
+    complete = found.get("complete", 0)
+    return _share(complete, complete + found.get("incomplete", 0))
+
+
+def named_share(measurement, _bare):
+    found = _found(measurement)
+    return _share(found.get("native_frames_named", 0), found.get("native_frames", 0))
+
+
+def depth(measurement, _bare):
+    found = _found(measurement)
+    return _share(found.get("frames", 0), found.get("observations", 0))
+
+
+def _bpf_ns(measurement):
+    return sum(each["run_time_ns"] for each in measurement["bpf"]["programs"])
+
+
+def bpf_ns_per_interrupt(measurement, _bare):
+    """All programs of the profiler, over the interrupts of its sampling programs."""
+    if "bpf" not in measurement:
+        return None
+    interrupts = sum(
+        each["run_cnt"]
+        for each in measurement["bpf"]["programs"]
+        if each["type"] == BPF_PROG_TYPE_PERF_EVENT
+    )
+    return _share(_bpf_ns(measurement), interrupts)
+
+
+def bpf_ns_per_frame(measurement, _bare):
+    if "bpf" not in measurement:
+        return None
+    return _share(_bpf_ns(measurement), _found(measurement).get("frames", 0))
+
+
+def bpf_map_bytes(measurement, _bare):
+    if "bpf" not in measurement:
+        return None
+    return sum(each["bytes"] for each in measurement["bpf"]["maps"])
+
+
+def _cpu_per_sample(key):
+    def value(measurement, _bare):
+        cpu = (measurement["cpu"] or {}).get(key)
+        count = delivered(measurement)
+        return None if cpu is None or not count else cpu / count
+
+    return value
+
+
+def whole_cost(measurement, _bare):
+    """CPU time of agent and BPF programs, as a share of one CPU's time."""
+    if not measurement["cpu"] or "bpf" not in measurement:
+        return None
+    used_s = measurement["cpu"]["total_s"] + _bpf_ns(measurement) / 1e9
+    return used_s / measurement["seconds"]
+
+
+def agent_cpu(measurement, _bare):
+    return measurement["cpu"] and measurement["cpu"]["total_s"] / measurement["seconds"]
+
+
+def _memory(key):
+    return lambda measurement, _bare: measurement.get("memory", {}).get(key)
+
+
+def raw_bytes(measurement, _bare):
+    if "perf" in measurement:
+        return _share(measurement["perf"]["file_bytes"], measurement["perf"]["recorded"])
+    wire = measurement.get("wire", {})
+    return _share(wire.get("raw_bytes", 0), wire.get("observations", 0))
+
+
+def wire_bytes(measurement, _bare):
+    wire = measurement.get("wire", {})
+    return _share(wire.get("wire_bytes", 0), wire.get("observations", 0))
+
+
+def _start(key):
+    return lambda measurement, _bare: measurement.get("start", {}).get(key)
+
+
+def throughput(load):
+    """Units a second, by program."""
+    return {
+        name: units / load["seconds"] for name, units in (load.get("units") or {}).items()
+    }
+
+
+def slowdown(measurement, bare):
+    """By how much less the programs did than without a profiler: geometric mean over them."""
+    if bare is None:
+        return None
+    with_, without = throughput(measurement["load"]), throughput(bare["load"])
+    logs = [
+        math.log(without[name] / with_[name])
+        for name in without
+        if without[name] and with_.get(name)
+    ]
+    return math.exp(sum(logs) / len(logs)) - 1 if logs else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """A row of the table."""
+
+    key: str
+    label: str
+    unit: str  # see report.cell
+    value: Callable  # (measurement, the bare one of the same round or None) -> number or None
+
+
+FIGURES = (
+    Figure("delivered", "samples delivered / due", "%", delivered_share),
+    Figure("complete", "complete user stacks", "%", complete_share),
+    Figure("named", "native frames with names", "%", named_share),
+    Figure("depth", "frames per sample", "", depth),
+    Figure("bpf_interrupt", "BPF time per interrupt", "ns", bpf_ns_per_interrupt),
+    Figure("bpf_frame", "BPF time per delivered frame", "ns", bpf_ns_per_frame),
+    Figure("user", "agent, user CPU per sample", "us", _cpu_per_sample("user_s")),
+    Figure("system", "agent, system CPU per sample", "us", _cpu_per_sample("system_s")),
+    Figure("agent", "agent, CPU time / one CPU", "%", agent_cpu),
+    Figure("cost", "agent and BPF, CPU time / one CPU", "%", whole_cost),
+    Figure("rss", "peak RSS", "MiB", _memory("peak_rss_bytes")),
+    Figure("anonymous", "peak anonymous RSS", "MiB", _memory("peak_anonymous_bytes")),
+    Figure("maps", "BPF maps", "MiB", bpf_map_bytes),
+    Figure("raw", "bytes per sample, raw", "B", raw_bytes),
+    Figure("wire", "bytes per sample, gzip", "B", wire_bytes),
+    Figure("start", "start to first delivered sample", "s", _start("seconds")),
+    Figure("start_cpu", "CPU time until then", "s", _start("cpu_s")),
+    Figure("slowdown", "slowdown of the load", "%", slowdown),
+)
+
+
+def by_case(measurements):
+    """{case: {profiler: {round: measurement}}} of those that succeeded, in their order."""
+    found = {}
+    for each in measurements:
+        if "failed" in each:
+            continue
+        rounds = found.setdefault(each["case"], {}).setdefault(each["profiler"], {})
+        rounds[each["round"]] = each
+    return found
+
+
+def summarize(rounds, bare):
+    """{figure: Spread or None} over the rounds of one profiler in one case."""
+    return {
+        figure.key: spread(figure.value(rounds[n], bare.get(n)) for n in rounds)
+        for figure in FIGURES
+    }
+
+
+def sum_programs(rounds):
+    """Counts by program over the rounds of one profiler in one case."""
+    sums = {}
+    for measurement in rounds.values():
+        summary = measurement.get("summary", {})
+        programs = summary.get("programs", {}) | {
+            KERNEL_THREADS: summary.get("kernel_threads", {})
+        }
+        for name, counts in programs.items():
+            into = sums.setdefault(name, {})
+            for key, count in counts.items():
+                if isinstance(count, int):
+                    into[key] = into.get(key, 0) + count
+    return sums
+
+
+def unequal_work(measurements):
+    """Where a load's checksums differ between measurements: one text for each difference."""
+    seen, found = {}, []
+    for each in measurements:
+        for program, checksum in (each.get("load", {}).get("checksums") or {}).items():
+            load = each["case"].split("@")[0]
+            first = seen.setdefault((load, program), (checksum, each["key"]))
+            if first[0] != checksum:
+                found.append(
+                    f"{program} came to {checksum} in {each['key']}, to {first[0]} in {first[1]}"
+                )
+    return found

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A load for the time of a measurement (loads/run.py)."""
+import contextlib
+import json
+import pathlib
+import subprocess
+import sys
+
+import children
+
+_RUN = pathlib.Path(__file__).resolve().parent / "loads/run.py"
+
+
+def prepare(name, cache):
+    """Build what the load runs; quick when that has been done before."""
+    children.output([sys.executable, _RUN, name, "--prepare", "--cache", cache])
+
+
+class Load:
+    """A load that runs at full speed."""
+
+    def __init__(self, process):
+        self._process = process
+
+    def finish(self, bound_s):
+        """Wait for its end. What it did: units of work, checksums, programs."""
+        line = children.read_line(self._process, "account of its work", bound_s)
+        status = self._process.wait(bound_s)
+        if status:
+            raise children.ChildFailed(f"the load ended with {status}")
+        return json.loads(line)
+
+
+@contextlib.contextmanager
+def running(name, seconds, cache):
+    """The load for the time of a `with` statement; it ends by itself after `seconds`."""
+    command = [sys.executable, _RUN, name, "--seconds", seconds, "--cache", cache]
+    with children.running(command, stdout=subprocess.PIPE, text=True) as process:
+        line = children.read_line(process, "word that it runs", 120)
+        if line != "ready\n":
+            raise children.ChildFailed(f"the load {name} said {line!r} instead of 'ready'")
+        yield Load(process)

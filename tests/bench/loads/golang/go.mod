@@ -1,0 +1,3 @@
+module golang_work
+
+go 1.19

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each load is made of. A function of this file builds a load's programs and returns them."""
+import pathlib
+import shutil
+
+from cache import Step, tool_version
+from work import Program, Ring
+
+HERE = pathlib.Path(__file__).resolve().parent
+PYTHON = "/usr/bin/python3"
+
+# Of the round that all languages of `mixed` do.
+ROUND = "ed4c032c"
+STORM = "8a180971"
+DEEP = "b6c26683"
+COLD = "db9f0ecf"
+
+STORM_RATE = 500
+COLD_PROGRAMS = 24
+COLD_TEXTS = 3  # each is linked into several programs
+COLD_TOKENS = 24
+
+
+class Recipe:
+    """Builds into a cache; knows what was left out and which versions took part."""
+
+    def __init__(self, cache, cpus):
+        self.cache = cache
+        self.cpus = cpus
+        self.versions = {}
+        self.left_out = []
+
+    def path(self, name):
+        return self.cache.directory / name
+
+    def has(self, program, *tools):
+        """Whether the tools of a program are installed; notes what they are, or what is not."""
+        if not all(shutil.which(tool) for tool in tools):
+            self.left_out.append(program)
+            return False
+        self.versions.update({tool: tool_version(tool) for tool in tools})
+        return True
+
+    def need(self, *tools):
+        missing = [tool for tool in tools if not shutil.which(tool)]
+        if missing:
+            raise FileNotFoundError(
+                f"not installed: {', '.join(missing)}; run scripts/setup.sh test"
+            )
+        self.versions.update({tool: tool_version(tool) for tool in tools})
+
+    def compile(self, name, compiler, source, *flags, inputs=()):
+        """A program of our own, without frame pointers."""
+        (program,) = self.cache.build(
+            Step(
+                self.path(name),
+                (compiler, "-O2", "-fomit-frame-pointer", *flags, HERE / source, "-o")
+                + (self.path(name), *inputs),
+                (HERE / source, HERE / "unit.h", *inputs),
+            )
+        )
+        return program
+
+    def print(self, name, generator, *arguments):
+        """A step that generates a source."""
+        return Step(
+            self.path(name),
+            (PYTHON, HERE / generator, *arguments),
+            (HERE / generator,),
+            printed=True,
+        )
+
+
+def _cxx(recipe, copies):
+    recipe.need("g++")
+    program = recipe.compile("cxx_work", "g++", "cxx_work.cc")
+    return [Program("cxx", (program, 60), ROUND, warm_up=5)] * copies
+
+
+def _python(_recipe, copies):
+    return [Program("python", (PYTHON, HERE / "python_work.py", 5), ROUND, warm_up=5)] * copies
+
+
+def _node(recipe, copies):
+    if not recipe.has("node", "node"):
+        return []
+    return [Program("node", ("node", HERE / "node_work.js", 25), ROUND, warm_up=20)] * copies
+
+
+def _java(recipe, _copies):
+    if not recipe.has("java", "java", "javac"):
+        return []
+    source = HERE / "JavaWork.java"
+    classes = recipe.path("JavaWork.class")
+    recipe.cache.build(
+        Step(classes, ("javac", "-d", recipe.cache.directory, source), (source,)),
+    )
+    command = ("java", "-Xmx256m", "-cp", recipe.cache.directory, "JavaWork", 70, recipe.cpus)
+    return [Program("java", command, ROUND, warm_up=30)]
+
+
+def _go(recipe, _copies):
+    if not recipe.has("go", "go"):
+        return []
+    program = recipe.path("golang_work")
+    recipe.cache.build(
+        Step(
+            program,
+            ("go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "."),
+            tuple(sorted((HERE / "golang").iterdir())),
+            directory=HERE / "golang",
+            environment=(
+                ("GOTOOLCHAIN", "local"),
+                ("GOFLAGS", ""),
+                ("GOPROXY", "off"),
+                ("GOCACHE", str(recipe.path("go-cache"))),
+                ("CGO_ENABLED", "0"),
+            ),
+        )
+    )
+    return [Program("go", (program, 65, recipe.cpus), ROUND, warm_up=5)]
+
+
+def _compiler(recipe, name, command, classes, copies):
+    """A compiler in a loop, as a program."""
+    recipe.need("gcc", command[0])
+    loop = recipe.compile("compile_loop", "gcc", "compile_loop.c")
+    source, checksum = recipe.path(f"{name}.cc"), recipe.path(f"{name}.checksum")
+    recipe.cache.build(recipe.print(source.name, "compiled_text.py", classes))
+    # -S to standard output: it leaves no files behind when it is killed.
+    command = (*command, "-S", "-o", "-", source)
+    recipe.cache.build(
+        Step(checksum, (loop, 1, *command), (loop, source), tool=command[0], printed=True)
+    )
+    return [Program(name, (loop, 0, *command), checksum.read_text().strip(), warm_up=2)] * copies
+
+
+def mixed(recipe):
+    copies = (recipe.cpus + 1) // 2
+    return [
+        *_python(recipe, copies),
+        *_node(recipe, copies),
+        *_java(recipe, copies),
+        *_go(recipe, copies),
+        *_cxx(recipe, copies),
+        *_compiler(recipe, "compiler", ("g++", "-O1"), 1, copies),
+    ]
+
+
+def storm(recipe):
+    recipe.need("gcc")
+    spawner = recipe.compile("storm_spawner", "gcc", "storm_spawner.c")
+    program = recipe.compile("storm_program", "gcc", "storm_program.c")
+    return [Program("storm", (spawner, STORM_RATE, program), STORM, warm_up=50)]
+
+
+def large(recipe):
+    return _compiler(recipe, "large", ("clang-19", "-O2"), 5, recipe.cpus)
+
+
+def idle(_recipe):
+    return [Program("idle", ("sleep", "infinity"))]
+
+
+def deep(recipe):
+    recipe.need("gcc")
+    program = recipe.compile("deep_work", "gcc", "deep_work.c")
+    return [Program("deep", (program,), DEEP, warm_up=5)] * recipe.cpus
+
+
+def cold(recipe):
+    recipe.need("gcc")
+    texts = recipe.cache.build(
+        *(recipe.print(f"cold-{seed}.c", "cold_text.py", seed) for seed in range(COLD_TEXTS))
+    )
+    objects = recipe.cache.build(
+        *(
+            Step(
+                text.with_suffix(".o"),
+                ("gcc", "-O1", "-fomit-frame-pointer", "-c", text, "-o", text.with_suffix(".o")),
+                (text,),
+            )
+            for text in texts
+        )
+    )
+    # Files of their own, so that they share no memory, and a build id each, so that no profiler
+    # takes two of them for one.
+    programs = [
+        recipe.compile(
+            f"cold-{index}",
+            "gcc",
+            "cold_program.c",
+            f"-Wl,--build-id=0x{index:040x}",
+            inputs=(objects[index % COLD_TEXTS],),
+        )
+        for index in range(COLD_PROGRAMS)
+    ]
+    commands = tuple((program,) for program in programs)
+    rings = (recipe.cpus + 1) // 2
+    return [Ring("cold", commands, COLD_TOKENS, COLD, warm_up=5)] * rings
+
+
+LOADS = {load.__name__: load for load in (mixed, storm, large, idle, deep, cold)}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `storm_spawner RATE PROGRAM` starts PROGRAM RATE times a second by the clock. A start for which
+ * it comes more than a period too late, or for which too many programs still run, is left out
+ * with the line `missed`. The programs report their units on the same standard output.
+ */
+#include <errno.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "unit.h"
+
+#define RUNNING_MAX 64
+
+extern char **environ;
+
+static uint64_t storm_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void storm_sleep_until(uint64_t due_ns)
+{
+	struct timespec due = {
+		.tv_sec = (time_t)(due_ns / 1000000000u),
+		.tv_nsec = (long)(due_ns % 1000000000u),
+	};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR)
+		;
+}
+
+static void storm_spawn(char *program)
+{
+	char *arguments[] = { program, NULL };
+	pid_t pid;
+	int error = posix_spawn(&pid, program, NULL, NULL, arguments, environ);
+
+	if (error) {
+		fprintf(stderr, "storm_spawner: %s does not start: %s\n", program, strerror(error));
+		exit(1);
+	}
+}
+
+/* How many have ended. */
+static unsigned int storm_reap(void)
+{
+	unsigned int ended = 0;
+	int status;
+
+	while (waitpid(-1, &status, WNOHANG) > 0) {
+		if (status) {
+			fprintf(stderr, "storm_spawner: a program ended with status 0x%x\n",
+				status);
+			exit(1);
+		}
+		ended++;
+	}
+	return ended;
+}
+
+static void storm_miss(void)
+{
+	static const char line[] = "missed\n";
+
+	if (write(STDOUT_FILENO, line, sizeof(line) - 1) != sizeof(line) - 1)
+		exit(1);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long rate = argc == 3 ? strtoul(argv[1], NULL, 10) : 0;
+	unsigned int running = 0;
+
+	if (!rate) {
+		fputs("usage: storm_spawner RATE PROGRAM\n", stderr);
+		return 2;
+	}
+
+	uint64_t period_ns = 1000000000u / rate;
+
+	for (uint64_t due_ns = storm_now_ns();; due_ns += period_ns) {
+		storm_sleep_until(due_ns);
+		running -= storm_reap();
+		if (running >= RUNNING_MAX || storm_now_ns() > due_ns + period_ns) {
+			storm_miss();
+		} else {
+			storm_spawn(argv[2]);
+			running++;
+		}
+	}
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bpf_objects.h"
+
+#include "json_text.h"
+
+#include "base/base.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* A machine has hundreds; the bound is against a list that grows while it is read. */
+enum { OBJECTS_MOST = 1 << 16, FDINFO_MAX_BYTES = 1 << 16 };
+
+static int write_program(FILE *out, int fd, const char *separator)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &size))
+		return -errno;
+	fprintf(out, "%s{\"id\": %u, \"type\": %u, \"name\": ", separator, info.id, info.type);
+	json_text_write(out, info.name, sizeof(info.name));
+	fprintf(out, ", \"run_time_ns\": %" PRIu64 ", \"run_cnt\": %" PRIu64 "}",
+		(uint64_t)info.run_time_ns, (uint64_t)info.run_cnt);
+	return 0;
+}
+
+int bpf_objects_write_programs(FILE *out)
+{
+	const char *separator = "";
+	uint32_t id = 0;
+
+	fputc('[', out);
+	for (unsigned int i = 0; i < OBJECTS_MOST && !bpf_prog_get_next_id(id, &id); i++) {
+		CLEANUP_FD int fd = bpf_prog_get_fd_by_id(id);
+		int status = fd < 0 ? -errno : write_program(out, fd, separator);
+
+		// -ENOENT: gone since the list was read.
+		if (status && status != -ENOENT)
+			return status;
+		if (!status)
+			separator = ", ";
+	}
+	fputc(']', out);
+	return 0;
+}
+
+/* `memlock:` of a map's fdinfo, Documentation/filesystems/proc.rst. */
+static int map_bytes(int fd, uint64_t *ret)
+{
+	static const char label[] = "\nmemlock:";
+	CLEANUP_FREE char *text = NULL;
+	char path[64];
+	const char *found;
+	int status;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	status = file_read(AT_FDCWD, path, FDINFO_MAX_BYTES, &text, NULL);
+	if (status)
+		return status;
+	found = strstr(text, label);
+	if (!found)
+		return -EPROTO;
+	*ret = strtoull(found + sizeof(label) - 1, NULL, 10);
+	return 0;
+}
+
+static int write_map(FILE *out, int fd, const char *separator)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t size = sizeof(info);
+	uint64_t bytes;
+	int status;
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &size))
+		return -errno;
+	status = map_bytes(fd, &bytes);
+	if (status)
+		return status;
+	fprintf(out, "%s{\"id\": %u, \"type\": %u, \"name\": ", separator, info.id, info.type);
+	json_text_write(out, info.name, sizeof(info.name));
+	fprintf(out, ", \"bytes\": %" PRIu64 "}", bytes);
+	return 0;
+}
+
+int bpf_objects_write_maps(FILE *out)
+{
+	const char *separator = "";
+	uint32_t id = 0;
+
+	fputc('[', out);
+	for (unsigned int i = 0; i < OBJECTS_MOST && !bpf_map_get_next_id(id, &id); i++) {
+		CLEANUP_FD int fd = bpf_map_get_fd_by_id(id);
+		int status = fd < 0 ? -errno : write_map(out, fd, separator);
+
+		if (status && status != -ENOENT)
+			return status;
+		if (!status)
+			separator = ", ";
+	}
+	fputc(']', out);
+	return 0;
+}

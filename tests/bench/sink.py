@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The receiver that both profilers send to (the peer otlp-sink), and what it noted."""
+import contextlib
+import json
+import re
+import subprocess
+
+import children
+import profilers
+
+_READY = re.compile(r"\bgrpc=(\S+)")
+
+
+class Sink:
+    """A running otlp-sink; `endpoint` is where it listens."""
+
+    def __init__(self, endpoint, stream, log):
+        self.endpoint = endpoint
+        self.stream = stream  # all requests, as the inspector reads them
+        self._log = log
+
+    def requests(self):
+        """What arrived so far, oldest first; a line that is still being written is left out."""
+        if not self._log.exists():
+            return []
+        lines = self._log.read_text().split("\n")[:-1]
+        return [json.loads(line) for line in lines]
+
+    def first_sample(self):
+        """The first request that brought a sample, or None."""
+        return next((each for each in self.requests() if each["observations"]), None)
+
+
+@contextlib.contextmanager
+def listening(directory):
+    """A sink for the time of a `with` statement."""
+    stream, log = directory / "requests.bin", directory / "requests.jsonl"
+    command = [profilers.peer("sink"), "--grpc", "127.0.0.1:0", "--out", stream, "--log", log]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
+    with children.running(command, **pipes) as process:
+        line = children.read_line(process, "address")
+        match = _READY.search(line)
+        if not match:
+            raise children.ChildFailed(f"otlp-sink said {line!r} instead of its address")
+        yield Sink(match[1], stream, log)
+
+
+def wire(requests, since_unix_ns):
+    """Sums over the requests with samples that arrived since then."""
+    counted = [
+        each
+        for each in requests
+        if each["time_unix_nano"] >= since_unix_ns and each["observations"]
+    ]
+    keys = ("raw_bytes", "wire_bytes", "observations")
+    return {"requests": len(counted)} | {key: sum(each[key] for each in counted) for key in keys}

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loads of the benchmark: they work, what they did is checked, and nothing of them stays."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+
+from waiting import wait_until
+
+LANGUAGES = {"python", "node", "java", "go", "cxx"}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("loads")
+
+
+def _processes_of(cache):
+    """Ids of the processes started by loads with this cache, by the mark in their environment."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"LOADS_TEST={cache}".encode() in path.read_bytes().split(b"\0"):
+                found.append(path.parent.name)
+        except OSError:  # it has ended, or is none of ours
+            continue
+    return found
+
+
+@pytest.fixture
+def start_load(source, cache):
+    """start_load(name, *options): a running run.py; killed in the end."""
+    started = []
+
+    def start(name, *options):
+        script = source / "tests/bench/loads/run.py"
+        process = subprocess.Popen(
+            ["/usr/bin/python3", script, name, "--cache", cache, *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "LOADS_TEST": str(cache)},
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def _run(start_load, name, seconds):
+    output, errors = start_load(name, "--seconds", seconds).communicate(timeout=120)
+    assert errors == ""
+    ready, result = output.splitlines()
+    assert ready == "ready"
+    return json.loads(result)
+
+
+@pytest.mark.parametrize("name", ["mixed", "storm", "large", "deep"])
+def test_every_program_works_and_none_is_left(start_load, cache, name):
+    result = _run(start_load, name, "1")
+    assert (result["load"], result["seconds"] >= 1) == (name, True)
+    assert result["units"].keys() == result["checksums"].keys() == result["programs"].keys()
+    assert result["units"] and all(result["units"].values())
+    assert all(result["programs"].values())
+    if name == "mixed":
+        languages = LANGUAGES - set(result["left_out"])
+        assert languages >= {"python", "cxx"}
+        assert len({result["checksums"][language] for language in languages}) == 1
+    assert _processes_of(cache) == []
+
+
+def test_idle_has_no_units(start_load, cache):
+    result = _run(start_load, "idle", "0.1")
+    assert (result["units"], result["checksums"]) == ({}, {})
+    assert len(result["programs"]["idle"]) == 1
+    assert _processes_of(cache) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("storm", signal.SIGINT), ("large", signal.SIGTERM), ("mixed", signal.SIGKILL)],
+)
+def test_an_ended_load_leaves_nothing(start_load, cache, name, number):
+    process = start_load(name, "--seconds", "60")
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    process.wait(timeout=60)
+    if number == signal.SIGKILL:  # the kernel ends the rest, which takes a moment
+        wait_until(lambda: not _processes_of(cache), "end of a killed load")
+    assert _processes_of(cache) == []
+
+
+def test_work_that_differs_is_an_error(start_load, cache):
+    assert start_load("deep", "--prepare").wait(timeout=120) == 0
+    program = cache / "deep_work"
+    program.write_text("#!/bin/sh\necho 00000001\nexec sleep 60\n")
+    process = start_load("deep")
+    output, errors = process.communicate(timeout=120)
+    program.unlink()  # to be built again
+    assert (output, process.returncode) == ("", 1)
+    assert "deep did other work than it should: checksum 00000001" in errors
+    assert _processes_of(cache) == []
+
+
+def test_what_is_built_is_not_built_again(start_load, cache):
+    times = []
+    for _ in range(2):
+        assert start_load("storm", "--prepare").wait(timeout=120) == 0
+        times.append((cache / "storm_program").stat().st_mtime_ns)
+    assert times[0] == times[1]
