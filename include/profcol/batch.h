@@ -196,7 +196,8 @@ struct profcol_profile profcol_batch_profile(const struct profcol_batch *batch, 
 					     struct profcol_range *samples_ret);
 struct profcol_sample profcol_batch_sample(const struct profcol_batch *batch, uint32_t id);
 
-/* Events in the batch, as metrics.h counts them: per sample the larger of its two counts. */
+/* Events in the batch, as metrics.h counts them: per sample the larger of its two counts, or
+ * where a sample of samples/count has but a value, that value. */
 uint64_t profcol_batch_events(const struct profcol_batch *batch);
 
 /* ---- building ---- */

@@ -31,6 +31,7 @@
 #include <sys/types.h>
 
 struct profcol_batch;
+struct profcol_storage_operations;
 
 #define PROFCOL_ABI 1 /* bumped when a field changes meaning; appending one does not bump it */
 
@@ -74,7 +75,7 @@ struct profcol_host {
 								 struct profcol_batch *batch);
 
 	/* Book @samples (see metrics.h). @cause is a short lower_snake_case literal; NULL for
-	 * TAKEN and EXPORTED. Any thread. */
+	 * TAKEN, EXPORTED and STORED. Any thread. */
 	void (*account)(const struct profcol_host *host, enum profcol_outcome outcome,
 			const char *cause, uint64_t samples);
 
@@ -86,7 +87,8 @@ struct profcol_host {
 					 enum profcol_metric_kind kind, const char *name,
 					 const char *label, const char *doc);
 
-	/* Say how this instance is, after start has returned. @message may be NULL. Any thread. */
+	/* Say how this instance is, after start has returned. A change is logged with @message;
+	 * a RECOVERABLE_ERROR without one (NULL) is not: the caller has logged why. Any thread. */
 	void (*report_status)(const struct profcol_host *host, enum profcol_status status,
 			      const char *message);
 
@@ -99,6 +101,26 @@ struct profcol_host {
 	 */
 	PROFCOL_MUST_CHECK struct profcol_error *(*spawn_helper)(const struct profcol_host *host,
 								 int *socket_ret, pid_t *pid_ret);
+};
+
+/*
+ * One request to a peer: an ExportProfilesServiceRequest (opentelemetry-proto 1.11,
+ * profiles v1development) as protobuf. Borrowed during the call.
+ */
+struct profcol_request {
+	const uint8_t *bytes;
+	size_t length;
+	uint64_t samples;     /* events in it, as the account counts them */
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC; UINT64_MAX = none */
+};
+
+/* What a peer said, beyond the error that send returns. Zeroed before the call. */
+struct profcol_reply {
+	const char *cause; /* of an error: a lower_snake_case literal that the loss is booked
+			    * under, e.g. "invalid_argument"; NULL = the error code's name */
+	bool too_large;    /* of an error: the peer may accept the same in smaller requests */
+	uint64_t rejected; /* of a success: samples that the peer did not take, for good */
+	char *message;     /* of a success: the peer's remark or NULL; free() by the host */
 };
 
 struct profcol_component {
@@ -127,7 +149,8 @@ struct profcol_component {
 	 */
 	struct profcol_error *(*start)(void *self);
 
-	/* Takes @batch, whatever the result. NULL for a receiver and an extension. */
+	/* Takes @batch, whatever the result. NULL for a receiver, an extension, and an exporter
+	 * that has `send`. */
 	struct profcol_error *(*consume)(void *self, struct profcol_batch *batch);
 
 	/*
@@ -153,4 +176,19 @@ struct profcol_component {
 	 * dead. Optional.
 	 */
 	int (*helper)(int socket);
+
+	/*
+	 * An exporter that talks to a peer has this instead of consume: deliver @request, once.
+	 * The host queues, joins, splits, retries and books for it, and adds the Collector's keys
+	 * (`sending_queue`, `retry_on_failure`, `timeout`, and our own) to its options. Called from
+	 * several threads at once, between start and destroy: the last calls may come while
+	 * shutdown runs, or just after. Beyond @request's deadline, and once shutdown has been
+	 * called, it returns soon. UNAVAILABLE, THROTTLED: the host tries again.
+	 */
+	PROFCOL_MUST_CHECK struct profcol_error *(*send)(void *self,
+							 const struct profcol_request *request,
+							 struct profcol_reply *reply);
+
+	/* An extension that can keep exporters' queues (see storage.h). Optional. */
+	const struct profcol_storage_operations *storage;
 };

@@ -37,15 +37,17 @@ static inline int64_t profcol_metric_get(const struct profcol_metric *metric)
 }
 
 /*
- * The account. A component books each sample (one event: a timestamp, or a value
- * where there are no timestamps) that it saw the beginning or the end of:
+ * The account. A component books each sample that it saw the beginning or the end of
+ * (one event: a timestamp, or a value where there are no timestamps; of a value that
+ * counts samples, as many as it says; profcol_batch_events):
  *
  *   receiver   TAKEN, and of these FILTERED{cause} and LOST{cause}
  *   processor  FILTERED{cause}, LOST{cause}
- *   exporter   EXPORTED, LOST{cause}
+ *   exporter   EXPORTED, LOST{cause}, STORED
  *
  * so that on every way from a receiver to an exporter, once all is drained,
- * taken = exported + filtered{cause} + lost{cause}. A batch that a consumer
+ * taken = exported + filtered{cause} + lost{cause} + stored. What an earlier process
+ * stored and this one finds is TAKEN here. A batch that a consumer
  * refuses is booked as LOST by the host at that edge, with the name of the
  * error's code as the cause: the component itself must not book it again.
  */
@@ -54,4 +56,5 @@ enum profcol_outcome {
 	PROFCOL_EXPORTED,
 	PROFCOL_FILTERED,
 	PROFCOL_LOST,
+	PROFCOL_STORED, /* kept beyond the process, to be sent by the next one */
 };

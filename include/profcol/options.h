@@ -30,8 +30,10 @@ enum profcol_option_type {
 	PROFCOL_OPTION_SECRET,   /* as STRING, shown as [REDACTED] everywhere */
 	PROFCOL_OPTION_ENUM,     /* int: index into .names */
 	PROFCOL_OPTION_LIST,     /* struct profcol_list of strings */
-	PROFCOL_OPTION_MAP,      /* struct profcol_map of string to string */
+	PROFCOL_OPTION_MAP,      /* struct profcol_map of string to string; in the file also a
+				  * list of {name, value} */
 	PROFCOL_OPTION_NESTED,   /* a struct described by .nested */
+	PROFCOL_OPTION_SECTIONS, /* struct profcol_sections of structs described by .nested */
 };
 
 struct profcol_list {
@@ -45,6 +47,11 @@ struct profcol_map {
 	size_t count;
 };
 
+struct profcol_sections {
+	const void *items; /* an array of the struct that the option's macro names */
+	size_t count;
+};
+
 struct profcol_option {
 	const char *key;      /* lower_snake_case; NULL ends the table */
 	const char *doc;      /* one line: what it does, units, range */
@@ -52,10 +59,16 @@ struct profcol_option {
 	enum profcol_option_type type;
 	size_t offset;    /* of the field in the configuration struct */
 	int64_t min, max; /* INT: inclusive; DURATION (ns) and BYTES: inclusive, max 0 = none */
-	double double_min, double_max;       /* DOUBLE: inclusive */
-	const char *const *names;            /* ENUM: accepted words, NULL-terminated */
-	const struct profcol_option *nested; /* NESTED: table relative to the field */
-	bool required;                       /* absent or null is an error */
+	double double_min, double_max; /* DOUBLE: inclusive */
+	/* ENUM: accepted words, NULL-terminated; an empty first one means "not given" and is not
+	 * shown. */
+	const char *const *names;
+	const struct profcol_option *nested; /* NESTED: table relative to the field, an empty one:
+					      * what is in it is not read; SECTIONS: relative to
+					      * each item */
+	size_t item_size;                    /* SECTIONS: of an item, bytes */
+	size_t named;  /* NESTED: 0, or 1 + offset of a bool: the key is there, be it empty */
+	bool required; /* absent or null is an error */
 };
 
 /* Does not compile unless @field of @config has exactly the C type @c_type. */
@@ -142,6 +155,22 @@ struct profcol_option {
 	  .doc = (doc_),                                                                           \
 	  .nested = (nested_),                                                                     \
 	  .offset = offsetof(config, field) }
+/* A NESTED whose absence means something: the bool @named_ says whether the key is there. */
+#define PROFCOL_OPTION_SECTION(key_, config, field, named_, nested_, doc_)                         \
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_NESTED,                                                           \
+	  .doc = (doc_),                                                                           \
+	  .nested = (nested_),                                                                     \
+	  .named = PROFCOL_FIELD(config, named_, bool) + 1,                                        \
+	  .offset = offsetof(config, field) }
+/* A list of maps; @item_ is the struct that @nested_ describes. */
+#define PROFCOL_OPTION_SECTIONS(key_, config, field, item_, nested_, doc_)                         \
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_SECTIONS,                                                         \
+	  .doc = (doc_),                                                                           \
+	  .nested = (nested_),                                                                     \
+	  .item_size = sizeof(item_),                                                              \
+	  .offset = PROFCOL_FIELD(config, field, struct profcol_sections) }
 #define PROFCOL_OPTION_END { .key = NULL }
 
 #define PROFCOL_MILLISECOND INT64_C(1000000)

@@ -143,8 +143,18 @@ void strings_sanitize_utf8(char *to, const char *from, size_t length)
 bool strings_is_utf8(const char *bytes, size_t length)
 {
 	for (size_t i = 0; i < length;) {
-		size_t valid = utf8_sequence((const unsigned char *)bytes + i, length - i);
+		uint64_t eight;
+		size_t valid;
 
+		// Nearly all text is ASCII.
+		if (length - i >= sizeof(eight)) {
+			memcpy(&eight, bytes + i, sizeof(eight));
+			if (!(eight & 0x8080808080808080)) {
+				i += sizeof(eight);
+				continue;
+			}
+		}
+		valid = utf8_sequence((const unsigned char *)bytes + i, length - i);
 		if (!valid)
 			return false;
 		i += valid;

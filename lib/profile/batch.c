@@ -224,16 +224,39 @@ struct profcol_sample profcol_batch_sample(const struct profcol_batch *batch, ui
 	return sample;
 }
 
+static bool string_is(const struct profcol_batch *batch, uint32_t id, const char *text)
+{
+	struct profcol_text string = profcol_batch_string(batch, id);
+
+	return string.length == strlen(text) && !memcmp(string.bytes, text, string.length);
+}
+
+static uint64_t sample_events(const struct profcol_sample *sample, bool counts_samples)
+{
+	// The bound keeps the sum of what a peer may claim within 63 bits.
+	if (counts_samples && !sample->timestamp_count && sample->value_count == 1 &&
+	    sample->values[0] > 1)
+		return sample->values[0] < UINT32_MAX ? (uint64_t)sample->values[0] : UINT32_MAX;
+	return sample->value_count > sample->timestamp_count ? sample->value_count
+							     : sample->timestamp_count;
+}
+
 uint64_t profcol_batch_events(const struct profcol_batch *batch)
 {
-	uint32_t count = column_length(batch, COLUMN_SAMPLE_STACK);
+	uint32_t count = profcol_batch_count(batch, PROFCOL_PROFILES);
 	uint64_t events = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		struct profcol_sample sample = profcol_batch_sample(batch, i);
+		struct profcol_range range;
+		struct profcol_profile profile = profcol_batch_profile(batch, i, &range);
+		bool counts_samples = string_is(batch, profile.sample_type, "samples") &&
+				      string_is(batch, profile.sample_unit, "count");
 
-		events += sample.value_count > sample.timestamp_count ? sample.value_count
-								      : sample.timestamp_count;
+		for (uint32_t row = range.begin; row < range.end; row++) {
+			struct profcol_sample sample = profcol_batch_sample(batch, row);
+
+			events += sample_events(&sample, counts_samples);
+		}
 	}
 	return events;
 }

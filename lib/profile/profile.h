@@ -12,6 +12,8 @@
 
 #include <stdio.h>
 
+struct otlp_encode_options;
+
 /* ---- whole batches (merge.c, split.c, compact.c) ---- */
 
 /*
@@ -24,15 +26,14 @@ PROFCOL_MUST_CHECK struct profcol_error *profile_merge(struct profcol_batch *con
 
 /*
  * Cut the front off @batch: *@head_ret is compact and at most @max_bytes in OTLP
- * encoding, *@tail_ret the rest, or NULL when all fitted. Cuts between
- * samples, and inside a sample's observations when one sample alone is too
- * large. A head always holds at least one observation, so a bound smaller than
- * that is exceeded rather than looped on. Shares tables with @batch where it can.
+ * encoding with @options (NULL: the defaults), *@tail_ret the rest, or NULL when all fitted. Cuts
+ * between samples, and inside a sample's observations when one sample alone is too large. A head
+ * always holds at least one observation, so a bound smaller than that is exceeded rather than
+ * looped on. Shares tables with @batch where it can.
  */
-PROFCOL_MUST_CHECK struct profcol_error *profile_split(const struct profcol_batch *batch,
-						       size_t max_bytes,
-						       struct profcol_batch **head_ret,
-						       struct profcol_batch **tail_ret);
+PROFCOL_MUST_CHECK struct profcol_error *
+profile_split(const struct profcol_batch *batch, const struct otlp_encode_options *options,
+	      size_t max_bytes, struct profcol_batch **head_ret, struct profcol_batch **tail_ret);
 
 /* The same contents without unreferenced dictionary entries, text included. */
 PROFCOL_MUST_CHECK struct profcol_error *profile_compact(const struct profcol_batch *batch,
@@ -51,14 +52,61 @@ PROFCOL_MUST_CHECK struct profcol_error *profile_print(const struct profcol_batc
 
 /* ---- OTLP (otlp/): ExportProfilesServiceRequest, opentelemetry-proto 1.11 ---- */
 
+/* Everywhere, NULL stands for the defaults: false. */
+struct otlp_encode_options {
+	/*
+	 * Keys and string values of resource and scope attributes as indices in the string
+	 * table (key_strindex, string_value_strindex), as Collectors from 0.164 on write them.
+	 * Older ones do not resolve them. Strings inside arrays and lists of pairs stay inline.
+	 */
+	bool attribute_references;
+};
+
 /*
  * Encoded size in bytes, exact; without memory to number what is used, an upper bound.
  */
-size_t otlp_encoded_size(const struct profcol_batch *batch);
+size_t otlp_encoded_size(const struct profcol_batch *batch,
+			 const struct otlp_encode_options *options);
 
 /* *@bytes_ret is the caller's to free(). REJECTED when it would pass 2^31 - 1 bytes. */
 PROFCOL_MUST_CHECK struct profcol_error *otlp_encode(const struct profcol_batch *batch,
+						     const struct otlp_encode_options *options,
 						     uint8_t **bytes_ret, size_t *length_ret);
+
+struct otlp_decode_limits {
+	size_t max_memory; /* bytes, of the batch being built and what decoding needs beside it */
+};
+
+/*
+ * A request as a batch: whatever it says that a batch can hold. Input is hostile; every index,
+ * length and count is checked. Inline strings and references are taken alike, packed and unpacked
+ * numbers, fields in any order, a message in several pieces (they are merged); unknown
+ * fields are skipped. What otlp_encode() wrote comes back as the same bytes when encoded
+ * again. Takes linear time.
+ *
+ * BAD_DATA names the place and is said of:
+ * - bytes that are not Protocol Buffers, or a field of another wire type than OTLP gives it;
+ * - an index outside its table, also in entries that nothing refers to;
+ * - a first entry of a table that is not empty, since 0 stands for "none" (a link of
+ *   zeros is empty);
+ * - a sample with neither timestamps nor a value, or with numbers of both that do not fit;
+ * - trace, span and profile ids of a length other than 16, 8 and 16 bytes, or 0;
+ * - an attribute with both a key and a key_strindex;
+ * - values nested deeper than 64;
+ * - more memory than the limit: a usual request takes some 8 times its length;
+ * - requests numbered as in opentelemetry-proto 1.9 and before, whose samples say something else
+ *   with the same fields (otlp/version.h has the criterion).
+ *
+ * Tolerated: all else, in particular timestamps outside of the profile's window, keys
+ * that come twice, equal and unused entries of tables (equal ones become one), missing tables
+ * that nothing refers to, a payload without a format, functions without a name, mappings
+ * without a build id. Text that is not UTF-8 is repaired: each bad byte becomes '?'.
+ *
+ * *@ret is written only on success.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *otlp_decode(const uint8_t *bytes, size_t length,
+						     const struct otlp_decode_limits *limits,
+						     struct profcol_batch **ret);
 
 /* ---- pprof (pprof/): profile.proto of github.com/google/pprof ---- */
 

@@ -29,7 +29,8 @@ struct measure {
  * observations of the first sample.
  */
 struct search {
-	const struct profcol_batch *batch; /* borrowed */
+	const struct profcol_batch *batch;         /* borrowed */
+	const struct otlp_encode_options *options; /* borrowed; NULL: the defaults */
 	size_t max_bytes;
 	bool inside;
 	uint32_t last;              /* the largest position */
@@ -58,7 +59,7 @@ static struct profcol_error *search_measure(struct search *search, uint32_t posi
 	if (error)
 		return error;
 	search->before = search->now;
-	search->now = (struct measure){ position, otlp_encoded_size(head) };
+	search->now = (struct measure){ position, otlp_encoded_size(head, search->options) };
 	if (search->now.bytes > search->max_bytes) {
 		search->over = position;
 		return NULL;
@@ -267,10 +268,15 @@ static struct profcol_error *split_search(struct search *search)
 	return error;
 }
 
-static struct profcol_error *split(const struct profcol_batch *batch, size_t max_bytes,
+static struct profcol_error *split(const struct profcol_batch *batch,
+				   const struct otlp_encode_options *options, size_t max_bytes,
 				   struct profcol_batch **head_ret, struct profcol_batch **tail_ret)
 {
-	struct search search CLEANUP(search_deinit) = { .batch = batch, .max_bytes = max_bytes };
+	struct search search CLEANUP(search_deinit) = {
+		.batch = batch,
+		.options = options,
+		.max_bytes = max_bytes,
+	};
 	PROFCOL_CLEANUP_BATCH struct profcol_batch *tail = NULL;
 	struct profcol_error *error = NULL;
 	struct front front;
@@ -299,9 +305,11 @@ static struct profcol_error *split(const struct profcol_batch *batch, size_t max
 	return NULL;
 }
 
-struct profcol_error *profile_split(const struct profcol_batch *batch, size_t max_bytes,
+struct profcol_error *profile_split(const struct profcol_batch *batch,
+				    const struct otlp_encode_options *options, size_t max_bytes,
 				    struct profcol_batch **head_ret,
 				    struct profcol_batch **tail_ret)
 {
-	return profcol_error_prefix(split(batch, max_bytes, head_ret, tail_ret), "split batch");
+	return profcol_error_prefix(split(batch, options, max_bytes, head_ret, tail_ret),
+				    "split batch");
 }

@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include "base/base.h"
+
 #include <profcol/errors.h>
 
 #include <pb_encode.h>
@@ -56,12 +58,13 @@ size_t proto_writer_length(const struct proto_writer *writer);
 bool proto_writer_is_complete(const struct proto_writer *writer, size_t length);
 
 /* Scalars: left out when 0, as proto3 has it. */
-void proto_put_uint(struct proto_writer *writer, uint32_t field, uint64_t value);
-void proto_put_int(struct proto_writer *writer, uint32_t field, int64_t value);
+static inline void proto_put_uint(struct proto_writer *writer, uint32_t field, uint64_t value);
+static inline void proto_put_int(struct proto_writer *writer, uint32_t field, int64_t value);
 void proto_put_fixed64(struct proto_writer *writer, uint32_t field, uint64_t value);
 
 /* Members of a oneof: written even when 0. */
-void proto_put_member_uint(struct proto_writer *writer, uint32_t field, uint64_t value);
+static inline void proto_put_member_uint(struct proto_writer *writer, uint32_t field,
+					 uint64_t value);
 void proto_put_member_fixed64(struct proto_writer *writer, uint32_t field, uint64_t value);
 
 /* Written even when empty; ask first for a singular field. */
@@ -92,8 +95,8 @@ struct proto_message {
 	size_t start; /* bytes measured before it */
 };
 
-struct proto_message proto_begin(struct proto_writer *writer, uint32_t field);
-void proto_end(struct proto_writer *writer, struct proto_message message);
+static inline struct proto_message proto_begin(struct proto_writer *writer, uint32_t field);
+static inline void proto_end(struct proto_writer *writer, struct proto_message message);
 
 /* Makes the calls that write one whole message; @context holds the writer it uses. */
 typedef void (*proto_put_function)(void *context);
@@ -108,6 +111,33 @@ PROFCOL_MUST_CHECK struct profcol_error *proto_encode(struct proto_writer *write
 						      proto_put_function put, void *context,
 						      const char *what, const char *remedy,
 						      uint8_t **bytes_ret, size_t *length_ret);
+
+/* ---- reading field by field (field.c): pure ---- */
+
+enum proto_wire {
+	PROTO_VARINT,
+	PROTO_FIXED64,
+	PROTO_BYTES,
+	PROTO_GROUP,
+	PROTO_GROUP_END,
+	PROTO_FIXED32,
+};
+
+struct proto_field {
+	uint32_t number;
+	enum proto_wire wire; /* never of a group */
+	uint64_t value;       /* of a number */
+	struct reader bytes;  /* of PROTO_BYTES, borrowed from the input */
+};
+
+/*
+ * The next field of the message that @reader is over. False at its end, and then
+ * @reader has failed if the bytes are malformed. Groups are skipped, nested ones up to 64 deep.
+ */
+static inline bool proto_next(struct reader *reader, struct proto_field *ret);
+
+/* A varint of which most are one byte long; fails like reader_varint(). */
+static inline uint64_t proto_varint(struct reader *reader);
 
 /* ---- checking before a decoder that bounds nothing (check.c): pure ---- */
 
@@ -139,3 +169,6 @@ struct proto_limits {
  */
 const char *proto_check(const uint8_t *bytes, size_t length, const struct proto_shape *shape,
 			const struct proto_limits *limits, size_t *offset_ret);
+
+/* What is called for every field. */
+#include "inline.h"

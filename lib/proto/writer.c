@@ -37,42 +37,35 @@ bool proto_writer_is_complete(const struct proto_writer *writer, size_t length)
 	       writer->next == writer->sizes->count;
 }
 
-static void put_tag(struct proto_writer *writer, pb_wire_type_t type, uint32_t field)
+void proto_put_last_number(struct proto_writer *writer, uint64_t tag, uint64_t value)
 {
-	writer->failed |= !pb_encode_tag(&writer->stream, type, field);
-}
-
-static void put_varint(struct proto_writer *writer, uint64_t value)
-{
-	writer->failed |= !pb_encode_varint(&writer->stream, value);
+	writer->stream.state = writer->buffer + writer->stream.bytes_written;
+	writer->failed |= !pb_encode_varint(&writer->stream, tag) ||
+			  !pb_encode_varint(&writer->stream, value);
 }
 
 static void put_raw(struct proto_writer *writer, const void *bytes, size_t length)
 {
-	writer->failed |= !pb_write(&writer->stream, bytes, length);
-}
+	uint8_t *at;
 
-void proto_put_member_uint(struct proto_writer *writer, uint32_t field, uint64_t value)
-{
-	put_tag(writer, PB_WT_VARINT, field);
-	put_varint(writer, value);
-}
-
-void proto_put_uint(struct proto_writer *writer, uint32_t field, uint64_t value)
-{
-	if (value)
-		proto_put_member_uint(writer, field, value);
-}
-
-void proto_put_int(struct proto_writer *writer, uint32_t field, int64_t value)
-{
-	proto_put_uint(writer, field, (uint64_t)value);
+	if (!writer->buffer) {
+		writer->stream.bytes_written += length;
+		return;
+	}
+	at = proto_room(writer, length);
+	if (!at)
+		writer->failed = true;
+	else if (length)
+		proto_written(writer, (uint8_t *)mempcpy(at, bytes, length));
 }
 
 void proto_put_member_fixed64(struct proto_writer *writer, uint32_t field, uint64_t value)
 {
-	put_tag(writer, PB_WT_64BIT, field);
-	writer->failed |= !pb_encode_fixed64(&writer->stream, &value);
+	uint8_t bytes[PROTO_LONGEST_VARINT + sizeof(value)];
+	uint8_t *at = proto_varint_write(bytes, (uint64_t)field << 3 | PB_WT_64BIT);
+
+	memcpy(at, &value, sizeof(value));
+	put_raw(writer, bytes, (size_t)(at - bytes) + sizeof(value));
 }
 
 void proto_put_fixed64(struct proto_writer *writer, uint32_t field, uint64_t value)
@@ -83,8 +76,7 @@ void proto_put_fixed64(struct proto_writer *writer, uint32_t field, uint64_t val
 
 void proto_put_bytes(struct proto_writer *writer, uint32_t field, const void *bytes, size_t length)
 {
-	put_tag(writer, PB_WT_STRING, field);
-	put_varint(writer, length);
+	proto_put_number(writer, PB_WT_STRING, field, length);
 	put_raw(writer, bytes, length);
 }
 
@@ -108,123 +100,95 @@ void proto_put_encoded(struct proto_writer *writer, const void *bytes, size_t le
 		put_raw(writer, bytes, length);
 }
 
-/* Keep a size for the second pass. */
-static size_t size_push(struct proto_writer *writer, size_t size)
+/*
+ * Tag and length of a packed array of @size bytes (measured; while writing, the size kept).
+ * True when its items have to be written next, from *@at to *@end.
+ */
+static inline bool packed_begin(struct proto_writer *writer, uint32_t field, size_t size,
+				uint8_t **at, uint8_t **end)
 {
-	struct proto_sizes *sizes = writer->sizes;
-
-	if (!sizes)
-		return 0;
-	// A size that does not fit belongs to a message that is too long to be written.
-	if (!VECTOR_PUSH(sizes, (uint32_t)size)) {
-		writer->failed = true;
-		return 0;
+	if (!writer->buffer) {
+		proto_size_push(writer, size);
+		proto_put_number(writer, PB_WT_STRING, field, size);
+		writer->stream.bytes_written += size;
+		return false;
 	}
-	return sizes->count - 1;
-}
-
-/* The size kept by the first pass; 0 and failure when that one made fewer calls. */
-static size_t size_next(struct proto_writer *writer)
-{
-	if (writer->next >= writer->sizes->count) {
+	size = proto_size_next(writer);
+	proto_put_number(writer, PB_WT_STRING, field, size);
+	*at = proto_room(writer, size);
+	if (!*at) {
 		writer->failed = true;
-		return 0;
+		return false;
 	}
-	return writer->sizes->items[writer->next++];
-}
-
-static size_t varint_size(uint64_t value)
-{
-	return ((size_t)(63 - __builtin_clzll(value | 1)) * 9 + 73) / 64;
+	*end = *at + size;
+	return true;
 }
 
 /*
- * Tag and length of a packed array. True when the items have to be written next;
- * while measuring, @size bytes are counted for them.
+ * The items of a packed array of integers, from @at to @end. Where each takes one byte they
+ * are only narrowed, many at once. Gives the end of what was written.
  */
-static bool put_packed_head(struct proto_writer *writer, uint32_t field, size_t size)
+#define PACKED_WRITE(at, end, items, count)                                                        \
+	({                                                                                         \
+		uint8_t *at_ = (at);                                                               \
+		size_t i_ = 0;                                                                     \
+                                                                                                   \
+		if ((size_t)((end) - at_) == (count))                                              \
+			for (; i_ < (count) && (uint64_t)(items)[i_] < 0x80; i_++)                 \
+				at_[i_] = (uint8_t)(items)[i_];                                    \
+		at_ += i_;                                                                         \
+		while (i_ < (count) && (end) - at_ >= PROTO_LONGEST_VARINT)                        \
+			at_ = proto_varint_write(at_, (uint64_t)(items)[i_++]);                    \
+		while (i_ < (count) &&                                                             \
+		       (size_t)((end) - at_) >= proto_varint_size((uint64_t)(items)[i_]))          \
+			at_ = proto_varint_write(at_, (uint64_t)(items)[i_++]);                    \
+		at_;                                                                               \
+	})
+
+static void packed_end(struct proto_writer *writer, const uint8_t *at, const uint8_t *end)
 {
-	if (!writer->buffer)
-		size_push(writer, size);
-	put_tag(writer, PB_WT_STRING, field);
-	put_varint(writer, size);
-	if (writer->buffer)
-		return true;
-	writer->stream.bytes_written += size;
-	return false;
+	writer->failed |= at != end;
+	proto_written(writer, at);
 }
 
 void proto_put_packed_u32(struct proto_writer *writer, uint32_t field, const uint32_t *items,
 			  size_t count)
 {
-	size_t size = 0;
+	size_t size = count, i = 0;
+	uint8_t *at, *end;
 
 	if (!count)
 		return;
-	if (writer->buffer)
-		size = size_next(writer);
-	else
-		for (size_t i = 0; i < count; i++)
-			size += varint_size(items[i]);
-	if (put_packed_head(writer, field, size))
-		for (size_t i = 0; i < count; i++)
-			put_varint(writer, items[i]);
+	// Comparisons, unlike counting bits, are made for several items at once.
+	for (; !writer->buffer && i < count; i++)
+		size += (items[i] >= 1u << 7) + (items[i] >= 1u << 14) + (items[i] >= 1u << 21) +
+			(items[i] >= 1u << 28);
+	if (!packed_begin(writer, field, size, &at, &end))
+		return;
+	packed_end(writer, PACKED_WRITE(at, end, items, count), end);
 }
 
 void proto_put_packed_i64(struct proto_writer *writer, uint32_t field, const int64_t *items,
 			  size_t count)
 {
-	size_t size = 0;
+	size_t size = 0, i = 0;
+	uint8_t *at, *end;
 
 	if (!count)
 		return;
-	if (writer->buffer)
-		size = size_next(writer);
-	else
-		for (size_t i = 0; i < count; i++)
-			size += varint_size((uint64_t)items[i]);
-	if (put_packed_head(writer, field, size))
-		for (size_t i = 0; i < count; i++)
-			put_varint(writer, (uint64_t)items[i]);
+	for (; !writer->buffer && i < count; i++)
+		size += proto_varint_size((uint64_t)items[i]);
+	if (!packed_begin(writer, field, size, &at, &end))
+		return;
+	packed_end(writer, PACKED_WRITE(at, end, items, count), end);
 }
 
 void proto_put_packed_fixed64(struct proto_writer *writer, uint32_t field, const uint64_t *items,
 			      size_t count)
 {
+	_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "memory is as the wire is");
 	if (!count)
 		return;
-	put_tag(writer, PB_WT_STRING, field);
-	put_varint(writer, count * sizeof(uint64_t));
-	if (!writer->buffer)
-		writer->stream.bytes_written += count * sizeof(uint64_t);
-	else
-		for (size_t i = 0; i < count; i++)
-			writer->failed |= !pb_encode_fixed64(&writer->stream, &items[i]);
-}
-
-struct proto_message proto_begin(struct proto_writer *writer, uint32_t field)
-{
-	struct proto_message message = { .field = field };
-
-	if (writer->buffer) {
-		put_tag(writer, PB_WT_STRING, field);
-		put_varint(writer, size_next(writer));
-		return message;
-	}
-	message.slot = size_push(writer, 0);
-	message.start = writer->stream.bytes_written;
-	return message;
-}
-
-void proto_end(struct proto_writer *writer, struct proto_message message)
-{
-	size_t size;
-
-	if (writer->buffer)
-		return;
-	size = writer->stream.bytes_written - message.start;
-	if (writer->sizes && !writer->failed)
-		writer->sizes->items[message.slot] = (uint32_t)size;
-	put_tag(writer, PB_WT_STRING, message.field);
-	put_varint(writer, size);
+	proto_put_number(writer, PB_WT_STRING, field, count * sizeof(uint64_t));
+	put_raw(writer, items, count * sizeof(uint64_t));
 }

@@ -61,8 +61,25 @@ static void put_text(struct otlp_encoder *encoder, uint32_t field, uint32_t stri
 		proto_put_string(&encoder->writer, field, text.bytes, text.length);
 }
 
+/* The key and value of a KeyValue, by index where they are strings. */
+static void put_references(struct otlp_encoder *encoder, const struct profcol_attribute *attribute)
+{
+	struct proto_writer *writer = &encoder->writer;
+	struct proto_message message;
+
+	if (attribute->value.type == PROFCOL_VALUE_STRING) {
+		message = proto_begin(writer, 2);
+		proto_put_member_uint(
+			writer, 8, numbering_string(&encoder->numbering, attribute->value.string));
+		proto_end(writer, message);
+	} else {
+		otlp_put_value(encoder, 2, &attribute->value);
+	}
+	proto_put_uint(writer, 3, numbering_string(&encoder->numbering, attribute->key));
+}
+
 /* Repeated KeyValue. */
-static void put_inline_attributes(struct otlp_encoder *encoder, uint32_t field, uint32_t list)
+static void put_key_values(struct otlp_encoder *encoder, uint32_t field, uint32_t list)
 {
 	struct proto_writer *writer = &encoder->writer;
 	uint32_t count;
@@ -73,8 +90,12 @@ static void put_inline_attributes(struct otlp_encoder *encoder, uint32_t field, 
 			profcol_batch_attribute(encoder->batch, ids[i]);
 		struct proto_message message = proto_begin(writer, field);
 
-		put_text(encoder, 1, attribute.key);
-		otlp_put_value(encoder, 2, &attribute.value);
+		if (encoder->references) {
+			put_references(encoder, &attribute);
+		} else {
+			put_text(encoder, 1, attribute.key);
+			otlp_put_value(encoder, 2, &attribute.value);
+		}
 		proto_end(writer, message);
 	}
 }
@@ -157,7 +178,7 @@ static void put_scope_profiles(struct otlp_encoder *encoder, uint32_t id)
 
 	put_text(encoder, 1, scope.name);
 	put_text(encoder, 2, scope.version);
-	put_inline_attributes(encoder, 3, scope.attributes);
+	put_key_values(encoder, 3, scope.attributes);
 	proto_put_uint(writer, 4, scope.dropped_attributes_count);
 	proto_end(writer, inner);
 	for (uint32_t i = profiles.begin; i < profiles.end; i++)
@@ -174,7 +195,7 @@ static void put_resource_profiles(struct otlp_encoder *encoder, uint32_t id)
 	struct profcol_text entities = profcol_batch_blob(encoder->batch, resource.entity_refs);
 	struct proto_message message = proto_begin(writer, 1), inner = proto_begin(writer, 1);
 
-	put_inline_attributes(encoder, 1, resource.attributes);
+	put_key_values(encoder, 1, resource.attributes);
 	proto_put_uint(writer, 2, resource.dropped_attributes_count);
 	proto_put_encoded(writer, entities.bytes, entities.length);
 	proto_end(writer, inner);
@@ -195,24 +216,37 @@ static void put_request(void *context)
 	otlp_put_dictionary(encoder, 2);
 }
 
-size_t otlp_encoded_size(const struct profcol_batch *batch)
+static void encoder_init(struct otlp_encoder *encoder, const struct profcol_batch *batch,
+			 const struct otlp_encode_options *options)
 {
-	struct otlp_encoder encoder = { .batch = batch, .writer = proto_writer_measuring(NULL) };
+	*encoder = (struct otlp_encoder){
+		.batch = batch,
+		.references = options && options->attribute_references,
+		.writer = proto_writer_measuring(NULL),
+	};
+	numbering_init(&encoder->numbering, batch, encoder->references);
+}
 
-	numbering_init(&encoder.numbering, batch);
+size_t otlp_encoded_size(const struct profcol_batch *batch,
+			 const struct otlp_encode_options *options)
+{
+	struct otlp_encoder encoder;
+
+	encoder_init(&encoder, batch, options);
 	put_request(&encoder);
 	numbering_deinit(&encoder.numbering);
 	return proto_writer_length(&encoder.writer);
 }
 
-struct profcol_error *otlp_encode(const struct profcol_batch *batch, uint8_t **bytes_ret,
+struct profcol_error *otlp_encode(const struct profcol_batch *batch,
+				  const struct otlp_encode_options *options, uint8_t **bytes_ret,
 				  size_t *length_ret)
 {
-	struct otlp_encoder encoder = { .batch = batch };
 	struct proto_sizes sizes = { 0 };
+	struct otlp_encoder encoder;
 	struct profcol_error *error;
 
-	numbering_init(&encoder.numbering, batch);
+	encoder_init(&encoder, batch, options);
 	error = proto_encode(&encoder.writer, &sizes, put_request, &encoder, "OTLP", "split it",
 			     bytes_ret, length_ret);
 	numbering_deinit(&encoder.numbering);

@@ -9,6 +9,7 @@
 struct otlp_encoder {
 	const struct profcol_batch *batch; /* borrowed, sealed: its ids are good */
 	struct numbering numbering;
+	bool references; /* of resource and scope attributes to the string table */
 	struct proto_writer writer;
 };
 

@@ -63,6 +63,34 @@ static void mark_strings(struct numbering *numbering)
 	}
 }
 
+/* Keys, and values that are strings, of the attributes in @list. */
+static void mark_references(struct numbering *numbering, uint32_t list)
+{
+	uint32_t count;
+	const uint32_t *ids = profcol_batch_attribute_list(numbering->batch, list, &count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct profcol_attribute attribute =
+			profcol_batch_attribute(numbering->batch, ids[i]);
+
+		numbering->strings[attribute.key] = 1;
+		if (attribute.value.type == PROFCOL_VALUE_STRING)
+			numbering->strings[attribute.value.string] = 1;
+	}
+}
+
+static void mark_all_references(struct numbering *numbering)
+{
+	const struct profcol_batch *batch = numbering->batch;
+	const struct resource_row *resources = COLUMN(batch, COLUMN_RESOURCE, struct resource_row);
+	const struct scope_row *scopes = COLUMN(batch, COLUMN_SCOPE, struct scope_row);
+
+	for (uint32_t i = 0; i < column_length(batch, COLUMN_RESOURCE); i++)
+		mark_references(numbering, resources[i].resource.attributes);
+	for (uint32_t i = 0; i < column_length(batch, COLUMN_SCOPE); i++)
+		mark_references(numbering, scopes[i].scope.attributes);
+}
+
 /* Turn marks into indices. Row 0 keeps 0. */
 static void number_rows(uint32_t *rows, uint32_t count)
 {
@@ -82,7 +110,7 @@ static void number_list_items(struct numbering *numbering)
 		numbering->list_items[i] = numbering->attributes[items[i]];
 }
 
-void numbering_init(struct numbering *numbering, const struct profcol_batch *batch)
+void numbering_init(struct numbering *numbering, const struct profcol_batch *batch, bool references)
 {
 	uint32_t strings = column_length(batch, COLUMN_STRING_END);
 	uint32_t attributes = column_length(batch, COLUMN_ATTRIBUTE);
@@ -103,6 +131,8 @@ void numbering_init(struct numbering *numbering, const struct profcol_batch *bat
 	}
 	mark_attributes(numbering, is_used);
 	mark_strings(numbering);
+	if (references)
+		mark_all_references(numbering);
 	number_rows(numbering->strings, strings);
 	number_rows(numbering->attributes, attributes);
 	number_list_items(numbering);

@@ -5,7 +5,8 @@
  *
  * Attribute values, and everything about resources and scopes, are written inline
  * (readers up to Collector 0.159 do not resolve references there), so rows that
- * only they use would be orphans in the dictionary: they are left out.
+ * only they use would be orphans in the dictionary: they are left out. With
+ * references, the strings of resource and scope attributes are in it after all.
  */
 #pragma once
 
@@ -24,7 +25,8 @@ struct numbering {
  * Never fails: without memory the arrays are NULL, an index is the id, and nothing
  * is left out, which is a correct message too, only larger.
  */
-void numbering_init(struct numbering *numbering, const struct profcol_batch *batch);
+void numbering_init(struct numbering *numbering, const struct profcol_batch *batch,
+		    bool references);
 void numbering_deinit(struct numbering *numbering);
 
 static inline uint32_t numbering_string(const struct numbering *numbering, uint32_t id)

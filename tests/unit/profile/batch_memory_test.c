@@ -169,7 +169,7 @@ static struct profcol_batch *compact(struct profcol_batch *batch)
 static struct profcol_batch *split(struct profcol_batch *batch)
 {
 	struct profcol_batch *head = NULL, *tail = NULL;
-	struct profcol_error *error = profile_split(batch, 2000, &head, &tail);
+	struct profcol_error *error = profile_split(batch, NULL, 2000, &head, &tail);
 
 	if (error)
 		assert_null(tail);

@@ -466,6 +466,45 @@ static void copy_finds_what_is_there_and_goes_on(void **state)
 	assert_int_equal(profcol_batch_events(longer), 2);
 }
 
+static void add_value(struct profcol_builder *builder, const int64_t *value)
+{
+	profcol_builder_add_sample(builder,
+				   &(struct profcol_sample){ .values = value, .value_count = 1 });
+}
+
+static void a_sample_that_counts_samples_is_as_many_events(void **state)
+{
+	static const int64_t seven = 7, absurd = INT64_MAX, none = 0;
+	struct profcol_builder *builder = profcol_builder_create();
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *longer = NULL;
+	struct profcol_profile counts = {
+		.sample_type = profcol_builder_cstring(builder, "samples"),
+		.sample_unit = profcol_builder_cstring(builder, "count"),
+	};
+	struct profcol_profile bytes = {
+		.sample_type = profcol_builder_cstring(builder, "alloc_space"),
+		.sample_unit = profcol_builder_cstring(builder, "bytes"),
+	};
+
+	(void)state;
+	open_profile(builder);
+	profcol_builder_add_profile(builder, &counts);
+	add_value(builder, &seven);
+	add_value(builder, &none);
+	profcol_builder_add_profile(builder, &bytes);
+	add_value(builder, &seven);
+	batch = seal(builder);
+	assert_int_equal(profcol_batch_events(batch), 7 + 1 + 1);
+
+	// A peer may claim anything; the account has to be able to add it up.
+	builder = profcol_builder_from(batch);
+	profcol_builder_add_profile(builder, &counts);
+	add_value(builder, &absurd);
+	longer = seal(builder);
+	assert_int_equal(profcol_batch_events(longer), 9 + (uint64_t)UINT32_MAX);
+}
+
 static void batch_outlives_its_origin(void **state)
 {
 	struct profcol_batch *batch = random_batch(5);
@@ -537,6 +576,7 @@ int main(void)
 		cmocka_unit_test(sample_attributes_copy_only_their_columns),
 		cmocka_unit_test(edited_rows_are_checked_again),
 		cmocka_unit_test(copy_finds_what_is_there_and_goes_on),
+		cmocka_unit_test(a_sample_that_counts_samples_is_as_many_events),
 		cmocka_unit_test(batch_outlives_its_origin),
 		cmocka_unit_test(printed_line_says_all),
 	};

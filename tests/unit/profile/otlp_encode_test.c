@@ -17,7 +17,7 @@ enum { SEEDS = 200 };
 
 static void encode(const struct profcol_batch *batch, uint8_t **bytes, size_t *length)
 {
-	struct profcol_error *error = otlp_encode(batch, bytes, length);
+	struct profcol_error *error = otlp_encode(batch, NULL, bytes, length);
 
 	if (error)
 		fail_msg("%s", profcol_error_message(error));
@@ -44,7 +44,7 @@ static void random_batches_read_back_the_same(void **state)
 		size_t length;
 
 		encode(batch, &bytes, &length);
-		assert_int_equal(length, otlp_encoded_size(batch));
+		assert_int_equal(length, otlp_encoded_size(batch, NULL));
 		read = otlp_read(bytes, length);
 		before = batch_text(batch);
 		after = batch_text(read);
@@ -141,7 +141,7 @@ static void invalid_utf8_is_repaired_without_changing_the_size(void **state)
 	(void)state;
 	encode(bad, &bad_bytes, &bad_length);
 	encode(good, &good_bytes, &good_length);
-	assert_int_equal(bad_length, otlp_encoded_size(bad));
+	assert_int_equal(bad_length, otlp_encoded_size(bad, NULL));
 	assert_int_equal(bad_length, good_length);
 	assert_memory_equal(bad_bytes, good_bytes, good_length);
 }
@@ -209,6 +209,28 @@ static void a_real_request_is_kept(void **state)
 	assert_true(batch_same_observations(batch, again));
 }
 
+/* References make the text of an attribute that comes once a little longer. */
+static void pieces_keep_their_bound_with_references(void **state)
+{
+	const struct otlp_encode_options references = { .attribute_references = true };
+	enum { BOUND = 4000 };
+
+	(void)state;
+	for (uint64_t seed = 1; seed < SEEDS; seed += 11) {
+		PROFCOL_CLEANUP_BATCH struct profcol_batch *rest = random_batch_sized(seed, 300);
+
+		while (rest) {
+			PROFCOL_CLEANUP_BATCH struct profcol_batch *head = NULL, *tail = NULL;
+
+			assert_null(profile_split(rest, &references, BOUND, &head, &tail));
+			if (profcol_batch_count(head, PROFCOL_SAMPLES) > 1)
+				assert_true(otlp_encoded_size(head, &references) <= BOUND);
+			profcol_batch_unref(rest);
+			rest = TAKE(tail);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +241,7 @@ int main(void)
 		cmocka_unit_test(invalid_utf8_is_repaired_without_changing_the_size),
 		cmocka_unit_test(zero_values_are_written),
 		cmocka_unit_test(a_real_request_is_kept),
+		cmocka_unit_test(pieces_keep_their_bound_with_references),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -281,7 +281,10 @@ static void merge_of_nothing_is_empty(void **state)
 /* One observation in all, so that @batch may be larger than asked. */
 static bool is_single(const struct profcol_batch *batch)
 {
-	return profcol_batch_events(batch) == 1;
+	struct profcol_sample sample = profcol_batch_sample(batch, 0);
+
+	return profcol_batch_count(batch, PROFCOL_SAMPLES) == 1 && sample.value_count <= 1 &&
+	       sample.timestamp_count <= 1;
 }
 
 /* Split until nothing is left; the number of parts. */
@@ -294,14 +297,14 @@ static uint32_t split_all(uint64_t seed, const struct profcol_batch *batch, size
 	assert_null(profcol_builder_seal(profcol_builder_from(batch), &rest));
 	for (; rest; rest = tail, parts++) {
 		head = tail = NULL;
-		assert_null(profile_split(rest, max_bytes, &head, &tail));
+		assert_null(profile_split(rest, NULL, max_bytes, &head, &tail));
 		assert_valid(head);
 		assert_no_unused_rows(seed, head);
 		observations_add(lines, head);
-		if (otlp_encoded_size(head) > max_bytes && !is_single(head) &&
+		if (otlp_encoded_size(head, NULL) > max_bytes && !is_single(head) &&
 		    profcol_batch_count(head, PROFCOL_SAMPLES))
 			fail_msg("seed %lu: part of %zu bytes, at most %zu asked",
-				 (unsigned long)seed, otlp_encoded_size(head), max_bytes);
+				 (unsigned long)seed, otlp_encoded_size(head, NULL), max_bytes);
 		if (tail) {
 			assert_valid(tail);
 			assert_true(profcol_batch_events(head) > 0);
@@ -354,7 +357,8 @@ static void batch_that_fits_is_not_cut(void **state)
 		PROFCOL_CLEANUP_BATCH struct profcol_batch *head = NULL;
 		struct profcol_batch *tail = batch;
 
-		assert_null(profile_split(small, otlp_encoded_size(small), &head, &tail));
+		assert_null(
+			profile_split(small, NULL, otlp_encoded_size(small, NULL), &head, &tail));
 		assert_null(tail);
 		// All rows, those without samples too, and no copy.
 		assert_true(same_counts(small, head));
@@ -368,7 +372,7 @@ static void heads_are_nearly_full(void **state)
 	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = random_batch_sized(7, 3000);
 	PROFCOL_CLEANUP_BATCH struct profcol_batch *small = compact(batch);
 	struct observations parts = { 0 };
-	size_t bytes = otlp_encoded_size(small), limit = bytes / 10;
+	size_t bytes = otlp_encoded_size(small, NULL), limit = bytes / 10;
 
 	(void)state;
 	// Each part repeats some of the dictionary, so there are more than 10, not many more.
@@ -417,7 +421,7 @@ static void large_sample_is_cut_inside(void **state)
 	struct profcol_range range;
 
 	(void)state;
-	assert_null(profile_split(batch, 2000, &head, &tail));
+	assert_null(profile_split(batch, NULL, 2000, &head, &tail));
 	assert_non_null(tail);
 	assert_int_equal(profcol_batch_sample(head, 0).values[0], 1);
 	assert_int_equal(profcol_batch_sample(tail, 0).values[0],

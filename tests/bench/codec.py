@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Decoding and encoding OTLP profiles: profcol beside the Collector's pdata, on the same files of
+requests (raw, or each behind its length in 4 bytes). Prints a JSON list with a row for each file;
+`bytes_per_sample` and the times are of a sample, an observation being one of its timestamps."""
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+GO_SOURCE = pathlib.Path(__file__).resolve().parent / "codec_go"
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
+OTLP_CODEC = SOURCE / "build/release/tests/bench/codec/otlp_codec"
+
+
+def build_pdata_codec():
+    """The Go program, built when its sources changed; the modules come through Go's proxy."""
+    digest = hashlib.sha256()
+    for path in sorted(GO_SOURCE.iterdir()):
+        digest.update(path.read_bytes())
+    program = CACHE / f"profcol/codec_go-{digest.hexdigest()[:16]}/otlp_codec_go"
+    if program.exists():
+        return program
+    go = subprocess.run(
+        [SOURCE / "scripts/peers.sh", "--go"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    unfinished = program.with_suffix(f".{os.getpid()}")
+    program.parent.mkdir(parents=True, exist_ok=True)
+    environment = os.environ | {
+        "GOFLAGS": "-p=2 -buildvcs=false -trimpath",
+        "GOTOOLCHAIN": "local",
+        "GOWORK": "off",
+        "CGO_ENABLED": "0",
+    }
+    subprocess.run(
+        [go, "build", "-o", unfinished, "."], cwd=GO_SOURCE, env=environment, check=True
+    )
+    unfinished.rename(program)
+    return program
+
+
+def _figures(program, option, seconds, files):
+    result = subprocess.run(
+        [program, option, str(seconds), *files], check=True, stdout=subprocess.PIPE
+    )
+    return json.loads(result.stdout)
+
+
+def _per_sample(figures):
+    samples = max(1, figures["samples"])
+    row = {
+        "decode_ns_per_sample": figures["decode_ns"] / samples,
+        "encode_ns_per_sample": figures["encode_ns"] / samples,
+        "bytes_per_sample": figures["bytes_written"] / samples,
+    }
+    if "encode_references_ns" in figures:
+        row["encode_references_ns_per_sample"] = figures["encode_references_ns"] / samples
+        row["bytes_per_sample_references"] = figures["bytes_written_references"] / samples
+    return row
+
+
+def rows(files, seconds=2, otlp_codec=OTLP_CODEC):
+    """A row for each file."""
+    ours = _figures(otlp_codec, "--seconds", seconds, files)
+    theirs = _figures(build_pdata_codec(), "-seconds", seconds, files)
+    result = []
+    for profcol, pdata in zip(ours, theirs, strict=True):
+        if profcol["samples"] != pdata["samples"]:
+            raise ValueError(f"{profcol['file']}: the two do not count the same samples")
+        result.append(
+            {
+                "file": pathlib.Path(profcol["file"]).name,
+                "requests": profcol["requests"],
+                "samples": profcol["samples"],
+                "observations": profcol["observations"],
+                "bytes_per_sample_read": profcol["bytes_read"] / max(1, profcol["samples"]),
+                "profcol": _per_sample(profcol),
+                "pdata": _per_sample(pdata),
+            }
+        )
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.replace("\n", " "))
+    parser.add_argument("--seconds", type=float, default=2, help="for each file and codec (2)")
+    parser.add_argument("--otlp-codec", type=pathlib.Path, default=OTLP_CODEC)
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    arguments = parser.parse_args()
+    print(json.dumps(rows(arguments.files, arguments.seconds, arguments.otlp_codec), indent=1))
+
+
+if __name__ == "__main__":
+    main()
