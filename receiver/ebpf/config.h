@@ -1,9 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of the `profiling` receiver, decoded (table in ebpf.c). */
+/* The options of the `profiling` receiver, decoded (table in options.c). */
 #pragma once
+
+#include <profcol/options.h>
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* What the samples of one resource have in common. */
+enum resource_by { RESOURCE_BY_PROCESS, RESOURCE_BY_CONTAINER, RESOURCE_BY_HOST };
+
+enum error_mode { ERROR_PROPAGATE, ERROR_IGNORE };
+
+struct probe_config {
+	int type, mode; /* index into their words */
+	const char *symbol, *target;
+};
+
+struct interpreters_config {
+	bool python_disabled, perl_disabled, php_disabled, hotspot_disabled, ruby_disabled;
+	bool v8_disabled, dotnet_disabled, go_disabled, beam_disabled, luajit_disabled;
+	bool ruby_skip_native_resume, go_labels_disabled, go_symbolization_disabled;
+};
+
+/* Options of the OpenTelemetry eBPF profiler that are taken but change nothing (unheeded.h). */
+struct unheeded_config {
+	uint64_t monitor_interval_ns, clock_sync_interval_ns;
+	uint64_t probabilistic_interval_ns, filter_min_process_age_ns;
+	int64_t frame_cache_size, probabilistic_threshold, map_scale_factor;
+	int64_t bpf_verifier_log_level, max_grpc_retries, max_rpc_msg_size;
+	double off_cpu_threshold;
+	bool send_error_frames, verbose_mode, obi_process_ctx, pid_namespace_translation;
+	const char *bpf_fs_root, *pin_cpu_ids;
+	struct interpreters_config interpreters;
+	struct profcol_sections probes; /* struct probe_config */
+};
 
 struct profiling_config {
 	int64_t samples_per_second; /* per CPU, 1 to 10000 */
@@ -12,4 +43,14 @@ struct profiling_config {
 	uint64_t symbolization_wait_ns;
 	bool send_idle_frames;
 	bool no_kernel_version_check;
+	bool timestamps;                      /* false: counts only */
+	int resource_by;                      /* enum resource_by */
+	int error_mode;                       /* enum error_mode: of errors at the start */
+	struct profcol_list include_env_vars; /* names */
+	struct unheeded_config unheeded;
 };
+
+extern const struct profcol_option profiling_options[];
+
+/* What the table cannot say (profcol_component.validate). */
+struct profcol_error *profiling_validate(const void *config);

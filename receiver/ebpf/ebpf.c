@@ -6,39 +6,32 @@
 #include "reporter.h"
 #include "requirements.h"
 #include "symbols/symbols.h"
+#include "unheeded.h"
 #include "worker/worker.h"
 
 #include <profcol/component.h>
 
-#include <stdlib.h>
+#include "base/base.h"
 
-static const struct profcol_option options[] = {
-	PROFCOL_OPTION_INT("samples_per_second", struct profiling_config, samples_per_second, "20",
-			   1, 10000, "samples taken on each CPU in a second"),
-	PROFCOL_OPTION_DURATION("reporter_interval", struct profiling_config, reporter_interval_ns,
-				"5s", 100 * PROFCOL_MILLISECOND, PROFCOL_HOUR,
-				"how often samples are passed on as a batch"),
-	PROFCOL_OPTION_DOUBLE("reporter_jitter", struct profiling_config, reporter_jitter, "0.2", 0,
-			      1, "share of the interval that is randomly added or taken away"),
-	PROFCOL_OPTION_DURATION("symbolization_wait", struct profiling_config,
-				symbolization_wait_ns, "1s", 0, 2 * PROFCOL_SECOND,
-				"how long a batch waits for names that are being looked up"),
-	PROFCOL_OPTION_BOOL("send_idle_frames", struct profiling_config, send_idle_frames, "false",
-			    "pass on samples of idle CPUs too, instead of only counting them"),
-	PROFCOL_OPTION_BOOL("no_kernel_version_check", struct profiling_config,
-			    no_kernel_version_check, "false",
-			    "start on kernels that are too old or have a known fault"),
-	PROFCOL_OPTION_END,
-};
+#include <stdlib.h>
 
 struct profiling {
 	const struct profcol_host *host;       /* borrowed */
 	const struct profiling_config *config; /* borrowed */
+	/* Owned; all NULL when the start has failed and the program goes on. */
 	struct processes *processes;
 	struct symbols *symbols;
 	struct drain *drain;
 	struct reporter *reporter;
 };
+
+static void destroy_parts(struct profiling *profiling)
+{
+	reporter_destroy(TAKE(profiling->reporter));
+	drain_destroy(TAKE(profiling->drain));
+	symbols_destroy(TAKE(profiling->symbols));
+	processes_destroy(TAKE(profiling->processes));
+}
 
 static void profiling_destroy(void *self)
 {
@@ -46,10 +39,7 @@ static void profiling_destroy(void *self)
 
 	if (!profiling)
 		return;
-	reporter_destroy(profiling->reporter);
-	drain_destroy(profiling->drain);
-	symbols_destroy(profiling->symbols);
-	processes_destroy(profiling->processes);
+	destroy_parts(profiling);
 	free(profiling);
 }
 
@@ -62,7 +52,7 @@ static struct profcol_error *profiling_create(const struct profcol_host *host, c
 		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory for the profiler");
 	profiling->host = host;
 	profiling->config = config;
-	profiling->processes = processes_create(host);
+	profiling->processes = processes_create(host, &profiling->config->include_env_vars);
 	if (profiling->processes)
 		profiling->symbols = symbols_create(host, profiling->processes);
 	if (profiling->symbols)
@@ -78,9 +68,15 @@ static struct profcol_error *profiling_create(const struct profcol_host *host, c
 	return NULL;
 }
 
-static struct profcol_error *profiling_start(void *self)
+static void stop_parts(struct profiling *profiling, uint64_t deadline_ns)
 {
-	struct profiling *profiling = self;
+	drain_stop(profiling->drain);
+	reporter_stop(profiling->reporter, deadline_ns);
+	processes_stop(profiling->processes);
+}
+
+static struct profcol_error *start_parts(struct profiling *profiling)
+{
 	struct requirements_environment machine = requirements_this_machine();
 	struct profcol_error *error;
 
@@ -99,13 +95,30 @@ static struct profcol_error *profiling_start(void *self)
 	return error;
 }
 
+static struct profcol_error *profiling_start(void *self)
+{
+	struct profiling *profiling = self;
+	struct profcol_error *error;
+
+	unheeded_log(&profiling->config->unheeded, profiling->host->logger);
+	error = start_parts(profiling);
+	if (!error || profiling->config->error_mode == ERROR_PROPAGATE)
+		return error;
+	profcol_log_error(profiling->host->logger,
+			  "%s; error_mode is ignore, so the program goes on and nothing is sampled",
+			  profcol_error_message(error));
+	profcol_error_destroy(error);
+	stop_parts(profiling, 0);
+	destroy_parts(profiling);
+	return NULL;
+}
+
 static struct profcol_error *profiling_shutdown(void *self, uint64_t deadline_ns)
 {
 	struct profiling *profiling = self;
 
-	drain_stop(profiling->drain);
-	reporter_stop(profiling->reporter, deadline_ns);
-	processes_stop(profiling->processes);
+	if (profiling->reporter)
+		stop_parts(profiling, deadline_ns);
 	return NULL;
 }
 
@@ -118,8 +131,9 @@ const struct profcol_component profcol_receiver_profiling = {
 	.stability = PROFCOL_DEVELOPMENT,
 	.type = "profiling",
 	.summary = "samples all CPUs of this machine with eBPF",
-	.options = options,
+	.options = profiling_options,
 	.config_size = sizeof(struct profiling_config),
+	.validate = profiling_validate,
 	.create = profiling_create,
 	.start = profiling_start,
 	.shutdown = profiling_shutdown,

@@ -8,7 +8,7 @@
 void locations_deinit(struct locations *locations)
 {
 	VECTOR_DEINIT(&locations->ids);
-	VECTOR_DEINIT(&locations->not_code);
+	VECTOR_DEINIT(&locations->frames);
 	VECTOR_DEINIT(&locations->queries);
 	VECTOR_DEINIT(&locations->query_frames);
 }
@@ -80,44 +80,49 @@ static uint32_t build_ids(struct profcol_builder *builder, const struct symbol_f
 	return profcol_builder_attribute_list(builder, attributes, count);
 }
 
-/* Kernel addresses are given relative to their module, so that they survive KASLR. */
+/*
+ * Kernel addresses are given relative to their module, so that they survive KASLR. BPF programs
+ * have no mapping: there is no build that it could be of (semantic conventions, profiles/mappings).
+ */
 static uint32_t kernel_location(const struct resolving *resolving, uint64_t address)
 {
 	struct profcol_builder *builder = resolving->builder;
 	struct kernel_symbol symbol;
-	struct symbol_file ids = { 0 };
 	struct profcol_mapping mapping = { 0 };
+	uint32_t id = 0;
 
 	if (!symbols_kernel(resolving->symbols, address, &symbol))
 		return add_location(builder, resolving->kernel_type, 0, address, NULL, NULL);
-	ids.build_id_gnu = symbol.build_id_gnu;
-	mapping.filename = profcol_builder_cstring(builder, symbol.module);
-	mapping.attributes = build_ids(builder, &ids);
-	return add_location(builder, resolving->kernel_type,
-			    profcol_builder_mapping(builder, &mapping),
-			    address - symbol.module_start, symbol.name, NULL);
+	if (strcmp(symbol.module, "bpf")) {
+		struct symbol_file ids = { .build_id_gnu = symbol.build_id_gnu,
+					   .htlhash = symbol.htlhash };
+
+		mapping.attributes = build_ids(builder, &ids);
+		mapping.filename = profcol_builder_cstring(builder, symbol.module);
+		id = profcol_builder_mapping(builder, &mapping);
+	}
+	return add_location(builder, resolving->kernel_type, id, address - symbol.module_start,
+			    symbol.name, NULL);
 }
 
-/* Code outside any file: the vDSO, JIT-compiled code, or memory we know nothing of. */
+/* Code outside any file: the vDSO, or JIT-compiled code, which has no mapping to be named. */
 static uint32_t anonymous_location(const struct resolving *resolving,
 				   const struct process_mapping *in, uint64_t address)
 {
 	struct profcol_builder *builder = resolving->builder;
-	// Not every bracket: "[anon:...]" is a name that the program chose.
-	bool special = in && (!strcmp(in->path, "[vdso]") || !strcmp(in->path, "[vsyscall]"));
 	struct profcol_mapping mapping = { 0 };
+	struct symbol_file ids;
 
-	if (!in)
+	// 32-bit processes have another vDSO.
+	if (!in || strcmp(in->path, "[vdso]") || in->limit <= UINT32_MAX ||
+	    !symbols_vdso(resolving->symbols, &ids))
 		return add_location(builder, resolving->native_type, 0, address, NULL, NULL);
-	mapping.filename = text_string(builder, in->path[0] ? in->path : "//anon");
-	if (!special) {
-		mapping.memory_start = in->start;
-		mapping.memory_limit = in->limit;
-	}
-	// "[vdso]" lies elsewhere in every process: what matters is the place in it.
+	mapping.filename = profcol_builder_cstring(builder, "linux-vdso.1.so");
+	mapping.attributes = build_ids(builder, &ids);
+	// It lies elsewhere in every process: what matters is the place in it.
 	return add_location(builder, resolving->native_type,
-			    profcol_builder_mapping(builder, &mapping),
-			    special ? address - in->start : address, NULL, NULL);
+			    profcol_builder_mapping(builder, &mapping), address - in->start, NULL,
+			    NULL);
 }
 
 static uint32_t file_location(struct resolving *resolving, const struct symbol_query *query)
@@ -143,38 +148,79 @@ static uint32_t file_location(struct resolving *resolving, const struct symbol_q
 			    query->name, query->system_name);
 }
 
+static struct located_frame find_frame(const struct capture *capture, uint32_t frame_id,
+				       struct processes *processes)
+{
+	const struct capture_frame *frame = &capture->frames.items[frame_id];
+	struct located_frame located = { 0 };
+	const struct process_key *key;
+	struct process_description about;
+
+	if (frame->process == CAPTURE_KERNEL)
+		return located;
+	key = &capture->processes.items[frame->process].key;
+	if (!processes_find_mapping(processes, key, frame->first_ns, frame->address,
+				    &located.mapping)) {
+		located.mapping.limit = 0;
+		located.not_code = processes_describe(processes, key, frame->first_ns, &about);
+	}
+	return located;
+}
+
+uint32_t locations_code_end(const struct locations *locations, const struct capture *capture,
+			    uint32_t begin, uint32_t end)
+{
+	bool is_return_address = false;
+
+	for (uint32_t at = begin; at < end; at++) {
+		uint32_t frame = capture->stack_frames.items[at];
+
+		if (capture->frames.items[frame].process == CAPTURE_KERNEL)
+			continue;
+		if (is_return_address && locations->frames.items[frame].not_code)
+			return at;
+		is_return_address = true;
+	}
+	return end;
+}
+
+static void place_frames(struct locations *locations, const struct capture *capture)
+{
+	uint32_t begin = 0;
+
+	for (uint32_t stack = 0; stack < capture->stack_ends.count; stack++) {
+		uint32_t end = capture->stack_ends.items[stack];
+		uint32_t code_end = locations_code_end(locations, capture, begin, end);
+
+		for (uint32_t at = begin; at < code_end; at++)
+			locations->frames.items[capture->stack_frames.items[at]].is_placed = true;
+		begin = end;
+	}
+}
+
 /* Resolve what needs no file at once, and queue a query for the rest. */
 static bool locate_frame(struct locations *locations, const struct capture *capture,
 			 uint32_t frame_id, const struct resolving *resolving)
 {
 	const struct capture_frame *frame = &capture->frames.items[frame_id];
-	const struct process_key *key;
-	struct process_description about;
-	struct process_mapping mapping;
-	bool found;
+	const struct process_mapping *mapping = &locations->frames.items[frame_id].mapping;
 
-	locations->not_code.items[frame_id] = false;
 	if (frame->process == CAPTURE_KERNEL) {
 		locations->ids.items[frame_id] = kernel_location(resolving, frame->address);
 		return true;
 	}
-	key = &capture->processes.items[frame->process].key;
-	found = processes_find_mapping(resolving->processes, key, frame->first_ns, frame->address,
-				       &mapping);
-	locations->not_code.items[frame_id] =
-		!found && processes_describe(resolving->processes, key, frame->first_ns, &about);
-	if (!found || mapping.file == PROCESS_NO_FILE) {
-		locations->ids.items[frame_id] =
-			anonymous_location(resolving, found ? &mapping : NULL, frame->address);
+	if (!mapping->limit || mapping->file == PROCESS_NO_FILE) {
+		locations->ids.items[frame_id] = anonymous_location(
+			resolving, mapping->limit ? mapping : NULL, frame->address);
 		return true;
 	}
 	return VECTOR_PUSH(&locations->query_frames, frame_id) &&
-	       VECTOR_PUSH(
-		       &locations->queries,
-		       ((struct symbol_query){
-			       .file = mapping.file,
-			       .file_offset = frame->address - mapping.start + mapping.file_offset,
-		       }));
+	       VECTOR_PUSH(&locations->queries,
+			   ((struct symbol_query){
+				   .file = mapping->file,
+				   .file_offset =
+					   frame->address - mapping->start + mapping->file_offset,
+			   }));
 }
 
 bool locations_build(struct locations *locations, const struct capture *capture,
@@ -193,14 +239,20 @@ bool locations_build(struct locations *locations, const struct capture *capture,
 	locations->ids.count = 0;
 	locations->queries.count = 0;
 	locations->query_frames.count = 0;
-	locations->not_code.count = 0;
+	locations->frames.count = 0;
 	if (!VECTOR_RESERVE(&locations->ids, capture->frames.count) ||
-	    !VECTOR_RESERVE(&locations->not_code, capture->frames.count))
+	    !VECTOR_RESERVE(&locations->frames, capture->frames.count))
 		return false;
-	locations->ids.count = locations->not_code.count = capture->frames.count;
+	locations->ids.count = locations->frames.count = capture->frames.count;
 	for (uint32_t frame = 0; frame < capture->frames.count; frame++)
-		if (!locate_frame(locations, capture, frame, &resolving))
+		locations->frames.items[frame] = find_frame(capture, frame, processes);
+	place_frames(locations, capture);
+	for (uint32_t frame = 0; frame < capture->frames.count; frame++) {
+		locations->ids.items[frame] = 0;
+		if (locations->frames.items[frame].is_placed &&
+		    !locate_frame(locations, capture, frame, &resolving))
 			return false;
+	}
 	symbols_lookup(symbols, locations->queries.items, locations->queries.count, deadline_ns);
 	for (size_t i = 0; i < locations->queries.count; i++)
 		locations->ids.items[locations->query_frames.items[i]] =

@@ -12,11 +12,20 @@
 
 #include <profcol/batch.h>
 
+/* A frame of the capture on its way to a location. */
+struct located_frame {
+	struct process_mapping mapping; /* that it lies in; limit 0 = none, or in the kernel */
+	/* It lies in nothing executable of a process whose mappings are known. As a return address
+	 * it is a piece of data that a frame pointer gone astray led to. */
+	bool not_code;
+	bool is_placed; /* a stack has it */
+};
+
 struct locations {
-	VECTOR(uint32_t) ids; /* location id of each frame of the capture */
-	/* Of each frame: it lies in nothing executable of a process whose mappings are known. As a
-	 * return address it is a piece of data that a frame pointer gone astray led to. */
-	VECTOR(bool) not_code;
+	/* Location id of each frame of the capture. 0: it lies beyond locations_code_end() in every
+	 * stack, so that nothing of it shows. */
+	VECTOR(uint32_t) ids;
+	VECTOR(struct located_frame) frames;
 	VECTOR(struct symbol_query) queries;
 	VECTOR(uint32_t) query_frames; /* the frame each query is for */
 };
@@ -26,8 +35,13 @@ void locations_deinit(struct locations *locations);
 /* The location that ends a cut stack and says why. */
 uint32_t locations_add_reason(struct profcol_builder *builder, const char *reason);
 
-/* Resolve every frame of @capture into @builder, waiting for names until @deadline_ns. False
- * without memory; what the builder could not add shows when it is sealed. */
+/* Where the frames [@begin, @end) of a stack stop to be code: at the first return address of the
+ * user's that is none, or at @end. After locations_build(). */
+uint32_t locations_code_end(const struct locations *locations, const struct capture *capture,
+			    uint32_t begin, uint32_t end);
+
+/* Resolve every frame of @capture that a stack has into @builder, waiting for names until
+ * @deadline_ns. False without memory; what the builder could not add shows when it is sealed. */
 bool locations_build(struct locations *locations, const struct capture *capture,
 		     struct processes *processes, struct symbols *symbols, uint64_t deadline_ns,
 		     struct profcol_builder *builder);

@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include "locations.h"
+#include "resources.h"
 #include "text.h"
 
 #include "base/base.h"
@@ -11,19 +12,33 @@
 #include <string.h>
 #include <time.h>
 
+/* Of the semantic conventions that names and places of attributes follow. */
+#define SCHEMA_URL "https://opentelemetry.io/schemas/1.37.0"
+
+/* A sample in terms of the batch; what is not passed on is 0. */
+struct row {
+	uint32_t group; /* of resource_member */
+	uint32_t process;
+	uint32_t stack; /* id in the batch */
+	uint32_t comm;
+	uint32_t tid;
+	uint32_t cpu;
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+};
+
 struct report {
 	const struct profcol_host *host;
 	const struct profiling_config *config;
 	struct processes *processes;
 	struct symbols *symbols;
-	/* Of the start: a process keeps its time of creation when the wall clock is set. */
-	struct clock_calibration first_clock;
 	uint32_t max_user_frames; /* the kernel walks no further */
 
 	// Scratch of one build, kept for its memory.
 	struct locations locations;
-	VECTOR(uint32_t) stacks; /* stack id of each stack of the capture */
-	VECTOR(uint32_t) order;  /* samples sorted by what makes them equal, then time */
+	struct resources resources;
+	VECTOR(uint32_t) sample_attributes; /* of one sample */
+	VECTOR(uint32_t) stacks;            /* stack id of each stack of the capture */
+	VECTOR(struct row) rows;            /* sorted by what makes samples equal, then time */
 	VECTOR(uint32_t) stack_locations;
 	VECTOR(uint64_t) timestamps;
 };
@@ -51,7 +66,7 @@ struct report *report_create(const struct profcol_host *host, const struct profi
 	report->config = config;
 	report->processes = processes;
 	report->symbols = symbols;
-	report->first_clock = clock_calibrate();
+	resources_init(&report->resources, (enum resource_by)config->resource_by, processes);
 	report->max_user_frames = read_max_stack();
 	return report;
 }
@@ -61,52 +76,13 @@ void report_destroy(struct report *report)
 	if (!report)
 		return;
 	locations_deinit(&report->locations);
+	resources_deinit(&report->resources);
+	VECTOR_DEINIT(&report->sample_attributes);
 	VECTOR_DEINIT(&report->stacks);
-	VECTOR_DEINIT(&report->order);
+	VECTOR_DEINIT(&report->rows);
 	VECTOR_DEINIT(&report->stack_locations);
 	VECTOR_DEINIT(&report->timestamps);
 	free(report);
-}
-
-/* Do two samples differ in nothing but time? 0 when so, else an order among them. */
-static int compare_identity(const struct capture_sample *a, const struct capture_sample *b)
-{
-	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
-	if (a->stack != b->stack)
-		return a->stack < b->stack ? -1 : 1;
-	if (a->tid != b->tid)
-		return a->tid < b->tid ? -1 : 1;
-	if (a->cpu != b->cpu)
-		return a->cpu < b->cpu ? -1 : 1;
-	if (a->comm != b->comm)
-		return a->comm < b->comm ? -1 : 1;
-	return 0;
-}
-
-static int compare_samples(const void *left, const void *right, void *context)
-{
-	const struct capture_sample *samples = context;
-	const struct capture_sample *a = &samples[*(const uint32_t *)left];
-	const struct capture_sample *b = &samples[*(const uint32_t *)right];
-	int order = compare_identity(a, b);
-
-	if (order)
-		return order;
-	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
-}
-
-static bool sort_samples(struct report *report, const struct capture *capture)
-{
-	report->order.count = 0;
-	if (!VECTOR_RESERVE(&report->order, capture->samples.count))
-		return false;
-	for (uint32_t i = 0; i < capture->samples.count; i++)
-		report->order.items[report->order.count++] = i;
-	if (report->order.count)
-		qsort_r(report->order.items, report->order.count, sizeof(uint32_t), compare_samples,
-			capture->samples.items);
-	return true;
 }
 
 /*
@@ -117,18 +93,17 @@ static uint32_t place_stack(struct report *report, const struct capture *capture
 			    uint32_t end, struct profcol_builder *builder)
 {
 	uint32_t *placed = report->stack_locations.items, count = 0, user_frames = 0;
+	uint32_t code_end = locations_code_end(&report->locations, capture, begin, end);
 
-	for (uint32_t at = begin; at < end; at++) {
+	for (uint32_t at = begin; at < code_end; at++) {
 		uint32_t frame = capture->stack_frames.items[at];
 
-		if (capture->frames.items[frame].process != CAPTURE_KERNEL && user_frames++ &&
-		    report->locations.not_code.items[frame]) {
-			placed[count++] = locations_add_reason(builder, "[broken frame pointers]");
-			return count;
-		}
+		user_frames += capture->frames.items[frame].process != CAPTURE_KERNEL;
 		placed[count++] = report->locations.ids.items[frame];
 	}
-	if (user_frames >= report->max_user_frames)
+	if (code_end < end)
+		placed[count++] = locations_add_reason(builder, "[broken frame pointers]");
+	else if (user_frames >= report->max_user_frames)
 		placed[count++] = locations_add_reason(builder, "[kernel.perf_event_max_stack]");
 	return count;
 }
@@ -153,63 +128,6 @@ static bool build_stacks(struct report *report, const struct capture *capture,
 	return true;
 }
 
-static uint32_t text_attribute(struct profcol_builder *builder, const char *key, const char *text)
-{
-	struct profcol_attribute attribute = {
-		.key = profcol_builder_cstring(builder, key),
-		.value = { .type = PROFCOL_VALUE_STRING, .string = text_string(builder, text) },
-	};
-
-	return profcol_builder_attribute(builder, &attribute);
-}
-
-/* ISO 8601 in UTC with milliseconds, as process.creation.time is written. */
-static void format_time(char *text, size_t size, uint64_t unix_ns)
-{
-	time_t seconds = (time_t)(unix_ns / 1000000000u);
-	struct tm utc;
-	size_t length;
-
-	gmtime_r(&seconds, &utc);
-	length = strftime(text, size, "%Y-%m-%dT%H:%M:%S", &utc);
-	snprintf(text + length, size - length, ".%03uZ",
-		 (unsigned int)(unix_ns / 1000000u % 1000u));
-}
-
-static void add_resource(struct report *report, const struct capture_process *process,
-			 struct profcol_builder *builder)
-{
-	struct process_description about;
-	struct profcol_resource resource = { 0 };
-	uint32_t attributes[5], count = 0;
-	char created[40];
-
-	attributes[count++] =
-		profcol_builder_attribute_int(builder, "process.pid", process->key.pid);
-	if (process->key.pid) {
-		format_time(created, sizeof(created),
-			    clock_boottime_to_unix(&report->first_clock,
-						   process->key.start_boottime_ns));
-		attributes[count++] = text_attribute(builder, "process.creation.time", created);
-	}
-	if (process->key.pid &&
-	    processes_describe(report->processes, &process->key, process->first_ns, &about)) {
-		if (about.executable[0]) {
-			const char *slash = strrchr(about.executable, '/');
-
-			attributes[count++] = text_attribute(builder, "process.executable.path",
-							     about.executable);
-			attributes[count++] = text_attribute(builder, "process.executable.name",
-							     slash ? slash + 1 : about.executable);
-		}
-		if (about.container_id[0])
-			attributes[count++] =
-				text_attribute(builder, "container.id", about.container_id);
-	}
-	resource.attributes = profcol_builder_attribute_list(builder, attributes, count);
-	profcol_builder_add_resource(builder, &resource);
-}
-
 struct window {
 	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC, half-open */
 };
@@ -230,12 +148,19 @@ static struct window window_of(const struct capture *capture, uint64_t end_ns)
 	return window;
 }
 
-static void add_profile(struct report *report, const struct window *window,
-			const struct clock_calibration *clock, struct profcol_builder *builder)
+static void add_resource(struct report *report, const struct window *window,
+			 const struct clock_calibration *clock, uint32_t process,
+			 struct profcol_builder *builder)
 {
+	uint32_t schema = profcol_builder_cstring(builder, SCHEMA_URL);
+	struct profcol_resource resource = {
+		.attributes = report->resources.members.items[process].resource,
+		.schema_url = schema,
+	};
 	struct profcol_scope scope = {
 		.name = profcol_builder_cstring(builder, "profcol"),
 		.version = profcol_builder_cstring(builder, report->host->version),
+		.schema_url = schema,
 	};
 	struct profcol_profile profile = {
 		.sample_type = profcol_builder_cstring(builder, "samples"),
@@ -247,55 +172,128 @@ static void add_profile(struct report *report, const struct window *window,
 		.duration_ns = window->end_ns - window->begin_ns,
 	};
 
+	profcol_builder_add_resource(builder, &resource);
 	profcol_builder_add_scope(builder, &scope);
 	profcol_builder_add_profile(builder, &profile);
 }
 
-static void add_sample(struct report *report, const struct capture *capture,
-		       const struct capture_sample *sample, struct profcol_builder *builder)
+/* Do two samples differ in nothing but time? 0 when so, else an order among them. */
+static int compare_identity(const struct row *a, const struct row *b)
 {
-	uint32_t attributes[] = {
-		profcol_builder_attribute_int(builder, "thread.id", sample->tid),
-		text_attribute(builder, "thread.name", capture->comms.items[sample->comm].text),
-		profcol_builder_attribute_int(builder, "cpu.logical_number", sample->cpu),
-	};
-	struct profcol_sample out = {
-		.stack = report->stacks.items[sample->stack],
-		.attributes = profcol_builder_attribute_list(builder, attributes, 3),
-		.timestamps_unix_ns = report->timestamps.items,
-		.timestamp_count = (uint32_t)report->timestamps.count,
-	};
+	if (a->group != b->group)
+		return a->group < b->group ? -1 : 1;
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	if (a->stack != b->stack)
+		return a->stack < b->stack ? -1 : 1;
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	if (a->cpu != b->cpu)
+		return a->cpu < b->cpu ? -1 : 1;
+	if (a->comm != b->comm)
+		return a->comm < b->comm ? -1 : 1;
+	return 0;
+}
 
-	profcol_builder_add_sample(builder, &out);
+static int compare_rows(const void *left, const void *right)
+{
+	const struct row *a = left, *b = right;
+	int order = compare_identity(a, b);
+
+	if (order)
+		return order;
+	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
+}
+
+static bool sort_samples(struct report *report, const struct capture *capture)
+{
+	bool with_threads = report->config->timestamps;
+
+	report->rows.count = 0;
+	if (!VECTOR_RESERVE(&report->rows, capture->samples.count))
+		return false;
+	for (size_t i = 0; i < capture->samples.count; i++) {
+		const struct capture_sample *sample = &capture->samples.items[i];
+
+		report->rows.items[report->rows.count++] = (struct row){
+			.group = report->resources.members.items[sample->process].group,
+			.process = sample->process,
+			.stack = report->stacks.items[sample->stack],
+			.comm = sample->comm,
+			.tid = with_threads ? sample->tid : 0,
+			.cpu = with_threads ? sample->cpu : 0,
+			.time_ns = sample->time_ns,
+		};
+	}
+	if (report->rows.count)
+		qsort(report->rows.items, report->rows.count, sizeof(struct row), compare_rows);
+	return true;
+}
+
+/* The attribute list of the samples that @row is the first of; UINT32_MAX without memory. */
+static uint32_t sample_attributes(struct report *report, const struct capture *capture,
+				  const struct row *row, struct profcol_builder *builder)
+{
+	const struct resource_member *member = &report->resources.members.items[row->process];
+	uint32_t own = member->end - member->begin, *to;
+
+	report->sample_attributes.count = 0;
+	if (!VECTOR_RESERVE(&report->sample_attributes, (size_t)own + 3))
+		return UINT32_MAX;
+	to = report->sample_attributes.items;
+	for (uint32_t i = member->begin; i < member->end; i++)
+		*to++ = report->resources.attributes.items[i];
+	*to++ = text_attribute(builder, "thread.name", capture->comms.items[row->comm].text);
+	if (report->config->timestamps) {
+		*to++ = profcol_builder_attribute_int(builder, "thread.id", row->tid);
+		*to++ = profcol_builder_attribute_int(builder, "cpu.logical_number", row->cpu);
+	}
+	return profcol_builder_attribute_list(builder, report->sample_attributes.items,
+					      (uint32_t)(to - report->sample_attributes.items));
+}
+
+/* One sample of the @count rows at @rows, which are equal but for their times. */
+static bool add_sample(struct report *report, const struct capture *capture, const struct row *rows,
+		       size_t count, const struct clock_calibration *clock,
+		       struct profcol_builder *builder)
+{
+	uint32_t attributes = sample_attributes(report, capture, rows, builder);
+	int64_t value = (int64_t)count;
+	struct profcol_sample sample = { .stack = rows->stack, .attributes = attributes };
+
+	if (attributes == UINT32_MAX)
+		return false;
+	if (!report->config->timestamps) {
+		sample.values = &value;
+		sample.value_count = 1;
+		profcol_builder_add_sample(builder, &sample);
+		return true;
+	}
+	report->timestamps.count = 0;
+	if (!VECTOR_RESERVE(&report->timestamps, count))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		report->timestamps.items[i] = clock_monotonic_to_unix(clock, rows[i].time_ns);
+	sample.timestamps_unix_ns = report->timestamps.items;
+	sample.timestamp_count = (uint32_t)count;
+	profcol_builder_add_sample(builder, &sample);
+	return true;
 }
 
 static bool build_samples(struct report *report, const struct capture *capture,
 			  const struct window *window, struct profcol_builder *builder)
 {
 	struct clock_calibration clock = clock_calibrate();
-	uint32_t process = UINT32_MAX;
+	const struct row *rows = report->rows.items;
+	size_t total = report->rows.count, next;
 
-	for (size_t i = 0; i < report->order.count;) {
-		const struct capture_sample *first =
-			&capture->samples.items[report->order.items[i]];
-
-		if (first->process != process) {
-			process = first->process;
-			add_resource(report, &capture->processes.items[process], builder);
-			add_profile(report, window, &clock, builder);
-		}
-		report->timestamps.count = 0;
-		for (; i < report->order.count; i++) {
-			const struct capture_sample *next =
-				&capture->samples.items[report->order.items[i]];
-
-			if (compare_identity(first, next))
-				break;
-			if (!VECTOR_PUSH(&report->timestamps,
-					 clock_monotonic_to_unix(&clock, next->time_ns)))
-				return false;
-		}
-		add_sample(report, capture, first, builder);
+	for (size_t i = 0; i < total; i = next) {
+		if (!i || rows[i].group != rows[i - 1].group)
+			add_resource(report, window, &clock, rows[i].process, builder);
+		for (next = i + 1; next < total && !compare_identity(&rows[i], &rows[next]);)
+			next++;
+		if (!add_sample(report, capture, &rows[i], next - i, &clock, builder))
+			return false;
 	}
 	return true;
 }
@@ -310,8 +308,9 @@ struct profcol_error *report_build(struct report *report, const struct capture *
 	if (!builder ||
 	    !locations_build(&report->locations, capture, report->processes, report->symbols,
 			     deadline_ns, builder) ||
-	    !build_stacks(report, capture, builder) || !sort_samples(report, capture) ||
-	    !build_samples(report, capture, &window, builder)) {
+	    !build_stacks(report, capture, builder) ||
+	    !resources_build(&report->resources, capture, builder) ||
+	    !sort_samples(report, capture) || !build_samples(report, capture, &window, builder)) {
 		profcol_builder_destroy(builder);
 		return profcol_error_create(PROFCOL_NO_MEMORY,
 					    "no memory for a batch of %zu samples",

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -26,6 +27,8 @@ struct reporter {
 	uint64_t random;                       /* state of the jitter */
 	bool cpus_failed;                      /* said once until it is mended */
 	bool counters_failed;
+	uint64_t refused; /* batches since the last line about them */
+	uint64_t refusal_quiet_until_ns;
 
 	pthread_t thread;
 	bool running;
@@ -130,10 +133,20 @@ static void follow_cpus(struct reporter *reporter)
 	reporter->cpus_failed = error != NULL;
 }
 
+/* Who refuses one batch mostly refuses the next: a line a minute. Takes @error. */
 static void log_refusal(struct reporter *reporter, struct profcol_error *error)
 {
-	profcol_log_warn(reporter->host->logger, "%s, the batch is lost and counted",
-			 profcol_error_message(error));
+	uint64_t now = clock_monotonic_ns();
+
+	reporter->refused++;
+	if (now >= reporter->refusal_quiet_until_ns) {
+		profcol_log_warn(reporter->host->logger,
+				 "%s, the batch is lost and counted (%" PRIu64
+				 " since the last such line)",
+				 profcol_error_message(error), reporter->refused);
+		reporter->refusal_quiet_until_ns = now + PROFCOL_MINUTE;
+		reporter->refused = 0;
+	}
 	profcol_error_destroy(error);
 }
 

@@ -14,3 +14,13 @@ uint32_t text_string(struct profcol_builder *builder, const char *text)
 	strings_sanitize_utf8(clean, text, length);
 	return profcol_builder_string(builder, clean, length);
 }
+
+uint32_t text_attribute(struct profcol_builder *builder, const char *key, const char *text)
+{
+	struct profcol_attribute attribute = {
+		.key = profcol_builder_cstring(builder, key),
+		.value = { .type = PROFCOL_VALUE_STRING, .string = text_string(builder, text) },
+	};
+
+	return profcol_builder_attribute(builder, &attribute);
+}

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Broken configurations, as a user meets them: exit code 78 and text that says what to do."""
+import json
 import re
 import subprocess
 
 import pytest
+
+from profcol_run import pipeline
 
 EX_CONFIG = 78
 EX_USAGE = 2
@@ -122,3 +125,136 @@ def test_wrong_usage(program, arguments, fragment):
     result = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60)
     assert result.returncode == EX_USAGE
     assert fragment in result.stderr
+
+
+# The keys and values of the example that comes with the OpenTelemetry eBPF profiler.
+REFERENCE_EXAMPLE = """\
+receivers:
+  profiling:
+exporters:
+  otlp/local:
+    endpoint: "${env:OTEL_EXPORTER_OTLP_ENDPOINT:-http://127.0.0.1:11000}"
+    tls:
+      insecure: true
+      insecure_skip_verify: true
+service:
+  telemetry:
+    logs:
+      level: info
+  pipelines:
+    profiles:
+      receivers: [profiling]
+      exporters: [otlp/local]
+"""
+
+# Every key of its receiver, set to something else than the default.
+REFERENCE_RECEIVER = {
+    "samples_per_second": 99,
+    "reporter_interval": "500ms",
+    "reporter_jitter": 0.1,
+    "send_idle_frames": True,
+    "no_kernel_version_check": True,
+    "error_mode": "Ignore",
+    "include_env_vars": "HOME, LANG",
+}
+UNHEEDED = {
+    "monitor_interval": "10s",
+    "clock_sync_interval": "0",
+    "frame_cache_size": 1024,
+    "probabilistic_interval": "5m",
+    "probabilistic_threshold": 50,
+    "interpreters": {
+        "python": {"disabled": True},
+        "perl": {"disabled": True},
+        "php": {"disabled": True},
+        "hotspot": {"disabled": True},
+        "ruby": {"disabled": False, "skip_native_resume": True},
+        "v8": {"disabled": True},
+        "dotnet": {"disabled": True},
+        "go": {"labels": {"disabled": True}, "symbolization": {"disabled": True}},
+        "beam": {},
+        "luajit": None,
+    },
+    "off_cpu_threshold": 0.5,
+    "send_error_frames": True,
+    "filter_min_process_age": "1s",
+    "map_scale_factor": 8,
+    "bpf_verifier_log_level": 2,
+    "bpf_fs_root": "/run/bpf/",
+    "obi_process_ctx": True,
+    "pid_namespace_translation": True,
+    "pin_cpu_ids": "1,0-0",
+    "probes": [
+        {"type": "kprobe", "symbol": "vfs_open"},
+        {"type": "kprobe", "mode": "uprobe", "symbol": "malloc", "target": "/lib/libc.so.6"},
+    ],
+    "verbose_mode": True,
+    "max_grpc_retries": 0,
+    "max_rpc_msg_size": 1 << 20,
+}
+
+
+def lines_about(key, log):
+    return [line for line in log.splitlines() if f"the option '{key}' is accepted" in line]
+
+
+@pytest.mark.sanitized
+def test_the_example_of_the_reference_starts_unchanged(start_profcol):
+    run = start_profcol(REFERENCE_EXAMPLE).wait_ready()
+    run.stop()
+    assert "is accepted but not acted on" not in run.log
+
+
+@pytest.mark.sanitized
+def test_every_key_of_the_reference_is_taken_and_those_without_effect_are_named(
+    start_profcol, tmp_path
+):
+    receiver = REFERENCE_RECEIVER | UNHEEDED
+    run = start_profcol(pipeline(tmp_path / "out", receiver)).wait_ready()
+    run.stop()
+    for key in UNHEEDED:
+        assert len(lines_about(key, run.log)) == 1, f"{key} in:\n{run.log}"
+    for key in REFERENCE_RECEIVER:
+        assert not lines_about(key, run.log)
+
+
+BOUNDS = {
+    "frame_cache_size": [1023, 1048577],
+    "probabilistic_interval": ["59s", "5m1s"],
+    "probabilistic_threshold": [0, 101],
+    "off_cpu_threshold": [-0.1, 1.1],
+    "filter_min_process_age": ["-1s"],
+    "map_scale_factor": [9],
+    "bpf_verifier_log_level": [3],
+    "error_mode": ["sometimes"],
+    "max_grpc_retries": [-1],
+    "pin_cpu_ids": ["0-", "a", "3-1", "0,,1", "4294967296"],
+    "resource_by": ["pod"],
+    "probes": [
+        [{"type": "tracepoint", "symbol": "x"}],
+        [{"symbol": "x"}],
+        [{"type": "kprobe"}],
+        [{"type": "kprobe", "symbol": "x", "mode": "uprobe"}],
+    ],
+}
+
+
+@pytest.mark.parametrize("key", BOUNDS)
+def test_bounds_are_those_of_the_reference(program, tmp_path, key):
+    for value in BOUNDS[key]:
+        path = tmp_path / "pipeline.yaml"
+        path.write_text(json.dumps(pipeline(tmp_path, {key: value})))
+        result = check(program, path)
+        assert result.returncode == EX_CONFIG, value
+        assert re.search(rf"receivers::profiling(::|: ){key}", result.stderr), result.stderr
+
+
+def test_where_sampling_cannot_start_the_rest_may_go_on(start_profcol, tmp_path):
+    prefix = ["setpriv", "--bounding-set=-bpf,-sys_admin", "--inh-caps=-bpf,-sys_admin"]
+    options = {"error_mode": "ignore"}
+    run = start_profcol(pipeline(tmp_path / "out", options), prefix=prefix).wait_ready()
+    (line,) = (line for line in run.log.splitlines() if "error_mode is ignore" in line)
+    assert "\terror\t" in line
+    assert "CAP_BPF" in line
+    assert not run.children(), "nothing is left of the profiler"
+    assert run.stop().balance().taken == 0

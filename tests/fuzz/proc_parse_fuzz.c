@@ -8,6 +8,8 @@
 #include "processes/learn.h"
 #include "processes/ring.h"
 
+#include "base/base.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +59,24 @@ static void fuzz_cgroup(const uint8_t *data, size_t size)
 
 	check(memchr(id, '\0', sizeof(id)) != NULL);
 	check(found == (id[0] != '\0'));
+}
+
+static void fuzz_environment(const uint8_t *data, size_t size)
+{
+	static const char *const names[] = { "REGION", "A" };
+	static const struct profcol_list variables = { .items = names, .count = 2 };
+	struct environment_attributes attributes;
+	struct process_attributes rest;
+	const char *key, *value;
+
+	environment_parse((const char *)data, size, &variables, &attributes);
+	check(attributes.length <= sizeof(attributes.bytes));
+	rest = (struct process_attributes){ attributes.bytes, attributes.length };
+	while (process_attributes_next(&rest, &key, &value)) {
+		check(strings_is_utf8(key, strlen(key)) && strings_is_utf8(value, strlen(value)));
+		check(strlen(value) <= ENVIRONMENT_MAX_VALUE && rest.length < attributes.length);
+		check(strcmp(key, "process.pid") != 0 && strcmp(key, "container.id") != 0);
+	}
 }
 
 static void fuzz_cpu_list(const uint8_t *data, size_t size)
@@ -123,7 +143,7 @@ static void fuzz_ring(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const parsers[])(const uint8_t *data, size_t size) = {
-		fuzz_maps, fuzz_stat, fuzz_cgroup, fuzz_cpu_list, fuzz_ring,
+		fuzz_maps, fuzz_stat, fuzz_cgroup, fuzz_cpu_list, fuzz_ring, fuzz_environment,
 	};
 
 	if (size)

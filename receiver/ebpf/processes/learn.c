@@ -278,6 +278,11 @@ int learn_facts(struct table *table, struct proc_facts *facts)
 			space_set_executable(&table->pool, space, facts->executable,
 					     strlen(facts->executable));
 	}
+	if (facts->environment) {
+		space_set_attributes(&table->pool, space, facts->environment->bytes,
+				     facts->environment->length);
+		table->malformed_environments += facts->environment->malformed;
+	}
 	if (facts->container_read)
 		table_set_container(table, process, facts->container_id);
 	if (facts->maps)

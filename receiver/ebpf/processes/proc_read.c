@@ -13,6 +13,8 @@ enum {
 	MAPS_MAX_BYTES = 16 << 20,
 	STAT_MAX_BYTES = 4096,
 	CGROUP_MAX_BYTES = 64 << 10,
+	/* Seven variables for each of a thousand services, as Kubernetes sets them. */
+	ENVIRON_MAX_BYTES = 512 << 10,
 };
 
 static int open_process(uint32_t pid)
@@ -57,13 +59,37 @@ static void read_executable(int process, struct proc_facts *ret)
 	ret->executable_read = length >= 0 || errno == ENOENT;
 }
 
+/*
+ * Left NULL while there is nothing to read yet: an exec under way has not written its variables.
+ * What others may not read, and what is larger than is sane, counts as an empty one.
+ */
+static int read_environment(int process, const struct profcol_list *variables,
+			    struct proc_facts *ret)
+{
+	CLEANUP_FREE char *text = NULL;
+	size_t length = 0;
+	int status = file_read(process, "environ", ENVIRON_MAX_BYTES, &text, &length);
+	bool kernel_thread = ret->executable_read && !ret->executable[0];
+
+	if (status == -ENOENT || status == -ESRCH || status == -ENOMEM)
+		return status == -ENOENT ? -ESRCH : status;
+	if (!status && !length && !kernel_thread)
+		return 0;
+	ret->environment = malloc(sizeof(*ret->environment));
+	if (!ret->environment)
+		return -ENOMEM;
+	environment_parse(text, status ? 0 : length, variables, ret->environment);
+	return 0;
+}
+
 /* A leader that has ended while its threads go on is a zombie too. */
 static bool is_lone_zombie(const struct proc_stat *stat)
 {
 	return (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
 }
 
-int proc_read(uint32_t pid, bool with_maps, struct proc_facts *ret)
+int proc_read(uint32_t pid, unsigned int parts, const struct profcol_list *variables,
+	      struct proc_facts *ret)
 {
 	CLEANUP_FD int process = open_process(pid);
 	int status;
@@ -82,17 +108,21 @@ int proc_read(uint32_t pid, bool with_maps, struct proc_facts *ret)
 	if (ret->stat.state == 'Z')
 		return 0;
 	read_executable(process, ret);
-	if (with_maps && status != -ESRCH)
+	if ((parts & PROC_ENVIRONMENT) && status != -ESRCH)
+		status = read_environment(process, variables, ret);
+	if ((parts & PROC_MAPS) && status != -ESRCH && status != -ENOMEM)
 		status = file_read(process, "maps", MAPS_MAX_BYTES, &ret->maps, &ret->maps_length);
 	// All that is not ours to read stays empty; only an end in the middle spoils it all.
-	if (status == -ESRCH)
-		proc_facts_deinit(ret);
-	return status == -ESRCH || status == -ENOMEM ? status : 0;
+	if (status != -ESRCH && status != -ENOMEM)
+		return 0;
+	proc_facts_deinit(ret);
+	return status;
 }
 
 void proc_facts_deinit(struct proc_facts *facts)
 {
 	free(TAKE(facts->maps));
+	free(TAKE(facts->environment));
 }
 
 int proc_read_container(uint32_t pid, char ret[CONTAINER_ID_SIZE])

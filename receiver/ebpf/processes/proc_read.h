@@ -8,9 +8,13 @@
 #pragma once
 
 #include "container.h"
+#include "environment.h"
 #include "proc_text.h"
 
 #include <limits.h>
+
+/* What costs more than the rest and is read only when asked for. */
+enum proc_part { PROC_MAPS = 1 << 0, PROC_ENVIRONMENT = 1 << 1 };
 
 struct proc_facts {
 	uint32_t pid;
@@ -22,14 +26,17 @@ struct proc_facts {
 	bool container_read;
 	char *maps; /* owned; NULL when not asked for or not to be had */
 	size_t maps_length;
+	struct environment_attributes *environment; /* owned; NULL as maps */
 };
 
 /*
- * Read @pid into @ret; with its mappings if @with_maps. 0, -ESRCH when it is gone
- * (or a zombie, which has nothing to read any more), or another negative errno.
- * What only its own permissions hide is left empty.
+ * Read @pid into @ret, with @parts (enum proc_part); @variables as for
+ * environment_parse. 0, -ESRCH when it is gone (or a zombie, which has nothing to
+ * read any more), or another negative errno. What only its own permissions hide is
+ * left empty.
  */
-int proc_read(uint32_t pid, bool with_maps, struct proc_facts *ret);
+int proc_read(uint32_t pid, unsigned int parts, const struct profcol_list *variables,
+	      struct proc_facts *ret);
 void proc_facts_deinit(struct proc_facts *facts);
 
 /* As above, the container id alone. */

@@ -34,7 +34,8 @@ struct processes {
 	bool stopping;
 };
 
-struct processes *processes_create(const struct profcol_host *host)
+struct processes *processes_create(const struct profcol_host *host,
+				   const struct profcol_list *variables)
 {
 	struct processes *processes = calloc(1, sizeof(*processes));
 	pthread_condattr_t attributes;
@@ -51,7 +52,8 @@ struct processes *processes_create(const struct profcol_host *host)
 						"", "Samples whose process was not looked at");
 	processes->notes = calloc(NOTES_MAX, sizeof(*processes->notes));
 	processes->taken = calloc(NOTES_MAX, sizeof(*processes->taken));
-	if (!watch_init(&processes->watch, host) || !processes->notes || !processes->taken) {
+	if (!watch_init(&processes->watch, host, variables) || !processes->notes ||
+	    !processes->taken) {
 		processes_destroy(processes);
 		return NULL;
 	}
@@ -200,6 +202,10 @@ bool processes_describe(struct processes *processes, const struct process_key *k
 		if (space) {
 			memcpy(ret->comm, space->comm, sizeof(ret->comm));
 			ret->executable = space_executable(space);
+			if (space->attributes)
+				ret->attributes =
+					(struct process_attributes){ space->attributes->bytes,
+								     space->attributes->length };
 		}
 		if (process->container)
 			ret->container_id = process->container->bytes;

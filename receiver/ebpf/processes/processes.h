@@ -7,7 +7,7 @@
  * has had with their executable mappings, each with the CLOCK_MONOTONIC time it
  * appeared. /proc is read at start, for a sampled process that is not known or
  * not complete (repair after lost records), and for what the records do not say
- * (executable, cgroup). Files behind executable mappings of sampled processes
+ * (executable, cgroup, environment). Files behind executable mappings of sampled processes
  * are opened at once, through the process's own root, so that they can be read
  * after it has gone.
  *
@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct processes;
 
@@ -31,11 +32,36 @@ struct process_key {
 	uint64_t start_boottime_ns; /* of the group leader: tells apart users of one pid */
 };
 
+/* What the environment of a process says of it: key, NUL, value, NUL, ...; UTF-8, each key once,
+ * at most 4 KiB, and none that says who or where it is. */
+struct process_attributes {
+	const char *bytes;
+	size_t length;
+};
+
+/* Take the next one off the front. False when there is none left. */
+static inline bool process_attributes_next(struct process_attributes *rest, const char **key_ret,
+					   const char **value_ret)
+{
+	size_t key_size, value_size;
+
+	if (!rest->length)
+		return false;
+	key_size = strlen(rest->bytes) + 1;
+	*key_ret = rest->bytes;
+	*value_ret = rest->bytes + key_size;
+	value_size = strlen(*value_ret) + 1;
+	rest->bytes += key_size + value_size;
+	rest->length -= key_size + value_size;
+	return true;
+}
+
 struct process_description {
 	uint64_t start_boottime_ns;
 	char comm[16];            /* of the group leader, NUL-terminated */
 	const char *executable;   /* path as the process sees it; "" when unknown */
 	const char *container_id; /* "" when in none */
+	struct process_attributes attributes;
 };
 
 enum { PROCESS_NO_FILE = UINT32_MAX };
@@ -47,8 +73,10 @@ struct process_mapping {
 	const char *path;      /* as the kernel printed it ("[vdso]", "//anon", "/usr/bin/x") */
 };
 
-/* NULL without memory. @host is borrowed until destroy. */
-struct processes *processes_create(const struct profcol_host *host);
+/* NULL without memory. Both are borrowed until destroy; @variables of the environment become
+ * attributes `process.environment_variable.NAME`. */
+struct processes *processes_create(const struct profcol_host *host,
+				   const struct profcol_list *variables);
 void processes_destroy(struct processes *processes); /* accepts NULL; stops first */
 
 /* Open the side-band on all CPUs, read /proc once, start the thread. */

@@ -55,6 +55,7 @@ void space_unref(struct space_pool *pool, struct space *space)
 		pool->memory -= sizeof(*space) + mappings_memory(&space->mappings);
 		mappings_deinit(&space->mappings, &pool->texts);
 		texts_release(&pool->texts, space->executable);
+		texts_release(&pool->texts, space->attributes);
 		free(space);
 		space = older;
 	}
@@ -123,6 +124,8 @@ struct space *space_fork(struct space_pool *pool, struct space *parent, uint64_t
 	memcpy(space->comm, parent->comm, sizeof(space->comm));
 	space->executable = parent->executable;
 	texts_share(&pool->texts, space->executable);
+	space->environment_read = parent->environment_read;
+	space->attributes = texts_share(&pool->texts, parent->attributes);
 	// A parent that has nothing of its own need not stay for its child's sake.
 	while (parent->parent && !parent->mappings.now.count) {
 		if (parent->parent_ns < time_ns)
@@ -166,6 +169,15 @@ const char *space_executable(const struct space *space)
 		if (space->executable)
 			return space->executable->bytes;
 	return "";
+}
+
+void space_set_attributes(struct space_pool *pool, struct space *space, const char *bytes,
+			  size_t length)
+{
+	texts_release(&pool->texts, space->attributes);
+	// Without memory they are left out.
+	space->attributes = length ? texts_take(&pool->texts, bytes, length) : NULL;
+	space->environment_read = true;
 }
 
 void space_forget(struct space_pool *pool, struct space *space, uint64_t time_ns)

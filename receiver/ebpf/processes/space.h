@@ -28,6 +28,8 @@ struct space {
 	struct mappings mappings;
 	struct text *executable; /* NULL = the parent's, or else the first file mapped */
 	bool executable_read;    /* the system has been asked for it */
+	bool environment_read;   /* the same */
+	struct text *attributes; /* as environment_attributes.bytes; a reference; NULL = none */
 	bool complete;           /* all mappings are known... */
 	uint64_t suspect_ns;     /* ...or else those up to this time */
 	bool exec_id_known;
@@ -51,6 +53,9 @@ const struct mapping *space_find(const struct space *space, uint64_t time_ns, ui
 /* The path the program was started by, "" when unknown. */
 const char *space_executable(const struct space *space);
 void space_set_executable(struct space_pool *pool, struct space *space, const char *path,
+			  size_t length);
+
+void space_set_attributes(struct space_pool *pool, struct space *space, const char *bytes,
 			  size_t length);
 
 /* Drop what was covered before @time_ns and no child can see. */

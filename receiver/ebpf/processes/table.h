@@ -45,6 +45,7 @@ struct table {
 	uint64_t lost;               /* records */
 	uint64_t evicted;            /* processes */
 	uint64_t refused;            /* mappings and processes there was no room for */
+	uint64_t malformed_environments; /* whose OTEL_RESOURCE_ATTRIBUTES was passed over */
 };
 
 /* False without memory. @max_text_bytes bounds paths and names, which come on top. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Paths and names, each kept once and counted. A text nobody refers to any more
+ * Paths, names and attributes, each kept once and counted. A text nobody refers to any more
  * stays readable until the next sweep, so that lookups can lend it out. One
  * thread at a time.
  */
@@ -14,7 +14,7 @@ struct text {
 	uint32_t hash;
 	uint32_t references;
 	uint32_t length;
-	char bytes[]; /* NUL-terminated; no NUL inside */
+	char bytes[]; /* NUL-terminated; attributes have NULs inside too */
 };
 
 struct texts {

@@ -55,12 +55,16 @@ static void register_metrics(struct watch *watch)
 					"Processes and mappings there was no memory for"),
 		.files_refused = host->metric(host, PROFCOL_COUNTER, "processes_files_refused", "",
 					      "Files there was no memory for"),
+		.malformed_environments =
+			host->metric(host, PROFCOL_COUNTER, "processes_malformed_environments", "",
+				     "Programs whose OTEL_RESOURCE_ATTRIBUTES cannot be read"),
 	};
 }
 
-bool watch_init(struct watch *watch, const struct profcol_host *host)
+bool watch_init(struct watch *watch, const struct profcol_host *host,
+		const struct profcol_list *variables)
 {
-	*watch = (struct watch){ .host = host };
+	*watch = (struct watch){ .host = host, .variables = variables };
 	pthread_mutex_init(&watch->table_lock, NULL);
 	register_metrics(watch);
 	watch->files = files_create(files_open_max(), FILES_MAX_BYTES);
@@ -99,15 +103,16 @@ static void sync_records(struct watch *watch)
 	watch->known_ns = until;
 }
 
-/* Read @pid from /proc and take that in. 0 or a negative errno, -ESRCH when it is gone. */
-static int scan(struct watch *watch, uint32_t pid, bool with_maps)
+/* Read @pid, @parts too (enum proc_part), and take that in. 0 or a negative errno, -ESRCH when it
+ * is gone. */
+static int scan(struct watch *watch, uint32_t pid, unsigned int parts)
 {
 	int status = -EAGAIN;
 
 	for (int attempt = 0; attempt < ATTEMPTS && status == -EAGAIN; attempt++) {
 		struct proc_facts facts;
 
-		status = proc_read(pid, with_maps, &facts);
+		status = proc_read(pid, parts, watch->variables, &facts);
 		if (status)
 			break;
 		// What was told before the reading must not be taken for news after it.
@@ -133,7 +138,8 @@ static enum need note_need(struct watch *watch, const struct note *note)
 		return process->container_read ? NEED_NOTHING : NEED_CONTAINER;
 	if (!process->space || !process->space->complete)
 		return NEED_MAPS;
-	if (!process->space->executable_read || !process->container_read)
+	if (!process->space->executable_read || !process->space->environment_read ||
+	    !process->container_read)
 		return NEED_PROGRAM;
 	return NEED_NOTHING;
 }
@@ -180,7 +186,8 @@ static void handle_note(struct watch *watch, const struct note *note)
 	need = note_need(watch, note);
 	pthread_mutex_unlock(&watch->table_lock);
 	if (need == NEED_PROGRAM || need == NEED_MAPS) {
-		status = scan(watch, note->key.pid, need == NEED_MAPS);
+		status = scan(watch, note->key.pid,
+			      PROC_ENVIRONMENT | (need == NEED_MAPS ? PROC_MAPS : 0));
 		pthread_mutex_lock(&watch->table_lock);
 		table_note(&watch->table, &note->key, note->time_ns);
 		pthread_mutex_unlock(&watch->table_lock);
@@ -200,7 +207,7 @@ void watch_pass(struct watch *watch, const struct note *notes, size_t count)
 static int scan_visited(void *context, uint32_t pid)
 {
 	// What is gone by now, or hidden from us, has been told of or will be found when sampled.
-	scan(context, pid, true);
+	scan(context, pid, PROC_MAPS);
 	return 0;
 }
 
@@ -311,7 +318,7 @@ static void repair(struct watch *watch)
 		if (!proc_is_alive(patient->pid))
 			bury(watch, patient);
 		else if (patient->read)
-			scan(watch, patient->pid, true);
+			scan(watch, patient->pid, PROC_MAPS);
 	}
 	VECTOR_DEINIT(&patients.list);
 }
@@ -328,6 +335,8 @@ static void show_metrics(struct watch *watch)
 	profcol_metric_set(metrics->records_lost, (int64_t)watch->table.lost);
 	profcol_metric_set(metrics->evicted, (int64_t)watch->table.evicted);
 	profcol_metric_set(metrics->refused, (int64_t)watch->table.refused);
+	profcol_metric_set(metrics->malformed_environments,
+			   (int64_t)watch->table.malformed_environments);
 	pthread_mutex_unlock(&watch->table_lock);
 	profcol_metric_set(metrics->memory, (int64_t)memory);
 	profcol_metric_set(metrics->files_open, (int64_t)files.open);

@@ -23,12 +23,14 @@ struct note {
 struct watch_metrics {
 	struct profcol_metric *processes, *memory, *files_open;                  /* gauges */
 	struct profcol_metric *records_lost, *evicted, *refused, *files_refused; /* counters */
+	struct profcol_metric *malformed_environments;                           /* counter */
 };
 
 struct watch {
 	const struct profcol_host *host;
-	struct side_band *side_band; /* owned */
-	struct files *files;         /* owned */
+	const struct profcol_list *variables; /* borrowed: as for environment_parse */
+	struct side_band *side_band;          /* owned */
+	struct files *files;                  /* owned */
 	struct table table;
 	pthread_mutex_t table_lock;
 	struct watch_metrics metrics;
@@ -39,7 +41,9 @@ struct watch {
 	bool cpus_failed;     /* said once until it is mended */
 };
 
-bool watch_init(struct watch *watch, const struct profcol_host *host); /* false without memory */
+/* False without memory. Both are borrowed until deinit. */
+bool watch_init(struct watch *watch, const struct profcol_host *host,
+		const struct profcol_list *variables);
 void watch_deinit(struct watch *watch);
 
 /* Listen, then read all processes there are. An error when no CPU can be listened to. */

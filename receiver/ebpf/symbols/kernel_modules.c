@@ -103,3 +103,19 @@ void kernel_modules_build_id(const char *root, const char *name, char ret[KERNEL
 	if (!file_read(AT_FDCWD, path, MAX_NOTES_BYTES, &notes, &length))
 		build_id_from_notes(reader_over(notes, length), ret);
 }
+
+void kernel_modules_htlhash(const char *build_id, char ret[KERNEL_HTLHASH_HEX])
+{
+	enum { LEAST_DIGITS = 32 };
+	// Offset basis and prime of the function's authors (Fowler, Noll, Vo).
+	const unsigned __int128 prime = (unsigned __int128)1 << 88 | 0x13b;
+	unsigned __int128 hash = (unsigned __int128)0x6c62272e07bb0142 << 64 | 0x62b821756295c58d;
+
+	ret[0] = '\0';
+	if (strlen(build_id) < LEAST_DIGITS)
+		return;
+	for (; *build_id; build_id++)
+		hash = (hash ^ (unsigned char)*build_id) * prime;
+	snprintf(ret, KERNEL_HTLHASH_HEX, "%016llx%016llx", (unsigned long long)(hash >> 64),
+		 (unsigned long long)hash);
+}

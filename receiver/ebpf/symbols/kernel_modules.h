@@ -23,3 +23,11 @@ uint64_t kernel_modules_fingerprint(const char *root);
 
 /* The GNU build id of module @name, or of the kernel for NULL, as lower-case hex; "" if unknown. */
 void kernel_modules_build_id(const char *root, const char *name, char ret[KERNEL_BUILD_ID_HEX]);
+
+/*
+ * What stands for the hash of its file, which need not be anywhere on this machine: FNV-1a of 128
+ * bits over the digits of the build id, as the OpenTelemetry eBPF profiler has it, so that both
+ * name a kernel alike. "" for a build id too short to tell kernels apart.
+ */
+enum { KERNEL_HTLHASH_HEX = 33 };
+void kernel_modules_htlhash(const char *build_id, char ret[KERNEL_HTLHASH_HEX]);

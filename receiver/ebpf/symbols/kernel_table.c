@@ -30,6 +30,7 @@ struct kernel_run {
 struct kernel_module {
 	char name[KERNEL_MODULE_NAME];
 	char build_id[KERNEL_BUILD_ID_HEX];
+	char htlhash[KERNEL_HTLHASH_HEX];
 	bool build_id_read;
 	uint64_t start; /* 0: unknown yet */
 };
@@ -233,10 +234,12 @@ bool kernel_table_find(struct kernel_table *table, uint64_t address, struct kern
 	}
 	function = &table->functions.items[low];
 	module = &table->modules.items[run->module];
-	if (!module->build_id_read)
+	if (!module->build_id_read) {
 		kernel_modules_build_id(table->root, run->module ? module->name : NULL,
 					module->build_id);
-	module->build_id_read = true;
+		kernel_modules_htlhash(module->build_id, module->htlhash);
+		module->build_id_read = true;
+	}
 	*ret = (struct kernel_symbol){
 		.name = table->text.items + function->name,
 		.module = module->name,
@@ -244,6 +247,7 @@ bool kernel_table_find(struct kernel_table *table, uint64_t address, struct kern
 		.module_start =
 			strcmp(module->name, "bpf") ? module->start : run->start + function->offset,
 		.build_id_gnu = module->build_id,
+		.htlhash = module->htlhash,
 	};
 	return true;
 }

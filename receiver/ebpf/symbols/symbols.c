@@ -41,6 +41,8 @@ struct symbols {
 	struct kernel *kernel;           /* owned */
 	struct worker_pool *pool;        /* owned */
 	struct known_files known;
+	struct worker_vdso vdso;
+	bool has_vdso;
 
 	// Scratch of one lookup, kept for its memory.
 	VECTOR(struct miss) misses;
@@ -147,6 +149,7 @@ struct symbols *symbols_create(const struct profcol_host *host, struct processes
 	symbols->processes = processes;
 	symbols->kernel = kernel_create("");
 	symbols->pool = worker_pool_create(host, symbols_take_answer, symbols);
+	symbols->has_vdso = worker_read_vdso(&symbols->vdso);
 	if (!symbols->kernel || !symbols->pool) {
 		symbols_destroy(symbols);
 		return NULL;
@@ -369,6 +372,18 @@ bool symbols_file_segment(struct symbols *symbols, uint32_t file, uint64_t file_
 bool symbols_kernel(struct symbols *symbols, uint64_t address, struct kernel_symbol *ret)
 {
 	return kernel_find(symbols->kernel, address, clock_monotonic_ns(), ret);
+}
+
+bool symbols_vdso(struct symbols *symbols, struct symbol_file *ret)
+{
+	if (!symbols->has_vdso)
+		return false;
+	*ret = (struct symbol_file){
+		.build_id_gnu = symbols->vdso.build_id_gnu,
+		.build_id_go = "",
+		.htlhash = symbols->vdso.htlhash,
+	};
+	return true;
 }
 
 void symbols_forget(struct symbols *symbols)

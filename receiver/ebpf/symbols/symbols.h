@@ -59,9 +59,13 @@ struct kernel_symbol {
 	const char *module;       /* "vmlinux", a module's name, or "bpf" */
 	uint64_t module_start;    /* address of the module's (or the kernel's) text */
 	const char *build_id_gnu; /* of the kernel or the module, hex; "" when unknown */
+	const char *htlhash;      /* as kernel_modules.h says; "" when unknown */
 };
 
 bool symbols_kernel(struct symbols *symbols, uint64_t address, struct kernel_symbol *ret);
+
+/* The code that the kernel maps into every 64-bit process as "[vdso]". False: there is none. */
+bool symbols_vdso(struct symbols *symbols, struct symbol_file *ret);
 
 /* The batch is built: text handed out before may go. */
 void symbols_forget(struct symbols *symbols);

@@ -120,3 +120,13 @@ bool worker_pool_ask(struct worker_pool *pool, uint32_t file, uint64_t content, 
 size_t worker_pool_run(struct worker_pool *pool, uint64_t deadline_ns);
 
 bool worker_pool_is_busy(const struct worker_pool *pool); /* a request is not answered yet */
+
+/*
+ * Build ids of the vDSO, which the kernel maps into every 64-bit process. Read by the caller from
+ * its own memory; no worker takes part. False on a kernel without one. Any thread.
+ */
+struct worker_vdso {
+	char build_id_gnu[129]; /* lower-case hex, or "" */
+	char htlhash[33];
+};
+bool worker_read_vdso(struct worker_vdso *ret);

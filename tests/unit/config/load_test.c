@@ -141,6 +141,72 @@ static void every_type_is_decoded(void **state)
 	assert_string_equal(sender->tls.ca_file, "/a");
 }
 
+static void a_map_may_be_a_list_of_pairs(void **state)
+{
+	CLEANUP_CONFIG struct config *config =
+		parse("receivers: {profiling: }\n"
+		      "exporters:\n"
+		      "  otlp_grpc:\n"
+		      "    endpoint: x\n"
+		      "    headers:\n"
+		      "    - {name: Authorization, value: Bearer x}\n"
+		      "    - name: empty\n"
+		      "  debug:\n" SERVICE);
+	const struct sender_config *sender = options_of(config, "otlp_grpc");
+
+	(void)state;
+	assert_int_equal(sender->headers.count, 2);
+	assert_string_equal(sender->headers.keys[0], "Authorization");
+	assert_string_equal(sender->headers.values[0], "Bearer x");
+	assert_string_equal(sender->headers.keys[1], "empty");
+	assert_string_equal(sender->headers.values[1], "");
+}
+
+static void a_section_tells_whether_it_is_there(void **state)
+{
+	CLEANUP_CONFIG struct config *config = parse("receivers: {profiling: }\n"
+						     "exporters:\n"
+						     "  otlp_grpc: {endpoint: x}\n"
+						     "  otlp_grpc/null: {endpoint: x, tls: }\n"
+						     "  otlp_grpc/full: {endpoint: x, tls: "
+						     "{insecure: true}}\n"
+						     "  debug:\n" SERVICE);
+	const struct sender_config *absent = options_of(config, "otlp_grpc");
+	const struct sender_config *null = options_of(config, "otlp_grpc/null");
+	const struct sender_config *full = options_of(config, "otlp_grpc/full");
+
+	(void)state;
+	assert_false(absent->tls_named);
+	assert_true(null->tls_named);
+	assert_false(null->tls.insecure);
+	assert_true(full->tls_named);
+	assert_true(full->tls.insecure);
+}
+
+static void lists_of_sections_are_decoded(void **state)
+{
+	CLEANUP_CONFIG struct config *config = parse("receivers: {profiling: }\n"
+						     "exporters:\n"
+						     "  otlp_grpc:\n"
+						     "    endpoint: x\n"
+						     "    rules:\n"
+						     "    - key: first\n"
+						     "    - {weight: 7, key: second}\n"
+						     "  otlp_grpc/none: {endpoint: x, rules: []}\n"
+						     "  debug:\n" SERVICE);
+	const struct sender_config *sender = options_of(config, "otlp_grpc");
+	const struct sender_config *none = options_of(config, "otlp_grpc/none");
+	const struct rule_config *rules = sender->rules.items;
+
+	(void)state;
+	assert_int_equal(sender->rules.count, 2);
+	assert_string_equal(rules[0].key, "first");
+	assert_int_equal(rules[0].weight, 1);
+	assert_string_equal(rules[1].key, "second");
+	assert_int_equal(rules[1].weight, 7);
+	assert_int_equal(none->rules.count, 0);
+}
+
 static void pipelines_refer_to_components(void **state)
 {
 	CLEANUP_CONFIG struct config *config = parse("service:\n"
@@ -394,6 +460,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(empty_bodies_give_defaults),
 		cmocka_unit_test(every_type_is_decoded),
+		cmocka_unit_test(a_map_may_be_a_list_of_pairs),
+		cmocka_unit_test(a_section_tells_whether_it_is_there),
+		cmocka_unit_test(lists_of_sections_are_decoded),
 		cmocka_unit_test(pipelines_refer_to_components),
 		cmocka_unit_test(what_does_nothing_is_warned_about),
 		cmocka_unit_test(anchors_and_merge_keys_work),

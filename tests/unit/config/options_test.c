@@ -42,6 +42,10 @@ static const struct profcol_option ill_formed_options[] = {
 	{ .key = "outside", .type = PROFCOL_OPTION_STRING, .offset = 4096, .doc = "offset" },
 	{ .key = "empty", .type = PROFCOL_OPTION_ENUM, .doc = "no words" },
 	{ .key = "hollow", .type = PROFCOL_OPTION_NESTED, .doc = "no table" },
+	{ .key = "sizeless",
+	  .type = PROFCOL_OPTION_SECTIONS,
+	  .nested = faulty_options,
+	  .doc = "no size" },
 	PROFCOL_OPTION_END,
 };
 
@@ -86,6 +90,7 @@ static void faulty_tables_are_found(void **state)
 		"exporters::ill-formed::outside: the field lies outside of the struct",
 		"exporters::ill-formed::empty: an enum has no words",
 		"exporters::ill-formed::hollow: a nested option has no table",
+		"exporters::ill-formed::sizeless: a list of sections has no table or no size",
 	};
 
 	(void)state;
@@ -138,7 +143,10 @@ static void tables_become_markdown(void **state)
 			   "| `ratio` | float, 0 to 1 | `1` | share of samples |\n"
 			   "| `tls` | section |  | transport security |\n"
 			   "| `tls.insecure` | bool |  | without TLS |\n"
-			   "| `tls.ca_file` | string |  | PEM file \\| system store |\n");
+			   "| `tls.ca_file` | string |  | PEM file \\| system store |\n"
+			   "| `rules` | list of sections |  | applied in order |\n"
+			   "| `rules[].key` | string | required | what it is about |\n"
+			   "| `rules[].weight` | int, 0 to 10 | `1` | its weight |\n");
 	expect_description(
 		"debug",
 		"| key | type | default | |\n"

@@ -52,12 +52,21 @@ static const struct profcol_option tls_options[] = {
 	PROFCOL_OPTION_END,
 };
 
+static const struct profcol_option rule_options[] = {
+	PROFCOL_OPTION_REQUIRED_STRING("key", struct rule_config, key, "what it is about"),
+	PROFCOL_OPTION_INT("weight", struct rule_config, weight, "1", 0, 10, "its weight"),
+	PROFCOL_OPTION_END,
+};
+
 static const struct profcol_option sender_options[] = {
 	PROFCOL_OPTION_REQUIRED_STRING("endpoint", struct sender_config, endpoint, "host:port"),
 	PROFCOL_OPTION_SECRET("token", struct sender_config, token, "bearer token"),
 	PROFCOL_OPTION_MAP("headers", struct sender_config, headers, "sent with each request"),
 	PROFCOL_OPTION_DOUBLE("ratio", struct sender_config, ratio, "1", 0, 1, "share of samples"),
-	PROFCOL_OPTION_NESTED("tls", struct sender_config, tls, tls_options, "transport security"),
+	PROFCOL_OPTION_SECTION("tls", struct sender_config, tls, tls_named, tls_options,
+			       "transport security"),
+	PROFCOL_OPTION_SECTIONS("rules", struct sender_config, rules, struct rule_config,
+				rule_options, "applied in order"),
 	PROFCOL_OPTION_END,
 };
 

@@ -36,12 +36,19 @@ struct tls_config {
 	const char *ca_file;
 };
 
+struct rule_config {
+	const char *key;
+	int64_t weight;
+};
+
 struct sender_config { /* exporter `otlp_grpc`, alias `otlp` */
 	const char *endpoint;
 	const char *token;
 	struct profcol_map headers;
 	double ratio;
+	bool tls_named;
 	struct tls_config tls;
+	struct profcol_sections rules; /* struct rule_config */
 };
 
 struct filter_config { /* processor `filter`: min must not be above max */

@@ -11,7 +11,7 @@ profcol_unit_test(ebpf_requirements_test
 
 profcol_unit_test(ebpf_report_test
 	SOURCES report_test.c ${receiver}/capture.c ${receiver}/locations.c ${receiver}/report.c
-		${receiver}/text.c
+		${receiver}/resources.c ${receiver}/text.c
 	LIBRARIES profcol_profile profcol_bpf_perf_event)
 
 profcol_unit_test(ebpf_sampler_test

@@ -21,8 +21,12 @@
 
 enum { PROGRAM_START = 0x400000, PROGRAM_LIMIT = 0x500000, PROGRAM_FILE = 3 };
 #define KERNEL_START 0xffffffff81000000ull
+#define VDSO_START   0x7ffff7fc1000ull
+#define JIT_START    0x7fff00000000ull
 
 /* ---- the made-up processes and symbols ---- */
+
+static const char service[] = "service.name\0checkout\0host.name\0mine";
 
 bool processes_describe(struct processes *processes, const struct process_key *key,
 			uint64_t time_ns, struct process_description *ret)
@@ -31,7 +35,10 @@ bool processes_describe(struct processes *processes, const struct process_key *k
 	(void)time_ns;
 	*ret = (struct process_description){
 		.executable = "/opt/b\xff\x62/server",
-		.container_id = key->pid == 7 ? "c0ffee" : "",
+		.container_id = key->pid == 7 || key->pid == 8 ? "c0ffee" : "",
+		.attributes = key->pid == 8
+				      ? (struct process_attributes){ service, sizeof(service) }
+				      : (struct process_attributes){ 0 },
 	};
 	return key->pid != 9;
 }
@@ -42,8 +49,14 @@ bool processes_find_mapping(struct processes *processes, const struct process_ke
 	(void)processes;
 	(void)key;
 	(void)time_ns;
+	*ret = (struct process_mapping){
+		.start = address & ~0xfffull,
+		.limit = (address & ~0xfffull) + 0x1000,
+		.file = PROCESS_NO_FILE,
+		.path = address >= VDSO_START ? "[vdso]" : "//anon",
+	};
 	if (address >= PROGRAM_LIMIT)
-		return false;
+		return address >= JIT_START;
 	*ret = (struct process_mapping){
 		.start = PROGRAM_START,
 		.limit = PROGRAM_LIMIT,
@@ -96,6 +109,13 @@ bool symbols_file_segment(struct symbols *symbols, uint32_t file, uint64_t file_
 	return true;
 }
 
+bool symbols_vdso(struct symbols *symbols, struct symbol_file *ret)
+{
+	(void)symbols;
+	*ret = (struct symbol_file){ .build_id_gnu = "7d50", .build_id_go = "", .htlhash = "7d51" };
+	return true;
+}
+
 bool symbols_kernel(struct symbols *symbols, uint64_t address, struct kernel_symbol *ret)
 {
 	(void)symbols;
@@ -104,6 +124,7 @@ bool symbols_kernel(struct symbols *symbols, uint64_t address, struct kernel_sym
 		.module = "vmlinux",
 		.module_start = KERNEL_START,
 		.build_id_gnu = "99",
+		.htlhash = "98",
 	};
 	return address >= KERNEL_START;
 }
@@ -112,11 +133,12 @@ bool symbols_kernel(struct symbols *symbols, uint64_t address, struct kernel_sym
 
 static struct capture capture;
 static struct profcol_host host = { .size = sizeof(host), .version = "0.0.0" };
-static const struct profiling_config config = { .samples_per_second = 20 };
+static struct profiling_config config;
 
 static int set_up(void **state)
 {
 	(void)state;
+	config = (struct profiling_config){ .samples_per_second = 20, .timestamps = true };
 	capture_init(&capture, 1 << 20);
 	capture_clear(&capture, 1000);
 	return 0;
@@ -137,16 +159,21 @@ static void append(const struct sample_record *record)
 			 0);
 }
 
-static struct profcol_batch *build(void)
+static struct profcol_batch *build_until(uint64_t end_ns)
 {
 	struct report *report = report_create(&host, &config, NULL, NULL);
 	struct profcol_batch *batch = NULL;
-	struct profcol_error *error = report_build(report, &capture, 2000, 0, &batch);
+	struct profcol_error *error = report_build(report, &capture, end_ns, 0, &batch);
 
 	if (error)
 		fail_msg("unexpected: %s", profcol_error_message(error));
 	report_destroy(report);
 	return batch;
+}
+
+static struct profcol_batch *build(void)
+{
+	return build_until(2000);
 }
 
 static char *print(const struct profcol_batch *batch)
@@ -285,6 +312,223 @@ static void every_process_is_a_resource_of_its_own(void **state)
 	assert_int_equal(profcol_batch_events(batch), 4);
 }
 
+/* The value of @key in an attribute list: text, or a number in digits; NULL. */
+static const char *attribute(const struct profcol_batch *batch, uint32_t list, const char *key)
+{
+	static char digits[32];
+	uint32_t count;
+	const uint32_t *ids = profcol_batch_attribute_list(batch, list, &count);
+	const char *found = NULL;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct profcol_attribute row = profcol_batch_attribute(batch, ids[i]);
+
+		if (strcmp(profcol_batch_string(batch, row.key).bytes, key))
+			continue;
+		assert_null(found); // each key once
+		snprintf(digits, sizeof(digits), "%ld", (long)row.value.integer);
+		found = row.value.type == PROFCOL_VALUE_INT
+				? digits
+				: profcol_batch_string(batch, row.value.string).bytes;
+	}
+	return found;
+}
+
+static uint32_t resource_attributes(const struct profcol_batch *batch, uint32_t resource)
+{
+	struct profcol_range scopes;
+
+	return profcol_batch_resource(batch, resource, &scopes).attributes;
+}
+
+static const char *of_resource(const struct profcol_batch *batch, uint32_t row, const char *key)
+{
+	return attribute(batch, resource_attributes(batch, row), key);
+}
+
+static const char *of_sample(const struct profcol_batch *batch, uint32_t row, const char *key)
+{
+	return attribute(batch, profcol_batch_sample(batch, row).attributes, key);
+}
+
+/* Two processes in one container, one in none, and an idle CPU. */
+static struct profcol_batch *build_four(int resource_by)
+{
+	static const __u64 frames[] = { 0x400800 };
+	struct sample_record records[] = {
+		sample_record_make(5, 5, 1500, frames, 0, 1),
+		sample_record_make(7, 7, 1500, frames, 0, 1),
+		sample_record_make(0, 0, 1500, frames, 0, 0),
+		sample_record_make(8, 8, 1500, frames, 0, 1),
+		sample_record_make(7, 7, 1600, frames, 0, 1),
+	};
+
+	config.resource_by = resource_by;
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++)
+		append(&records[i]);
+	return build();
+}
+
+static void by_process_a_resource_says_all_of_its_process(void **state)
+{
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = build_four(RESOURCE_BY_PROCESS);
+	struct profcol_range range;
+	uint32_t schema;
+
+	(void)state;
+	assert_int_equal(profcol_batch_count(batch, PROFCOL_RESOURCES), 4);
+	assert_string_equal(of_resource(batch, 0, "process.pid"), "5");
+	assert_null(of_resource(batch, 0, "container.id"));
+	assert_string_equal(of_resource(batch, 1, "container.id"), "c0ffee");
+	assert_string_equal(of_resource(batch, 2, "process.pid"), "0");
+	assert_null(of_resource(batch, 2, "process.creation.time"));
+	assert_string_equal(of_resource(batch, 3, "service.name"), "checkout");
+	assert_string_equal(of_resource(batch, 3, "host.name"), "mine");
+	assert_string_equal(of_resource(batch, 3, "process.executable.name"), "server");
+	assert_non_null(of_resource(batch, 3, "process.creation.time"));
+	assert_null(of_sample(batch, 0, "process.pid"));
+	assert_string_equal(of_sample(batch, 0, "thread.name"), "worker");
+	schema = profcol_batch_resource(batch, 0, &range).schema_url;
+	assert_string_equal(profcol_batch_string(batch, schema).bytes,
+			    "https://opentelemetry.io/schemas/1.37.0");
+	assert_int_equal(profcol_batch_scope(batch, 0, &range).schema_url, schema);
+}
+
+static void by_container_samples_say_which_process(void **state)
+{
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = build_four(RESOURCE_BY_CONTAINER);
+	bool checkout = false;
+
+	(void)state;
+	assert_int_equal(profcol_batch_count(batch, PROFCOL_RESOURCES), 2);
+	assert_int_equal(profcol_batch_count(batch, PROFCOL_PROFILES), 2);
+	assert_int_equal(profcol_batch_count(batch, PROFCOL_SAMPLES), 4);
+	assert_int_equal(profcol_batch_events(batch), 5);
+	// Those in no container come first.
+	assert_int_equal(resource_attributes(batch, 0), 0);
+	assert_string_equal(of_resource(batch, 1, "container.id"), "c0ffee");
+	assert_null(of_resource(batch, 1, "process.pid"));
+	for (uint32_t i = 0; i < 4; i++) {
+		const char *name = of_sample(batch, i, "service.name");
+
+		assert_non_null(of_sample(batch, i, "process.pid"));
+		assert_null(of_sample(batch, i, "container.id"));
+		if (name && !strcmp(of_sample(batch, i, "process.pid"), "8"))
+			checkout = true;
+		else
+			assert_null(name);
+	}
+	assert_true(checkout);
+}
+
+static void by_host_there_is_one_resource_without_attributes(void **state)
+{
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = build_four(RESOURCE_BY_HOST);
+	unsigned int in_container = 0;
+
+	(void)state;
+	assert_int_equal(profcol_batch_count(batch, PROFCOL_RESOURCES), 1);
+	assert_int_equal(resource_attributes(batch, 0), 0);
+	assert_int_equal(profcol_batch_count(batch, PROFCOL_SAMPLES), 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_non_null(of_sample(batch, i, "process.pid"));
+		in_container += of_sample(batch, i, "container.id") != NULL;
+	}
+	assert_int_equal(in_container, 2);
+}
+
+static void without_timestamps_samples_are_counts(void **state)
+{
+	static const __u64 frames[] = { 0x400800 }, other[] = { 0x400900 };
+	struct sample_record record = sample_record_make(7, 8, 1500, frames, 0, 1);
+	struct sample_record elsewhere = sample_record_make(7, 8, 1500, other, 0, 1);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	struct profcol_sample sample;
+	int64_t sum = 0;
+
+	(void)state;
+	config.timestamps = false;
+	append(&record);
+	append(&elsewhere);
+	// Another time, another CPU, another thread of the same name.
+	record.head.time_ns = 1600;
+	append(&record);
+	record.head.cpu = 5;
+	append(&record);
+	record.head.tid = 9;
+	append(&record);
+	batch = build();
+	assert_int_equal(profcol_batch_count(batch, PROFCOL_SAMPLES), 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		sample = profcol_batch_sample(batch, i);
+		assert_int_equal(sample.timestamp_count, 0);
+		assert_int_equal(sample.value_count, 1);
+		sum += sample.values[0];
+		assert_null(of_sample(batch, i, "thread.id"));
+		assert_null(of_sample(batch, i, "cpu.logical_number"));
+		assert_string_equal(of_sample(batch, i, "thread.name"), "worker");
+	}
+	assert_int_equal(sum, 5);
+	assert_int_equal(profcol_batch_events(batch), 5);
+	// A thread of another name is not the same.
+	memcpy(record.head.comm, "reader", 7);
+	append(&record);
+	profcol_batch_unref(batch);
+	batch = build();
+	assert_int_equal(profcol_batch_count(batch, PROFCOL_SAMPLES), 3);
+}
+
+static void a_window_ends_after_its_last_sample_and_never_empty(void **state)
+{
+	static const __u64 frames[] = { 0x400800 };
+	struct sample_record at_the_edge = sample_record_make(7, 7, 1000, frames, 0, 1);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	struct profcol_profile profile;
+	struct profcol_sample sample;
+	struct profcol_range range;
+
+	(void)state;
+	// Opened, sampled and closed in the same nanosecond.
+	append(&at_the_edge);
+	batch = build_until(1000);
+	profile = profcol_batch_profile(batch, 0, &range);
+	sample = profcol_batch_sample(batch, 0);
+	assert_int_equal(profile.duration_ns, 1);
+	assert_int_equal(sample.timestamps_unix_ns[0], profile.time_unix_ns);
+}
+
+static void code_outside_files_has_a_mapping_only_when_its_build_is_known(void **state)
+{
+	static const __u64 frames[] = { KERNEL_START + 0x10, VDSO_START + 0x20, JIT_START + 0x30 };
+	struct sample_record record = sample_record_make(7, 8, 1500, frames, 1, 2);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	struct profcol_location location;
+	struct profcol_mapping mapping;
+	const uint32_t *stack;
+	uint32_t count;
+
+	(void)state;
+	append(&record);
+	batch = build();
+	stack = profcol_batch_stack(batch, profcol_batch_sample(batch, 0).stack, &count);
+	assert_int_equal(count, 3);
+	location = profcol_batch_location(batch, stack[0]);
+	mapping = profcol_batch_mapping(batch, location.mapping);
+	assert_string_equal(profcol_batch_string(batch, mapping.filename).bytes, "vmlinux");
+	assert_string_equal(
+		attribute(batch, mapping.attributes, "process.executable.build_id.htlhash"), "98");
+	location = profcol_batch_location(batch, stack[1]);
+	mapping = profcol_batch_mapping(batch, location.mapping);
+	assert_int_equal(location.address, 0x20);
+	assert_string_equal(profcol_batch_string(batch, mapping.filename).bytes, "linux-vdso.1.so");
+	assert_string_equal(
+		attribute(batch, mapping.attributes, "process.executable.build_id.htlhash"),
+		"7d51");
+	location = profcol_batch_location(batch, stack[2]);
+	assert_int_equal(location.mapping, 0);
+	assert_int_equal(location.address, JIT_START + 0x2f); // a return address
+}
+
 static void the_window_holds_every_sample(void **state)
 {
 	static const __u64 frames[] = { 0x400800 };
@@ -315,6 +559,12 @@ int main(void)
 		WITH_CAPTURE(addresses_are_those_of_the_file_not_of_the_process),
 		WITH_CAPTURE(equal_samples_become_one_with_their_times_in_order),
 		WITH_CAPTURE(every_process_is_a_resource_of_its_own),
+		WITH_CAPTURE(by_process_a_resource_says_all_of_its_process),
+		WITH_CAPTURE(by_container_samples_say_which_process),
+		WITH_CAPTURE(by_host_there_is_one_resource_without_attributes),
+		WITH_CAPTURE(without_timestamps_samples_are_counts),
+		WITH_CAPTURE(a_window_ends_after_its_last_sample_and_never_empty),
+		WITH_CAPTURE(code_outside_files_has_a_mapping_only_when_its_build_is_known),
 		WITH_CAPTURE(the_window_holds_every_sample),
 	};
 

@@ -35,6 +35,7 @@ enum { NO_OVERLAY = 99 }; /* exit status of a child that could not mount one */
 struct fixture {
 	struct profcol_host host;
 	struct profcol_logger logger;
+	struct profcol_list variables;
 	struct profcol_metric metrics[16];
 	size_t metric_count;
 	struct processes *processes;
@@ -97,7 +98,7 @@ static int set_up(void **state)
 	snprintf(fixture->plugin, sizeof(fixture->plugin), "%s/plugin.so", fixture->directory);
 	copy_file(PROCESSES_TARGET, fixture->target);
 	copy_file(PROCESSES_TARGET, fixture->plugin);
-	fixture->processes = processes_create(&fixture->host);
+	fixture->processes = processes_create(&fixture->host, &fixture->variables);
 	error = processes_start(fixture->processes);
 	if (!error)
 		return 0;
@@ -528,7 +529,7 @@ static void it_can_be_started_and_stopped_again(void **state)
 
 		processes_destroy(fixture->processes);
 		fixture->metric_count = 0;
-		fixture->processes = processes_create(&fixture->host);
+		fixture->processes = processes_create(&fixture->host, &fixture->variables);
 		assert_non_null(fixture->processes);
 		error = processes_start(fixture->processes);
 		assert_null(error);

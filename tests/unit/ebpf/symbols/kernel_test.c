@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "receiver/ebpf/symbols/kernel.h"
+#include "receiver/ebpf/symbols/kernel_modules.h"
 
 #include "base/base.h"
 
@@ -159,6 +160,22 @@ static void test_build_ids_of_kernel_and_modules(void **state)
 	assert_string_equal(symbol.build_id_gnu, ""); // no file
 	assert_true(kernel_find(fixture->kernel, 0xffffffffc0a00000, 0, &symbol));
 	assert_string_equal(symbol.build_id_gnu, ""); // a broken one
+	assert_string_equal(symbol.htlhash, "");
+}
+
+static void test_hash_of_a_kernel_is_that_of_other_profilers(void **state)
+{
+	char hash[KERNEL_HTLHASH_HEX];
+
+	(void)state;
+	// As the OpenTelemetry eBPF profiler sent them: a kernel, and its module i915.
+	kernel_modules_htlhash("7b547e58a70dd26d821993906be478993a56599b", hash);
+	assert_string_equal(hash, "4494a39fd41444aeefd0bc20ed4291cb");
+	kernel_modules_htlhash("7d1e6ccecce74adfe7950f5be10120f52c703b22", hash);
+	assert_string_equal(hash, "f6fc5b367dd002e50db8b92ff3d285e4");
+	// Fewer than 16 bytes would not tell kernels apart.
+	kernel_modules_htlhash("7b547e58a70dd26d", hash);
+	assert_string_equal(hash, "");
 }
 
 static void expect_load_error(struct fixture *fixture, enum profcol_code code, const char *text)
@@ -300,6 +317,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_unknown_addresses_do_not_cost_a_reload_each,
 						setup, teardown),
+		cmocka_unit_test(test_hash_of_a_kernel_is_that_of_other_profilers),
 		cmocka_unit_test(test_the_running_kernel),
 	};
 

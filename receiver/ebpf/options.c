@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <profcol/errors.h>
+
+#include <stdlib.h>
+
+static const char *const resource_by_words[] = { "process", "container", "host", NULL };
+static const char *const error_mode_words[] = { "propagate", "ignore", NULL };
+static const char *const probe_types[] = { "kprobe", NULL };
+static const char *const probe_modes[] = { "kprobe", "kretprobe", "uprobe", "uretprobe", NULL };
+
+enum { FIRST_MODE_WITH_TARGET = 2 };
+
+/* Each language has a section of its own, of which the fields lie in one struct. */
+#define LANGUAGE(name)                                                                             \
+	static const struct profcol_option name##_options[] = {                                    \
+		PROFCOL_OPTION_BOOL("disabled", struct interpreters_config, name##_disabled,       \
+				    "false", "no effect yet"),                                     \
+		PROFCOL_OPTION_END,                                                                \
+	}
+
+LANGUAGE(python);
+LANGUAGE(perl);
+LANGUAGE(php);
+LANGUAGE(hotspot);
+LANGUAGE(v8);
+LANGUAGE(dotnet);
+LANGUAGE(beam);
+LANGUAGE(luajit);
+
+static const struct profcol_option ruby_options[] = {
+	PROFCOL_OPTION_BOOL("disabled", struct interpreters_config, ruby_disabled, "false",
+			    "no effect yet"),
+	PROFCOL_OPTION_BOOL("skip_native_resume", struct interpreters_config,
+			    ruby_skip_native_resume, "false", "no effect yet"),
+	PROFCOL_OPTION_END,
+};
+
+static const struct profcol_option go_labels_options[] = {
+	PROFCOL_OPTION_BOOL("disabled", struct interpreters_config, go_labels_disabled, "false",
+			    "no effect yet"),
+	PROFCOL_OPTION_END,
+};
+
+static const struct profcol_option go_symbolization_options[] = {
+	PROFCOL_OPTION_BOOL("disabled", struct interpreters_config, go_symbolization_disabled,
+			    "false", "no effect yet"),
+	PROFCOL_OPTION_END,
+};
+
+/* A section whose fields are those of the section around it. */
+#define FLAT_SECTION(key_, options_, doc_)                                                         \
+	{ .key = (key_), .type = PROFCOL_OPTION_NESTED, .doc = (doc_), .nested = (options_) }
+
+static const struct profcol_option go_options[] = {
+	PROFCOL_OPTION_BOOL("disabled", struct interpreters_config, go_disabled, "false",
+			    "no effect yet"),
+	FLAT_SECTION("labels", go_labels_options, "labels of goroutines"),
+	FLAT_SECTION("symbolization", go_symbolization_options, "names of Go functions"),
+	PROFCOL_OPTION_END,
+};
+
+static const struct profcol_option interpreters_options[] = {
+	FLAT_SECTION("python", python_options, "CPython"),
+	FLAT_SECTION("perl", perl_options, "Perl"),
+	FLAT_SECTION("php", php_options, "PHP"),
+	FLAT_SECTION("hotspot", hotspot_options, "Java"),
+	FLAT_SECTION("ruby", ruby_options, "Ruby"),
+	FLAT_SECTION("v8", v8_options, "Node.js"),
+	FLAT_SECTION("dotnet", dotnet_options, ".NET"),
+	FLAT_SECTION("go", go_options, "Go"),
+	FLAT_SECTION("beam", beam_options, "Erlang and Elixir"),
+	FLAT_SECTION("luajit", luajit_options, "LuaJIT"),
+	PROFCOL_OPTION_END,
+};
+
+static const struct profcol_option probe_options[] = {
+	{ .key = "type",
+	  .type = PROFCOL_OPTION_ENUM,
+	  .names = probe_types,
+	  .required = true,
+	  .offset = PROFCOL_FIELD(struct probe_config, type, int),
+	  .doc = "no effect yet" },
+	PROFCOL_OPTION_ENUM("mode", struct probe_config, mode, "kprobe", probe_modes,
+			    "no effect yet"),
+	PROFCOL_OPTION_REQUIRED_STRING("symbol", struct probe_config, symbol, "no effect yet"),
+	PROFCOL_OPTION_STRING("target", struct probe_config, target, NULL, "no effect yet"),
+	PROFCOL_OPTION_END,
+};
+
+const struct profcol_option profiling_options[] = {
+	PROFCOL_OPTION_INT("samples_per_second", struct profiling_config, samples_per_second, "20",
+			   1, 10000, "samples taken on each CPU in a second"),
+	PROFCOL_OPTION_DURATION("reporter_interval", struct profiling_config, reporter_interval_ns,
+				"5s", 100 * PROFCOL_MILLISECOND, PROFCOL_HOUR,
+				"how often samples are passed on as a batch"),
+	PROFCOL_OPTION_DOUBLE("reporter_jitter", struct profiling_config, reporter_jitter, "0.2", 0,
+			      1, "share of the interval that is randomly added or taken away"),
+	PROFCOL_OPTION_DURATION("symbolization_wait", struct profiling_config,
+				symbolization_wait_ns, "1s", 0, 2 * PROFCOL_SECOND,
+				"how long a batch waits for names that are being looked up"),
+	PROFCOL_OPTION_BOOL("timestamps", struct profiling_config, timestamps, "true",
+			    "the time of every sample; if false, only how many there were"),
+	PROFCOL_OPTION_ENUM("resource_by", struct profiling_config, resource_by, "process",
+			    resource_by_words, "what the samples of one resource have in common"),
+	PROFCOL_OPTION_LIST("include_env_vars", struct profiling_config, include_env_vars, NULL,
+			    "environment variables of processes to pass on as attributes"),
+	PROFCOL_OPTION_BOOL("send_idle_frames", struct profiling_config, send_idle_frames, "false",
+			    "pass on samples of idle CPUs too, instead of only counting them"),
+	PROFCOL_OPTION_BOOL("no_kernel_version_check", struct profiling_config,
+			    no_kernel_version_check, "false",
+			    "start on kernels that are too old or have a known fault"),
+	PROFCOL_OPTION_ENUM("error_mode", struct profiling_config, error_mode, "propagate",
+			    error_mode_words,
+			    "`ignore`: go on without profiles where sampling cannot start"),
+	// From here on: unheeded.h.
+	PROFCOL_OPTION_DURATION("monitor_interval", struct profiling_config,
+				unheeded.monitor_interval_ns, "5s", 0, 0, "no effect"),
+	PROFCOL_OPTION_DURATION("clock_sync_interval", struct profiling_config,
+				unheeded.clock_sync_interval_ns, "3m", 0, 0, "no effect"),
+	PROFCOL_OPTION_INT("frame_cache_size", struct profiling_config, unheeded.frame_cache_size,
+			   "16384", 1024, 1048576, "no effect"),
+	PROFCOL_OPTION_DURATION("probabilistic_interval", struct profiling_config,
+				unheeded.probabilistic_interval_ns, "1m", PROFCOL_MINUTE,
+				5 * PROFCOL_MINUTE, "no effect yet"),
+	PROFCOL_OPTION_INT("probabilistic_threshold", struct profiling_config,
+			   unheeded.probabilistic_threshold, "100", 1, 100, "no effect yet"),
+	PROFCOL_OPTION_NESTED("interpreters", struct profiling_config, unheeded.interpreters,
+			      interpreters_options, "frames of interpreted languages"),
+	PROFCOL_OPTION_DOUBLE("off_cpu_threshold", struct profiling_config,
+			      unheeded.off_cpu_threshold, "0", 0, 1, "no effect yet"),
+	PROFCOL_OPTION_BOOL("send_error_frames", struct profiling_config,
+			    unheeded.send_error_frames, "false",
+			    "no effect: a cut stack always says why"),
+	PROFCOL_OPTION_DURATION("filter_min_process_age", struct profiling_config,
+				unheeded.filter_min_process_age_ns, "0", 0, 0, "no effect yet"),
+	PROFCOL_OPTION_INT("map_scale_factor", struct profiling_config, unheeded.map_scale_factor,
+			   "0", 0, 8, "no effect"),
+	PROFCOL_OPTION_INT("bpf_verifier_log_level", struct profiling_config,
+			   unheeded.bpf_verifier_log_level, "0", 0, 2, "no effect"),
+	PROFCOL_OPTION_STRING("bpf_fs_root", struct profiling_config, unheeded.bpf_fs_root,
+			      "/sys/fs/bpf/", "no effect"),
+	PROFCOL_OPTION_BOOL("obi_process_ctx", struct profiling_config, unheeded.obi_process_ctx,
+			    "false", "no effect yet"),
+	PROFCOL_OPTION_BOOL("pid_namespace_translation", struct profiling_config,
+			    unheeded.pid_namespace_translation, "false", "no effect yet"),
+	PROFCOL_OPTION_STRING("pin_cpu_ids", struct profiling_config, unheeded.pin_cpu_ids, NULL,
+			      "no effect yet"),
+	PROFCOL_OPTION_SECTIONS("probes", struct profiling_config, unheeded.probes,
+				struct probe_config, probe_options, "no effect yet"),
+	PROFCOL_OPTION_BOOL("verbose_mode", struct profiling_config, unheeded.verbose_mode, "false",
+			    "no effect: the level of the log decides"),
+	PROFCOL_OPTION_INT("max_grpc_retries", struct profiling_config, unheeded.max_grpc_retries,
+			   "5", 0, UINT32_MAX, "no effect: the exporter decides"),
+	PROFCOL_OPTION_INT("max_rpc_msg_size", struct profiling_config, unheeded.max_rpc_msg_size,
+			   "33554432", INT64_MIN, INT64_MAX, "no effect: the exporter decides"),
+	PROFCOL_OPTION_END,
+};
+
+/* A number of a CPU at *@text, which moves behind it; as the kernel counts them. */
+static bool take_cpu(const char **text, unsigned long *ret)
+{
+	char *end;
+
+	if (**text < '0' || **text > '9')
+		return false;
+	*ret = strtoul(*text, &end, 10);
+	*text = end;
+	return *ret <= UINT32_MAX;
+}
+
+/* "0-3,8": the order means nothing. */
+static bool is_cpu_list(const char *text)
+{
+	unsigned long first, last;
+
+	if (!*text)
+		return true;
+	for (;; text++) {
+		if (!take_cpu(&text, &first))
+			return false;
+		if (*text == '-') {
+			text++;
+			if (!take_cpu(&text, &last) || first > last)
+				return false;
+		}
+		if (*text != ',')
+			return !*text;
+	}
+}
+
+struct profcol_error *profiling_validate(const void *decoded)
+{
+	const struct profiling_config *config = decoded;
+	const struct probe_config *probes = config->unheeded.probes.items;
+
+	if (!is_cpu_list(config->unheeded.pin_cpu_ids))
+		return profcol_error_create(
+			PROFCOL_CONFIG,
+			"pin_cpu_ids: '%.100s' is no list of CPUs; write it as 0-3,8",
+			config->unheeded.pin_cpu_ids);
+	for (size_t i = 0; i < config->unheeded.probes.count; i++)
+		if (probes[i].mode >= FIRST_MODE_WITH_TARGET && !*probes[i].target)
+			return profcol_error_create(
+				PROFCOL_CONFIG,
+				"probes: mode %s requires a target; add the path of its program",
+				probe_modes[probes[i].mode]);
+	return NULL;
+}

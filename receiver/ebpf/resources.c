@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resources.h"
+
+#include "text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void resources_init(struct resources *resources, enum resource_by by, struct processes *processes)
+{
+	*resources = (struct resources){
+		.by = by,
+		.processes = processes,
+		.first_clock = clock_calibrate(),
+	};
+}
+
+void resources_deinit(struct resources *resources)
+{
+	VECTOR_DEINIT(&resources->members);
+	VECTOR_DEINIT(&resources->attributes);
+}
+
+/* ISO 8601 in UTC with milliseconds, as process.creation.time is written. */
+static void format_time(char *text, size_t size, uint64_t unix_ns)
+{
+	time_t seconds = (time_t)(unix_ns / 1000000000u);
+	struct tm utc;
+	size_t length;
+
+	gmtime_r(&seconds, &utc);
+	length = strftime(text, size, "%Y-%m-%dT%H:%M:%S", &utc);
+	snprintf(text + length, size - length, ".%03uZ",
+		 (unsigned int)(unix_ns / 1000000u % 1000u));
+}
+
+static bool add_text(struct resources *resources, struct profcol_builder *builder, const char *key,
+		     const char *text)
+{
+	return VECTOR_PUSH(&resources->attributes, text_attribute(builder, key, text));
+}
+
+static bool add_pid(struct resources *resources, struct profcol_builder *builder,
+		    const struct process_key *key)
+{
+	char created[40];
+
+	if (!VECTOR_PUSH(&resources->attributes,
+			 profcol_builder_attribute_int(builder, "process.pid", key->pid)))
+		return false;
+	if (!key->pid) // the idle tasks are no process
+		return true;
+	format_time(created, sizeof(created),
+		    clock_boottime_to_unix(&resources->first_clock, key->start_boottime_ns));
+	return add_text(resources, builder, "process.creation.time", created);
+}
+
+/* Its program, and what its environment says of it. */
+static bool add_description(struct resources *resources, struct profcol_builder *builder,
+			    const struct process_description *about)
+{
+	struct process_attributes rest = about->attributes;
+	const char *slash = strrchr(about->executable, '/'), *key, *value;
+
+	if (about->executable[0] &&
+	    (!add_text(resources, builder, "process.executable.path", about->executable) ||
+	     !add_text(resources, builder, "process.executable.name",
+		       slash ? slash + 1 : about->executable)))
+		return false;
+	while (process_attributes_next(&rest, &key, &value))
+		if (!add_text(resources, builder, key, value))
+			return false;
+	return true;
+}
+
+/* The attributes of @process are the last ones from @begin on: share them out. */
+static struct resource_member place(struct resources *resources, uint32_t process, uint32_t begin,
+				    uint32_t container, struct profcol_builder *builder)
+{
+	struct resource_member member = { .begin = begin,
+					  .end = (uint32_t)resources->attributes.count };
+
+	switch (resources->by) {
+	case RESOURCE_BY_PROCESS:
+		member.group = process;
+		member.resource = profcol_builder_attribute_list(
+			builder, resources->attributes.items + begin, member.end - begin);
+		member.begin = member.end;
+		break;
+	case RESOURCE_BY_CONTAINER:
+		// It was put first; 0 is the group of those in none.
+		member.group = container;
+		if (container) {
+			member.resource = profcol_builder_attribute_list(
+				builder, resources->attributes.items + begin, 1);
+			member.begin++;
+		}
+		break;
+	case RESOURCE_BY_HOST:
+		break;
+	}
+	return member;
+}
+
+static bool build_member(struct resources *resources, const struct capture *capture,
+			 uint32_t process, struct profcol_builder *builder)
+{
+	const struct capture_process *row = &capture->processes.items[process];
+	uint32_t begin = (uint32_t)resources->attributes.count, container = 0;
+	struct process_description about = { .executable = "", .container_id = "" };
+
+	if (row->key.pid)
+		processes_describe(resources->processes, &row->key, row->first_ns, &about);
+	if (about.container_id[0]) {
+		if (!add_text(resources, builder, "container.id", about.container_id))
+			return false;
+		container = resources->attributes.items[begin];
+	}
+	return add_pid(resources, builder, &row->key) &&
+	       add_description(resources, builder, &about) &&
+	       VECTOR_PUSH(&resources->members,
+			   place(resources, process, begin, container, builder));
+}
+
+bool resources_build(struct resources *resources, const struct capture *capture,
+		     struct profcol_builder *builder)
+{
+	resources->members.count = 0;
+	resources->attributes.count = 0;
+	for (uint32_t process = 0; process < capture->processes.count; process++)
+		if (!build_member(resources, capture, process, builder))
+			return false;
+	return true;
+}

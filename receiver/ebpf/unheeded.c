@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unheeded.h"
+
+#include <string.h>
+
+struct unheeded {
+	const char *key;
+	bool is_set; /* to something else than the default */
+	enum profcol_level level;
+	const char *consequence;
+};
+
+static bool interpreters_are_set(const struct interpreters_config *config)
+{
+	return config->python_disabled || config->perl_disabled || config->php_disabled ||
+	       config->hotspot_disabled || config->ruby_disabled || config->v8_disabled ||
+	       config->dotnet_disabled || config->go_disabled || config->beam_disabled ||
+	       config->luajit_disabled || config->ruby_skip_native_resume ||
+	       config->go_labels_disabled || config->go_symbolization_disabled;
+}
+
+static void log_all(const struct unheeded *options, size_t count,
+		    const struct profcol_logger *logger)
+{
+	for (size_t i = 0; i < count; i++)
+		if (options[i].is_set)
+			profcol_log(logger, options[i].level,
+				    "the option '%s' is accepted but not acted on: %s",
+				    options[i].key, options[i].consequence);
+}
+
+/* Those that have nothing to act on here. */
+static void log_needless(const struct unheeded_config *c, const struct profcol_logger *logger)
+{
+	const struct unheeded options[] = {
+		{ "monitor_interval", c->monitor_interval_ns != 5 * PROFCOL_SECOND, PROFCOL_INFO,
+		  "counters are read every second" },
+		{ "clock_sync_interval", c->clock_sync_interval_ns != 3 * PROFCOL_MINUTE,
+		  PROFCOL_INFO, "clocks are compared for every batch" },
+		{ "frame_cache_size", c->frame_cache_size != 16384, PROFCOL_INFO,
+		  "names are kept by bytes, not by frames" },
+		{ "map_scale_factor", c->map_scale_factor != 0, PROFCOL_INFO,
+		  "no map's size depends on the programs that run" },
+		{ "bpf_verifier_log_level", c->bpf_verifier_log_level != 0, PROFCOL_INFO,
+		  "the verifier's log is shown when loading fails" },
+		{ "bpf_fs_root", strcmp(c->bpf_fs_root, "/sys/fs/bpf/") != 0, PROFCOL_INFO,
+		  "nothing is looked up in it" },
+		{ "verbose_mode", c->verbose_mode, PROFCOL_INFO,
+		  "set service::telemetry::logs::level to debug" },
+		{ "max_grpc_retries", c->max_grpc_retries != 5, PROFCOL_INFO,
+		  "the exporter's retry_on_failure decides" },
+		{ "max_rpc_msg_size", c->max_rpc_msg_size != 32 << 20, PROFCOL_INFO,
+		  "the exporter decides" },
+	};
+
+	log_all(options, sizeof(options) / sizeof(options[0]), logger);
+}
+
+/* Those whose absence shows in the profiles. */
+static void log_missed(const struct unheeded_config *c, const struct profcol_logger *logger)
+{
+	const struct unheeded options[] = {
+		{ "probabilistic_interval", c->probabilistic_interval_ns != PROFCOL_MINUTE,
+		  PROFCOL_WARN, "sampling is never suspended" },
+		{ "probabilistic_threshold", c->probabilistic_threshold != 100, PROFCOL_WARN,
+		  "sampling is never suspended; lower samples_per_second for less load" },
+		{ "interpreters", interpreters_are_set(&c->interpreters), PROFCOL_WARN,
+		  "interpreted code shows as its interpreter's frames, Go code by its symbols" },
+		{ "off_cpu_threshold", c->off_cpu_threshold != 0, PROFCOL_WARN,
+		  "only time on CPUs is sampled" },
+		{ "send_error_frames", c->send_error_frames, PROFCOL_WARN,
+		  "a stack that was cut always ends with a frame that says why" },
+		{ "filter_min_process_age", c->filter_min_process_age_ns != 0, PROFCOL_WARN,
+		  "processes of every age are sampled" },
+		{ "obi_process_ctx", c->obi_process_ctx, PROFCOL_WARN,
+		  "samples have no link to spans" },
+		{ "pid_namespace_translation", c->pid_namespace_translation, PROFCOL_WARN,
+		  "processes have their numbers of the machine's first pid namespace" },
+		{ "pin_cpu_ids", *c->pin_cpu_ids != '\0', PROFCOL_WARN,
+		  "all online CPUs are sampled" },
+		{ "probes", c->probes.count != 0, PROFCOL_WARN,
+		  "only the timer takes samples, no probe is attached" },
+	};
+
+	log_all(options, sizeof(options) / sizeof(options[0]), logger);
+}
+
+void unheeded_log(const struct unheeded_config *config, const struct profcol_logger *logger)
+{
+	log_needless(config, logger);
+	log_missed(config, logger);
+}

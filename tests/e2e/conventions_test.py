@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What profiles say of the programs they are of, and how that is chosen."""
+import os
+import pathlib
+import uuid
+
+import pytest
+
+from profcol_run import pipeline, read_profile
+
+SERVICE = {
+    "OTEL_SERVICE_NAME": "checkout",
+    "OTEL_RESOURCE_ATTRIBUTES": "service.version=1.2,team=caf%C3%A9,process.pid=1",
+    "REGION": "eu",
+    "PASSWORD": "secret",
+}
+
+
+def labels_of(profile, pid):
+    """The labels that all samples of `pid` have with one value."""
+    samples = profile.of_pid(pid)
+    assert samples, f"no sample of {pid}"
+    first = samples[0].labels
+    return {
+        key: value
+        for key, value in first.items()
+        if all(sample.labels.get(key) == value for sample in samples)
+    }
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("resource_by", ["process", "container", "host"])
+def test_a_service_is_known_by_its_environment(
+    start_profcol, start_target, build_target, tmp_path, resource_by
+):
+    options = {"include_env_vars": "REGION, HOME_TOWN", "resource_by": resource_by}
+    run = start_profcol(pipeline(tmp_path / "out", options)).wait_ready()
+    target = start_target(build_target("burn"), env=os.environ | SERVICE).wait_burnt(1000)
+    run.stop()
+
+    labels = labels_of(read_profile(tmp_path / "out"), target.pid)
+    assert labels["service.name"] == "checkout"
+    assert labels["service.version"] == "1.2"
+    assert labels["team"] == "café"
+    assert labels["process.environment_variable.REGION"] == "eu"
+    assert labels["process.executable.name"] == "burn"
+    assert labels["pid"] == target.pid
+    assert "secret" not in labels.values()
+
+
+def test_an_exec_changes_the_service(start_profcol, start_target, build_target, tmp_path):
+    run = start_profcol(pipeline(tmp_path / "out")).wait_ready()
+    script = 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; OTEL_SERVICE_NAME=after exec "$0"'
+    before = os.environ | {"OTEL_SERVICE_NAME": "before"}
+    target = start_target("sh", "-c", script, build_target("burn"), env=before)
+    target.wait_burnt(2000)
+    run.stop()
+
+    samples = read_profile(tmp_path / "out").of_pid(target.pid)
+    services = {
+        (sample.labels["process.executable.name"], sample.labels.get("service.name"))
+        for sample in samples
+        if sample.labels["process.executable.name"] in ("dash", "burn")
+    }
+    assert ("burn", "after") in services
+    assert services <= {("dash", "before"), ("burn", "after")}
+
+
+@pytest.fixture
+def container():
+    """A cgroup called like a container's: (its id, a function that moves a process in)."""
+    number = uuid.uuid4().hex * 2
+    root = pathlib.Path("/sys/fs/cgroup")
+    if not (root / "cgroup.procs").exists():
+        root = root / "pids"
+    if not os.access(root, os.W_OK):
+        pytest.skip("cgroups cannot be made here")
+    folder = root / f"docker-{number}.scope"
+    folder.mkdir()
+    yield number, lambda pid: (folder / "cgroup.procs").write_text(str(pid))
+    for pid in (folder / "cgroup.procs").read_text().split():
+        (root / "cgroup.procs").write_text(pid)
+    folder.rmdir()
+
+
+def test_a_container_is_known_by_its_id(
+    start_profcol, start_target, build_target, tmp_path, container
+):
+    number, enter = container
+    exporters = {
+        "pprof": {"directory": str(tmp_path / "out"), "interval": "1h"},
+        "debug": {"verbosity": "normal", "use_internal_logger": False},
+    }
+    receiver = {"resource_by": "container", "reporter_interval": "1h"}
+    run = start_profcol(pipeline(receiver=receiver, exporters=exporters)).wait_ready()
+    script = 'read line; exec "$0"'
+    inside = start_target("sh", "-c", script, build_target("burn"), stdin=-1)
+    enter(inside.pid)
+    inside.process.stdin.close()
+    outside = start_target(build_target("burn"))
+    inside.wait_burnt(1000)
+    outside.wait_burnt(1000)
+    run.stop()
+    inside.kill()
+
+    profile = read_profile(tmp_path / "out")
+    assert labels_of(profile, inside.pid)["container.id"] == number
+    assert "container.id" not in labels_of(profile, outside.pid)
+    resources = [line for line in run.out.splitlines() if line.startswith("ResourceProfiles")]
+    assert any(f"container.id={number}" in line for line in resources)
+    assert not any("process.pid" in line for line in resources)
+
+
+def test_one_resource_for_the_host(start_profcol, burner, tmp_path):
+    exporters = {"debug": {"verbosity": "normal", "use_internal_logger": False}}
+    receiver = {"resource_by": "host", "reporter_interval": "1h"}
+    run = start_profcol(pipeline(receiver=receiver, exporters=exporters)).wait_ready()
+    burner.wait_burnt(500)
+    run.stop()
+    resources = [line for line in run.out.splitlines() if line.startswith("ResourceProfiles")]
+    assert len(resources) == 1
+
+
+@pytest.mark.sanitized
+def test_without_timestamps_every_sample_still_counts(start_profcol, burner, tmp_path):
+    receiver = {"timestamps": False, "reporter_interval": "1h"}
+    run = start_profcol(pipeline(tmp_path / "out", receiver)).wait_ready()
+    burner.wait_burnt(1000)
+    run.stop()
+
+    profile = read_profile(tmp_path / "out")
+    assert profile.count == run.balance().exported
+    samples = profile.of_pid(burner.pid)
+    assert sum(sample.count for sample in samples) >= 50
+    assert max(sample.count for sample in samples) > 1
+    assert not any("tid" in sample.labels for sample in samples)
+    assert {sample.labels["comm"] for sample in samples} == {"burn"}
