@@ -28,8 +28,9 @@ static void fake_account(const struct profcol_host *host, enum profcol_outcome o
 {
 	struct fake_host *fake = fake_of_host(host);
 
-	if (outcome == PROFCOL_EXPORTED) {
-		atomic_fetch_add(&fake->exported, samples);
+	if (outcome == PROFCOL_EXPORTED || outcome == PROFCOL_TAKEN) {
+		atomic_fetch_add(outcome == PROFCOL_TAKEN ? &fake->taken : &fake->exported,
+				 samples);
 		return;
 	}
 	atomic_fetch_add(&fake->lost, samples);
@@ -139,6 +140,10 @@ void fake_host_set_int(struct fake_host *fake, const char *key, int64_t value)
 	case PROFCOL_OPTION_DURATION:
 	case PROFCOL_OPTION_BYTES:
 		*(uint64_t *)(void *)field = (uint64_t)value;
+		break;
+	case PROFCOL_OPTION_NESTED:
+		assert_int_not_equal(option->named, 0);
+		*(bool *)(field - option->offset + option->named - 1) = value;
 		break;
 	default:
 		fail_msg("option %s is no number", key);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A host for one exporter: it configures the instance through its option table,
+ * A host for one exporter or receiver: it configures the instance through its option table,
  * adds up what it books, and keeps its log. Any thread.
  */
 #pragma once
@@ -19,7 +19,7 @@ struct fake_host {
 	const struct profcol_component *component;
 	void *config;
 	void *instance;
-	atomic_uint_least64_t exported, lost;
+	atomic_uint_least64_t taken, exported, lost;
 	atomic_int status;    /* enum profcol_status */
 	pthread_mutex_t lock; /* protects the rest */
 	struct {
@@ -36,7 +36,8 @@ struct fake_host {
 void fake_host_init(struct fake_host *fake, const struct profcol_component *component);
 void fake_host_deinit(struct fake_host *fake); /* destroys the instance */
 
-/* Set one option; nested keys as "retention.max_files". Fails the test on an unknown one. */
+/* Set one option (of a section: whether it is there); nested keys as "retention.max_files". Fails
+ * the test on an unknown one. */
 void fake_host_set_int(struct fake_host *fake, const char *key, int64_t value);
 void fake_host_set_text(struct fake_host *fake, const char *key, const char *value);
 void fake_host_set_list(struct fake_host *fake, const char *key, const char *const *items,

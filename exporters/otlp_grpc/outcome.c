@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "outcome.h"
+
+#include "base/base.h"
+
+#include <string.h>
+
+static struct profcol_error *outcome_success(const struct net_answer *answer,
+					     struct profcol_reply *reply)
+{
+	struct net_export_result result;
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error =
+		net_export_result_decode(answer->bytes, answer->length, &result);
+
+	if (error) {
+		// It said OK: sending the same again would only double it.
+		reply->message = strdup(profcol_error_message(error));
+		return NULL;
+	}
+	reply->rejected = result.rejected;
+	reply->message = TAKE(result.message);
+	return NULL;
+}
+
+/* As the Collector's exporter has it. */
+static bool outcome_is_retryable(const struct net_answer *answer)
+{
+	switch (answer->code) {
+	case NET_CANCELED:
+	case NET_DEADLINE_EXCEEDED:
+	case NET_ABORTED:
+	case NET_OUT_OF_RANGE:
+	case NET_UNAVAILABLE:
+	case NET_DATA_LOSS:
+		return true;
+	case NET_RESOURCE_EXHAUSTED:
+		return answer->has_retry;
+	default:
+		return false;
+	}
+}
+
+/* What to do about it, where the code alone tells; after the peer's own words. */
+static const char *outcome_hint(const struct net_answer *answer)
+{
+	const char *said = answer->message ? answer->message : "";
+
+	switch (answer->code) {
+	case NET_UNIMPLEMENTED:
+		if (strstr(said, "http2 header with status"))
+			return "the peer speaks HTTP/2, but not gRPC; check the port";
+		return "the peer has no profiles pipeline, or its feature gate "
+		       "service.profilesSupport is off";
+	case NET_UNAUTHENTICATED:
+	case NET_PERMISSION_DENIED:
+		return "the peer refused us; check 'headers', and tls.cert_file if it asks for a "
+		       "certificate";
+	case NET_INVALID_ARGUMENT:
+	case NET_INTERNAL:
+		if (strstr(said, "otlp-profiles-development-version"))
+			return "the peer speaks another version of OTLP profiles than 1, which is "
+			       "profcol's; update the older of the two";
+		if (strstr(said, "unmarshal"))
+			return "the peer could not decode the request; it may know an older "
+			       "OTLP profiles than opentelemetry-proto 1.11 only";
+		return NULL;
+	case NET_RESOURCE_EXHAUSTED:
+		return answer->has_retry ? NULL
+					 : "the request is too large for the peer; lower "
+					   "max_request_bytes, or raise its max_recv_msg_size_mib";
+	default:
+		return NULL;
+	}
+}
+
+static enum profcol_code outcome_code(const struct net_answer *answer)
+{
+	if (!outcome_is_retryable(answer))
+		return PROFCOL_REJECTED;
+	return answer->has_retry && answer->retry_delay_ns ? PROFCOL_THROTTLED
+							   : PROFCOL_UNAVAILABLE;
+}
+
+struct profcol_error *outcome_of(const struct net_answer *answer, struct profcol_reply *reply)
+{
+	const char *said = answer->message ? answer->message : "", *hint = NULL;
+	struct profcol_error *error;
+
+	if (answer->code == NET_OK)
+		return outcome_success(answer, reply);
+	reply->cause = net_code_name(answer->code);
+	if (answer->from_peer)
+		hint = outcome_hint(answer);
+	reply->too_large =
+		answer->from_peer && answer->code == NET_RESOURCE_EXHAUSTED && !answer->has_retry;
+	error = profcol_error_create(outcome_code(answer), "%s%s%s%s%s", reply->cause,
+				     said[0] ? ": " : "", said, hint ? "; " : "", hint ? hint : "");
+	if (profcol_error_code(error) == PROFCOL_THROTTLED)
+		profcol_error_set_delay(error, answer->retry_delay_ns);
+	return error;
+}

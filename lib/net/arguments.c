@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.h"
+
+#include <limits.h>
+
+void arguments_add_int(struct arguments *arguments, const char *key, int value)
+{
+	arguments->items[arguments->count++] = (grpc_arg){
+		.type = GRPC_ARG_INTEGER,
+		.key = (char *)(uintptr_t)key, // gRPC copies it
+		.value.integer = value,
+	};
+}
+
+void arguments_add_text(struct arguments *arguments, const char *key, const char *value)
+{
+	arguments->items[arguments->count++] = (grpc_arg){
+		.type = GRPC_ARG_STRING,
+		.key = (char *)(uintptr_t)key,
+		.value.string = (char *)(uintptr_t)value,
+	};
+}
+
+void arguments_add_ms(struct arguments *arguments, const char *key, uint64_t ns)
+{
+	uint64_t ms = ns / 1000000 + (ns % 1000000 != 0);
+
+	arguments_add_int(arguments, key, ms > INT_MAX ? INT_MAX : (int)ms);
+}

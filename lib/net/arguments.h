@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Settings of a channel or a server, as gRPC's core takes them. Private to lib/net. Pure. */
+#pragma once
+
+#include <grpc/grpc.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ARGUMENTS_MAX = 24 };
+
+struct arguments {
+	grpc_arg items[ARGUMENTS_MAX];
+	size_t count;
+};
+
+/* @key and @value are borrowed until the core has copied them. */
+void arguments_add_int(struct arguments *arguments, const char *key, int value);
+void arguments_add_text(struct arguments *arguments, const char *key, const char *value);
+
+/* @ns in milliseconds, rounded up. */
+void arguments_add_ms(struct arguments *arguments, const char *key, uint64_t ns);

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.h"
+#include "client.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	/* Whoever retries waits on top of this: it must not grow to gRPC's two minutes. */
+	RECONNECT_FIRST_MS = 500,
+	RECONNECT_MAX_MS = 3000,
+	RESOLVE_AGAIN_MS = 3000,
+	RESOLVE_TIMEOUT_MS = 10000,
+	/* OTLP lets a client discard larger answers. */
+	ANSWER_MAX_BYTES = 4 << 20,
+};
+
+static void arguments_add_keepalive(struct arguments *arguments,
+				    const struct net_client_config *config)
+{
+	const struct net_keepalive_config *keepalive = &config->keepalive;
+
+	if (!config->keepalive_named || !keepalive->time_ns)
+		return;
+	arguments_add_ms(arguments, GRPC_ARG_KEEPALIVE_TIME_MS, keepalive->time_ns);
+	if (keepalive->timeout_ns)
+		arguments_add_ms(arguments, GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive->timeout_ns);
+	arguments_add_int(arguments, GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS,
+			  keepalive->permit_without_stream);
+	// Else the core stops after two pings without data in between.
+	arguments_add_int(arguments, GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+}
+
+static void arguments_add_all(struct arguments *arguments, const struct net_client *client)
+{
+	const struct net_client_config *config = client->config;
+
+	arguments_add_text(arguments, GRPC_ARG_PRIMARY_USER_AGENT_STRING, client->user_agent);
+	arguments_add_text(arguments, GRPC_ARG_SERVICE_CONFIG,
+			   config->balancer == NET_PICK_FIRST
+				   ? "{\"loadBalancingConfig\":[{\"pick_first\":{}}]}"
+				   : "{\"loadBalancingConfig\":[{\"round_robin\":{}}]}");
+	// Neither other settings out of DNS, nor retries, nor connections of other clients.
+	arguments_add_int(arguments, GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+	arguments_add_int(arguments, GRPC_ARG_ENABLE_RETRIES, 0);
+	arguments_add_int(arguments, GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+	arguments_add_int(arguments, GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, RECONNECT_FIRST_MS);
+	arguments_add_int(arguments, GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, RECONNECT_MAX_MS);
+	arguments_add_int(arguments, GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS,
+			  RESOLVE_AGAIN_MS);
+	arguments_add_int(arguments, GRPC_ARG_DNS_ARES_QUERY_TIMEOUT_MS, RESOLVE_TIMEOUT_MS);
+	arguments_add_int(arguments, GRPC_ARG_ENABLE_CHANNELZ, 0);
+	// Inflated by ourselves, under a limit; compressed by ourselves, too.
+	arguments_add_int(arguments, GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+	arguments_add_int(arguments, GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, ANSWER_MAX_BYTES);
+	arguments_add_keepalive(arguments, config);
+	if (config->authority[0])
+		arguments_add_text(arguments, GRPC_ARG_DEFAULT_AUTHORITY, config->authority);
+	if (client->tls && config->tls.server_name_override[0])
+		arguments_add_text(arguments, GRPC_SSL_TARGET_NAME_OVERRIDE_ARG,
+				   config->tls.server_name_override);
+	if (config->read_buffer_bytes)
+		arguments_add_int(arguments, GRPC_ARG_TCP_READ_CHUNK_SIZE,
+				  (int)config->read_buffer_bytes);
+	if (config->write_buffer_bytes)
+		arguments_add_int(arguments, GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE,
+				  (int)config->write_buffer_bytes);
+}
+
+static struct client_channel *channel_create(const struct net_client *client,
+					     grpc_channel_credentials *credentials)
+{
+	struct client_channel *channel = calloc(1, sizeof(*channel));
+	struct arguments arguments = { 0 };
+	grpc_channel_args list;
+
+	if (!channel)
+		return NULL;
+	arguments_add_all(&arguments, client);
+	list = (grpc_channel_args){ .num_args = arguments.count, .args = arguments.items };
+	channel->channel = grpc_channel_create(client->endpoint.target, credentials, &list);
+	channel->users = 1;
+	return channel;
+}
+
+/* A channel from the files as they are now. */
+static struct profcol_error *channel_make(struct net_client *client, struct tls_stamp *stamp_ret,
+					  struct client_channel **ret)
+{
+	CLEANUP(tls_material_deinit) struct tls_material material = { 0 };
+	const struct net_tls_client_config *tls = &client->config->tls;
+	grpc_channel_credentials *credentials;
+	struct profcol_error *error;
+
+	if (client->tls) {
+		// Stamped first: a change while we read is seen the next time.
+		*stamp_ret = tls_client_stamp(tls);
+		error = tls_client_load(tls, &material);
+		if (error)
+			return error;
+		credentials = tls_client_credentials(tls, &material);
+	} else {
+		credentials = grpc_insecure_credentials_create();
+	}
+	*ret = channel_create(client, credentials);
+	grpc_channel_credentials_release(credentials);
+	return *ret ? NULL : profcol_error_errno(ENOMEM, "create the channel");
+}
+
+struct profcol_error *channel_open(struct net_client *client)
+{
+	client->reload_after_ns = clock_monotonic_ns() + client->config->tls.reload_interval_ns;
+	return channel_make(client, &client->stamp, &client->channel);
+}
+
+/* Have the TLS files changed? Asked once per interval, by one caller. */
+static bool channel_is_outdated(struct net_client *client)
+{
+	const struct net_tls_client_config *tls = &client->config->tls;
+	struct tls_stamp stamp;
+	bool outdated = false;
+	uint64_t now;
+
+	if (!client->tls || !tls->reload_interval_ns)
+		return false;
+	now = clock_monotonic_ns();
+	pthread_mutex_lock(&client->lock);
+	if (now >= client->reload_after_ns) {
+		client->reload_after_ns = now + tls->reload_interval_ns;
+		stamp = tls_client_stamp(tls);
+		outdated = !tls_stamp_equal(&stamp, &client->stamp);
+		// Files that turn out to be unusable are complained of once.
+		client->stamp = stamp;
+	}
+	pthread_mutex_unlock(&client->lock);
+	return outdated;
+}
+
+static void channel_renew(struct net_client *client)
+{
+	struct client_channel *fresh, *old;
+	struct tls_stamp stamp;
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = channel_make(client, &stamp, &fresh);
+
+	if (error) {
+		profcol_log_warn(client->logger,
+				 "cannot reload the TLS files: %s; those read before stay in use",
+				 profcol_error_message(error));
+		return;
+	}
+	pthread_mutex_lock(&client->lock);
+	old = client->channel;
+	client->channel = fresh;
+	client->stamp = stamp;
+	pthread_mutex_unlock(&client->lock);
+	channel_drop(client, old);
+	diagnosis_forget(client);
+	profcol_log_info(client->logger, "reloaded the TLS files");
+}
+
+struct client_channel *channel_take(struct net_client *client)
+{
+	struct client_channel *channel;
+
+	if (channel_is_outdated(client))
+		channel_renew(client);
+	pthread_mutex_lock(&client->lock);
+	channel = client->channel;
+	channel->users++;
+	pthread_mutex_unlock(&client->lock);
+	return channel;
+}
+
+void channel_drop(struct net_client *client, struct client_channel *channel)
+{
+	bool last;
+
+	if (!channel)
+		return;
+	pthread_mutex_lock(&client->lock);
+	last = !--channel->users;
+	pthread_mutex_unlock(&client->lock);
+	if (!last)
+		return;
+	grpc_channel_destroy(channel->channel);
+	free(channel);
+}

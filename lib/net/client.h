@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of a client. Private to lib/net. */
+#pragma once
+
+#include "endpoint.h"
+#include "net.h"
+#include "tls.h"
+
+#include <grpc/grpc.h>
+
+#include <pthread.h>
+
+/* A channel and those who use it; the last one destroys it. */
+struct client_channel {
+	grpc_channel *channel;
+	unsigned int users; /* under the client's lock; the client itself is one */
+};
+
+/* A call in progress, on its caller's stack. */
+struct client_call {
+	grpc_call *call;
+	struct client_call *next, **link; /* in the client's list */
+};
+
+struct net_client {
+	const struct net_client_config *config; /* borrowed */
+	const struct profcol_logger *logger;    /* borrowed */
+	struct endpoint endpoint;
+	char *user_agent;
+	grpc_metadata *headers; /* one spare for grpc-encoding */
+	size_t header_count;
+	bool gzip, tls;
+	int cancelled_fd; /* eventfd: readable once cancelled */
+
+	pthread_mutex_t lock; /* guards what follows */
+	struct client_channel *channel;
+	struct client_call *calls;
+	bool cancelled;
+	struct tls_stamp stamp;   /* of the files that the channel is made from */
+	uint64_t reload_after_ns; /* CLOCK_MONOTONIC */
+
+	pthread_mutex_t diagnosis_lock; /* held while a cause is looked into; guards what follows */
+	char *diagnosis;         /* what was found last; NULL = nothing is known to be wrong */
+	uint64_t diagnosed_ns;   /* CLOCK_MONOTONIC; 0 = not at all */
+	uint32_t diagnosed_text; /* hash of what gRPC had said */
+};
+
+/* ---- channel.c ---- */
+
+/* The channel for one more call, made anew when the TLS files have changed. client_drop. */
+struct client_channel *channel_take(struct net_client *client);
+void channel_drop(struct net_client *client, struct client_channel *channel);
+
+/* Make the first one: reads the files. */
+PROFCOL_MUST_CHECK struct profcol_error *channel_open(struct net_client *client);
+
+/* ---- diagnosis.c ---- */
+
+/*
+ * Why could the peer not be reached? An owned text, NULL when nothing was found. @said is
+ * gRPC's own text. Blocks for at most three seconds. Any thread.
+ */
+char *diagnosis_find(struct net_client *client, const char *said);
+
+/* The peer has answered: whatever was wrong is over. */
+void diagnosis_forget(struct net_client *client);

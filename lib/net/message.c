@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "message.h"
+
+#include "base/base.h"
+
+#include <grpc/byte_buffer_reader.h>
+#include <grpc/slice.h>
+#include <libdeflate.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* As gzip and Go have it: here the smallest that is worth its time. */
+enum { GZIP_LEVEL = 6 };
+
+static bool message_deflate(const uint8_t *bytes, size_t length, grpc_slice *ret)
+{
+	struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(GZIP_LEVEL);
+	size_t bound, packed = 0;
+	uint8_t *buffer = NULL;
+
+	if (!compressor)
+		return false;
+	bound = libdeflate_gzip_compress_bound(compressor, length);
+	buffer = malloc(bound);
+	if (buffer)
+		packed = libdeflate_gzip_compress(compressor, bytes, length, buffer, bound);
+	libdeflate_free_compressor(compressor);
+	if (!packed) {
+		free(buffer);
+		return false;
+	}
+	*ret = grpc_slice_new(buffer, packed, free);
+	return true;
+}
+
+grpc_byte_buffer *message_pack(const uint8_t *bytes, size_t length, bool gzip)
+{
+	grpc_byte_buffer *buffer;
+	grpc_slice slice;
+
+	if (!gzip) {
+		// Copied: of a call that was cancelled, the transport may hold the bytes longer
+		// than our caller does.
+		slice = grpc_slice_from_copied_buffer((const char *)bytes, length);
+		buffer = grpc_raw_byte_buffer_create(&slice, 1);
+	} else if (message_deflate(bytes, length, &slice)) {
+		buffer = grpc_raw_compressed_byte_buffer_create(&slice, 1, GRPC_COMPRESS_GZIP);
+	} else {
+		return NULL;
+	}
+	grpc_slice_unref(slice);
+	return buffer;
+}
+
+static enum message_fault message_inflate(const uint8_t *bytes, size_t length,
+					  grpc_compression_algorithm algorithm, size_t max_bytes,
+					  uint8_t **bytes_ret, size_t *length_ret)
+{
+	struct libdeflate_decompressor *decompressor;
+	enum libdeflate_result result = LIBDEFLATE_INSUFFICIENT_SPACE;
+	size_t room = length < max_bytes / 8 ? length * 8 : max_bytes;
+	uint8_t *buffer = NULL;
+
+	decompressor = libdeflate_alloc_decompressor();
+	if (!decompressor)
+		return MESSAGE_NO_MEMORY;
+	// The size that gzip's trailer claims is the sender's word only: grow up to the limit.
+	for (;; room = room < max_bytes / 4 ? room * 4 : max_bytes) {
+		free(buffer);
+		buffer = malloc(room ? room : 1);
+		if (!buffer)
+			break;
+		if (algorithm == GRPC_COMPRESS_GZIP)
+			result = libdeflate_gzip_decompress(decompressor, bytes, length, buffer,
+							    room, length_ret);
+		else
+			result = libdeflate_zlib_decompress(decompressor, bytes, length, buffer,
+							    room, length_ret);
+		if (result != LIBDEFLATE_INSUFFICIENT_SPACE || room == max_bytes)
+			break;
+	}
+	libdeflate_free_decompressor(decompressor);
+	if (buffer && result == LIBDEFLATE_SUCCESS) {
+		*bytes_ret = buffer;
+		return MESSAGE_SOUND;
+	}
+	free(buffer);
+	if (!buffer)
+		return MESSAGE_NO_MEMORY;
+	return result == LIBDEFLATE_INSUFFICIENT_SPACE ? MESSAGE_TOO_LARGE : MESSAGE_BROKEN;
+}
+
+/* All of @buffer as it is. */
+static uint8_t *message_collect(grpc_byte_buffer *buffer, size_t length)
+{
+	grpc_byte_buffer_reader reader;
+	uint8_t *bytes = malloc(length);
+	size_t at = 0;
+	grpc_slice slice;
+
+	if (!bytes)
+		return NULL;
+	if (!grpc_byte_buffer_reader_init(&reader, buffer)) {
+		free(bytes);
+		return NULL;
+	}
+	while (grpc_byte_buffer_reader_next(&reader, &slice)) {
+		size_t part = GRPC_SLICE_LENGTH(slice);
+
+		if (part > length - at)
+			part = length - at;
+		memcpy(bytes + at, GRPC_SLICE_START_PTR(slice), part);
+		at += part;
+		grpc_slice_unref(slice);
+	}
+	grpc_byte_buffer_reader_destroy(&reader);
+	return bytes;
+}
+
+const char *message_fault_text(enum message_fault fault)
+{
+	static const char *const texts[] = {
+		[MESSAGE_SOUND] = "nothing is wrong with the message",
+		[MESSAGE_TOO_LARGE] = "a message is too large, or inflates beyond the limit",
+		[MESSAGE_BROKEN] = "a compressed message is broken",
+		[MESSAGE_NO_MEMORY] = "no memory for a message",
+	};
+
+	return texts[fault];
+}
+
+enum message_fault message_unpack(grpc_byte_buffer *buffer, size_t max_bytes, uint8_t **bytes_ret,
+				  size_t *length_ret)
+{
+	size_t length = grpc_byte_buffer_length(buffer);
+	grpc_compression_algorithm algorithm = buffer->data.raw.compression;
+	CLEANUP_FREE uint8_t *bytes = NULL;
+
+	*bytes_ret = NULL;
+	*length_ret = 0;
+	if (!length)
+		return MESSAGE_SOUND;
+	if (length > max_bytes)
+		return MESSAGE_TOO_LARGE;
+	bytes = message_collect(buffer, length);
+	if (!bytes)
+		return MESSAGE_NO_MEMORY;
+	if (algorithm != GRPC_COMPRESS_NONE)
+		return message_inflate(bytes, length, algorithm, max_bytes, bytes_ret, length_ret);
+	*bytes_ret = TAKE(bytes);
+	*length_ret = length;
+	return MESSAGE_SOUND;
+}
+
+const char *message_recognize(const uint8_t *bytes, size_t length)
+{
+	// What their formats begin with: a frame of zstd, a stream of snappy.
+	static const uint8_t zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
+	static const uint8_t snappy[] = { 0xff, 6, 0, 0, 's', 'N', 'a', 'P', 'p', 'Y' };
+
+	if (length >= sizeof(zstd) && !memcmp(bytes, zstd, sizeof(zstd)))
+		return "zstd";
+	if (length >= sizeof(snappy) && !memcmp(bytes, snappy, sizeof(snappy)))
+		return "snappy";
+	return NULL;
+}

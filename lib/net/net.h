@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lib/net: gRPC, on the gRPC C core's C API, for components that talk to a peer. The one
+ * header that other folders include.
+ *
+ * The library starts threads of its own with the first client or server and keeps them
+ * until the last one is destroyed. What only looks at a configuration (`..._validate`) does
+ * not start it.
+ */
+#pragma once
+
+#include <profcol/errors.h>
+#include <profcol/logging.h>
+#include <profcol/options.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- status (status.c): pure ---- */
+
+/* The codes of gRPC, with its numbers. */
+enum net_code {
+	NET_OK,
+	NET_CANCELED,
+	NET_UNKNOWN,
+	NET_INVALID_ARGUMENT,
+	NET_DEADLINE_EXCEEDED,
+	NET_NOT_FOUND,
+	NET_ALREADY_EXISTS,
+	NET_PERMISSION_DENIED,
+	NET_RESOURCE_EXHAUSTED,
+	NET_FAILED_PRECONDITION,
+	NET_ABORTED,
+	NET_OUT_OF_RANGE,
+	NET_UNIMPLEMENTED,
+	NET_INTERNAL,
+	NET_UNAVAILABLE,
+	NET_DATA_LOSS,
+	NET_UNAUTHENTICATED,
+	NET_CODES
+};
+
+/* In lower_snake_case: "invalid_argument"; "unknown" for a number that is none. */
+const char *net_code_name(enum net_code code);
+
+/*
+ * Look for google.rpc.RetryInfo in @bytes, a google.rpc.Status (grpc-status-details-bin).
+ * False when there is none, or @bytes is broken. The delay is at least 0 and at most a day.
+ */
+bool net_status_find_retry(const uint8_t *bytes, size_t length, uint64_t *delay_ns_ret);
+
+/* What an OTLP service says about a request that it took. */
+struct net_export_result {
+	uint64_t rejected; /* records it did not take, for good */
+	char *message;     /* owned; NULL when it made no remark */
+};
+
+/*
+ * Decode @bytes, an Export...ServiceResponse of any signal. BAD_DATA when it is none.
+ * *@result is the caller's to deinit, on success only.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *
+net_export_result_decode(const uint8_t *bytes, size_t length, struct net_export_result *result);
+void net_export_result_deinit(struct net_export_result *result);
+
+/* ---- TLS of a client (tls_client.c) ---- */
+
+struct net_tls_tpm_config {
+	bool enabled;
+	const char *path, *owner_auth, *auth;
+};
+
+struct net_tls_client_config {
+	bool insecure; /* no TLS, unless a CA is given */
+	bool insecure_skip_verify;
+	const char *ca_file, *ca_pem;
+	const char *cert_file, *cert_pem;
+	const char *key_file, *key_pem; /* key_pem is secret */
+	bool include_system_ca_certs_pool;
+	const char *server_name_override;
+	const char *min_version, *max_version;
+	struct profcol_list cipher_suites, curve_preferences;
+	bool include_insecure_cipher_suites;
+	uint64_t reload_interval_ns; /* 0 = never */
+	struct net_tls_tpm_config tpm;
+};
+
+/* Relative to struct net_tls_client_config. */
+extern const struct profcol_option net_tls_client_options[];
+
+/* ---- client (client.c and others): unary calls with bytes in, bytes out ---- */
+
+enum net_compression { NET_GZIP, NET_SNAPPY, NET_ZSTD, NET_UNCOMPRESSED };
+enum net_balancer { NET_ROUND_ROBIN, NET_PICK_FIRST };
+
+struct net_keepalive_config {
+	uint64_t time_ns, timeout_ns;
+	bool permit_without_stream;
+};
+
+struct net_auth_config {
+	const char *authenticator;
+};
+
+struct net_client_config {
+	const char *endpoint;
+	struct net_tls_client_config tls;
+	int compression;            /* enum net_compression */
+	struct profcol_map headers; /* values are secret */
+	bool keepalive_named;
+	struct net_keepalive_config keepalive;
+	int balancer; /* enum net_balancer */
+	const char *authority;
+	bool wait_for_ready;
+	uint64_t read_buffer_bytes, write_buffer_bytes;
+	const char *user_agent; /* empty: profcol/VERSION (OS/ARCHITECTURE) */
+	struct net_auth_config auth;
+	struct profcol_list middlewares;
+};
+
+/* For the option table of a component that has a struct net_client_config. */
+extern const char *const net_compression_names[];
+extern const char *const net_balancer_names[];
+extern const struct profcol_option net_keepalive_options[]; /* struct net_keepalive_config */
+extern const struct profcol_option net_auth_options[];      /* struct net_auth_config */
+
+/* What the tables cannot say: endpoint, TLS settings, headers. Opens no file. */
+PROFCOL_MUST_CHECK struct profcol_error *
+net_client_validate(const struct net_client_config *config);
+
+/* What a call came to. Everything it points to is owned; net_answer_deinit. */
+struct net_answer {
+	enum net_code code;
+	bool from_peer;          /* the peer said so; else it was not reached or did not answer */
+	char *message;           /* printable, one line; why, and what to do about it where the
+				  * client found that out. NULL on NET_OK */
+	bool has_retry;          /* the peer asks for a retry ... */
+	uint64_t retry_delay_ns; /* ... not before this */
+	uint8_t *bytes;          /* response; NULL when empty or not NET_OK */
+	size_t length;
+};
+
+void net_answer_deinit(struct net_answer *answer);
+
+struct net_client;
+
+/* Sent with each call besides the configured headers. */
+struct net_header {
+	const char *key, *value;
+};
+
+struct net_client_settings {
+	const char *version;              /* of the program */
+	const struct net_header *headers; /* borrowed during create */
+	size_t header_count;
+	const struct profcol_logger *logger; /* borrowed until destroy */
+};
+
+/*
+ * A client of config->endpoint (@config borrowed until destroy); it connects with the first
+ * call and again whenever needed. Reads the TLS files: CONFIG when one is missing or unusable,
+ * naming file and key. Starts gRPC and its threads.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *
+net_client_create(const struct net_client_config *config,
+		  const struct net_client_settings *settings, struct net_client **ret);
+
+/*
+ * Call @method ("/package.Service/Method") with @bytes as its request. Blocks until the answer
+ * is there, @deadline_ns (CLOCK_MONOTONIC; UINT64_MAX = none) or net_client_cancel. @answer is
+ * filled always. When the peer cannot be reached the cause is looked into first, which may
+ * take three seconds more, at most every half minute. Any thread, any number at once.
+ */
+void net_client_call(struct net_client *client, const char *method, const uint8_t *bytes,
+		     size_t length, uint64_t deadline_ns, struct net_answer *answer);
+
+/* Ends all calls in progress with NET_CANCELED, and those that follow at once. Any thread. */
+void net_client_cancel(struct net_client *client);
+
+/* No call may be in progress. Accepts NULL. */
+void net_client_destroy(struct net_client *client);
+
+/* ---- TLS of a server (tls_server.c) ---- */
+
+struct net_tls_server_config {
+	const char *cert_file, *cert_pem;
+	const char *key_file, *key_pem; /* key_pem is secret */
+	const char *client_ca_file;     /* clients have to show a certificate of these */
+	bool client_ca_file_reload;
+	const char *ca_file, *ca_pem; /* no effect here: logged */
+	bool include_system_ca_certs_pool;
+	const char *min_version, *max_version;
+	struct profcol_list cipher_suites, curve_preferences;
+	bool include_insecure_cipher_suites;
+	uint64_t reload_interval_ns; /* 0 = never */
+	struct net_tls_tpm_config tpm;
+};
+
+/* Relative to struct net_tls_server_config. */
+extern const struct profcol_option net_tls_server_options[];
+
+/* ---- server (server.c and others): unary calls with bytes in, bytes out ---- */
+
+enum net_transport { NET_TCP, NET_TCP4, NET_TCP6, NET_UNIX };
+
+struct net_dialer_config {
+	uint64_t timeout_ns;
+};
+
+struct net_server_parameters_config {
+	uint64_t max_connection_idle_ns, max_connection_age_ns, max_connection_age_grace_ns;
+	uint64_t time_ns, timeout_ns;
+};
+
+struct net_enforcement_policy_config {
+	uint64_t min_time_ns;
+	bool permit_without_stream;
+};
+
+struct net_server_keepalive_config {
+	struct net_server_parameters_config server_parameters;
+	struct net_enforcement_policy_config enforcement_policy;
+};
+
+struct net_server_config {
+	const char *endpoint;            /* HOST:PORT, or a path */
+	int transport;                   /* enum net_transport */
+	struct net_dialer_config dialer; /* no effect */
+	bool tls_named;
+	struct net_tls_server_config tls;
+	int64_t max_recv_msg_size_mib; /* 0 = 4 */
+	int64_t max_concurrent_streams;
+	uint64_t read_buffer_bytes, write_buffer_bytes;
+	struct net_server_keepalive_config keepalive;
+	bool include_metadata; /* no effect: logged */
+	struct net_auth_config auth;
+	struct profcol_list middlewares;
+};
+
+/* For the option table of a component that has a struct net_server_config. */
+extern const char *const net_transport_names[];
+extern const struct profcol_option net_dialer_options[];
+extern const struct profcol_option net_server_keepalive_options[];
+
+/* What the tables cannot say. Opens nothing. */
+PROFCOL_MUST_CHECK struct profcol_error *
+net_server_validate(const struct net_server_config *config);
+
+/* Bytes of the largest message that is taken, before and after inflation. */
+size_t net_server_message_bytes(const struct net_server_config *config);
+
+/* A call that has come in, during the functions of its service. */
+struct net_call;
+
+/* "/package.Service/Method"; borrowed. */
+const char *net_call_method(const struct net_call *call);
+
+/* Who calls: "ipv4:127.0.0.1:4711"; borrowed. */
+const char *net_call_peer(struct net_call *call);
+
+/*
+ * How often header @key (lower case) is there. The first value, borrowed and without a NUL at
+ * its end, if there is one.
+ */
+size_t net_call_header(const struct net_call *call, const char *key, const char **value_ret,
+		       size_t *length_ret);
+
+/* Who answers the calls. Both get @answer zeroed, and fill in code, message, retry and bytes. */
+struct net_service {
+	void *context;
+
+	/* The head of a call: false, with the reason in @answer, to refuse it before its message
+	 * is read. One thread. */
+	bool (*admit)(void *context, struct net_call *call, struct net_answer *answer);
+
+	/* The whole call; @bytes are borrowed. May block: others go on meanwhile. Several threads.
+	 */
+	void (*handle)(void *context, struct net_call *call, const uint8_t *bytes, size_t length,
+		       struct net_answer *answer);
+};
+
+struct net_server;
+
+/*
+ * Listen at config->endpoint (@config and @logger borrowed until destroy) and answer calls.
+ * CONFIG when a TLS file is missing or unusable, SYSTEM when the address cannot be had; both
+ * begin with the key, "tls.cert_file" or "endpoint". Starts gRPC and its threads, and up to
+ * nine of its own.
+ *
+ * Memory: at most 64 calls are taken in at once, fewer when their messages could be more than 256
+ * MiB together; the others wait in gRPC, whose windows hold them back. As many messages as
+ * there are threads (4 to 8) are inflated at a time. A message that takes a minute to arrive
+ * is given up.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *net_server_create(const struct net_server_config *config,
+							   const struct net_service *service,
+							   const struct profcol_logger *logger,
+							   struct net_server **ret);
+
+/* Where it listens; borrowed: "127.0.0.1:4317" (the port it got, if 0 was asked for) or a path. */
+const char *net_server_address(const struct net_server *server);
+
+/*
+ * Take no further calls and refuse those whose message is still on its way; let those that are
+ * being handled end. Calls that are not answered by @deadline_ns (CLOCK_MONOTONIC) are cancelled;
+ * returns when `handle` has returned for all. A unix socket is removed.
+ */
+void net_server_shutdown(struct net_server *server, uint64_t deadline_ns);
+
+/* Shut down, if it has not been. Accepts NULL. */
+void net_server_destroy(struct net_server *server);

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The server: what it takes, what it refuses, how it bears a crowd, and how it ends. */
+#include "client_fixture.h"
+#include "raw_call.h"
+#include "server_fixture.h"
+
+#include "base/base.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <zlib.h>
+
+#define SECOND UINT64_C(1000000000)
+
+static const struct raw_header no_headers[2];
+
+static void assert_says(const char *text, const char *part)
+{
+	if (!text || !strstr(text, part))
+		fail_msg("'%s' is not in '%s'", part, text ? text : "(nothing)");
+}
+
+/* ---- messages ---- */
+
+static void calls_are_answered_plain_and_with_gzip(void **state)
+{
+	static const int compressions[] = { NET_UNCOMPRESSED, NET_GZIP };
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+
+	(void)state;
+	server_fixture_init(&fixture);
+	server_fixture_start(&fixture);
+	for (size_t i = 0; i < 2; i++) {
+		CLEANUP(net_answer_deinit)
+		struct net_answer answer = server_fixture_call(
+			&fixture, fixture.endpoint, "hello hello", 11, compressions[i], 20000);
+
+		assert_int_equal(answer.code, NET_OK);
+		assert_int_equal(answer.length, 11);
+		assert_memory_equal(answer.bytes, "hello hello", 11);
+	}
+}
+
+static void a_delay_goes_to_the_client(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	CLEANUP(net_answer_deinit) struct net_answer answer;
+
+	(void)state;
+	server_fixture_init(&fixture);
+	fixture.say = (struct net_answer){ .code = NET_UNAVAILABLE,
+					   .message = (char *)"not now",
+					   .has_retry = true,
+					   .retry_delay_ns = 2500000000 };
+	server_fixture_start(&fixture);
+	answer = server_fixture_call(&fixture, fixture.endpoint, "x", 1, NET_GZIP, 20000);
+	assert_int_equal(answer.code, NET_UNAVAILABLE);
+	assert_string_equal(answer.message, "not now");
+	assert_true(answer.has_retry);
+	assert_int_equal(answer.retry_delay_ns, 2500000000);
+}
+
+static void a_message_may_be_as_large_as_the_limit_and_no_larger(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	CLEANUP_FREE char *bytes = calloc(1, (4 << 20) + 1);
+
+	(void)state;
+	assert_non_null(bytes);
+	server_fixture_init(&fixture);
+	server_fixture_start(&fixture);
+	for (size_t extra = 0; extra < 2; extra++) {
+		for (int gzip = 0; gzip < 2; gzip++) {
+			CLEANUP(net_answer_deinit)
+			struct net_answer answer = server_fixture_call(
+				&fixture, fixture.endpoint, bytes, (4 << 20) + extra,
+				gzip ? NET_GZIP : NET_UNCOMPRESSED, 20000);
+
+			assert_int_equal(answer.code, extra ? NET_RESOURCE_EXHAUSTED : NET_OK);
+			if (extra && gzip)
+				assert_says(answer.message, "more than 4 MiB after decompression");
+		}
+	}
+	assert_int_equal(fixture.entered, 2);
+}
+
+/* gzip of 16 MiB of zeros, @times over; free(). Its checksum is wrong, but that is at its end. */
+static uint8_t *make_bomb(unsigned int times, size_t *length_ret)
+{
+	const uInt part = 16 << 20;
+	CLEANUP_FREE uint8_t *zeros = calloc(1, part);
+	uint8_t *bomb = malloc((size_t)times * (part / 500) + 64), *at = bomb;
+	z_stream stream = { 0 };
+	size_t head, body;
+
+	assert_true(zeros && bomb);
+	assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	stream.next_out = bomb;
+	stream.avail_out = part / 500;
+	assert_int_equal(deflate(&stream, Z_FULL_FLUSH), Z_OK);
+	head = stream.total_out;
+	stream.next_in = zeros;
+	stream.avail_in = part;
+	assert_int_equal(deflate(&stream, Z_FULL_FLUSH), Z_OK);
+	body = stream.total_out - head;
+	at += head;
+	for (unsigned int i = 0; i < times; i++, at += body)
+		if (i)
+			memcpy(at, bomb + head, body);
+	memcpy(at, "\x03\x00\0\0\0\0\0\0\0\0", 10);
+	*length_ret = (size_t)(at + 10 - bomb);
+	deflateEnd(&stream);
+	return bomb;
+}
+
+static long peak_kib(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_maxrss;
+}
+
+static void a_bomb_is_refused_with_little_memory(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	CLEANUP_FREE char *message = NULL;
+	CLEANUP_FREE uint8_t *bomb = NULL;
+	grpc_status_code code;
+	size_t length;
+	long before;
+
+	(void)state;
+	server_fixture_init(&fixture);
+	server_fixture_start(&fixture);
+	bomb = make_bomb(94, &length);
+	assert_in_range(length, 1400000, 1700000);
+	before = peak_kib();
+	code = raw_call(fixture.target, TEST_METHOD, bomb, length, true, no_headers, &message);
+	assert_int_equal(code, GRPC_STATUS_RESOURCE_EXHAUSTED);
+	assert_says(message, "after decompression");
+	assert_true(peak_kib() - before < 32 << 10);
+	assert_int_equal(fixture.entered, 0);
+}
+
+static void what_gzip_cannot_read_is_the_clients_fault(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	CLEANUP_FREE char *message = NULL;
+
+	(void)state;
+	server_fixture_init(&fixture);
+	server_fixture_start(&fixture);
+	assert_int_equal(raw_call(fixture.target, TEST_METHOD, "no gzip at all", 14, true,
+				  no_headers, &message),
+			 GRPC_STATUS_INVALID_ARGUMENT);
+	assert_says(message, "compressed message is broken");
+}
+
+static void other_compressions_are_refused_by_name(void **state)
+{
+	static const struct {
+		const char *name, *bytes;
+	} others[] = {
+		{ "zstd", "\x28\xb5\x2f\xfd\x04\x58\x09\x01\x01\x61" },
+		{ "snappy", "\xff\x06\0\0sNaPpY" },
+	};
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+
+	(void)state;
+	server_fixture_init(&fixture);
+	server_fixture_start(&fixture);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		CLEANUP_FREE char *got = raw_encoded_call(atoi(strrchr(fixture.endpoint, ':') + 1),
+							  others[i].name, others[i].bytes, 10);
+
+		// 12 is Unimplemented.
+		assert_says(got, "grpc-status\00212");
+		assert_says(got, others[i].name);
+		assert_says(got, "use gzip");
+	}
+	assert_int_equal(fixture.entered, 0);
+}
+
+/* ---- a crowd ---- */
+
+enum { CLIENTS = 4, CALLS_EACH = 25 };
+
+static void *client_run(void *argument)
+{
+	struct server_fixture *fixture = argument;
+
+	for (int i = 0; i < CALLS_EACH; i++) {
+		struct net_answer answer =
+			server_fixture_call(fixture, fixture->endpoint, "ping", 4, NET_GZIP, 20000);
+
+		if (answer.code != NET_OK)
+			return (void *)1;
+		net_answer_deinit(&answer);
+	}
+	return NULL;
+}
+
+static void four_clients_are_served_at_once(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	pthread_t threads[CLIENTS];
+	void *failed;
+
+	(void)state;
+	server_fixture_init(&fixture);
+	server_fixture_start(&fixture);
+	for (int i = 0; i < CLIENTS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, client_run, &fixture), 0);
+	for (int i = 0; i < CLIENTS; i++) {
+		pthread_join(threads[i], &failed);
+		assert_null(failed);
+	}
+	assert_int_equal(fixture.entered, CLIENTS * CALLS_EACH);
+}
+
+/* A call on a thread of its own. */
+struct caller {
+	struct server_fixture *fixture;
+	size_t length; /* of its message */
+	unsigned int timeout_ms;
+	struct net_answer answer;
+	pthread_t thread;
+};
+
+static void *caller_run(void *argument)
+{
+	struct caller *caller = argument;
+
+	caller->answer = server_fixture_call(caller->fixture, caller->fixture->endpoint, "ping",
+					     caller->length, NET_GZIP, caller->timeout_ms);
+	return NULL;
+}
+
+static void caller_start(struct caller *caller, struct server_fixture *fixture, size_t length,
+			 unsigned int timeout_ms)
+{
+	*caller = (struct caller){ .fixture = fixture, .length = length, .timeout_ms = timeout_ms };
+	assert_int_equal(pthread_create(&caller->thread, NULL, caller_run, caller), 0);
+}
+
+/* Its code. */
+static enum net_code caller_join(struct caller *caller)
+{
+	enum net_code code;
+
+	pthread_join(caller->thread, NULL);
+	code = caller->answer.code;
+	net_answer_deinit(&caller->answer);
+	return code;
+}
+
+/* At least this many are handled at a time, at most that many. */
+enum { WORKERS_LEAST = 4, WORKERS_MOST = 8, CROWD = 12 };
+
+static void who_finds_no_room_waits(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	struct caller callers[CROWD];
+
+	(void)state;
+	server_fixture_init(&fixture);
+	// So few calls of that size may be in memory at once.
+	fixture.config.max_recv_msg_size_mib = 1024;
+	server_fixture_hold(&fixture, true);
+	server_fixture_start(&fixture);
+	for (int i = 0; i < CROWD; i++)
+		caller_start(&callers[i], &fixture, 4, 20000);
+	server_fixture_wait_inside(&fixture, WORKERS_LEAST);
+	assert_in_range(fixture.entered, WORKERS_LEAST, WORKERS_MOST);
+	server_fixture_hold(&fixture, false);
+	for (int i = 0; i < CROWD; i++)
+		assert_int_equal(caller_join(&callers[i]), NET_OK);
+	assert_int_equal(fixture.entered, CROWD);
+}
+
+static void who_has_given_up_waiting_is_not_handled(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	struct caller callers[WORKERS_MOST], early, late;
+
+	(void)state;
+	server_fixture_init(&fixture);
+	server_fixture_hold(&fixture, true);
+	server_fixture_start(&fixture);
+	for (int i = 0; i < WORKERS_MOST; i++)
+		caller_start(&callers[i], &fixture, 4, 20000);
+	server_fixture_wait_admitted(&fixture, WORKERS_MOST);
+	caller_start(&early, &fixture, 1, 200);
+	// Once this one has given up, the server is sure to have heard of the other.
+	caller_start(&late, &fixture, 0, 600);
+	assert_int_equal(caller_join(&early), NET_DEADLINE_EXCEEDED);
+	assert_int_equal(caller_join(&late), NET_DEADLINE_EXCEEDED);
+	server_fixture_hold(&fixture, false);
+	for (int i = 0; i < WORKERS_MOST; i++)
+		assert_int_equal(caller_join(&callers[i]), NET_OK);
+	net_server_shutdown(fixture.server, clock_monotonic_ns() + 5 * SECOND);
+	assert_int_equal(fixture.bytes, WORKERS_MOST * 4);
+}
+
+/* ---- the end ---- */
+
+static void *shutdown_run(void *argument)
+{
+	struct server_fixture *fixture = argument;
+
+	net_server_shutdown(fixture->server, clock_monotonic_ns() + 20 * SECOND);
+	return NULL;
+}
+
+static void a_shutdown_lets_calls_end_and_refuses_what_is_half_there(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	struct raw_stalled stalled;
+	struct caller caller;
+	pthread_t thread;
+
+	(void)state;
+	server_fixture_init(&fixture);
+	server_fixture_hold(&fixture, true);
+	server_fixture_start(&fixture);
+	caller_start(&caller, &fixture, 4, 20000);
+	server_fixture_wait_inside(&fixture, 1);
+	raw_stalled_begin(&stalled, fixture.target, TEST_METHOD);
+	server_fixture_wait_admitted(&fixture, 2);
+	assert_int_equal(pthread_create(&thread, NULL, shutdown_run, &fixture), 0);
+	// It does not wait for the client that sends nothing ...
+	assert_int_equal(raw_stalled_end(&stalled), GRPC_STATUS_UNAVAILABLE);
+	server_fixture_hold(&fixture, false);
+	pthread_join(thread, NULL);
+	// ... and the other one got its answer.
+	assert_int_equal(caller_join(&caller), NET_OK);
+}
+
+static void a_shutdown_does_not_wait_past_its_deadline(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	struct raw_stalled stalled;
+	uint64_t begun;
+
+	(void)state;
+	server_fixture_init(&fixture);
+	server_fixture_start(&fixture);
+	raw_stalled_begin(&stalled, fixture.target, TEST_METHOD);
+	server_fixture_wait_admitted(&fixture, 1);
+	begun = clock_monotonic_ns();
+	net_server_shutdown(fixture.server, begun + SECOND / 10);
+	assert_true(clock_monotonic_ns() - begun < 5 * SECOND);
+	assert_int_equal(raw_stalled_end(&stalled), GRPC_STATUS_UNAVAILABLE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(calls_are_answered_plain_and_with_gzip),
+		cmocka_unit_test(a_delay_goes_to_the_client),
+		cmocka_unit_test(a_message_may_be_as_large_as_the_limit_and_no_larger),
+		cmocka_unit_test(a_bomb_is_refused_with_little_memory),
+		cmocka_unit_test(what_gzip_cannot_read_is_the_clients_fault),
+		cmocka_unit_test(other_compressions_are_refused_by_name),
+		cmocka_unit_test(four_clients_are_served_at_once),
+		cmocka_unit_test(who_finds_no_room_waits),
+		cmocka_unit_test(who_has_given_up_waiting_is_not_handled),
+		cmocka_unit_test(a_shutdown_lets_calls_end_and_refuses_what_is_half_there),
+		cmocka_unit_test(a_shutdown_does_not_wait_past_its_deadline),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
