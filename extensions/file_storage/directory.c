@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "directory.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+enum {
+	POLL_NS = 10000000, /* between two attempts to lock */
+	PART_MAX_BYTES = NAME_MAX + 1,
+};
+
+static const char lock_name[] = ".lock"; // no queue is called so: see escape()
+
+/* ---- opening ---- */
+
+static struct profcol_error *cannot_use(const char *path, int errnum)
+{
+	const char *remedy = "set another one as 'directory'";
+
+	if (errnum == ENOENT)
+		remedy = "create it, or set 'create_directory: true'";
+	else if (errnum == EACCES || errnum == EPERM)
+		remedy = "let the user that profcol runs as write there, or set another one as "
+			 "'directory'";
+	return profcol_error_create(errnum == ENOMEM ? PROFCOL_NO_MEMORY : PROFCOL_SYSTEM,
+				    "cannot use directory '%s': %s; %s", path,
+				    strerrordesc_np(errnum), remedy);
+}
+
+/* mkdir -p. What is wrong with a path that cannot be made shows when it is opened. */
+static int create_parts(const char *path, mode_t mode)
+{
+	CLEANUP_FREE char *parts = strdup(path);
+
+	if (!parts)
+		return -ENOMEM;
+	for (char *slash = parts; *slash && (slash = strchr(slash + 1, '/'));) {
+		*slash = '\0';
+		if (mkdir(parts, mode) && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return mkdir(parts, mode) && errno != EEXIST ? -errno : 0;
+}
+
+static struct profcol_error *open_path(const struct directory_settings *settings, int *ret)
+{
+	const char *path = settings->path;
+	CLEANUP_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int status = 0;
+
+	if (fd < 0 && errno == ENOENT && settings->create) {
+		status = create_parts(path, settings->mode);
+		if (status)
+			return cannot_use(path, -status);
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (fd < 0)
+		return cannot_use(path, errno);
+	*ret = TAKE_FD(fd);
+	return NULL;
+}
+
+static struct profcol_error *check_owner(const char *path, const struct stat *status)
+{
+	if (status->st_uid == geteuid() || status->st_uid == 0)
+		return NULL;
+	return profcol_error_create(
+		PROFCOL_SYSTEM,
+		"directory '%s' belongs to user %u, who could change what is "
+		"queued; chown it to user %u, or set another one as 'directory'",
+		path, status->st_uid, geteuid());
+}
+
+/* ---- one process per directory ---- */
+
+static struct profcol_error *report_holder(int lock_fd, const char *path)
+{
+	char text[24];
+	ssize_t length = pread(lock_fd, text, sizeof(text) - 1, 0);
+	long pid;
+
+	text[length > 0 ? length : 0] = '\0';
+	pid = strtol(text, NULL, 10);
+	if (pid == getpid())
+		return profcol_error_create(
+			PROFCOL_CONFIG,
+			"directory '%s' is already used by another "
+			"file_storage of this process; set a 'directory' of its "
+			"own for each",
+			path);
+	if (pid <= 0)
+		return profcol_error_create(PROFCOL_SYSTEM,
+					    "directory '%s' is locked by another process; end it, "
+					    "or set another one as 'directory'",
+					    path);
+	return profcol_error_create(PROFCOL_SYSTEM,
+				    "directory '%s' is locked by process %ld; end it, or set "
+				    "another one as 'directory'",
+				    path, pid);
+}
+
+static struct profcol_error *wait_for_lock(int lock_fd, const struct directory_settings *settings)
+{
+	uint64_t begin_ns = clock_monotonic_ns();
+
+	while (flock(lock_fd, LOCK_EX | LOCK_NB)) {
+		struct timespec pause = clock_timespec(POLL_NS);
+
+		if (errno == EINTR)
+			continue;
+		if (errno != EWOULDBLOCK)
+			return profcol_error_errno(errno, "cannot lock '%s/%s'", settings->path,
+						   lock_name);
+		if (clock_monotonic_ns() - begin_ns >= settings->timeout_ns)
+			return report_holder(lock_fd, settings->path);
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+/* For whoever finds it locked. That the disk may be too full for it does not matter. */
+static void note_holder(int lock_fd)
+{
+	char text[24];
+	int length = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
+
+	if (!ftruncate(lock_fd, 0) && pwrite(lock_fd, text, (size_t)length, 0) != length)
+		(void)!ftruncate(lock_fd, 0);
+}
+
+static struct profcol_error *lock(int fd, const struct directory_settings *settings, int *ret)
+{
+	CLEANUP_FD int lock_fd =
+		openat(fd, lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	struct profcol_error *error;
+
+	if (lock_fd < 0)
+		return cannot_use(settings->path, errno);
+	error = wait_for_lock(lock_fd, settings);
+	if (error)
+		return error;
+	note_holder(lock_fd);
+	*ret = TAKE_FD(lock_fd);
+	return NULL;
+}
+
+struct profcol_error *directory_init(const struct directory_settings *settings,
+				     struct directory *ret)
+{
+	CLEANUP_FD int fd = -1;
+	int lock_fd = -1;
+	struct profcol_error *error = open_path(settings, &fd);
+	struct stat status;
+
+	if (!error && fstat(fd, &status))
+		error = cannot_use(settings->path, errno);
+	if (!error)
+		error = check_owner(settings->path, &status);
+	if (!error)
+		error = lock(fd, settings, &lock_fd);
+	if (error)
+		return error;
+	*ret = (struct directory){
+		.fd = TAKE_FD(fd),
+		.lock_fd = lock_fd,
+		// In a sticky directory others cannot remove what is ours.
+		.others_may_write =
+			(status.st_mode & (S_IWGRP | S_IWOTH)) && !(status.st_mode & S_ISVTX),
+	};
+	return NULL;
+}
+
+void directory_deinit(struct directory *directory)
+{
+	cleanup_fd(&directory->fd);
+	cleanup_fd(&directory->lock_fd);
+	directory->fd = directory->lock_fd = -1;
+}
+
+/* ---- queues ---- */
+
+/*
+ * @name as a file name: bytes that are unsafe in one, and a dot in front, become %XX.
+ * False when that is longer than a file name may be.
+ */
+static bool escape(const char *name, char to[PART_MAX_BYTES])
+{
+	static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "0123456789_-.";
+	size_t length = 0;
+
+	for (size_t i = 0; name[i]; i++) {
+		bool plain = strchr(safe, name[i]) && !(i == 0 && name[i] == '.');
+
+		if (length + 3 >= PART_MAX_BYTES)
+			return false;
+		if (plain)
+			to[length++] = name[i];
+		else
+			length +=
+				(size_t)snprintf(to + length, 4, "%%%02X", (unsigned char)name[i]);
+	}
+	to[length] = '\0';
+	return length > 0;
+}
+
+static struct profcol_error *claim(int fd, const char *path, const char *name)
+{
+	struct stat status;
+
+	if (fstat(fd, &status))
+		return cannot_use(path, errno);
+	if (status.st_uid != geteuid())
+		return profcol_error_create(PROFCOL_SYSTEM,
+					    "directory '%s' belongs to user %u; chown it to user "
+					    "%u, or move it away",
+					    path, status.st_uid, geteuid());
+	// A volume's permissions may have been widened from outside since we created it.
+	if ((status.st_mode & (S_IRWXG | S_IRWXO)) && fchmod(fd, 0700))
+		return cannot_use(path, errno);
+	if (!flock(fd, LOCK_EX | LOCK_NB))
+		return NULL;
+	if (errno != EWOULDBLOCK)
+		return profcol_error_errno(errno, "cannot lock '%s'", path);
+	return profcol_error_create(PROFCOL_CONFIG,
+				    "queue '%s' is open already, in '%s'; one exporter may use it",
+				    name, path);
+}
+
+struct profcol_error *directory_open_queue(const struct directory *directory, const char *path,
+					   const char *name, int *fd_ret, char **path_ret)
+{
+	CLEANUP_FREE char *whole = NULL;
+	CLEANUP_FD int fd = -1;
+	char part[PART_MAX_BYTES];
+	struct profcol_error *error;
+
+	if (!escape(name, part))
+		return profcol_error_create(PROFCOL_CONFIG,
+					    "the name '%.64s...' is too long for a file; give the "
+					    "exporter a shorter one",
+					    name);
+	if (asprintf(&whole, "%s/%s", path, part) < 0) {
+		whole = NULL;
+		return profcol_error_errno(ENOMEM, "open queue '%s'", name);
+	}
+	if (mkdirat(directory->fd, part, 0700) && errno != EEXIST)
+		return cannot_use(whole, errno);
+	fsync(directory->fd); // once a start; what it cannot do, a crash at worst undoes
+	fd = openat(directory->fd, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return cannot_use(whole, errno);
+	error = claim(fd, whole, name);
+	if (error)
+		return error;
+	*fd_ret = TAKE_FD(fd);
+	*path_ret = TAKE(whole);
+	return NULL;
+}
