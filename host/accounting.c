@@ -136,7 +136,7 @@ int64_t balance_unaccounted(const struct balance *balance)
 	const uint64_t *totals = balance->totals;
 
 	return (int64_t)(totals[PROFCOL_TAKEN] - totals[PROFCOL_EXPORTED] -
-			 totals[PROFCOL_FILTERED] - totals[PROFCOL_LOST]);
+			 totals[PROFCOL_FILTERED] - totals[PROFCOL_LOST] - totals[PROFCOL_STORED]);
 }
 
 struct clause {
@@ -191,6 +191,8 @@ size_t balance_format(const struct balance *balance, char *to, size_t size)
 		   "taken=%" PRIu64 " exported=%" PRIu64 " filtered=%" PRIu64 " lost=%" PRIu64,
 		   totals[PROFCOL_TAKEN], totals[PROFCOL_EXPORTED], totals[PROFCOL_FILTERED],
 		   totals[PROFCOL_LOST]);
+	if (totals[PROFCOL_STORED])
+		clause_add(&clause, " stored=%" PRIu64, totals[PROFCOL_STORED]);
 	if (unaccounted != 0)
 		clause_add(&clause, " unaccounted=%" PRId64, unaccounted);
 	clause_add_causes(&clause, balance);

@@ -4,7 +4,7 @@
  * book (<profcol/metrics.h> says who books what). The balance of an exporter is the
  * sum of the accounts on all ways from a receiver to it; there, once all is drained,
  *
- *   taken = exported + filtered + lost
+ *   taken = exported + filtered + lost + stored
  */
 #pragma once
 
@@ -13,11 +13,11 @@
 #include <pthread.h>
 
 /* Causes of one instance; further ones are booked under "other", so the sums stay right. */
-enum { ACCOUNT_ENTRIES = 64, ACCOUNT_OUTCOMES = PROFCOL_LOST + 1 };
+enum { ACCOUNT_ENTRIES = 64, ACCOUNT_OUTCOMES = PROFCOL_STORED + 1 };
 
 struct account_entry {
 	enum profcol_outcome outcome;
-	const char *cause; /* literal of the component; NULL for TAKEN and EXPORTED */
+	const char *cause; /* literal of the component; NULL for TAKEN, EXPORTED and STORED */
 	_Atomic uint64_t samples;
 };
 
@@ -54,13 +54,13 @@ struct balance {
 /* Add one account on the way; an account that lies on two ways is added twice. */
 void balance_add(struct balance *balance, const struct account *account);
 
-/* taken - exported - filtered - lost: positive when samples vanished, negative when some
+/* taken - exported - filtered - lost - stored: positive when samples vanished, negative when some
  * were counted twice. */
 int64_t balance_unaccounted(const struct balance *balance);
 
 /*
  * "taken=1987 exported=1820 filtered=160 lost=7 (idle=160 ring_buffer_full=7)", with
- * "unaccounted=N" behind lost when that is not 0. Writes at most @size bytes including
- * the NUL and returns the length written.
+ * "stored=N" and "unaccounted=N" behind lost when they are not 0. Writes at most @size bytes
+ * including the NUL and returns the length written.
  */
 size_t balance_format(const struct balance *balance, char *to, size_t size);

@@ -9,7 +9,7 @@
 struct build {
 	struct graph *graph;
 	const struct config *config;
-	const struct instance_settings *settings;
+	struct instance_settings settings;
 	struct instance **shared; /* by position in the configuration; NULL = not made yet */
 };
 
@@ -46,7 +46,7 @@ static struct profcol_error *add_instance(struct build *build, size_t position,
 
 	if (!VECTOR_RESERVE(&build->graph->instances, 1))
 		return no_memory();
-	error = instance_create(configuration, build->settings, &instance);
+	error = instance_create(configuration, &build->settings, &instance);
 	if (error)
 		return profcol_error_prefix(
 			error, "%s: failed to create %s '%s'", configuration->place,
@@ -73,6 +73,26 @@ static struct profcol_error *add_shared(struct build *build, const size_t *posit
 		instances[i] = *slot;
 	}
 	*ret = instances;
+	return error;
+}
+
+/* One by one, so that an extension may find those before it. */
+static struct profcol_error *add_extensions(struct build *build)
+{
+	const struct config *config = build->config;
+	struct graph *graph = build->graph;
+	struct profcol_error *error = NULL;
+
+	graph->extensions = arena_alloc(graph->memory,
+					(config->extension_count + 1) * sizeof(struct instance *));
+	if (!graph->extensions)
+		return no_memory();
+	build->settings.extensions = graph->extensions;
+	for (size_t i = 0; i < config->extension_count && !error; i++) {
+		error = add_instance(build, config->extensions[i], &graph->extensions[i]);
+		if (!error)
+			build->settings.extension_count = ++graph->extension_count;
+	}
 	return error;
 }
 
@@ -147,7 +167,10 @@ static struct profcol_error *build_graph(struct build *build)
 		add_processors,
 		add_receivers,
 	};
+	struct profcol_error *failure = add_extensions(build);
 
+	if (failure)
+		return failure;
 	for (size_t i = 0; i < sizeof(rounds) / sizeof(rounds[0]); i++) {
 		for (size_t j = 0; j < build->graph->pipeline_count; j++) {
 			struct profcol_error *error = rounds[i](build, j);
@@ -166,7 +189,7 @@ struct profcol_error *graph_create(const struct config *config,
 				   const struct instance_settings *settings, struct graph **ret)
 {
 	CLEANUP(graph_cleanup) struct graph *graph = calloc(1, sizeof(*graph));
-	struct build build = { .graph = graph, .config = config, .settings = settings };
+	struct build build = { .graph = graph, .config = config, .settings = *settings };
 	struct profcol_error *error;
 
 	if (!graph)
@@ -224,6 +247,7 @@ void graph_format_samples(const struct graph *graph, char *to, size_t size)
 {
 	bool several = count_exporters(graph) > 1;
 	size_t length = (size_t)snprintf(to, size, "samples:");
+	const char *separator = " ";
 
 	for (size_t i = 0; i < graph->instances.count && length + 1 < size; i++) {
 		const struct instance *instance = graph->instances.items[i];
@@ -233,8 +257,9 @@ void graph_format_samples(const struct graph *graph, char *to, size_t size)
 		if (instance->configuration->type->kind != PROFCOL_EXPORTER)
 			continue;
 		graph_balance(graph, instance, &balance);
-		wanted = snprintf(to + length, size - length, "%s%s%s", i > 0 ? "; " : " ",
+		wanted = snprintf(to + length, size - length, "%s%s%s", separator,
 				  several ? instance->host.id : "", several ? ": " : "");
+		separator = "; ";
 		length += wanted > 0 ? (size_t)wanted : 0;
 		if (length < size)
 			length += balance_format(&balance, to + length, size - length);

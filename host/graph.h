@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pipelines as instances and edges. A receiver or an exporter has one instance,
- * shared by the pipelines that name it; a processor has one in each pipeline.
+ * shared by the pipelines that name it; a processor has one in each pipeline. An
+ * extension has one too, and stands beside the pipelines: it is there before and after
+ * everything else.
  *
  *   receiver -> first processor -> ... -> last processor -> each exporter
  *
@@ -23,14 +25,19 @@ struct graph_pipeline {
 };
 
 struct graph {
-	/* In the order of start: exporters, processors from the back, receivers. */
+	/* In the order of start: extensions, exporters, processors from the back, receivers. */
 	VECTOR(struct instance *) instances; /* owned */
 	struct graph_pipeline *pipelines;
 	size_t pipeline_count;
+	struct instance **extensions; /* borrowed; in the order of service.extensions */
+	size_t extension_count;
 	struct arena *memory; /* of the arrays */
 };
 
-/* Create and connect all that the pipelines of @config (borrowed until destroy) name. */
+/*
+ * Create and connect all that the service of @config (borrowed until destroy) names. Each
+ * instance is given @settings with the extensions among them (instance_find_extension).
+ */
 PROFCOL_MUST_CHECK struct profcol_error *graph_create(const struct config *config,
 						      const struct instance_settings *settings,
 						      struct graph **ret);

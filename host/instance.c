@@ -4,11 +4,14 @@
 #include "registry.h"
 #include "spawner.h"
 
+#include "sending/sending.h"
+
 #include "base/base.h"
 
 #include <profcol/batch.h>
 
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
 /* ---- the services ---- */
@@ -61,6 +64,9 @@ static void host_report_status(const struct profcol_host *host, enum profcol_sta
 	const struct profcol_logger *logger = &instance->logger.base;
 
 	if (atomic_exchange(&instance->status, (int)status) == (int)status)
+		return;
+	// Who gives no reason for trouble has logged it.
+	if (!message && status == PROFCOL_STATUS_RECOVERABLE_ERROR)
 		return;
 	if (!message)
 		message = "no reason given";
@@ -118,6 +124,44 @@ static void instance_init(struct instance *instance, const struct config_compone
 	};
 }
 
+/* What stands before a component that has `send`. */
+static struct profcol_error *create_sending(struct instance *instance,
+					    const struct instance_settings *settings)
+{
+	const struct config_component *configuration = instance->configuration;
+	const struct sending_config *config =
+		sending_config_of(configuration->type, configuration->options);
+	struct sending_target target = {
+		.host = &instance->host,
+		.type = configuration->type,
+		.self = instance->self,
+	};
+	const struct instance *extension;
+
+	if (config->queue.enabled && config->queue.storage[0]) {
+		extension = instance_find_extension(settings, config->queue.storage);
+		if (!extension || !extension->configuration->type->storage)
+			return profcol_error_create(PROFCOL_CONFIG,
+						    "sending_queue::storage: no extension '%s' "
+						    "keeps queues; add it to service::extensions",
+						    config->queue.storage);
+		target.storage = extension->configuration->type->storage;
+		target.storage_self = extension->self;
+	}
+	return sending_create(&target, config, &instance->sending);
+}
+
+static bool is_complete(const struct profcol_component *type)
+{
+	if (!type->create)
+		return false;
+	if (type->kind == PROFCOL_PROCESSOR)
+		return type->consume;
+	if (type->kind == PROFCOL_EXPORTER)
+		return !type->consume != !type->send;
+	return true;
+}
+
 struct profcol_error *instance_create(const struct config_component *configuration,
 				      const struct instance_settings *settings,
 				      struct instance **ret)
@@ -126,8 +170,7 @@ struct profcol_error *instance_create(const struct config_component *configurati
 	struct instance *instance;
 	struct profcol_error *error;
 
-	if (!type->create ||
-	    ((type->kind == PROFCOL_PROCESSOR || type->kind == PROFCOL_EXPORTER) && !type->consume))
+	if (!is_complete(type))
 		return profcol_error_create(PROFCOL_UNSUPPORTED,
 					    "component type '%s' lacks a function it needs",
 					    type->type);
@@ -136,8 +179,11 @@ struct profcol_error *instance_create(const struct config_component *configurati
 		return profcol_error_create(PROFCOL_NO_MEMORY, "out of memory");
 	instance_init(instance, configuration, settings);
 	error = type->create(&instance->host, configuration->options, &instance->self);
-	if (error) {
+	if (error)
 		instance->self = NULL;
+	else if (type->send)
+		error = create_sending(instance, settings);
+	if (error) {
 		instance_destroy(instance);
 		return error;
 	}
@@ -149,6 +195,7 @@ void instance_destroy(struct instance *instance)
 {
 	if (!instance)
 		return;
+	sending_destroy(instance->sending);
 	if (instance->self && instance->configuration->type->destroy)
 		instance->configuration->type->destroy(instance->self);
 	VECTOR_DEINIT(&instance->next);
@@ -159,6 +206,14 @@ void instance_destroy(struct instance *instance)
 	free(instance);
 }
 
+struct instance *instance_find_extension(const struct instance_settings *settings, const char *id)
+{
+	for (size_t i = 0; i < settings->extension_count; i++)
+		if (!strcmp(settings->extensions[i]->host.id, id))
+			return settings->extensions[i];
+	return NULL;
+}
+
 bool instance_connect(struct instance *from, struct instance *to)
 {
 	return VECTOR_PUSH(&from->next, to);
@@ -167,8 +222,12 @@ bool instance_connect(struct instance *from, struct instance *to)
 struct profcol_error *instance_start(struct instance *instance)
 {
 	const struct profcol_component *type = instance->configuration->type;
-	struct profcol_error *error = type->start ? type->start(instance->self) : NULL;
+	struct profcol_error *error = NULL;
 
+	if (instance->sending)
+		error = sending_start(instance->sending);
+	else if (type->start)
+		error = type->start(instance->self);
 	if (!error)
 		atomic_store(&instance->state, INSTANCE_RUNNING);
 	return error;
@@ -185,7 +244,21 @@ struct profcol_error *instance_shutdown(struct instance *instance, uint64_t dead
 	// then shutdown is the one call that may get it out.
 	if (pthread_rwlock_clockwrlock(&instance->gate, CLOCK_MONOTONIC, &deadline) == 0)
 		pthread_rwlock_unlock(&instance->gate);
+	if (instance->sending)
+		return sending_shutdown(instance->sending, deadline_ns);
 	return type->shutdown ? type->shutdown(instance->self, deadline_ns) : NULL;
+}
+
+void instance_expect_shutdown(struct instance *instance, uint64_t deadline_ns)
+{
+	if (instance->sending)
+		sending_stop_waiting(instance->sending, deadline_ns);
+}
+
+void instance_drain(struct instance *instance, uint64_t deadline_ns)
+{
+	if (instance->sending)
+		sending_drain(instance->sending, deadline_ns);
 }
 
 const char *instance_kind(const struct instance *instance)
@@ -204,6 +277,8 @@ static struct profcol_error *instance_pass(struct instance *instance, struct pro
 		profcol_batch_unref(batch);
 		return profcol_error_create(PROFCOL_SHUTDOWN, "not running, batch refused");
 	}
+	if (instance->sending)
+		return sending_consume(instance->sending, batch);
 	if (!(type->capabilities & PROFCOL_SERIAL))
 		return type->consume(instance->self, batch);
 	pthread_mutex_lock(&instance->serial);

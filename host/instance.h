@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+struct sending;
 struct spawner;
 
 enum instance_state {
@@ -32,6 +33,10 @@ struct instance_settings {
 	enum profcol_level level; /* of log lines */
 	int log_fd;               /* borrowed */
 	struct spawner *spawner;  /* borrowed; NULL when helpers cannot be had */
+
+	/* Made before this instance, started before it and shut down after it; borrowed. */
+	struct instance *const *extensions;
+	size_t extension_count;
 };
 
 struct instance {
@@ -39,6 +44,7 @@ struct instance {
 	const struct config_component *configuration; /* borrowed until destroy */
 	struct spawner *spawner;                      /* borrowed */
 	void *self;                                   /* the component's; NULL before create */
+	struct sending *sending;                      /* owned; NULL unless the type has `send` */
 	struct logger logger;
 	struct metrics metrics;
 	struct account account;
@@ -58,6 +64,12 @@ instance_create(const struct config_component *configuration,
 		const struct instance_settings *settings, struct instance **ret);
 void instance_destroy(struct instance *instance); /* accepts NULL */
 
+/*
+ * The extension that the configuration calls @id, e.g. "file_storage/disk"; NULL when
+ * service.extensions does not name it. During create its `self` is made, but not started.
+ */
+struct instance *instance_find_extension(const struct instance_settings *settings, const char *id);
+
 /* False without memory. Before the first start only. */
 bool instance_connect(struct instance *from, struct instance *to);
 
@@ -69,6 +81,12 @@ PROFCOL_MUST_CHECK struct profcol_error *instance_start(struct instance *instanc
  */
 PROFCOL_MUST_CHECK struct profcol_error *instance_shutdown(struct instance *instance,
 							   uint64_t deadline_ns);
+
+/* The graph is about to shut down: do not make those upstream wait. Any thread. */
+void instance_expect_shutdown(struct instance *instance, uint64_t deadline_ns);
+
+/* Upstream is down, and the shutdown of this one is to follow: begin with what takes time. */
+void instance_drain(struct instance *instance, uint64_t deadline_ns);
 
 /*
  * Hand @batch to @instance, which takes it whatever the result. Refused with SHUTDOWN

@@ -79,18 +79,38 @@ static void watch_deinit(struct watch *watch)
 	pthread_mutex_destroy(&watch->lock);
 }
 
+static bool is_exporter(const struct instance *instance)
+{
+	return instance->configuration->type->kind == PROFCOL_EXPORTER;
+}
+
+/* Nothing comes to the exporters any more: they empty their queues side by side. */
+static void drain_exporters(struct graph *graph, uint64_t deadline_ns)
+{
+	for (size_t i = 0; i < graph->instances.count; i++)
+		if (is_exporter(graph->instances.items[i]))
+			instance_drain(graph->instances.items[i], deadline_ns);
+}
+
 struct profcol_error *lifecycle_shutdown(struct graph *graph,
 					 const struct lifecycle_patience *patience)
 {
 	uint64_t deadline_ns = clock_monotonic_ns() + patience->drain_ns;
 	struct profcol_error *errors = NULL;
+	bool drained = false;
 	struct watch watch;
 
 	watch_init(&watch, patience, deadline_ns);
+	// A receiver that waits for room in a queue could not be shut down.
+	for (size_t i = 0; i < graph->instances.count; i++)
+		instance_expect_shutdown(graph->instances.items[i], deadline_ns);
 	for (size_t i = graph->instances.count; i > 0; i--) {
 		struct instance *instance = graph->instances.items[i - 1];
 		struct profcol_error *error;
 
+		if (is_exporter(instance) && !drained)
+			drain_exporters(graph, deadline_ns);
+		drained |= is_exporter(instance);
 		watch_set_current(&watch, instance);
 		error = profcol_error_prefix(instance_shutdown(instance, deadline_ns), "%s '%s'",
 					     instance_kind(instance), instance->host.id);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts the instances of a graph, downstream first, and shuts them down the other
- * way round, so that a consumer is there for as long as anybody may call it.
+ * Starts the instances of a graph, extensions and then downstream first, and shuts them
+ * down the other way round, so that whoever is called is there for as long as anybody may
+ * call it.
  * Main thread only.
  */
 #pragma once

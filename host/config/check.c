@@ -7,6 +7,7 @@
 #include "problems.h"
 
 #include "base/base.h"
+#include "sending/sending.h"
 
 #include <string.h>
 
@@ -41,6 +42,8 @@ static size_t field_size(enum profcol_option_type type)
 		return sizeof(struct profcol_list);
 	case PROFCOL_OPTION_MAP:
 		return sizeof(struct profcol_map);
+	case PROFCOL_OPTION_SECTIONS:
+		return sizeof(struct profcol_sections);
 	case PROFCOL_OPTION_NESTED:
 		break;
 	}
@@ -65,6 +68,9 @@ static const char *find_fault(const struct profcol_option *option)
 		return "an enum has no words";
 	if (option->type == PROFCOL_OPTION_NESTED && (!option->nested || option->fallback))
 		return "a nested option has no table, or a default of its own";
+	if (option->type == PROFCOL_OPTION_SECTIONS &&
+	    (!option->nested || !option->item_size || option->fallback))
+		return "a list of sections has no table or no size, or a default of its own";
 	if (option->type == PROFCOL_OPTION_INT && option->min > option->max)
 		return "the lower bound is above the upper one";
 	if (option->type == PROFCOL_OPTION_DOUBLE && option->double_min > option->double_max)
@@ -73,6 +79,22 @@ static const char *find_fault(const struct profcol_option *option)
 	    (option->min < 0 || option->max < 0 || (option->max && option->min > option->max)))
 		return "bounds are negative or crossed";
 	return NULL;
+}
+
+static bool check_table(const struct checking *checking, const struct profcol_option *table,
+			size_t offset, unsigned int depth, const struct path *path);
+
+/* The table inside @option, if it has one. */
+static bool check_nested(const struct checking *checking, const struct profcol_option *option,
+			 size_t offset, unsigned int depth, const struct path *path)
+{
+	struct checking item = { checking->problems, option->item_size };
+
+	if (option->type == PROFCOL_OPTION_NESTED)
+		return check_table(checking, option->nested, offset + option->offset, depth, path);
+	if (option->type == PROFCOL_OPTION_SECTIONS)
+		return check_table(&item, option->nested, 0, depth, path);
+	return true;
 }
 
 static bool check_table(const struct checking *checking, const struct profcol_option *table,
@@ -95,32 +117,31 @@ static bool check_table(const struct checking *checking, const struct profcol_op
 		if (fault)
 			problems_add(checking->problems, nowhere, &here, "%s", fault);
 		fine = fine && !fault;
-		if (!fault && option->type == PROFCOL_OPTION_NESTED)
-			fine = check_table(checking, option->nested, offset + option->offset,
-					   depth + 1, &here) &&
-			       fine;
+		if (!fault)
+			fine = check_nested(checking, option, offset, depth + 1, &here) && fine;
 	}
 	return fine;
 }
 
-static void decode_defaults(const struct checking *checking,
-			    const struct profcol_component *component, const struct path *path)
+static void decode_defaults(const struct checking *checking, const struct profcol_option *table,
+			    const struct path *path)
 {
 	struct decoding decoding = { .memory = checking->problems->memory,
 				     .problems = checking->problems,
 				     .defaults_only = true };
-	void *options = arena_alloc(decoding.memory, component->config_size);
+	void *options = arena_alloc(decoding.memory, checking->config_size);
 
 	if (!options) {
 		checking->problems->no_memory = true;
 		return;
 	}
-	decode_options(&decoding, component->options, NULL, nowhere, path, options);
+	decode_options(&decoding, table, NULL, nowhere, path, options);
 }
 
 static void check_component(struct problems *problems, const struct profcol_component *component)
 {
-	struct checking checking = { .problems = problems, .config_size = component->config_size };
+	struct checking checking = { .problems = problems };
+	const struct profcol_option *table;
 	struct path section = { .key = components_section(component->kind) };
 	struct path path = { .parent = &section, .key = component->type };
 
@@ -134,8 +155,10 @@ static void check_component(struct problems *problems, const struct profcol_comp
 				     "the alias '%s' is against the grammar of ids", *alias);
 	if (!component->summary || !*component->summary)
 		problems_add(problems, nowhere, &path, "the component has no summary");
-	if (check_table(&checking, component->options, 0, 0, &path))
-		decode_defaults(&checking, component, &path);
+	if (!sending_compose(component, problems->memory, &table, &checking.config_size))
+		problems->no_memory = true;
+	else if (check_table(&checking, table, 0, 0, &path))
+		decode_defaults(&checking, table, &path);
 }
 
 static void check_all(struct problems *problems, const struct component_registry *registry)

@@ -7,6 +7,7 @@
 #include "yaml.h"
 
 #include "base/base.h"
+#include "sending/sending.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,6 +152,9 @@ static void validate(struct loading *loading, const struct profcol_component *ty
 	const char *line;
 
 	error = type->validate ? type->validate(options) : NULL;
+	if (type->send)
+		error = profcol_error_join(error,
+					   sending_validate(sending_config_of(type, options)));
 	if (!error)
 		return;
 	if (profcol_error_code(error) == PROFCOL_NO_MEMORY) {
@@ -188,16 +192,19 @@ static const void *read_options(struct loading *loading, const struct profcol_co
 	struct decoding decoding = { .memory = loading->memory, .problems = &loading->problems };
 	size_t before = problems_count(&loading->problems);
 	struct place place = entry->key->place;
-	void *options;
+	const struct profcol_option *table;
+	void *options = NULL;
+	size_t size;
 
 	if (!is_body(loading, id, entry->value, path))
 		return NULL;
-	options = arena_alloc(loading->memory, type->config_size);
+	if (sending_compose(type, loading->memory, &table, &size))
+		options = arena_alloc(loading->memory, size);
 	if (!options) {
 		loading->problems.no_memory = true;
 		return NULL;
 	}
-	decode_options(&decoding, type->options, entry->value, place, path, options);
+	decode_options(&decoding, table, entry->value, place, path, options);
 	if (problems_count(&loading->problems) != before || loading->problems.no_memory)
 		return NULL;
 	validate(loading, type, options, entry->value, place, path);
@@ -230,7 +237,9 @@ static bool read_id(struct loading *loading, enum profcol_kind kind, const struc
 static void read_component(struct loading *loading, enum profcol_kind kind,
 			   const struct yaml_entry *entry, const struct path *section)
 {
-	struct loading_component loaded = { .component.kind = kind, .place = entry->key->place };
+	struct loading_component loaded = { .component.kind = kind,
+					    .place = entry->key->place,
+					    .body = entry->value };
 	struct path path = { .parent = section };
 	const struct profcol_component *type;
 	struct id id;

@@ -109,6 +109,7 @@ static void read_root(struct loading *loading, const struct yaml_node *root)
 		}
 	}
 	service_read(loading, service, place);
+	storages_check(loading);
 	components_warn_unused(loading);
 }
 

@@ -195,9 +195,9 @@ static void decode_enum(const struct target *target)
 {
 	const struct profcol_option *option = target->option;
 	const struct yaml_node *node = target->node;
+	size_t hidden = option->names[0][0] == '\0', count = 0;
 	char valid[256];
 	const char *nearest;
-	size_t count = 0;
 
 	if (node->kind != YAML_SCALAR) {
 		decode_wrong_type(target, node, target->path, "string", "");
@@ -210,16 +210,46 @@ static void decode_enum(const struct target *target)
 		*(int *)target->field = (int)count;
 		return;
 	}
-	nearest = strings_nearest(node->text, option->names, count);
-	decode_join_words(valid, sizeof(valid), option->names, " ");
+	nearest = strings_nearest(node->text, option->names + hidden, count - hidden);
+	decode_join_words(valid, sizeof(valid), option->names + hidden, " ");
 	complain(target, "unknown value \"%.100s\" (valid values: [%s])%s%s%s", node->text, valid,
 		 nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
 static void decode_nested(const struct target *target)
 {
+	if (!target->option->nested->key)
+		return;
 	decode_options(target->decoding, target->option->nested, target->node, target->place,
 		       target->path, target->field);
+}
+
+static void decode_sections(const struct target *target)
+{
+	const struct decoding *decoding = target->decoding;
+	const struct profcol_option *option = target->option;
+	const struct yaml_node *node = target->node;
+	char *items;
+
+	if (node->kind != YAML_LIST) {
+		decode_wrong_type(target, node, target->path, "slice",
+				  "; write each as '- key: value' below it");
+		return;
+	}
+	items = arena_alloc(decoding->memory, node->count * option->item_size + 1);
+	if (!items) {
+		decoding->problems->no_memory = true;
+		return;
+	}
+	memset(items, 0, node->count * option->item_size);
+	for (size_t i = 0; i < node->count; i++) {
+		struct path here = { .parent = target->path, .index = i };
+
+		decode_options(decoding, option->nested, node->items[i], node->items[i]->place,
+			       &here, items + i * option->item_size);
+	}
+	*(struct profcol_sections *)target->field =
+		(struct profcol_sections){ .items = items, .count = node->count };
 }
 
 static void (*const decoders[])(const struct target *target) = {
@@ -228,7 +258,7 @@ static void (*const decoders[])(const struct target *target) = {
 	[PROFCOL_OPTION_BYTES] = decode_bytes,   [PROFCOL_OPTION_STRING] = decode_string,
 	[PROFCOL_OPTION_SECRET] = decode_string, [PROFCOL_OPTION_ENUM] = decode_enum,
 	[PROFCOL_OPTION_LIST] = decode_list,     [PROFCOL_OPTION_MAP] = decode_map,
-	[PROFCOL_OPTION_NESTED] = decode_nested,
+	[PROFCOL_OPTION_NESTED] = decode_nested, [PROFCOL_OPTION_SECTIONS] = decode_sections,
 };
 
 /* The table's default, by the same way as the file's values. */
@@ -375,6 +405,8 @@ void decode_options(const struct decoding *decoding, const struct profcol_option
 			.field = (char *)base + option->offset,
 		};
 
+		if (option->named)
+			*(bool *)((char *)base + option->named - 1) = target.node != NULL;
 		decode_option(&target, path);
 	}
 }

@@ -98,13 +98,50 @@ void decode_list(const struct target *target)
 	*list = (struct profcol_list){ .items = items, .count = node->count };
 }
 
+/* The other form of a map: a list of {name: ..., value: ...}. */
+static bool take_pair(const struct target *target, const struct yaml_node *node,
+		      const struct path *path, const char **key, const char **value)
+{
+	const struct yaml_node *name = NULL, *text = NULL;
+	struct path here = { .parent = path, .key = "value" };
+
+	if (node->kind == YAML_MAP) {
+		name = yaml_map_find(node, "name");
+		text = yaml_map_find(node, "value");
+	}
+	if (!name || yaml_is_null(name) || node->count != (text ? 2u : 1u)) {
+		problems_add(target->decoding->problems, node->place, path,
+			     "is no pair of name and value; write 'key: value' lines "
+			     "instead of the list");
+		return false;
+	}
+	*key = take_element(target, name, path);
+	*value = text ? take_element(target, text, &here) : "";
+	return true;
+}
+
+static void decode_pairs(const struct target *target, const char **keys, const char **values)
+{
+	struct profcol_map *map = target->field;
+	size_t count = 0;
+
+	for (size_t i = 0; i < target->node->count; i++) {
+		const struct yaml_node *item = target->node->items[i];
+		struct path here = { .parent = target->path, .index = i };
+
+		if (!item->broken && take_pair(target, item, &here, &keys[count], &values[count]))
+			count++;
+	}
+	*map = (struct profcol_map){ .keys = keys, .values = values, .count = count };
+}
+
 void decode_map(const struct target *target)
 {
 	const struct yaml_node *node = target->node;
 	struct profcol_map *map = target->field;
 	const char **keys, **values;
 
-	if (node->kind != YAML_MAP) {
+	if (node->kind != YAML_MAP && node->kind != YAML_LIST) {
 		problems_add(target->decoding->problems, node->place, target->path,
 			     "expected a map, got '%s'; write 'key: value' lines below it",
 			     yaml_type_name(node));
@@ -114,6 +151,10 @@ void decode_map(const struct target *target)
 	values = keep_array(target, node->count);
 	if (!keys || !values)
 		return;
+	if (node->kind == YAML_LIST) {
+		decode_pairs(target, keys, values);
+		return;
+	}
 	for (size_t i = 0; i < node->count; i++) {
 		const char *key = node->entries[i].key->text;
 		struct path here = { .parent = target->path, .key = key };

@@ -10,6 +10,7 @@
 struct prefix {
 	const struct prefix *parent;
 	const char *key;
+	bool is_list;
 };
 
 static void print_prefix(const struct prefix *prefix, FILE *to)
@@ -17,7 +18,7 @@ static void print_prefix(const struct prefix *prefix, FILE *to)
 	if (!prefix)
 		return;
 	print_prefix(prefix->parent, to);
-	fprintf(to, "%s.", prefix->key);
+	fprintf(to, "%s%s.", prefix->key, prefix->is_list ? "[]" : "");
 }
 
 /* A '|' would end the cell. */
@@ -79,8 +80,10 @@ static void print_quantity_bounds(const struct profcol_option *option, FILE *to)
 
 static void print_words(const struct profcol_option *option, FILE *to)
 {
-	for (const char *const *name = option->names; *name; name++) {
-		fputs(name == option->names ? "" : ", ", to);
+	const char *const *first = option->names + (option->names[0][0] == '\0');
+
+	for (const char *const *name = first; *name; name++) {
+		fputs(name == first ? "" : ", ", to);
 		putc('`', to);
 		print_cell(*name, to);
 		putc('`', to);
@@ -95,7 +98,7 @@ static void print_type(const struct profcol_option *option, FILE *to)
 		[PROFCOL_OPTION_BYTES] = "bytes",    [PROFCOL_OPTION_STRING] = "string",
 		[PROFCOL_OPTION_SECRET] = "secret",  [PROFCOL_OPTION_ENUM] = "",
 		[PROFCOL_OPTION_LIST] = "list",      [PROFCOL_OPTION_MAP] = "map",
-		[PROFCOL_OPTION_NESTED] = "section",
+		[PROFCOL_OPTION_NESTED] = "section", [PROFCOL_OPTION_SECTIONS] = "list of sections",
 	};
 
 	fputs(names[option->type], to);
@@ -123,7 +126,9 @@ static void print_default(const struct profcol_option *option, FILE *to)
 static void print_rows(const struct profcol_option *table, const struct prefix *prefix, FILE *to)
 {
 	for (const struct profcol_option *option = table; option && option->key; option++) {
-		struct prefix here = { .parent = prefix, .key = option->key };
+		struct prefix here = { .parent = prefix,
+				       .key = option->key,
+				       .is_list = option->type == PROFCOL_OPTION_SECTIONS };
 
 		fputs("| `", to);
 		print_prefix(prefix, to);
@@ -134,7 +139,7 @@ static void print_rows(const struct profcol_option *table, const struct prefix *
 		fputs(" | ", to);
 		print_cell(option->doc, to);
 		fputs(" |\n", to);
-		if (option->type == PROFCOL_OPTION_NESTED)
+		if (option->nested)
 			print_rows(option->nested, &here, to);
 	}
 }

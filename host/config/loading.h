@@ -18,6 +18,7 @@ enum {
 struct loading_component {
 	struct config_component component; /* .type and .options are NULL when wrong */
 	struct place place;
+	const struct yaml_node *body; /* may be NULL, and anything */
 	bool used;
 };
 
@@ -56,6 +57,9 @@ long components_find(const struct loading *loading, enum profcol_kind kind, cons
 
 /* Say of each component that no pipeline and no list names that it will not run. */
 void components_warn_unused(struct loading *loading);
+
+/* Check that the storages that exporters name are enabled extensions. After `service`. */
+void storages_check(struct loading *loading);
 
 /* Read `service`. @section may be NULL; then @place is the file's. After all components. */
 void service_read(struct loading *loading, const struct yaml_node *section, struct place place);

@@ -72,6 +72,24 @@ static void samples_that_vanished_are_named(void **state)
 	account_deinit(&account);
 }
 
+static void samples_that_are_stored_are_named(void **state)
+{
+	struct account account;
+	struct balance balance = { 0 };
+
+	(void)state;
+	account_init(&account);
+	book(&account, PROFCOL_TAKEN, NULL, 10);
+	book(&account, PROFCOL_EXPORTED, NULL, 6);
+	book(&account, PROFCOL_STORED, NULL, 3);
+	book(&account, PROFCOL_LOST, "queue_full", 1);
+	balance_add(&balance, &account);
+	assert_int_equal(balance_unaccounted(&balance), 0);
+	assert_string_equal(format(&balance), "taken=10 exported=6 filtered=0 lost=1 stored=3 "
+					      "(queue_full=1)");
+	account_deinit(&account);
+}
+
 static void samples_counted_twice_are_named(void **state)
 {
 	struct account account;
@@ -172,6 +190,7 @@ int main(void)
 		cmocka_unit_test(the_line_of_a_plain_pipeline),
 		cmocka_unit_test(nothing_at_all),
 		cmocka_unit_test(samples_that_vanished_are_named),
+		cmocka_unit_test(samples_that_are_stored_are_named),
 		cmocka_unit_test(samples_counted_twice_are_named),
 		cmocka_unit_test(one_cause_in_several_accounts_is_one_figure),
 		cmocka_unit_test(more_causes_than_there_is_room_for_keep_the_sum),

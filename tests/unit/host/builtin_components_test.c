@@ -6,6 +6,7 @@
 #include "config/check.h"
 #include "config/describe.h"
 #include "registry.h"
+#include "sending/sending.h"
 
 #include "base/base.h"
 
@@ -48,12 +49,15 @@ static void readme_path(const struct profcol_component *component, char *path, s
 
 static char *describe(const struct profcol_component *component)
 {
+	CLEANUP_ARENA struct arena *memory = arena_create(0);
+	const struct profcol_option *table;
 	char *text = NULL;
 	size_t size;
 	FILE *stream = open_memstream(&text, &size);
 
 	assert_non_null(stream);
-	describe_options(component->options, stream);
+	assert_true(sending_compose(component, memory, &table, &size));
+	describe_options(table, stream);
 	fclose(stream);
 	return text;
 }

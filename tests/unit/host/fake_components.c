@@ -204,6 +204,19 @@ const struct profcol_component fake_exporter = {
 	.destroy = fake_destroy,
 };
 
+const struct profcol_component fake_extension = {
+	.abi = PROFCOL_ABI,
+	.size = sizeof(fake_extension),
+	.kind = PROFCOL_EXTENSION,
+	.type = "fake",
+	.summary = "is there",
+	.config_size = sizeof(struct fake_options),
+	.create = fake_create,
+	.start = fake_start,
+	.shutdown = fake_shutdown,
+	.destroy = fake_destroy,
+};
+
 const struct profcol_component fake_serial_exporter = {
 	.abi = PROFCOL_ABI,
 	.size = sizeof(fake_serial_exporter),

@@ -44,6 +44,7 @@ struct fake {
 };
 
 extern const struct profcol_component fake_receiver, fake_processor, fake_exporter;
+extern const struct profcol_component fake_extension;
 extern const struct profcol_component fake_serial_exporter;
 extern const struct profcol_component fake_bare_exporter; /* create and consume only */
 

@@ -85,6 +85,96 @@ static void a_failed_shutdown_does_not_stop_the_rest(void **state)
 	graph_destroy(graph);
 }
 
+/* ---- extensions ---- */
+
+/* A chain with two extensions, the second of which comes first. */
+struct extended {
+	struct fake_chain chain;
+	struct fake_options x, y;
+	struct config_component components[6];
+};
+
+static void extended_init(struct extended *extended)
+{
+	static const size_t extensions[] = { 5, 4 };
+	const struct config_component added[] = {
+		FAKE_COMPONENT(fake_extension, "x", &extended->x),
+		FAKE_COMPONENT(fake_extension, "y", &extended->y),
+	};
+
+	*extended = (struct extended){ 0 };
+	fake_chain_init(&extended->chain, &journal);
+	extended->x.journal = extended->y.journal = &journal;
+	memcpy(extended->components, extended->chain.components,
+	       sizeof(extended->chain.components));
+	memcpy(extended->components + 4, added, sizeof(added));
+	extended->chain.config.components = extended->components;
+	extended->chain.config.component_count = 6;
+	extended->chain.config.extensions = extensions;
+	extended->chain.config.extension_count = 2;
+}
+
+static void extensions_are_there_before_and_after_all_else(void **state)
+{
+	struct extended extended;
+	struct graph *graph;
+	char samples[256];
+
+	(void)state;
+	extended_init(&extended);
+	graph = build(&extended.chain.config);
+	expect_success(lifecycle_start(graph));
+	expect_success(fake_push(fake_find(graph, "r"), 2));
+	expect_success(lifecycle_shutdown(graph, &patience));
+	graph_format_samples(graph, samples, sizeof(samples));
+	assert_string_equal(samples, "samples: taken=2 exported=2 filtered=0 lost=0");
+	graph_destroy(graph);
+	assert_string_equal(journal.text,
+			    "create y; create x; create e; create p2; create p1; create r; "
+			    "start y; start x; start e; start p2; start p1; start r; "
+			    "consume p1 2; consume p2 2; consume e 2; "
+			    "shutdown r; shutdown p1; shutdown p2; shutdown e; shutdown x; "
+			    "shutdown y; destroy r; destroy p1; destroy p2; destroy e; "
+			    "destroy x; destroy y; ");
+}
+
+static void extensions_can_be_found_by_those_created_later(void **state)
+{
+	struct extended extended;
+	struct instance_settings settings = quiet;
+	struct graph *graph;
+
+	(void)state;
+	extended_init(&extended);
+	graph = build(&extended.chain.config);
+	settings.extensions = graph->extensions;
+	settings.extension_count = graph->extension_count;
+	assert_ptr_equal(instance_find_extension(&settings, "x"), fake_find(graph, "x"));
+	assert_ptr_equal(instance_find_extension(&settings, "y"), fake_find(graph, "y"));
+	assert_null(instance_find_extension(&settings, "e"));
+	graph_destroy(graph);
+}
+
+static void an_extension_that_fails_is_named(void **state)
+{
+	struct extended extended;
+	struct graph *graph = NULL;
+
+	(void)state;
+	extended_init(&extended);
+	extended.x.start_fails = PROFCOL_SYSTEM;
+	graph = build(&extended.chain.config);
+	expect_error(lifecycle_start(graph), PROFCOL_SYSTEM,
+		     "extension 'x': start refused by the test");
+	assert_null(strstr(journal.text, "start e"));
+	end(graph);
+	fresh_journal(NULL);
+	extended.x.create_fails = PROFCOL_CONFIG;
+	expect_error(graph_create(&extended.chain.config, &quiet, &graph), PROFCOL_CONFIG,
+		     "test.yaml:1:1: failed to create extension 'x': create refused by the test");
+	assert_string_equal(journal.text, "create y; create x; destroy y; ");
+}
+
 static void a_component_may_lack_the_optional_functions(void **state)
 {
 	static const struct fake_options options;
@@ -172,6 +262,9 @@ int main(void)
 		JOURNALED(a_failed_create_undoes_the_others),
 		JOURNALED(a_failed_start_names_the_component),
 		JOURNALED(a_failed_shutdown_does_not_stop_the_rest),
+		JOURNALED(extensions_are_there_before_and_after_all_else),
+		JOURNALED(extensions_can_be_found_by_those_created_later),
+		JOURNALED(an_extension_that_fails_is_named),
 		JOURNALED(a_component_may_lack_the_optional_functions),
 		JOURNALED(an_exporter_that_cannot_consume_is_refused),
 		JOURNALED(a_component_that_hangs_is_given_up_and_named),
