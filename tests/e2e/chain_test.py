@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""profcol behind profcol: what the first has sampled, the second has, sample by sample."""
+import collections
+import contextlib
+import json
+import subprocess
+
+import pytest
+
+from collectors import Gateway
+from profcol_run import pipeline, read_profile
+
+
+def _gateway(socket, directory):
+    """A configuration: OTLP from `socket` into one pprof file in `directory`."""
+    return {
+        "receivers": {
+            "otlp": {"protocols": {"grpc": {"endpoint": str(socket), "transport": "unix"}}}
+        },
+        "exporters": {"pprof": {"directory": str(directory), "interval": "1h"}},
+        "service": {"pipelines": {"profiles": {"receivers": ["otlp"], "exporters": ["pprof"]}}},
+    }
+
+
+def _profiler(socket, directory, **sending):
+    """The profiler into a pprof file of its own, and over OTLP to `socket`."""
+    exporters = {
+        "pprof": {"directory": str(directory), "interval": "1h"},
+        "otlp_grpc": {"endpoint": f"unix://{socket}", "tls": {"insecure": True}} | sending,
+    }
+    return pipeline(exporters=exporters)
+
+
+def _observations(profile):
+    """Samples as a multiset: their order in the file is nobody's promise."""
+    observed = collections.Counter()
+    for sample in profile.samples:
+        observed[sample.frames, tuple(sorted(sample.labels.items()))] += sample.count
+    return observed
+
+
+def _assert_same(tmp_path, profiler, gateway):
+    sent, got = read_profile(tmp_path / "sent"), read_profile(tmp_path / "got")
+    assert _observations(got) == _observations(sent)
+    assert got.sample_types == sent.sample_types
+    assert got.period == sent.period
+    for balance in profiler.balances():
+        assert balance.exported == sent.count
+        assert balance.lost == 0
+    assert gateway.balance().taken == gateway.balance().exported == sent.count
+
+
+@pytest.mark.sanitized
+def test_the_second_has_what_the_first_has(start_profcol, burner, tmp_path):
+    gateway = start_profcol(_gateway(tmp_path / "socket", tmp_path / "got")).wait_ready()
+    profiler = start_profcol(_profiler(tmp_path / "socket", tmp_path / "sent")).wait_ready()
+    burner.wait_burnt(2000)
+    profiler.stop()
+    gateway.stop()
+    _assert_same(tmp_path, profiler, gateway)
+    assert not (tmp_path / "socket").exists()
+
+
+def test_a_gateway_that_comes_later_has_all(start_profcol, burner, tmp_path):
+    profiler = start_profcol(
+        _profiler(
+            tmp_path / "socket",
+            tmp_path / "sent",
+            retry_on_failure={"initial_interval": "100ms", "max_interval": "200ms"},
+        )
+    ).wait_ready()
+    burner.wait_burnt(1500)
+    gateway = start_profcol(_gateway(tmp_path / "socket", tmp_path / "got")).wait_ready()
+    profiler.wait_logged("working again")
+    profiler.stop()
+    gateway.stop()
+    _assert_same(tmp_path, profiler, gateway)
+
+
+def test_a_full_gateway_refuses_and_nothing_is_lost_unsaid(start_profcol, burner, tmp_path):
+    """The gateway's peer is absent and its queue small: who sends to it keeps what it refuses."""
+    retry = {"initial_interval": "100ms", "max_interval": "200ms"}
+    second = _gateway(tmp_path / "socket", tmp_path / "got")
+    second["exporters"] = {
+        "otlp_grpc": {
+            "endpoint": f"unix://{tmp_path}/third",
+            "tls": {"insecure": True},
+            "retry_on_failure": retry,
+            "sending_queue": {"queue_size": 1, "sizer": "requests"},
+        }
+    }
+    second["service"]["pipelines"]["profiles"]["exporters"] = ["otlp_grpc"]
+    gateway = start_profcol(second).wait_ready()
+    first = _profiler(tmp_path / "socket", tmp_path / "sent", retry_on_failure=retry)
+    first["service"]["pipelines"]["profiles"]["exporters"] = ["otlp_grpc"]
+    profiler = start_profcol(first).wait_ready()
+    burner.wait_burnt(2000)
+    profiler.wait_logged("sending queue is full")
+    third = start_profcol(_gateway(tmp_path / "third", tmp_path / "got")).wait_ready()
+    profiler.wait_logged("working again")
+    profiler.stop()
+    gateway.stop()
+    third.stop()
+    # What was acknowledged arrived, once; each refusal is in the gateway's books as taken and lost.
+    assert profiler.balance().exported == gateway.balance().exported == third.balance().exported
+    assert third.balance().exported == read_profile(tmp_path / "got").count > 0
+    assert gateway.balance().causes["queue_full"] == gateway.balance().lost
+
+
+@pytest.fixture
+def start_collector(tmp_path):
+    """start_collector(endpoint, **settings): a Collector that sends to `endpoint`; killed in the end."""
+    with contextlib.ExitStack() as stack:
+
+        def start(endpoint, **settings):
+            exporter = {"endpoint": endpoint, "tls": {"insecure": True}} | settings
+            collector = Gateway(tmp_path, {"otlp": exporter})
+            stack.callback(collector.kill)
+            return collector
+
+        yield start
+
+
+@pytest.mark.parametrize("compression", ["gzip", "none"])
+def test_a_collector_passes_them_on_to_us(
+    start_profcol, start_collector, peer, burner, tmp_path, compression
+):
+    """profcol, a Collector of today, profcol: nothing changes on the way."""
+    peer("gateway")
+    third = start_profcol(_gateway(tmp_path / "socket", tmp_path / "got")).wait_ready()
+    second = start_collector(f"unix://{tmp_path}/socket", compression=compression)
+    exporters = {
+        "pprof": {"directory": str(tmp_path / "sent"), "interval": "1h"},
+        "otlp_grpc": {"endpoint": second.grpc, "tls": {"insecure": True}},
+    }
+    first = start_profcol(pipeline(exporters=exporters)).wait_ready()
+    burner.wait_burnt(1000)
+    first.stop()
+    second.stop()
+    third.stop()
+    _assert_same(tmp_path, first, third)
+
+
+def test_a_collector_that_sends_zstd_is_told_so(
+    start_profcol, start_collector, peer, burner, tmp_path
+):
+    peer("gateway")
+    third = start_profcol(_gateway(tmp_path / "socket", tmp_path / "got")).wait_ready()
+    second = start_collector(f"unix://{tmp_path}/socket", compression="zstd")
+    exporters = {"otlp_grpc": {"endpoint": second.grpc, "tls": {"insecure": True}}}
+    first = start_profcol(pipeline(exporters=exporters)).wait_ready()
+    burner.wait_burnt(500)
+    first.stop()
+    second.stop()
+    assert "use gzip or none" in second.log.read_text()
+    assert third.stop().balance().taken == 0
+
+
+def test_http_is_refused_by_one_line_whatever_it_says(program, tmp_path):
+    configuration = _gateway(tmp_path / "socket", tmp_path / "got")
+    protocols = configuration["receivers"]["otlp"]["protocols"]
+    protocols["grpc"] = None  # the defaults
+    protocols["http"] = {"endpoint": "localhost:4318", "cors": {"allowed_origins": ["*"]}}
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(json.dumps(configuration, indent=1))
+    result = subprocess.run(
+        [program, "validate", "--config", path], capture_output=True, text=True, timeout=60
+    )
+    assert result.returncode == 78
+    (line,) = result.stderr.splitlines()
+    assert "receivers::otlp: protocols.http: profcol does not receive OTLP over HTTP yet" in line
