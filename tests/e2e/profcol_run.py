@@ -14,7 +14,8 @@ from waiting import wait_until
 READY = "Everything is ready. Begin running and processing data."
 
 _BALANCE = re.compile(
-    r"taken=(\d+) exported=(\d+) filtered=(\d+) lost=(\d+)(?: \(([^)]*)\))?( unaccounted=-?\d+)?"
+    r"taken=(\d+) exported=(\d+) filtered=(\d+) lost=(\d+)(?: stored=(\d+))?"
+    r"( unaccounted=-?\d+)?(?: \(([^)]*)\))?"
 )
 _SANITIZER = re.compile(
     r"AddressSanitizer|LeakSanitizer|UndefinedBehaviorSanitizer|runtime error:"
@@ -47,21 +48,23 @@ class Balance:
     filtered: int
     lost: int
     causes: dict  # of what was filtered or lost, by name
+    stored: int = 0  # in a queue on disk, for the next run
 
     def check(self):
-        """taken = exported + filtered + lost, and the causes add up."""
-        assert self.taken == self.exported + self.filtered + self.lost, self
+        """taken = exported + filtered + lost + stored, and the causes add up."""
+        assert self.taken == self.exported + self.filtered + self.lost + self.stored, self
         assert sum(self.causes.values()) == self.filtered + self.lost, self
 
 
 def parse_balances(line):
     """The balances of an exit line, one for each exporter."""
     balances = []
-    for taken, exported, filtered, lost, causes, unaccounted in _BALANCE.findall(line):
+    for *counts, unaccounted, causes in _BALANCE.findall(line):
         assert not unaccounted, line
         pairs = (cause.split("=") for cause in causes.split())
         causes = {name: int(count) for name, count in pairs}
-        balances.append(Balance(int(taken), int(exported), int(filtered), int(lost), causes))
+        taken, exported, filtered, lost, stored = (int(count or 0) for count in counts)
+        balances.append(Balance(taken, exported, filtered, lost, causes, stored))
     return balances
 
 
@@ -140,6 +143,12 @@ class Profcol:
         balances = parse_balances(lines[0])
         assert balances, lines[0]
         return balances
+
+    def balances_by_exporter(self):
+        """The balances of a run with several exporters."""
+        (line,) = (line for line in self.log.splitlines() if "samples: " in line)
+        parts = line.partition("samples: ")[2].split("; ")
+        return {part.partition(": taken=")[0]: parse_balances(part)[0] for part in parts}
 
     def balance(self):
         """What the exit line says, of a run with one exporter."""
