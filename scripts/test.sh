@@ -24,5 +24,5 @@ done
 cmake --preset release -DPROFCOL_TESTS=OFF >/dev/null
 cmake --build --preset release
 
-"${pytest[@]}" tests/e2e -m sanitized --profcol build/dev/profcol
+"${pytest[@]}" tests/e2e tests/interop -m sanitized --profcol build/dev/profcol
 "${pytest[@]}" tests --profcol build/release/profcol

@@ -7,12 +7,14 @@ import datetime
 import json
 import os
 import pathlib
+import platform
 import signal
 import subprocess
 import sys
 import time
 
 import children
+import comparison
 import figures
 import journal
 import load_run
@@ -23,6 +25,15 @@ import report
 from profilers import SOURCE, NotAvailable, Profilers
 
 DOCS = SOURCE / "docs/performance.md"
+# What one measurement can come to without ending the run. A child's answer may be none of JSON's.
+FAILURES = (
+    children.ChildFailed,
+    NotAvailable,
+    subprocess.SubprocessError,
+    OSError,
+    KeyError,
+    ValueError,
+)
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
 
 
@@ -52,19 +63,30 @@ def parse_arguments():
         metavar="RESULT",
         help="put the tables of a result.json into docs/performance.md, measure nothing",
     )
+    parser.add_argument(
+        "--compare",
+        type=pathlib.Path,
+        nargs=2,
+        metavar=("FIRST", "SECOND"),
+        help="print two result.json beside each other, figure by figure, measure nothing; with"
+        " --write-docs put that into docs/performance.md too",
+    )
     return parser.parse_args()
 
 
-def identity(arguments, digests):
-    """What makes two runs the same run."""
+def identity(arguments, compared, profilers):
+    """What makes two runs the same run. `profilers` are the names of those that take part."""
+    programs = compared.programs(profilers) | {"due_counter": arguments.due_counter}
     return {
         "commit": machine.commit(),
-        "programs": digests,
+        "kernel": platform.release(),
+        "programs": {name: machine.digest([path]) for name, path in sorted(programs.items())},
+        "bench": machine.digest(machine.bench_sources()),
         "loads": arguments.load,
         "rounds": arguments.runs,
         "seconds": arguments.seconds,
         "rate": arguments.rate,
-        "profilers": arguments.profilers,
+        "profilers": profilers,
     }
 
 
@@ -117,8 +139,8 @@ def run_step(bench, step, chosen):
     begin = time.monotonic()
     try:
         record |= measure.measure(bench, step, directory)
-    except (children.ChildFailed, NotAvailable, subprocess.SubprocessError) as failure:
-        record["failed"] = str(failure)
+    except FAILURES as failure:
+        record["failed"] = str(failure) or type(failure).__name__
     record["took_s"] = round(time.monotonic() - begin, 1)
     chosen.append(record)
     return record
@@ -131,6 +153,9 @@ def tell(step, record):
         text = f"{figures.due(record):,} due"
         if (count := figures.delivered(record)) is not None:
             text += f", {count:,} delivered"
+        if (share := figures.others_share(record)) is not None:
+            mark = " (NOT QUIET)" if share > figures.OTHERS_MOST else ""
+            text += f", {100 * share:.1f} % of other programs{mark}"
     print(f"{record['took_s']:6.1f} s  {step.key}: {text}", flush=True)
 
 
@@ -158,12 +183,12 @@ def finish(chosen, steps, wanted, description):
 
 
 def run(arguments):
-    names = [name for name in arguments.profilers.split(",") if name]
+    compared = Profilers(arguments.profcol)
+    known = plan.known_profilers(arguments.profilers.split(","))
+    names = compared.usable(known)
     loads = [load for load in arguments.load.split(",") if load]
     steps = plan.steps(plan.cases(loads, arguments.rate), arguments.runs, names)
-    compared = Profilers(arguments.profcol)
-    compared.check(names)
-    wanted = identity(arguments, compared.digests(names))
+    wanted = identity(arguments, compared, names)
     description = machine.describe({name: compared.version(name) for name in names})
     chosen = choose_journal(arguments, wanted)
     remaining = chosen.remaining(steps)
@@ -177,20 +202,33 @@ def run(arguments):
     return finish(chosen, steps, wanted, description)
 
 
-def main():
-    arguments = parse_arguments()
+def print_or_write(arguments):
+    """What is made from results that are there."""
+    text = None
+    if arguments.compare:
+        text = comparison.two_runs(*(json.loads(path.read_text()) for path in arguments.compare))
+        print(text)
     if arguments.write_docs:
         result = json.loads(arguments.write_docs.read_text())
         report.write_docs(DOCS, report.tables(result))
-        return
+        report.write_docs(DOCS, comparison.with_earlier(result), "earlier")
+        if text:
+            report.write_docs(DOCS, text, "runs")
+
+
+def main():
+    arguments = parse_arguments()
     # As an interrupt does, let the `with` statements end what was started.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
-        sys.exit(0 if run(arguments) else 1)
+        if arguments.write_docs or arguments.compare:
+            print_or_write(arguments)
+        elif not run(arguments):
+            sys.exit(1)
     except KeyboardInterrupt:
         sys.exit("bench: interrupted; the same command goes on from here")
-    except (children.ChildFailed, NotAvailable, ValueError) as failure:
+    except (children.ChildFailed, NotAvailable, ValueError, OSError) as failure:
         sys.exit(f"bench: {failure}")
 
 

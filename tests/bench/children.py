@@ -1,37 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that end with us, however we end."""
 import contextlib
-import ctypes
 import os
+import pathlib
 import select
 import signal
 import subprocess
-import time
+import sys
 
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
+from starting import start
+from waiting import wait_until
+
+__all__ = ["ChildFailed", "output", "read_line", "running", "start", "stop", "wait_until"]
 
 
 class ChildFailed(Exception):
     """A child did not do what it is for; the text says what it printed."""
-
-
-def _die_with(parent):
-    """Runs between fork and exec."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-def start(command, **options):
-    """A process in a session of its own: an interrupt at the terminal is ours to pass on."""
-    parent = os.getpid()
-    return subprocess.Popen(
-        [str(part) for part in command],
-        start_new_session=True,
-        preexec_fn=lambda: _die_with(parent),
-        **options,
-    )
 
 
 def stop(process, number=signal.SIGTERM, bound_s=15):
@@ -73,14 +59,3 @@ def read_line(process, what, bound_s=60):
         state = "it has ended" if ready else f"it was silent for {bound_s} s"
         raise ChildFailed(f"no {what} from {' '.join(map(str, process.args[:3]))}: {state}")
     return line
-
-
-def wait_until(condition, what, bound_s, step_s=0.05):
-    """The first true result of `condition`."""
-    end = time.monotonic() + bound_s
-    while True:
-        if result := condition():
-            return result
-        if time.monotonic() > end:
-            raise ChildFailed(f"still not after {bound_s} s: {what}")
-        time.sleep(step_s)

@@ -7,8 +7,14 @@ import subprocess
 import sys
 import time
 
+import bench
 import children
 import due
+import journal
+import measure
+import perf_record
+import plan
+import profilers
 import process_usage
 import pytest
 
@@ -92,6 +98,7 @@ def _snapshot(user, run_cnt, ids=(1,)):
         "idle": 1,
         "kernel": 2,
         "user": user,
+        "other": 3,
         "names": {"python3": user} if user else {},
         "programs": [
             {"id": each, "run_cnt": run_cnt, "run_time_ns": 10 * run_cnt} for each in ids
@@ -103,10 +110,100 @@ def _snapshot(user, run_cnt, ids=(1,)):
 def test_only_what_happened_between_two_snapshots_counts():
     before, after = _snapshot(0, 5), _snapshot(7, 8, (1, 2))
     assert due.difference(before, after) == {
-        "idle": 0, "kernel": 0, "user": 7, "names": {"python3": 7},
+        "idle": 0, "kernel": 0, "user": 7, "other": 0, "names": {"python3": 7},
     }  # fmt: skip
     assert due.ids_since(before, after, "programs") == {2}
     assert due.programs_between(before, after, {1, 2}) == [
         {"id": 1, "run_cnt": 3, "run_time_ns": 30},
         {"id": 2, "run_cnt": 8, "run_time_ns": 80},
     ]
+
+
+def test_a_process_that_is_gone_has_no_children():
+    process = children.start(["true"])
+    process.wait()
+    assert process_usage.tree(process.pid) == [process.pid]
+    with process_usage.MemoryWatch(process.pid) as watch:
+        watch.look()
+    assert watch.peaks()["processes"] == 0
+
+
+class _FakeMeter:
+    def __init__(self, *snapshots):
+        self._snapshots = list(snapshots)
+
+    def snapshot(self):
+        return self._snapshots.pop(0)
+
+
+def _program(id_, count):
+    type_ = measure.BPF_PROG_TYPE_PERF_EVENT
+    return {"id": id_, "type": type_, "name": "sample", "run_time_ns": count, "run_cnt": count}
+
+
+def _bpf_snapshot(programs, maps):
+    return {"programs": [_program(*each) for each in programs], "maps": [{"id": i} for i in maps]}
+
+
+def _window_bpf(monkeypatch, others_before, others_after):
+    """The account of a process that holds program 2 and map 12, which has the inner map 13."""
+    own = process_usage.Held({2}, {12})
+    answers = iter([(own, others_before), (own, others_after)])
+    monkeypatch.setattr(measure, "bpf_objects_held", lambda _: next(answers))
+    before = _bpf_snapshot([(1, 5), (2, 10)], [11, 12, 13, 14])
+    after = _bpf_snapshot([(1, 9), (2, 17), (3, 8)], [11, 12, 13, 14])
+    with children.running(["sleep", "600"]) as process:
+        window = measure.Window(_FakeMeter(before, after), process)
+        window.open()
+        window.close()
+        return window.bpf(_bpf_snapshot([(1, 1)], [11]))
+
+
+def test_bpf_objects_of_others_are_not_the_profilers(monkeypatch):
+    other = process_usage.Held({1, 3}, {11, 14})
+    none = process_usage.Held({1}, {11})
+    for others in ((none, other), (other, none)):
+        found = _window_bpf(monkeypatch, *others)
+        assert [(each["id"], each["run_cnt"]) for each in found["programs"]] == [(2, 7)]
+        assert [each["id"] for each in found["maps"]] == [12, 13]
+    with pytest.raises(children.ChildFailed, match="another profiler's BPF program sample ended"):
+        _window_bpf(monkeypatch, none, none)
+
+
+def test_a_profiler_that_ends_in_the_window_has_failed():
+    process = children.start(["true"])
+    process.wait()
+    window = measure.Window(_FakeMeter(_bpf_snapshot([], []), _bpf_snapshot([], [])), process)
+    window.open()
+    with pytest.raises(children.ChildFailed, match="ended before the measurement did"):
+        window.close()
+
+
+def test_perf_is_left_out_where_it_does_not_work(monkeypatch, capsys):
+    def refuse():
+        raise children.ChildFailed("no permission")
+
+    monkeypatch.setattr(perf_record, "check", refuse)
+    compared = profilers.Profilers(pathlib.Path("profcol"))
+    monkeypatch.setattr(compared, "otlp", lambda _: None)
+    monkeypatch.setattr(profilers, "peer", lambda _: None)
+    assert compared.usable(["profcol", "perf"]) == ["profcol"]
+    assert "left out: perf record does not work here (no permission)" in capsys.readouterr().err
+    with pytest.raises(profilers.NotAvailable, match="scripts/setup.sh bench"):
+        compared.usable(["perf"])
+
+
+@pytest.mark.parametrize(
+    ("failure", "text"),
+    [(TimeoutError("still not"), "still not"), (KeyError("key"), "'key'"), (OSError(), "OSError")],
+)
+def test_a_measurement_that_fails_is_noted(monkeypatch, tmp_path, failure, text):
+    def fail(*_):
+        raise failure
+
+    monkeypatch.setattr(measure, "measure", fail)
+    run = journal.Journal(tmp_path)
+    step = plan.Step(plan.Case("deep", 99), 1, "profcol")
+    bench.run_step(None, step, run)
+    assert run.measurements()[step.key]["failed"] == text
+    assert run.remaining([step]) == [step]

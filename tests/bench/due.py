@@ -8,10 +8,11 @@ import children
 
 
 class Meter:
-    """A running due_counter."""
+    """A running due_counter. What is not of our process and its descendants is of others."""
 
     def __init__(self, process):
         self._process = process
+        self.pid = process.pid
 
     def snapshot(self):
         """Sums since its start, of this moment."""
@@ -33,8 +34,8 @@ def counting(program, rate):
 
 
 def difference(before, after):
-    """What was due between two snapshots."""
-    due = {key: after[key] - before[key] for key in ("idle", "kernel", "user")}
+    """What was due between two snapshots; `names` are those of others."""
+    due = {key: after[key] - before[key] for key in ("idle", "kernel", "user", "other")}
     names = {
         name: count - before["names"].get(name, 0) for name, count in after["names"].items()
     }

@@ -9,33 +9,52 @@ BPF_PROG_TYPE_PERF_EVENT = 7  # linux/bpf.h
 
 KERNEL_THREADS = "kernel threads"  # in a list of programs
 
-# So many samples have to be due before a tenth of a percent of them is worth printing.
-DUE_FOR_TENTHS = 10_000
+# A share of fewer than these is known to some percent only, of fewer than those not at all.
+WHOLE_FOR_EXACT = 10_000
+WHOLE_FOR_ANY = 100
+
+# Above this share of samples due of other programs a measurement is marked.
+OTHERS_MOST = 0.02
 
 
 @dataclasses.dataclass(frozen=True)
 class Spread:
-    """A median, and how far the rounds lie apart."""
+    """The value over all rounds, and how far they lie apart."""
 
-    median: float
+    value: float
     least: float
     most: float
     count: int
+    exact: bool = True  # False: a share of less than WHOLE_FOR_EXACT
 
 
 def spread(values):
-    """Of those values that are not None; None when there is none."""
+    """The median of those that are not None; None when there is none."""
     known = [value for value in values if value is not None]
     if not known:
         return None
     return Spread(statistics.median(known), min(known), max(known), len(known))
 
 
-def ratio(ours, theirs):
-    """Of two medians; None where there is nothing to divide by."""
-    if ours is None or theirs is None or not theirs.median:
+def pooled(pairs):
+    """Of parts and wholes of a share, the whole of all rounds taken as one.
+
+    None where that is too little to say anything.
+    """
+    known = [pair for pair in pairs if pair and pair[1]]
+    whole = sum(pair[1] for pair in known)
+    if whole < WHOLE_FOR_ANY:
         return None
-    return ours.median / theirs.median
+    rounds = [part / each for part, each in known]
+    value = sum(pair[0] for pair in known) / whole
+    return Spread(value, min(rounds), max(rounds), len(rounds), whole >= WHOLE_FOR_EXACT)
+
+
+def ratio(ours, theirs):
+    """Of two values; None where there is nothing to divide by."""
+    if ours is None or theirs is None or not theirs.value:
+        return None
+    return ours.value / theirs.value
 
 
 def _share(part, whole):
@@ -44,7 +63,12 @@ def _share(part, whole):
 
 def due(measurement):
     """Samples due: interrupts on tasks other than the idle one."""
-    return measurement["due"]["kernel"] + measurement["due"]["user"]
+    return sum(measurement["due"][key] for key in ("kernel", "user", "other"))
+
+
+def others_share(measurement):
+    """How much of what was due was of programs that do not belong to the run."""
+    return _share(measurement["due"]["other"], due(measurement))
 
 
 def _found(measurement):
@@ -56,20 +80,18 @@ def delivered(measurement):
     return _found(measurement).get("observations")
 
 
-def delivered_share(measurement, _bare):
+def delivered_share(measurement):
     count = delivered(measurement)
-    return None if count is None else _share(count, due(measurement))
+    return None if count is None else (count, due(measurement))
 
 
-def complete_share(measurement, _bare):
-    found = _found(measurement)
+def complete_share(found):
     complete = found.get("complete", 0)
-    return _share(complete, complete + found.get("incomplete", 0))
+    return complete, complete + found.get("incomplete", 0)
 
 
-def named_share(measurement, _bare):
-    found = _found(measurement)
-    return _share(found.get("native_frames_named", 0), found.get("native_frames", 0))
+def named_share(found):
+    return found.get("native_frames_named", 0), found.get("native_frames", 0)
 
 
 def depth(measurement, _bare):
@@ -173,13 +195,22 @@ class Figure:
     key: str
     label: str
     unit: str  # see report.cell
-    value: Callable  # (measurement, the bare one of the same round or None) -> number or None
+    # (measurement, the bare one of the same round or None) -> number or None
+    value: Callable = None
+    # Or, of a share of something counted: measurement -> (part, whole) or None
+    share: Callable = None
+
+    def over(self, rounds, bare):
+        """The Spread over the rounds of one profiler in one case, or None."""
+        if self.share:
+            return pooled(self.share(each) for each in rounds.values())
+        return spread(self.value(each, bare.get(n)) for n, each in rounds.items())
 
 
 FIGURES = (
-    Figure("delivered", "samples delivered / due", "%", delivered_share),
-    Figure("complete", "complete user stacks", "%", complete_share),
-    Figure("named", "native frames with names", "%", named_share),
+    Figure("delivered", "samples delivered / due", "%", share=delivered_share),
+    Figure("complete", "complete user stacks", "%", share=lambda m: complete_share(_found(m))),
+    Figure("named", "native frames with names", "%", share=lambda m: named_share(_found(m))),
     Figure("depth", "frames per sample", "", depth),
     Figure("bpf_interrupt", "BPF time per interrupt", "ns", bpf_ns_per_interrupt),
     Figure("bpf_frame", "BPF time per delivered frame", "ns", bpf_ns_per_frame),
@@ -187,13 +218,15 @@ FIGURES = (
     Figure("system", "agent, system CPU per sample", "us", _cpu_per_sample("system_s")),
     Figure("agent", "agent, CPU time / one CPU", "%", agent_cpu),
     Figure("cost", "agent and BPF, CPU time / one CPU", "%", whole_cost),
-    Figure("rss", "peak RSS", "MiB", _memory("peak_rss_bytes")),
+    Figure("rss", "peak RSS, each process at its own moment", "MiB", _memory("peak_rss_bytes")),
+    Figure("sum_rss", "peak RSS, all at one moment", "MiB", _memory("peak_sum_rss_bytes")),
     Figure("anonymous", "peak anonymous RSS", "MiB", _memory("peak_anonymous_bytes")),
     Figure("maps", "BPF maps", "MiB", bpf_map_bytes),
     Figure("raw", "bytes per sample, raw", "B", raw_bytes),
     Figure("wire", "bytes per sample, gzip", "B", wire_bytes),
-    Figure("start", "start to first delivered sample", "s", _start("seconds")),
-    Figure("start_cpu", "CPU time until then", "s", _start("cpu_s")),
+    Figure("sampled", "start to first sample's time stamp", "s", _start("sampled_s")),
+    Figure("start", "start to first sample's arrival (sent every 5 s)", "s", _start("seconds")),
+    Figure("start_cpu", "CPU time until that arrival", "s", _start("cpu_s")),
     Figure("slowdown", "slowdown of the load", "%", slowdown),
 )
 
@@ -211,10 +244,7 @@ def by_case(measurements):
 
 def summarize(rounds, bare):
     """{figure: Spread or None} over the rounds of one profiler in one case."""
-    return {
-        figure.key: spread(figure.value(rounds[n], bare.get(n)) for n in rounds)
-        for figure in FIGURES
-    }
+    return {figure.key: figure.over(rounds, bare) for figure in FIGURES}
 
 
 def sum_programs(rounds):

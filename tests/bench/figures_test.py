@@ -2,10 +2,12 @@
 """From raw measurements to figures and tables."""
 import pathlib
 
+import comparison
 import figures
 import perf_record
 import pytest
 import report
+import sink
 
 
 def _counts(observations, frames=0):
@@ -27,10 +29,14 @@ def measurement(profiler="profcol", number=1, observations=1900, **changes):
         "profiler": profiler,
         "round": number,
         "seconds": 10.0,
-        "due": {"idle": 500, "kernel": 100, "user": 1900, "names": {}},
+        "due": {"idle": 500, "kernel": 100, "user": 1890, "other": 10, "names": {"sh": 10}},
         "cpu": {"total_s": 0.2, "user_s": 0.15, "system_s": 0.05},
-        "memory": {"peak_rss_bytes": 8 << 20, "peak_anonymous_bytes": 2 << 20},
-        "start": {"seconds": 5.5, "cpu_s": 0.25},
+        "memory": {
+            "peak_rss_bytes": 8 << 20,
+            "peak_sum_rss_bytes": 6 << 20,
+            "peak_anonymous_bytes": 2 << 20,
+        },
+        "start": {"sampled_s": 0.5, "seconds": 5.5, "cpu_s": 0.25},
         "load": {"seconds": 10.0, "units": {"deep": 900}, "checksums": {"deep": "f00"}},
         "bpf": {
             "programs": [
@@ -54,7 +60,7 @@ BARE = measurement("none", cpu=None) | {
 
 def test_each_figure_of_a_measurement():
     summary = figures.summarize({1: measurement()}, {1: BARE})
-    medians = {key: spread.median for key, spread in summary.items()}
+    medians = {key: spread.value for key, spread in summary.items()}
     assert medians == pytest.approx(
         {
             "delivered": 0.95,
@@ -68,10 +74,12 @@ def test_each_figure_of_a_measurement():
             "agent": 0.02,
             "cost": (0.2 + 0.0100025) / 10,
             "rss": 8 << 20,
+            "sum_rss": 6 << 20,
             "anonymous": 2 << 20,
             "maps": 3 << 19,
             "raw": 100,
             "wire": 25,
+            "sampled": 0.5,
             "start": 5.5,
             "start_cpu": 0.25,
             "slowdown": 0.1,
@@ -114,10 +122,19 @@ def test_numbers_have_three_digits(value, text):
     assert report.number(value) == text
 
 
-def test_percent_of_few_samples_have_no_decimals():
+def test_shares_are_of_all_rounds_together():
+    assert figures.pooled([(900, 1000), None, (5000, 10_000)]) == figures.Spread(
+        5900 / 11_000, 0.5, 0.9, 2, exact=True
+    )
+    assert not figures.pooled([(5000, 9_999)]).exact
+    assert figures.pooled([(99, 99), (0, 0)]) is None
+
+
+def test_shares_of_few_have_no_decimals_and_are_marked():
     spread = figures.Spread(0.9564, 0.951, 0.96, 3)
     assert report.cell(spread, "%") == "95.6 (95.1…96.0)"
-    assert report.cell(spread, "%", tenths=False) == "96 (95…96)"
+    rough = figures.Spread(0.9564, 0.951, 0.96, 3, exact=False)
+    assert report.cell(rough, "%") == "≈ 96 (95…96)"
     assert report.cell(None, "%") == "–"
 
 
@@ -128,6 +145,7 @@ def _result(*measurements):
             "cpus": 2,
             "model": "a CPU",
             "memory_mib": 2048,
+            "l3_kib": 32768,
             "kernel": "6.18",
             "versions": {"profcol": "profcol version 1"},
         },
@@ -147,30 +165,87 @@ def test_the_table_has_medians_spread_and_ratio():
     )
     assert "### deep@99" in text
     assert "Samples due: profcol 4,000 (rounds: 2), reference 2,000 (rounds: 1)." in text
-    assert "| samples delivered / due, % | 92 (90…95) | 50 | 1.85 |" in text
-    assert "| peak RSS, MiB | 8.00 | 8.00 | 1.00 |" in text
+    assert "Of other programs: 0.5 % at most." in text and "quiet" not in text
+    assert "| samples delivered / due, % | ≈ 92 (90…95) | ≈ 50 | ≈ 1.85 |" in text
+    assert "| peak RSS, all at one moment, MiB | 6.00 | 6.00 | 1.00 |" in text
     # Nobody measured the second round without a profiler.
     assert "| slowdown of the load, % | 10.0 | 10.0 | – |" in text
-    assert "| `deep` | 3,690 | 995 | 50 % | 50 % | 25 % | 25 % |" in text
+    assert "| `deep` | 3,690 | 995 | ≈ 50 % | ≈ 50 % | ≈ 25 % | ≈ 25 % |" in text
     assert "`sh`" not in text
+
+
+def test_each_column_has_decimals_by_its_own_count():
+    plenty = {"idle": 0, "kernel": 0, "user": 20_000, "other": 0, "names": {}}
+    text = report.tables(
+        _result(
+            measurement(observations=19_980, due=plenty),
+            measurement("perf", due=plenty | {"user": 2000}),
+        )
+    )
+    assert "| samples delivered / due, % | 99.9 | ≈ 95 |" in text
+
+
+def test_a_machine_that_was_not_quiet_is_told():
+    due = {"idle": 0, "kernel": 0, "user": 1800, "other": 200, "names": {"cc1": 150, "sh": 50}}
+    text = report.tables(_result(measurement(due=due)))
+    assert "- deep@99 round 1 profcol: 10.0 % (`cc1` 150, `sh` 50)" in text
+
+
+def test_programs_that_are_not_installed_are_told():
+    load = measurement()["load"] | {"left_out": ["node"]}
+    text = report.tables(_result(measurement(load=load)))
+    assert "Left out, as it is not installed: node." in text
+
+
+def test_requests_of_the_window_count_for_the_wire():
+    keys = ("first_unix_nano", "last_unix_nano", "observations", "raw_bytes", "wire_bytes")
+    lines = [(1, 9, 5, 50, 20), (9, 12, 5, 60, 30), (19, 22, 7, 70, 40), (20, 25, 1, 9, 8),
+             (0, 0, 0, 3, 2)]  # fmt: skip
+    requests = [dict(zip(keys, line, strict=True)) for line in lines]
+    assert sink.wire(requests, 10, 20) == {
+        "requests": 2, "raw_bytes": 130, "wire_bytes": 70, "observations": 12,
+    }  # fmt: skip
+
+
+def test_two_runs_beside_each_other():
+    second = measurement(observations=950)
+    second["memory"] = second["memory"] | {"peak_sum_rss_bytes": 9 << 20}
+    text = comparison.two_runs(_result(measurement()), _result(second))
+    assert "| samples delivered / due, % | ≈ 95 | ≈ 48 | -47.5 points |" in text
+    assert "| peak RSS, all at one moment, MiB | 6.00 | 9.00 | +50.0 % |" in text
+    other = measurement(case="idle@99")
+    with pytest.raises(ValueError, match="no case in common"):
+        comparison.two_runs(_result(measurement()), _result(other))
+
+
+def test_the_reference_beside_what_it_was_earlier():
+    now = measurement("reference", case="large@99")
+    text = comparison.with_earlier(_result(now))
+    assert "| large@99 | frames per sample | 42.0 | 10.0 | 0.24 |" in text
+    assert "large@99 | bytes per sample, raw, B | 174 | 100 | 0.57 |" in text
+    assert comparison.with_earlier(_result(measurement())) == ""
 
 
 def test_a_failure_is_in_the_table():
     text = report.tables(_result({"key": "deep@99 round 1 perf", "failed": "no perf\nat all"}))
     assert "- deep@99 round 1 perf: no perf\n" in text
+    text = report.tables(_result({"key": "deep@99 round 1 perf", "failed": ""}))
+    assert "- deep@99 round 1 perf: ?\n" in text
 
 
-def test_the_table_goes_between_the_markers(tmp_path):
+@pytest.mark.parametrize("section", ["table", "earlier", "runs"])
+def test_tables_go_between_the_markers(tmp_path, section):
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
-    report.write_docs(page, "new")
-    assert page.read_text() == f"before\n{report.BEGIN}\n\nnew\n{report.END}\nafter\n"
+    begin, end = report.BEGIN.format(section), report.END.format(section)
+    page.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
+    report.write_docs(page, "new", section)
+    assert page.read_text() == f"before\n{begin}\n\nnew\n{end}\nafter\n"
     docs = pathlib.Path(__file__).resolve().parents[2] / "docs/performance.md"
     page.write_text(docs.read_text())
-    report.write_docs(page, "new")
+    report.write_docs(page, "new", section)
     page.write_text("no markers")
     with pytest.raises(ValueError, match="lacks the lines"):
-        report.write_docs(page, "new")
+        report.write_docs(page, "new", section)
 
 
 def test_perf_samples_of_busy_cpus_within_the_window_count():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is in the profiles that arrived (the peer otlp-inspect)."""
+"""What is in the profiles that arrived (the peer inspect)."""
 import json
 
 import children

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the figures were measured on, and with what."""
+import hashlib
 import os
 import pathlib
 import platform
 import re
 import subprocess
+import sys
 
 from profilers import SOURCE
 
@@ -14,6 +16,17 @@ def _match(path, pattern, default="unknown"):
     return match[1].strip() if match else default
 
 
+def _cache_kib(level):
+    """The size of a cache of the first CPU, or None where the machine does not say."""
+    for path in pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        try:
+            if int((path / "level").read_text()) == level:
+                return int((path / "size").read_text().strip().removesuffix("K"))
+        except (OSError, ValueError):
+            continue
+    return None
+
+
 def describe(versions):
     """The machine, with these versions of what was measured on it."""
     memory_kib = int(_match("/proc/meminfo", r"^MemTotal:\s+(\d+)", "0"))
@@ -21,6 +34,7 @@ def describe(versions):
         "cpus": os.cpu_count(),
         "model": _match("/proc/cpuinfo", r"^model name\s*:\s*(.*)$"),
         "memory_mib": memory_kib // 1024,
+        "l3_kib": _cache_kib(3),
         "kernel": platform.release(),
         "architecture": platform.machine(),
         "system": _match("/etc/os-release", r'^PRETTY_NAME="?([^"\n]*)'),
@@ -37,3 +51,22 @@ def commit():
         text=True,
     )
     return result.stdout.strip() or "unknown"
+
+
+def digest(paths):
+    """Of the content of files: what tells two builds or states of one commit apart."""
+    found = hashlib.sha256()
+    for path in paths:
+        found.update(hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()
+
+
+def bench_sources():
+    """The files that decide what is run and how it is measured."""
+    tests = SOURCE / "tests"
+    loaded = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    found = {pathlib.Path(path).resolve() for path in loaded if path}
+    found |= {path for path in (tests / "bench/loads").rglob("*") if path.is_file()}
+    return sorted(
+        path for path in found if path.is_relative_to(tests) and "__pycache__" not in path.parts
+    )

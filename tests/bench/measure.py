@@ -13,13 +13,14 @@ import load_run
 import perf_record
 import plan
 import sink
-from process_usage import Cpu, MemoryWatch, bpf_objects_of_others
+from process_usage import Cpu, MemoryWatch, bpf_objects_held
 from profilers import Profilers
 
 SETTLE_S = 2
 # The load outlives the window, so that its own end is not measured.
 LOAD_MARGIN_S = 1
 FIRST_SAMPLE_BOUND_S = 60
+BPF_PROG_TYPE_PERF_EVENT = 7  # linux/bpf.h
 # Both profilers send every 5 s, a fifth more or less, and may look for names for 1 s before.
 FLUSH_BOUND_S = 8
 NAMING_S = 1.5
@@ -37,21 +38,52 @@ class Bench:
 
 
 class Window:
-    """The readings at both ends."""
+    """The readings at both ends; `process` is the profiler, or None."""
 
-    def __init__(self, meter, pid):
+    def __init__(self, meter, process):
         self._meter = meter
-        self._pid = pid
-        self.before = self._cpu_before = None
-        self.after = self.cpu = None
+        self._process = process
+        self._held = self._cpu_before = None
+        self.before = self.after = self.cpu = None
 
     def open(self):
-        self._cpu_before = Cpu.of(self._pid) if self._pid else None
+        if self._process:
+            self._held = bpf_objects_held(self._process.pid)
+            self._cpu_before = Cpu.of(self._process.pid)
         self.before = self._meter.snapshot()
 
     def close(self):
         self.after = self._meter.snapshot()
-        self.cpu = Cpu.of(self._pid).since(self._cpu_before) if self._pid else None
+        if not self._process:
+            return
+        self.cpu = Cpu.of(self._process.pid).since(self._cpu_before)
+        if self._process.poll() is not None:
+            raise children.ChildFailed("the profiler ended before the measurement did")
+
+    def bpf(self, start):
+        """The profiler's programs over the window, and its maps at the end of it.
+
+        Of what came up since the snapshot `start`: the programs that it holds open, and the maps
+        that nobody else does, for it need not hold the inner ones of a map of maps.
+        """
+        own, others = bpf_objects_held(self._process.pid)
+        own_before, others_before = self._held
+        programs = own.programs | own_before.programs
+        foreign = others.programs | others_before.programs
+        fresh = due.ids_since(start, self.after, "programs")
+        for each in self.after["programs"]:
+            strange = each["id"] in fresh and each["id"] not in programs | foreign
+            # Whose maps these were cannot be told any more.
+            if strange and each["type"] == BPF_PROG_TYPE_PERF_EVENT:
+                raise children.ChildFailed(
+                    f"another profiler's BPF program {each['name']} ended as the window closed;"
+                    " measure again when none runs"
+                )
+        maps = due.ids_since(start, self.after, "maps") - others.maps - others_before.maps
+        return {
+            "programs": due.programs_between(self.before, self.after, programs & fresh),
+            "maps": [each for each in self.after["maps"] if each["id"] in maps],
+        }
 
     def span(self, clock):
         """Both ends on the clock `unix` or `monotonic`, in nanoseconds."""
@@ -69,20 +101,6 @@ def _run_window(bench, step, window):
         return load.finish(LOAD_MARGIN_S + 60)
 
 
-def _bpf(start, window, pid):
-    """The profiler's own programs over the window and its maps at the end of it.
-
-    Its own are those that came after it was started and that nobody else holds.
-    """
-    others = bpf_objects_of_others(pid)
-    programs = due.ids_since(start, window.after, "programs") - others[0]
-    maps = due.ids_since(start, window.after, "maps") - others[1]
-    return {
-        "programs": due.programs_between(window.before, window.after, programs),
-        "maps": [each for each in window.after["maps"] if each["id"] in maps],
-    }
-
-
 @contextlib.contextmanager
 def _something_to_sample():
     """A process that uses what CPU time nobody else wants, so that a first sample comes soon."""
@@ -91,7 +109,8 @@ def _something_to_sample():
 
 
 def _wait_first_sample(process, log, sink_, started):
-    """Seconds and CPU time from the start of the profiler to the first sample delivered."""
+    """What passed from the start of the profiler: to the time stamp of the first sample, and to
+    its arrival."""
 
     def arrived():
         if process.poll() is not None:
@@ -103,7 +122,11 @@ def _wait_first_sample(process, log, sink_, started):
             arrived, "first sample of the profiler", FIRST_SAMPLE_BOUND_S, _STEP_S
         )
         cpu = Cpu.of(process.pid)
-    return {"seconds": first["time_unix_nano"] / 1e9 - started, "cpu_s": cpu.total_s}
+    return {
+        "sampled_s": first["first_unix_nano"] / 1e9 - started,
+        "seconds": first["time_unix_nano"] / 1e9 - started,
+        "cpu_s": cpu.total_s,
+    }
 
 
 def _wait_flushed(sink_, end_unix_ns):
@@ -114,7 +137,7 @@ def _wait_flushed(sink_, end_unix_ns):
         return any(each["time_unix_nano"] > closed_ns for each in sink_.requests())
 
     # An idle machine has nothing to send.
-    with contextlib.suppress(children.ChildFailed):
+    with contextlib.suppress(TimeoutError):
         children.wait_until(flushed, "the last batch", FLUSH_BOUND_S, _STEP_S)
 
 
@@ -126,21 +149,21 @@ def _measure_otlp(bench, step, directory, meter, profiler):
         process = profiler.start(directory, step.case.rate, sink_.endpoint)
         stack.callback(children.stop, process)
         log = directory / f"{profiler.name}.log"
-        memory = stack.enter_context(MemoryWatch(process.pid))
-        first = _wait_first_sample(process, log, sink_, started)
-        window = Window(meter, process.pid)
-        load = _run_window(bench, step, window)
-        memory.look()
-        bpf = _bpf(start, window, process.pid)
+        with MemoryWatch(process.pid) as memory:
+            first = _wait_first_sample(process, log, sink_, started)
+            window = Window(meter, process)
+            load = _run_window(bench, step, window)
+            memory.look()
+        bpf = window.bpf(start)
         _wait_flushed(sink_, window.span("unix")[1])
-        if children.stop(process):
-            raise children.ChildFailed(f"the profiler failed:\n{log.read_text()}")
+        if process.poll() is not None or children.stop(process):
+            raise children.ChildFailed(f"the profiler failed:\n{log.read_text(errors='replace')}")
         requests = sink_.requests()
     return _account(window, load) | {
         "start": first,
         "memory": memory.peaks(),
         "bpf": bpf,
-        "wire": sink.wire(requests, window.span("unix")[0]),
+        "wire": sink.wire(requests, *window.span("unix")),
         "summary": inspection.summary(sink_.stream, *window.span("unix")),
     }
 
@@ -149,18 +172,26 @@ def _measure_perf(bench, step, directory, meter):
     with contextlib.ExitStack() as stack:
         process = perf_record.start(directory, step.case.rate)
         stack.callback(children.stop, process)
-        memory = stack.enter_context(MemoryWatch(process.pid))
-        perf_record.wait_started(directory, process)
-        window = Window(meter, process.pid)
-        load = _run_window(bench, step, window)
-        memory.look()
-        children.stop(process, signal.SIGINT)
+        with MemoryWatch(process.pid) as memory:
+            perf_record.wait_started(directory, process)
+            window = Window(meter, process)
+            load = _run_window(bench, step, window)
+            memory.look()
+        perf_record.stop(directory, process)
     account = _account(window, load) | {
         "memory": memory.peaks(),
         "perf": perf_record.summary(directory, *window.span("monotonic")),
     }
     (directory / "perf.data").unlink()
     return account
+
+
+def _measure_bare(bench, step, meter):
+    window = Window(meter, None)
+    # It costs what the watch over a profiler costs, so that the slowdown is the profiler's alone.
+    with MemoryWatch(meter.pid):
+        load = _run_window(bench, step, window)
+    return _account(window, load)
 
 
 def _account(window, load):
@@ -181,9 +212,7 @@ def measure(bench, step, directory):
         stale.unlink()
     with due.counting(bench.due_counter, step.case.rate) as meter:
         if step.profiler == plan.BARE:
-            window = Window(meter, None)
-            load = _run_window(bench, step, window)
-            return _account(window, load)
+            return _measure_bare(bench, step, meter)
         if step.profiler == "perf":
             return _measure_perf(bench, step, directory, meter)
         return _measure_otlp(bench, step, directory, meter, bench.profilers.otlp(step.profiler))

@@ -1,19 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
 """`perf record -g`, the profiler that everybody has: frame pointers, raw addresses in a file."""
 import re
+import signal
+import tempfile
 
 import children
-import profilers
 
 _HEAD = re.compile(r"^\s*(-?\d+)\s+(\d+)\.(\d{9}):")
 _FRAME = re.compile(r"^\t\s*[0-9a-f]+ (.+?) \((.*)\)$")
 
 
+# perf passes on the interrupt that ends a recording, as the signal or as a shell would say it.
+_INTERRUPTED = (0, -signal.SIGINT, 128 + signal.SIGINT)
+
+
+def _command(path, rate):
+    command = ["perf", "record", "-e", "cpu-clock", "-F", rate, "-a", "-g"]
+    return [*command, "-k", "CLOCK_MONOTONIC", "-o", path]
+
+
+def check():
+    """Raise ChildFailed or OSError unless perf is installed and may record this machine."""
+    with tempfile.TemporaryDirectory() as directory:
+        children.output([*_command(f"{directory}/perf.data", 1), "true"], bound_s=60)
+
+
 def start(directory, rate):
-    command = [profilers.perf(), "record", "-e", "cpu-clock", "-F", rate, "-a", "-g"]
-    command += ["-k", "CLOCK_MONOTONIC", "-o", directory / "perf.data"]
+    command = _command(directory / "perf.data", rate)
     with (directory / "perf.log").open("wb") as log:
         return children.start(command, stdout=log, stderr=log)
+
+
+def _log(directory):
+    return (directory / "perf.log").read_text(errors="replace")
+
+
+def stop(directory, process):
+    """End the recording; ChildFailed when it is not whole."""
+    status = children.stop(process, signal.SIGINT)
+    if status not in _INTERRUPTED:
+        raise children.ChildFailed(f"perf ended with {status}:\n{_log(directory)}")
 
 
 def wait_started(directory, process):
@@ -22,7 +48,7 @@ def wait_started(directory, process):
 
     def started():
         if process.poll() is not None:
-            raise children.ChildFailed((directory / "perf.log").read_text())
+            raise children.ChildFailed(f"perf has ended:\n{_log(directory)}")
         return path.exists() and path.stat().st_size
 
     children.wait_until(started, "start of perf record", 30)
@@ -55,7 +81,7 @@ def parse_script(text, from_monotonic_ns, to_monotonic_ns):
 def summary(directory, from_monotonic_ns, to_monotonic_ns):
     """As parse_script, and the size of the whole recording."""
     path = directory / "perf.data"
-    command = [profilers.perf(), "script", "-i", path, "--ns", "--no-inline"]
+    command = ["perf", "script", "-i", path, "--ns", "--no-inline"]
     command += ["-F", "pid,time,ip,sym,dso"]
     text = children.output(command)
     found = parse_script(text, from_monotonic_ns, to_monotonic_ns)

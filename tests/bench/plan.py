@@ -54,16 +54,22 @@ def cases(loads, rate):
     return found
 
 
+def known_profilers(names):
+    """These, unless there is an unknown one among them."""
+    names = [name for name in names if name]
+    unknown = set(names) - set(PROFILERS)
+    if unknown:
+        raise ValueError(
+            f"no profiler {', '.join(sorted(unknown))}; there is {', '.join(PROFILERS)}"
+        )
+    return names
+
+
 def steps(cases_, rounds, profilers):
     """The measurements in their order: in each round of a case the profilers take turns.
 
     perf has one turn: it is there for orientation, the ratios are between the other two.
     """
-    unknown = set(profilers) - set(PROFILERS)
-    if unknown:
-        raise ValueError(
-            f"no profiler {', '.join(sorted(unknown))}; there is {', '.join(PROFILERS)}"
-        )
     return [
         Step(case, number, profiler)
         for case in cases_

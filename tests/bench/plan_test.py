@@ -30,7 +30,7 @@ def test_unknown_names_are_refused_with_those_that_exist():
     with pytest.raises(ValueError, match="no load storms; there is mixed, storm"):
         plan.cases(["storms"], None)
     with pytest.raises(ValueError, match="no profiler gprof; there is profcol"):
-        plan.steps([], 1, ["gprof"])
+        plan.known_profilers(["gprof"])
 
 
 def test_a_full_run_takes_no_more_than_an_hour():

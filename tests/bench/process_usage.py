@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """CPU time, memory and BPF objects of a process with its descendants."""
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -22,11 +23,18 @@ def tree(pid):
     while queue:
         current = queue.pop()
         found.append(current)
-        for path in pathlib.Path(f"/proc/{current}/task").glob("*/children"):
-            try:
-                queue += map(int, path.read_text().split())
-            except _GONE:
-                continue
+        queue += _children(current)
+    return found
+
+
+def _children(pid):
+    """Of all its threads; of those that end meanwhile, none."""
+    found = []
+    with contextlib.suppress(*_GONE):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(*_GONE):
+                text = pathlib.Path(f"/proc/{pid}/task/{thread}/children").read_text()
+                found += map(int, text.split())
     return found
 
 
@@ -125,6 +133,14 @@ class MemoryWatch:
         }
 
 
+@dataclasses.dataclass(frozen=True)
+class Held:
+    """Ids of BPF programs and of maps."""
+
+    programs: set
+    maps: set
+
+
 def _bpf_objects(pid):
     """Ids of the BPF programs and of the maps that a process holds open, links included."""
     found = {"prog_id": set(), "map_id": set()}
@@ -144,13 +160,13 @@ def _bpf_objects(pid):
     return found
 
 
-def bpf_objects_of_others(pid):
-    """Ids of BPF programs and of maps that processes outside of the tree hold open."""
+def bpf_objects_held(pid):
+    """Ids of BPF programs and of maps that are held open: by the tree, and by all others."""
     own = set(tree(pid))
-    programs, maps = set(), set()
+    programs, maps = (set(), set()), (set(), set())
     for path in pathlib.Path("/proc").glob("[0-9]*"):
-        if int(path.name) not in own:
-            held = _bpf_objects(int(path.name))
-            programs |= held["prog_id"]
-            maps |= held["map_id"]
-    return programs, maps
+        other = int(path.name) not in own
+        held = _bpf_objects(int(path.name))
+        programs[other].update(held["prog_id"])
+        maps[other].update(held["map_id"])
+    return Held(programs[0], maps[0]), Held(programs[1], maps[1])

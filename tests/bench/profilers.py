@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The profilers that are compared, configured alike in all that they share."""
-import functools
-import hashlib
 import json
 import pathlib
-import shutil
 import subprocess
+import sys
 
 import children
+import perf_record
 
-SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(SOURCE / "tests/peers"))
+
+from peer_paths import NoPeer, find_peer
 
 _EXPORTER = "otlp_grpc"
 
@@ -18,15 +20,12 @@ class NotAvailable(Exception):
     """A profiler cannot run here; the text names the way out."""
 
 
-@functools.cache
 def peer(name):
-    """Path of a peer that `make peers` has built; the same for a whole run."""
-    result = subprocess.run(
-        [SOURCE / "scripts/peers.sh", "--path", name], capture_output=True, text=True
-    )
-    if result.returncode:
-        raise NotAvailable(result.stderr.strip() or f"no peer {name}; run: make peers")
-    return pathlib.Path(result.stdout.strip())
+    """Path of a peer that `make peers` has built."""
+    try:
+        return find_peer(name)
+    except NoPeer as missing:
+        raise NotAvailable(str(missing)) from missing
 
 
 def _pipeline(rate, endpoint):
@@ -84,38 +83,49 @@ class Profilers:
         """The profiler of this name, unless it is perf."""
         return {"profcol": self.profcol, "reference": self.reference}[name]()
 
-    def check(self, names):
-        """Raise NotAvailable unless all of them, and what they are measured with, can run."""
+    def usable(self, names):
+        """Those of the names that can run here. Without perf the others are still compared."""
+        found = []
         for name in names:
-            if name == "perf":
-                perf()
-            else:
-                self.otlp(name)
-                peer("sink")
-                peer("inspect")
+            try:
+                self._check(name)
+            except NotAvailable as missing:
+                if name != "perf" or len(names) == 1:
+                    raise
+                print(f"bench: left out: {missing}", file=sys.stderr)
+                continue
+            found.append(name)
+        return found
+
+    def _check(self, name):
+        """Raise NotAvailable unless it, and what it is measured with, can run."""
+        if name == "perf":
+            try:
+                perf_record.check()
+            except (children.ChildFailed, OSError) as failure:
+                raise NotAvailable(
+                    f"perf record does not work here ({failure}); its package is among those of"
+                    " scripts/setup.sh bench"
+                ) from failure
+            return
+        self.otlp(name)
+        peer("sink")
+        peer("inspect")
 
     def version(self, name):
         """What a profiler says of itself, on one line."""
         program = {
             "profcol": lambda: self.profcol_path,
             "reference": lambda: peer("reference"),
-            "perf": perf,
+            "perf": lambda: "perf",
         }[name]()
         result = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
         return " ".join(result.stdout.split()) or f"unknown, exit code {result.returncode}"
 
-    def digests(self, names):
-        """What tells two builds of one version apart."""
-        programs = {"profcol": lambda: self.profcol_path, "reference": lambda: peer("reference")}
-        return {
-            name: hashlib.sha256(find().read_bytes()).hexdigest()
-            for name, find in programs.items()
-            if name in names
-        }
-
-
-def perf():
-    """The command."""
-    if not shutil.which("perf"):
-        raise NotAvailable("perf is not installed; run: scripts/setup.sh test")
-    return "perf"
+    def programs(self, names):
+        """Paths of what takes part in a run with these profilers, by name."""
+        needed = ["sink", "inspect"] if set(names) - {"perf"} else []
+        if "reference" in names:
+            needed += ["reference", "memlock_launcher"]
+        found = {name: peer(name) for name in needed}
+        return found | ({"profcol": self.profcol_path} if "profcol" in names else {})

@@ -2,8 +2,8 @@
 """The tables. Pure functions, but for write_docs."""
 import figures
 
-BEGIN = "<!-- table: written by `bench.py --write-docs` -->"
-END = "<!-- end of table -->"
+BEGIN = "<!-- {}: written by `bench.py --write-docs` -->"
+END = "<!-- end of {} -->"
 
 COLUMNS = {"profcol": "profcol", "reference": "reference", "perf": "`perf record -g`"}
 _BOTH = {"profcol", "reference"}
@@ -14,6 +14,7 @@ _LABELS = {"us": "µs"}
 # tells.
 LEAST_PROGRAM_SHARE = 0.01
 MOST_PROGRAMS = 12
+MOST_OTHERS = 3
 
 
 def number(value):
@@ -26,42 +27,50 @@ def number(value):
     return "0" if float(text.replace(",", "")) == 0 else text
 
 
-def cell(spread, unit, tenths=True):
-    """`median (least…most)`, or a dash; percent of few samples without decimals."""
+def scaled(value, unit, exact=True):
+    """As text, in the unit's scale; `≈` and no decimals where it is not exact."""
+    value *= _SCALES.get(unit, 1)
+    return number(value) if exact else f"≈ {value:.0f}"
+
+
+def cell(spread, unit):
+    """`value (least…most)`, or a dash."""
     if spread is None:
         return "–"
-    scale = _SCALES.get(unit, 1)
-
-    def text(value):
-        return number(value * scale) if tenths else f"{value * scale:.0f}"
-
+    text = scaled(spread.value, unit, spread.exact)
     if spread.count == 1 or spread.least == spread.most:
-        return text(spread.median)
-    return f"{text(spread.median)} ({text(spread.least)}…{text(spread.most)})"
+        return text
+    ends = (scaled(each, unit, spread.exact) for each in (spread.least, spread.most))
+    return f"{text} ({'…'.join(end.removeprefix('≈ ') for end in ends)})"
 
 
-def _row(figure, summaries, profilers, due):
-    tenths = figure.key != "delivered" or due >= figures.DUE_FOR_TENTHS
-    label = figure.label
-    if figure.unit:
-        label += f", {_LABELS.get(figure.unit, figure.unit)}"
-    cells = [cell(summaries[name][figure.key], figure.unit, tenths) for name in profilers]
+def label(figure):
+    """What it is, with its unit."""
+    unit = _LABELS.get(figure.unit, figure.unit)
+    return f"{figure.label}, {unit}" if unit else figure.label
+
+
+def _row(figure, summaries, profilers):
+    cells = [cell(summaries[name][figure.key], figure.unit) for name in profilers]
     if all(each == "–" for each in cells):
         return None
     if _BOTH <= set(profilers):
         cells.append(_quotient(figure, summaries))
-    return [label, *cells]
+    return [label(figure), *cells]
 
 
 def _quotient(figure, summaries):
     # A slowdown is near zero: the quotient of two of them says nothing.
     if figure.key == "slowdown":
         return "–"
-    value = figures.ratio(summaries["profcol"][figure.key], summaries["reference"][figure.key])
-    return "–" if value is None else number(value)
+    ours, theirs = (summaries[name][figure.key] for name in ("profcol", "reference"))
+    value = figures.ratio(ours, theirs)
+    if value is None:
+        return "–"
+    return number(value) if ours.exact and theirs.exact else f"≈ {number(value)}"
 
 
-def _table(head, rows):
+def table(head, rows):
     lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -71,21 +80,47 @@ def case_table(name, profilers_rounds):
     bare = profilers_rounds.get("none", {})
     profilers = [each for each in COLUMNS if each in profilers_rounds]
     summaries = {each: figures.summarize(profilers_rounds[each], bare) for each in profilers}
-    counts = {each: sum(map(figures.due, profilers_rounds[each].values())) for each in profilers}
-    due = min(counts.values())
-    rows = [_row(figure, summaries, profilers, due) for figure in figures.FIGURES]
+    rows = [_row(figure, summaries, profilers) for figure in figures.FIGURES]
     head = ["", *(COLUMNS[each] for each in profilers)]
     if _BOTH <= set(profilers):
         head.append("profcol / reference")
+    parts = [f"### {name}", *_remarks(profilers_rounds)]
+    return "\n\n".join([*parts, table(head, [row for row in rows if row])])
+
+
+def _remarks(profilers_rounds):
+    """What the figures of a case rest on: paragraphs."""
     dues = ", ".join(
-        f"{each} {counts[each]:,} (rounds: {len(profilers_rounds[each])})" for each in profilers
+        f"{each} {sum(map(figures.due, rounds.values())):,} (rounds: {len(rounds)})"
+        for each, rounds in profilers_rounds.items()
+        if each in COLUMNS
     )
-    return f"### {name}\n\nSamples due: {dues}.\n\n" + _table(head, [row for row in rows if row])
+    all_ = [each for rounds in profilers_rounds.values() for each in rounds.values()]
+    shares = [share for each in all_ if (share := figures.others_share(each)) is not None]
+    others = f" Of other programs: {100 * max(shares):.1f} % at most." if shares else ""
+    yield f"Samples due: {dues}.{others}"
+    left_out = sorted({name for each in all_ for name in each["load"].get("left_out", ())})
+    if left_out:
+        yield f"Left out, as it is not installed: {', '.join(left_out)}."
+    marked = [f"- {each['key']}: {_others(each)}" for each in all_ if _is_disturbed(each)]
+    if marked:
+        yield "**Not a quiet machine.** Of the samples due were of other programs:"
+        yield "\n".join(marked)
 
 
-def _percent(counts, part, *whole):
-    total = sum(counts.get(key, 0) for key in whole)
-    return f"{100 * counts.get(part, 0) / total:.0f} %" if total else "–"
+def _is_disturbed(measurement):
+    return (figures.others_share(measurement) or 0) > figures.OTHERS_MOST
+
+
+def _others(measurement):
+    names = sorted(measurement["due"]["names"].items(), key=lambda item: -item[1])
+    most = ", ".join(f"`{name}` {count}" for name, count in names[:MOST_OTHERS])
+    return f"{100 * figures.others_share(measurement):.1f} % ({most})"
+
+
+def _percent(part_whole):
+    spread = figures.pooled([part_whole])
+    return "–" if spread is None else cell(spread, "%") + " %"
 
 
 def program_table(profilers_rounds):
@@ -107,15 +142,15 @@ def program_table(profilers_rounds):
         row = [name if name == figures.KERNEL_THREADS else f"`{name}`"]
         counts = [sums[each].get(name, {}) for each in profilers]
         row += [f"{each.get('observations', 0):,}" for each in counts]
-        row += [_percent(each, "complete", "complete", "incomplete") for each in counts]
-        row += [_percent(each, "native_frames_named", "native_frames") for each in counts]
+        row += [_percent(figures.complete_share(each)) for each in counts]
+        row += [_percent(figures.named_share(each)) for each in counts]
         rows.append(row)
     if not rows:
         return ""
     head = [""] + [
         f"{label}, {each}" for label in ("samples", "complete", "named") for each in profilers
     ]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def tables(result):
@@ -129,7 +164,7 @@ def tables(result):
             parts.append(programs)
     failed = [each for each in result["measurements"] if "failed" in each]
     if failed:
-        lines = [f"- {each['key']}: {each['failed'].splitlines()[0]}" for each in failed]
+        lines = [f"- {each['key']}: {(each['failed'].splitlines() or ['?'])[0]}" for each in failed]
         parts.append("Measurements that failed:\n\n" + "\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
@@ -139,17 +174,26 @@ def _provenance(result):
     versions = "; ".join(f"{name}: {text}" for name, text in machine["versions"].items())
     return (
         f"Commit {identity['commit']}, {result['finished']}; {machine['cpus']} CPUs"
-        f" ({machine['model']}), {machine['memory_mib']:,} MiB, Linux {machine['kernel']}."
+        f" ({machine['model']}, {_l3(machine)}), {machine['memory_mib']:,} MiB, Linux"
+        f" {machine['kernel']}."
         f" Windows of {identity['seconds']} s. {versions}.\n\n"
-        "Each cell is the median of the rounds, with the least and the most of them."
+        "Each cell is the median of the rounds, with the least and the most of them; shares in"
+        " percent are over all rounds taken together. ≈ marks a share of fewer than"
+        f" {figures.WHOLE_FOR_EXACT:,}, a dash one of fewer than {figures.WHOLE_FOR_ANY}."
     )
 
 
-def write_docs(path, text):
-    """Put the tables between the markers of a page."""
+def _l3(machine):
+    kib = machine["l3_kib"]
+    return f"{kib >> 10} MiB of L3" if kib else "L3 unknown"
+
+
+def write_docs(path, text, section="table"):
+    """Put the tables between the markers of a section of a page."""
     page = path.read_text()
-    head, begin, rest = page.partition(BEGIN)
-    _, end, tail = rest.partition(END)
+    first, last = BEGIN.format(section), END.format(section)
+    head, begin, rest = page.partition(first)
+    _, end, tail = rest.partition(last)
     if not begin or not end:
-        raise ValueError(f"{path} lacks the lines {BEGIN!r} and {END!r}")
-    path.write_text(f"{head}{BEGIN}\n\n{text}\n{END}{tail}")
+        raise ValueError(f"{path} lacks the lines {first!r} and {last!r}")
+    path.write_text(f"{head}{begin}\n\n{text}\n{end}{tail}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The receiver that both profilers send to (the peer otlp-sink), and what it noted."""
+"""The receiver that both profilers send to (the peer sink), and what it noted."""
 import contextlib
 import json
 import re
@@ -12,18 +12,18 @@ _READY = re.compile(r"\bgrpc=(\S+)")
 
 
 class Sink:
-    """A running otlp-sink; `endpoint` is where it listens."""
+    """A running sink; `endpoint` is where it listens."""
 
     def __init__(self, endpoint, stream, log):
         self.endpoint = endpoint
-        self.stream = stream  # all requests, as the inspector reads them
-        self._log = log
+        self.stream = stream  # all requests, as the inspector reads them, unless none are kept
+        self.log = log
 
     def requests(self):
         """What arrived so far, oldest first; a line that is still being written is left out."""
-        if not self._log.exists():
+        if not self.log.exists():
             return []
-        lines = self._log.read_text().split("\n")[:-1]
+        lines = self.log.read_text().split("\n")[:-1]
         return [json.loads(line) for line in lines]
 
     def first_sample(self):
@@ -32,25 +32,32 @@ class Sink:
 
 
 @contextlib.contextmanager
-def listening(directory):
-    """A sink for the time of a `with` statement."""
+def listening(directory, keep=True):
+    """A sink for the time of a `with` statement; `keep` says whether it stores the requests."""
     stream, log = directory / "requests.bin", directory / "requests.jsonl"
-    command = [profilers.peer("sink"), "--grpc", "127.0.0.1:0", "--out", stream, "--log", log]
+    command = [profilers.peer("sink"), "--grpc", "127.0.0.1:0", "--log", log]
+    if keep:
+        command += ["--out", stream]
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
     with children.running(command, **pipes) as process:
         line = children.read_line(process, "address")
         match = _READY.search(line)
         if not match:
-            raise children.ChildFailed(f"otlp-sink said {line!r} instead of its address")
+            raise children.ChildFailed(f"the sink said {line!r} instead of its address")
         yield Sink(match[1], stream, log)
 
 
-def wire(requests, since_unix_ns):
-    """Sums over the requests with samples that arrived since then."""
+def wire(requests, from_unix_ns, to_unix_ns):
+    """Sums over the requests whose samples reach into this time.
+
+    Not over all that arrived: what a profiler sends when it ends, the other may not send.
+    """
     counted = [
         each
         for each in requests
-        if each["time_unix_nano"] >= since_unix_ns and each["observations"]
+        if each["observations"]
+        and each["first_unix_nano"] < to_unix_ns
+        and each["last_unix_nano"] >= from_unix_ns
     ]
     keys = ("raw_bytes", "wire_bytes", "observations")
     return {"requests": len(counted)} | {key: sum(each[key] for each in counted) for key in keys}

@@ -77,10 +77,13 @@ class Gateway:
     """A run of the OpenTelemetry Collector 0.159: OTLP in over gRPC and HTTP, to `exporters`.
 
     Both arguments are as in a Collector's configuration: `exporters` by id, and `grpc` and `http`
-    as settings of the receiver's protocols, such as {"tls": {"cert_file": ...}}.
+    as settings of the receiver's protocols, such as {"tls": {"cert_file": ...}}. With another
+    `signal` it has no pipeline for profiles.
     """
 
-    def __init__(self, directory, exporters, grpc=None, http=None, processors=None):
+    def __init__(
+        self, directory, exporters, grpc=None, http=None, processors=None, signal="profiles"
+    ):
         self.grpc = f"127.0.0.1:{free_port()}"
         self.http = f"127.0.0.1:{free_port()}"
         protocols = {
@@ -101,7 +104,7 @@ class Gateway:
                     "exporters": exporters,
                     "service": {
                         "telemetry": {"metrics": {"level": "none"}},
-                        "pipelines": {"profiles": pipeline},
+                        "pipelines": {signal: pipeline},
                     },
                 }
             )

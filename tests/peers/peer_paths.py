@@ -1,12 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the programs that profcol is tested with lie: scripts/peers.sh builds them."""
+import functools
 import os
 import pathlib
 import subprocess
 
-import pytest
-
 _SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/peers.sh"
+
+
+class NoPeer(Exception):
+    """A peer is not there; the text names the way out."""
+
+
+@functools.cache
+def find_peer(name):
+    """The path of a peer; the same for the whole life of the process, or NoPeer."""
+    result = subprocess.run([_SCRIPT, "--path", name], capture_output=True, text=True)
+    if result.returncode:
+        raise NoPeer(result.stderr.strip() or f"no peer {name}; run: make peers")
+    return pathlib.Path(result.stdout.strip())
 
 
 def peer_path(name, optional=False):
@@ -14,9 +26,11 @@ def peer_path(name, optional=False):
 
     `optional`: it is skipped there too, for peers that are not built for every run of the tests.
     """
-    result = subprocess.run([_SCRIPT, "--path", name], capture_output=True, text=True)
-    if result.returncode == 0:
-        return pathlib.Path(result.stdout.strip())
-    if os.environ.get("CI") == "true" and not optional:
-        pytest.fail(result.stderr.strip(), pytrace=False)
-    pytest.skip(result.stderr.strip())
+    import pytest  # here: what calls find_peer() may be no test
+
+    try:
+        return find_peer(name)
+    except NoPeer as missing:
+        if os.environ.get("CI") == "true" and not optional:
+            pytest.fail(str(missing), pytrace=False)
+        pytest.skip(str(missing))

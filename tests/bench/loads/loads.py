@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each load is made of. A function of this file builds a load's programs and returns them."""
+import math
 import pathlib
 import shutil
+import subprocess
 
+import cpu_cache
 from cache import Step, tool_version
 from work import Program, Ring
 
@@ -16,19 +19,21 @@ DEEP = "b6c26683"
 COLD = "db9f0ecf"
 
 STORM_RATE = 500
-COLD_PROGRAMS = 24
-COLD_TEXTS = 3  # each is linked into several programs
+COLD_TEXTS = 3  # each is linked into every third program; so many divide VISITS (cold_program.c)
+COLD_PROGRAMS_MIN = 24
 COLD_TOKENS = 24
+COLD_CACHES = 2  # times the last level of cache is what all their code exceeds
 
 
 class Recipe:
-    """Builds into a cache; knows what was left out and which versions took part."""
+    """Builds into a cache; knows what was left out, which versions took part, and sizes."""
 
     def __init__(self, cache, cpus):
         self.cache = cache
         self.cpus = cpus
         self.versions = {}
         self.left_out = []
+        self.sizes = {}
 
     def path(self, name):
         return self.cache.directory / name
@@ -168,33 +173,64 @@ def deep(recipe):
     return [Program("deep", (program,), DEEP, warm_up=5)] * recipe.cpus
 
 
-def cold(recipe):
-    recipe.need("gcc")
+def _cold_objects(recipe):
+    """The member of the ring without its code, and several codes for it."""
     texts = recipe.cache.build(
         *(recipe.print(f"cold-{seed}.c", "cold_text.py", seed) for seed in range(COLD_TEXTS))
     )
+    member = HERE / "cold_program.c"
+    sources = [(member, "-O2", HERE / "unit.h"), *((text, "-O1", text) for text in texts)]
     objects = recipe.cache.build(
         *(
             Step(
-                text.with_suffix(".o"),
-                ("gcc", "-O1", "-fomit-frame-pointer", "-c", text, "-o", text.with_suffix(".o")),
-                (text,),
+                recipe.path(f"{source.stem}.o"),
+                ("gcc", level, "-fomit-frame-pointer", "-c", source, "-o")
+                + (recipe.path(f"{source.stem}.o"),),
+                (source, other),
             )
-            for text in texts
+            for source, level, other in sources
         )
     )
+    return objects[0], objects[1:]
+
+
+def _text_bytes(path):
+    """Of machine code in an object file."""
+    result = subprocess.run(["size", "-A", path], capture_output=True, text=True, check=True)
+    rows = [line.split() for line in result.stdout.splitlines()]
+    return sum(int(row[1]) for row in rows if row[:1] == [".text"])
+
+
+def cold_programs(text_bytes, cache_bytes):
+    """How many programs exceed the cache, when their codes have these sizes in turn."""
+    rounds = math.ceil(COLD_CACHES * cache_bytes / sum(text_bytes))
+    return max(COLD_PROGRAMS_MIN, rounds * len(text_bytes))
+
+
+def cold(recipe):
+    recipe.need("gcc", "size")
+    member, codes = _cold_objects(recipe)
+    sizes = [_text_bytes(code) for code in codes]
+    cache_bytes = cpu_cache.last_level_bytes()
+    count = cold_programs(sizes, cache_bytes or cpu_cache.ASSUMED_BYTES)
+    recipe.sizes = {
+        "programs": count,
+        "text_bytes": count // COLD_TEXTS * sum(sizes),
+        "last_level_cache_bytes": cache_bytes,
+    }
     # Files of their own, so that they share no memory, and a build id each, so that no profiler
     # takes two of them for one.
-    programs = [
-        recipe.compile(
-            f"cold-{index}",
-            "gcc",
-            "cold_program.c",
-            f"-Wl,--build-id=0x{index:040x}",
-            inputs=(objects[index % COLD_TEXTS],),
+    programs = recipe.cache.build(
+        *(
+            Step(
+                recipe.path(f"cold-{index}"),
+                ("gcc", f"-Wl,--build-id=0x{index:040x}", "-o", recipe.path(f"cold-{index}"))
+                + (member, codes[index % COLD_TEXTS]),
+                (member, codes[index % COLD_TEXTS]),
+            )
+            for index in range(count)
         )
-        for index in range(COLD_PROGRAMS)
-    ]
+    )
     commands = tuple((program,) for program in programs)
     rings = (recipe.cpus + 1) // 2
     return [Ring("cold", commands, COLD_TOKENS, COLD, warm_up=5)] * rings

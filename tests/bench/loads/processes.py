@@ -3,11 +3,17 @@
 import contextlib
 import ctypes
 import os
+import pathlib
 import signal
-import subprocess
+import sys
 
-_PR_SET_PDEATHSIG = 1
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2]))
+
+from starting import start
+from waiting import wait_until
+
 _PR_SET_CHILD_SUBREAPER = 36
+END_BOUND_S = 20
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -17,12 +23,14 @@ def _leave(number, _frame):
     raise SystemExit(128 + number)
 
 
-def _end_with(parent):
-    """In the new process, between fork and exec."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before prctl
-        os._exit(1)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+def _all_reaped():
+    """Whether there is no child left, after those that have ended were waited for."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return True
+    return False
 
 
 @contextlib.contextmanager
@@ -52,14 +60,8 @@ class Processes:
 
     def start(self, command, **options):
         """A subprocess.Popen."""
-        parent = os.getpid()
         with _no_signals():
-            process = subprocess.Popen(
-                [str(part) for part in command],
-                start_new_session=True,
-                preexec_fn=lambda: _end_with(parent),
-                **options,
-            )
+            process = start(command, **options)
             self._groups.append(process.pid)
         return process
 
@@ -68,6 +70,5 @@ class Processes:
             for group in self._groups:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(group, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
-                while True:
-                    os.waitpid(-1, 0)
+            # Bounded: one that left its session was not killed, and may never end.
+            wait_until(_all_reaped, "end of what the load started", END_BOUND_S)

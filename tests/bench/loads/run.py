@@ -37,11 +37,19 @@ def run(arguments, processes):
     seconds = work.measure(arguments.seconds)
     result = {"load": arguments.load, "seconds": round(seconds, 3), "cpus": arguments.cpus}
     result |= work.result() | {"left_out": recipe.left_out, "versions": recipe.versions}
+    result |= {"sizes": recipe.sizes}
     print(json.dumps(result), flush=True)
+
+
+# Settings for every program of a runtime. A load works the same whatever its user has set; some
+# runtimes also print that they found them.
+SETTINGS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "NODE_OPTIONS", "GODEBUG")
 
 
 def main():
     arguments = parse_arguments()
+    for name in SETTINGS:
+        os.environ.pop(name, None)
     try:
         with Processes() as processes:
             run(arguments, processes)

@@ -29,7 +29,10 @@ class Program:
 
 @dataclasses.dataclass(frozen=True)
 class Ring:
-    """Programs each of which reads what the one before it writes; the first one reports."""
+    """Programs each of which reads what the one before it writes; all report on FD.
+
+    Their commands end with FD, that of the first one with FD and the number of tokens.
+    """
 
     name: str
     commands: tuple
@@ -38,21 +41,25 @@ class Ring:
     warm_up: int = 0
 
     def start(self, processes, report):
-        with contextlib.ExitStack() as stack:
-            pipes = [os.pipe() for _ in self.commands]
-            for end in sum(pipes, ()):
-                stack.callback(os.close, end)
-            started = []
-            for index, command in enumerate(self.commands):
-                head = () if index else (self.tokens, report)
-                started.append(
-                    processes.start(
-                        (*command, *head),
-                        stdin=pipes[index][0],
-                        stdout=pipes[(index + 1) % len(pipes)][1],
-                        pass_fds=() if index else (report,),
-                    )
+        # Only as many pipes open at a time as are needed for the next member: the ring may have
+        # more members than a process may have files.
+        stdin, into_first = os.pipe()
+        started = []
+        for index, command in enumerate(self.commands):
+            is_last = index + 1 == len(self.commands)
+            following, stdout = (None, into_first) if is_last else os.pipe()
+            tokens = () if index else (self.tokens,)
+            started.append(
+                processes.start(
+                    (*command, report, *tokens),
+                    stdin=stdin,
+                    stdout=stdout,
+                    pass_fds=(report,),
                 )
+            )
+            os.close(stdin)
+            os.close(stdout)
+            stdin = following
         return started
 
 

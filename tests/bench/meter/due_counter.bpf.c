@@ -6,6 +6,7 @@
  */
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
+#include <stdbool.h>
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -17,7 +18,9 @@ char LICENSE[] SEC("license") = "GPL";
 /* include/linux/sched.h; CO-RE relocates the fields. */
 struct task_struct {
 	unsigned int flags;
+	int tgid; /* in the first namespace, as nobody in a container is told */
 	struct task_struct *group_leader;
+	struct task_struct *real_parent;
 	char comm[DUE_NAME_BYTES];
 } __attribute__((preserve_access_index));
 
@@ -30,13 +33,41 @@ struct {
 	__type(value, __u64);
 } tasks SEC(".maps");
 
-/* Busy interrupts by the name of the process. A full table costs names, never counts. */
+/* DUE_OTHER by the name of the process. A full table costs names, never counts. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, DUE_NAMES_MOST);
 	__type(key, char[DUE_NAME_BYTES]);
 	__type(value, __u64);
 } names SEC(".maps");
+
+/* The process whose descendants, and itself, make up the run. */
+int run_tgid;
+
+/* Called once by due_counter, whose parent that process is. */
+SEC("syscall")
+int note_run(void *ctx)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	(void)ctx;
+	run_tgid = task->real_parent->tgid;
+	return 0;
+}
+
+static __always_inline bool task_is_of_run(struct task_struct *task)
+{
+	for (int i = 0; i < DUE_ANCESTORS_MOST; i++) {
+		int tgid = task->tgid;
+
+		if (tgid == run_tgid)
+			return true;
+		if (tgid <= 1)
+			return false;
+		task = task->real_parent;
+	}
+	return false;
+}
 
 static __always_inline void count_name(struct task_struct *leader)
 {
@@ -66,10 +97,12 @@ int count_due(struct bpf_perf_event_data *ctx)
 		key = DUE_IDLE;
 	else if (task->flags & PF_KTHREAD)
 		key = DUE_KERNEL;
+	else if (!task_is_of_run(task))
+		key = DUE_OTHER;
 	count = bpf_map_lookup_elem(&tasks, &key);
 	if (count)
 		(*count)++; // of this CPU, and interrupts do not nest
-	if (key != DUE_IDLE)
+	if (key == DUE_OTHER)
 		count_name(task->group_leader);
 	return 0;
 }

@@ -2,11 +2,12 @@
 /*
  * due_counter RATE
  *
- * How many samples are due, and what all BPF programs and maps cost meanwhile. Prints
- * `ready` once it counts on every online CPU, then one line of JSON, with sums since the
- * start, for each line it reads; at the end of its input it ends. While it runs the kernel
- * keeps the time of BPF programs: bound to a descriptor, so that this ends with the
- * process however it ends.
+ * How many samples are due, how many of them are not of its parent process and that one's
+ * descendants, and what all BPF programs and maps cost meanwhile. Prints `ready` once it
+ * counts on every online CPU, then one line of JSON, with sums since the start, for each
+ * line it reads; at the end of its input it ends. While it runs the kernel keeps the time
+ * of BPF programs: bound to a descriptor, so that this ends with the process however it
+ * ends.
  */
 #include "bpf_objects.h"
 #include "due.h"
@@ -84,6 +85,7 @@ static int event_check(const struct event *event)
 
 static int counter_start(struct counter *counter, uint64_t rate)
 {
+	LIBBPF_OPTS(bpf_test_run_opts, no_input);
 	int opened = 0;
 
 	counter->cpu_count = libbpf_num_possible_cpus();
@@ -98,6 +100,8 @@ static int counter_start(struct counter *counter, uint64_t rate)
 	counter->programs = due_counter_bpf__open_and_load();
 	if (!counter->programs)
 		return fail("load the counting program (has the kernel BTF?)", errno);
+	if (bpf_prog_test_run_opts(bpf_program__fd(counter->programs->progs.note_run), &no_input))
+		return fail("tell the run's own processes from others", errno);
 	for (int cpu = 0; cpu < counter->cpu_count; cpu++) {
 		int status = event_open(&counter->events[cpu], cpu, rate,
 					bpf_program__fd(counter->programs->progs.count_due));
@@ -111,7 +115,7 @@ static int counter_start(struct counter *counter, uint64_t rate)
 
 static int write_tasks(const struct counter *counter, FILE *out)
 {
-	static const char *const labels[DUE_TASKS] = { "idle", "kernel", "user" };
+	static const char *const labels[DUE_TASKS] = { "idle", "kernel", "user", "other" };
 	int map = bpf_map__fd(counter->programs->maps.tasks);
 
 	for (uint32_t task = 0; task < DUE_TASKS; task++) {

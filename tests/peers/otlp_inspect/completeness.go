@@ -14,8 +14,8 @@ type verdict int
 const (
 	complete         verdict = iota // the last frame is the program's entry or a thread's start
 	incomplete                      // the user's stack was cut, or is missing
-	kernelOnlyExec                  // in execve, between two address spaces: there is no user stack
-	kernelOnlyExit                  // in exit, the address space is gone: the same
+	inExec                          // the old address space is gone: there is no user stack
+	inExit                          // the same
 	kernelThread                    // complete
 	kernelThreadOpen                // a kernel thread's, cut
 )
@@ -31,13 +31,18 @@ func isKernelRoot(name string) bool {
 	return false
 }
 
-func isExec(name string) bool {
-	for _, part := range []string{"execve", "begin_new_exec", "load_elf_binary"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
+// Kernel functions that run when a process gives up its address space. Those of exec are past the
+// point of no return: other frames of execve, such as the copying of its arguments, still have the
+// whole user stack below them.
+var leavingNames = map[string]verdict{
+	"begin_new_exec": inExec, "load_elf_binary": inExec, "do_exit": inExit,
+}
+
+// leaving says whether a kernel function is one of these; compilers add .constprop.0 and the like.
+func leaving(name string) (verdict, bool) {
+	name, _, _ = strings.Cut(name, ".")
+	result, found := leavingNames[name]
+	return result, found
 }
 
 // Where the kernel is entered from user space by a call.
@@ -73,6 +78,9 @@ func newJudge(files *files, dictionary dictionary) *judge {
 }
 
 const kernelType = "kernel"
+
+// A remark of the profiler where it gave up, in a frame's place.
+const abortType = "abort-marker"
 
 // Types of frames that are machine code of a file. Others are interpreters' own.
 var nativeTypes = map[string]bool{"native": true, "go": true, "rust": true, "none": true}
@@ -115,14 +123,17 @@ func (j *judge) judgeEnd(index int32) end {
 	if !nativeTypes[result.kind] {
 		return result
 	}
-	result.root = isRootName(result.name)
 	// Pseudo files ([vdso], //anon) and code without any have no entry.
-	named := key.name != "" && key.name[0] != '[' && !strings.HasPrefix(key.name, "//")
-	if !result.root && named {
-		file := j.files.open(key)
-		result.missing = file == nil
-		result.root = file != nil && file.holds(location.Address())
+	if key.name != "" && key.name[0] != '[' && !strings.HasPrefix(key.name, "//") {
+		if file := j.files.open(key); file != nil {
+			result.root = file.holds(location.Address())
+			return result
+		}
+		result.missing = true
 	}
+	// Names come from the profiler that is judged, and one without names must not lose by that:
+	// they count only where there is nothing else to go by.
+	result.root = isRootName(result.name)
 	return result
 }
 
@@ -150,31 +161,36 @@ func (j *judge) stack(index int32, isKernelTask bool) stackVerdict {
 		return stackVerdict{incomplete, "no frames", false}
 	}
 	last := j.end(locations.At(locations.Len() - 1))
-	if last.kind != kernelType {
-		if last.root {
-			return stackVerdict{complete, "", false}
-		}
-		return stackVerdict{incomplete, last.label, last.missing}
+	if isKernelTask && isKernelRoot(last.name) {
+		return stackVerdict{kernelThread, "", false}
+	}
+	// Before any user frame: one profiler still gives the address of the system call itself, from
+	// the saved registers, where another gives kernel frames only.
+	if verdict, found := j.leaving(index); found {
+		return stackVerdict{verdict, "", false}
 	}
 	if isKernelTask {
-		if isKernelRoot(last.name) {
-			return stackVerdict{kernelThread, "", false}
-		}
 		return stackVerdict{kernelThreadOpen, last.label, false}
 	}
-	return j.kernelOnly(index)
+	if last.kind == kernelType {
+		return stackVerdict{incomplete, "kernel frames only", false}
+	}
+	if last.root {
+		return stackVerdict{complete, "", false}
+	}
+	return stackVerdict{incomplete, last.label, last.missing}
 }
 
-// kernelOnly judges a stack of a user's process that holds no user frames.
-func (j *judge) kernelOnly(index int32) stackVerdict {
+// leaving says whether the process was giving up its address space.
+func (j *judge) leaving(index int32) (verdict, bool) {
 	for _, at := range j.dictionary.stack(index).LocationIndices().All() {
-		name := j.kindAndName(at).name
-		if isExec(name) {
-			return stackVerdict{kernelOnlyExec, "", false}
+		frame := j.kindAndName(at)
+		if frame.kind != kernelType {
+			continue
 		}
-		if name == "do_exit" {
-			return stackVerdict{kernelOnlyExit, "", false}
+		if result, found := leaving(frame.name); found {
+			return result, true
 		}
 	}
-	return stackVerdict{incomplete, "kernel frames only", false}
+	return incomplete, false
 }

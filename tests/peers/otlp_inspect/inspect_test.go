@@ -238,8 +238,8 @@ func TestCompletenessIsDecidedByTheLastFrame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := tally{Observations: 16, Complete: 4, Incomplete: 8, KernelOnlyExec: 2, KernelOnlyExit: 2,
-		CompleteShare: 1. / 3, FileMissing: 2, Frames: 30, Native: 12, NativeNamed: 12}
+	want := tally{Observations: 16, Complete: 4, Incomplete: 8, InExec: 2, InExit: 2,
+		CompleteShare: 1. / 3, FileMissing: 2, Frames: 28, Native: 14, NativeNamed: 14}
 	if got := *s.Programs["prog"]; got != want {
 		t.Errorf("prog: %+v, want %+v", got, want)
 	}
@@ -251,6 +251,90 @@ func TestCompletenessIsDecidedByTheLastFrame(t *testing.T) {
 	}
 	if s.Reasons[0].Observations != 2 {
 		t.Errorf("reasons: %+v", s.Reasons)
+	}
+}
+
+// One profiler keeps the address of the system call where there is no user stack any more, another
+// gives kernel frames only: neither is incomplete.
+func TestExitsAndExecsAreJudgedAlikeWithAndWithoutUserFrames(t *testing.T) {
+	kernel := func(b *builder, names ...string) (locations []int32) {
+		for _, name := range append(names, "do_syscall_64") {
+			locations = append(locations, b.location("kernel", name, "", 1))
+		}
+		return locations
+	}
+	for name, test := range map[string]struct {
+		frames []string
+		want   tally
+	}{
+		"exit":         {[]string{"unmap_vmas", "exit_mmap", "do_exit", "do_group_exit"}, tally{InExit: 3}},
+		"exec":         {[]string{"exec_mmap", "begin_new_exec", "load_elf_binary"}, tally{InExec: 3}},
+		"after exec":   {[]string{"elf_load", "load_elf_binary.constprop.0"}, tally{InExec: 3}},
+		"early exec":   {[]string{"copy_strings", "do_execveat_common", "__x64_sys_execve"}, tally{Incomplete: 3}},
+		"do_exit_else": {[]string{"do_exit_else"}, tally{Incomplete: 3}},
+	} {
+		b := newBuilder()
+		user := b.profile("/nowhere/prog")
+		b.sample(user, []uint64{1}, kernel(b, test.frames...)...)
+		syscall := b.location("native", "", "/nowhere/libc.so.6", 7)
+		b.sample(user, []uint64{1}, append(kernel(b, test.frames...), syscall)...)
+		abort := b.location("abort-marker", "[no unwind information]", "", 0)
+		b.sample(user, []uint64{1}, append(kernel(b, test.frames...), syscall, abort)...)
+		s, err := summarize([]request{b.request(t)}, newFiles(nil), always)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := tally{Incomplete: s.All.Incomplete, InExec: s.All.InExec, InExit: s.All.InExit}
+		if got != test.want || s.All.Complete != 0 {
+			t.Errorf("%s: %+v, want %+v", name, s.All, test.want)
+		}
+	}
+}
+
+// A user function of that name excuses nothing.
+func TestOnlyTheKernelGivesUpAnAddressSpace(t *testing.T) {
+	b := newBuilder()
+	b.sample(b.profile("/nowhere/prog"), []uint64{1}, b.location("native", "do_exit", "/nowhere/prog", 1))
+	s, err := summarize([]request{b.request(t)}, newFiles(nil), always)
+	if err != nil || s.All.Incomplete != 1 || s.All.InExit != 0 {
+		t.Errorf("%+v, error %v", s.All, err)
+	}
+}
+
+// A process that a signal ends, whose executable the profiler could no longer read.
+func TestAnExitIsExcusedWithoutAnExecutable(t *testing.T) {
+	b := newBuilder()
+	task := b.profile("")
+	b.sample(task, []uint64{1}, b.location("kernel", "do_exit", "", 1),
+		b.location("kernel", "asm_sysvec_apic_timer_interrupt", "", 2))
+	b.sample(task, []uint64{1}, b.location("kernel", "do_exit", "", 1),
+		b.location("kernel", "ret_from_fork_asm", "", 3))
+	s, err := summarize([]request{b.request(t)}, newFiles(nil), always)
+	if err != nil || s.All.InExit != 1 || s.All.Complete != 1 || s.All.Incomplete != 0 {
+		t.Errorf("%+v, error %v", s.All, err)
+	}
+}
+
+func TestNamesOfAllKindsOfMachineCodeCountAndAbortMarkersDoNot(t *testing.T) {
+	b := newBuilder()
+	b.sample(b.profile("/nowhere/prog"), []uint64{1, 2},
+		b.location("kernel", "f", "", 1),
+		b.location("native", "", "/nowhere/prog", 2),
+		b.location("native", "f", "/nowhere/prog", 3),
+		b.location("go", "main.f", "/nowhere/prog", 4),
+		b.location("go", "", "/nowhere/prog", 5),
+		b.location("rust", "f", "/nowhere/prog", 6),
+		b.location("cpython", "f", "", 0),
+		b.location("abort-marker", "[broken]", "", 0))
+	s, err := summarize([]request{b.request(t)}, newFiles(nil), always)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.All.Frames != 14 || s.All.Native != 10 || s.All.NativeNamed != 6 || s.MeanDepth != 7 {
+		t.Errorf("%+v, depth %v", s.All, s.MeanDepth)
+	}
+	if got := *s.FrameTypes["abort-marker"]; got != (typeTally{2, 2}) {
+		t.Errorf("abort markers: %+v", got)
 	}
 }
 

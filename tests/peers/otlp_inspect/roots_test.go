@@ -135,6 +135,38 @@ func goexit(t *testing.T) uintptr {
 	return last
 }
 
+// Only one of the profilers names native frames; a name must win or lose nothing for it.
+func TestTheFileDecidesBeforeTheName(t *testing.T) {
+	path, main := compile(t)
+	roots, err := readRoots(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		name, file string
+		address    uint64
+		want       tally
+	}{
+		"entry, no name":     {"", path, roots.entry + 0x20, tally{Complete: 1}},
+		"entry, other name":  {"f", path, roots.entry + 0x20, tally{Complete: 1}},
+		"main as _start":     {"_start", path, main + 8, tally{Incomplete: 1}},
+		"no file, _start":    {"_start", path + ".gone", 1, tally{Complete: 1}},
+		"no file, no name":   {"", path + ".gone", 1, tally{Incomplete: 1, FileMissing: 1}},
+		"pseudo file, clone": {"clone3", "[vdso]", 1, tally{Complete: 1}},
+	} {
+		b := newBuilder()
+		b.sample(b.profile(path), []uint64{1}, b.location("native", test.name, test.file, test.address))
+		s, err := summarize([]request{b.request(t)}, newFiles(nil), always)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := tally{Complete: s.All.Complete, Incomplete: s.All.Incomplete, FileMissing: s.All.FileMissing}
+		if got != test.want {
+			t.Errorf("%s: %+v, want %+v", name, got, test.want)
+		}
+	}
+}
+
 func TestFilesAreFoundByNameAndBuildID(t *testing.T) {
 	path, _ := compile(t)
 	key := fileKey{name: "program", htlhash: headTailHash(path)}

@@ -21,14 +21,15 @@ type tally struct {
 	Observations int `json:"observations"`
 	Complete     int `json:"complete"`
 	Incomplete   int `json:"incomplete"`
-	// Neither: the process had no user stack at that moment.
-	KernelOnlyExec int `json:"kernel_only_exec"`
-	KernelOnlyExit int `json:"kernel_only_exit"`
+	// Neither: the process was giving up its user stack at that moment.
+	InExec int `json:"in_exec"`
+	InExit int `json:"in_exit"`
 	// complete / (complete + incomplete)
 	CompleteShare float64 `json:"complete_share"`
 	// Incomplete ones whose last frame lies in a file that could not be looked into.
 	FileMissing int `json:"file_missing"`
-	Frames      int `json:"frames"`
+	Frames      int `json:"frames"` // without remarks of the profiler
+	// Of all kinds of machine code: profilers differ in which they tell apart.
 	Native      int `json:"native_frames"`
 	NativeNamed int `json:"native_frames_named"`
 }
@@ -162,10 +163,10 @@ func (t *tally) add(count int, judged stackVerdict) {
 		t.Complete += count
 	case incomplete, kernelThreadOpen:
 		t.Incomplete += count
-	case kernelOnlyExec:
-		t.KernelOnlyExec += count
-	case kernelOnlyExit:
-		t.KernelOnlyExit += count
+	case inExec:
+		t.InExec += count
+	case inExit:
+		t.InExit += count
 	}
 	if judged.missing {
 		t.FileMissing += count
@@ -215,9 +216,12 @@ func (s *summary) addFrames(judge *judge, sample pprofile.Sample, count int, tal
 		if frame.name != "" {
 			kind.Named += count
 		}
+		if frame.kind == abortType {
+			continue
+		}
 		for _, one := range tallies {
 			one.Frames += count
-			if frame.kind == "native" {
+			if nativeTypes[frame.kind] {
 				one.Native += count
 				if frame.name != "" {
 					one.NativeNamed += count

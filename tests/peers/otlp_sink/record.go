@@ -29,6 +29,8 @@ type record struct {
 	Profiles     int                 `json:"profiles"`
 	Samples      int                 `json:"samples"`
 	Observations int                 `json:"observations"`
+	First        uint64              `json:"first_unix_nano"` // of the observations; 0: none
+	Last         uint64              `json:"last_unix_nano"`
 	Answer       string              `json:"answer"` // as in the script, or what refused it
 	Message      string              `json:"message,omitempty"`
 	UserAgent    string              `json:"user_agent"`
@@ -41,6 +43,18 @@ func newRecord(transport string, answer answer) *record {
 		answer: answer, Answer: answer.text}
 }
 
+// observe counts what was at this time.
+func (r *record) observe(count int, when uint64) {
+	if count == 0 {
+		return
+	}
+	if r.Observations == 0 || when < r.First {
+		r.First = when
+	}
+	r.Observations += count
+	r.Last = max(r.Last, when)
+}
+
 func (r *record) count(profiles pprofile.Profiles) {
 	for _, resource := range profiles.ResourceProfiles().All() {
 		for _, scope := range resource.ScopeProfiles().All() {
@@ -48,8 +62,12 @@ func (r *record) count(profiles pprofile.Profiles) {
 				r.Profiles++
 				for _, sample := range profile.Samples().All() {
 					r.Samples++
-					r.Observations += max(sample.TimestampsUnixNano().Len(),
-						sample.Values().Len())
+					times := sample.TimestampsUnixNano()
+					for _, when := range times.All() {
+						r.observe(1, when)
+					}
+					// Values without a time of their own have that of the profile.
+					r.observe(max(sample.Values().Len()-times.Len(), 0), uint64(profile.Time()))
 				}
 			}
 		}

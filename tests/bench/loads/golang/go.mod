@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 module golang_work
 
 go 1.19

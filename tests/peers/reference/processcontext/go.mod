@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 module go.opentelemetry.io/proto/otlp/processcontext/v1development
 
 go 1.25.0

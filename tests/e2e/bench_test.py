@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark itself: its meter counts what there is, and an interrupt leaves nothing behind."""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from waiting import wait_until
+
+BENCH = pathlib.Path(__file__).resolve().parents[1] / "bench"
+sys.path.append(str(BENCH))
+
+import due
+import process_usage
+
+RATE = 99
+MARK = "BENCH_TEST"
+
+# Burns so much CPU time, however long that takes on a busy machine.
+_BURN = "import time\nwhile time.process_time() < {}: pass"
+
+
+@pytest.fixture(scope="session")
+def due_counter(program):
+    """The meter; a build of profcol does not make it unless asked to."""
+    build = program.parent
+    if not (build / "CMakeCache.txt").exists():
+        pytest.skip(f"{build} is no build directory; give --profcol build/release/profcol")
+    command = ["cmake", "--build", build, "--target", "due_counter"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return build / "tests/bench/meter/due_counter"
+
+
+def _burn(seconds):
+    return [sys.executable, "-c", _BURN.format(seconds)]
+
+
+def test_a_second_of_work_is_so_many_samples_due(due_counter):
+    with due.counting(due_counter, RATE) as meter:
+        before, used = meter.snapshot(), process_usage.Cpu.of(os.getpid())
+        subprocess.run(_burn(1), check=True)
+        used = process_usage.Cpu.of(os.getpid()).since(used)["total_s"]
+        counted = due.difference(before, meter.snapshot())
+    assert 1 < used < 2
+    assert counted["user"] == pytest.approx(RATE * used, rel=0.15)
+
+
+def test_work_of_strangers_is_counted_apart_by_name(due_counter, tmp_path):
+    done = tmp_path / "done"
+    name = "a_stranger"
+    (tmp_path / name).symlink_to(sys.executable)
+    with due.counting(due_counter, RATE) as meter:
+        before = meter.snapshot()
+        # The shell ends at once, so that init, or who acts for it, is the parent of what it leaves.
+        script = '"$@" && touch "$DONE" &'
+        burn = [tmp_path / name, *_burn(1)[1:]]
+        environment = os.environ | {"DONE": str(done)}
+        subprocess.run(["sh", "-c", script, "sh", *burn], check=True, env=environment)
+        wait_until(done.exists, "end of the stranger")
+        counted = due.difference(before, meter.snapshot())
+    assert counted["names"][name] == pytest.approx(RATE, rel=0.15)
+    assert counted["other"] >= counted["names"][name]
+
+
+def _marked(mark):
+    """Ids of the processes with this mark in their environment."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"{MARK}={mark}".encode() in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+        except OSError:  # it has ended
+            continue
+    return found
+
+
+def _runs(pid, name):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == name
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def start_bench(program, due_counter, peer, tmp_path):
+    """start_bench(*options): a running bench.py with profcol alone, marked; killed in the end."""
+    peer("sink")
+    peer("inspect")
+    started = []
+
+    def start(*options):
+        process = subprocess.Popen(
+            ["/usr/bin/python3", BENCH / "bench.py", "--profilers", "profcol", "--runs", "1"]
+            + ["--profcol", program, "--due-counter", due_counter, "--out", tmp_path / "run"]
+            + list(options),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | {MARK: str(tmp_path)},
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def _mounts_and_cgroups():
+    """Mounts of kernel file systems, which are what a profiler may mount, and all cgroups."""
+    lines = pathlib.Path("/proc/mounts").read_text().splitlines()
+    mounts = {line for line in lines if line.split()[2] in ("tracefs", "debugfs", "bpf", "cgroup2")}
+    cgroups = {str(path) for path in pathlib.Path("/sys/fs/cgroup").rglob("*") if path.is_dir()}
+    return mounts | cgroups
+
+
+def _wait_in_window(bench, raw, mark):
+    """Until the profiler is measured under the load; what BPF objects the run then holds."""
+    # The load without a profiler comes first.
+    wait_until(raw.exists, "measurement with a profiler", 180)
+    wait_until(
+        lambda: any(_runs(pid, "storm_spawner") for pid in _marked(mark)),
+        "load under the profiler",
+        120,
+    )
+    time.sleep(3)  # 2 s to settle, and the first of the four
+    return process_usage.bpf_objects_held(bench.pid)[0]
+
+
+def test_an_interrupt_in_the_window_leaves_nothing(start_bench, due_counter, tmp_path):
+    before = _mounts_and_cgroups()
+    bench = start_bench("--load", "storm", "--seconds", "4")
+    held = _wait_in_window(bench, tmp_path / "run/raw/storm@99-round-1-profcol", tmp_path)
+    assert held.programs and held.maps
+    bench.send_signal(signal.SIGINT)
+    output, _ = bench.communicate(timeout=60)
+    assert (bench.returncode, "bench: interrupted" in output) == (1, True)
+    assert _marked(tmp_path) == []
+    # Those of other programs may come and go.
+    wait_until(lambda: _mounts_and_cgroups() <= before, "end of mounts and cgroups")
+    with due.counting(due_counter, RATE) as meter:
+
+        def freed():  # the kernel frees them a moment later
+            now = meter.snapshot()
+            ids = [{each["id"] for each in now[kind]} for kind in ("programs", "maps")]
+            return not held.programs & ids[0] and not held.maps & ids[1]
+
+        wait_until(freed, "end of the BPF programs and maps")

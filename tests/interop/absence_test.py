@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A peer that is away for a while, at the beginning or in the middle: nothing is lost, and what it
+may have got before it went arrives at most once more.
+"""
+import functools
+import time
+import types
+
+import pytest
+
+import otlp_file
+from collectors import free_port
+from otlp_exporter import otlp_to, received
+from profcol_run import pipeline, read_profile
+from waiting import wait_until
+
+_BURN_MS = 1200
+_MINUTE_S = 60  # of slow tests, where the time itself is what matters
+
+
+@pytest.fixture
+def start_run(start_profcol, new_directory):
+    """start_run(address, **options): a run into pprof files and to a peer at `address`."""
+
+    def start(address, receiver=None, **options):
+        directory = new_directory()
+        exporters = {
+            "pprof": {"directory": str(directory), "interval": "1h"},
+            "otlp_grpc": otlp_to(address, **options),
+        }
+        receiver = {"reporter_interval": "100ms"} | (receiver or {})
+        run = start_profcol(pipeline(receiver=receiver, exporters=exporters))
+        return types.SimpleNamespace(profcol=run, directory=directory)
+
+    return start
+
+
+def assert_all_arrived(run, sink, twice=0):
+    """What the pprof file says has arrived, up to `twice` observations of it once more."""
+    profile = read_profile(run.directory)
+    balance = run.profcol.balances_by_exporter()["otlp_grpc"]
+    times = otlp_file.identities(sink.out)
+    assert balance.lost == 0
+    assert balance.exported == profile.count == len(times)
+    assert set(times.values()) <= ({1, 2} if twice else {1})
+    assert sum(times.values()) - len(times) <= twice
+
+
+def exporter_lines(run):
+    return [line for line in run.profcol.log.splitlines() if "\totlp_grpc\t" in line]
+
+
+def assert_told_briefly(run):
+    """A line when it begins and one when it is over; the reason may change once in between."""
+    lines = exporter_lines(run)
+    assert "Will retry" in lines[0] and "working again" in lines[-1]
+    assert len(lines) <= 3, "\n".join(lines)
+
+
+@pytest.mark.sanitized
+def test_a_peer_that_is_absent_at_first(start_run, start_sink, burner):
+    address = f"127.0.0.1:{free_port()}"
+    run = start_run(address)
+    run.profcol.wait_logged("nobody listens")
+    burner.wait_burnt(_BURN_MS)
+    sink = start_sink(address=address)
+    wait_until(lambda: received(sink), "samples at the sink")
+    run.profcol.stop()
+    sink.stop()
+    assert_all_arrived(run, sink)
+    assert_told_briefly(run)
+
+
+@pytest.mark.slow
+def test_a_peer_that_is_absent_for_the_first_minute(start_run, start_sink, burner):
+    """With the intervals that one gets without asking."""
+    address = f"127.0.0.1:{free_port()}"
+    run = start_run(address, {"reporter_interval": "5s"}, retry_on_failure={})
+    time.sleep(_MINUTE_S)
+    sink = start_sink(address=address)
+    wait_until(lambda: received(sink), "samples at the sink")
+    run.profcol.wait_logged("working again")
+    run.profcol.stop()
+    sink.stop()
+    assert_all_arrived(run, sink)
+
+
+def _kill_in_the_middle(run, start_sink, directory, address, pass_time):
+    """`pass_time` is called while the peer is away."""
+    first = start_sink(directory=directory, address=address)
+    wait_until(lambda: received(first), "samples at the sink")
+    first.kill()
+    run.profcol.wait_logged("Will retry")
+    pass_time()
+    second = start_sink(directory=directory, address=address)
+    before = received(second)
+    wait_until(lambda: received(second) > before, "more samples at the sink")
+    run.profcol.wait_logged("working again")
+    run.profcol.stop()
+    second.stop()
+    # The answer to what it had just taken may not have reached profcol.
+    largest = max(request["observations"] for request in second.requests())
+    assert_all_arrived(run, second, twice=2 * largest)
+
+
+@pytest.mark.sanitized
+def test_a_peer_that_is_killed_in_the_middle(start_run, start_sink, new_directory, burner):
+    address = f"127.0.0.1:{free_port()}"
+    run = start_run(address)
+    away = functools.partial(burner.wait_burnt, _BURN_MS)
+    _kill_in_the_middle(run, start_sink, new_directory(), address, away)
+
+
+@pytest.mark.slow
+def test_a_peer_that_is_killed_for_a_minute(start_run, start_sink, new_directory, burner):
+    address = f"127.0.0.1:{free_port()}"
+    run = start_run(address, {"reporter_interval": "5s"}, retry_on_failure={})
+    away = functools.partial(time.sleep, _MINUTE_S)
+    _kill_in_the_middle(run, start_sink, new_directory(), address, away)
+
+
+def test_a_peer_that_freezes(start_run, start_sink, burner):
+    """It accepts connections, for the kernel does; all in flight is sent again."""
+    sink = start_sink()
+    run = start_run(sink.grpc, timeout="300ms", sending_queue={"num_consumers": 1})
+    wait_until(lambda: received(sink), "samples at the sink")
+    sink.pause()
+    run.profcol.wait_logged("Will retry")
+    burner.wait_burnt(_BURN_MS)
+    sink.resume()
+    run.profcol.wait_logged("working again")
+    run.profcol.stop()
+    sink.stop()
+    profile = read_profile(run.directory)
+    balance = run.profcol.balances_by_exporter()["otlp_grpc"]
+    assert balance.lost == 0
+    # What waited in its socket buffers is served as well: each attempt may have got through.
+    assert balance.exported == profile.count == len(otlp_file.identities(sink.out))
+
+
+def test_a_limit_below_the_batch(start_run, start_sink, burner, assert_conforms):
+    """Larger requests are refused; the limit is learned and kept to."""
+    limit = 8192
+    sink = start_sink(max_recv_bytes=limit)
+    run = start_run(sink.grpc, {"reporter_interval": "1500ms", "samples_per_second": 997})
+    burner.wait_burnt(2 * _BURN_MS)
+    run.profcol.stop()
+    sink.stop()
+    assert_all_arrived(run, sink)
+    answers = [request["answer"] for request in sink.requests()]
+    assert answers.count("resource_exhausted") in range(1, 12)
+    assert_conforms(sink.out)
+    lines = exporter_lines(run)
+    assert len(lines) in range(1, 4), "\n".join(lines)
+    assert all("the peer does not take requests of" in line for line in lines)

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configurations of the exporter under test, and what its peers and its run say of it."""
+
+
+def otlp_to(address, **options):
+    """An exporter that tries again quickly; `options` are its own and come first."""
+    defaults = {
+        "endpoint": address,
+        "tls": {"insecure": True},
+        "retry_on_failure": {"initial_interval": "20ms", "max_interval": "200ms"},
+    }
+    return defaults | options
+
+
+def received(sink):
+    """How many observations it has taken."""
+    return sum(
+        request["observations"] for request in sink.requests() if request["answer"] == "ok"
+    )

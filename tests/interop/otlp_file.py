@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads OTLP requests independently of the programs that wrote them.
+
+Message numbers are those of opentelemetry-proto 1.11. Samples come in the shape that pprof_file
+gives them, so that both can be compared.
+"""
+import collections
+import dataclasses
+import struct
+
+from pprof_file import Frame, Sample
+from protobuf_wire import fields_of, fixed_64, integers, one, signed
+
+# What profcol's pprof files call an attribute, where that is another name.
+_LABELS = {"process.pid": "pid", "thread.id": "tid", "thread.name": "comm"}
+
+_BUILD_ID = "process.executable.build_id."
+
+_WHERE = ("pid", "tid", "cpu.logical_number")
+
+
+@dataclasses.dataclass(frozen=True)
+class Mapping:
+    file: str
+    attributes: dict
+
+    @property
+    def build_id(self):
+        """The one that pprof has room for."""
+        ids = [self.attributes.get(_BUILD_ID + kind) for kind in ("gnu", "go", "htlhash")]
+        return next(filter(None, ids), "")
+
+
+@dataclasses.dataclass(frozen=True)
+class Observation:
+    """One value of a sample."""
+
+    sample: Sample
+    time_ns: int  # 0: not told
+    resource: dict
+
+
+def _any_value(data):
+    fields = fields_of(data)
+    if fields[1]:
+        return fields[1][-1].decode()
+    if fields[2]:
+        return bool(fields[2][-1])
+    if fields[3]:
+        return signed(fields[3][-1])
+    assert not any(fields.values()), f"a value of another type than the tests know: {dict(fields)}"
+    return None
+
+
+def _inline_attributes(messages, strings):
+    """Keys may be references into the string table, values too."""
+    attributes = {}
+    for fields in map(fields_of, messages):
+        key = fields[1][-1].decode() if fields[1] else strings[one(fields, 3)]
+        value = fields_of(one(fields, 2, b""))
+        reference = value[8]
+        assert key not in attributes, f"attribute '{key}' comes twice"
+        attributes[key] = strings[reference[-1]] if reference else _any_value(one(fields, 2, b""))
+    return attributes
+
+
+class _Dictionary:
+    def __init__(self, data):
+        top = fields_of(data)
+        self.strings = [text.decode() for text in top[5]]
+        self._attributes = [
+            (self.strings[one(fields, 1)], _any_value(one(fields, 2, b"")))
+            for fields in map(fields_of, top[6])
+        ]
+        self.mappings = [
+            Mapping(self.strings[one(fields, 4)], self.attributes(fields[5]))
+            for fields in map(fields_of, top[1])
+        ]
+        self._functions = [
+            (self.strings[one(fields, 1)], self.strings[one(fields, 2)])
+            for fields in map(fields_of, top[3])
+        ]
+        self._locations = [self._frames(fields) for fields in map(fields_of, top[2])]
+        self.stacks = [
+            tuple(
+                frame
+                for location in integers(fields[1])
+                for frame in self._locations[location]
+            )
+            for fields in map(fields_of, top[7])
+        ]
+
+    def attributes(self, values):
+        pairs = [self._attributes[index] for index in integers(values)]
+        assert len(dict(pairs)) == len(pairs), f"an attribute comes twice: {pairs}"
+        return dict(pairs)
+
+    def _frames(self, fields):
+        mapping = self.mappings[one(fields, 1)]
+        lines = [self._functions[one(fields_of(line), 1)] for line in fields[3]]
+        return [
+            Frame(name, system, mapping.file, mapping.build_id, one(fields, 2))
+            for name, system in lines or [(None, None)]
+        ]
+
+
+def _observations(fields, resource, dictionary):
+    """Those of one sample."""
+    labels = resource | dictionary.attributes(fields[2])
+    labels = {_LABELS.get(key, key): value for key, value in labels.items()}
+    frames = dictionary.stacks[one(fields, 1)]
+    times = fixed_64(fields[5])
+    values = [signed(value) for value in integers(fields[4])] or [1] * len(times)
+    assert len(times) in (0, len(values)), "values and timestamps are not of one number"
+    for value, time_ns in zip(values, times or [0] * len(values)):
+        yield Observation(Sample(frames, (value,), labels), time_ns, resource)
+
+
+def parse(body):
+    """The observations of one request, in the order of the file."""
+    top = fields_of(body)
+    dictionary = _Dictionary(one(top, 2, b""))
+    for resource_fields in map(fields_of, top[1]):
+        messages = fields_of(one(resource_fields, 1, b""))[1]
+        resource = _inline_attributes(messages, dictionary.strings)
+        for scope in map(fields_of, resource_fields[2]):
+            for profile in map(fields_of, scope[2]):
+                for sample in map(fields_of, profile[2]):
+                    yield from _observations(sample, resource, dictionary)
+
+
+def mappings(body):
+    """The mappings of one request, without the empty first one."""
+    return _Dictionary(one(fields_of(body), 2, b"")).mappings[1:]
+
+
+def read_bodies(path):
+    """The requests in a file, each behind its length, as sinks and the Collector write them."""
+    data = path.read_bytes() if path.exists() else b""
+    at = 0
+    while at < len(data):
+        (length,) = struct.unpack_from(">I", data, at)
+        at += 4 + length
+        assert at <= len(data), f"{path} ends within a request"
+        yield data[at - length : at]
+
+
+def read(path):
+    """All observations in a file."""
+    return [seen for body in read_bodies(path) for seen in parse(body)]
+
+
+def count_samples(samples):
+    """How often each (stack, attributes) was seen; values are summed up."""
+    counts = collections.Counter()
+    for sample in samples:
+        counts[sample.frames, frozenset(sample.labels.items())] += sample.values[0]
+    return counts
+
+
+def identities(path):
+    """How often each observation is there, by what tells it from others: time, thread and CPU."""
+    return collections.Counter(
+        (seen.time_ns, *(seen.sample.labels.get(key) for key in _WHERE))
+        for seen in read(path)
+    )
