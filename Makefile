@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DURATION ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build peers bench bench-gateway bench-codec format lint install clean
+.PHONY: help run test build fuzz peers bench bench-gateway bench-codec format lint install clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -20,6 +20,11 @@ build: ## the program: build/release/profcol
 	@scripts/setup.sh build
 	@cmake --preset release -DPROFCOL_TESTS=OFF >/dev/null
 	@cmake --build --preset release
+
+# TARGET=otlp_decode_fuzz  RUNS=10000000
+fuzz: ## every fuzz target RUNS (10,000,000) times; what it finds stays in build/fuzz/found
+	@scripts/setup.sh test
+	@scripts/fuzz.sh "$(TARGET)" "$(or $(RUNS),10000000)"
 
 peers: ## what profcol is tested with and measured against, into a cache; prints where it lies
 	@scripts/setup.sh test
