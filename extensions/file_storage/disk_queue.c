@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "disk_queue.h"
 
+#include "read_faults.h"
 #include "recovery.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ struct profcol_storage_queue {
 	uint32_t next_number;
 	uint64_t disk_bytes; /* of all segments */
 	struct profcol_storage_figures figures;
-	bool damage_logged;
+	struct read_faults read_faults;
 };
 
 /* Functions below hold the lock, or are alone with the queue, unless they say otherwise. */
@@ -60,7 +61,7 @@ static void remove_segment(struct profcol_storage_queue *queue, size_t index)
 
 	segment_name_format(&segment->name, name);
 	// What cannot be removed goes on taking up space, but its records are marked.
-	if (!unlinkat(queue->directory_fd, name, 0) || errno == ENOENT)
+	if (!segment->is_kept && (!unlinkat(queue->directory_fd, name, 0) || errno == ENOENT))
 		set_disk_bytes(queue, queue->disk_bytes - segment->size);
 	stored_segment_destroy(segment);
 	queue->segments.list.count--;
@@ -201,8 +202,8 @@ static int write_record(struct profcol_storage_queue *queue, const struct segmen
 	status = write_at(queue->active_fd, parts, 3, record->offset);
 	if (!status && queue->fsync && fdatasync(queue->active_fd))
 		status = -errno;
-	// A part of a record in the middle would be counted as damage. If it cannot be cut off it
-	// stays the end of its segment, where it counts for nothing.
+	// A part of a record in the middle would hide what is behind. If it cannot be cut off it
+	// stays the end of its segment: the next open takes it for a damaged one.
 	if (status && ftruncate(queue->active_fd, (off_t)segment->size))
 		close_active(queue);
 	if (status)
@@ -309,19 +310,25 @@ static void mark_finished(struct profcol_storage_queue *queue, size_t index,
 		(void)!segment_write_finished(fd, segment->name.salt, record);
 }
 
-/* @record will not be taken again. */
-static void settle(struct profcol_storage_queue *queue, size_t index, struct segment_record *record)
+/* @record will not be taken again while the queue is open. */
+static void retire(struct profcol_storage_queue *queue, size_t index, struct segment_record *record)
 {
 	struct stored_segment *segment = queue->segments.list.items[index];
 	bool active = queue->active_fd >= 0 && index + 1 == queue->segments.list.count;
 
-	mark_finished(queue, index, record);
 	record->state = SEGMENT_FINISHED;
 	queue->figures.records--;
 	queue->figures.bytes -= record->length;
 	queue->figures.samples -= record->samples;
 	if (!--segment->unfinished && !active)
 		remove_segment(queue, index);
+}
+
+/* Nor later. */
+static void settle(struct profcol_storage_queue *queue, size_t index, struct segment_record *record)
+{
+	mark_finished(queue, index, record);
+	retire(queue, index, record);
 }
 
 static struct segment_record *next_ready(struct profcol_storage_queue *queue, size_t *index_ret)
@@ -361,7 +368,9 @@ static void return_record(struct profcol_storage_queue *queue, uint64_t id)
 		queue->first_ready = index;
 }
 
-static void give_up_record(struct profcol_storage_queue *queue, uint64_t id)
+/* One that is damaged, or that the device does not give: then @is_kept on disk, since another
+ * attempt may succeed. */
+static void give_up_record(struct profcol_storage_queue *queue, uint64_t id, bool is_kept)
 {
 	size_t index;
 	struct segment_record *record = stored_segments_find(&queue->segments, id, &index);
@@ -371,13 +380,15 @@ static void give_up_record(struct profcol_storage_queue *queue, uint64_t id)
 	queue->figures.damaged_records++;
 	queue->figures.damaged_samples += record->samples;
 	profcol_metric_add(queue->damaged_counter, 1);
-	if (!queue->damage_logged)
-		profcol_log_warn(queue->host->logger,
-				 "a record of %u bytes in '%s' is damaged, it is left out and "
-				 "counted, as further ones will be",
-				 record->length, queue->path);
-	queue->damage_logged = true;
-	settle(queue, index, record);
+	// The host's line is for the user; this one adds the place.
+	profcol_log_debug(queue->host->logger, "a record of %u bytes in '%s' %s, it is left out",
+			  record->length, queue->path, is_kept ? "cannot be read" : "is damaged");
+	if (is_kept) {
+		queue->segments.list.items[index]->is_kept = true;
+		retire(queue, index, record);
+	} else {
+		settle(queue, index, record);
+	}
 }
 
 /* What a taker needs to read a record without the lock. */
@@ -415,32 +426,47 @@ static int read_claim(const struct profcol_storage_queue *queue, const struct cl
 	return fd < 0 ? fd : segment_read_record(fd, claim->name.salt, &claim->record, ret);
 }
 
-static bool is_damage(int status)
+/* What to do about @record, whose reading came to @status. */
+static enum profcol_take conclude(struct profcol_storage_queue *queue,
+				  const struct profcol_record *record, int status)
 {
-	return status == -EBADMSG || status == -EIO || status == -ENOENT || status == -EINVAL;
+	uint64_t faulty_id = queue->read_faults.id;
+	enum read_verdict verdict =
+		read_faults_judge(&queue->read_faults, record->id, status, clock_monotonic_ns());
+
+	if (verdict == READ_SOUND)
+		return PROFCOL_TAKE_RECORD;
+	if (verdict != READ_LATER) {
+		give_up_record(queue, record->id, verdict == READ_FAULTY);
+		return PROFCOL_TAKE_NONE;
+	}
+	if (queue->read_faults.id != faulty_id)
+		profcol_log_warn(queue->host->logger,
+				 "cannot read from '%s': %s; what is stored there waits",
+				 queue->path, strerrordesc_np(-status));
+	return_record(queue, record->id);
+	return PROFCOL_TAKE_LATER;
 }
 
 /* Takes the lock. */
-bool disk_queue_take(struct profcol_storage_queue *queue, struct profcol_record *ret)
+enum profcol_take disk_queue_take(struct profcol_storage_queue *queue, struct profcol_record *ret)
 {
+	enum profcol_take take = PROFCOL_TAKE_NONE;
 	struct profcol_record record;
 	struct claim claim;
-	int status = -EBADMSG;
+	int status;
 
 	pthread_mutex_lock(&queue->lock);
-	while (is_damage(status) && claim_next(queue, &claim, &record)) {
+	while (take == PROFCOL_TAKE_NONE && claim_next(queue, &claim, &record)) {
 		pthread_mutex_unlock(&queue->lock);
 		status = read_claim(queue, &claim, &record.bytes);
 		pthread_mutex_lock(&queue->lock);
-		if (is_damage(status))
-			give_up_record(queue, record.id);
-		else if (status)
-			return_record(queue, record.id); // out of memory, say: good later
+		take = conclude(queue, &record, status);
 	}
 	pthread_mutex_unlock(&queue->lock);
-	if (!status)
+	if (take == PROFCOL_TAKE_RECORD)
 		*ret = record;
-	return !status;
+	return take;
 }
 
 /* Takes the lock, as the next ones. */
@@ -484,6 +510,7 @@ static void add_figures(struct profcol_storage_queue *queue, const struct stored
 		queue->figures.samples += record->samples;
 	}
 	queue->figures.damaged_records += segment->records.damaged;
+	queue->figures.damaged_samples += segment->records.damaged_samples;
 }
 
 static void adopt(struct profcol_storage_queue *queue)
@@ -492,9 +519,10 @@ static void adopt(struct profcol_storage_queue *queue)
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < queue->segments.list.count; i++) {
-		const struct stored_segment *segment = queue->segments.list.items[i];
+		struct stored_segment *segment = queue->segments.list.items[i];
 
 		add_figures(queue, segment);
+		recovery_cut_torn(queue->directory_fd, segment);
 		bytes += segment->size;
 		queue->next_sequence = segment->name.sequence + 1;
 		queue->next_number = segment->number + 1;
@@ -510,10 +538,9 @@ static void adopt(struct profcol_storage_queue *queue)
 				  "in '%s'",
 				  figures->records, figures->samples, queue->path);
 	if (figures->damaged_records)
-		profcol_log_warn(queue->host->logger,
-				 "%" PRIu64 " places in '%s' are damaged, what was there is lost; "
-				 "the other records will be sent",
-				 figures->damaged_records, queue->path);
+		profcol_log_debug(queue->host->logger,
+				  "%" PRIu64 " places in '%s' are damaged, what was there is lost",
+				  figures->damaged_records, queue->path);
 }
 
 struct profcol_error *disk_queue_open(const struct disk_queue_settings *settings, int directory_fd,

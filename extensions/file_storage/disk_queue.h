@@ -35,7 +35,7 @@ void disk_queue_close(struct profcol_storage_queue *queue);
 PROFCOL_MUST_CHECK struct profcol_error *disk_queue_append(struct profcol_storage_queue *queue,
 							   const uint8_t *bytes, size_t length,
 							   uint64_t samples);
-bool disk_queue_take(struct profcol_storage_queue *queue, struct profcol_record *ret);
+enum profcol_take disk_queue_take(struct profcol_storage_queue *queue, struct profcol_record *ret);
 void disk_queue_put_back(struct profcol_storage_queue *queue, uint64_t id);
 void disk_queue_finish(struct profcol_storage_queue *queue, uint64_t id);
 void disk_queue_figures(struct profcol_storage_queue *queue, struct profcol_storage_figures *ret);

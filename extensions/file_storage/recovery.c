@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 /* A queue of 8 TiB; more in a directory are not its segments. */
 enum { SEGMENTS_MAX = 1 << 20 };
@@ -80,10 +81,13 @@ static struct profcol_error *check_version(int directory_fd, const char *path,
 {
 	CLEANUP_FD int fd = stored_segment_open(directory_fd, name, O_RDONLY);
 	uint32_t version;
+	int status;
 
 	if (fd < 0)
 		return cannot_read(path, name, -fd);
-	version = segment_read_version(fd);
+	status = segment_read_version(fd, &version);
+	if (status)
+		return cannot_read(path, name, -status);
 	if (version <= SEGMENT_VERSION)
 		return NULL;
 	return profcol_error_create(PROFCOL_UNSUPPORTED,
@@ -142,4 +146,15 @@ struct profcol_error *recovery_read(int directory_fd, const char *path, struct s
 	*ret = segments;
 	segments = (struct stored_segments){ 0 };
 	return NULL;
+}
+
+void recovery_cut_torn(int directory_fd, struct stored_segment *segment)
+{
+	CLEANUP_FD int fd = -1;
+
+	if (!segment->records.torn_at)
+		return;
+	fd = stored_segment_open(directory_fd, &segment->name, O_RDWR);
+	if (fd >= 0 && !ftruncate(fd, (off_t)segment->records.torn_at))
+		segment->size = segment->records.torn_at;
 }

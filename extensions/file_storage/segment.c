@@ -147,18 +147,23 @@ static bool decode_record(const uint8_t *bytes, uint64_t salt, uint32_t offset,
 	return true;
 }
 
-uint32_t segment_read_version(int fd)
+int segment_read_version(int fd, uint32_t *ret)
 {
 	uint8_t bytes[SEGMENT_HEADER_BYTES] = { 0 };
 	struct reader reader = reader_over(bytes + 8, sizeof(bytes) - 8);
+	ssize_t got = read_at(fd, bytes, sizeof(bytes), 0);
 	uint32_t version;
 
-	if (read_at(fd, bytes, sizeof(bytes), 0) != sizeof(bytes) ||
-	    memcmp(bytes, file_magic, 8) != 0)
+	*ret = 0;
+	if (got < 0)
+		return (int)got;
+	if (got != sizeof(bytes) || memcmp(bytes, file_magic, 8) != 0)
 		return 0;
 	version = reader_u32(&reader);
 	reader_u32(&reader);
-	return reader_u64(&reader) == XXH64(bytes, 16, 0) ? version : 0;
+	if (reader_u64(&reader) == XXH64(bytes, 16, 0))
+		*ret = version;
+	return 0;
 }
 
 /* A piece of the file in memory. */
@@ -167,10 +172,11 @@ struct window {
 	uint64_t size;  /* of the file */
 	uint64_t begin; /* of the piece */
 	size_t length;
+	int status; /* of reading; stays at the first error */
 	uint8_t bytes[WINDOW_BYTES];
 };
 
-/* @length bytes of the file at @offset, which it has. */
+/* @length bytes of the file at @offset, which it has; zeros in their place after an error. */
 static const uint8_t *window_at(struct window *window, uint64_t offset, size_t length)
 {
 	ssize_t got;
@@ -181,7 +187,9 @@ static const uint8_t *window_at(struct window *window, uint64_t offset, size_t l
 	window->length = window->size - offset < WINDOW_BYTES ? (size_t)(window->size - offset)
 							      : WINDOW_BYTES;
 	got = read_at(window->fd, window->bytes, window->length, offset);
-	// What the disk does not give, or the file has lost meanwhile, is no record.
+	if (got < 0 && !window->status)
+		window->status = (int)got;
+	// What the file has lost meanwhile is no record.
 	if (got < (ssize_t)window->length)
 		memset(window->bytes + (got > 0 ? got : 0), 0,
 		       window->length - (size_t)(got > 0 ? got : 0));
@@ -192,11 +200,23 @@ static const uint8_t *window_at(struct window *window, uint64_t offset, size_t l
 static bool find_record(struct window *window, uint64_t salt, uint64_t offset,
 			struct record_header *ret)
 {
-	for (; offset + SEGMENT_RECORD_HEADER_BYTES <= window->size; offset += LINE_BYTES)
+	for (; !window->status && offset + SEGMENT_RECORD_HEADER_BYTES <= window->size;
+	     offset += LINE_BYTES)
 		if (decode_record(window_at(window, offset, SEGMENT_RECORD_HEADER_BYTES), salt,
 				  (uint32_t)offset, ret))
 			return true;
 	return false;
+}
+
+/* The file ends within the record at @offset; @header is NULL when that is cut off, too. */
+static void note_torn(struct segment_records *records, uint64_t offset,
+		      const struct record_header *header)
+{
+	records->torn_at = offset;
+	if (header && header->record.state == SEGMENT_FINISHED)
+		return;
+	records->damaged++;
+	records->damaged_samples += header ? header->record.samples : 0;
 }
 
 static int scan(struct window *window, uint64_t salt, struct segment_records *records)
@@ -208,19 +228,23 @@ static int scan(struct window *window, uint64_t salt, struct segment_records *re
 		uint64_t end;
 
 		if (!find_record(window, salt, offset, &found)) {
-			records->damaged++;
-			break;
+			records->damaged += !window->status;
+			return window->status;
 		}
 		if (found.record.offset != offset)
 			records->damaged++;
 		end = found.record.offset + (uint64_t)SEGMENT_RECORD_HEADER_BYTES +
 		      found.record.length;
-		if (end > window->size)
-			break;
+		if (end > window->size) {
+			note_torn(records, found.record.offset, &found);
+			return 0;
+		}
 		if (!VECTOR_PUSH(&records->list, found.record))
 			return -ENOMEM;
 		offset = found.record.offset + segment_record_bytes(found.record.length);
 	}
+	if (offset < window->size)
+		note_torn(records, offset, NULL);
 	return 0;
 }
 
@@ -228,20 +252,26 @@ int segment_scan(int fd, uint64_t salt, struct segment_records *records, uint64_
 {
 	CLEANUP_FREE struct window *window = malloc(sizeof(*window));
 	struct stat status;
+	int result;
 
 	if (!window)
 		return -ENOMEM;
 	window->fd = fd;
 	window->begin = window->length = 0;
+	window->status = 0;
 	if (fstat(fd, &status))
-		status.st_size = 0;
+		return -errno;
 	window->size = (uint64_t)status.st_size;
 	if (window->size > SEGMENT_MAX_BYTES) {
 		records->damaged++;
 		window->size = SEGMENT_MAX_BYTES;
 	}
 	*size_ret = window->size;
-	return scan(window, salt, records);
+	result = scan(window, salt, records);
+	// What is behind the part that was read is not ours to cut off.
+	if ((uint64_t)status.st_size > window->size)
+		records->torn_at = 0;
+	return result;
 }
 
 /* ---- one record ---- */

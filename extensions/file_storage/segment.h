@@ -66,7 +66,9 @@ struct segment_record {
 
 struct segment_records {
 	VECTOR(struct segment_record) list; /* by offset */
-	uint64_t damaged;                   /* stretches of the file that hold no record */
+	uint64_t damaged;                   /* stretches of the file that hold no whole record */
+	uint64_t damaged_samples;           /* of these, where a header still says so */
+	uint64_t torn_at;                   /* where a record that is cut off begins; 0 = none is */
 };
 
 /* Bytes of a record of @length bytes in the file. */
@@ -84,14 +86,15 @@ uint64_t segment_body_checksum(const uint8_t *bytes, size_t length);
 
 /*
  * The version that the file at @fd claims: 0 when its header is damaged, in which case its
- * records may still be sound.
+ * records may still be sound. Returns 0 or a negative errno of reading.
  */
-uint32_t segment_read_version(int fd);
+int segment_read_version(int fd, uint32_t *ret);
 
 /*
- * Find the records of the file at @fd, from headers only. An unfinished record at the end is
- * left out, and nothing but: its append had not returned. The bytes of the file as far as it
- * was read are in *@size_ret. Returns 0 or -ENOMEM; what cannot be read counts as damaged.
+ * Find the records of the file at @fd, from headers only. A record that is cut off at the end
+ * counts as damaged: whether its append had returned cannot be told. The bytes of the file as
+ * far as it was read are in *@size_ret. Returns 0 or a negative errno: what a device does not
+ * give may be sound, and is not taken for damage.
  */
 int segment_scan(int fd, uint64_t salt, struct segment_records *records, uint64_t *size_ret);
 

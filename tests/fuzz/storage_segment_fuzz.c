@@ -113,7 +113,7 @@ static void use_queue(struct profcol_storage_queue *queue)
 
 	if (error)
 		abort();
-	while (disk_queue_take(queue, &record)) {
+	while (disk_queue_take(queue, &record) == PROFCOL_TAKE_RECORD) {
 		came = record.length == 3 && !memcmp(record.bytes, "own", 3);
 		free(record.bytes);
 		disk_queue_finish(queue, record.id);

@@ -86,7 +86,7 @@ static void finish_one(struct storage *storage, struct profcol_storage_queue *qu
 	struct profcol_record record;
 	uint32_t number;
 
-	if (!storage->operations->take(queue, &record))
+	if (storage->operations->take(queue, &record) != PROFCOL_TAKE_RECORD)
 		return;
 	number = check_body(&record);
 	free(record.bytes);
@@ -148,7 +148,7 @@ static void check_round(struct storage *storage, struct ledger *ledger)
 	memset(came, 0, next + 1);
 	storage_again(storage);
 	queue = storage_open(storage, "q");
-	while (storage->operations->take(queue, &record)) {
+	while (storage->operations->take(queue, &record) == PROFCOL_TAKE_RECORD) {
 		uint32_t number = check_body(&record);
 
 		free(record.bytes);
@@ -160,7 +160,11 @@ static void check_round(struct storage *storage, struct ledger *ledger)
 		came[number] = true;
 	}
 	figures = storage_figures(storage, queue);
-	assert_int_equal(figures.damaged_records, 0);
+	// Nothing but the one that was being appended, which may be there in part.
+	if (figures.damaged_records) {
+		assert_int_equal(figures.damaged_records, 1);
+		assert_true(figures.damaged_samples == next || !figures.damaged_samples);
+	}
 	for (uint32_t number = 0; number < next; number++) {
 		unsigned char fate = atomic_load(&ledger->fates[number]);
 

@@ -82,7 +82,7 @@ static void expect_piece(struct storage *storage, struct profcol_storage_queue *
 {
 	struct profcol_record record;
 
-	assert_true(storage->operations->take(queue, &record));
+	assert_int_equal(storage->operations->take(queue, &record), PROFCOL_TAKE_RECORD);
 	assert_int_equal(record.length, PIECE);
 	assert_int_equal(record.samples, number);
 	assert_int_equal(record.bytes[0], number);

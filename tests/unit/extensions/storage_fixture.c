@@ -108,7 +108,10 @@ uint64_t storage_expect(struct storage *storage, struct profcol_storage_queue *q
 {
 	struct profcol_record record = { 0 };
 
-	if (!storage->operations->take(queue, &record)) {
+	enum profcol_take take = storage->operations->take(queue, &record);
+
+	assert_int_not_equal(take, PROFCOL_TAKE_LATER);
+	if (take == PROFCOL_TAKE_NONE) {
 		if (text)
 			fail_msg("no record where '%s' should be", text);
 		return 0;

@@ -118,7 +118,7 @@ static void figures_are_of_what_is_not_finished(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct profcol_record record;
 
-		assert_true(storage.operations->take(queue, &record));
+		assert_int_equal(storage.operations->take(queue, &record), PROFCOL_TAKE_RECORD);
 		free(record.bytes);
 		storage.operations->finish(queue, record.id);
 		storage.operations->finish(queue, record.id); // counts once
@@ -185,7 +185,7 @@ static void drain(struct storage *storage, struct profcol_storage_queue *queue, 
 	for (unsigned int i = 0; i < count; i++) {
 		struct profcol_record record;
 
-		assert_true(storage->operations->take(queue, &record));
+		assert_int_equal(storage->operations->take(queue, &record), PROFCOL_TAKE_RECORD);
 		free(record.bytes);
 		storage->operations->finish(queue, record.id);
 	}
@@ -286,7 +286,7 @@ static void send_one(struct traffic *traffic, unsigned int *seed)
 	struct profcol_record record;
 	uint32_t number;
 
-	if (!operations->take(traffic->queue, &record))
+	if (operations->take(traffic->queue, &record) != PROFCOL_TAKE_RECORD)
 		return;
 	memcpy(&number, record.bytes, sizeof(number));
 	assert_true(number < ALL);
