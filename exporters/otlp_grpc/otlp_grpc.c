@@ -38,8 +38,10 @@ static const struct profcol_option otlp_grpc_options[] = {
 			       "pings on the connection; none unless this section is there"),
 	PROFCOL_OPTION_ENUM("balancer_name", CONFIG, balancer, "round_robin", net_balancer_names,
 			    "how requests spread over the addresses of the name"),
-	PROFCOL_OPTION_STRING("authority", CONFIG, authority, NULL,
-			      ":authority of requests, instead of the endpoint's"),
+	PROFCOL_OPTION_STRING(
+		"authority", CONFIG, authority, NULL,
+		":authority of requests, instead of the endpoint's; also the name that the "
+		"peer's certificate has to have"),
 	PROFCOL_OPTION_BOOL("wait_for_ready", CONFIG, wait_for_ready, "false",
 			    "a request waits for a connection until its timeout, rather than "
 			    "fail at once"),
@@ -115,7 +117,7 @@ static struct profcol_error *otlp_grpc_send(void *self, const struct profcol_req
 
 	net_client_call(exporter->client, export_method, request->bytes, request->length,
 			request->deadline_ns, &answer);
-	return profcol_error_prefix(outcome_of(&answer, reply), "export to '%s'",
+	return profcol_error_prefix(outcome_of(request, &answer, reply), "export to '%s'",
 				    exporter->config->endpoint);
 }
 

@@ -5,19 +5,39 @@
 
 #include <string.h>
 
-static struct profcol_error *outcome_success(const struct net_answer *answer,
+/*
+ * Samples in @rejected profiles of @request: all, or an estimate, as the peer does not say which
+ * profiles it means. Rounded up: where something was lost, that is seen.
+ */
+static uint64_t outcome_rejected_samples(const struct profcol_request *request, uint64_t rejected)
+{
+	uint64_t each, rest;
+
+	if (rejected >= request->profiles)
+		return request->samples;
+	// In two parts, so as not to overflow: there are fewer profiles than bytes in a request.
+	each = request->samples / request->profiles;
+	rest = request->samples % request->profiles;
+	return each * rejected + (rest * rejected + request->profiles - 1) / request->profiles;
+}
+
+static struct profcol_error *outcome_success(const struct profcol_request *request,
+					     const struct net_answer *answer,
 					     struct profcol_reply *reply)
 {
 	struct net_export_result result;
 	PROFCOL_CLEANUP_ERROR struct profcol_error *error =
 		net_export_result_decode(answer->bytes, answer->length, &result);
 
-	if (error) {
-		// It said OK: sending the same again would only double it.
-		reply->message = strdup(profcol_error_message(error));
+	// It said OK: sending the same again would only double it, whatever its answer looks like.
+	if (error || answer->message) {
+		reply->message = strdup(error ? profcol_error_message(error) : answer->message);
+		if (!error)
+			net_export_result_deinit(&result);
 		return NULL;
 	}
-	reply->rejected = result.rejected;
+	if (result.rejected)
+		reply->rejected = outcome_rejected_samples(request, result.rejected);
 	reply->message = TAKE(result.message);
 	return NULL;
 }
@@ -81,13 +101,14 @@ static enum profcol_code outcome_code(const struct net_answer *answer)
 							   : PROFCOL_UNAVAILABLE;
 }
 
-struct profcol_error *outcome_of(const struct net_answer *answer, struct profcol_reply *reply)
+struct profcol_error *outcome_of(const struct profcol_request *request,
+				 const struct net_answer *answer, struct profcol_reply *reply)
 {
 	const char *said = answer->message ? answer->message : "", *hint = NULL;
 	struct profcol_error *error;
 
 	if (answer->code == NET_OK)
-		return outcome_success(answer, reply);
+		return outcome_success(request, answer, reply);
 	reply->cause = net_code_name(answer->code);
 	if (answer->from_peer)
 		hint = outcome_hint(answer);

@@ -14,8 +14,6 @@ enum {
 	RECONNECT_MAX_MS = 3000,
 	RESOLVE_AGAIN_MS = 3000,
 	RESOLVE_TIMEOUT_MS = 10000,
-	/* OTLP lets a client discard larger answers. */
-	ANSWER_MAX_BYTES = 4 << 20,
 };
 
 static void arguments_add_keepalive(struct arguments *arguments,

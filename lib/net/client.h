@@ -3,12 +3,20 @@
 #pragma once
 
 #include "endpoint.h"
+#include "lookup.h"
 #include "net.h"
 #include "tls.h"
 
 #include <grpc/grpc.h>
 
 #include <pthread.h>
+
+/*
+ * OTLP lets a client discard larger answers. Not a round number: where gRPC refuses an answer it
+ * says so in the peer's name, and in the words in which the peer refuses a request; the limit in
+ * them tells that it is ours.
+ */
+enum { ANSWER_MAX_BYTES = (4 << 20) + 1 };
 
 /* A channel and those who use it; the last one destroys it. */
 struct client_channel {
@@ -39,15 +47,19 @@ struct net_client {
 	struct tls_stamp stamp;   /* of the files that the channel is made from */
 	uint64_t reload_after_ns; /* CLOCK_MONOTONIC */
 
-	pthread_mutex_t diagnosis_lock; /* held while a cause is looked into; guards what follows */
+	pthread_mutex_t diagnosis_lock; /* guards what follows */
+	pthread_cond_t diagnosed;       /* @diagnosing has become false */
+	bool diagnosing;                /* somebody looks into a cause, without the lock */
+	bool diagnosis_outdated;        /* it worked meanwhile */
 	char *diagnosis;         /* what was found last; NULL = nothing is known to be wrong */
 	uint64_t diagnosed_ns;   /* CLOCK_MONOTONIC; 0 = not at all */
 	uint32_t diagnosed_text; /* hash of what gRPC had said */
+	struct lookup *lookup;   /* given up; for who sets @diagnosing alone */
 };
 
 /* ---- channel.c ---- */
 
-/* The channel for one more call, made anew when the TLS files have changed. client_drop. */
+/* The channel for one more call, made anew when the TLS files have changed. channel_drop. */
 struct client_channel *channel_take(struct net_client *client);
 void channel_drop(struct net_client *client, struct client_channel *channel);
 
@@ -58,9 +70,10 @@ PROFCOL_MUST_CHECK struct profcol_error *channel_open(struct net_client *client)
 
 /*
  * Why could the peer not be reached? An owned text, NULL when nothing was found. @said is
- * gRPC's own text. Blocks for at most three seconds. Any thread.
+ * gRPC's own text. Blocks for at most three seconds, and not once all calls are cancelled. Any
+ * thread.
  */
 char *diagnosis_find(struct net_client *client, const char *said);
 
-/* The peer has answered: whatever was wrong is over. */
+/* The peer has answered: whatever was wrong is over. Waits for nobody. Any thread. */
 void diagnosis_forget(struct net_client *client);

@@ -17,7 +17,7 @@ static bool message_deflate(const uint8_t *bytes, size_t length, grpc_slice *ret
 {
 	struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(GZIP_LEVEL);
 	size_t bound, packed = 0;
-	uint8_t *buffer = NULL;
+	uint8_t *buffer = NULL, *shrunk;
 
 	if (!compressor)
 		return false;
@@ -30,7 +30,9 @@ static bool message_deflate(const uint8_t *bytes, size_t length, grpc_slice *ret
 		free(buffer);
 		return false;
 	}
-	*ret = grpc_slice_new(buffer, packed, free);
+	// It may be held for as long as the peer takes to answer.
+	shrunk = realloc(buffer, packed);
+	*ret = grpc_slice_new(shrunk ? shrunk : buffer, packed, free);
 	return true;
 }
 

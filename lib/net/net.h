@@ -52,7 +52,7 @@ bool net_status_find_retry(const uint8_t *bytes, size_t length, uint64_t *delay_
 
 /* What an OTLP service says about a request that it took. */
 struct net_export_result {
-	uint64_t rejected; /* records it did not take, for good */
+	uint64_t rejected; /* profiles (of other signals: records) it did not take, for good */
 	char *message;     /* owned; NULL when it made no remark */
 };
 
@@ -134,10 +134,11 @@ struct net_answer {
 	enum net_code code;
 	bool from_peer;          /* the peer said so; else it was not reached or did not answer */
 	char *message;           /* printable, one line; why, and what to do about it where the
-				  * client found that out. NULL on NET_OK */
+				  * client found that out. On NET_OK why the response cannot be
+				  * read, else NULL */
 	bool has_retry;          /* the peer asks for a retry ... */
 	uint64_t retry_delay_ns; /* ... not before this */
-	uint8_t *bytes;          /* response; NULL when empty or not NET_OK */
+	uint8_t *bytes;          /* response; NULL when empty, unreadable or not NET_OK */
 	size_t length;
 };
 
@@ -170,7 +171,8 @@ net_client_create(const struct net_client_config *config,
  * Call @method ("/package.Service/Method") with @bytes as its request. Blocks until the answer
  * is there, @deadline_ns (CLOCK_MONOTONIC; UINT64_MAX = none) or net_client_cancel. @answer is
  * filled always. When the peer cannot be reached the cause is looked into first, which may
- * take three seconds more, at most every half minute. Any thread, any number at once.
+ * take three seconds more, at most every half minute. @bytes are compressed (else copied) once
+ * there is a connection, until they are sent. Any thread, any number at once.
  */
 void net_client_call(struct net_client *client, const char *method, const uint8_t *bytes,
 		     size_t length, uint64_t deadline_ns, struct net_answer *answer);

@@ -5,14 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-enum { ADDRESSES_MAX = 4 };
+enum { ADDRESSES_MAX = 4, MILLISECOND = 1000000 };
 
 /* 0 or a positive errno; *@fd_ret, non-blocking, is the caller's on 0. */
 static int connect_to(const struct probe *probe, const struct sockaddr *address, socklen_t length,
@@ -88,6 +87,14 @@ static char *text_of_lookup(const struct probe *probe, int error)
 	return error < 0 ? NULL : text;
 }
 
+/* Is there something to read at once? False for -1. */
+static bool probe_poll(int fd)
+{
+	struct pollfd waiting = { .fd = fd, .events = POLLIN };
+
+	return poll(&waiting, 1, 0) > 0;
+}
+
 static int connect_unix(const struct probe *probe, char **text_ret)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -100,28 +107,52 @@ static int connect_unix(const struct probe *probe, char **text_ret)
 	return fd;
 }
 
+/* Wait for the name's addresses; false, maybe with a text, when there are none yet. */
+static bool probe_look_up(const struct probe *probe, char **text_ret)
+{
+	// One that was given up and has ended since says how things were then.
+	if (*probe->lookup && probe_poll(lookup_fd(*probe->lookup))) {
+		lookup_drop(*probe->lookup);
+		*probe->lookup = NULL;
+	}
+	if (!*probe->lookup)
+		*probe->lookup = lookup_start(probe->host, probe->port);
+	if (!*probe->lookup)
+		return false;
+	do {
+		if (probe_wait(probe, lookup_fd(*probe->lookup), POLLIN))
+			return true;
+		if (probe_poll(probe->cancelled_fd))
+			return false;
+	} while (clock_monotonic_ns() + MILLISECOND < probe->deadline_ns);
+	if (asprintf(text_ret, "name '%s' could not be looked up in time; check DNS", probe->host) <
+	    0)
+		*text_ret = NULL;
+	return false;
+}
+
 /* -1 and maybe a text when the peer is not there. */
 static int probe_connect(const struct probe *probe, char **text_ret)
 {
-	struct addrinfo wanted = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
-	struct addrinfo *found = NULL;
+	const struct addrinfo *found = NULL;
 	unsigned int tried = 0;
 	int fd = -1, error;
 
 	*text_ret = NULL;
 	if (probe->path)
 		return connect_unix(probe, text_ret);
-	error = getaddrinfo(probe->host, probe->port, &wanted, &found);
-	if (error) {
-		*text_ret = text_of_lookup(probe, error);
+	if (!probe_look_up(probe, text_ret))
 		return -1;
-	}
+	error = lookup_result(*probe->lookup, &found);
+	if (error)
+		*text_ret = text_of_lookup(probe, error);
 	for (const struct addrinfo *at = found; at && fd < 0 && tried < ADDRESSES_MAX;
 	     at = at->ai_next, tried++)
 		error = connect_to(probe, at->ai_addr, at->ai_addrlen, &fd);
-	freeaddrinfo(found);
-	if (fd < 0)
+	if (found && fd < 0)
 		*text_ret = text_of_address(probe, error);
+	lookup_drop(*probe->lookup);
+	*probe->lookup = NULL;
 	return fd;
 }
 

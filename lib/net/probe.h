@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "lookup.h"
 #include "tls.h"
 
 #include <stdbool.h>
@@ -14,7 +15,10 @@
 struct probe {
 	const char *host, *port; /* NULL for a unix socket */
 	const char *path;        /* of a unix socket */
-	bool tls;                /* what we are configured to speak */
+	/* Of @host, not NULL itself: one that a probe has given up and may still go on, for the
+	 * next to wait for; the caller's to drop in the end. */
+	struct lookup **lookup;
+	bool tls; /* what we are configured to speak */
 	const struct tls_material *material;
 	const char *server_name; /* that the certificate has to have */
 	bool skip_verify;

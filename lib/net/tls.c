@@ -188,8 +188,9 @@ struct profcol_error *tls_load_pair(const struct tls_pair_config *pair,
 	if (!error)
 		error = tls_read_text("tls.key_file", pair->key_file, pair->key_pem,
 				      &material->key);
-	if (!error)
-		error = tls_check_pair(material->certificate, material->key);
+	if (error)
+		return error;
+	error = tls_check_pair(material->certificate, material->key);
 	if (error && pair->key_file[0])
 		error = profcol_error_prefix(error, "'%s'", pair->key_file);
 	return error;

@@ -27,6 +27,7 @@ struct fixture {
 	struct fake_host fake;
 	struct test_server server;
 	char endpoint[64];
+	uint64_t samples, profiles; /* in each request */
 	struct profcol_reply reply; /* to the last request */
 };
 
@@ -53,7 +54,7 @@ static void exporter_configure(struct fake_host *fake, const char *endpoint)
 
 static void fixture_init(struct fixture *fixture)
 {
-	*fixture = (struct fixture){ 0 };
+	*fixture = (struct fixture){ .samples = 1, .profiles = 1 };
 	test_server_start(&fixture->server, "127.0.0.1:0", NULL);
 	snprintf(fixture->endpoint, sizeof(fixture->endpoint), "127.0.0.1:%d",
 		 fixture->server.port);
@@ -74,7 +75,8 @@ static struct profcol_error *fixture_send(struct fixture *fixture)
 	const struct profcol_request request = {
 		.bytes = (const uint8_t *)"request",
 		.length = 7,
-		.samples = 1,
+		.samples = fixture->samples,
+		.profiles = fixture->profiles,
 		.deadline_ns = clock_monotonic_ns() + 20 * SECOND,
 	};
 
@@ -109,6 +111,14 @@ static void a_request_goes_to_the_profiles_service(void **state)
 
 static void a_partial_success_is_passed_on(void **state)
 {
+	static const struct {
+		uint64_t samples, profiles;
+		uint64_t rejected; /* samples, of 5 profiles that the peer says it rejected */
+	} cases[] = {
+		{ 700, 5, 700 },   { 700, 3, 700 }, { 1000, 10, 500 },
+		{ 1001, 10, 501 }, { 3, 100, 1 },   { UINT64_MAX, 10, UINT64_MAX / 2 + 1 },
+		{ 700, 0, 700 },   { 0, 10, 0 },
+	};
 	CLEANUP(fixture_deinit) struct fixture fixture;
 
 	(void)state;
@@ -116,9 +126,29 @@ static void a_partial_success_is_passed_on(void **state)
 	test_server_answer(
 		&fixture.server,
 		(struct test_answer){ .body = "\x0a\x09\x08\x05\x12\x05stale", .body_length = 11 });
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		fixture.samples = cases[i].samples;
+		fixture.profiles = cases[i].profiles;
+		assert_no_error(fixture_send(&fixture));
+		assert_int_equal(fixture.reply.rejected, cases[i].rejected);
+		assert_string_equal(fixture.reply.message, "stale");
+	}
+}
+
+static void an_answer_that_cannot_be_read_still_counts_as_taken(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+
+	(void)state;
+	fixture_init(&fixture);
+	test_server_answer(&fixture.server,
+			   (struct test_answer){ .body = "no gzip",
+						 .body_length = 7,
+						 .body_compression = GRPC_COMPRESS_GZIP });
 	assert_no_error(fixture_send(&fixture));
-	assert_int_equal(fixture.reply.rejected, 5);
-	assert_string_equal(fixture.reply.message, "stale");
+	assert_int_equal(fixture.reply.rejected, 0);
+	assert_non_null(fixture.reply.message);
+	assert_non_null(strstr(fixture.reply.message, "the answer cannot be read"));
 }
 
 static void an_answer_that_is_no_otlp_still_counts_as_taken(void **state)
@@ -357,6 +387,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_request_goes_to_the_profiles_service),
 		cmocka_unit_test(a_partial_success_is_passed_on),
+		cmocka_unit_test(an_answer_that_cannot_be_read_still_counts_as_taken),
 		cmocka_unit_test(an_answer_that_is_no_otlp_still_counts_as_taken),
 		cmocka_unit_test(codes_are_retried_as_the_collector_does),
 		cmocka_unit_test(a_delay_is_kept_to),

@@ -3,6 +3,7 @@
 #include "client_fixture.h"
 
 #include "base/base.h"
+#include "net/message.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,9 +13,11 @@
 
 #include <libdeflate.h>
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SECOND UINT64_C(1000000000)
 
@@ -144,7 +147,7 @@ static void answers_are_inflated(void **state)
 	assert_memory_equal(answer.bytes, "hello hello hello", 17);
 }
 
-static void an_answer_that_inflates_without_end_is_refused(void **state)
+static void an_answer_that_inflates_without_end_is_not_read(void **state)
 {
 	CLEANUP(fixture_deinit) struct fixture fixture;
 	CLEANUP(net_answer_deinit) struct net_answer answer;
@@ -161,9 +164,70 @@ static void an_answer_that_inflates_without_end_is_refused(void **state)
 						 .body_length = length,
 						 .body_compression = GRPC_COMPRESS_GZIP });
 	answer = fixture_call(&fixture, "x");
-	assert_int_equal(answer.code, NET_INTERNAL);
+	// The peer has taken the request.
+	assert_int_equal(answer.code, NET_OK);
+	assert_true(answer.from_peer);
 	assert_non_null(strstr(answer.message, "inflates beyond the limit"));
 	assert_null(answer.bytes);
+}
+
+static void an_answer_that_does_not_inflate_still_means_yes(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	CLEANUP(net_answer_deinit) struct net_answer answer;
+
+	(void)state;
+	fixture_init(&fixture);
+	fixture_serve(&fixture, NULL, NULL);
+	fixture_connect(&fixture);
+	test_server_answer(&fixture.server,
+			   (struct test_answer){ .body = "no gzip",
+						 .body_length = 7,
+						 .body_compression = GRPC_COMPRESS_GZIP });
+	answer = fixture_call(&fixture, "x");
+	assert_int_equal(answer.code, NET_OK);
+	assert_true(answer.from_peer);
+	assert_non_null(strstr(answer.message, "a compressed message is broken"));
+	assert_null(answer.bytes);
+}
+
+static void an_answer_that_is_too_large_still_means_yes(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	CLEANUP(net_answer_deinit) struct net_answer answer;
+	CLEANUP_FREE char *zeros = calloc(1, 5 << 20);
+
+	(void)state;
+	fixture_init(&fixture);
+	fixture_serve(&fixture, NULL, NULL);
+	fixture_connect(&fixture);
+	test_server_answer(&fixture.server,
+			   (struct test_answer){ .body = zeros, .body_length = 5 << 20 });
+	answer = fixture_call(&fixture, "x");
+	assert_int_equal(answer.code, NET_OK);
+	assert_true(answer.from_peer);
+	assert_non_null(strstr(answer.message, "too large"));
+	assert_null(answer.bytes);
+}
+
+static void a_request_that_is_too_large_for_the_peer_is_its_word(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	CLEANUP(net_answer_deinit) struct net_answer answer;
+
+	(void)state;
+	fixture_init(&fixture);
+	fixture_serve(&fixture, NULL, NULL);
+	fixture_connect(&fixture);
+	test_server_answer(&fixture.server,
+			   (struct test_answer){
+				   .code = GRPC_STATUS_RESOURCE_EXHAUSTED,
+				   .message = "Received message larger than max (5242880 vs. "
+					      "4194304)",
+			   });
+	answer = fixture_call(&fixture, "x");
+	assert_int_equal(answer.code, NET_RESOURCE_EXHAUSTED);
+	assert_true(answer.from_peer);
 }
 
 static void each_code_arrives_with_its_text(void **state)
@@ -357,6 +421,111 @@ static void a_call_can_wait_for_a_peer_that_comes_later(void **state)
 	rmdir(directory);
 }
 
+/* Of the sanitizer, where there is one: then mallinfo2 knows nothing. */
+extern size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+static size_t allocated_bytes(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	if (__sanitizer_get_current_allocated_bytes)
+		return __sanitizer_get_current_allocated_bytes();
+	return info.uordblks + info.hblkhd;
+}
+
+/* A call that waits for its peer. */
+struct large_call {
+	struct fixture *fixture;
+	uint8_t *bytes;
+	size_t length;
+	struct net_answer answer;
+};
+
+static void *call_with_much(void *argument)
+{
+	struct large_call *call = argument;
+
+	net_client_call(call->fixture->client, TEST_METHOD, call->bytes, call->length, UINT64_MAX,
+			&call->answer);
+	return NULL;
+}
+
+static void a_request_takes_no_memory_while_nobody_listens(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	struct large_call call = { .fixture = &fixture, .length = 32 << 20 };
+	size_t before, most = 0;
+	pthread_t thread;
+
+	(void)state;
+	fixture_init(&fixture);
+	strcpy(fixture.endpoint, "unix:/tmp/profcol-no-such-socket");
+	fixture.config.wait_for_ready = true;
+	fixture.config.compression = NET_UNCOMPRESSED;
+	fixture_connect(&fixture);
+	call.bytes = calloc(1, call.length);
+	assert_non_null(call.bytes);
+	before = allocated_bytes();
+	assert_int_equal(pthread_create(&thread, NULL, call_with_much, &call), 0);
+	for (int i = 0; i < 30; i++) {
+		size_t now = allocated_bytes();
+
+		most = now > most ? now : most;
+		usleep(10000);
+	}
+	net_client_cancel(fixture.client);
+	pthread_join(thread, NULL);
+	assert_in_range(most, 0, before + (4 << 20));
+	assert_int_equal(call.answer.code, NET_CANCELED);
+	net_answer_deinit(&call.answer);
+	free(call.bytes);
+}
+
+static void a_request_takes_no_memory_while_its_answer_is_awaited(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	struct large_call call = { .fixture = &fixture, .length = 7 << 19 };
+	size_t before, now;
+	pthread_t thread;
+
+	(void)state;
+	fixture_init(&fixture);
+	fixture_serve(&fixture, NULL, NULL);
+	fixture.config.compression = NET_UNCOMPRESSED;
+	fixture_connect(&fixture);
+	test_server_answer(&fixture.server, (struct test_answer){ .hang = true });
+	call.bytes = calloc(1, call.length);
+	assert_non_null(call.bytes);
+	before = allocated_bytes();
+	assert_int_equal(pthread_create(&thread, NULL, call_with_much, &call), 0);
+	test_server_wait_calls(&fixture.server, 1);
+	// The server has it twice, being of this process: a third time is ours.
+	for (int i = 0; i < 100; i++) {
+		now = allocated_bytes();
+		if (now < before + 5 * call.length / 2)
+			break;
+		usleep(10000);
+	}
+	net_client_cancel(fixture.client);
+	pthread_join(thread, NULL);
+	assert_in_range(now, 0, before + 5 * call.length / 2);
+	net_answer_deinit(&call.answer);
+	free(call.bytes);
+}
+
+static void a_compressed_request_takes_what_it_needs(void **state)
+{
+	CLEANUP_FREE uint8_t *zeros = calloc(1, 8 << 20);
+	size_t before = allocated_bytes(), after;
+	grpc_byte_buffer *buffer = message_pack(zeros, 8 << 20, true);
+
+	(void)state;
+	after = allocated_bytes();
+	assert_non_null(buffer);
+	grpc_byte_buffer_destroy(buffer);
+	assert_in_range(after, 0, before + (1 << 20));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,7 +534,10 @@ int main(void)
 		cmocka_unit_test(compressions_that_grpc_lacks_become_gzip_with_one_warning),
 		cmocka_unit_test(headers_are_sent_in_lower_case),
 		cmocka_unit_test(answers_are_inflated),
-		cmocka_unit_test(an_answer_that_inflates_without_end_is_refused),
+		cmocka_unit_test(an_answer_that_inflates_without_end_is_not_read),
+		cmocka_unit_test(an_answer_that_does_not_inflate_still_means_yes),
+		cmocka_unit_test(an_answer_that_is_too_large_still_means_yes),
+		cmocka_unit_test(a_request_that_is_too_large_for_the_peer_is_its_word),
 		cmocka_unit_test(each_code_arrives_with_its_text),
 		cmocka_unit_test(a_delay_that_the_peer_asks_for_is_understood),
 		cmocka_unit_test(a_unix_socket_serves_as_well),
@@ -373,6 +545,9 @@ int main(void)
 		cmocka_unit_test(cancelling_ends_all_calls_and_those_to_come),
 		cmocka_unit_test(many_threads_call_at_once),
 		cmocka_unit_test(a_call_can_wait_for_a_peer_that_comes_later),
+		cmocka_unit_test(a_request_takes_no_memory_while_nobody_listens),
+		cmocka_unit_test(a_request_takes_no_memory_while_its_answer_is_awaited),
+		cmocka_unit_test(a_compressed_request_takes_what_it_needs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,6 +180,22 @@ static void a_wrong_name_is_named_and_can_be_overridden(void **state)
 	assert_null(test_server_header(&fixture.server, "host"));
 }
 
+static void the_name_in_authority_is_the_one_that_counts(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+
+	(void)state;
+	secure_init(&fixture, "server", NULL);
+	fixture.config.authority = "gateway.example:4317";
+	fixture_connect(&fixture);
+	assert_fails(&fixture, "the peer's certificate is not for the name 'gateway.example'");
+	fixture_deinit(&fixture);
+	secure_init(&fixture, "elsewhere", NULL);
+	fixture.config.authority = "gateway.example:4317";
+	fixture_connect(&fixture);
+	assert_works(&fixture);
+}
+
 static void verification_can_be_skipped(void **state)
 {
 	CLEANUP(fixture_deinit) struct fixture fixture;
@@ -289,6 +305,16 @@ static void assert_refused(struct fixture *fixture, const char *text)
 		fail_msg("'%s' is not in '%s'", text, profcol_error_message(error));
 }
 
+/* The reason names the file that is at fault, not another one. */
+static void assert_refused_without(struct fixture *fixture, const char *text, const char *file)
+{
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = fixture_refuse(fixture);
+	const char *message = profcol_error_message(error);
+
+	if (!strstr(message, text) || strstr(message, file))
+		fail_msg("'%s' should say '%s' and not '%s'", message, text, file);
+}
+
 static void unusable_files_are_named_at_the_start(void **state)
 {
 	CLEANUP(fixture_deinit) struct fixture fixture;
@@ -307,6 +333,12 @@ static void unusable_files_are_named_at_the_start(void **state)
 	assert_refused(&fixture, "stranger.key");
 	use_client_certificate(&fixture, "client.pem", "client.pem");
 	assert_refused(&fixture, "holds no private key");
+	use_client_certificate(&fixture, "ca.key", "client.key");
+	assert_refused_without(&fixture, "ca.key' holds no certificate", "client.key");
+	use_client_certificate(&fixture, "nowhere.pem", "client.key");
+	assert_refused_without(&fixture, "nowhere.pem': No such file", "client.key");
+	use_client_certificate(&fixture, "client.pem", "nowhere.key");
+	assert_refused(&fixture, "nowhere.key': No such file or directory; set tls.key_file");
 	tls->key_file = "";
 	assert_refused(&fixture, "tls.key_file: for auth via TLS, provide both");
 }
@@ -348,6 +380,7 @@ int main(void)
 		cmocka_unit_test(an_unknown_authority_is_named),
 		cmocka_unit_test(an_expired_certificate_is_named),
 		cmocka_unit_test(a_wrong_name_is_named_and_can_be_overridden),
+		cmocka_unit_test(the_name_in_authority_is_the_one_that_counts),
 		cmocka_unit_test(verification_can_be_skipped),
 		cmocka_unit_test(a_peer_without_tls_is_named),
 		cmocka_unit_test(a_peer_with_tls_is_named),

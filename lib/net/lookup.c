@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lookup.h"
+
+#include "base/base.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+/* Modules of nsswitch are foreign code: what they need of the stack is theirs to say. */
+enum { STACK_BYTES = 512 << 10 };
+
+struct lookup {
+	atomic_uint users; /* who started it, and its thread: the last one frees */
+	char *host, *port;
+	int done_fd;
+
+	/* Written before @is_done. */
+	int result;
+	struct addrinfo *found;
+	atomic_bool is_done;
+};
+
+static void lookup_free(struct lookup *lookup)
+{
+	if (lookup->found)
+		freeaddrinfo(lookup->found);
+	cleanup_fd(&lookup->done_fd);
+	free(lookup->host);
+	free(lookup->port);
+	free(lookup);
+}
+
+void lookup_drop(struct lookup *lookup)
+{
+	if (lookup && atomic_fetch_sub(&lookup->users, 1) == 1)
+		lookup_free(lookup);
+}
+
+static void *lookup_run(void *argument)
+{
+	struct addrinfo wanted = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
+	struct lookup *lookup = argument;
+
+	lookup->result = getaddrinfo(lookup->host, lookup->port, &wanted, &lookup->found);
+	atomic_store(&lookup->is_done, true);
+	eventfd_write(lookup->done_fd, 1);
+	lookup_drop(lookup);
+	return NULL;
+}
+
+/* 0 or a positive errno. */
+static int lookup_begin(struct lookup *lookup)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t thread;
+	int status;
+
+	status = pthread_attr_init(&attributes);
+	if (status)
+		return status;
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	// Signals are for the threads that expect them.
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	atomic_fetch_add(&lookup->users, 1);
+	status = pthread_create(&thread, &attributes, lookup_run, lookup);
+	if (status)
+		atomic_fetch_sub(&lookup->users, 1);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return status;
+}
+
+struct lookup *lookup_start(const char *host, const char *port)
+{
+	struct lookup *lookup = calloc(1, sizeof(*lookup));
+
+	if (!lookup)
+		return NULL;
+	atomic_store(&lookup->users, 1);
+	lookup->host = strdup(host);
+	lookup->port = strdup(port);
+	lookup->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (lookup->host && lookup->port && lookup->done_fd >= 0 && !lookup_begin(lookup))
+		return lookup;
+	lookup_free(lookup);
+	return NULL;
+}
+
+int lookup_fd(const struct lookup *lookup)
+{
+	return lookup->done_fd;
+}
+
+int lookup_result(const struct lookup *lookup, const struct addrinfo **ret)
+{
+	if (!atomic_load(&lookup->is_done))
+		return EAI_AGAIN;
+	*ret = lookup->found;
+	return lookup->result;
+}
