@@ -33,10 +33,14 @@ static void intern_place(struct intern *index, uint32_t hash, uint32_t id_plus_o
 	index->slots[at] = (struct intern_slot){ hash, id_plus_one };
 }
 
-static bool intern_grow(struct intern *index)
+static uint64_t slot_count(const struct intern *index)
 {
-	uint64_t old_count = index->slots ? (uint64_t)index->mask + 1 : 0;
-	uint64_t new_count = old_count ? old_count * 2 : FIRST_SLOTS;
+	return index->slots ? (uint64_t)index->mask + 1 : 0;
+}
+
+static bool intern_grow(struct intern *index, uint64_t new_count)
+{
+	uint64_t old_count = slot_count(index);
 	struct intern_slot *old = index->slots;
 
 	if (new_count > UINT32_MAX)
@@ -54,11 +58,20 @@ static bool intern_grow(struct intern *index)
 	return true;
 }
 
+bool intern_reserve(struct intern *index, uint32_t count)
+{
+	uint64_t slots = slot_count(index) ? slot_count(index) : FIRST_SLOTS;
+
+	while (slots * 3 / 4 < count)
+		slots *= 2;
+	return slots == slot_count(index) || intern_grow(index, slots);
+}
+
 bool intern_insert(struct intern *index, uint32_t hash, uint32_t id)
 {
 	if (id >= INTERN_MISSING - 1)
 		return false;
-	if ((!index->slots || index->count >= (index->mask + 1ull) * 3 / 4) && !intern_grow(index))
+	if (index->count >= slot_count(index) * 3 / 4 && !intern_reserve(index, index->count + 1))
 		return false;
 	intern_place(index, hash, id + 1);
 	index->count++;

@@ -34,6 +34,9 @@ uint32_t intern_find(const struct intern *index, uint32_t hash, intern_equal_fun
 /* Add @id under @hash; it must not be there yet. False without memory. */
 bool intern_insert(struct intern *index, uint32_t hash, uint32_t id);
 
+/* Make room for @count rows in all: no insertion up to there allocates. False without memory. */
+bool intern_reserve(struct intern *index, uint32_t count);
+
 void intern_clear(struct intern *index);          /* keeps the memory */
 void intern_deinit(struct intern *index);         /* leaves it empty and usable */
 size_t intern_memory(const struct intern *index); /* bytes */

@@ -36,5 +36,8 @@ struct profcol_builder {
 	const char *misplaced; /* the first thing added without a parent, static text */
 };
 
+/* @rows more are about to come into @table: saves the index from growing step by step. */
+void dictionary_expect(struct profcol_builder *builder, enum profcol_table table, uint32_t rows);
+
 /* Row 0 of every dictionary table. False without memory. */
 bool dictionary_init(struct profcol_builder *builder);

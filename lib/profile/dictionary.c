@@ -248,6 +248,14 @@ static bool dictionary_index(struct profcol_builder *builder, enum profcol_table
 	return true;
 }
 
+void dictionary_expect(struct profcol_builder *builder, enum profcol_table table, uint32_t rows)
+{
+	uint32_t present = profcol_batch_count(builder->batch, table);
+
+	if (rows > INT32_MAX || !intern_reserve(&builder->indexes[table], present + rows))
+		builder->out_of_memory = true;
+}
+
 /*
  * The row equal to @entry, or INTERN_MISSING with *@hash_ret set for
  * dictionary_added(). Id 0 and out_of_memory without memory.

@@ -73,6 +73,12 @@ PROFCOL_MUST_CHECK struct profcol_error *otlp_encode(const struct profcol_batch 
 						     const struct otlp_encode_options *options,
 						     uint8_t **bytes_ret, size_t *length_ret);
 
+/*
+ * Messages of type Profile in an encoded request. Looks at the lengths of messages only; of
+ * bytes that are not Protocol Buffers counts what stands before the fault.
+ */
+uint64_t otlp_count_profiles(const uint8_t *bytes, size_t length);
+
 struct otlp_decode_limits {
 	size_t max_memory; /* bytes, of the batch being built and what decoding needs beside it */
 };

@@ -210,7 +210,10 @@ static struct profcol_error *decode_request(struct otlp_decoder *decoder, struct
 	return error;
 }
 
-/* An older request is better named than what is wrong with it when read as a newer one. */
+/*
+ * An older request is better named than what is wrong with it when read as a newer one; where
+ * it only may be one, both are said.
+ */
 static struct profcol_error *explain(const struct otlp_decoder *decoder, struct reader request,
 				     struct profcol_error *error)
 {
@@ -220,6 +223,8 @@ static struct profcol_error *explain(const struct otlp_decoder *decoder, struct 
 		version = version_judge(request);
 	if (version == VERSION_NEW || (version == VERSION_UNCERTAIN && !decoder->may_be_old))
 		return error;
+	if (error && version == VERSION_UNCERTAIN)
+		return version_doubt(error);
 	profcol_error_destroy(error);
 	return version_error();
 }

@@ -2,10 +2,10 @@
 // ProfilesDictionary: opentelemetry/proto/profiles/v1development/profiles.proto.
 #include "decoder.h"
 
+#include "../builder.h"
+
 #include <inttypes.h>
 #include <string.h>
-
-enum { HASH_BYTES = 12 }; /* what a row's entry in its hash index takes */
 
 static const struct otlp_shape dictionary_shape = {
 	.name = "ProfilesDictionary",
@@ -56,7 +56,7 @@ static struct profcol_error *decode_attribute(struct otlp_decoder *decoder, stru
 	};
 	struct profcol_attribute attribute = { 0 };
 	struct otlp_any any = { 0 };
-	struct profcol_error *error = otlp_charge(decoder, sizeof(attribute) + HASH_BYTES);
+	struct profcol_error *error = otlp_charge(decoder, sizeof(attribute) + OTLP_INDEX_BYTES);
 	struct proto_field field;
 
 	while (!error && otlp_next(decoder, &bytes, &shape, &field)) {
@@ -89,7 +89,7 @@ static struct profcol_error *decode_mapping(struct otlp_decoder *decoder, struct
 			   [5] = AS_NUMBERS },
 	};
 	struct profcol_mapping mapping = { 0 };
-	struct profcol_error *error = otlp_charge(decoder, sizeof(mapping) + HASH_BYTES);
+	struct profcol_error *error = otlp_charge(decoder, sizeof(mapping) + OTLP_INDEX_BYTES);
 	struct proto_field field;
 
 	decoder->list.count = 0;
@@ -123,7 +123,7 @@ static struct profcol_error *decode_function(struct otlp_decoder *decoder, struc
 		.wires = { [1] = AS_NUMBER, [2] = AS_NUMBER, [3] = AS_NUMBER, [4] = AS_NUMBER },
 	};
 	struct profcol_function function = { 0 };
-	struct profcol_error *error = otlp_charge(decoder, sizeof(function) + HASH_BYTES);
+	struct profcol_error *error = otlp_charge(decoder, sizeof(function) + OTLP_INDEX_BYTES);
 	struct proto_field field;
 
 	while (!error && otlp_next(decoder, &bytes, &shape, &field)) {
@@ -182,7 +182,7 @@ static struct profcol_error *decode_location(struct otlp_decoder *decoder, struc
 		.wires = { [1] = AS_NUMBER, [2] = AS_NUMBER, [3] = AS_BYTES, [4] = AS_NUMBERS },
 	};
 	struct profcol_location location = { 0 };
-	struct profcol_error *error = otlp_charge(decoder, sizeof(location) + HASH_BYTES);
+	struct profcol_error *error = otlp_charge(decoder, sizeof(location) + OTLP_INDEX_BYTES);
 	struct proto_field field;
 
 	decoder->list.count = decoder->lines.count = 0;
@@ -242,26 +242,12 @@ static struct profcol_error *decode_stack(struct otlp_decoder *decoder, struct r
 	if (!error)
 		error = otlp_end(decoder, &bytes);
 	if (!error)
-		error = otlp_charge(decoder,
-				    (decoder->list.count + 1) * sizeof(uint32_t) + HASH_BYTES);
+		error = otlp_charge(decoder, (decoder->list.count + 1) * sizeof(uint32_t) +
+						     OTLP_INDEX_BYTES);
 	if (!error)
 		*ret = profcol_builder_stack(decoder->builder, decoder->list.items,
 					     (uint32_t)decoder->list.count);
 	return error;
-}
-
-/* @bytes of an id that has @wanted bytes, or none, which is all zeros. */
-static struct profcol_error *decode_id(struct reader bytes, const char *what, uint8_t *to,
-				       size_t wanted)
-{
-	size_t length = reader_left(&bytes);
-
-	if (length && length != wanted)
-		return profcol_error_create(PROFCOL_BAD_DATA, "%s has %zu bytes instead of %zu",
-					    what, length, wanted);
-	memset(to, 0, wanted);
-	memcpy(to, bytes.at, length);
-	return NULL;
 }
 
 static struct profcol_error *decode_link(struct otlp_decoder *decoder, struct reader bytes,
@@ -269,14 +255,14 @@ static struct profcol_error *decode_link(struct otlp_decoder *decoder, struct re
 {
 	static const struct otlp_shape shape = { "Link", { [1] = AS_BYTES, [2] = AS_BYTES } };
 	struct profcol_link link = { 0 };
-	struct profcol_error *error = otlp_charge(decoder, sizeof(link) + HASH_BYTES);
+	struct profcol_error *error = otlp_charge(decoder, sizeof(link) + OTLP_INDEX_BYTES);
 	struct proto_field field;
 
 	while (!error && otlp_next(decoder, &bytes, &shape, &field))
-		error = field.number == 1 ? decode_id(field.bytes, "trace id", link.trace_id,
-						      sizeof(link.trace_id))
-					  : decode_id(field.bytes, "span id", link.span_id,
-						      sizeof(link.span_id));
+		error = field.number == 1 ? otlp_bytes_id(field.bytes, "trace id", link.trace_id,
+							  sizeof(link.trace_id))
+					  : otlp_bytes_id(field.bytes, "span id", link.span_id,
+							  sizeof(link.span_id));
 	if (!error)
 		error = otlp_end(decoder, &bytes);
 	if (!error)
@@ -288,6 +274,7 @@ static struct profcol_error *decode_link(struct otlp_decoder *decoder, struct re
 
 struct table {
 	enum otlp_table table;
+	enum profcol_table into;
 	const char *name;
 	struct profcol_error *(*row)(struct otlp_decoder *decoder, struct reader bytes,
 				     uint32_t *ret);
@@ -320,6 +307,9 @@ static struct profcol_error *decode_table(struct otlp_decoder *decoder, const st
 	ids->ids = calloc(ids->count + 1ul, sizeof(uint32_t));
 	if (!ids->ids)
 		return otlp_no_memory();
+	// What its rows will be charged anyway; a hostile count may be of equal rows only.
+	if (ids->count < decoder->memory_left / 2 / OTLP_INDEX_BYTES)
+		dictionary_expect(decoder->builder, table->into, ids->count);
 	for (size_t i = 0; i < decoder->pieces.count; i++) {
 		struct reader rows = decoder->pieces.items[i].rows[table->table];
 		struct proto_field field;
@@ -339,13 +329,13 @@ struct profcol_error *otlp_decode_dictionary(struct otlp_decoder *decoder)
 {
 	/* A table after those that it refers to. */
 	static const struct table tables[] = {
-		{ OTLP_STRINGS, "string", otlp_string },
-		{ OTLP_ATTRIBUTES, "attribute", decode_attribute },
-		{ OTLP_MAPPINGS, "mapping", decode_mapping },
-		{ OTLP_FUNCTIONS, "function", decode_function },
-		{ OTLP_LOCATIONS, "location", decode_location },
-		{ OTLP_STACKS, "stack", decode_stack },
-		{ OTLP_LINKS, "link", decode_link },
+		{ OTLP_STRINGS, PROFCOL_STRINGS, "string", otlp_string },
+		{ OTLP_ATTRIBUTES, PROFCOL_ATTRIBUTES, "attribute", decode_attribute },
+		{ OTLP_MAPPINGS, PROFCOL_MAPPINGS, "mapping", decode_mapping },
+		{ OTLP_FUNCTIONS, PROFCOL_FUNCTIONS, "function", decode_function },
+		{ OTLP_LOCATIONS, PROFCOL_LOCATIONS, "location", decode_location },
+		{ OTLP_STACKS, PROFCOL_STACKS, "stack", decode_stack },
+		{ OTLP_LINKS, PROFCOL_LINKS, "link", decode_link },
 	};
 	struct profcol_error *error = NULL;
 

@@ -122,12 +122,22 @@ static struct profcol_error *decode_sample_field(struct otlp_decoder *decoder,
 			return version_error();
 		return otlp_id(decoder, OTLP_LINKS, "link", field->value, &sample->link);
 	case SAMPLE_VALUES:
-		decoder->may_be_old |= field->wire != PROTO_BYTES;
 		return decode_values(decoder, field);
 	case SAMPLE_TIMESTAMPS:
 		break;
 	}
 	return decode_timestamps(decoder, field);
+}
+
+/*
+ * Could the one value be a link of 1.9, which has values in what is read as attributes, or
+ * timestamps? Called for a number that is not packed only.
+ */
+static bool value_looks_like_link(const struct otlp_decoder *decoder)
+{
+	return decoder->values.count == 1 && decoder->values.items[0] > 0 &&
+	       decoder->values.items[0] < decoder->tables[OTLP_LINKS].decoded &&
+	       (decoder->list.count || decoder->timestamps.count);
 }
 
 /* Could the attributes be values of 1.9: one for each timestamp, and all the same? */
@@ -155,15 +165,19 @@ static struct profcol_error *decode_sample(struct otlp_decoder *decoder, struct 
 	struct profcol_sample sample = { 0 };
 	struct profcol_error *error = NULL;
 	struct proto_field field;
+	bool is_single = false; // a value on its own, not packed
 
 	decoder->list.count = decoder->values.count = decoder->timestamps.count = 0;
-	while (!error && otlp_next(decoder, &bytes, &shape, &field))
+	while (!error && otlp_next(decoder, &bytes, &shape, &field)) {
+		is_single |= field.number == SAMPLE_VALUES && field.wire != PROTO_BYTES;
 		error = decode_sample_field(decoder, &field, &sample);
+	}
 	if (!error)
 		error = otlp_end(decoder, &bytes);
 	if (!error)
 		error = check_sample(decoder);
-	decoder->may_be_old |= attributes_look_like_values(decoder);
+	decoder->may_be_old |= attributes_look_like_values(decoder) ||
+			       (is_single && value_looks_like_link(decoder));
 	sample.value_count = (uint32_t)decoder->values.count;
 	sample.timestamp_count = (uint32_t)decoder->timestamps.count;
 	sample.values = decoder->values.items;
@@ -213,18 +227,6 @@ static struct profcol_error *decode_value_type(struct otlp_decoder *decoder, str
 	return error ? error : otlp_end(decoder, &bytes);
 }
 
-static struct profcol_error *decode_profile_id(struct reader bytes, uint8_t to[16])
-{
-	size_t length = reader_left(&bytes);
-
-	if (length && length != 16)
-		return profcol_error_create(PROFCOL_BAD_DATA,
-					    "profile id has %zu bytes instead of 16", length);
-	memset(to, 0, 16);
-	memcpy(to, bytes.at, length);
-	return NULL;
-}
-
 static struct profcol_error *decode_profile_field(struct otlp_decoder *decoder,
 						  const struct proto_field *field,
 						  struct profcol_profile *profile)
@@ -250,7 +252,8 @@ static struct profcol_error *decode_profile_field(struct otlp_decoder *decoder,
 		profile->period = (int64_t)field->value;
 		break;
 	case PROFILE_ID:
-		return decode_profile_id(field->bytes, profile->profile_id);
+		return otlp_bytes_id(field->bytes, "profile id", profile->profile_id,
+				     sizeof(profile->profile_id));
 	case PROFILE_DROPPED_ATTRIBUTES:
 		profile->dropped_attributes_count = (uint32_t)field->value;
 		break;

@@ -2,6 +2,7 @@
 #include "decoder.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 bool otlp_next_any(struct otlp_decoder *decoder, struct reader *reader,
 		   const struct otlp_shape *shape, struct proto_field *ret)
@@ -63,14 +64,12 @@ struct profcol_error *otlp_index_error(const struct otlp_decoder *decoder, enum 
 
 /* ---- rows of all kinds ---- */
 
-enum { INDEX_BYTES = 12 }; /* an entry of a hash index at 2/3 full, which doubles too */
-
 struct profcol_error *otlp_string(struct otlp_decoder *decoder, struct reader bytes, uint32_t *ret)
 {
 	size_t length = reader_left(&bytes);
 	const char *text = (const char *)bytes.at;
 	struct profcol_error *error =
-		otlp_charge(decoder, length + 1 + sizeof(uint32_t) + INDEX_BYTES);
+		otlp_charge(decoder, length + 1 + sizeof(uint32_t) + OTLP_INDEX_BYTES);
 
 	if (!error && !strings_is_utf8(text, length)) {
 		decoder->text.count = 0;
@@ -88,11 +87,24 @@ struct profcol_error *otlp_blob(struct otlp_decoder *decoder, const void *bytes,
 				uint32_t *ret)
 {
 	struct profcol_error *error =
-		otlp_charge(decoder, length + 1 + sizeof(uint32_t) + INDEX_BYTES);
+		otlp_charge(decoder, length + 1 + sizeof(uint32_t) + OTLP_INDEX_BYTES);
 
 	if (!error)
 		*ret = profcol_builder_blob(decoder->builder, bytes, length);
 	return error;
+}
+
+struct profcol_error *otlp_bytes_id(struct reader bytes, const char *what, uint8_t *to,
+				    size_t wanted)
+{
+	size_t length = reader_left(&bytes);
+
+	if (length && length != wanted)
+		return profcol_error_create(PROFCOL_BAD_DATA, "%s has %zu bytes instead of %zu",
+					    what, length, wanted);
+	memset(to, 0, wanted);
+	memcpy(to, bytes.at, length);
+	return NULL;
 }
 
 struct profcol_error *otlp_attribute_indices(struct otlp_decoder *decoder,
@@ -128,7 +140,7 @@ struct profcol_error *otlp_attribute_list(struct otlp_decoder *decoder, uint32_t
 
 	*ret = 0;
 	if (count)
-		error = otlp_charge(decoder, (count + 1) * sizeof(uint32_t) + INDEX_BYTES);
+		error = otlp_charge(decoder, (count + 1) * sizeof(uint32_t) + OTLP_INDEX_BYTES);
 	if (count && !error)
 		*ret = profcol_builder_attribute_list(decoder->builder, decoder->list.items,
 						      (uint32_t)count);

@@ -70,6 +70,8 @@ enum {
 	OTLP_MOST_FIELDS = 16, /* what a tag of one byte can say */
 };
 
+enum { OTLP_INDEX_BYTES = 12 }; /* a row in its hash index at 2/3 full; that doubles, too */
+
 /* The fields of a message: by number how they may be on the wire, 0 = unknown. */
 struct otlp_shape {
 	const char *name;
@@ -160,6 +162,10 @@ struct profcol_error *otlp_string(struct otlp_decoder *decoder, struct reader by
 				  uint32_t *ret) PROFCOL_MUST_CHECK;
 struct profcol_error *otlp_blob(struct otlp_decoder *decoder, const void *bytes, size_t length,
 				uint32_t *ret) PROFCOL_MUST_CHECK;
+
+/* An id of @wanted bytes, or of none, which is all zeros; @what names it in the error. */
+struct profcol_error *otlp_bytes_id(struct reader bytes, const char *what, uint8_t *to,
+				    size_t wanted) PROFCOL_MUST_CHECK;
 
 /* Append the attributes of an `attribute_indices` field to decoder->list. */
 struct profcol_error *otlp_attribute_indices(struct otlp_decoder *decoder,

@@ -44,3 +44,17 @@ struct profcol_error *version_error(void)
 				    "where the fields of a sample mean other things; update its "
 				    "sender to 1.10 or later");
 }
+
+struct profcol_error *version_doubt(struct profcol_error *error)
+{
+	struct profcol_error *both;
+
+	if (profcol_error_code(error) != PROFCOL_BAD_DATA)
+		return error;
+	both = profcol_error_create(PROFCOL_BAD_DATA,
+				    "%s; if the request is numbered as in opentelemetry-proto 1.9 "
+				    "or before, update its sender to 1.10 or later",
+				    profcol_error_message(error));
+	profcol_error_destroy(error);
+	return both;
+}

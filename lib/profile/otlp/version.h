@@ -14,10 +14,12 @@
  *	5	timestamps		timestamps
  *
  * So a packed field 3 in any sample makes it 1.9, and a packed field 4 makes it 1.10; both
- * are certain. Without either, a request is called 1.9 when a sample has
+ * are certain. Without either, a request is called 1.9, or may be when something else is wrong
+ * with it, when a sample has
  * - an index in field 2 that is not in the table of attributes,
  * - the same index in field 2 for each of several timestamps,
- * - field 4 as a single number (1.10 allows an unpacked value there; nobody writes it), or
+ * - beside field 2 or 5 a single number in field 4 that is an index in the table of links (1.10
+ *   allows an unpacked value there), or
  * - neither values nor timestamps, read as 1.10.
  * What is left are 1.9 requests without attributes and links whose every value happens to be
  * an attribute's index: they cannot be told, and are taken for 1.10.
@@ -39,3 +41,6 @@ enum version version_judge(struct reader request);
 
 /* Says that it is. */
 struct profcol_error *version_error(void) PROFCOL_MUST_CHECK;
+
+/* Takes @error, what is wrong with it as 1.10, and adds that it may be 1.9 instead. */
+struct profcol_error *version_doubt(struct profcol_error *error) PROFCOL_MUST_CHECK;

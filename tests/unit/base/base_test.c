@@ -117,6 +117,25 @@ static void intern_finds_every_row_again_and_keeps_its_memory_when_cleared(void 
 	intern_deinit(&index);
 }
 
+static void intern_takes_what_was_reserved_without_growing(void **state)
+{
+	struct intern index = { 0 };
+	size_t memory;
+
+	(void)state;
+	for (uint32_t count = 0; count < 2000; count += 97) {
+		assert_true(intern_reserve(&index, index.count + count));
+		memory = intern_memory(&index);
+		for (uint32_t i = 0; i < count; i++)
+			assert_true(intern_insert(&index, i, i));
+		assert_int_equal(intern_memory(&index), memory);
+	}
+	assert_true(memory <= index.count * sizeof(struct intern_slot) * 8 / 3);
+	assert_true(intern_reserve(&index, 1));
+	assert_int_equal(intern_memory(&index), memory);
+	intern_deinit(&index);
+}
+
 static void reader_never_leaves_its_bytes(void **state)
 {
 	static const uint8_t bytes[] = { 1, 2, 0, 'a', 'b', 0, 0x96, 0x01, 'x' };
@@ -224,6 +243,7 @@ int main(void)
 		cmocka_unit_test(error_collects_context_on_its_way_up),
 		cmocka_unit_test(error_says_whether_to_retry),
 		cmocka_unit_test(intern_finds_every_row_again_and_keeps_its_memory_when_cleared),
+		cmocka_unit_test(intern_takes_what_was_reserved_without_growing),
 		cmocka_unit_test(reader_never_leaves_its_bytes),
 		cmocka_unit_test(reader_refuses_varints_of_more_than_64_bits),
 		cmocka_unit_test(strings_suggest_what_was_probably_meant),

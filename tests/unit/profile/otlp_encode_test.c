@@ -231,9 +231,32 @@ static void pieces_keep_their_bound_with_references(void **state)
 	}
 }
 
+static void profiles_of_a_request_are_counted(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 50; seed++) {
+		PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = random_batch(seed);
+		CLEANUP_FREE uint8_t *bytes = NULL;
+		uint64_t profiles = profcol_batch_count(batch, PROFCOL_PROFILES);
+		size_t length = 0;
+
+		assert_null(otlp_encode(batch, NULL, &bytes, &length));
+		assert_int_equal(otlp_count_profiles(bytes, length), profiles);
+		// Whatever is cut off: no more than there are, and no byte beyond.
+		for (size_t cut = 0; cut < length; cut += 1 + length / 64) {
+			CLEANUP_FREE uint8_t *part = malloc(cut ? cut : 1);
+
+			memcpy(part, bytes, cut);
+			assert_true(otlp_count_profiles(part, cut) <= profiles);
+		}
+	}
+	assert_int_equal(otlp_count_profiles(NULL, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(profiles_of_a_request_are_counted),
 		cmocka_unit_test(random_batches_read_back_the_same),
 		cmocka_unit_test(encoding_what_was_read_gives_the_same_bytes),
 		cmocka_unit_test(empty_batch_has_all_tables_with_their_zero_entry),

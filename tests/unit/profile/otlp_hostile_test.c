@@ -447,6 +447,42 @@ static void newer_requests_are_not_taken_for_older_ones(void **state)
 	assert_sample(&bad_index, "attribute index 127 is not in the table of 4");
 }
 
+/* Writers need not pack values: a single number in field 4 is a value, too. */
+static void values_that_are_not_packed_are_taken(void **state)
+{
+	struct wire_bytes alone = { 0 }, several = sample("\x01", NULL, 1, NULL);
+	struct wire_bytes no_link = sample("\x01", NULL, 2, NULL);
+	struct wire_bytes zero = { 0 };
+
+	(void)state;
+	wire_number(&alone, 1, 1);
+	wire_number(&alone, 4, 1);
+	assert_sample(&alone, NULL);
+	wire_number(&several, 4, 1);
+	wire_fixed64(&several, 5, 1);
+	assert_sample(&several, NULL);
+	assert_sample(&no_link, NULL); // the table of links has two entries
+	wire_number(&zero, 4, 0);
+	wire_fixed64(&zero, 5, 1);
+	assert_sample(&zero, NULL); // nobody writes a link of 0
+}
+
+/* What may be of 1.9 may also just be wrong. */
+static void a_doubt_about_the_version_does_not_hide_the_fault(void **state)
+{
+	struct wire_bytes bad_index[2] = { sample("\x7f", NULL, 0, NULL),
+					   sample("\x7f", NULL, 0, NULL) };
+	struct wire_bytes nothing[2] = { 0 };
+
+	(void)state;
+	assert_sample(&bad_index[0], "attribute index 127 is not in the table of 4");
+	assert_sample(&bad_index[1], old);
+	for (int i = 0; i < 2; i++)
+		wire_text(&nothing[i], 2, "\x01");
+	assert_sample(&nothing[0], "it has neither timestamps nor a value");
+	assert_sample(&nothing[1], old);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -460,6 +496,8 @@ int main(void)
 		cmocka_unit_test(references_cannot_blow_up),
 		cmocka_unit_test(older_requests_are_told_by_their_samples),
 		cmocka_unit_test(newer_requests_are_not_taken_for_older_ones),
+		cmocka_unit_test(values_that_are_not_packed_are_taken),
+		cmocka_unit_test(a_doubt_about_the_version_does_not_hide_the_fault),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
