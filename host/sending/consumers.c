@@ -5,9 +5,6 @@
 
 #include <string.h>
 
-/* Until somebody may have given memory back. */
-static const uint64_t memory_wait_ns = 100 * PROFCOL_MILLISECOND;
-
 bool consumers_init(struct consumers *consumers, struct delivery_route *route, unsigned int max)
 {
 	*consumers = (struct consumers){
@@ -53,7 +50,7 @@ static bool unpack(struct delivery *delivery, struct queue_item *items)
 	while (!VECTOR_RESERVE(&delivery->pending, count)) {
 		if (queue_phase(queue) >= QUEUE_CUT)
 			return false;
-		queue_sleep(queue, clock_monotonic_ns() + memory_wait_ns, QUEUE_CUT);
+		queue_sleep(queue, clock_monotonic_ns() + QUEUE_SHORTAGE_NS, QUEUE_CUT);
 	}
 	for (struct queue_item *item = items; item; item = item->next)
 		delivery->pending.items[delivery->pending.count++] = queue_item_unpack(item);
@@ -84,15 +81,6 @@ static void regroup(struct delivery *delivery)
 	profcol_error_destroy(error);
 }
 
-static uint64_t count_samples(const struct parcels *parcels)
-{
-	uint64_t samples = 0;
-
-	for (size_t i = 0; i < parcels->count; i++)
-		samples += parcels->items[i].samples;
-	return samples;
-}
-
 /*
  * The shutdown came before all of @items, which have @samples, was settled: @left of these
  * are not. Takes @items.
@@ -106,8 +94,7 @@ static void leave(struct delivery *delivery, struct queue_item *items, uint64_t 
 	if (!route->queue.stored) {
 		PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
 
-		error = profcol_error_create(PROFCOL_SHUTDOWN, "not delivered before the shutdown");
-		ledger_lose(&route->ledger, "shutdown", left);
+		error = ledger_lose_at_end(&route->ledger, left);
 		queue_finish(&route->queue, items, error);
 		return;
 	}
@@ -138,7 +125,7 @@ static void deliver(struct delivery_route *route, struct queue_item *items)
 	if (delivery_run(&delivery))
 		queue_finish(&route->queue, items, delivery.error);
 	else
-		leave(&delivery, items, samples, count_samples(&delivery.pending));
+		leave(&delivery, items, samples, parcels_samples(&delivery.pending));
 }
 
 /* ---- threads ---- */

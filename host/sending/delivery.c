@@ -4,15 +4,17 @@
 #include "backoff.h"
 
 #include "base/base.h"
+#include "profile/profile.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/*
- * A peer that calls even the smallest request too large must not be asked once for each
- * observation of a batch.
- */
-enum { REFUSALS_MAX = 512 };
+enum {
+	/* One after the other that are too large: halving from 2^31 bytes takes fewer. */
+	REFUSALS_MAX = 64,
+	/* What all pieces may have that one request is cut into, for each of its bytes. */
+	PIECES_BYTES_PER_BYTE = 4,
+};
 
 static const char too_large[] = "too_large";
 
@@ -40,8 +42,9 @@ void delivery_deinit(struct delivery *delivery)
 struct parcel_limits delivery_limits(struct delivery_route *route)
 {
 	return (struct parcel_limits){
-		.max_bytes = atomic_load_explicit(&route->limit_bytes, memory_order_relaxed),
+		.max_bytes = peer_limit_bytes(&route->limit),
 		.attribute_references = route->config->attribute_references,
+		.is_stopped = &route->queue.is_cut,
 	};
 }
 
@@ -61,78 +64,115 @@ static void give_up(struct delivery *delivery, const struct parcel *parcel, cons
 
 /* ---- cutting ---- */
 
-/* Replace @parcel by pieces of @max_bytes on the stack. False when it is one observation. */
-static bool cut(struct delivery *delivery, const struct parcel *parcel, size_t max_bytes)
+enum cut {
+	CUT_DONE,    /* its pieces are on the stack, or it was given up */
+	CUT_WHOLE,   /* it cannot be cut, or not to any use */
+	CUT_STOPPED, /* the shutdown came first */
+};
+
+/* Replace @parcel by pieces of @max_bytes on the stack. */
+static enum cut cut(struct delivery *delivery, const struct parcel *parcel, size_t max_bytes)
 {
 	struct parcel_limits limits = delivery_limits(delivery->route);
 	size_t before = delivery->pending.count;
 	struct profcol_error *error;
+	enum profcol_code code;
 
 	limits.max_bytes = max_bytes;
+	limits.max_total_bytes = PEER_LIMIT_LEAST + parcel->length * PIECES_BYTES_PER_BYTE;
 	error = parcel_cut(parcel, &limits, &delivery->pending);
-	if (error) {
-		give_up(delivery, parcel, profcol_code_name(profcol_error_code(error)), error, "");
-		return true;
-	}
-	return delivery->pending.count > before;
-}
-
-/* The peer has just called @parcel too large; takes @error. */
-static void cut_refused(struct delivery *delivery, const struct parcel *parcel,
-			struct profcol_error *error)
-{
-	if (parcel->length < delivery->refused_bytes)
-		delivery->refused_bytes = parcel->length;
-	if (++delivery->refusals > REFUSALS_MAX || !cut(delivery, parcel, parcel->length / 2)) {
-		give_up(delivery, parcel, too_large, error, "");
-		return;
+	if (!error)
+		return delivery->pending.count > before ? CUT_DONE : CUT_WHOLE;
+	code = profcol_error_code(error);
+	if (code != PROFCOL_SHUTDOWN && code != PROFCOL_REJECTED) {
+		give_up(delivery, parcel, profcol_code_name(code), error, "");
+		return CUT_DONE;
 	}
 	profcol_error_destroy(error);
+	return code == PROFCOL_SHUTDOWN ? CUT_STOPPED : CUT_WHOLE;
+}
+
+/*
+ * The peer has just called @parcel too large; takes @error. Only a limit that is a limit
+ * makes it worth to cut: one that a small piece is beyond is something else.
+ */
+static enum verdict cut_refused(struct delivery *delivery, const struct parcel *parcel,
+				struct profcol_error *error)
+{
+	enum cut result = CUT_WHOLE;
+
+	if (parcel->length < delivery->refused_bytes)
+		delivery->refused_bytes = parcel->length;
+	if (++delivery->refusals <= REFUSALS_MAX)
+		result = cut(delivery, parcel, parcel->length / 2);
+	else
+		delivery->hopeless = true;
+	if (result == CUT_WHOLE) {
+		if (!delivery->taken && parcel->length < PEER_LIMIT_LEAST)
+			delivery->hopeless = true;
+		give_up(delivery, parcel, too_large, error, "");
+		return VERDICT_SETTLED;
+	}
+	profcol_error_destroy(error);
+	return result == CUT_STOPPED ? VERDICT_LEFT : VERDICT_SETTLED;
 }
 
 /* Cut what is known to be too large. True when @parcel needs no attempt. */
-static bool cut_ahead(struct delivery *delivery, const struct parcel *parcel)
+static bool cut_ahead(struct delivery *delivery, const struct parcel *parcel,
+		      enum verdict *verdict_ret)
 {
-	size_t limit = delivery_limits(delivery->route).max_bytes;
+	size_t limit = peer_limit_bytes(&delivery->route->limit);
 	bool refused = parcel->length >= delivery->refused_bytes;
 	struct profcol_error *error;
+	enum cut result;
 
+	*verdict_ret = VERDICT_SETTLED;
 	if (refused && limit > delivery->refused_bytes / 2)
 		limit = delivery->refused_bytes / 2;
+	if (limit < delivery->route->limit.least)
+		limit = delivery->route->limit.least;
 	if (parcel->length <= limit)
 		return false;
-	if (cut(delivery, parcel, limit))
+	result = cut(delivery, parcel, limit);
+	if (result == CUT_STOPPED)
+		*verdict_ret = VERDICT_LEFT;
+	if (result != CUT_WHOLE)
 		return true;
 	if (!refused)
 		return false;
 	error = profcol_error_create(PROFCOL_REJECTED,
-				     "one observation has %zu bytes, and the peer does not take "
-				     "%zu",
+				     "%zu bytes cannot be cut, and the peer does not take %zu",
 				     parcel->length, delivery->refused_bytes);
 	give_up(delivery, parcel, too_large, error, "");
 	return true;
+}
+
+/* Nothing that is still pending would fare better than what was refused. */
+static void give_up_hopeless(struct delivery *delivery, const struct parcel *parcel)
+{
+	give_up(delivery, parcel, too_large,
+		profcol_error_create(PROFCOL_REJECTED,
+				     "the peer finds even requests of %zu bytes too large",
+				     delivery->refused_bytes),
+		"");
 }
 
 /* A piece was taken where the whole was not: from now on make no larger ones. */
 static void learn_limit(struct delivery *delivery, size_t taken_bytes)
 {
 	struct delivery_route *route = delivery->route;
-	size_t limit = delivery->refused_bytes / 2, known = delivery_limits(route).max_bytes;
+	size_t limit;
 
-	if (delivery->refused_bytes == SIZE_MAX)
+	if (delivery->refused_bytes == SIZE_MAX) {
+		peer_limit_count(&route->limit);
 		return;
-	if (taken_bytes > limit && taken_bytes < delivery->refused_bytes)
-		limit = taken_bytes;
-	// Another consumer may have learned it meanwhile.
-	while (known >= delivery->refused_bytes)
-		if (atomic_compare_exchange_weak(&route->limit_bytes, &known, limit)) {
-			profcol_log_warn(route->target.host->logger,
-					 "the peer does not take requests of %zu bytes, splitting "
-					 "batches into requests of %zu from now on; raise its "
-					 "limit, or set max_request_bytes",
-					 delivery->refused_bytes, limit);
-			break;
-		}
+	}
+	if (peer_limit_lower(&route->limit, delivery->refused_bytes, taken_bytes, &limit))
+		profcol_log_warn(route->target.host->logger,
+				 "the peer does not take requests of %zu bytes, splitting batches "
+				 "into requests of %zu from now on; raise its limit, or set "
+				 "max_request_bytes",
+				 delivery->refused_bytes, limit);
 }
 
 /* ---- attempts ---- */
@@ -148,6 +188,7 @@ static struct profcol_error *attempt(struct delivery *delivery, const struct par
 		.length = parcel->length,
 		.samples = parcel->samples,
 		.deadline_ns = UINT64_MAX,
+		.profiles = otlp_count_profiles(parcel->bytes, parcel->length),
 	};
 	struct profcol_error *error;
 
@@ -177,7 +218,8 @@ static void book_success(struct delivery *delivery, const struct parcel *parcel,
 	ledger_send(&route->ledger, parcel->samples - rejected, parcel->length);
 	notices_success(&route->notices);
 	learn_limit(delivery, parcel->length);
-	delivery->settled = true;
+	delivery->refusals = 0;
+	delivery->taken = delivery->settled = true;
 }
 
 struct trial {
@@ -198,7 +240,7 @@ static bool judge(struct delivery *delivery, struct trial *trial, struct profcol
 
 	*verdict_ret = VERDICT_SETTLED;
 	if (reply->too_large && code != PROFCOL_THROTTLED) {
-		cut_refused(delivery, trial->parcel, error);
+		*verdict_ret = cut_refused(delivery, trial->parcel, error);
 		return true;
 	}
 	if (trial->last && (profcol_error_is_retryable(error) || code == PROFCOL_SHUTDOWN)) {
@@ -238,8 +280,12 @@ static enum verdict try_parcel(struct delivery *delivery, const struct parcel *p
 	struct trial trial = { .parcel = parcel, .give_up_ns = UINT64_MAX };
 	enum verdict verdict;
 
-	if (cut_ahead(delivery, parcel))
+	if (delivery->hopeless) {
+		give_up_hopeless(delivery, parcel);
 		return VERDICT_SETTLED;
+	}
+	if (cut_ahead(delivery, parcel, &verdict))
+		return verdict;
 	if (retry->max_elapsed_ns && retry->max_elapsed_ns < UINT64_MAX - now_ns)
 		trial.give_up_ns = now_ns + retry->max_elapsed_ns;
 	backoff_init(&trial.backoff, retry, now_ns ^ (uintptr_t)delivery);
@@ -292,15 +338,24 @@ void delivery_book_damage(struct delivery_route *route, const struct queue_load 
 	profcol_metric_add(route->ledger.damaged, (int64_t)damage->requests);
 	ledger_lose(&route->ledger, "storage_damaged", damage->samples);
 	profcol_log_error(route->target.host->logger,
-			  "%" PRIu64 " queued requests of %" PRIu64
-			  " samples are damaged on disk, going on without them",
+			  "%" PRIu64 " queued requests are damaged on disk, going on without them; "
+			  "samples in them, where that can still be read: %" PRIu64,
 			  damage->requests, damage->samples);
+}
+
+struct queue_load delivery_load(struct delivery_route *route)
+{
+	uint64_t twice = atomic_load(&route->stored_twice);
+	struct queue_load load = queue_load(&route->queue);
+
+	load.samples = load.samples > twice ? load.samples - twice : 0;
+	return load;
 }
 
 void delivery_show_queue(struct delivery_route *route)
 {
 	struct queue_load damage = queue_take_damage(&route->queue);
-	struct queue_load load = queue_load(&route->queue);
+	struct queue_load load = delivery_load(route);
 
 	delivery_book_damage(route, &damage);
 	ledger_show_queue(&route->ledger, &load);

@@ -7,6 +7,7 @@
 
 #include "ledger.h"
 #include "notices.h"
+#include "peer_limit.h"
 #include "queue.h"
 
 /* What all deliveries of one exporter share. Any thread. */
@@ -17,7 +18,7 @@ struct delivery_route {
 	struct ledger ledger;
 	struct notices notices;
 	_Atomic uint64_t attempts_end_ns; /* no attempt lasts longer; UINT64_MAX = no end */
-	_Atomic size_t limit_bytes;       /* of a request: what the peer is known to take */
+	struct peer_limit limit;
 	/* Samples that are in the storage although the peer has them. */
 	_Atomic uint64_t stored_twice;
 };
@@ -28,8 +29,10 @@ struct delivery {
 	struct parcels pending;        /* owned; a stack: the last one is next */
 	struct profcol_error *error;   /* owned: of the first that was given up */
 	size_t refused_bytes;          /* the peer finds such a length too large; SIZE_MAX */
-	unsigned int refusals;         /* of that kind */
+	unsigned int refusals;         /* of that kind, since the last success */
+	bool taken;                    /* the peer has taken something */
 	bool settled;                  /* something was delivered or given up */
+	bool hopeless;                 /* cutting does not help: give up what is pending */
 };
 
 void delivery_init(struct delivery *delivery, struct delivery_route *route,
@@ -47,6 +50,9 @@ struct parcel_limits delivery_limits(struct delivery_route *route);
 
 /* Book as lost what the storage has found damaged. */
 void delivery_book_damage(struct delivery_route *route, const struct queue_load *damage);
+
+/* What the queue holds and the peer does not have. */
+struct queue_load delivery_load(struct delivery_route *route);
 
 /* Show what the queue holds, damage included. */
 void delivery_show_queue(struct delivery_route *route);

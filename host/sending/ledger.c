@@ -22,24 +22,8 @@ static uint64_t in_units(int sizer, const struct queue_load *load)
 	return sizer == SENDING_ITEMS ? load->samples : load->requests;
 }
 
-static void show_capacity(const struct profcol_host *host, int sizer,
-			  const struct queue_load *capacity)
-{
-	uint64_t most = in_units(sizer, capacity);
-
-	// Without a bound of ours there is no figure to show.
-	if (most != UINT64_MAX)
-		profcol_metric_set(gauge(host, "exporter_queue_capacity",
-					 "most that the queue holds, in units of its sizer"),
-				   (int64_t)most);
-	if (capacity->bytes != UINT64_MAX && sizer != SENDING_BYTES)
-		profcol_metric_set(gauge(host, "exporter_queue_capacity_bytes",
-					 "most that the queue holds, in encoded bytes"),
-				   (int64_t)capacity->bytes);
-}
-
 void ledger_init(struct ledger *ledger, const struct profcol_host *host,
-		 const struct sending_config *config, const struct queue_load *capacity)
+		 const struct sending_config *config)
 {
 	*ledger = (struct ledger){
 		.host = host,
@@ -71,7 +55,20 @@ void ledger_init(struct ledger *ledger, const struct profcol_host *host,
 		gauge(host, "exporter_queue_bytes", "encoded bytes that the queue holds");
 	ledger->damaged = counter(host, "exporter_queue_damaged_records",
 				  "requests in the storage that could not be read");
-	show_capacity(host, config->queue.sizer, capacity);
+}
+
+void ledger_show_capacity(struct ledger *ledger, const struct queue_load *capacity)
+{
+	uint64_t most = in_units(ledger->sizer, capacity);
+
+	if (most != UINT64_MAX)
+		profcol_metric_set(gauge(ledger->host, "exporter_queue_capacity",
+					 "most that the queue holds, in units of its sizer"),
+				   (int64_t)most);
+	if (capacity->bytes != UINT64_MAX && ledger->sizer != SENDING_BYTES)
+		profcol_metric_set(gauge(ledger->host, "exporter_queue_capacity_bytes",
+					 "most that the queue holds, in encoded bytes"),
+				   (int64_t)capacity->bytes);
 }
 
 void ledger_accept(struct ledger *ledger, uint64_t samples)
@@ -109,6 +106,13 @@ void ledger_send(struct ledger *ledger, uint64_t samples, uint64_t bytes)
 	profcol_metric_add(ledger->sent_requests, 1);
 	profcol_metric_add(ledger->sent_bytes, (int64_t)bytes);
 	ledger->host->account(ledger->host, PROFCOL_EXPORTED, NULL, samples);
+}
+
+struct profcol_error *ledger_lose_at_end(struct ledger *ledger, uint64_t samples)
+{
+	if (samples)
+		ledger_lose(ledger, "shutdown", samples);
+	return profcol_error_create(PROFCOL_SHUTDOWN, "not delivered before the shutdown");
 }
 
 void ledger_show_queue(struct ledger *ledger, const struct queue_load *load)

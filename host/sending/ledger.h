@@ -18,7 +18,10 @@ struct ledger {
 
 /* Registers the metrics. */
 void ledger_init(struct ledger *ledger, const struct profcol_host *host,
-		 const struct sending_config *config, const struct queue_load *capacity);
+		 const struct sending_config *config);
+
+/* The most that the queue holds: UINT64_MAX is no bound, and has no metric. */
+void ledger_show_capacity(struct ledger *ledger, const struct queue_load *capacity);
 
 /* Samples that come in, those that are refused included. */
 void ledger_accept(struct ledger *ledger, uint64_t samples);
@@ -28,5 +31,8 @@ void ledger_refuse(struct ledger *ledger, const char *cause, uint64_t samples);
 void ledger_send(struct ledger *ledger, uint64_t samples, uint64_t bytes);
 /* Let in, and not delivered. */
 void ledger_lose(struct ledger *ledger, const char *cause, uint64_t samples);
+/* As above, for what the shutdown came before. The error is for who waits for the result. */
+PROFCOL_MUST_CHECK struct profcol_error *ledger_lose_at_end(struct ledger *ledger,
+							    uint64_t samples);
 /* What the queue holds now. */
 void ledger_show_queue(struct ledger *ledger, const struct queue_load *load);

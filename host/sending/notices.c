@@ -36,31 +36,46 @@ static uint64_t hash_text(const char *text)
 	return hash;
 }
 
-/* Under the lock: one more. True when it is to be said, for all in *@all_ret. */
+/* The place of the text, else the one that was used least recently. Under the lock. */
+static struct notice_text *find_text(struct notice *notice, uint64_t hash)
+{
+	struct notice_text *oldest = &notice->texts[0];
+
+	for (size_t i = 0; i < NOTICE_TEXTS; i++) {
+		struct notice_text *text = &notice->texts[i];
+
+		if (text->said_ns && text->hash == hash)
+			return text;
+		if (text->said_ns < oldest->said_ns)
+			oldest = text;
+	}
+	return oldest;
+}
+
+/* Under the lock: one more. True when it is to be said, for all of the same in *@all_ret. */
 static bool is_due(struct notice *notice, const char *text, uint64_t samples,
-		   struct notice *all_ret)
+		   struct notice_text *all_ret)
 {
 	uint64_t now_ns = clock_monotonic_ns(), hash = hash_text(text);
-	size_t slot = 0;
+	struct notice_text *place = find_text(notice, hash);
+	bool silent = place->said_ns && now_ns - place->said_ns < notice->silence_ns;
 
-	notice->events++;
-	notice->samples += samples;
-	// The slot of this text, else the one that was used least recently.
-	for (size_t i = 1; i < NOTICE_TEXTS && notice->said[slot].text != hash; i++)
-		if (notice->said[i].text == hash ||
-		    notice->said[i].said_ns < notice->said[slot].said_ns)
-			slot = i;
-	if (notice->said[slot].said_ns && now_ns - notice->said[slot].said_ns < notice->silence_ns)
+	if (place->hash != hash || !place->said_ns) {
+		if (silent)
+			return false;
+		*place = (struct notice_text){ .hash = hash };
+	}
+	place->events++;
+	place->samples += samples;
+	if (silent)
 		return false;
-	*all_ret = *notice;
-	notice->said[slot].text = hash;
-	notice->said[slot].said_ns = now_ns;
-	notice->events = notice->samples = 0;
+	*all_ret = *place;
+	*place = (struct notice_text){ .hash = hash, .said_ns = now_ns };
 	return true;
 }
 
 /* ", 17 of this kind ..." or nothing. */
-static const char *format_times(char to[64], const struct notice *all)
+static const char *format_times(char to[64], const struct notice_text *all)
 {
 	to[0] = '\0';
 	if (all->events > 1)
@@ -78,7 +93,7 @@ static void enter_trouble(struct notices *notices)
 
 void notices_retry(struct notices *notices, const struct profcol_error *error, uint64_t wait_ns)
 {
-	struct notice all;
+	struct notice_text all;
 	char times[64];
 
 	pthread_mutex_lock(&notices->lock);
@@ -96,7 +111,7 @@ void notices_retry(struct notices *notices, const struct profcol_error *error, u
 void notices_drop(struct notices *notices, const struct profcol_error *error, const char *cause,
 		  uint64_t samples, const char *remedy)
 {
-	struct notice all;
+	struct notice_text all;
 	char times[64];
 
 	pthread_mutex_lock(&notices->lock);
@@ -113,7 +128,7 @@ void notices_drop(struct notices *notices, const struct profcol_error *error, co
 
 void notices_refuse(struct notices *notices, const struct profcol_error *error, uint64_t samples)
 {
-	struct notice all;
+	struct notice_text all;
 	char times[64];
 
 	pthread_mutex_lock(&notices->lock);
@@ -127,7 +142,7 @@ void notices_refuse(struct notices *notices, const struct profcol_error *error, 
 
 void notices_reject(struct notices *notices, uint64_t rejected, const char *remark)
 {
-	struct notice all;
+	struct notice_text all;
 	char times[64];
 
 	if (!remark)

@@ -14,13 +14,16 @@
 /* Different texts of one kind that are said in a minute; what is beyond is only counted. */
 enum { NOTICE_TEXTS = 8 };
 
+struct notice_text {
+	uint64_t hash;
+	uint64_t said_ns;         /* CLOCK_MONOTONIC; 0 = never */
+	uint64_t events, samples; /* not said yet */
+};
+
+/* One kind. */
 struct notice {
 	uint64_t silence_ns; /* between two lines of the same text */
-	struct {
-		uint64_t text;    /* hash */
-		uint64_t said_ns; /* CLOCK_MONOTONIC; 0 = never */
-	} said[NOTICE_TEXTS];
-	uint64_t events, samples; /* not said yet */
+	struct notice_text texts[NOTICE_TEXTS];
 };
 
 struct notices {

@@ -37,6 +37,15 @@ void parcels_deinit(struct parcels *parcels)
 	VECTOR_DEINIT(parcels);
 }
 
+uint64_t parcels_samples(const struct parcels *parcels)
+{
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < parcels->count; i++)
+		samples += parcels->items[i].samples;
+	return samples;
+}
+
 /* ---- encoding ---- */
 
 static struct otlp_encode_options encode_options(const struct parcel_limits *limits)
@@ -113,36 +122,52 @@ static struct profcol_error *split_off(struct profcol_batch *batch,
 	}
 }
 
-/* What splitting has left shares all of the dictionary: most of it may be for others. */
-static struct profcol_error *encode_tail(const struct profcol_batch *tail,
-					 const struct parcel_limits *limits, struct parcels *ret)
+/* Before one more piece, with @bytes in those before. */
+static struct profcol_error *check_going_on(const struct parcel_limits *limits, size_t bytes)
 {
-	PROFCOL_CLEANUP_BATCH struct profcol_batch *compact = NULL;
-	struct profcol_error *error = profile_compact(tail, &compact);
+	if (limits->is_stopped && atomic_load(limits->is_stopped))
+		return profcol_error_create(PROFCOL_SHUTDOWN, "the shutdown came first");
+	if (limits->max_total_bytes && bytes > limits->max_total_bytes)
+		return profcol_error_create(PROFCOL_REJECTED,
+					    "requests of %zu bytes would repeat so much that all "
+					    "of them have more than %zu",
+					    limits->max_bytes, limits->max_total_bytes);
+	return NULL;
+}
 
-	return error ? error : encode_one(compact, limits, ret);
+/*
+ * The last piece comes from splitting like the others: it is compact, and nobody has to
+ * measure again and again what is left.
+ */
+static struct profcol_error *encode_pieces(struct profcol_batch *batch,
+					   const struct parcel_limits *limits, struct parcels *ret)
+{
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *rest = profcol_batch_ref(batch);
+	struct profcol_error *error = NULL;
+	size_t bytes = 0;
+
+	while (rest && !error) {
+		PROFCOL_CLEANUP_BATCH struct profcol_batch *head = NULL, *tail = NULL;
+
+		error = check_going_on(limits, bytes);
+		if (!error)
+			error = split_off(rest, limits, &head, &tail);
+		if (!error)
+			error = encode_one(head, limits, ret);
+		if (error)
+			break;
+		bytes += ret->items[ret->count - 1].length;
+		profcol_batch_unref(rest);
+		rest = TAKE(tail);
+	}
+	return error;
 }
 
 static struct profcol_error *encode_all(struct profcol_batch *batch,
 					const struct parcel_limits *limits, struct parcels *ret)
 {
-	PROFCOL_CLEANUP_BATCH struct profcol_batch *rest = profcol_batch_ref(batch);
-	struct profcol_error *error = NULL;
-
-	while (rest && !error && !is_small_enough(rest, limits)) {
-		PROFCOL_CLEANUP_BATCH struct profcol_batch *head = NULL, *tail = NULL;
-
-		error = split_off(rest, limits, &head, &tail);
-		if (!error)
-			error = encode_one(head, limits, ret);
-		if (error)
-			break;
-		profcol_batch_unref(rest);
-		rest = TAKE(tail);
-	}
-	if (error || !rest)
-		return error;
-	return rest == batch ? encode_one(rest, limits, ret) : encode_tail(rest, limits, ret);
+	return is_small_enough(batch, limits) ? encode_one(batch, limits, ret)
+					      : encode_pieces(batch, limits, ret);
 }
 
 struct profcol_error *parcel_encode(struct profcol_batch *batch, const struct parcel_limits *limits,

@@ -7,6 +7,7 @@
 
 #include <profcol/errors.h>
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,14 +28,19 @@ struct parcels {
 void parcel_deinit(struct parcel *parcel);
 struct parcel parcel_take(struct parcel *from); /* leaves @from empty */
 void parcels_deinit(struct parcels *parcels);
+uint64_t parcels_samples(const struct parcels *parcels);
 
 struct parcel_limits {
 	size_t max_bytes;     /* a single observation may be larger */
 	uint64_t max_samples; /* 0 = none */
 	bool attribute_references;
+	/* Of all pieces together: each repeats what it needs of the dictionary. 0 = none. */
+	size_t max_total_bytes;
+	const atomic_bool *is_stopped; /* borrowed; true ends the work with SHUTDOWN. May be NULL */
 };
 
-/* Append @batch to @ret as parcels within @limits. On error @ret is as it was. */
+/* Append @batch to @ret as parcels within @limits. On error @ret is as it was. REJECTED when
+ * it takes more than max_total_bytes. */
 PROFCOL_MUST_CHECK struct profcol_error *
 parcel_encode(struct profcol_batch *batch, const struct parcel_limits *limits, struct parcels *ret);
 
@@ -44,7 +50,7 @@ PROFCOL_MUST_CHECK struct profcol_error *parcel_join(const struct parcel *parcel
 						     struct parcels *ret);
 
 /*
- * Append @parcel to @ret in pieces of @max_bytes. Appends nothing when there is nothing
+ * Append @parcel to @ret in pieces within @limits. Appends nothing when there is nothing
  * to cut: it is one observation.
  */
 PROFCOL_MUST_CHECK struct profcol_error *

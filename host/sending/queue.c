@@ -138,6 +138,18 @@ struct queue_load queue_load(struct queue *queue)
 	return held;
 }
 
+struct queue_load queue_capacity(struct queue *queue)
+{
+	struct profcol_storage_figures figures = { .capacity_bytes = UINT64_MAX };
+	struct queue_load capacity = queue->capacity;
+
+	if (queue->stored)
+		queue->storage->figures(queue->stored, &figures);
+	if (figures.capacity_bytes < capacity.bytes)
+		capacity.bytes = figures.capacity_bytes;
+	return capacity;
+}
+
 struct queue_load queue_take_damage(struct queue *queue)
 {
 	struct profcol_storage_figures figures = { 0 };
@@ -166,13 +178,21 @@ bool queue_wait_until(struct queue *queue, pthread_cond_t *condition, uint64_t u
 
 /* ---- putting ---- */
 
+static bool is_within(const struct queue_load *load, const struct queue_load *most)
+{
+	return load->requests <= most->requests && load->samples <= most->samples &&
+	       load->bytes <= most->bytes;
+}
+
 static bool has_room(const struct queue *queue, const struct queue_load *added)
 {
-	const struct queue_load *held = &queue->held, *most = &queue->capacity;
+	const struct queue_load both = {
+		.requests = queue->held.requests + added->requests,
+		.samples = queue->held.samples + added->samples,
+		.bytes = queue->held.bytes + added->bytes,
+	};
 
-	return held->requests + added->requests <= most->requests &&
-	       held->samples + added->samples <= most->samples &&
-	       held->bytes + added->bytes <= most->bytes;
+	return is_within(&both, &queue->capacity);
 }
 
 static struct queue_load sum_parcels(const struct parcel *parcels, size_t count)
@@ -202,12 +222,6 @@ static struct profcol_error *too_large(const struct queue *queue, const struct q
 					    " samples, the sending queue holds %" PRIu64
 					    "; raise sending_queue::queue_size",
 					    added->samples, most->samples);
-	if (added->requests > most->requests)
-		return profcol_error_create(PROFCOL_REJECTED,
-					    "element size too large: %" PRIu64
-					    " requests, the sending queue holds %" PRIu64
-					    "; raise sending_queue::queue_size",
-					    added->requests, most->requests);
 	return NULL;
 }
 
@@ -359,10 +373,19 @@ static struct profcol_error *put_in_storage(struct queue *queue, struct parcel *
 	}
 }
 
+/* Could all of @parcels be in the queue at once? */
+static bool fits_empty(const struct queue *queue, const struct parcels *parcels)
+{
+	const struct queue_load all = sum_parcels(parcels->items, parcels->count);
+
+	return is_within(&all, &queue->capacity);
+}
+
 struct profcol_error *queue_put(struct queue *queue, struct parcels *parcels,
 				struct queue_result *result)
 {
-	size_t step = queue->stored || queue->blocks ? 1 : parcels->count;
+	bool apart = queue->stored || queue->blocks || !fits_empty(queue, parcels);
+	size_t step = apart ? 1 : parcels->count;
 	struct profcol_error *error = NULL;
 
 	for (size_t i = 0; i < parcels->count && !error; i += step)
@@ -430,6 +453,8 @@ void queue_put_back(struct queue *queue, struct queue_item *items)
 bool queue_replace(struct queue *queue, struct queue_item *items, const struct parcels *rest,
 		   uint64_t *added_ret)
 {
+	size_t added = 0;
+
 	*added_ret = 0;
 	for (size_t i = 0; i < rest->count; i++) {
 		const struct parcel *parcel = &rest->items[i];
@@ -438,11 +463,18 @@ bool queue_replace(struct queue *queue, struct queue_item *items, const struct p
 		error = queue->storage->append(queue->stored, parcel->bytes, parcel->length,
 					       parcel->samples);
 		if (error)
-			return false;
+			break;
 		*added_ret += parcel->samples;
+		added++;
 	}
-	queue_finish(queue, items, NULL);
-	return true;
+	if (added == rest->count) {
+		queue_finish(queue, items, NULL);
+		return true;
+	}
+	pthread_mutex_lock(&queue->lock);
+	queue_refresh(queue);
+	pthread_mutex_unlock(&queue->lock);
+	return false;
 }
 
 struct profcol_error *queue_await(struct queue *queue, struct queue_result *result,
@@ -481,6 +513,8 @@ void queue_advance(struct queue *queue, enum queue_phase phase)
 	pthread_mutex_lock(&queue->lock);
 	if (phase > queue->phase)
 		queue->phase = phase;
+	if (phase >= QUEUE_CUT)
+		atomic_store(&queue->is_cut, true);
 	pthread_cond_broadcast(&queue->work);
 	pthread_cond_broadcast(&queue->more);
 	pthread_cond_broadcast(&queue->space);

@@ -13,6 +13,7 @@
 #include "sending.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* Only ever goes up. */
 enum queue_phase {
@@ -53,9 +54,10 @@ struct queue_gathering {
 struct queue {
 	const struct profcol_storage_operations *storage; /* borrowed; NULL = in memory */
 	struct profcol_storage_queue *stored;             /* owned; NULL unless open */
-	struct queue_load capacity;                       /* UINT64_MAX = no bound */
+	struct queue_load capacity;                       /* UINT64_MAX = no bound of ours */
 	bool blocks;                                      /* when full, put waits */
 	struct queue_gathering gathering;
+	atomic_bool is_cut; /* the phase is CUT: for who works for long without the lock */
 
 	pthread_mutex_t lock;  /* guards what follows */
 	pthread_cond_t work;   /* something to take: one consumer */
@@ -84,13 +86,17 @@ void queue_close(struct queue *queue);
 
 struct queue_load queue_load(struct queue *queue);
 
+/* The most that is held, by our bounds and the storage's. After open. */
+struct queue_load queue_capacity(struct queue *queue);
+
 /* Requests that nobody has taken and nobody waits for: one more consumer has work. */
 bool queue_wants_consumer(struct queue *queue);
 
 /*
  * Take over the bytes of @parcels: all or none, but one after the other with
- * block_on_overflow or on disk. What is taken over is left empty in @parcels. @result may
- * be NULL. UNAVAILABLE when full, REJECTED when there can never be room.
+ * block_on_overflow, on disk, and when not even an empty queue could hold them all. What is taken
+ * over is left empty in @parcels. @result may be NULL. UNAVAILABLE when full, REJECTED when there
+ * can never be room for a single one.
  */
 PROFCOL_MUST_CHECK struct profcol_error *queue_put(struct queue *queue, struct parcels *parcels,
 						   struct queue_result *result);
@@ -125,6 +131,9 @@ void queue_advance(struct queue *queue, enum queue_phase phase);
 
 /* Sleep until @until_ns (CLOCK_MONOTONIC) or until @phase has come. */
 void queue_sleep(struct queue *queue, uint64_t until_ns, enum queue_phase phase);
+
+/* How long to sleep until somebody may have given back what there was not enough of. */
+#define QUEUE_SHORTAGE_NS (100 * PROFCOL_MILLISECOND)
 
 /*
  * Wait until all of @result is settled, or the phase is HURRIED. Frees it, or leaves that

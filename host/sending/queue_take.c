@@ -6,9 +6,6 @@
 
 #include <profcol/storage.h>
 
-/* Until somebody may have given memory back. */
-static const uint64_t memory_wait_ns = 100 * PROFCOL_MILLISECOND;
-
 bool queue_wants_consumer(struct queue *queue)
 {
 	bool wants;
@@ -35,24 +32,38 @@ static bool await_work(struct queue *queue)
 	}
 }
 
-/* Under the lock, which is let go meanwhile. NULL: what is ready was less than it seemed. */
+/* Under the lock: descriptors or memory are short, and nobody says when they no longer are. */
+static void await_plenty(struct queue *queue)
+{
+	queue_wait_until(queue, &queue->phased, clock_monotonic_ns() + QUEUE_SHORTAGE_NS);
+}
+
+/*
+ * Under the lock, which is let go meanwhile. NULL: what is ready was less than it seemed, or
+ * cannot be had now; then some time has passed.
+ */
 static struct queue_item *take_stored(struct queue *queue)
 {
 	struct queue_item *item = calloc(1, sizeof(*item));
 	struct profcol_record record;
-	bool taken;
+	enum profcol_take take;
 
 	if (!item) {
-		queue_wait_until(queue, &queue->phased, clock_monotonic_ns() + memory_wait_ns);
+		await_plenty(queue);
 		return NULL;
 	}
 	queue->ready--;
 	pthread_mutex_unlock(&queue->lock);
-	taken = queue->storage->take(queue->stored, &record);
+	take = queue->storage->take(queue->stored, &record);
 	pthread_mutex_lock(&queue->lock);
 	queue_refresh(queue);
-	if (!taken) {
+	if (take != PROFCOL_TAKE_RECORD) {
 		free(item);
+		// At the end there is no later: it stays where it is.
+		if (take == PROFCOL_TAKE_LATER && queue->phase < QUEUE_DRAINING) {
+			queue->ready++;
+			await_plenty(queue);
+		}
 		return NULL;
 	}
 	item->record = record.id;
@@ -89,11 +100,15 @@ static void gather(struct queue *queue, struct queue_item *first)
 		if (size >= gathering->enough || bytes >= gathering->max_bytes)
 			return;
 		while (queue->phase < QUEUE_SEALED && !item->next) {
-			if (queue->ready)
+			if (queue->ready) {
 				item->next = take_one(queue);
-			else if (queue->phase >= QUEUE_DRAINING ||
-				 !queue_wait_until(queue, &queue->more, until_ns))
+				// Not to be had now, while others have waited long enough.
+				if (!item->next && clock_monotonic_ns() >= until_ns)
+					return;
+			} else if (queue->phase >= QUEUE_DRAINING ||
+				   !queue_wait_until(queue, &queue->more, until_ns)) {
 				return;
+			}
 		}
 		item = item->next;
 	}

@@ -12,9 +12,23 @@
 /* What a component has for its shutdown, so that its calls in progress return in time. */
 static const uint64_t component_shutdown_ns = 300 * PROFCOL_MILLISECOND;
 
+/*
+ * Without a queue, callers send: upstream cannot be shut down before they return, and the
+ * component not before upstream. So at half time this shuts the component down beside it all.
+ */
+struct closer {
+	pthread_mutex_t lock; /* guards what follows; not held while it closes */
+	pthread_t thread;
+	bool started, running;       /* running: has a thread to be joined */
+	uint64_t close_ns;           /* when, at the latest */
+	uint64_t deadline_ns;        /* of the component's shutdown */
+	struct profcol_error *error; /* owned: what that came to; read after the thread's end */
+};
+
 struct sending {
 	struct delivery_route route;
 	struct consumers consumers;
+	struct closer closer;
 };
 
 /* ---- life ---- */
@@ -32,10 +46,11 @@ struct profcol_error *sending_create(const struct sending_target *target,
 	route->target = *target;
 	route->config = config;
 	queue_init(&route->queue, config, queue->enabled ? target->storage : NULL);
-	ledger_init(&route->ledger, target->host, config, &route->queue.capacity);
+	ledger_init(&route->ledger, target->host, config);
 	notices_init(&route->notices, target->host);
 	atomic_store(&route->attempts_end_ns, UINT64_MAX);
-	atomic_store(&route->limit_bytes, config->max_request_bytes);
+	peer_limit_init(&route->limit, config->max_request_bytes);
+	pthread_mutex_init(&sending->closer.lock, NULL);
 	if (!consumers_init(&sending->consumers, route, (unsigned int)queue->num_consumers)) {
 		sending_destroy(sending);
 		return profcol_error_create(PROFCOL_NO_MEMORY, "out of memory");
@@ -49,6 +64,8 @@ void sending_destroy(struct sending *sending)
 	if (!sending)
 		return;
 	consumers_deinit(&sending->consumers);
+	pthread_mutex_destroy(&sending->closer.lock);
+	peer_limit_deinit(&sending->route.limit);
 	notices_deinit(&sending->route.notices);
 	queue_deinit(&sending->route.queue);
 	free(sending);
@@ -88,6 +105,7 @@ struct profcol_error *sending_start(struct sending *sending)
 {
 	struct delivery_route *route = &sending->route;
 	const struct sending_target *target = &route->target;
+	struct queue_load capacity;
 	struct profcol_error *error;
 
 	error = target->type->start ? target->type->start(target->self) : NULL;
@@ -97,6 +115,9 @@ struct profcol_error *sending_start(struct sending *sending)
 	if (error)
 		return profcol_error_prefix(error, "sending_queue::storage");
 	log_ignored(route);
+	capacity = queue_capacity(&route->queue);
+	if (route->config->queue.enabled)
+		ledger_show_capacity(&route->ledger, &capacity);
 	if (!route->queue.stored)
 		return NULL;
 	book_found(route);
@@ -138,21 +159,20 @@ static struct profcol_error *enqueue(struct sending *sending, struct parcels *pa
 	struct delivery_route *route = &sending->route;
 	struct queue_result *result = NULL;
 	struct profcol_error *error, *outcome = NULL;
-	uint64_t refused = 0;
 	bool settled;
 
 	if (route->config->queue.wait_for_result) {
 		result = calloc(1, sizeof(*result));
 		if (!result)
-			return profcol_error_create(PROFCOL_NO_MEMORY, "out of memory");
+			return refuse(
+				route, profcol_error_create(PROFCOL_NO_MEMORY, "out of memory"),
+				profcol_code_name(PROFCOL_NO_MEMORY), parcels_samples(parcels));
 	}
 	error = queue_put(&route->queue, parcels, result);
-	for (size_t i = 0; i < parcels->count; i++)
-		refused += parcels->items[i].samples;
 	consumers_call(&sending->consumers);
 	delivery_show_queue(route);
 	if (error)
-		error = refuse(route, error, refusal_cause(error), refused);
+		error = refuse(route, error, refusal_cause(error), parcels_samples(parcels));
 	if (result)
 		outcome = queue_await(&route->queue, result, &settled);
 	if (result && !settled)
@@ -165,8 +185,7 @@ static struct profcol_error *enqueue(struct sending *sending, struct parcels *pa
 static struct profcol_error *send_now(struct delivery_route *route, struct parcels *parcels)
 {
 	struct delivery delivery CLEANUP(delivery_deinit);
-	struct profcol_error *error = NULL;
-	uint64_t left = 0;
+	struct profcol_error *error;
 
 	delivery_init(&delivery, route, QUEUE_HURRIED);
 	// The stack is worked off from its end.
@@ -180,10 +199,7 @@ static struct profcol_error *send_now(struct delivery_route *route, struct parce
 	*parcels = (struct parcels){ 0 };
 	if (delivery_run(&delivery))
 		return report_booked(route, TAKE(delivery.error));
-	for (size_t i = 0; i < delivery.pending.count; i++)
-		left += delivery.pending.items[i].samples;
-	ledger_lose(&route->ledger, "shutdown", left);
-	error = profcol_error_create(PROFCOL_SHUTDOWN, "not delivered before the shutdown");
+	error = ledger_lose_at_end(&route->ledger, parcels_samples(&delivery.pending));
 	return report_booked(route, profcol_error_join(TAKE(delivery.error), error));
 }
 
@@ -211,15 +227,70 @@ struct profcol_error *sending_consume(struct sending *sending, struct profcol_ba
 
 /* ---- shutdown ---- */
 
+static struct profcol_error *shut_component_down(struct sending *sending, uint64_t deadline_ns)
+{
+	const struct sending_target *target = &sending->route.target;
+
+	queue_advance(&sending->route.queue, QUEUE_CUT);
+	return target->type->shutdown ? target->type->shutdown(target->self, deadline_ns) : NULL;
+}
+
+static void *closer_run(void *argument)
+{
+	struct sending *sending = argument;
+	struct closer *closer = &sending->closer;
+
+	queue_sleep(&sending->route.queue, closer->close_ns, QUEUE_CUT);
+	closer->error = shut_component_down(sending, closer->deadline_ns);
+	return NULL;
+}
+
+static void closer_start(struct sending *sending, uint64_t close_ns, uint64_t deadline_ns)
+{
+	struct closer *closer = &sending->closer;
+
+	pthread_mutex_lock(&closer->lock);
+	if (!closer->started) {
+		closer->started = true;
+		closer->close_ns = close_ns;
+		closer->deadline_ns = deadline_ns;
+		closer->running = pthread_create(&closer->thread, NULL, closer_run, sending) == 0;
+		// Better too early than never.
+		if (!closer->running)
+			closer->error = shut_component_down(sending, deadline_ns);
+	}
+	pthread_mutex_unlock(&closer->lock);
+}
+
+/* Shut the component down, or wait until the closer has. */
+static struct profcol_error *close_component(struct sending *sending, uint64_t deadline_ns)
+{
+	struct closer *closer = &sending->closer;
+	bool started, running;
+
+	queue_advance(&sending->route.queue, QUEUE_CUT);
+	pthread_mutex_lock(&closer->lock);
+	started = closer->started;
+	running = closer->running;
+	closer->started = true;
+	closer->running = false;
+	pthread_mutex_unlock(&closer->lock);
+	if (running)
+		pthread_join(closer->thread, NULL);
+	return started ? TAKE(closer->error) : shut_component_down(sending, deadline_ns);
+}
+
 void sending_stop_waiting(struct sending *sending, uint64_t deadline_ns)
 {
 	struct delivery_route *route = &sending->route;
-	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t now_ns = clock_monotonic_ns(), end_ns;
 
 	// Who sends on a caller's thread leaves the others half of the time.
-	if (!route->config->queue.enabled)
-		atomic_store(&route->attempts_end_ns,
-			     deadline_ns > now_ns ? now_ns + (deadline_ns - now_ns) / 2 : now_ns);
+	end_ns = deadline_ns > now_ns ? now_ns + (deadline_ns - now_ns) / 2 : now_ns;
+	if (!route->config->queue.enabled) {
+		atomic_store(&route->attempts_end_ns, end_ns);
+		closer_start(sending, end_ns, deadline_ns);
+	}
 	queue_advance(&route->queue, QUEUE_HURRIED);
 }
 
@@ -228,21 +299,17 @@ static void book_rest(struct delivery_route *route)
 {
 	struct queue_item *rest = queue_take_rest(&route->queue);
 	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
-	uint64_t samples = 0, twice = atomic_load(&route->stored_twice);
-	struct queue_load stored;
+	uint64_t samples = 0;
 
 	delivery_show_queue(route);
 	if (route->queue.stored) {
-		stored = queue_load(&route->queue);
 		route->target.host->account(route->target.host, PROFCOL_STORED, NULL,
-					    stored.samples > twice ? stored.samples - twice : 0);
+					    delivery_load(route).samples);
 		return;
 	}
 	for (const struct queue_item *item = rest; item; item = item->next)
 		samples += item->parcel.samples;
-	error = profcol_error_create(PROFCOL_SHUTDOWN, "not delivered before the shutdown");
-	if (samples)
-		ledger_lose(&route->ledger, "shutdown", samples);
+	error = ledger_lose_at_end(&route->ledger, samples);
 	queue_finish(&route->queue, rest, error);
 	delivery_show_queue(route);
 }
@@ -265,13 +332,11 @@ void sending_drain(struct sending *sending, uint64_t deadline_ns)
 struct profcol_error *sending_shutdown(struct sending *sending, uint64_t deadline_ns)
 {
 	struct delivery_route *route = &sending->route;
-	const struct sending_target *target = &route->target;
 	struct profcol_error *error;
 
 	sending_drain(sending, deadline_ns);
 	consumers_await(&sending->consumers, last_moment(deadline_ns));
-	queue_advance(&route->queue, QUEUE_CUT);
-	error = target->type->shutdown ? target->type->shutdown(target->self, deadline_ns) : NULL;
+	error = close_component(sending, deadline_ns);
 	consumers_join(&sending->consumers);
 	if (route->config->queue.enabled)
 		book_rest(route);

@@ -112,7 +112,9 @@ PROFCOL_MUST_CHECK struct profcol_error *sending_consume(struct sending *sending
 
 /*
  * The whole graph is going to shut down until @deadline_ns, upstream first: from now on
- * sending_consume does not wait, so that nobody upstream is held up. Any thread, at any time.
+ * sending_consume does not wait, so that nobody upstream is held up. Without a queue it goes
+ * on sending for half of the time; then the component is shut down, on a thread of its own.
+ * Any thread, at any time.
  */
 void sending_stop_waiting(struct sending *sending, uint64_t deadline_ns);
 

@@ -13,9 +13,10 @@
  * consume never meets a stopped neighbour.
  *
  * Threads: create, start, shutdown and destroy come from the host's main thread,
- * one at a time. consume may come from any thread, also from several at once,
- * unless the descriptor sets PROFCOL_SERIAL. A component owns the threads it
- * starts, says so in its README, and has joined them when shutdown returns.
+ * one at a time; but the shutdown of an exporter with `send` may come from another one. consume may
+ * come from any thread, also from several at once, unless the descriptor sets PROFCOL_SERIAL. A
+ * component owns the threads it starts, says so in its README, and has joined them when shutdown
+ * returns.
  *
  * A component keeps no globals: two instances never meet.
  */
@@ -112,6 +113,7 @@ struct profcol_request {
 	size_t length;
 	uint64_t samples;     /* events in it, as the account counts them */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; UINT64_MAX = none */
+	uint64_t profiles;    /* messages of type Profile in it */
 };
 
 /* What a peer said, beyond the error that send returns. Zeroed before the call. */
@@ -119,8 +121,10 @@ struct profcol_reply {
 	const char *cause; /* of an error: a lower_snake_case literal that the loss is booked
 			    * under, e.g. "invalid_argument"; NULL = the error code's name */
 	bool too_large;    /* of an error: the peer may accept the same in smaller requests */
-	uint64_t rejected; /* of a success: samples that the peer did not take, for good */
-	char *message;     /* of a success: the peer's remark or NULL; free() by the host */
+	/* Of a success: samples that the peer did not take, for good. OTLP counts profiles here:
+	 * the exporter converts, by the request's figures. */
+	uint64_t rejected;
+	char *message; /* of a success: the peer's remark or NULL; free() by the host */
 };
 
 struct profcol_component {

@@ -13,7 +13,6 @@
 
 #include <profcol/errors.h>
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +33,17 @@ struct profcol_storage_figures {
 	uint64_t damaged_samples;         /* of these, where the count was still readable */
 };
 
+/* What came of a take. */
+enum profcol_take {
+	PROFCOL_TAKE_NONE,   /* there is no record that nobody has taken yet */
+	PROFCOL_TAKE_RECORD, /* *ret is set */
+	/*
+	 * There is one, but it could not be read: no memory or descriptors, or the device
+	 * failed. It is still there, and the next to be taken; try again after a pause.
+	 */
+	PROFCOL_TAKE_LATER,
+};
+
 struct profcol_storage_operations {
 	size_t size; /* sizeof(struct profcol_storage_operations) */
 
@@ -51,9 +61,10 @@ struct profcol_storage_operations {
 							   const uint8_t *bytes, size_t length,
 							   uint64_t samples);
 
-	/* The oldest record that nobody has taken yet; false when there is none. Never blocks for
-	 * one. Damaged records are skipped and counted. */
-	bool (*take)(struct profcol_storage_queue *queue, struct profcol_record *ret);
+	/* The oldest record that nobody has taken yet. Never blocks for one. Damaged records are
+	 * skipped and counted; so is one that a device has failed to give for long, which stays
+	 * stored for the next open. */
+	enum profcol_take (*take)(struct profcol_storage_queue *queue, struct profcol_record *ret);
 
 	/* Undo take: the record is the next to be taken. For a shutdown. */
 	void (*put_back)(struct profcol_storage_queue *queue, uint64_t id);

@@ -84,6 +84,7 @@ static void take(const struct profcol_request *request, struct profcol_reply *re
 	peer.samples += request->samples;
 	free(peer.last);
 	peer.last = copy_bytes(request->bytes, request->length);
+	peer.last_length = request->length;
 	reply->rejected = peer.rejects;
 	reply->message = peer.remark ? strdup(peer.remark) : NULL;
 }
@@ -99,6 +100,7 @@ static struct profcol_error *peer_send(void *self, const struct profcol_request 
 	assert_ptr_equal(self, &peer);
 	pthread_mutex_lock(&peer.lock);
 	peer.attempts++;
+	peer.profiles = request->profiles;
 	if (++peer.inside > peer.most_inside)
 		peer.most_inside = peer.inside;
 	pthread_cond_broadcast(&peer.changed);
@@ -184,12 +186,17 @@ static void store_remove(size_t index)
 	store.count--;
 }
 
-static bool store_take(struct profcol_storage_queue *queue, struct profcol_record *ret)
+static enum profcol_take store_take(struct profcol_storage_queue *queue, struct profcol_record *ret)
 {
 	bool found = false;
 
 	(void)queue;
 	pthread_mutex_lock(&store.lock);
+	if (store.fails) {
+		store.fails--;
+		pthread_mutex_unlock(&store.lock);
+		return PROFCOL_TAKE_LATER;
+	}
 	for (size_t i = 0; i < store.count && !found;) {
 		struct fake_record *record = &store.records[i];
 
@@ -209,7 +216,7 @@ static bool store_take(struct profcol_storage_queue *queue, struct profcol_recor
 						.samples = record->samples };
 	}
 	pthread_mutex_unlock(&store.lock);
-	return found;
+	return found ? PROFCOL_TAKE_RECORD : PROFCOL_TAKE_NONE;
 }
 
 static void store_put_back(struct profcol_storage_queue *queue, uint64_t id)
@@ -241,7 +248,7 @@ static void store_figures(struct profcol_storage_queue *queue, struct profcol_st
 	(void)queue;
 	pthread_mutex_lock(&store.lock);
 	*ret = store.damage;
-	ret->capacity_bytes = UINT64_MAX;
+	ret->capacity_bytes = store.capacity_bytes ? store.capacity_bytes : UINT64_MAX;
 	for (size_t i = 0; i < store.count; i++) {
 		ret->records++;
 		ret->bytes += store.records[i].length;
@@ -401,6 +408,14 @@ void run_push_all(struct run *run, uint32_t batches, uint32_t samples)
 {
 	for (uint32_t i = 0; i < batches; i++)
 		expect_none(run_push(run, samples));
+}
+
+void run_push_batch(struct run *run, struct profcol_batch *batch)
+{
+	const struct profcol_host *host = &run->receiver->host;
+
+	host->account(host, PROFCOL_TAKEN, NULL, profcol_batch_events(batch));
+	expect_none(host->consume_next(host, profcol_batch_ref(batch)));
 }
 
 struct wanted {

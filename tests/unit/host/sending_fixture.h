@@ -38,10 +38,12 @@ struct peer {
 	/* What the test may look at. */
 	struct peer_request requests[PEER_REQUESTS_MAX]; /* taken ones */
 	size_t taken, attempts;
-	uint64_t samples; /* of those taken */
+	uint64_t samples;  /* of those taken */
+	uint64_t profiles; /* of the last attempt */
 	unsigned int inside, most_inside;
 	bool stopped;  /* shutdown was called */
 	uint8_t *last; /* bytes of the last one taken; owned */
+	size_t last_length;
 };
 
 extern struct peer peer;
@@ -76,6 +78,8 @@ struct fake_store {
 	struct fake_record records[256];
 	size_t count;
 	uint64_t next_id, max_records; /* 0 = no limit */
+	uint64_t capacity_bytes;       /* as shown; 0 = none */
+	unsigned int fails;            /* so many more takes come to "later" */
 	struct profcol_storage_figures damage;
 	bool open;
 };
@@ -111,6 +115,9 @@ struct profcol_error *run_check(const char *options, const char *extensions);
 struct profcol_error *run_push(struct run *run, uint32_t samples);
 /* And expect that they are taken. */
 void run_push_all(struct run *run, uint32_t batches, uint32_t samples);
+
+/* Push @batch, which is the caller's; expect that it is taken. */
+void run_push_batch(struct run *run, struct profcol_batch *batch);
 
 int64_t run_metric(struct run *run, const char *name, const char *label);
 

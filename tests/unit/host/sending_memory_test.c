@@ -73,6 +73,7 @@ static void every_allocation_may_fail(void **state)
 		"max_request_bytes: 2048, sending_queue: {enabled: false}",
 		"sending_queue: {batch: {min_size: 60, flush_timeout: 5ms}}",
 		"sending_queue: {storage: store}",
+		"sending_queue: {wait_for_result: true}",
 	};
 
 	(void)state;

@@ -151,6 +151,22 @@ static void without_a_sizer_memory_is_bound_at_64_mib(void **state)
 	run_end(&run);
 }
 
+static void a_batch_of_more_requests_than_fit_goes_in_as_far_as_there_is_room(void **state)
+{
+	struct run run;
+
+	(void)state;
+	peer.hangs = true;
+	run_start(&run, "timeout: 0, max_request_bytes: 1024, sending_queue: {queue_size: 5}");
+	expect_refusal(run_push(&run, 1000), PROFCOL_UNAVAILABLE, "peer: sending queue is full");
+	assert_int_equal(run_metric(&run, "exporter_queue_size", ""), 5);
+	run_expect_sum(&run);
+	PEER_SET(hangs, false);
+	run_end(&run);
+	assert_int_equal(peer.taken, 5);
+	assert_int_equal(run_lost(&run, "queue_full"), 1000 - peer.samples);
+}
+
 /* ---- callers that wait ---- */
 
 struct pusher {
@@ -278,6 +294,37 @@ static void without_a_queue_the_caller_sends(void **state)
 	run_end(&run);
 	assert_int_equal(run_lost(&run, "rejected"), 3);
 	assert_int_equal(run.balance.totals[PROFCOL_EXPORTED], 505);
+}
+
+static void without_a_queue_a_peer_that_hangs_does_not_hold_up_the_shutdown(void **state)
+{
+	struct pusher pusher;
+	struct run run;
+
+	(void)state;
+	peer.hangs = true;
+	run_start(&run, "timeout: 0, sending_queue: {enabled: false}");
+	pusher_start(&pusher, &run, 5);
+	AWAIT(PEER_GET(inside) == 1);
+	// As a receiver does that is shut down before the exporter.
+	instance_expect_shutdown(run.exporter, clock_monotonic_ns() + PROFCOL_SECOND);
+	expect_refusal(pusher_join(&pusher), PROFCOL_SHUTDOWN,
+		       "peer: not delivered before the shutdown");
+	run_end_within(&run, PROFCOL_SECOND);
+	assert_int_equal(run_lost(&run, "shutdown"), 5);
+	assert_int_equal(peer.attempts, 1);
+}
+
+static void without_a_queue_there_is_time_for_the_rest(void **state)
+{
+	struct run run;
+
+	(void)state;
+	run_start(&run, "sending_queue: {enabled: false}");
+	instance_expect_shutdown(run.exporter, clock_monotonic_ns() + 60 * PROFCOL_SECOND);
+	run_push_all(&run, 2, 5);
+	run_end(&run);
+	assert_int_equal(run.balance.totals[PROFCOL_EXPORTED], 10);
 }
 
 static void without_a_queue_a_caller_does_not_hold_up_the_shutdown(void **state)
@@ -434,11 +481,14 @@ int main(void)
 		TEST(a_queue_can_be_bound_in_samples),
 		TEST(a_queue_can_be_bound_in_bytes),
 		TEST(without_a_sizer_memory_is_bound_at_64_mib),
+		TEST(a_batch_of_more_requests_than_fit_goes_in_as_far_as_there_is_room),
 		TEST(a_caller_may_wait_for_room),
 		TEST(a_caller_that_waits_for_room_does_not_hold_up_the_shutdown),
 		TEST(a_caller_may_wait_for_the_result),
 		TEST(a_caller_that_waits_for_a_result_does_not_hold_up_the_shutdown),
 		TEST(without_a_queue_the_caller_sends),
+		TEST(without_a_queue_a_peer_that_hangs_does_not_hold_up_the_shutdown),
+		TEST(without_a_queue_there_is_time_for_the_rest),
 		TEST(without_a_queue_a_caller_does_not_hold_up_the_shutdown),
 		TEST(threads_come_with_the_work),
 		TEST(many_callers_and_consumers),

@@ -9,6 +9,7 @@
 
 #include "sending_fixture.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* Shut down, and be done within @drain_ns and a bit. */
@@ -250,6 +251,46 @@ static void a_queue_size_bounds_a_storage_too(void **state)
 	run_end(&run);
 }
 
+static void a_storage_that_fails_for_a_while_is_asked_again(void **state)
+{
+	struct run run;
+
+	(void)state;
+	store.fails = 2;
+	run_start(&run, STORED);
+	run_push_all(&run, 1, 10);
+	AWAIT(PEER_GET(taken) == 1);
+	run_end(&run);
+	assert_int_equal(run.balance.totals[PROFCOL_EXPORTED], 10);
+	assert_int_equal(store.fails, 0);
+}
+
+static void a_storage_that_fails_does_not_hold_up_the_end(void **state)
+{
+	uint64_t began_ns = clock_monotonic_ns();
+	struct run run;
+
+	(void)state;
+	store.fails = UINT_MAX;
+	run_start(&run, STORED);
+	run_push_all(&run, 3, 10);
+	run_end_within(&run, 60 * PROFCOL_SECOND);
+	assert_true(clock_monotonic_ns() - began_ns < 10 * PROFCOL_SECOND);
+	assert_int_equal(run.balance.totals[PROFCOL_STORED], 30);
+	assert_int_equal(store.count, 3);
+}
+
+static void the_capacity_of_a_storage_is_shown(void **state)
+{
+	struct run run;
+
+	(void)state;
+	store.capacity_bytes = 123456;
+	run_start(&run, STORED);
+	assert_int_equal(run_metric(&run, "exporter_queue_capacity_bytes", ""), 123456);
+	run_end(&run);
+}
+
 static void damaged_records_are_counted(void **state)
 {
 	struct run run;
@@ -271,6 +312,19 @@ static void damaged_records_are_counted(void **state)
 	assert_int_equal(run.balance.totals[PROFCOL_TAKEN], 57);
 	assert_int_equal(run.balance.totals[PROFCOL_EXPORTED], 40);
 	assert_int_equal(run_lost(&run, "storage_damaged"), 17);
+}
+
+static void damage_of_which_nothing_can_be_read_is_said_once(void **state)
+{
+	struct run run;
+
+	(void)state;
+	store.damage.damaged_records = 2;
+	run_start(&run, STORED);
+	assert_int_equal(count_lines(run_log(&run), "2 queued requests are damaged on disk"), 1);
+	assert_int_equal(count_lines(run_log(&run), "of 0 samples"), 0);
+	assert_int_equal(run_metric(&run, "exporter_queue_damaged_records", ""), 2);
+	run_end(&run);
 }
 
 static void a_record_that_is_half_delivered_does_not_come_twice(void **state)
@@ -306,6 +360,24 @@ static void a_record_that_is_half_delivered_does_not_come_twice(void **state)
 	assert_int_equal(store.count, 0);
 }
 
+static void a_record_that_can_be_replaced_in_part_is_counted_once(void **state)
+{
+	struct run run;
+
+	(void)state;
+	peer.max_bytes = 1000;
+	peer.takes_left = 1;
+	store.max_records = 2; // room for one piece of several
+	run_start(&run, "sending_queue: {storage: store, num_consumers: 1}");
+	run_push_all(&run, 1, 1000);
+	AWAIT(count_lines(run_log(&run), "Will retry") == 1);
+	end_in_time(&run, PROFCOL_SECOND);
+	assert_true(run.balance.totals[PROFCOL_EXPORTED] > 0);
+	assert_int_equal(run.balance.totals[PROFCOL_STORED],
+			 1000 - run.balance.totals[PROFCOL_EXPORTED]);
+	assert_int_equal(store.count, 2);
+}
+
 static void joined_records_come_from_a_storage_too(void **state)
 {
 	struct run run;
@@ -339,7 +411,12 @@ int main(void)
 		TEST(a_hanging_peer_leaves_all_in_the_storage),
 		TEST(a_full_storage_refuses),
 		TEST(a_queue_size_bounds_a_storage_too),
+		TEST(a_storage_that_fails_for_a_while_is_asked_again),
+		TEST(a_storage_that_fails_does_not_hold_up_the_end),
+		TEST(the_capacity_of_a_storage_is_shown),
 		TEST(damaged_records_are_counted),
+		TEST(damage_of_which_nothing_can_be_read_is_said_once),
+		TEST(a_record_that_can_be_replaced_in_part_is_counted_once),
 		TEST(a_record_that_is_half_delivered_does_not_come_twice),
 		TEST(joined_records_come_from_a_storage_too),
 	};

@@ -9,8 +9,10 @@
 
 #include "sending_fixture.h"
 
+#include "host/sending/parcel.h"
 #include "profile/profile.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define FAST "retry_on_failure: {initial_interval: 10ms, max_interval: 20ms}"
@@ -31,6 +33,7 @@ static void a_batch_arrives_as_one_request(void **state)
 	assert_int_equal(peer.requests[0].samples, 7);
 	assert_int_equal(peer.requests[0].length, length);
 	assert_memory_equal(peer.last, bytes, length);
+	assert_int_equal(peer.profiles, 1);
 	assert_int_equal(run.balance.totals[PROFCOL_EXPORTED], 7);
 }
 
@@ -267,18 +270,163 @@ static void what_is_too_large_for_the_peer_is_cut_and_the_limit_learned(void **s
 	struct run run;
 
 	(void)state;
+	peer.max_bytes = 100000;
+	run_start(&run, "sending_queue: {num_consumers: 1}");
+	run_push_all(&run, 1, 40000);
+	AWAIT(PEER_GET(samples) == 40000);
+	assert_true(peer.attempts - peer.taken < 10); // halves, not one by one
+	assert_non_null(strstr(run_log(&run), "splitting batches into requests of"));
+	attempts = peer.attempts - peer.taken;
+	run_push_all(&run, 1, 40000);
+	AWAIT(PEER_GET(samples) == 80000);
+	assert_int_equal(peer.attempts - peer.taken, attempts); // no further refusal
+	run_end(&run);
+	assert_int_equal(run.balance.totals[PROFCOL_EXPORTED], 80000);
+}
+
+static void an_odd_refusal_does_not_make_requests_small_for_ever(void **state)
+{
+	struct run run;
+
+	(void)state;
 	peer.max_bytes = 1500;
 	run_start(&run, "sending_queue: {num_consumers: 1}");
 	run_push_all(&run, 1, 1000);
 	AWAIT(PEER_GET(samples) == 1000);
-	assert_true(peer.attempts - peer.taken < 10); // halves, not one by one
-	assert_non_null(strstr(run_log(&run), "splitting batches into requests of"));
-	attempts = peer.attempts - peer.taken;
-	run_push_all(&run, 1, 1000);
-	AWAIT(PEER_GET(samples) == 2000);
-	assert_int_equal(peer.attempts - peer.taken, attempts); // no further refusal
+	PEER_SET(max_bytes, 0);
+	run_push_all(&run, 1, 2000);
+	AWAIT(PEER_GET(samples) == 3000);
+	assert_int_equal(peer.requests[peer.taken - 1].samples, 2000);
 	run_end(&run);
-	assert_int_equal(run.balance.totals[PROFCOL_EXPORTED], 2000);
+}
+
+static void larger_requests_are_tried_again(void **state)
+{
+	struct run run;
+
+	(void)state;
+	peer.max_bytes = 100000;
+	run_start(&run, "sending_queue: {num_consumers: 1}");
+	run_push_all(&run, 1, 40000);
+	AWAIT(PEER_GET(samples) == 40000);
+	PEER_SET(max_bytes, 0);
+	run_push_all(&run, 300, 1);
+	AWAIT(PEER_GET(samples) == 40300);
+	run_push_all(&run, 1, 40000);
+	AWAIT(PEER_GET(samples) == 80300);
+	assert_true(peer.requests[peer.taken - 2].length > 100000);
+	run_end(&run);
+}
+
+static void a_peer_to_which_all_is_too_large_is_left_alone(void **state)
+{
+	struct run run;
+
+	(void)state;
+	peer.max_bytes = 10;
+	run_start(&run, "sending_queue: {num_consumers: 1}");
+	run_push_all(&run, 1, 300000);
+	AWAIT(run_metric(&run, "exporter_dropped_profile_samples", "cause=too_large") == 300000);
+	run_end(&run);
+	assert_true(peer.attempts < 50);
+}
+
+/* @samples samples; with @shared_bytes the string of an attribute that all have, else of its own
+ * for each. */
+static struct profcol_batch *batch_with_strings(uint32_t samples, size_t shared_bytes)
+{
+	struct profcol_builder *builder = profcol_builder_create();
+	struct profcol_batch *batch = NULL;
+	char *text = calloc(1, shared_bytes + 40);
+
+	memset(text, 'x', shared_bytes);
+	profcol_builder_add_resource(builder, &(struct profcol_resource){ 0 });
+	profcol_builder_add_scope(builder, &(struct profcol_scope){ 0 });
+	profcol_builder_add_profile(builder, &(struct profcol_profile){ 0 });
+	for (uint32_t i = 0; i < samples; i++) {
+		struct profcol_sample sample = { .timestamp_count = 1 };
+		uint64_t time_ns = i + 1;
+		uint32_t attribute;
+
+		if (!shared_bytes)
+			snprintf(text, 40, "this is sample number %u", i);
+		attribute = profcol_builder_attribute_string(builder, "name", text, strlen(text));
+		sample.attributes = profcol_builder_attribute_list(builder, &attribute, 1);
+		sample.timestamps_unix_ns = &time_ns;
+		profcol_builder_add_sample(builder, &sample);
+	}
+	free(text);
+	assert_null(profcol_builder_seal(builder, &batch));
+	return batch;
+}
+
+static void what_pieces_would_repeat_is_not_multiplied(void **state)
+{
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = batch_with_strings(2000, 200000);
+	struct run run;
+
+	(void)state;
+	peer.max_bytes = 100000;
+	run_start(&run, "sending_queue: {num_consumers: 1}");
+	run_push_batch(&run, batch);
+	AWAIT(run_metric(&run, "exporter_dropped_profile_samples", "cause=too_large") == 2000);
+	// As a whole, not in 2000 pieces of 200 KB each.
+	assert_int_equal(count_lines(run_log(&run), "dropped_samples=2000 cause=too_large"), 1);
+	run_end(&run);
+	assert_true(peer.attempts < 10);
+}
+
+static void no_piece_has_strings_of_others(void **state)
+{
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = batch_with_strings(1000, 0);
+	struct parcels parcels CLEANUP(parcels_deinit) = { 0 };
+	const struct parcel_limits limits = { .max_bytes = 4096 };
+
+	(void)state;
+	assert_null(parcel_encode(batch, &limits, &parcels));
+	assert_true(parcels.count > 10);
+	assert_int_equal(parcels_samples(&parcels), 1000);
+	for (size_t i = 0; i < parcels.count; i++) {
+		const struct parcel *parcel = &parcels.items[i];
+		size_t strings = 0;
+
+		assert_true(parcel->length <= limits.max_bytes);
+		for (size_t at = 0; at + 14 <= parcel->length; at++)
+			strings += !memcmp(&parcel->bytes[at], "this is sample", 14);
+		assert_int_equal(strings, parcel->samples);
+	}
+}
+
+static void cutting_ends_with_the_shutdown(void **state)
+{
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = fake_batch(1000);
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+	struct parcels parcels CLEANUP(parcels_deinit) = { 0 };
+	atomic_bool is_stopped = true;
+	const struct parcel_limits limits = { .max_bytes = 1024, .is_stopped = &is_stopped };
+
+	(void)state;
+	error = parcel_encode(batch, &limits, &parcels);
+	assert_int_equal(profcol_error_code(error), PROFCOL_SHUTDOWN);
+	assert_int_equal(parcels.count, 0);
+}
+
+static void a_line_counts_what_it_is_about(void **state)
+{
+	struct run run;
+
+	(void)state;
+	peer.code = PROFCOL_REJECTED;
+	peer.reason = "reason a";
+	run_start(&run, "sending_queue: {num_consumers: 1}");
+	run_push_all(&run, 3, 10);
+	AWAIT(run_metric(&run, "exporter_send_failed_profile_samples", "") == 30);
+	PEER_SET(reason, "reason b");
+	run_push_all(&run, 1, 5);
+	AWAIT(run_metric(&run, "exporter_send_failed_profile_samples", "") == 35);
+	assert_int_equal(count_lines(run_log(&run), "dropped_samples=5 cause=rejected: reason b"),
+			 1);
+	run_end(&run);
 }
 
 static void one_observation_that_is_too_large_is_lost(void **state)
@@ -347,6 +495,13 @@ int main(void)
 		TEST(a_peer_cannot_reject_more_than_it_was_sent),
 		TEST(large_batches_are_split_before_they_are_sent),
 		TEST(what_is_too_large_for_the_peer_is_cut_and_the_limit_learned),
+		TEST(an_odd_refusal_does_not_make_requests_small_for_ever),
+		TEST(larger_requests_are_tried_again),
+		TEST(a_peer_to_which_all_is_too_large_is_left_alone),
+		TEST(what_pieces_would_repeat_is_not_multiplied),
+		TEST(no_piece_has_strings_of_others),
+		TEST(cutting_ends_with_the_shutdown),
+		TEST(a_line_counts_what_it_is_about),
 		TEST(one_observation_that_is_too_large_is_lost),
 		TEST(references_reach_the_encoder),
 	};
