@@ -33,6 +33,9 @@ bool peer_limit_lower(struct peer_limit *limit, size_t refused, size_t taken, si
 	size_t bytes = refused / 2;
 	bool is_news = false;
 
+	*bytes_ret = limit->least;
+	if (refused <= limit->least)
+		return false; // as small as they are made anyway
 	if (taken > bytes && taken < refused)
 		bytes = taken;
 	if (bytes < limit->least)

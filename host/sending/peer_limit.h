@@ -36,7 +36,7 @@ size_t peer_limit_bytes(struct peer_limit *limit);
 
 /*
  * The peer refused @refused bytes, and took @taken. *@bytes_ret is the new limit. True when
- * that is news for the user.
+ * that is news for the user; never for a request that is smaller than the least.
  */
 bool peer_limit_lower(struct peer_limit *limit, size_t refused, size_t taken, size_t *bytes_ret);
 
