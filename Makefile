@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DURATION ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build fuzz peers bench bench-gateway bench-codec format lint install clean
+.PHONY: help run test test-slow build fuzz peers bench bench-gateway bench-codec format lint install clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -15,6 +15,11 @@ run: build ## build, profile this machine for DURATION (10) seconds, show the ho
 test: ## every test, under sanitizers and on the release build
 	@scripts/setup.sh test
 	@scripts/test.sh
+
+test-slow: build ## the tests that take minutes: a peer that is away for one, and for ten
+	@scripts/setup.sh test
+	@scripts/peers.sh gateway tools >/dev/null
+	@/usr/bin/python3 -m pytest -p no:cacheprovider tests -m slow --profcol build/release/profcol
 
 build: ## the program: build/release/profcol
 	@scripts/setup.sh build

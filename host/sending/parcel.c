@@ -8,6 +8,10 @@ enum {
 	/* What decoding may take: much more than any request needs, to bound a broken one. */
 	DECODED_BYTES_PER_BYTE = 64,
 	DECODED_BYTES_LEAST = 16 << 20,
+
+	/* What one batch may become: one string of it, referred to often, is written often. */
+	ENCODED_BYTES_PER_BYTE = 4,
+	ENCODED_BYTES_LEAST = 64 << 20,
 };
 
 void parcel_deinit(struct parcel *parcel)
@@ -122,16 +126,34 @@ static struct profcol_error *split_off(struct profcol_batch *batch,
 	}
 }
 
-/* Before one more piece, with @bytes in those before. */
-static struct profcol_error *check_going_on(const struct parcel_limits *limits, size_t bytes)
+static size_t total_limit(const struct profcol_batch *batch, const struct parcel_limits *limits)
+{
+	if (limits->max_total_bytes)
+		return limits->max_total_bytes;
+	return ENCODED_BYTES_LEAST + profile_memory(batch) * ENCODED_BYTES_PER_BYTE;
+}
+
+static struct profcol_error *check_stopped(const struct parcel_limits *limits)
 {
 	if (limits->is_stopped && atomic_load(limits->is_stopped))
 		return profcol_error_create(PROFCOL_SHUTDOWN, "the shutdown came first");
-	if (limits->max_total_bytes && bytes > limits->max_total_bytes)
+	return NULL;
+}
+
+/* Before @head becomes a parcel: take its size from what is left of the total. */
+static struct profcol_error *charge(const struct profcol_batch *head,
+				    const struct parcel_limits *limits, size_t *left)
+{
+	struct otlp_encode_options options = encode_options(limits);
+	size_t bytes = otlp_encoded_size(head, &options);
+
+	if (bytes > *left)
 		return profcol_error_create(PROFCOL_REJECTED,
-					    "requests of %zu bytes would repeat so much that all "
-					    "of them have more than %zu",
-					    limits->max_bytes, limits->max_total_bytes);
+					    "requests of %zu bytes would repeat too much of the "
+					    "batch's text; raise max_request_bytes, or set "
+					    "attribute_references if the peer resolves them",
+					    limits->max_bytes);
+	*left -= bytes;
 	return NULL;
 }
 
@@ -143,20 +165,21 @@ static struct profcol_error *encode_pieces(struct profcol_batch *batch,
 					   const struct parcel_limits *limits, struct parcels *ret)
 {
 	PROFCOL_CLEANUP_BATCH struct profcol_batch *rest = profcol_batch_ref(batch);
+	size_t left = total_limit(batch, limits);
 	struct profcol_error *error = NULL;
-	size_t bytes = 0;
 
 	while (rest && !error) {
 		PROFCOL_CLEANUP_BATCH struct profcol_batch *head = NULL, *tail = NULL;
 
-		error = check_going_on(limits, bytes);
+		error = check_stopped(limits);
 		if (!error)
 			error = split_off(rest, limits, &head, &tail);
+		if (!error)
+			error = charge(head, limits, &left);
 		if (!error)
 			error = encode_one(head, limits, ret);
 		if (error)
 			break;
-		bytes += ret->items[ret->count - 1].length;
 		profcol_batch_unref(rest);
 		rest = TAKE(tail);
 	}

@@ -34,13 +34,14 @@ struct parcel_limits {
 	size_t max_bytes;     /* a single observation may be larger */
 	uint64_t max_samples; /* 0 = none */
 	bool attribute_references;
-	/* Of all pieces together: each repeats what it needs of the dictionary. 0 = none. */
+	/* Of all pieces together: each repeats what it needs of the dictionary. 0 = a multiple of
+	 * the batch's memory. */
 	size_t max_total_bytes;
 	const atomic_bool *is_stopped; /* borrowed; true ends the work with SHUTDOWN. May be NULL */
 };
 
 /* Append @batch to @ret as parcels within @limits. On error @ret is as it was. REJECTED when
- * it takes more than max_total_bytes. */
+ * its pieces would have more than max_total_bytes. */
 PROFCOL_MUST_CHECK struct profcol_error *
 parcel_encode(struct profcol_batch *batch, const struct parcel_limits *limits, struct parcels *ret);
 

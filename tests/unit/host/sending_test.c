@@ -376,6 +376,38 @@ static void what_pieces_would_repeat_is_not_multiplied(void **state)
 	assert_true(peer.attempts < 10);
 }
 
+/* Outside of the dictionary a string is written wherever it stands. */
+static void one_long_string_of_many_resources_is_not_written_for_each(void **state)
+{
+	struct profcol_builder *builder = profcol_builder_create();
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+	struct parcels parcels CLEANUP(parcels_deinit) = { 0 };
+	const struct parcel_limits limits = { .max_bytes = 4 << 20 };
+	struct profcol_resource resource = { 0 };
+	size_t length = 1 << 20;
+	char *text = malloc(length);
+	uint32_t attribute;
+
+	(void)state;
+	memset(text, 'x', length);
+	attribute = profcol_builder_attribute_string(builder, "name", text, length);
+	free(text);
+	resource.attributes = profcol_builder_attribute_list(builder, &attribute, 1);
+	for (uint64_t i = 0; i < 1000; i++) {
+		profcol_builder_add_resource(builder, &resource);
+		profcol_builder_add_scope(builder, &(struct profcol_scope){ 0 });
+		profcol_builder_add_profile(builder, &(struct profcol_profile){ 0 });
+		profcol_builder_add_sample(
+			builder,
+			&(struct profcol_sample){ .timestamp_count = 1, .timestamps_unix_ns = &i });
+	}
+	assert_null(profcol_builder_seal(builder, &batch));
+	error = parcel_encode(batch, &limits, &parcels);
+	assert_int_equal(profcol_error_code(error), PROFCOL_REJECTED);
+	assert_int_equal(parcels.count, 0);
+}
+
 static void no_piece_has_strings_of_others(void **state)
 {
 	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = batch_with_strings(1000, 0);
@@ -499,6 +531,7 @@ int main(void)
 		TEST(larger_requests_are_tried_again),
 		TEST(a_peer_to_which_all_is_too_large_is_left_alone),
 		TEST(what_pieces_would_repeat_is_not_multiplied),
+		TEST(one_long_string_of_many_resources_is_not_written_for_each),
 		TEST(no_piece_has_strings_of_others),
 		TEST(cutting_ends_with_the_shutdown),
 		TEST(a_line_counts_what_it_is_about),
