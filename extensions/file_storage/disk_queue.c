@@ -272,6 +272,15 @@ static struct profcol_error *append_record(struct profcol_storage_queue *queue,
 	return NULL;
 }
 
+/* The longest body that fits into an empty queue of @max_bytes, padded to 8 bytes as it is. */
+static uint64_t longest_record(uint64_t max_bytes)
+{
+	uint64_t longest =
+		(max_bytes & ~UINT64_C(7)) - SEGMENT_HEADER_BYTES - SEGMENT_RECORD_HEADER_BYTES;
+
+	return longest < SEGMENT_BODY_MAX_BYTES ? longest : SEGMENT_BODY_MAX_BYTES;
+}
+
 /* Takes the lock. */
 struct profcol_error *disk_queue_append(struct profcol_storage_queue *queue, const uint8_t *bytes,
 					size_t length, uint64_t samples)
@@ -279,8 +288,7 @@ struct profcol_error *disk_queue_append(struct profcol_storage_queue *queue, con
 	struct profcol_error *error;
 	uint64_t checksum;
 
-	if (length > SEGMENT_BODY_MAX_BYTES ||
-	    segment_record_bytes(length) + SEGMENT_HEADER_BYTES > queue->max_bytes)
+	if (length > queue->figures.max_record_bytes)
 		return profcol_error_create(
 			PROFCOL_REJECTED,
 			"a request of %zu bytes does not fit into the queue on "
@@ -563,6 +571,7 @@ struct profcol_error *disk_queue_open(const struct disk_queue_settings *settings
 	queue->path = path;
 	queue->host = host;
 	queue->max_bytes = queue->figures.capacity_bytes = settings->max_bytes;
+	queue->figures.max_record_bytes = longest_record(settings->max_bytes);
 	queue->segment_bytes = settings->max_bytes / SEGMENTS_PER_QUEUE < SEGMENT_TARGET_BYTES
 				       ? settings->max_bytes / SEGMENTS_PER_QUEUE
 				       : SEGMENT_TARGET_BYTES;

@@ -67,6 +67,8 @@ void queue_init(struct queue *queue, const struct sending_config *config,
 		.space = PTHREAD_COND_INITIALIZER,
 		.phased = PTHREAD_COND_INITIALIZER,
 	};
+	queue->max_request_bytes =
+		queue->capacity.bytes < SIZE_MAX ? (size_t)queue->capacity.bytes : SIZE_MAX;
 	queue->last = &queue->first;
 }
 
@@ -107,6 +109,7 @@ void queue_refresh(struct queue *queue)
 
 struct profcol_error *queue_open(struct queue *queue, void *self, const char *name)
 {
+	struct profcol_storage_figures figures = { 0 };
 	struct profcol_error *error;
 
 	if (!queue->storage)
@@ -114,6 +117,9 @@ struct profcol_error *queue_open(struct queue *queue, void *self, const char *na
 	error = queue->storage->open(self, name, &queue->stored);
 	if (error)
 		return error;
+	queue->storage->figures(queue->stored, &figures);
+	if (figures.max_record_bytes && figures.max_record_bytes < queue->max_request_bytes)
+		queue->max_request_bytes = (size_t)figures.max_record_bytes;
 	pthread_mutex_lock(&queue->lock);
 	queue_refresh(queue);
 	queue->ready = queue->held.requests;

@@ -55,7 +55,8 @@ struct queue {
 	const struct profcol_storage_operations *storage; /* borrowed; NULL = in memory */
 	struct profcol_storage_queue *stored;             /* owned; NULL unless open */
 	struct queue_load capacity;                       /* UINT64_MAX = no bound of ours */
-	bool blocks;                                      /* when full, put waits */
+	size_t max_request_bytes; /* a longer one is never let in; fixed once open */
+	bool blocks;              /* when full, put waits */
 	struct queue_gathering gathering;
 	atomic_bool is_cut; /* the phase is CUT: for who works for long without the lock */
 

@@ -211,8 +211,8 @@ struct profcol_error *sending_consume(struct sending *sending, struct profcol_ba
 	uint64_t samples = profcol_batch_events(batch);
 	struct profcol_error *error = NULL;
 
-	if (route->queue.capacity.bytes < limits.max_bytes)
-		limits.max_bytes = (size_t)route->queue.capacity.bytes;
+	if (route->queue.max_request_bytes < limits.max_bytes)
+		limits.max_bytes = route->queue.max_request_bytes;
 	if (samples)
 		error = parcel_encode(batch, &limits, &parcels);
 	profcol_batch_unref(batch);

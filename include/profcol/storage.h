@@ -29,6 +29,7 @@ struct profcol_record {
 struct profcol_storage_figures {
 	uint64_t records, bytes, samples; /* intact */
 	uint64_t capacity_bytes;          /* append is refused beyond */
+	uint64_t max_record_bytes;        /* longer records are REJECTED; 0 = no such bound */
 	uint64_t damaged_records;         /* given up since open: unreadable or of a bad checksum */
 	uint64_t damaged_samples;         /* of these, where the count was still readable */
 };

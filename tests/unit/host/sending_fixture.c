@@ -249,6 +249,7 @@ static void store_figures(struct profcol_storage_queue *queue, struct profcol_st
 	pthread_mutex_lock(&store.lock);
 	*ret = store.damage;
 	ret->capacity_bytes = store.capacity_bytes ? store.capacity_bytes : UINT64_MAX;
+	ret->max_record_bytes = store.max_record_bytes;
 	for (size_t i = 0; i < store.count; i++) {
 		ret->records++;
 		ret->bytes += store.records[i].length;

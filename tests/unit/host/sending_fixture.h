@@ -79,6 +79,7 @@ struct fake_store {
 	size_t count;
 	uint64_t next_id, max_records; /* 0 = no limit */
 	uint64_t capacity_bytes;       /* as shown; 0 = none */
+	uint64_t max_record_bytes;     /* as shown; 0 = none */
 	unsigned int fails;            /* so many more takes come to "later" */
 	struct profcol_storage_figures damage;
 	bool open;

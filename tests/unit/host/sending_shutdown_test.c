@@ -291,6 +291,21 @@ static void the_capacity_of_a_storage_is_shown(void **state)
 	run_end(&run);
 }
 
+static void requests_are_no_longer_than_a_storage_takes(void **state)
+{
+	struct run run;
+
+	(void)state;
+	peer.code = PROFCOL_UNAVAILABLE;
+	store.max_record_bytes = 2000;
+	run_start(&run, STORED);
+	run_push_all(&run, 1, 1000);
+	end_in_time(&run, PROFCOL_SECOND);
+	assert_true(store.count > 1);
+	for (size_t i = 0; i < store.count; i++)
+		assert_in_range(store.records[i].length, 1, 2000);
+}
+
 static void damaged_records_are_counted(void **state)
 {
 	struct run run;
@@ -414,6 +429,7 @@ int main(void)
 		TEST(a_storage_that_fails_for_a_while_is_asked_again),
 		TEST(a_storage_that_fails_does_not_hold_up_the_end),
 		TEST(the_capacity_of_a_storage_is_shown),
+		TEST(requests_are_no_longer_than_a_storage_takes),
 		TEST(damaged_records_are_counted),
 		TEST(damage_of_which_nothing_can_be_read_is_said_once),
 		TEST(a_record_that_can_be_replaced_in_part_is_counted_once),

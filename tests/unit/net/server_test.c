@@ -274,7 +274,7 @@ static void who_finds_no_room_waits(void **state)
 	(void)state;
 	server_fixture_init(&fixture);
 	// So few calls of that size may be in memory at once.
-	fixture.config.max_recv_msg_size_mib = 1024;
+	fixture.config.max_recv_msg_size_mib = 64;
 	server_fixture_hold(&fixture, true);
 	server_fixture_start(&fixture);
 	for (int i = 0; i < CROWD; i++)
