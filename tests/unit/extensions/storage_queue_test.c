@@ -256,6 +256,7 @@ static void a_record_that_can_never_fit_is_rejected_for_good(void **state)
 	longest = storage_figures(&storage, queue).max_record_bytes;
 	assert_in_range(longest, MEBIBYTE - 100, MEBIBYTE - 1);
 	assert_no_error(storage.operations->append(queue, large, longest, 1));
+	drain(&storage, queue, 1);
 	storage_close(&storage, queue);
 	storage.max_size = 256 * MEBIBYTE;
 	storage_restart(&storage);
