@@ -21,6 +21,16 @@ void arguments_add_text(struct arguments *arguments, const char *key, const char
 	};
 }
 
+void arguments_add_pointer(struct arguments *arguments, const char *key, void *value,
+			   const grpc_arg_pointer_vtable *vtable)
+{
+	arguments->items[arguments->count++] = (grpc_arg){
+		.type = GRPC_ARG_POINTER,
+		.key = (char *)(uintptr_t)key,
+		.value.pointer = { .p = value, .vtable = vtable },
+	};
+}
+
 void arguments_add_ms(struct arguments *arguments, const char *key, uint64_t ns)
 {
 	uint64_t ms = ns / 1000000 + (ns % 1000000 != 0);

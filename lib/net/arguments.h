@@ -17,6 +17,9 @@ struct arguments {
 /* @key and @value are borrowed until the core has copied them. */
 void arguments_add_int(struct arguments *arguments, const char *key, int value);
 void arguments_add_text(struct arguments *arguments, const char *key, const char *value);
+/* @value likewise; @vtable says how it is copied. */
+void arguments_add_pointer(struct arguments *arguments, const char *key, void *value,
+			   const grpc_arg_pointer_vtable *vtable);
 
 /* @ns in milliseconds, rounded up. */
 void arguments_add_ms(struct arguments *arguments, const char *key, uint64_t ns);

@@ -114,7 +114,10 @@ struct profcol_error *channel_open(struct net_client *client)
 	return channel_make(client, &client->stamp, &client->channel);
 }
 
-/* Have the TLS files changed? Asked once per interval, by one caller. */
+/*
+ * Are there other TLS files than those in use? Asked once per interval; who is told so has to
+ * renew the channel. Files that failed stay other ones: what was wrong may be over.
+ */
 static bool channel_is_outdated(struct net_client *client)
 {
 	const struct net_tls_client_config *tls = &client->config->tls;
@@ -126,12 +129,13 @@ static bool channel_is_outdated(struct net_client *client)
 		return false;
 	now = clock_monotonic_ns();
 	pthread_mutex_lock(&client->lock);
-	if (now >= client->reload_after_ns) {
+	if (!client->renewing && now >= client->reload_after_ns) {
 		client->reload_after_ns = now + tls->reload_interval_ns;
 		stamp = tls_client_stamp(tls);
 		outdated = !tls_stamp_equal(&stamp, &client->stamp);
-		// Files that turn out to be unusable are complained of once.
-		client->stamp = stamp;
+		client->renewing = outdated;
+		if (!outdated)
+			client->complaint.made = false;
 	}
 	pthread_mutex_unlock(&client->lock);
 	return outdated;
@@ -139,21 +143,29 @@ static bool channel_is_outdated(struct net_client *client)
 
 static void channel_renew(struct net_client *client)
 {
-	struct client_channel *fresh, *old;
-	struct tls_stamp stamp;
+	struct client_channel *fresh = NULL, *old = NULL;
+	struct tls_stamp stamp = { 0 };
 	PROFCOL_CLEANUP_ERROR struct profcol_error *error = channel_make(client, &stamp, &fresh);
+	bool complains = false;
 
+	pthread_mutex_lock(&client->lock);
+	client->renewing = false;
 	if (error) {
+		complains = tls_complaint_is_new(&client->complaint, &stamp,
+						 profcol_error_message(error));
+	} else {
+		old = client->channel;
+		client->channel = fresh;
+		client->stamp = stamp;
+		client->complaint.made = false;
+	}
+	pthread_mutex_unlock(&client->lock);
+	if (complains)
 		profcol_log_warn(client->logger,
 				 "cannot reload the TLS files: %s; those read before stay in use",
 				 profcol_error_message(error));
+	if (error)
 		return;
-	}
-	pthread_mutex_lock(&client->lock);
-	old = client->channel;
-	client->channel = fresh;
-	client->stamp = stamp;
-	pthread_mutex_unlock(&client->lock);
 	channel_drop(client, old);
 	diagnosis_forget(client);
 	profcol_log_info(client->logger, "reloaded the TLS files");

@@ -44,8 +44,10 @@ struct net_client {
 	struct client_channel *channel;
 	struct client_call *calls;
 	bool cancelled;
-	struct tls_stamp stamp;   /* of the files that the channel is made from */
-	uint64_t reload_after_ns; /* CLOCK_MONOTONIC */
+	struct tls_stamp stamp;         /* of the files that the channel is made from */
+	struct tls_complaint complaint; /* of changed files */
+	bool renewing;                  /* somebody makes a channel of changed files */
+	uint64_t reload_after_ns;       /* CLOCK_MONOTONIC */
 
 	pthread_mutex_t diagnosis_lock; /* guards what follows */
 	pthread_cond_t diagnosed;       /* @diagnosing has become false */

@@ -253,7 +253,7 @@ static bool outcome_is_large_answer(const struct outcome *outcome)
 	return memmem(text, length, limit, strlen(limit));
 }
 
-static void outcome_read(const struct outcome *outcome, struct net_answer *answer)
+static void outcome_read(struct outcome *outcome, struct net_answer *answer)
 {
 	enum message_fault fault = MESSAGE_SOUND;
 
@@ -263,7 +263,7 @@ static void outcome_read(const struct outcome *outcome, struct net_answer *answe
 		answer->code = NET_OK;
 		fault = MESSAGE_TOO_LARGE;
 	} else if (answer->code == NET_OK && outcome->message) {
-		fault = message_unpack(outcome->message, ANSWER_MAX_BYTES, &answer->bytes,
+		fault = message_unpack(TAKE(outcome->message), ANSWER_MAX_BYTES, &answer->bytes,
 				       &answer->length);
 	}
 	if (answer->code == NET_OK) {
@@ -298,7 +298,7 @@ static char *client_explain(struct net_client *client, grpc_connectivity_state s
 
 /* Under way no more: what has come of it? */
 static void client_conclude(struct net_client *client, grpc_channel *channel,
-			    const struct outcome *outcome, uint64_t deadline_ns,
+			    struct outcome *outcome, uint64_t deadline_ns,
 			    struct net_answer *answer)
 {
 	grpc_connectivity_state state = grpc_channel_check_connectivity_state(channel, 0);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,28 @@ static struct profcol_error *listener_clear_path(const struct listener *listener
 	return unlink(path) && errno != ENOENT ? listener_explain(listener, errno) : NULL;
 }
 
+/*
+ * Have gRPC bind the socket file closed to others from its first moment on: by the umask, since
+ * only gRPC has the socket. What other threads create meanwhile may get too few rights, not too
+ * many.
+ */
+static bool listener_bind_unix(const struct listener *listener, grpc_server *server,
+			       grpc_server_credentials *credentials)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	mode_t before;
+	bool bound;
+
+	// Two at once would each restore what the other has set.
+	pthread_mutex_lock(&lock);
+	before = umask(S_IRWXO);
+	umask(before | S_IRWXO);
+	bound = grpc_server_add_http2_port(server, listener->endpoint.target, credentials);
+	umask(before);
+	pthread_mutex_unlock(&lock);
+	return bound;
+}
+
 static struct profcol_error *listener_open_unix(struct listener *listener, grpc_server *server,
 						grpc_server_credentials *credentials)
 {
@@ -124,12 +147,17 @@ static struct profcol_error *listener_open_unix(struct listener *listener, grpc_
 	error = listener_clear_path(listener, &address);
 	if (error)
 		return error;
-	if (!grpc_server_add_http2_port(server, listener->endpoint.target, credentials))
+	if (!listener_bind_unix(listener, server, credentials))
 		return listener_diagnose(listener, (const struct sockaddr *)&address,
 					 sizeof(address));
-	if (chmod(path, SOCKET_FILE_MODE) || lstat(path, &listener->file))
-		return listener_explain(listener, errno);
+	if (chmod(path, SOCKET_FILE_MODE) || lstat(path, &listener->file)) {
+		error = listener_explain(listener, errno);
+		unlink(path);
+		return error;
+	}
 	listener->address = strdup(path);
+	if (!listener->address)
+		unlink(path);
 	return listener->address ? NULL : profcol_error_errno(ENOMEM, "endpoint");
 }
 

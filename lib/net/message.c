@@ -141,11 +141,14 @@ enum message_fault message_unpack(grpc_byte_buffer *buffer, size_t max_bytes, ui
 
 	*bytes_ret = NULL;
 	*length_ret = 0;
+	if (length && length <= max_bytes)
+		bytes = message_collect(buffer, length);
+	// Before there is an inflated copy, too.
+	grpc_byte_buffer_destroy(buffer);
 	if (!length)
 		return MESSAGE_SOUND;
 	if (length > max_bytes)
 		return MESSAGE_TOO_LARGE;
-	bytes = message_collect(buffer, length);
 	if (!bytes)
 		return MESSAGE_NO_MEMORY;
 	if (algorithm != GRPC_COMPRESS_NONE)

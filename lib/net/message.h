@@ -26,7 +26,7 @@ const char *message_fault_text(enum message_fault fault);
 
 /*
  * The bytes of @buffer, at most @max_bytes, inflated if need be, into memory the caller frees;
- * *@bytes_ret is NULL when there are none.
+ * *@bytes_ret is NULL when there are none. Takes @buffer.
  */
 enum message_fault message_unpack(grpc_byte_buffer *buffer, size_t max_bytes, uint8_t **bytes_ret,
 				  size_t *length_ret);

@@ -290,10 +290,14 @@ struct net_server;
  * begin with the key, "tls.cert_file" or "endpoint". Starts gRPC and its threads, and up to
  * nine of its own.
  *
- * Memory: at most 64 calls are taken in at once, fewer when their messages could be more than 256
- * MiB together; the others wait in gRPC, whose windows hold them back. As many messages as
- * there are threads (4 to 8) are inflated at a time. A message that takes a minute to arrive
- * is given up.
+ * Memory: at most 64 calls are taken in at once, fewer (but one) when their messages as they come
+ * could be more than 256 MiB together; the others wait in gRPC, whose windows hold them back, and
+ * which may have another 64 MiB before it ends streams and connections. Beside these, each thread
+ * that handles calls (4 to 8) has one message copied and inflated.
+ *
+ * Time: a message that takes a minute to arrive is given up; when there is no room for others
+ * after a second for each MiB that messages may have, 5 at least. An answer that is not read for a
+ * minute is given up as well.
  */
 PROFCOL_MUST_CHECK struct profcol_error *net_server_create(const struct net_server_config *config,
 							   const struct net_service *service,

@@ -22,15 +22,26 @@ enum {
 	EXPIRY_TICK_MS = 1000,
 };
 
+#define SECOND_NS UINT64_C(1000000000)
+
 /* Of messages that are taken in, compressed. */
 #define RECEIVE_BUDGET_BYTES ((size_t)256 << 20)
-#define RECEIVE_MAX_NS       UINT64_C(60000000000)
+/* For all else that gRPC holds: connections, and calls that wait. */
+#define WAITING_BUDGET_BYTES ((size_t)64 << 20)
+
+#define PATIENCE_NS          (60 * SECOND_NS)
+#define PATIENCE_FULL_MIN_NS (5 * SECOND_NS)
+
+/* Where the configuration has 0. */
+#define IDLE_DEFAULT_NS              (600 * SECOND_NS)
+#define KEEPALIVE_DEFAULT_NS         (7200 * SECOND_NS)
+#define KEEPALIVE_TIMEOUT_DEFAULT_NS (20 * SECOND_NS)
 
 /* ---- threads ---- */
 
 static gpr_timespec server_tick(struct net_server *server)
 {
-	if (!call_expire(server, RECEIVE_MAX_NS, "the request did not arrive in time"))
+	if (!call_expire(server))
 		return gpr_inf_future(GPR_CLOCK_MONOTONIC);
 	return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
 			    gpr_time_from_millis(EXPIRY_TICK_MS, GPR_TIMESPAN));
@@ -115,19 +126,24 @@ static void server_add_keepalive(struct arguments *arguments,
 	const struct net_enforcement_policy_config *theirs = &keepalive->enforcement_policy;
 	const struct {
 		const char *key;
-		uint64_t ns;
+		uint64_t ns, default_ns; /* 0 = gRPC's */
 	} times[] = {
-		{ GRPC_ARG_MAX_CONNECTION_IDLE_MS, ours->max_connection_idle_ns },
-		{ GRPC_ARG_MAX_CONNECTION_AGE_MS, ours->max_connection_age_ns },
-		{ GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, ours->max_connection_age_grace_ns },
-		{ GRPC_ARG_KEEPALIVE_TIME_MS, ours->time_ns },
-		{ GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ours->timeout_ns },
-		{ GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, theirs->min_time_ns },
+		{ GRPC_ARG_MAX_CONNECTION_IDLE_MS, ours->max_connection_idle_ns, IDLE_DEFAULT_NS },
+		{ GRPC_ARG_MAX_CONNECTION_AGE_MS, ours->max_connection_age_ns, 0 },
+		{ GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, ours->max_connection_age_grace_ns, 0 },
+		// gRPC's own, but only when they are named does it set TCP_USER_TIMEOUT, which
+		// ends connections of clients that do not read.
+		{ GRPC_ARG_KEEPALIVE_TIME_MS, ours->time_ns, KEEPALIVE_DEFAULT_NS },
+		{ GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ours->timeout_ns, KEEPALIVE_TIMEOUT_DEFAULT_NS },
+		{ GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, theirs->min_time_ns, 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
-		if (times[i].ns)
-			arguments_add_ms(arguments, times[i].key, times[i].ns);
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		uint64_t ns = times[i].ns ? times[i].ns : times[i].default_ns;
+
+		if (ns)
+			arguments_add_ms(arguments, times[i].key, ns);
+	}
 	arguments_add_int(arguments, GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS,
 			  theirs->permit_without_stream);
 }
@@ -173,9 +189,20 @@ static struct profcol_error *server_listen(struct net_server *server)
 	return error;
 }
 
+/* Beyond what we hold ourselves, gRPC ends streams and connections when memory runs out. */
+static grpc_resource_quota *server_create_quota(const struct net_server *server)
+{
+	grpc_resource_quota *quota = grpc_resource_quota_create("net-server");
+
+	grpc_resource_quota_resize(quota, server->max_calls * server->max_message_bytes +
+						  WAITING_BUDGET_BYTES);
+	return quota;
+}
+
 static struct profcol_error *server_init(struct net_server *server)
 {
 	struct arguments arguments = { 0 };
+	grpc_resource_quota *quota;
 	grpc_channel_args list;
 	struct profcol_error *error;
 
@@ -184,8 +211,12 @@ static struct profcol_error *server_init(struct net_server *server)
 	if (error)
 		return error;
 	server_add_arguments(server, &arguments);
+	quota = server_create_quota(server);
+	arguments_add_pointer(&arguments, GRPC_ARG_RESOURCE_QUOTA, quota,
+			      grpc_resource_quota_arg_vtable());
 	list = (grpc_channel_args){ .num_args = arguments.count, .args = arguments.items };
 	server->server = grpc_server_create(&list, NULL);
+	grpc_resource_quota_unref(quota);
 	server->queue = grpc_completion_queue_create_for_next(NULL);
 	grpc_server_register_completion_queue(server->server, server->queue, NULL);
 	error = server_listen(server);
@@ -214,6 +245,25 @@ static void server_warn_ignored(const struct net_server *server)
 						 "makes use of what clients send along");
 }
 
+static void server_set_bounds(struct net_server *server)
+{
+	// A client needs longer for a large message, also while others wait.
+	uint64_t full_ns = (server->max_message_bytes >> 20) * SECOND_NS;
+
+	server->max_calls = RECEIVE_BUDGET_BYTES / server->max_message_bytes;
+	if (server->max_calls > CALLS_MAX)
+		server->max_calls = CALLS_MAX;
+	else if (!server->max_calls)
+		server->max_calls = 1;
+	if (full_ns < PATIENCE_FULL_MIN_NS)
+		full_ns = PATIENCE_FULL_MIN_NS;
+	server->patience = (struct server_patience){
+		.receive_ns = PATIENCE_NS,
+		.full_ns = full_ns < PATIENCE_NS ? full_ns : PATIENCE_NS,
+		.answer_ns = PATIENCE_NS,
+	};
+}
+
 struct profcol_error *net_server_create(const struct net_server_config *config,
 					const struct net_service *service,
 					const struct profcol_logger *logger,
@@ -229,11 +279,7 @@ struct profcol_error *net_server_create(const struct net_server_config *config,
 	server->service = *service;
 	server->logger = logger;
 	server->max_message_bytes = net_server_message_bytes(config);
-	server->max_calls = RECEIVE_BUDGET_BYTES / server->max_message_bytes;
-	if (server->max_calls > CALLS_MAX)
-		server->max_calls = CALLS_MAX;
-	else if (server->max_calls < WORKERS_MIN)
-		server->max_calls = WORKERS_MIN;
+	server_set_bounds(server);
 	server->ready_end = &server->ready;
 	pthread_mutex_init(&server->lock, NULL);
 	pthread_cond_init(&server->work, NULL);
@@ -292,7 +338,7 @@ void net_server_shutdown(struct net_server *server, uint64_t deadline_ns)
 	if (stopped)
 		return;
 	grpc_server_shutdown_and_notify(server->server, server->queue, server);
-	call_expire(server, 0, "profcol is shutting down");
+	call_refuse_unreceived(server, "profcol is shutting down");
 	server_let_end(server, deadline_ns);
 	grpc_server_cancel_all_calls(server->server);
 	// What gRPC has finished with may still be with us, and the other way round.

@@ -47,11 +47,18 @@ struct net_call {
 
 	/* Under the server's lock. */
 	enum net_call_phase phase;
-	unsigned int pending; /* operations that gRPC will report the end of */
-	bool closed;
-	uint64_t began_ns;             /* CLOCK_MONOTONIC */
+	unsigned int pending;          /* operations that gRPC will report the end of */
+	bool closed, cut;              /* the stream has ended; we have cancelled the call */
+	uint64_t began_ns;             /* to receive, or to answer: CLOCK_MONOTONIC */
 	struct net_call *next, **link; /* of all calls of the server */
 	struct net_call *next_ready;   /* that is for a worker */
+};
+
+/* How long clients may take. */
+struct server_patience {
+	uint64_t receive_ns; /* to send a message after its head */
+	uint64_t full_ns;    /* the same while there is no room for others */
+	uint64_t answer_ns;  /* to read the answer */
 };
 
 struct net_server {
@@ -70,6 +77,7 @@ struct net_server {
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t work;  /* for workers */
 	pthread_cond_t quiet; /* calls have ended */
+	struct server_patience patience;
 	struct net_call *calls;
 	size_t call_count; /* the awaited one included */
 	bool awaiting;     /* one is */
@@ -88,7 +96,10 @@ void call_await(struct net_server *server);
 void call_handle(struct net_call *call);
 
 /*
- * Refuse the calls whose message is on its way for longer than @age_ns, with @reason. Returns
- * whether there are others.
+ * Refuse the calls whose message takes too long, and cancel those whose answer is not read. Returns
+ * whether any calls are left, which will have to be looked after again.
  */
-bool call_expire(struct net_server *server, uint64_t age_ns, const char *reason);
+bool call_expire(struct net_server *server);
+
+/* Refuse the calls whose message is still on its way, with @reason. */
+void call_refuse_unreceived(struct net_server *server, const char *reason);

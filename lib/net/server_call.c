@@ -177,6 +177,7 @@ static void call_answer_locked(struct net_call *call)
 						 .data.send_message.send_message = call->response };
 	}
 	call->phase = CALL_ANSWERING;
+	call->began_ns = clock_monotonic_ns();
 	call_start(call, operations, count, &call->proceed);
 }
 
@@ -306,24 +307,55 @@ static void call_proceed(struct net_call *call, bool success)
 	}
 }
 
-bool call_expire(struct net_server *server, uint64_t age_ns, const char *reason)
+/* ---- the impatient ---- */
+
+/* Under the lock: @call is still on its way. */
+static void call_give_up(struct net_call *call, const char *reason)
 {
-	bool receiving = false;
-	uint64_t now;
+	call_set_answer(call, NET_UNAVAILABLE, strdup(reason));
+	call_answer_locked(call);
+}
+
+/* Under the lock: nobody else gets in. */
+static bool server_is_full(const struct net_server *server)
+{
+	return !server->awaiting && server->call_count >= server->max_calls;
+}
+
+bool call_expire(struct net_server *server)
+{
+	const struct server_patience *patience = &server->patience;
+	uint64_t now, receive_ns;
+	bool living;
 
 	pthread_mutex_lock(&server->lock);
 	now = clock_monotonic_ns();
+	receive_ns = server_is_full(server) ? patience->full_ns : patience->receive_ns;
 	for (struct net_call *call = server->calls; call; call = call->next) {
-		if (call->phase != CALL_RECEIVING)
-			continue;
-		receiving = true;
-		if (now - call->began_ns < age_ns)
-			continue;
-		call_set_answer(call, NET_UNAVAILABLE, strdup(reason));
-		call_answer_locked(call);
+		uint64_t age_ns = now - call->began_ns;
+
+		if (call->phase == CALL_RECEIVING && age_ns >= receive_ns) {
+			call_give_up(call, "the request did not arrive in time");
+		} else if (call->phase == CALL_ANSWERING && age_ns >= patience->answer_ns &&
+			   !call->cut) {
+			// Whoever does not read would keep its place for good.
+			call->cut = true;
+			grpc_call_cancel(call->call, NULL);
+		}
 	}
+	// A worker does not tell when it begins to answer, so all calls are looked after.
+	living = server->call_count > server->awaiting;
 	pthread_mutex_unlock(&server->lock);
-	return receiving;
+	return living;
+}
+
+void call_refuse_unreceived(struct net_server *server, const char *reason)
+{
+	pthread_mutex_lock(&server->lock);
+	for (struct net_call *call = server->calls; call; call = call->next)
+		if (call->phase == CALL_RECEIVING)
+			call_give_up(call, reason);
+	pthread_mutex_unlock(&server->lock);
 }
 
 /* ---- handling ---- */
@@ -372,8 +404,7 @@ void call_handle(struct net_call *call)
 		call_refuse(call, NET_DEADLINE_EXCEEDED, strdup("the client waited no longer"));
 		return;
 	}
-	fault = message_unpack(call->request, server->max_message_bytes, &bytes, &length);
-	grpc_byte_buffer_destroy(TAKE(call->request));
+	fault = message_unpack(TAKE(call->request), server->max_message_bytes, &bytes, &length);
 	if (fault != MESSAGE_SOUND) {
 		call_refuse(call, codes[fault], call_explain(server, fault));
 		return;

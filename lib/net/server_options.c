@@ -21,7 +21,7 @@ const struct profcol_option net_dialer_options[] = {
 
 static const struct profcol_option parameters_options[] = {
 	PROFCOL_OPTION_DURATION("max_connection_idle", PARAMETERS, max_connection_idle_ns, "0s", 0,
-				0, "end a connection after so long without requests; 0 = never"),
+				0, "end a connection after so long without requests; 0 = 10m"),
 	PROFCOL_OPTION_DURATION("max_connection_age", PARAMETERS, max_connection_age_ns, "0s", 0, 0,
 				"end a connection that is so old, so that clients spread over "
 				"servers again; 0 = never"),

@@ -67,12 +67,24 @@ struct tls_stamp {
 	struct {
 		uint64_t device, inode, bytes;
 		struct timespec modified;
+		struct timespec changed; /* also by chmod and chown: readable at last */
 	} files[TLS_STAMP_FILES];
 };
 
 /* "" = no file. */
 struct tls_stamp tls_stamp_files(const char *const paths[static TLS_STAMP_FILES]);
 bool tls_stamp_equal(const struct tls_stamp *first, const struct tls_stamp *second);
+
+/* What was logged last of files that cannot be used, which are tried again. Zeroed = nothing. */
+struct tls_complaint {
+	struct tls_stamp stamp;
+	uint32_t text; /* its hash */
+	bool made;
+};
+
+/* Is it to be logged that the files of @stamp are unusable for the reason @text? Remembers it. */
+bool tls_complaint_is_new(struct tls_complaint *complaint, const struct tls_stamp *stamp,
+			  const char *text);
 
 /* ---- of a client ---- */
 
@@ -102,7 +114,9 @@ struct tls_server;
 
 /*
  * Read and check all files. *@credentials_ret is the caller's to release; it takes changed files
- * up with new connections, and keeps what it has while they are unusable, which is logged once.
+ * up with new connections: certificate and key every reload_interval, authorities every second
+ * with client_ca_file_reload, neither waiting for the other. It keeps what it has while they are
+ * unusable, which is logged once, and tries them again at each interval.
  * @config and @logger are borrowed until destroy.
  */
 PROFCOL_MUST_CHECK struct profcol_error *

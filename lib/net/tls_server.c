@@ -47,15 +47,27 @@ const struct profcol_option net_tls_server_options[] = {
 
 #undef TLS
 
+/* Files that are used together, and whether they are looked at again. */
+struct tls_watch {
+	const char *paths[TLS_STAMP_FILES]; /* borrowed */
+	/* Reads and checks them: the caller's to deinit, on error too. */
+	struct profcol_error *(*load)(const struct net_tls_server_config *config,
+				      struct tls_material *material);
+	uint64_t interval_ns;           /* 0 = never */
+	uint64_t after_ns;              /* CLOCK_MONOTONIC */
+	struct tls_stamp stamp;         /* of what is in use */
+	struct tls_complaint complaint; /* of what is not */
+};
+
 struct tls_server {
 	const struct net_tls_server_config *config; /* borrowed */
 	const struct profcol_logger *logger;        /* borrowed */
 
 	pthread_mutex_t lock;         /* guards what follows */
-	struct tls_material material; /* handed out once, then empty */
-	struct tls_stamp stamp;       /* of the files it is from */
+	struct tls_material material; /* in use: a change of one part goes to gRPC with the rest */
+	/* Apart: an authority that is removed does not wait for a certificate that is unusable. */
+	struct tls_watch pair, roots;
 	bool handed_out;
-	uint64_t reload_after_ns; /* CLOCK_MONOTONIC */
 };
 
 struct profcol_error *tls_server_validate(const struct net_tls_server_config *config)
@@ -79,73 +91,103 @@ struct profcol_error *tls_server_validate(const struct net_tls_server_config *co
 	return error ? error : tls_refuse_unsupported(&choices);
 }
 
-static struct profcol_error *tls_server_load(const struct net_tls_server_config *config,
-					     struct tls_material *material)
+static struct profcol_error *tls_server_load_pair(const struct net_tls_server_config *config,
+						  struct tls_material *material)
 {
 	const struct tls_pair_config pair = { config->cert_file, config->cert_pem, config->key_file,
 					      config->key_pem };
+
+	return tls_load_pair(&pair, material);
+}
+
+static struct profcol_error *tls_server_load_roots(const struct net_tls_server_config *config,
+						   struct tls_material *material)
+{
 	struct profcol_error *error;
 	char label[384];
 
-	*material = (struct tls_material){ 0 };
-	error = tls_load_pair(&pair, material);
-	if (!error)
-		error = tls_read_text("tls.client_ca_file", config->client_ca_file, "",
-				      &material->roots);
-	if (!error && material->roots) {
-		tls_print_label(label, sizeof(label), "client_ca", config->client_ca_file);
-		error = tls_check_certificates(label, material->roots);
+	error = tls_read_text("tls.client_ca_file", config->client_ca_file, "", &material->roots);
+	if (error || !material->roots)
+		return error;
+	tls_print_label(label, sizeof(label), "client_ca", config->client_ca_file);
+	return tls_check_certificates(label, material->roots);
+}
+
+static void text_swap(char **first, char **second)
+{
+	char *text = *first;
+
+	*first = *second;
+	*second = text;
+}
+
+/* What @fresh has goes into use, and what it replaces into @fresh. */
+static void tls_server_use(struct tls_server *server, struct tls_material *fresh)
+{
+	if (fresh->roots)
+		text_swap(&server->material.roots, &fresh->roots);
+	if (fresh->certificate) {
+		text_swap(&server->material.certificate, &fresh->certificate);
+		text_swap(&server->material.key, &fresh->key);
 	}
-	if (error)
-		tls_material_deinit(material);
+}
+
+/* Read the files for the first time. */
+static struct profcol_error *tls_watch_start(struct tls_server *server, struct tls_watch *watch)
+{
+	CLEANUP(tls_material_deinit) struct tls_material fresh = { 0 };
+	struct profcol_error *error;
+
+	// Stamped first: a change while we read is seen the next time.
+	watch->stamp = tls_stamp_files(watch->paths);
+	watch->after_ns = clock_monotonic_ns() + watch->interval_ns;
+	error = watch->load(server->config, &fresh);
+	if (!error)
+		tls_server_use(server, &fresh);
 	return error;
 }
 
-/* Of the files that may change while we run. */
-static struct tls_stamp tls_server_stamp(const struct net_tls_server_config *config)
-{
-	bool reloads = config->reload_interval_ns > 0;
-	const char *const paths[] = {
-		config->client_ca_file_reload ? config->client_ca_file : "",
-		reloads ? config->cert_file : "",
-		reloads ? config->key_file : "",
-	};
-
-	return tls_stamp_files(paths);
-}
-
-static uint64_t tls_server_interval(const struct net_tls_server_config *config)
-{
-	if (config->reload_interval_ns)
-		return config->reload_interval_ns;
-	return config->client_ca_file_reload ? CLIENT_CA_RELOAD_NS : 0;
-}
-
 /* Under the lock: read the files if they have changed. Is there anything new? */
-static bool tls_server_refresh(struct tls_server *server)
+static bool tls_watch_refresh(struct tls_server *server, struct tls_watch *watch)
 {
-	uint64_t interval_ns = tls_server_interval(server->config), now = clock_monotonic_ns();
+	CLEANUP(tls_material_deinit) struct tls_material fresh = { 0 };
 	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+	uint64_t now = clock_monotonic_ns();
 	struct tls_stamp stamp;
 
-	if (!server->handed_out)
-		return true;
-	if (!interval_ns || now < server->reload_after_ns)
+	if (!watch->interval_ns || now < watch->after_ns)
 		return false;
-	server->reload_after_ns = now + interval_ns;
-	stamp = tls_server_stamp(server->config);
-	if (tls_stamp_equal(&stamp, &server->stamp))
+	watch->after_ns = now + watch->interval_ns;
+	stamp = tls_stamp_files(watch->paths);
+	if (tls_stamp_equal(&stamp, &watch->stamp)) {
+		watch->complaint.made = false;
 		return false;
-	// Also when it fails: the same files are not tried, and complained of, again.
-	server->stamp = stamp;
-	error = tls_server_load(server->config, &server->material);
-	if (error)
-		profcol_log_warn(server->logger,
-				 "cannot use the changed TLS files: %s; going on with the old ones",
-				 profcol_error_message(error));
-	else
-		profcol_log_info(server->logger, "the TLS files have changed and are in use");
-	return !error;
+	}
+	error = watch->load(server->config, &fresh);
+	if (error) {
+		// The stamp stays: not every fault, such as too many open files, leaves the files
+		// different when it is over.
+		if (tls_complaint_is_new(&watch->complaint, &stamp, profcol_error_message(error)))
+			profcol_log_warn(server->logger,
+					 "cannot use the changed TLS files: %s; going on with the "
+					 "old ones",
+					 profcol_error_message(error));
+		return false;
+	}
+	watch->stamp = stamp;
+	watch->complaint.made = false;
+	tls_server_use(server, &fresh);
+	profcol_log_info(server->logger, "the TLS files have changed and are in use");
+	return true;
+}
+
+/* Under the lock: is there anything that gRPC has not got? */
+static bool tls_server_refresh(struct tls_server *server)
+{
+	bool pair = tls_watch_refresh(server, &server->pair);
+	bool roots = tls_watch_refresh(server, &server->roots);
+
+	return pair || roots || !server->handed_out;
 }
 
 /* gRPC asks before each handshake. */
@@ -168,7 +210,6 @@ tls_server_fetch(void *user_data, grpc_ssl_server_certificate_config **ret)
 	roots = server->material.roots ? server->material.roots : server->material.certificate;
 	*ret = grpc_ssl_server_certificate_config_create(roots, &pair, 1);
 	server->handed_out = true;
-	tls_material_deinit(&server->material);
 	pthread_mutex_unlock(&server->lock);
 	return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
 }
@@ -187,10 +228,19 @@ struct profcol_error *tls_server_create(const struct net_tls_server_config *conf
 	server->config = config;
 	server->logger = logger;
 	pthread_mutex_init(&server->lock, NULL);
-	// Stamped first: a change while we read is seen the next time.
-	server->stamp = tls_server_stamp(config);
-	server->reload_after_ns = clock_monotonic_ns() + tls_server_interval(config);
-	error = tls_server_load(config, &server->material);
+	server->pair = (struct tls_watch){
+		.paths = { config->cert_file, config->key_file, "" },
+		.load = tls_server_load_pair,
+		.interval_ns = config->reload_interval_ns,
+	};
+	server->roots = (struct tls_watch){
+		.paths = { config->client_ca_file, "", "" },
+		.load = tls_server_load_roots,
+		.interval_ns = config->client_ca_file_reload ? CLIENT_CA_RELOAD_NS : 0,
+	};
+	error = tls_watch_start(server, &server->pair);
+	if (!error)
+		error = tls_watch_start(server, &server->roots);
 	if (error) {
 		tls_server_destroy(server);
 		return error;

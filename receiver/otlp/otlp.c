@@ -25,6 +25,9 @@ enum {
 	DECODE_FACTOR = 16,
 };
 
+/* For each request that is being decoded. */
+#define DECODE_MAX_BYTES ((size_t)1 << 30)
+
 #define NOTICE_INTERVAL_NS UINT64_C(60000000000)
 
 struct otlp_receiver {
@@ -169,6 +172,14 @@ static void otlp_destroy(void *self)
 	free(receiver);
 }
 
+static size_t otlp_decode_bytes(const struct net_server_config *config)
+{
+	size_t request = net_server_message_bytes(config);
+
+	return request < DECODE_MAX_BYTES / DECODE_FACTOR ? DECODE_FACTOR * request
+							  : DECODE_MAX_BYTES;
+}
+
 static struct profcol_error *otlp_create(const struct profcol_host *host, const void *options,
 					 void **ret)
 {
@@ -178,8 +189,7 @@ static struct profcol_error *otlp_create(const struct profcol_host *host, const 
 		return profcol_error_errno(ENOMEM, "create the receiver");
 	receiver->host = host;
 	receiver->config = options;
-	receiver->limits.max_memory =
-		DECODE_FACTOR * net_server_message_bytes(&receiver->config->protocols.grpc);
+	receiver->limits.max_memory = otlp_decode_bytes(&receiver->config->protocols.grpc);
 	receiver->accepted =
 		host->metric(host, PROFCOL_COUNTER, "receiver_accepted_profile_samples",
 			     "transport=grpc", "samples that the pipelines have taken");

@@ -181,8 +181,9 @@ static void wire_put_header(struct wire *wire, const char *key, const char *valu
 	wire_put(wire, value, lengths[1]);
 }
 
-static void wire_put_request(struct wire *wire, const char *encoding, const void *bytes,
-			     size_t length)
+/* @settings of the connection, and a call. */
+static void wire_put_request(struct wire *wire, const void *settings, size_t settings_length,
+			     const char *encoding, const void *bytes, size_t length)
 {
 	const uint8_t prefix[] = { 1, 0, 0, (uint8_t)(length >> 8), (uint8_t)length };
 	struct wire headers = { .count = 0 };
@@ -195,7 +196,8 @@ static void wire_put_request(struct wire *wire, const char *encoding, const void
 	wire_put_header(&headers, "content-type", "application/grpc");
 	wire_put_header(&headers, "grpc-encoding", encoding);
 	wire_put(wire, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
-	wire_put_frame(wire, 4, 0, 0, 0);
+	wire_put_frame(wire, 4, 0, 0, settings_length);
+	wire_put(wire, settings, settings_length);
 	wire_put_frame(wire, 1, 4, 1, headers.count);
 	wire_put(wire, headers.bytes, headers.count);
 	wire_put_frame(wire, 0, 1, 1, sizeof(prefix) + length);
@@ -203,23 +205,42 @@ static void wire_put_request(struct wire *wire, const char *encoding, const void
 	wire_put(wire, bytes, length);
 }
 
-char *raw_encoded_call(int port, const char *encoding, const void *bytes, size_t length)
+/* A connection to which @wire has been written. */
+static int wire_send(const struct wire *wire, int port)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
 				       .sin_port = htons((uint16_t)port),
 				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	CLEANUP_FD int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		abort();
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(write(fd, wire->bytes, wire->count), wire->count);
+	return fd;
+}
+
+int raw_unread_call(int port)
+{
+	// SETTINGS_INITIAL_WINDOW_SIZE 0: nothing may be sent to us.
+	static const uint8_t settings[] = { 0, 4, 0, 0, 0, 0 };
+	struct wire wire = { .count = 0 };
+
+	wire_put_request(&wire, settings, sizeof(settings), "identity", "ping", 4);
+	return wire_send(&wire, port);
+}
+
+char *raw_encoded_call(int port, const char *encoding, const void *bytes, size_t length)
+{
+	CLEANUP_FD int fd = -1;
 	struct wire wire = { .count = 0 };
 	char *got = calloc(1, 8192);
 	size_t count = 0;
 	ssize_t part;
 
 	assert_non_null(got);
-	if (fd < 0)
-		abort();
-	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	wire_put_request(&wire, encoding, bytes, length);
-	assert_int_equal(write(fd, wire.bytes, wire.count), wire.count);
+	wire_put_request(&wire, "", 0, encoding, bytes, length);
+	fd = wire_send(&wire, port);
 	// Its status ends an answer. NULs are masked, so that all of it is text.
 	while (!strstr(got, "grpc-status") && count < 4096) {
 		struct pollfd ready = { .fd = fd, .events = POLLIN };

@@ -39,3 +39,9 @@ grpc_status_code raw_stalled_end(struct raw_stalled *stalled);
  * compressed as @encoding says, which may be anything; NUL-terminated, free(). Method "/a.B/C".
  */
 char *raw_encoded_call(int port, const char *encoding, const void *bytes, size_t length);
+
+/*
+ * A call of "/a.B/C" with the message "ping" to port @port of 127.0.0.1, whose answer is never let
+ * through. The file descriptor of its connection, to be closed.
+ */
+int raw_unread_call(int port);

@@ -11,12 +11,14 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 static void assert_says(const struct profcol_error *error, const char *part)
 {
@@ -138,12 +140,15 @@ static void a_socket_file_is_for_owner_and_group_and_goes_away(void **state)
 {
 	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
 	struct stat file;
+	mode_t before = umask(0);
 
 	(void)state;
 	server_fixture_init(&fixture);
 	fixture.config.endpoint = path;
 	fixture.config.transport = NET_UNIX;
 	server_fixture_start(&fixture);
+	// What it needs for a moment it has to give back.
+	assert_int_equal(umask(before), 0);
 	assert_int_equal(call(&fixture), NET_OK);
 	assert_int_equal(stat(path, &file), 0);
 	assert_int_equal(file.st_mode & 0777, 0660);
@@ -290,6 +295,97 @@ static void changed_certificates_are_taken_up_and_broken_ones_are_not(void **sta
 	assert_int_equal(call_tls(&fixture, "ours.pem", NULL, NULL), NET_OK);
 }
 
+static void file_copy(const char *from, const char *to)
+{
+	CLEANUP_FREE char *text = certificates_read(&certificates, from);
+	int fd = open(certificates_path(&certificates, to),
+		      O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_return_code(fd, errno);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static void a_file_that_is_mended_with_its_old_date_is_taken_up(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	CLEANUP_FREE char *text = NULL;
+	struct stat status;
+	int fd;
+
+	(void)state;
+	certificates_issue(&certificates, "server", "ours", "IP:127.0.0.1", 2);
+	server_fixture_init(&fixture);
+	server_certify(&fixture);
+	fixture.config.tls.reload_interval_ns = 1;
+	server_fixture_start(&fixture);
+	certificates_issue(&certificates, "server", "theirs", "IP:127.0.0.1", 2);
+	text = certificates_read(&certificates, "server.key");
+	fd = open(fixture.config.tls.key_file, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, "#", 1, 0), 1);
+	assert_int_equal(fstat(fd, &status), 0);
+	assert_int_equal(call_tls(&fixture, "ours.pem", NULL, NULL), NET_OK);
+	assert_int_equal(fixture.warnings, 1);
+	// As after chmod: only the time of the status change tells.
+	assert_int_equal(pwrite(fd, text, 1, 0), 1);
+	assert_int_equal(
+		futimens(fd, (struct timespec[]){ { .tv_nsec = UTIME_OMIT }, status.st_mtim }), 0);
+	close(fd);
+	assert_int_equal(call_tls(&fixture, "theirs.pem", NULL, NULL), NET_OK);
+	certificates_issue(&certificates, "server", "ours", "IP:127.0.0.1", 2);
+}
+
+static void a_removed_authority_goes_while_the_certificate_is_unusable(void **state)
+{
+	static const uint64_t intervals_ns[] = { 0, 1 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(intervals_ns) / sizeof(intervals_ns[0]); i++) {
+		CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+
+		file_copy("ours.pem", "clients.pem");
+		server_fixture_init(&fixture);
+		server_certify(&fixture);
+		fixture.config.tls.client_ca_file = certificates_path(&certificates, "clients.pem");
+		fixture.config.tls.client_ca_file_reload = true;
+		fixture.config.tls.reload_interval_ns = intervals_ns[i];
+		server_fixture_start(&fixture);
+		assert_int_equal(call_tls(&fixture, "ours.pem", "client.pem", "client.key"),
+				 NET_OK);
+		file_copy("client.key", "server.key");
+		file_copy("theirs.pem", "clients.pem");
+		usleep(1100000); // authorities are looked at each second
+		assert_int_equal(call_tls(&fixture, "ours.pem", "client.pem", "client.key"),
+				 NET_UNAVAILABLE);
+		assert_int_equal(call_tls(&fixture, "ours.pem", "stranger.pem", "stranger.key"),
+				 NET_OK);
+		assert_int_equal(fixture.warnings, intervals_ns[i] ? 1 : 0);
+		certificates_issue(&certificates, "server", "ours", "IP:127.0.0.1", 2);
+	}
+}
+
+static void authorities_stay_unless_they_are_to_be_reloaded(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+
+	(void)state;
+	file_copy("ours.pem", "clients.pem");
+	server_fixture_init(&fixture);
+	server_certify(&fixture);
+	fixture.config.tls.client_ca_file = certificates_path(&certificates, "clients.pem");
+	fixture.config.tls.reload_interval_ns = 1;
+	server_fixture_start(&fixture);
+	assert_int_equal(unlink(fixture.config.tls.client_ca_file), 0);
+	certificates_issue(&certificates, "server", "theirs", "IP:127.0.0.1", 2);
+	assert_int_equal(call_tls(&fixture, "theirs.pem", "client.pem", "client.key"), NET_OK);
+	file_copy("theirs.pem", "clients.pem");
+	certificates_issue(&certificates, "server", "ours", "IP:127.0.0.1", 2);
+	assert_int_equal(call_tls(&fixture, "ours.pem", "client.pem", "client.key"), NET_OK);
+	assert_int_equal(call_tls(&fixture, "ours.pem", "stranger.pem", "stranger.key"),
+			 NET_UNAVAILABLE);
+	assert_int_equal(fixture.warnings, 0);
+}
+
 static void missing_certificates_are_a_fault_of_the_configuration(void **state)
 {
 	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
@@ -327,6 +423,9 @@ int main(void)
 						directory_remove),
 		cmocka_unit_test(clients_of_other_authorities_are_refused),
 		cmocka_unit_test(changed_certificates_are_taken_up_and_broken_ones_are_not),
+		cmocka_unit_test(a_file_that_is_mended_with_its_old_date_is_taken_up),
+		cmocka_unit_test(a_removed_authority_goes_while_the_certificate_is_unusable),
+		cmocka_unit_test(authorities_stay_unless_they_are_to_be_reloaded),
 		cmocka_unit_test(missing_certificates_are_a_fault_of_the_configuration),
 	};
 

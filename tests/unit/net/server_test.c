@@ -5,6 +5,7 @@
 #include "server_fixture.h"
 
 #include "base/base.h"
+#include "net/server.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,10 +13,13 @@
 
 #include <cmocka.h>
 
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <zlib.h>
 
 #define SECOND UINT64_C(1000000000)
@@ -311,6 +315,123 @@ static void who_has_given_up_waiting_is_not_handled(void **state)
 	assert_int_equal(fixture.bytes, WORKERS_MOST * 4);
 }
 
+/* ---- the slow ---- */
+
+static int port_of(const struct server_fixture *fixture)
+{
+	return atoi(strrchr(fixture->endpoint, ':') + 1);
+}
+
+/* A server with room for one call only. */
+static void start_narrow(struct server_fixture *fixture)
+{
+	server_fixture_init(fixture);
+	fixture->config.max_recv_msg_size_mib = 1024;
+	server_fixture_start(fixture);
+}
+
+static void set_patience(struct server_fixture *fixture, struct server_patience patience)
+{
+	pthread_mutex_lock(&fixture->server->lock);
+	fixture->server->patience = patience;
+	pthread_mutex_unlock(&fixture->server->lock);
+}
+
+static void who_does_not_read_its_answer_loses_its_place(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	CLEANUP(net_answer_deinit) struct net_answer answer = { 0 };
+	CLEANUP_FD int fd = -1;
+
+	(void)state;
+	start_narrow(&fixture);
+	set_patience(&fixture, (struct server_patience){ 60 * SECOND, 60 * SECOND, SECOND / 2 });
+	fd = raw_unread_call(port_of(&fixture));
+	server_fixture_wait_admitted(&fixture, 1);
+	answer = server_fixture_call(&fixture, fixture.endpoint, "ping", 4, NET_GZIP, 10000);
+	assert_int_equal(answer.code, NET_OK);
+	assert_int_equal(fixture.entered, 2);
+}
+
+static void who_sends_slowly_loses_its_place_to_others(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	CLEANUP(net_answer_deinit) struct net_answer answer = { 0 };
+	struct raw_stalled stalled;
+
+	(void)state;
+	start_narrow(&fixture);
+	set_patience(&fixture, (struct server_patience){ 60 * SECOND, SECOND / 2, 60 * SECOND });
+	raw_stalled_begin(&stalled, fixture.target, TEST_METHOD);
+	server_fixture_wait_admitted(&fixture, 1);
+	answer = server_fixture_call(&fixture, fixture.endpoint, "ping", 4, NET_GZIP, 10000);
+	assert_int_equal(answer.code, NET_OK);
+	assert_int_equal(raw_stalled_end(&stalled), GRPC_STATUS_UNAVAILABLE);
+}
+
+static void where_there_is_room_a_client_may_send_slowly(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	struct raw_stalled stalled;
+	uint64_t begun;
+
+	(void)state;
+	server_fixture_init(&fixture);
+	server_fixture_start(&fixture);
+	set_patience(&fixture, (struct server_patience){ 2 * SECOND, 0, 60 * SECOND });
+	begun = clock_monotonic_ns();
+	raw_stalled_begin(&stalled, fixture.target, TEST_METHOD);
+	assert_int_equal(raw_stalled_end(&stalled), GRPC_STATUS_UNAVAILABLE);
+	assert_in_range(clock_monotonic_ns() - begun, 2 * SECOND, 10 * SECOND);
+}
+
+static void large_messages_are_taken_one_at_a_time_and_get_longer(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture usual, narrow;
+
+	(void)state;
+	server_fixture_init(&usual);
+	server_fixture_start(&usual);
+	start_narrow(&narrow);
+	assert_int_equal(usual.server->max_calls, 64);
+	assert_int_equal(narrow.server->max_calls, 1);
+	assert_int_equal(usual.server->patience.full_ns, 5 * SECOND);
+	assert_int_equal(narrow.server->patience.full_ns, 60 * SECOND);
+}
+
+/* TCP_USER_TIMEOUT of the connections that have @port at our end; -1 = there are none. */
+static int user_timeout_at(int port)
+{
+	for (int fd = 3; fd < 256; fd++) {
+		struct sockaddr_in address = { 0 }, peer;
+		socklen_t length = sizeof(address), peer_length = sizeof(peer);
+		unsigned int timeout_ms = 0;
+
+		if (getsockname(fd, (struct sockaddr *)&address, &length) ||
+		    getpeername(fd, (struct sockaddr *)&peer, &peer_length) ||
+		    ntohs(address.sin_port) != port)
+			continue;
+		length = sizeof(timeout_ms);
+		assert_int_equal(
+			getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, &length), 0);
+		return (int)timeout_ms;
+	}
+	return -1;
+}
+
+static void connections_that_stand_still_are_ended_by_the_kernel(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	CLEANUP_FD int fd = -1;
+
+	(void)state;
+	server_fixture_init(&fixture);
+	server_fixture_start(&fixture);
+	fd = raw_unread_call(port_of(&fixture));
+	server_fixture_wait_admitted(&fixture, 1);
+	assert_int_equal(user_timeout_at(port_of(&fixture)), 20000);
+}
+
 /* ---- the end ---- */
 
 static void *shutdown_run(void *argument)
@@ -374,6 +495,11 @@ int main(void)
 		cmocka_unit_test(four_clients_are_served_at_once),
 		cmocka_unit_test(who_finds_no_room_waits),
 		cmocka_unit_test(who_has_given_up_waiting_is_not_handled),
+		cmocka_unit_test(who_does_not_read_its_answer_loses_its_place),
+		cmocka_unit_test(who_sends_slowly_loses_its_place_to_others),
+		cmocka_unit_test(where_there_is_room_a_client_may_send_slowly),
+		cmocka_unit_test(large_messages_are_taken_one_at_a_time_and_get_longer),
+		cmocka_unit_test(connections_that_stand_still_are_ended_by_the_kernel),
 		cmocka_unit_test(a_shutdown_lets_calls_end_and_refuses_what_is_half_there),
 		cmocka_unit_test(a_shutdown_does_not_wait_past_its_deadline),
 	};

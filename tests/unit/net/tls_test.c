@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ca signs server (127.0.0.1, localhost) and client; "other" is nobody's authority. */
 static struct certificates certificates;
@@ -295,6 +296,33 @@ static void files_that_break_leave_those_before_in_use(void **state)
 	assert_non_null(strstr(fixture.warning, "changing.key"));
 }
 
+static void what_failed_once_is_tried_again(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+
+	(void)state;
+	copy("stranger.pem", "changing.pem");
+	copy("stranger.key", "changing.key");
+	copy("other.pem", "system.pem");
+	secure_init(&fixture, "server", "ca");
+	use_client_certificate(&fixture, "changing.pem", "changing.key");
+	fixture.config.tls.include_system_ca_certs_pool = true;
+	fixture.config.tls.reload_interval_ns = 1;
+	setenv("SSL_CERT_FILE", certificates_path(&certificates, "system.pem"), 1);
+	fixture_connect(&fixture);
+	copy("client.key", "changing.key");
+	copy("client.pem", "changing.pem");
+	assert_int_equal(unlink(certificates_path(&certificates, "system.pem")), 0);
+	assert_fails(&fixture, "system.pem': No such file or directory");
+	assert_fails(&fixture, "system.pem': No such file or directory");
+	assert_int_equal(fixture.warnings, 1);
+	// The fault was elsewhere: the changed files look as they did when they failed.
+	copy("other.pem", "system.pem");
+	assert_works(&fixture);
+	assert_int_equal(fixture.warnings, 1);
+	unsetenv("SSL_CERT_FILE");
+}
+
 /* The client is not even created, for this reason. */
 static void assert_refused(struct fixture *fixture, const char *text)
 {
@@ -387,6 +415,7 @@ int main(void)
 		cmocka_unit_test(https_in_front_switches_tls_on),
 		cmocka_unit_test(changed_files_are_taken_up),
 		cmocka_unit_test(files_that_break_leave_those_before_in_use),
+		cmocka_unit_test(what_failed_once_is_tried_again),
 		cmocka_unit_test(unusable_files_are_named_at_the_start),
 		cmocka_unit_test(what_grpc_cannot_do_is_refused),
 	};
