@@ -26,12 +26,15 @@
 #include <profcol/logging.h>
 #include <profcol/metrics.h>
 #include <profcol/options.h>
+#include <profcol/status.h>
 
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct profcol_batch;
+struct profcol_http_listener;
+struct profcol_http_settings;
 struct profcol_storage_operations;
 
 #define PROFCOL_ABI 1 /* bumped when a field changes meaning; appending one does not bump it */
@@ -48,12 +51,6 @@ enum profcol_stability { PROFCOL_DEVELOPMENT, PROFCOL_ALPHA, PROFCOL_BETA, PROFC
 enum profcol_capability {
 	PROFCOL_MUTATES = 1 << 0, /* wants a batch that nobody else reads */
 	PROFCOL_SERIAL = 1 << 1,  /* consume is never called concurrently */
-};
-
-enum profcol_status {
-	PROFCOL_STATUS_OK,
-	PROFCOL_STATUS_RECOVERABLE_ERROR,
-	PROFCOL_STATUS_PERMANENT_ERROR, /* this component has given up; the others go on */
 };
 
 /*
@@ -88,8 +85,11 @@ struct profcol_host {
 					 enum profcol_metric_kind kind, const char *name,
 					 const char *label, const char *doc);
 
-	/* Say how this instance is, after start has returned. A change is logged with @message;
-	 * a RECOVERABLE_ERROR without one (NULL) is not: the caller has logged why. Any thread. */
+	/*
+	 * Say how this instance is, after start has returned: OK or one of the errors. A change is
+	 * logged with @message; a RECOVERABLE_ERROR without one (NULL) is not: the caller has
+	 * logged why. Nothing follows PERMANENT_ERROR; FATAL_ERROR ends the process. Any thread.
+	 */
 	void (*report_status)(const struct profcol_host *host, enum profcol_status status,
 			      const char *message);
 
@@ -102,6 +102,41 @@ struct profcol_host {
 	 */
 	PROFCOL_MUST_CHECK struct profcol_error *(*spawn_helper)(const struct profcol_host *host,
 								 int *socket_ret, pid_t *pid_ret);
+
+	/*
+	 * How all components are at this moment, in one piece of memory for view_release; NULL
+	 * without memory. Any thread, after start of this instance; does not block for long.
+	 */
+	struct profcol_service_view *(*view)(const struct profcol_host *host);
+	void (*view_release)(struct profcol_service_view *view); /* accepts NULL */
+
+	/*
+	 * Serve pages (see http.h; @settings are copied but for what `context` points to). The
+	 * address is bound when it returns; one that is in use is an error that says so.
+	 * http_close returns when no handler of the listener runs any more; it accepts NULL.
+	 * Between start and shutdown of this instance.
+	 */
+	PROFCOL_MUST_CHECK struct profcol_error *(*http_open)(
+		const struct profcol_host *host, const struct profcol_http_settings *settings,
+		struct profcol_http_listener **ret);
+	void (*http_close)(struct profcol_http_listener *listener);
+};
+
+/* One thing that a component asks of the machine; see profcol_component.diagnose. */
+struct profcol_finding {
+	const char *subject; /* what was looked at: "capability SYS_PTRACE", "kernel 5.10" */
+	enum profcol_verdict {
+		PROFCOL_FINE,
+		PROFCOL_LACKING, /* it runs, but does less */
+		PROFCOL_MISSING, /* it cannot do what its configuration asks for */
+	} verdict;
+	const char *detail; /* what was found; "" without */
+	const char *effect; /* what is lost; "" when FINE */
+	const char *remedy; /* the line to add, or the command; "" when FINE */
+};
+
+struct profcol_findings {
+	void (*add)(struct profcol_findings *findings, const struct profcol_finding *finding);
 };
 
 /*
@@ -195,4 +230,11 @@ struct profcol_component {
 
 	/* An extension that can keep exporters' queues (see storage.h). Optional. */
 	const struct profcol_storage_operations *storage;
+
+	/*
+	 * What @config asks of this machine, one finding for each, for `profcol doctor`: looks, and
+	 * at most tries; leaves nothing behind. The texts are borrowed during the call of add.
+	 * Optional.
+	 */
+	void (*diagnose)(const void *config, struct profcol_findings *findings);
 };
