@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all Python tests share: where the source and the program are."""
+"""What all Python tests share: where the source and the program are, and what checks captures."""
+import os
 import pathlib
+import subprocess
 import sys
 
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SOURCE / "tests/peers"))
+
+# Where the checker of captured files may have been built; the program under test is often not
+# from the build that has the tests' own programs.
+_CONFORMANCE = "tests/unit/conformance/otlp_conformance"
 
 from peer_paths import peer_path
 
@@ -37,3 +43,39 @@ def program(request):
 def peer():
     """peer(name): the path of a program that scripts/peers.sh builds; see peer_path()."""
     return peer_path
+
+
+@pytest.fixture(scope="session")
+def conformance_checker(program):
+    """The path of the program that checks captured files, or None."""
+    builds = [program.parent, SOURCE / "build/dev", SOURCE / "build/clang"]
+    paths = [build / _CONFORMANCE for build in builds if (build / _CONFORMANCE).exists()]
+    if not paths and os.environ.get("CI") == "true":
+        pytest.fail("otlp_conformance is not built; run: make build", pytrace=False)
+    return paths[0] if paths else None
+
+
+@pytest.fixture(scope="session")
+def assert_conforms(conformance_checker):
+    """assert_conforms(path): every request in the file keeps the rules of OTLP profiles."""
+
+    def check(path):
+        if not conformance_checker:
+            pytest.skip("otlp_conformance is not built; run: make build")
+        result = subprocess.run([conformance_checker, path], capture_output=True, text=True)
+        assert result.returncode == 0, result.stdout + result.stderr
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def check_capture(conformance_checker, assert_conforms):
+    """check_capture(path): the same of a file that may not be there, where it can be checked; for
+    the end of fixtures, so that whatever a test has sent is looked at.
+    """
+
+    def check(path):
+        if conformance_checker and path.exists() and path.stat().st_size:
+            assert_conforms(path)
+
+    return check

@@ -28,16 +28,18 @@ static const struct profcol_option otlp_grpc_options[] = {
 				       "switches TLS on whatever tls.insecure says"),
 	PROFCOL_OPTION_NESTED("tls", CONFIG, tls, net_tls_client_options,
 			      "TLS is on unless tls.insecure is true"),
-	PROFCOL_OPTION_ENUM("compression", CONFIG, compression, "gzip", net_compression_names,
-			    "of requests; snappy and zstd become gzip, with a warning"),
+	PROFCOL_OPTION_ENUM(
+		"compression", CONFIG, compression, "gzip", net_compression_names,
+		"of requests; snappy and zstd become gzip, with a warning; \"\" is none"),
 	PROFCOL_OPTION_MAP("headers", CONFIG, headers,
 			   "metadata sent with each request, e.g. authorization; values are never "
 			   "shown"),
-	PROFCOL_OPTION_SECTION("keepalive", CONFIG, keepalive, keepalive_named,
-			       net_keepalive_options,
-			       "pings on the connection; none unless this section is there"),
+	PROFCOL_OPTION_OPTIONAL("keepalive", CONFIG, keepalive, keepalive_named,
+				net_keepalive_options,
+				"pings on the connection; none unless this section is there"),
 	PROFCOL_OPTION_ENUM("balancer_name", CONFIG, balancer, "round_robin", net_balancer_names,
-			    "how requests spread over the addresses of the name"),
+			    "how requests spread over the addresses of the name; \"\" is "
+			    "pick_first"),
 	PROFCOL_OPTION_STRING(
 		"authority", CONFIG, authority, NULL,
 		":authority of requests, instead of the endpoint's; also the name that the "
@@ -69,6 +71,11 @@ struct otlp_grpc_exporter {
 static struct profcol_error *otlp_grpc_validate(const void *options)
 {
 	return net_client_validate(options);
+}
+
+static void otlp_grpc_diagnose(const void *options, struct profcol_findings *findings)
+{
+	net_client_diagnose(options, findings);
 }
 
 static void otlp_grpc_destroy(void *self)
@@ -149,4 +156,5 @@ const struct profcol_component profcol_exporter_otlp_grpc = {
 	.shutdown = otlp_grpc_shutdown,
 	.destroy = otlp_grpc_destroy,
 	.send = otlp_grpc_send,
+	.diagnose = otlp_grpc_diagnose,
 };

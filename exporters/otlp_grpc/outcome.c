@@ -60,6 +60,22 @@ static bool outcome_is_retryable(const struct net_answer *answer)
 	}
 }
 
+/*
+ * Is that how a server says that it does not have the method? Go's, Java's and profcol's name it,
+ * those on the C core and others say nothing. A peer that has it may call a request unimplemented
+ * as well, for reasons of its own.
+ */
+static bool outcome_lacks_service(const char *said)
+{
+	static const char *const words[] = { "unknown service", "unknown method",
+					     "method not found" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcasestr(said, words[i]))
+			return true;
+	return !said[0];
+}
+
 /* What to do about it, where the code alone tells; after the peer's own words. */
 static const char *outcome_hint(const struct net_answer *answer)
 {
@@ -69,8 +85,9 @@ static const char *outcome_hint(const struct net_answer *answer)
 	case NET_UNIMPLEMENTED:
 		if (strstr(said, "http2 header with status"))
 			return "the peer speaks HTTP/2, but not gRPC; check the port";
-		return "the peer has no profiles pipeline, or its feature gate "
-		       "service.profilesSupport is off";
+		return outcome_lacks_service(said) ? "the peer has no profiles pipeline, or its "
+						     "feature gate service.profilesSupport is off"
+						   : NULL;
 	case NET_UNAUTHENTICATED:
 	case NET_PERMISSION_DENIED:
 		return "the peer refused us; check 'headers', and tls.cert_file if it asks for a "

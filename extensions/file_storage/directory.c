@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -177,6 +178,43 @@ struct profcol_error *directory_init(const struct directory_settings *settings,
 			(status.st_mode & (S_IWGRP | S_IWOTH)) && !(status.st_mode & S_ISVTX),
 	};
 	return NULL;
+}
+
+/* Of a path that is to be created: can it be, below what is there of it? */
+static struct profcol_error *probe_parents(const char *path)
+{
+	CLEANUP_FREE char *part = strdup(path);
+	char *parent = part;
+
+	if (!part)
+		return cannot_use(path, ENOMEM);
+	do {
+		parent = dirname(parent);
+	} while (access(parent, F_OK) && errno == ENOENT && strcmp(parent, "/") &&
+		 strcmp(parent, "."));
+	return access(parent, W_OK | X_OK) ? cannot_use(path, errno) : NULL;
+}
+
+struct profcol_error *directory_probe(const struct directory_settings *settings)
+{
+	const struct directory_settings look = { .path = settings->path, .create = false };
+	CLEANUP_FD int fd = -1, lock_fd = -1;
+	struct profcol_error *error;
+	struct stat status;
+
+	if (settings->create && access(settings->path, F_OK) && errno == ENOENT)
+		return probe_parents(settings->path);
+	error = open_path(&look, &fd);
+	if (!error && fstat(fd, &status))
+		error = cannot_use(settings->path, errno);
+	if (!error)
+		error = check_owner(settings->path, &status);
+	if (!error && faccessat(fd, ".", W_OK | X_OK, AT_EACCESS))
+		error = cannot_use(settings->path, errno);
+	if (error)
+		return error;
+	lock_fd = openat(fd, lock_name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	return lock_fd < 0 ? NULL : wait_for_lock(lock_fd, &look);
 }
 
 void directory_deinit(struct directory *directory)

@@ -33,6 +33,9 @@ PROFCOL_MUST_CHECK struct profcol_error *directory_init(const struct directory_s
 							struct directory *ret);
 void directory_deinit(struct directory *directory);
 
+/* Could directory_init() do it? Looks, creates nothing, and lets go of the lock at once. */
+PROFCOL_MUST_CHECK struct profcol_error *directory_probe(const struct directory_settings *settings);
+
 /*
  * Open, or create, the subdirectory of the queue called @name, and lock it until *@fd_ret
  * is closed. *@path_ret is its path below @path, for messages; free() by the caller. It is

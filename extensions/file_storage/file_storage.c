@@ -10,6 +10,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
 
 struct compaction_config {
 	bool on_start, on_rebound, cleanup_on_start;
@@ -159,6 +162,55 @@ static struct profcol_error *file_storage_start(void *self)
 	return NULL;
 }
 
+/* @path without links, also where its end is still to be created. NULL without memory. */
+static char *resolve(const char *path)
+{
+	CLEANUP_FREE char *directory = NULL, *name = NULL, *parent = NULL;
+	char *real = realpath(path, NULL), *end;
+
+	if (real || errno != ENOENT)
+		return real ? real : strdup(path);
+	directory = strdup(path);
+	name = strdup(path);
+	if (!directory || !name)
+		return NULL;
+	end = dirname(directory);
+	parent = strcmp(end, path) ? resolve(end) : strdup(end);
+	if (!parent || asprintf(&real, "%s/%s", parent, basename(name)) < 0)
+		return NULL;
+	return real;
+}
+
+/* Is it another's of the same configuration? Whoever starts second would wait for its lock. */
+static struct profcol_error *claim_directory(const char *path, struct profcol_findings *findings)
+{
+	CLEANUP_FREE char *real = resolve(path), *what = NULL;
+
+	if (!real || asprintf(&what, "directory '%s'", real) < 0) {
+		what = NULL;
+		return profcol_error_errno(ENOMEM, "directory");
+	}
+	return findings_claim(findings, what, "set a 'directory' of its own for each");
+}
+
+static void file_storage_diagnose(const void *options, struct profcol_findings *findings)
+{
+	const struct file_storage_config *config = options;
+	const struct directory_settings settings = {
+		.path = config->directory,
+		.create = config->create_directory,
+	};
+	struct profcol_error *error = claim_directory(config->directory, findings);
+
+	if (!error)
+		error = directory_probe(&settings);
+	if (error)
+		findings_add_error(findings, "directory", PROFCOL_MISSING, "profcol does not start",
+				   error);
+	else
+		findings_add_fine(findings, "directory", "'%s' can keep queues", config->directory);
+}
+
 static void file_storage_destroy(void *self)
 {
 	struct file_storage *storage = self;
@@ -219,4 +271,5 @@ const struct profcol_component profcol_extension_file_storage = {
 	.start = file_storage_start,
 	.destroy = file_storage_destroy,
 	.storage = &operations,
+	.diagnose = file_storage_diagnose,
 };

@@ -83,11 +83,12 @@ static const char *format_times(char to[64], const struct notice_text *all)
 	return to;
 }
 
-/* The line says why, so the status need not. Under the lock. */
-static void enter_trouble(struct notices *notices)
+/* The reason is for those who ask how this exporter is. Under the lock. */
+static void enter_trouble(struct notices *notices, const struct profcol_error *error)
 {
 	if (!notices->troubled)
-		notices->host->report_status(notices->host, PROFCOL_STATUS_RECOVERABLE_ERROR, NULL);
+		notices->host->report_status(notices->host, PROFCOL_STATUS_RECOVERABLE_ERROR,
+					     profcol_error_message(error));
 	notices->troubled = true;
 }
 
@@ -103,7 +104,7 @@ void notices_retry(struct notices *notices, const struct profcol_error *error, u
 				 "interval=%.3fs%s: %s",
 				 (double)wait_ns / 1e9, format_times(times, &all),
 				 profcol_error_message(error));
-		enter_trouble(notices);
+		enter_trouble(notices, error);
 	}
 	pthread_mutex_unlock(&notices->lock);
 }
@@ -121,7 +122,7 @@ void notices_drop(struct notices *notices, const struct profcol_error *error, co
 				  " cause=%s%s: %s%s",
 				  all.samples, cause, format_times(times, &all),
 				  profcol_error_message(error), remedy);
-		enter_trouble(notices);
+		enter_trouble(notices, error);
 	}
 	pthread_mutex_unlock(&notices->lock);
 }

@@ -140,20 +140,17 @@ static struct profcol_error *check_stopped(const struct parcel_limits *limits)
 	return NULL;
 }
 
-/* Before @head becomes a parcel: take its size from what is left of the total. */
-static struct profcol_error *charge(const struct profcol_batch *head,
-				    const struct parcel_limits *limits, size_t *left)
+/* Take the size of a new parcel from what is left of the total. */
+static struct profcol_error *charge(const struct parcel *parcel, const struct parcel_limits *limits,
+				    size_t *left)
 {
-	struct otlp_encode_options options = encode_options(limits);
-	size_t bytes = otlp_encoded_size(head, &options);
-
-	if (bytes > *left)
+	if (parcel->length > *left)
 		return profcol_error_create(PROFCOL_REJECTED,
 					    "requests of %zu bytes would repeat too much of the "
 					    "batch's text; raise max_request_bytes, or set "
 					    "attribute_references if the peer resolves them",
 					    limits->max_bytes);
-	*left -= bytes;
+	*left -= parcel->length;
 	return NULL;
 }
 
@@ -175,9 +172,9 @@ static struct profcol_error *encode_pieces(struct profcol_batch *batch,
 		if (!error)
 			error = split_off(rest, limits, &head, &tail);
 		if (!error)
-			error = charge(head, limits, &left);
-		if (!error)
 			error = encode_one(head, limits, ret);
+		if (!error)
+			error = charge(&ret->items[ret->count - 1], limits, &left);
 		if (error)
 			break;
 		profcol_batch_unref(rest);

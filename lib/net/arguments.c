@@ -31,6 +31,14 @@ void arguments_add_pointer(struct arguments *arguments, const char *key, void *v
 	};
 }
 
+void arguments_add_buffers(struct arguments *arguments, uint64_t read_bytes, uint64_t write_bytes)
+{
+	if (read_bytes)
+		arguments_add_int(arguments, GRPC_ARG_TCP_READ_CHUNK_SIZE, (int)read_bytes);
+	if (write_bytes)
+		arguments_add_int(arguments, GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, (int)write_bytes);
+}
+
 void arguments_add_ms(struct arguments *arguments, const char *key, uint64_t ns)
 {
 	uint64_t ms = ns / 1000000 + (ns % 1000000 != 0);

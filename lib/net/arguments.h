@@ -21,5 +21,8 @@ void arguments_add_text(struct arguments *arguments, const char *key, const char
 void arguments_add_pointer(struct arguments *arguments, const char *key, void *value,
 			   const grpc_arg_pointer_vtable *vtable);
 
+/* Bytes to read from a socket at once, and to hold back for one write; 0 = gRPC's choice. */
+void arguments_add_buffers(struct arguments *arguments, uint64_t read_bytes, uint64_t write_bytes);
+
 /* @ns in milliseconds, rounded up. */
 void arguments_add_ms(struct arguments *arguments, const char *key, uint64_t ns);

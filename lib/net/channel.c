@@ -38,9 +38,9 @@ static void arguments_add_all(struct arguments *arguments, const struct net_clie
 
 	arguments_add_text(arguments, GRPC_ARG_PRIMARY_USER_AGENT_STRING, client->user_agent);
 	arguments_add_text(arguments, GRPC_ARG_SERVICE_CONFIG,
-			   config->balancer == NET_PICK_FIRST
-				   ? "{\"loadBalancingConfig\":[{\"pick_first\":{}}]}"
-				   : "{\"loadBalancingConfig\":[{\"round_robin\":{}}]}");
+			   config->balancer == NET_ROUND_ROBIN
+				   ? "{\"loadBalancingConfig\":[{\"round_robin\":{}}]}"
+				   : "{\"loadBalancingConfig\":[{\"pick_first\":{}}]}");
 	// Neither other settings out of DNS, nor retries, nor connections of other clients.
 	arguments_add_int(arguments, GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
 	arguments_add_int(arguments, GRPC_ARG_ENABLE_RETRIES, 0);
@@ -60,12 +60,7 @@ static void arguments_add_all(struct arguments *arguments, const struct net_clie
 	if (client->tls && config->tls.server_name_override[0])
 		arguments_add_text(arguments, GRPC_SSL_TARGET_NAME_OVERRIDE_ARG,
 				   config->tls.server_name_override);
-	if (config->read_buffer_bytes)
-		arguments_add_int(arguments, GRPC_ARG_TCP_READ_CHUNK_SIZE,
-				  (int)config->read_buffer_bytes);
-	if (config->write_buffer_bytes)
-		arguments_add_int(arguments, GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE,
-				  (int)config->write_buffer_bytes);
+	arguments_add_buffers(arguments, config->read_buffer_bytes, config->write_buffer_bytes);
 }
 
 static struct client_channel *channel_create(const struct net_client *client,

@@ -77,7 +77,8 @@ static struct profcol_error *client_init(struct net_client *client,
 	if (error)
 		return error;
 	client->tls = tls_client_is_on(&config->tls, client->endpoint.forces_tls);
-	client->gzip = config->compression != NET_UNCOMPRESSED;
+	client->gzip = config->compression != NET_UNCOMPRESSED &&
+		       config->compression != NET_COMPRESSION_EMPTY;
 	client->cancelled_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (client->cancelled_fd < 0)
 		return profcol_error_errno(errno, "create an eventfd");

@@ -77,5 +77,15 @@ PROFCOL_MUST_CHECK struct profcol_error *channel_open(struct net_client *client)
  */
 char *diagnosis_find(struct net_client *client, const char *said);
 
+/* Behind a proxy, or with a name server of its own, gRPC goes another way than we would. */
+bool diagnosis_is_possible(const struct net_client *client);
+
+/*
+ * The look itself, for three seconds at most: what keeps us from talking to the peer, owned; NULL
+ * when nothing is wrong, or for want of time or memory. One thread at a time; of @client it reads
+ * the configuration, the endpoint, `tls` and `cancelled_fd`, and keeps `lookup`.
+ */
+char *diagnosis_make(struct net_client *client);
+
 /* The peer has answered: whatever was wrong is over. Waits for nobody. Any thread. */
 void diagnosis_forget(struct net_client *client);

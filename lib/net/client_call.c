@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client.h"
 
+#include "connect_fault.h"
 #include "message.h"
 #include "status.h"
 
@@ -12,8 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* gRPC's timers tick in milliseconds. */
-enum { DEADLINE_SLACK_NS = 5000000 };
+enum {
+	/* gRPC's timers tick in milliseconds. */
+	DEADLINE_SLACK_NS = 5000000,
+	/* What waits for its connection does not fail for it, so one would do. */
+	REPEATS_MOST = 3,
+};
 
 /* What gRPC fills in. */
 struct outcome {
@@ -81,7 +86,11 @@ struct attempt {
 	grpc_call *call;
 	const uint8_t *bytes; /* of the request */
 	size_t length;
+	bool waits;                /* for a connection, until its deadline */
+	bool is_last;              /* it is not to be made again, whatever comes of it */
+	bool is_in_vain;           /* it failed for nothing: make it again */
 	grpc_byte_buffer *request; /* from when the peer listens until it is sent */
+	bool has_begun;            /* to send its body */
 	bool no_memory;
 	struct outcome *outcome;
 	unsigned int head, body, end; /* batches of each kind that have not ended: 0 or 1 */
@@ -107,7 +116,7 @@ static void attempt_send_head(struct attempt *attempt)
 	struct net_client *client = attempt->client;
 	const grpc_op operation = {
 		.op = GRPC_OP_SEND_INITIAL_METADATA,
-		.flags = client->config->wait_for_ready
+		.flags = attempt->waits
 				 ? GRPC_INITIAL_METADATA_WAIT_FOR_READY |
 					   GRPC_INITIAL_METADATA_WAIT_FOR_READY_EXPLICITLY_SET
 				 : 0,
@@ -142,6 +151,7 @@ static void attempt_send_body(struct attempt *attempt)
 		{ .op = GRPC_OP_SEND_CLOSE_FROM_CLIENT },
 	};
 
+	attempt->has_begun = true;
 	attempt->request = message_pack(attempt->bytes, attempt->length, attempt->client->gzip);
 	if (!attempt->request) {
 		attempt->no_memory = true;
@@ -196,8 +206,15 @@ static void queue_destroy(grpc_completion_queue *queue)
 /* The transport's words for a connection that ended under a call. */
 static bool outcome_is_breakage(const struct outcome *outcome)
 {
-	static const char *const words[] = { "recvmsg:", "sendmsg:", "Socket closed",
-					     "Endpoint read failed", "Broken pipe" };
+	static const char *const words[] = {
+		"recvmsg:",           "sendmsg:",
+		"Socket closed",      "Endpoint read failed",
+		"Secure read failed", "Broken pipe",
+		"Connection reset",   "GOAWAY received",
+		"Last stream closed", "Subchannel disconnected",
+		"Transport closed",   "Transport destroyed",
+		"keepalive watchdog",
+	};
 	const char *text = (const char *)GRPC_SLICE_START_PTR(outcome->details);
 	size_t length = GRPC_SLICE_LENGTH(outcome->details);
 
@@ -211,16 +228,20 @@ static bool outcome_is_breakage(const struct outcome *outcome)
  * Is the status the peer's own? gRPC makes some up itself, and marks them in no way that can be
  * relied on.
  */
-static bool outcome_is_from_peer(const struct outcome *outcome, grpc_connectivity_state state,
-				 uint64_t deadline_ns, bool cancelled)
+static bool attempt_is_answered(const struct attempt *attempt, grpc_connectivity_state state,
+				uint64_t deadline_ns, bool cancelled)
 {
+	const struct outcome *outcome = attempt->outcome;
+
 	switch (outcome->code) {
 	case GRPC_STATUS_CANCELLED:
 		return !cancelled;
 	case GRPC_STATUS_DEADLINE_EXCEEDED:
 		return clock_monotonic_ns() + DEADLINE_SLACK_NS < deadline_ns;
 	case GRPC_STATUS_UNAVAILABLE:
-		return state == GRPC_CHANNEL_READY && !outcome_is_breakage(outcome);
+		// A peer that shuts down ends the connection right after its last answers.
+		return (attempt->has_begun || state == GRPC_CHANNEL_READY) &&
+		       !outcome_is_breakage(outcome);
 	default:
 		return true;
 	}
@@ -296,11 +317,20 @@ static char *client_explain(struct net_client *client, grpc_connectivity_state s
 	return text;
 }
 
+/* Was the connection taken for one that has failed, while it was being made? */
+static bool attempt_has_failed_falsely(const struct attempt *attempt,
+				       const struct net_answer *answer)
+{
+	return answer->code == NET_UNAVAILABLE && attempt->client->endpoint.host &&
+	       !attempt->has_begun && answer->message && connect_fault_is_false(answer->message);
+}
+
 /* Under way no more: what has come of it? */
 static void client_conclude(struct net_client *client, grpc_channel *channel,
-			    struct outcome *outcome, uint64_t deadline_ns,
+			    struct attempt *attempt, uint64_t deadline_ns,
 			    struct net_answer *answer)
 {
+	struct outcome *outcome = attempt->outcome;
 	grpc_connectivity_state state = grpc_channel_check_connectivity_state(channel, 0);
 	bool cancelled;
 	char *text;
@@ -309,7 +339,11 @@ static void client_conclude(struct net_client *client, grpc_channel *channel,
 	cancelled = client->cancelled;
 	pthread_mutex_unlock(&client->lock);
 	outcome_read(outcome, answer);
-	answer->from_peer = outcome_is_from_peer(outcome, state, deadline_ns, cancelled);
+	attempt->is_in_vain =
+		!cancelled && !attempt->is_last && attempt_has_failed_falsely(attempt, answer);
+	if (attempt->is_in_vain)
+		return;
+	answer->from_peer = attempt_is_answered(attempt, state, deadline_ns, cancelled);
 	if (answer->from_peer)
 		diagnosis_forget(client);
 	if (answer->from_peer || cancelled)
@@ -348,7 +382,7 @@ static void client_call_on(struct net_client *client, grpc_channel *channel, con
 	if (attempt->no_memory)
 		answer_no_memory(answer);
 	else
-		client_conclude(client, channel, &outcome, deadline_ns, answer);
+		client_conclude(client, channel, attempt, deadline_ns, answer);
 	outcome_deinit(&outcome);
 	grpc_call_unref(entry.call);
 	queue_destroy(queue);
@@ -358,10 +392,25 @@ void net_client_call(struct net_client *client, const char *method, const uint8_
 		     size_t length, uint64_t deadline_ns, struct net_answer *answer)
 {
 	struct client_channel *channel = channel_take(client);
-	struct attempt attempt = { .client = client, .bytes = bytes, .length = length };
+	bool again = true;
 
 	*answer = (struct net_answer){ 0 };
-	client_call_on(client, channel->channel, method, &attempt, deadline_ns, answer);
+	for (unsigned int repeats = 0; again; repeats++) {
+		struct attempt attempt = {
+			.client = client,
+			.bytes = bytes,
+			.length = length,
+			.waits = repeats || client->config->wait_for_ready,
+			.is_last = repeats == REPEATS_MOST,
+		};
+
+		net_answer_deinit(answer);
+		client_call_on(client, channel->channel, method, &attempt, deadline_ns, answer);
+		again = attempt.is_in_vain;
+		// Nothing is known against the peer: no reason to wait before the next connection.
+		if (again)
+			grpc_channel_reset_connect_backoff(channel->channel);
+	}
 	channel_drop(client, channel);
 }
 

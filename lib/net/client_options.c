@@ -9,14 +9,12 @@
 #include <string.h>
 
 const char *const net_compression_names[] = {
-	[NET_GZIP] = "gzip",
-	[NET_SNAPPY] = "snappy",
-	[NET_ZSTD] = "zstd",
-	[NET_UNCOMPRESSED] = "none",
-	NULL,
+	[NET_COMPRESSION_EMPTY] = "", [NET_GZIP] = "gzip",         [NET_SNAPPY] = "snappy",
+	[NET_ZSTD] = "zstd",          [NET_UNCOMPRESSED] = "none", NULL,
 };
 
 const char *const net_balancer_names[] = {
+	[NET_BALANCER_EMPTY] = "",
 	[NET_ROUND_ROBIN] = "round_robin",
 	[NET_PICK_FIRST] = "pick_first",
 	NULL,

@@ -2,6 +2,7 @@
 #include "client.h"
 
 #include "probe.h"
+#include "proxy.h"
 
 #include "base/base.h"
 
@@ -12,15 +13,11 @@ static const uint64_t probe_time_ns = 3 * PROFCOL_SECOND;
 /* How long a finding holds, with gRPC's own text unchanged and with another. */
 static const uint64_t keep_ns = 30 * PROFCOL_SECOND, keep_least_ns = 5 * PROFCOL_SECOND;
 
-/* Behind a proxy our own connection would go another way than gRPC's. */
-static bool diagnosis_is_possible(const struct net_client *client)
+bool diagnosis_is_possible(const struct net_client *client)
 {
-	static const char *const variables[] = { "grpc_proxy", "https_proxy", "http_proxy" };
+	const struct endpoint *endpoint = &client->endpoint;
 
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
-		if (getenv(variables[i]) && !client->endpoint.path)
-			return false;
-	return true;
+	return endpoint->path || (!endpoint->name_server && !proxy_is_used(endpoint->host));
 }
 
 /* Whose certificate gRPC wants to see; *@owned_ret is to be freed, and may be what is returned. */
@@ -47,7 +44,7 @@ static const char *diagnosis_server_name(const struct net_client *client, char *
 	return client->endpoint.path ? "localhost" : client->endpoint.host;
 }
 
-static char *diagnosis_make(struct net_client *client)
+char *diagnosis_make(struct net_client *client)
 {
 	CLEANUP(tls_material_deinit) struct tls_material material = { 0 };
 	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;

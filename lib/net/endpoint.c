@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -106,23 +107,92 @@ static struct profcol_error *endpoint_parse_address(struct endpoint *endpoint, c
 	endpoint->host = strndup(host, length);
 	endpoint->port = strdup(port);
 	if (!endpoint->host || !endpoint->port ||
-	    asprintf(&endpoint->target, "dns:///%s", text) < 0) {
+	    asprintf(&endpoint->target, "dns://%s/%s",
+		     endpoint->name_server ? endpoint->name_server : "", text) < 0) {
 		endpoint->target = NULL;
 		return profcol_error_errno(ENOMEM, "endpoint");
 	}
 	return NULL;
 }
 
+/* An IPv4 address, or an IPv6 address in brackets. */
+static bool address_is_valid(const char *text)
+{
+	size_t length = strlen(text);
+	struct in6_addr address;
+	char inner[INET6_ADDRSTRLEN];
+
+	if (text[0] != '[')
+		return inet_pton(AF_INET, text, &address) == 1;
+	if (text[length - 1] != ']' || length - 2 >= sizeof(inner))
+		return false;
+	memcpy(inner, text + 1, length - 2);
+	inner[length - 2] = '\0';
+	return inet_pton(AF_INET6, inner, &address) == 1;
+}
+
+/* The name server in the @length bytes at @text: ADDRESS or ADDRESS:PORT. */
+static struct profcol_error *endpoint_set_name_server(struct endpoint *endpoint, const char *text,
+						      size_t length)
+{
+	CLEANUP_FREE char *server = strndup(text, length);
+	const char *port = "53";
+	char *colon;
+
+	if (!server)
+		return profcol_error_errno(ENOMEM, "endpoint");
+	colon = strchr(server[0] == '[' ? strchrnul(server, ']') : server, ':');
+	if (colon) {
+		*colon = '\0';
+		port = colon + 1;
+	}
+	if (!address_is_valid(server) || !port_is_valid(port, 1))
+		return profcol_error_create(
+			PROFCOL_CONFIG,
+			"endpoint: \"%.*s\" is no address of a name server; "
+			"write dns://ADDRESS:PORT/HOST:PORT, or dns:///HOST:PORT "
+			"to ask the system's",
+			(int)length, text);
+	if (asprintf(&endpoint->name_server, "%s:%s", server, port) < 0) {
+		endpoint->name_server = NULL;
+		return profcol_error_errno(ENOMEM, "endpoint");
+	}
+	return NULL;
+}
+
+/* What comes after "dns:": maybe a name server between slashes, then the address. */
+static struct profcol_error *endpoint_skip_name_server(struct endpoint *endpoint, const char **text)
+{
+	const char *server, *end;
+
+	if (!strncmp(*text, "//", 2) && (*text)[2] != '/') {
+		server = *text + 2;
+		end = strchr(server, '/');
+		if (end) {
+			*text = end + 1;
+			return endpoint_set_name_server(endpoint, server, (size_t)(end - server));
+		}
+	}
+	*text += strspn(*text, "/");
+	return NULL;
+}
+
 static struct profcol_error *endpoint_parse(struct endpoint *endpoint, const char *text)
 {
+	struct profcol_error *error = NULL;
+
 	if (endpoint_skip(&text, "unix:"))
 		return endpoint_parse_unix(endpoint, text);
 	if (endpoint_skip(&text, "https://"))
 		endpoint->forces_tls = true;
 	else if (endpoint_skip(&text, "dns:"))
+		error = endpoint_skip_name_server(endpoint, &text);
+	else if (endpoint_skip(&text, "passthrough:"))
 		text += strspn(text, "/");
 	else
 		endpoint_skip(&text, "http://");
+	if (error)
+		return error;
 	if (!text[0])
 		return profcol_error_create(PROFCOL_CONFIG,
 					    "endpoint: requires a non-empty \"endpoint\"; write it "
@@ -178,5 +248,6 @@ void endpoint_deinit(struct endpoint *endpoint)
 	free(endpoint->host);
 	free(endpoint->port);
 	free(endpoint->path);
+	free(endpoint->name_server);
 	*endpoint = (struct endpoint){ 0 };
 }

@@ -7,11 +7,12 @@
 #include <stdbool.h>
 
 struct endpoint {
-	char *target;    /* owned: as gRPC's core takes it, "dns:///host:port" or "unix:/path" */
-	char *host;      /* owned; NULL for a unix socket; without brackets */
-	char *port;      /* owned; NULL for a unix socket */
-	char *path;      /* owned; of a unix socket, else NULL */
-	bool forces_tls; /* it began with https:// */
+	char *target;      /* owned: as gRPC's core takes it, "dns:///host:port" or "unix:/path" */
+	char *host;        /* owned; NULL for a unix socket; without brackets */
+	char *port;        /* owned; NULL for a unix socket */
+	char *path;        /* owned; of a unix socket, else NULL */
+	char *name_server; /* owned: ADDRESS:PORT that is asked for `host`; NULL = the system's */
+	bool forces_tls;   /* it began with https:// */
 };
 
 /* Parse @text. CONFIG, starting with "endpoint: ", when it is none. On success, the caller's. */

@@ -6,6 +6,7 @@
 #include <grpc/grpc_security.h>
 
 #include <errno.h>
+#include <libgen.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -45,7 +46,7 @@ static struct profcol_error *listener_explain(const struct listener *listener, i
 	const char *remedy = "choose another endpoint";
 
 	if (errnum == EADDRINUSE)
-		remedy = "another program listens there: stop it, or choose another port";
+		remedy = "something listens there already: stop it, or choose another port";
 	else if (errnum == EACCES && !listener->endpoint.path)
 		remedy = "ports below 1024 need CAP_NET_BIND_SERVICE: choose a higher one";
 	else if (errnum == EACCES)
@@ -59,8 +60,8 @@ static struct profcol_error *listener_explain(const struct listener *listener, i
 				    listener->text, strerrordesc_np(errnum), remedy);
 }
 
-/* The errno of listening at @address, which gRPC has failed to; 0 = it would work now. */
-static int listener_try(const struct sockaddr *address, socklen_t length)
+/* The errno of listening at @address; 0 = it works, and *@ret is the socket that does. */
+static int listener_try(const struct sockaddr *address, socklen_t length, int *ret)
 {
 	CLEANUP_FD int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int on = 1;
@@ -68,13 +69,18 @@ static int listener_try(const struct sockaddr *address, socklen_t length)
 	if (fd < 0)
 		return errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	return bind(fd, address, length) || listen(fd, 1) ? errno : 0;
+	if (bind(fd, address, length) || listen(fd, 1))
+		return errno;
+	*ret = TAKE_FD(fd);
+	return 0;
 }
 
+/* gRPC has failed to. */
 static struct profcol_error *listener_diagnose(const struct listener *listener,
 					       const struct sockaddr *address, socklen_t length)
 {
-	int errnum = listener_try(address, length);
+	CLEANUP_FD int fd = -1;
+	int errnum = listener_try(address, length, &fd);
 
 	if (address->sa_family == AF_UNIX && !errnum)
 		unlink(listener->endpoint.path);
@@ -250,4 +256,34 @@ struct profcol_error *listener_open(struct listener *listener, grpc_server *serv
 {
 	return listener->endpoint.path ? listener_open_unix(listener, server, credentials)
 				       : listener_open_tcp(listener, server, credentials);
+}
+
+/* ---- only a look ---- */
+
+/* A socket file that nobody listens at any more would be replaced. */
+static struct profcol_error *listener_probe_unix(const struct listener *listener)
+{
+	CLEANUP_FREE char *copy = strdup(listener->endpoint.path);
+
+	if (!copy)
+		return profcol_error_errno(ENOMEM, "endpoint");
+	return access(dirname(copy), W_OK | X_OK) ? listener_explain(listener, errno) : NULL;
+}
+
+struct profcol_error *listener_probe(const struct listener *listener, int *ret)
+{
+	CLEANUP(addresses_cleanup) struct addrinfo *addresses = NULL;
+	struct profcol_error *error;
+	const struct addrinfo *address;
+	int errnum;
+
+	*ret = -1;
+	if (listener->endpoint.path)
+		return listener_probe_unix(listener);
+	error = listener_resolve(listener, &addresses);
+	if (error)
+		return error;
+	address = listener_choose(listener, addresses);
+	errnum = listener_try(address->ai_addr, address->ai_addrlen, ret);
+	return errnum ? listener_explain(listener, errnum) : NULL;
 }

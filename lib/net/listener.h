@@ -28,5 +28,11 @@ PROFCOL_MUST_CHECK struct profcol_error *listener_init(struct listener *listener
 PROFCOL_MUST_CHECK struct profcol_error *
 listener_open(struct listener *listener, grpc_server *server, grpc_server_credentials *credentials);
 
+/*
+ * Could it be opened now? Tries, and leaves nothing behind but *@ret, the caller's: as long as it
+ * is open nobody else can listen there. -1 for a unix socket, and on error.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *listener_probe(const struct listener *listener, int *ret);
+
 /* Removes the socket file, if it still is ours. */
 void listener_deinit(struct listener *listener);

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <profcol/component.h>
 #include <profcol/errors.h>
 #include <profcol/logging.h>
 #include <profcol/options.h>
@@ -91,8 +92,9 @@ extern const struct profcol_option net_tls_client_options[];
 
 /* ---- client (client.c and others): unary calls with bytes in, bytes out ---- */
 
-enum net_compression { NET_GZIP, NET_SNAPPY, NET_ZSTD, NET_UNCOMPRESSED };
-enum net_balancer { NET_ROUND_ROBIN, NET_PICK_FIRST };
+/* What is written as "" is what gRPC does when nobody says anything, as in the Collector. */
+enum net_compression { NET_COMPRESSION_EMPTY, NET_GZIP, NET_SNAPPY, NET_ZSTD, NET_UNCOMPRESSED };
+enum net_balancer { NET_BALANCER_EMPTY, NET_ROUND_ROBIN, NET_PICK_FIRST };
 
 struct net_keepalive_config {
 	uint64_t time_ns, timeout_ns;
@@ -106,11 +108,11 @@ struct net_auth_config {
 struct net_client_config {
 	const char *endpoint;
 	struct net_tls_client_config tls;
-	int compression;            /* enum net_compression */
+	int compression;            /* enum net_compression; EMPTY: none */
 	struct profcol_map headers; /* values are secret */
 	bool keepalive_named;
 	struct net_keepalive_config keepalive;
-	int balancer; /* enum net_balancer */
+	int balancer; /* enum net_balancer; EMPTY: pick_first */
 	const char *authority;
 	bool wait_for_ready;
 	uint64_t read_buffer_bytes, write_buffer_bytes;
@@ -183,6 +185,13 @@ void net_client_cancel(struct net_client *client);
 /* No call may be in progress. Accepts NULL. */
 void net_client_destroy(struct net_client *client);
 
+/*
+ * For profcol_component.diagnose of an exporter: can the endpoint's name be looked up, the TLS
+ * files be used, the peer be reached? Connects and asks for nothing; takes six seconds at most.
+ * Does not start gRPC.
+ */
+void net_client_diagnose(const struct net_client_config *config, struct profcol_findings *findings);
+
 /* ---- TLS of a server (tls_server.c) ---- */
 
 struct net_tls_server_config {
@@ -234,6 +243,7 @@ struct net_server_config {
 	int64_t max_recv_msg_size_mib; /* 0 = 4 */
 	int64_t max_concurrent_streams;
 	uint64_t read_buffer_bytes, write_buffer_bytes;
+	bool keepalive_named; /* for the decoder: without the section all of it is 0 */
 	struct net_server_keepalive_config keepalive;
 	bool include_metadata; /* no effect: logged */
 	struct net_auth_config auth;
@@ -316,3 +326,9 @@ void net_server_shutdown(struct net_server *server, uint64_t deadline_ns);
 
 /* Shut down, if it has not been. Accepts NULL. */
 void net_server_destroy(struct net_server *server);
+
+/*
+ * For profcol_component.diagnose of a receiver: can the address be listened at, the TLS files be
+ * read? Does not start gRPC.
+ */
+void net_server_diagnose(const struct net_server_config *config, struct profcol_findings *findings);

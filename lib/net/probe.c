@@ -176,7 +176,9 @@ static char *probe_tls(const struct probe *probe, int fd)
 		return text;
 	// Whether it is closed or answered strangely, a plain hello tells.
 	plain = probe_again(probe, false);
-	if (plain == PROBE_SPEAKS_HTTP2)
+	// What answers, and not with TLS, does not use it, also where there was no time to ask
+	// again.
+	if (plain == PROBE_SPEAKS_HTTP2 || (talk == PROBE_SPEAKS_OTHER && plain == PROBE_SILENT))
 		return strdup(
 			"the peer does not use TLS, but we do; set tls.insecure: true if it is "
 			"to stay so");

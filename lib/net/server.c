@@ -163,12 +163,7 @@ static void server_add_arguments(const struct net_server *server, struct argumen
 	arguments_add_int(arguments, GRPC_ARG_MAX_CONCURRENT_STREAMS,
 			  streams ? (int)streams : STREAMS_DEFAULT);
 	server_add_keepalive(arguments, &config->keepalive);
-	if (config->read_buffer_bytes)
-		arguments_add_int(arguments, GRPC_ARG_TCP_READ_CHUNK_SIZE,
-				  (int)config->read_buffer_bytes);
-	if (config->write_buffer_bytes)
-		arguments_add_int(arguments, GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE,
-				  (int)config->write_buffer_bytes);
+	arguments_add_buffers(arguments, config->read_buffer_bytes, config->write_buffer_bytes);
 }
 
 static struct profcol_error *server_listen(struct net_server *server)

@@ -109,6 +109,10 @@ grpc_channel_credentials *tls_client_credentials(const struct net_tls_client_con
 PROFCOL_MUST_CHECK struct profcol_error *
 tls_server_validate(const struct net_tls_server_config *config);
 
+/* Read and check all files. */
+PROFCOL_MUST_CHECK struct profcol_error *
+tls_server_probe(const struct net_tls_server_config *config);
+
 /* Where a server's credentials come from while it runs. */
 struct tls_server;
 

@@ -113,6 +113,14 @@ static struct profcol_error *tls_server_load_roots(const struct net_tls_server_c
 	return tls_check_certificates(label, material->roots);
 }
 
+struct profcol_error *tls_server_probe(const struct net_tls_server_config *config)
+{
+	CLEANUP(tls_material_deinit) struct tls_material material = { 0 };
+	struct profcol_error *error = tls_server_load_pair(config, &material);
+
+	return error ? error : tls_server_load_roots(config, &material);
+}
+
 static void text_swap(char **first, char **second)
 {
 	char *text = *first;

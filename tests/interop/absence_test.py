@@ -47,7 +47,7 @@ def assert_all_arrived(run, sink, twice=0):
 
 
 def exporter_lines(run):
-    return [line for line in run.profcol.log.splitlines() if "\totlp_grpc\t" in line]
+    return [message for _, message in run.profcol.records("otlp_grpc")]
 
 
 def assert_told_briefly(run):

@@ -16,10 +16,6 @@ from collectors import Gateway, Sink
 from profcol_run import Profcol
 from target_run import Target
 
-# Where the checker of captured files may have been built; the program under test is often not
-# from the build that has the tests' own programs.
-_CONFORMANCE = "tests/unit/conformance/otlp_conformance"
-
 
 @pytest.fixture(autouse=True, scope="session")
 def root():
@@ -52,11 +48,14 @@ def start_profcol(program, stack, new_directory):
 
 
 @pytest.fixture(scope="module")
-def start_sink(stack, new_directory):
-    """start_sink(answers="ok", directory=None, **options): a Sink, killed in the end."""
+def start_sink(stack, new_directory, check_capture):
+    """start_sink(answers="ok", directory=None, **options): a Sink, killed in the end. What it took
+    keeps the rules of OTLP profiles.
+    """
 
     def start(answers="ok", directory=None, **options):
         sink = Sink(directory or new_directory(), answers, **options)
+        stack.callback(check_capture, sink.out)
         stack.callback(sink.kill)
         return sink
 
@@ -64,9 +63,9 @@ def start_sink(stack, new_directory):
 
 
 @pytest.fixture(scope="module")
-def start_gateway(stack, new_directory):
+def start_gateway(stack, new_directory, check_capture):
     """start_gateway(exporters=None, **options): a Gateway, killed in the end. Unless told otherwise
-    it writes the file `.file`.
+    it writes the file `.file`, which keeps the rules of OTLP profiles.
     """
 
     def start(exporters=None, **options):
@@ -75,6 +74,7 @@ def start_gateway(stack, new_directory):
         exporters = exporters or {"file": {"path": str(file), "format": "proto"}}
         gateway = Gateway(directory, exporters, **options)
         gateway.file = file
+        stack.callback(check_capture, file)
         stack.callback(gateway.kill)
         return gateway
 
@@ -102,20 +102,3 @@ def authority(new_directory):
 def other_authority(new_directory):
     """Another one, which the first does not know."""
     return Authority(new_directory())
-
-
-@pytest.fixture(scope="session")
-def assert_conforms(program):
-    """assert_conforms(path): every request in the file keeps the rules of OTLP profiles."""
-    builds = [program.parent, SOURCE / "build/dev", SOURCE / "build/clang"]
-    paths = [build / _CONFORMANCE for build in builds if (build / _CONFORMANCE).exists()]
-    if not paths and os.environ.get("CI") == "true":
-        pytest.fail("otlp_conformance is not built; run: make build", pytrace=False)
-
-    def check(path):
-        if not paths:
-            pytest.skip("otlp_conformance is not built; run: make build")
-        result = subprocess.run([paths[0], path], capture_output=True, text=True)
-        assert result.returncode == 0, result.stdout + result.stderr
-
-    return check

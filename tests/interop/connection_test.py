@@ -105,7 +105,7 @@ def finished(
 @pytest.mark.parametrize("name", list(LINES))
 def test_one_line_says_what_is_wrong(finished, name):
     run, _ = finished
-    lines = [line for line in run.log.splitlines() if f"\totlp_grpc/{name}\t" in line]
+    lines = [message for _, message in run.records(f"otlp_grpc/{name}")]
     assert len(lines) == 1, "\n".join(lines)
     assert LINES[name][0] in lines[0]
 

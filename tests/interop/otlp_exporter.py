@@ -12,6 +12,16 @@ def otlp_to(address, **options):
     return defaults | options
 
 
+def forwarding(address, exporter):
+    """A configuration: from a receiver at `address` to a peer."""
+    grpc = {"endpoint": address, "max_recv_msg_size_mib": 64}
+    return {
+        "receivers": {"otlp": {"protocols": {"grpc": grpc}}},
+        "exporters": {"otlp_grpc": exporter},
+        "service": {"pipelines": {"profiles": {"receivers": ["otlp"], "exporters": ["otlp_grpc"]}}},
+    }
+
+
 def received(sink):
     """How many observations it has taken."""
     return sum(

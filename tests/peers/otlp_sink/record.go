@@ -29,6 +29,7 @@ type record struct {
 	Profiles     int                 `json:"profiles"`
 	Samples      int                 `json:"samples"`
 	Observations int                 `json:"observations"`
+	Events       int64               `json:"events"` // of values that count, what they count
 	First        uint64              `json:"first_unix_nano"` // of the observations; 0: none
 	Last         uint64              `json:"last_unix_nano"`
 	Answer       string              `json:"answer"` // as in the script, or what refused it
@@ -55,13 +56,37 @@ func (r *record) observe(count int, when uint64) {
 	r.Last = max(r.Last, when)
 }
 
+// events is how often something was observed, in a sample of this unit.
+func events(sample pprofile.Sample, unit string) int64 {
+	values, times := sample.Values(), sample.TimestampsUnixNano()
+	if times.Len() > 0 || unit != "count" {
+		return int64(max(values.Len(), times.Len()))
+	}
+	var sum int64
+	for _, value := range values.All() {
+		sum += max(value, 0)
+	}
+	return sum
+}
+
+// unitOf is the unit of a profile's values; "" where it refers to nothing.
+func unitOf(profiles pprofile.Profiles, profile pprofile.Profile) string {
+	strings, index := profiles.Dictionary().StringTable(), profile.SampleType().UnitStrindex()
+	if index < 0 || int(index) >= strings.Len() {
+		return ""
+	}
+	return strings.At(int(index))
+}
+
 func (r *record) count(profiles pprofile.Profiles) {
 	for _, resource := range profiles.ResourceProfiles().All() {
 		for _, scope := range resource.ScopeProfiles().All() {
 			for _, profile := range scope.Profiles().All() {
 				r.Profiles++
+				unit := unitOf(profiles, profile)
 				for _, sample := range profile.Samples().All() {
 					r.Samples++
+					r.Events += events(sample, unit)
 					times := sample.TimestampsUnixNano()
 					for _, when := range times.All() {
 						r.observe(1, when)

@@ -192,11 +192,38 @@ func TestRequestsAreKeptAsTheyCame(t *testing.T) {
 		overGRPC.Metadata["x-test"][0] != "yes" || !strings.HasPrefix(overGRPC.UserAgent, "grpc-go") {
 		t.Errorf("%+v", overGRPC)
 	}
+	if overGRPC.Events != 3 {
+		t.Errorf("%d events of values that count nothing", overGRPC.Events)
+	}
 	if overGRPC.First != 2 || overGRPC.Last != 9 {
 		t.Errorf("from %d to %d", overGRPC.First, overGRPC.Last)
 	}
 	if overHTTP.Transport != "http" || overHTTP.Observations != 3 || overHTTP.WireBytes != len(raw) {
 		t.Errorf("%+v", overHTTP)
+	}
+}
+
+func TestValuesThatCountAreEvents(t *testing.T) {
+	profiles := pprofile.NewProfiles()
+	profiles.Dictionary().StringTable().Append("", "samples", "count")
+	profile := profiles.ResourceProfiles().AppendEmpty().ScopeProfiles().AppendEmpty().Profiles().AppendEmpty()
+	profile.SampleType().SetTypeStrindex(1)
+	profile.SampleType().SetUnitStrindex(2)
+	profile.Samples().AppendEmpty().Values().FromRaw([]int64{5, -1})
+	profile.Samples().AppendEmpty().Values().FromRaw([]int64{2})
+	timed := profile.Samples().AppendEmpty()
+	timed.TimestampsUnixNano().FromRaw([]uint64{3, 2})
+	timed.Values().FromRaw([]int64{1, 1})
+	var one record
+	one.count(profiles)
+	if one.Samples != 3 || one.Observations != 5 || one.Events != 9 {
+		t.Errorf("%d samples, %d observations, %d events", one.Samples, one.Observations, one.Events)
+	}
+	profile.SampleType().SetUnitStrindex(99)
+	one = record{}
+	one.count(profiles)
+	if one.Events != 5 {
+		t.Errorf("%d events of an unknown unit", one.Events)
 	}
 }
 

@@ -4,6 +4,7 @@
 #include "test_server.h"
 
 #include "base/base.h"
+#include "net/net.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,6 +51,8 @@ static void exporter_configure(struct fake_host *fake, const char *endpoint)
 	set_texts(profcol_exporter_otlp_grpc.options, fake->config);
 	fake_host_set_text(fake, "endpoint", endpoint);
 	fake_host_set_int(fake, "tls.insecure", true);
+	fake_host_set_int(fake, "compression", NET_GZIP);
+	fake_host_set_int(fake, "balancer_name", NET_ROUND_ROBIN);
 }
 
 static void fixture_init(struct fixture *fixture)
@@ -240,7 +243,12 @@ static void frequent_troubles_are_explained(void **state)
 	} troubles[] = {
 		{ GRPC_STATUS_UNIMPLEMENTED, "unknown service",
 		  "the peer has no profiles pipeline" },
-		{ GRPC_STATUS_UNIMPLEMENTED, "unknown service", "service.profilesSupport" },
+		{ GRPC_STATUS_UNIMPLEMENTED,
+		  "unknown method Export for service opentelemetry.proto.collector.profiles",
+		  "service.profilesSupport" },
+		{ GRPC_STATUS_UNIMPLEMENTED, "Method not found: opentelemetry.proto.collector",
+		  "service.profilesSupport" },
+		{ GRPC_STATUS_UNIMPLEMENTED, "", "service.profilesSupport" },
 		{ GRPC_STATUS_INVALID_ARGUMENT,
 		  "invalid or unsupported otlp-profiles-development-version: supported version is "
 		  "2",
@@ -264,6 +272,21 @@ static void frequent_troubles_are_explained(void **state)
 		assert_says(error, troubles[i].said);
 		assert_says(error, troubles[i].explained);
 	}
+}
+
+static void what_a_peer_does_not_implement_for_its_own_reasons_is_not_explained(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+
+	(void)state;
+	fixture_init(&fixture);
+	test_server_answer(&fixture.server,
+			   (struct test_answer){ .code = GRPC_STATUS_UNIMPLEMENTED,
+						 .message = "no decompressor for \"gzip\"" });
+	error = fixture_send(&fixture);
+	assert_says(error, "unimplemented: no decompressor");
+	assert_null(strstr(profcol_error_message(error), "pipeline"));
 }
 
 static void after_shutdown_a_request_is_left_for_later(void **state)
@@ -293,10 +316,22 @@ static void assert_invalid(struct fake_host *fake, const char *text)
 static void an_endpoint_may_be_written_in_many_ways(void **state)
 {
 	static const char *const good[] = {
-		"localhost:4317",      "10.0.0.1:4317",      "[::1]:4317",
-		"http://gateway:4317", "HTTPS://gateway:1",  "dns:///gateway:4317",
-		"dns://gateway:4317",  "dns:gateway:65535",  "unix:///run/otlp.sock",
-		"unix:/run/otlp.sock", "unix:relative.sock",
+		"localhost:4317",
+		"10.0.0.1:4317",
+		"[::1]:4317",
+		"http://gateway:4317",
+		"HTTPS://gateway:1",
+		"dns:///gateway:4317",
+		"dns://gateway:4317",
+		"dns:gateway:65535",
+		"unix:///run/otlp.sock",
+		"unix:/run/otlp.sock",
+		"unix:relative.sock",
+		"passthrough:///gateway:4317",
+		"dns://10.0.0.53/gateway:4317",
+		"dns://10.0.0.53:5353/gateway:4317",
+		"dns://[fd00::53]/gateway:4317",
+		"dns://[fd00::53]:5353/[::1]:4317",
 	};
 	static const struct {
 		const char *endpoint, *error;
@@ -312,6 +347,12 @@ static void an_endpoint_may_be_written_in_many_ways(void **state)
 		{ "a b:4317", "endpoint: \"a b\" is no host name" },
 		{ "https://", "endpoint: requires a non-empty \"endpoint\"" },
 		{ "ftp://x:1", "endpoint: the scheme of \"ftp://x:1\" is not known" },
+		{ "dns://names/gateway:4317",
+		  "endpoint: \"names\" is no address of a name server" },
+		{ "dns://10.0.0.53:0/gateway:4317", "endpoint: \"10.0.0.53:0\" is no address" },
+		{ "dns://[10.0.0.53]/gateway:4317", "endpoint: \"[10.0.0.53]\" is no address" },
+		{ "dns://[/gateway:4317", "endpoint: \"[\" is no address of a name server" },
+		{ "dns://10.0.0.53/gateway", "endpoint: address gateway: missing port" },
 		{ "unix://", "endpoint: unix socket path cannot be empty" },
 	};
 	struct fake_host fake;
@@ -392,6 +433,8 @@ int main(void)
 		cmocka_unit_test(codes_are_retried_as_the_collector_does),
 		cmocka_unit_test(a_delay_is_kept_to),
 		cmocka_unit_test(frequent_troubles_are_explained),
+		cmocka_unit_test(
+			what_a_peer_does_not_implement_for_its_own_reasons_is_not_explained),
 		cmocka_unit_test(after_shutdown_a_request_is_left_for_later),
 		cmocka_unit_test(an_endpoint_may_be_written_in_many_ways),
 		cmocka_unit_test(what_is_not_supported_is_refused),

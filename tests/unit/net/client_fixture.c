@@ -43,6 +43,8 @@ void fixture_init(struct fixture *fixture)
 				.min_version = "1.2",
 				.max_version = "",
 			},
+			.compression = NET_GZIP,
+			.balancer = NET_ROUND_ROBIN,
 			.authority = "",
 			.user_agent = "",
 			.auth.authenticator = "",

@@ -84,6 +84,21 @@ static void requests_are_sent_with_gzip(void **state)
 	libdeflate_free_decompressor(decompressor);
 }
 
+static void an_empty_compression_is_none(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	CLEANUP(net_answer_deinit) struct net_answer answer;
+
+	(void)state;
+	fixture_init(&fixture);
+	fixture_serve(&fixture, NULL, NULL);
+	fixture.config.compression = NET_COMPRESSION_EMPTY;
+	fixture_connect(&fixture);
+	answer = fixture_call(&fixture, "ping");
+	assert_int_equal(answer.code, NET_OK);
+	assert_false(fixture.server.body_compressed);
+}
+
 static void compressions_that_grpc_lacks_become_gzip_with_one_warning(void **state)
 {
 	CLEANUP(fixture_deinit) struct fixture fixture;
@@ -531,6 +546,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_call_carries_bytes_both_ways),
 		cmocka_unit_test(requests_are_sent_with_gzip),
+		cmocka_unit_test(an_empty_compression_is_none),
 		cmocka_unit_test(compressions_that_grpc_lacks_become_gzip_with_one_warning),
 		cmocka_unit_test(headers_are_sent_in_lower_case),
 		cmocka_unit_test(answers_are_inflated),

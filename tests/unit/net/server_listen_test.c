@@ -71,7 +71,7 @@ static void a_port_in_use_is_said_so(void **state)
 	error = server_fixture_refuse(&second);
 	assert_int_equal(profcol_error_code(error), PROFCOL_SYSTEM);
 	assert_says(error, first.endpoint);
-	assert_says(error, "Address already in use; another program listens there");
+	assert_says(error, "Address already in use; something listens there already");
 }
 
 static void an_address_of_another_machine_is_said_so(void **state)

@@ -296,6 +296,14 @@ static void files_that_break_leave_those_before_in_use(void **state)
 	assert_non_null(strstr(fixture.warning, "changing.key"));
 }
 
+/* Teardown of tests that say where the system's authorities are: gRPC has no threads any more. */
+static int forget_system_roots(void **state)
+{
+	(void)state;
+	unsetenv("SSL_CERT_FILE");
+	return 0;
+}
+
 static void what_failed_once_is_tried_again(void **state)
 {
 	CLEANUP(fixture_deinit) struct fixture fixture;
@@ -304,11 +312,12 @@ static void what_failed_once_is_tried_again(void **state)
 	copy("stranger.pem", "changing.pem");
 	copy("stranger.key", "changing.key");
 	copy("other.pem", "system.pem");
+	// Before gRPC has threads: they read the environment.
+	setenv("SSL_CERT_FILE", certificates_path(&certificates, "system.pem"), 1);
 	secure_init(&fixture, "server", "ca");
 	use_client_certificate(&fixture, "changing.pem", "changing.key");
 	fixture.config.tls.include_system_ca_certs_pool = true;
 	fixture.config.tls.reload_interval_ns = 1;
-	setenv("SSL_CERT_FILE", certificates_path(&certificates, "system.pem"), 1);
 	fixture_connect(&fixture);
 	copy("client.key", "changing.key");
 	copy("client.pem", "changing.pem");
@@ -320,7 +329,43 @@ static void what_failed_once_is_tried_again(void **state)
 	copy("other.pem", "system.pem");
 	assert_works(&fixture);
 	assert_int_equal(fixture.warnings, 1);
-	unsetenv("SSL_CERT_FILE");
+}
+
+static void the_systems_authorities_are_trusted_when_none_are_named(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+
+	(void)state;
+	setenv("SSL_CERT_FILE", certificates_path(&certificates, "ca.pem"), 1);
+	secure_init(&fixture, "server", NULL);
+	fixture.config.tls.ca_file = "";
+	fixture_connect(&fixture);
+	assert_works(&fixture);
+}
+
+static void other_peers_are_not_trusted_by_the_system(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+
+	(void)state;
+	setenv("SSL_CERT_FILE", certificates_path(&certificates, "other.pem"), 1);
+	secure_init(&fixture, "server", NULL);
+	fixture.config.tls.ca_file = "";
+	fixture_connect(&fixture);
+	assert_fails(&fixture, "not signed by an authority that we trust");
+}
+
+static void the_systems_authorities_may_come_besides_those_named(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+
+	(void)state;
+	setenv("SSL_CERT_FILE", certificates_path(&certificates, "ca.pem"), 1);
+	secure_init(&fixture, "server", NULL);
+	fixture.config.tls.ca_file = certificates_path(&certificates, "other.pem");
+	fixture.config.tls.include_system_ca_certs_pool = true;
+	fixture_connect(&fixture);
+	assert_works(&fixture);
 }
 
 /* The client is not even created, for this reason. */
@@ -415,7 +460,13 @@ int main(void)
 		cmocka_unit_test(https_in_front_switches_tls_on),
 		cmocka_unit_test(changed_files_are_taken_up),
 		cmocka_unit_test(files_that_break_leave_those_before_in_use),
-		cmocka_unit_test(what_failed_once_is_tried_again),
+		cmocka_unit_test_teardown(what_failed_once_is_tried_again, forget_system_roots),
+		cmocka_unit_test_teardown(the_systems_authorities_are_trusted_when_none_are_named,
+					  forget_system_roots),
+		cmocka_unit_test_teardown(other_peers_are_not_trusted_by_the_system,
+					  forget_system_roots),
+		cmocka_unit_test_teardown(the_systems_authorities_may_come_besides_those_named,
+					  forget_system_roots),
 		cmocka_unit_test(unusable_files_are_named_at_the_start),
 		cmocka_unit_test(what_grpc_cannot_do_is_refused),
 	};

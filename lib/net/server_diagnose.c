@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "listener.h"
+#include "tls.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char no_start[] = "profcol does not start";
+
+/* Does another part of the configuration listen there? */
+static struct profcol_error *claim(const struct listener *listener,
+				   struct profcol_findings *findings)
+{
+	CLEANUP_FREE char *what = NULL;
+
+	if (listener->endpoint.port && strcmp(listener->endpoint.port, "0") == 0)
+		return NULL;
+	if (asprintf(&what, "address '%s'", listener->text) < 0) {
+		what = NULL;
+		return profcol_error_errno(ENOMEM, "endpoint");
+	}
+	return profcol_error_prefix(findings_claim(findings, what, "choose another one"),
+				    "endpoint");
+}
+
+static struct profcol_error *try_to_listen(const struct listener *listener,
+					   struct profcol_findings *findings)
+{
+	struct profcol_error *error = claim(listener, findings);
+	int fd = -1;
+
+	if (!error)
+		error = listener_probe(listener, &fd);
+	findings_hold(findings, fd);
+	return error;
+}
+
+void net_server_diagnose(const struct net_server_config *config, struct profcol_findings *findings)
+{
+	struct profcol_error *error = config->tls_named ? tls_server_probe(&config->tls) : NULL;
+	struct listener listener;
+
+	if (error)
+		findings_add_error(findings, "TLS", PROFCOL_MISSING, no_start, error);
+	else
+		findings_add_fine(findings, "TLS",
+				  config->tls_named ? "on, its files can be used" : "off");
+	error = listener_init(&listener, config->endpoint, config->transport);
+	if (!error)
+		error = try_to_listen(&listener, findings);
+	if (error)
+		findings_add_error(findings, "endpoint", PROFCOL_MISSING, no_start, error);
+	else
+		findings_add_fine(findings, "endpoint", "'%s' is free", config->endpoint);
+	listener_deinit(&listener);
+}
