@@ -131,6 +131,7 @@ def run_step(bench, step, chosen):
         "key": step.key,
         "case": step.case.name,
         "rate": step.case.rate,
+        "counted": step.case.counted,
         "round": step.round,
         "profiler": step.profiler,
         "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),

@@ -9,6 +9,10 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
+import tempfile
+
+import capture
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 GO_SOURCE = pathlib.Path(__file__).resolve().parent / "codec_go"
@@ -72,7 +76,7 @@ def rows(files, seconds=2, otlp_codec=OTLP_CODEC):
             raise ValueError(f"{profcol['file']}: the two do not count the same samples")
         result.append(
             {
-                "file": pathlib.Path(profcol["file"]).name,
+                "file": "/".join(pathlib.Path(profcol["file"]).parts[-2:]),
                 "requests": profcol["requests"],
                 "samples": profcol["samples"],
                 "observations": profcol["observations"],
@@ -84,13 +88,37 @@ def rows(files, seconds=2, otlp_codec=OTLP_CODEC):
     return result
 
 
+def usual_files(profcol, directory):
+    """What is measured when nothing is named; captures are made in the directory."""
+    found = [capture.OF_REFERENCE] if capture.OF_REFERENCE.exists() else []
+    if os.geteuid() == 0:
+        print(f"recording a capture: {capture.LOAD}, {capture.SECONDS} s", file=sys.stderr)
+        found.append(capture.record(profcol, directory / f"profcol-{capture.LOAD}"))
+    if not found:
+        sys.exit("codec.py: no captures: give files, or run it as root, which makes one")
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.replace("\n", " "))
     parser.add_argument("--seconds", type=float, default=2, help="for each file and codec (2)")
     parser.add_argument("--otlp-codec", type=pathlib.Path, default=OTLP_CODEC)
-    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument(
+        "--profcol",
+        type=pathlib.Path,
+        default=SOURCE / "build/release/profcol",
+        help="the program that makes a capture (build/release/profcol)",
+    )
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="(a capture of the eBPF profiler if it is there, and as root one that is made here)",
+    )
     arguments = parser.parse_args()
-    print(json.dumps(rows(arguments.files, arguments.seconds, arguments.otlp_codec), indent=1))
+    with tempfile.TemporaryDirectory(prefix="profcol-codec-") as directory:
+        files = arguments.files or usual_files(arguments.profcol, pathlib.Path(directory))
+        print(json.dumps(rows(files, arguments.seconds, arguments.otlp_codec), indent=1))
 
 
 if __name__ == "__main__":

@@ -61,6 +61,11 @@ def _share(part, whole):
     return part / whole if whole else None
 
 
+def is_counted(measurement):
+    """Does it come without time stamps of the samples?"""
+    return measurement.get("counted", False)
+
+
 def due(measurement):
     """Samples due: interrupts on tasks other than the idle one."""
     return sum(measurement["due"][key] for key in ("kernel", "user", "other"))
@@ -199,9 +204,13 @@ class Figure:
     value: Callable = None
     # Or, of a share of something counted: measurement -> (part, whole) or None
     share: Callable = None
+    # Without time stamps nobody can tell what lies in the window: what is sent is still known.
+    of_counts: bool = False
 
     def over(self, rounds, bare):
         """The Spread over the rounds of one profiler in one case, or None."""
+        if not self.of_counts:
+            rounds = {number: each for number, each in rounds.items() if not is_counted(each)}
         if self.share:
             return pooled(self.share(each) for each in rounds.values())
         return spread(self.value(each, bare.get(n)) for n, each in rounds.items())
@@ -222,8 +231,8 @@ FIGURES = (
     Figure("sum_rss", "peak RSS, all at one moment", "MiB", _memory("peak_sum_rss_bytes")),
     Figure("anonymous", "peak anonymous RSS", "MiB", _memory("peak_anonymous_bytes")),
     Figure("maps", "BPF maps", "MiB", bpf_map_bytes),
-    Figure("raw", "bytes per sample, raw", "B", raw_bytes),
-    Figure("wire", "bytes per sample, gzip", "B", wire_bytes),
+    Figure("raw", "bytes per sample, raw", "B", raw_bytes, of_counts=True),
+    Figure("wire", "bytes per sample, gzip", "B", wire_bytes, of_counts=True),
     Figure("sampled", "start to first sample's time stamp", "s", _start("sampled_s")),
     Figure("start", "start to first sample's arrival (sent every 5 s)", "s", _start("seconds")),
     Figure("start_cpu", "CPU time until that arrival", "s", _start("cpu_s")),
@@ -251,7 +260,7 @@ def sum_programs(rounds):
     """Counts by program over the rounds of one profiler in one case."""
     sums = {}
     for measurement in rounds.values():
-        summary = measurement.get("summary", {})
+        summary = {} if is_counted(measurement) else measurement.get("summary", {})
         programs = summary.get("programs", {}) | {
             KERNEL_THREADS: summary.get("kernel_threads", {})
         }

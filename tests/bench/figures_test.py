@@ -198,13 +198,25 @@ def test_programs_that_are_not_installed_are_told():
 
 
 def test_requests_of_the_window_count_for_the_wire():
-    keys = ("first_unix_nano", "last_unix_nano", "observations", "raw_bytes", "wire_bytes")
-    lines = [(1, 9, 5, 50, 20), (9, 12, 5, 60, 30), (19, 22, 7, 70, 40), (20, 25, 1, 9, 8),
-             (0, 0, 0, 3, 2)]  # fmt: skip
+    keys = (
+        "first_unix_nano", "last_unix_nano", "observations", "events", "raw_bytes", "wire_bytes"
+    )  # fmt: skip
+    lines = [(1, 9, 5, 5, 50, 20), (9, 12, 5, 5, 60, 30), (19, 22, 2, 7, 70, 40),
+             (20, 25, 1, 1, 9, 8), (0, 0, 0, 0, 3, 2)]  # fmt: skip
     requests = [dict(zip(keys, line, strict=True)) for line in lines]
     assert sink.wire(requests, 10, 20) == {
         "requests": 2, "raw_bytes": 130, "wire_bytes": 70, "observations": 12,
     }  # fmt: skip
+
+
+def test_of_what_is_sent_as_counts_only_the_bytes_are_told():
+    counted = {"case": "mixed@99-counted", "counted": True}
+    text = report.tables(_result(measurement(**counted), measurement("reference", **counted)))
+    assert "### mixed@99-counted" in text
+    rows = [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| b")]
+    assert rows == ["| bytes per sample, raw, B", "| bytes per sample, gzip, B"]
+    # Head, line and these two; its observations are none, so there are no programs either.
+    assert len([line for line in text.splitlines() if line.startswith("|")]) == 4
 
 
 def test_two_runs_beside_each_other():

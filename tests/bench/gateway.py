@@ -6,29 +6,21 @@ docs/performance.md has the method."""
 import argparse
 import datetime
 import json
-import os
 import pathlib
 import signal
 import subprocess
 import sys
 
+import capture
 import children
 import gateway_figures
 import gateway_run
-import load_run
 import machine
 import profilers
 import report
-import sink
 from profilers import SOURCE, NotAvailable
 
 DOCS = SOURCE / "docs/performance.md"
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
-REFERENCE_CAPTURE = SOURCE.parent / "shared/data/otlp-1.10-ebpf-profile.bin"
-
-CAPTURE_LOAD = "mixed"
-CAPTURE_RATE = 99
-CAPTURE_S = 20
 
 
 def parse_arguments():
@@ -64,37 +56,18 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def record(profcol, directory):
-    """Profile a load with profcol; the file of requests that it sent."""
-    cache = CACHE / "profcol/loads"
-    load_run.prepare(CAPTURE_LOAD, cache)
-    directory.mkdir(parents=True)
-    with sink.listening(directory) as target:
-        profiler = profilers.OtlpProfiler("profcol", [profcol])
-        process = profiler.start(directory, CAPTURE_RATE, target.endpoint)
-        try:
-            children.wait_until(target.first_sample, "the first sample of the capture", 60)
-            with load_run.running(CAPTURE_LOAD, CAPTURE_S, cache) as load:
-                load.finish(CAPTURE_S + 60)
-        finally:
-            status = children.stop(process)
-        if status:
-            raise children.ChildFailed(f"profcol ended with {status}; see {directory}")
-    return target.stream
-
-
 def payloads(arguments, directory):
     """Files by name."""
     if arguments.payload:
         return {f"{each.parent.name}/{each.name}": each for each in arguments.payload}
     found = {}
-    if REFERENCE_CAPTURE.exists():
-        found["a capture of the OpenTelemetry eBPF profiler"] = REFERENCE_CAPTURE
+    if capture.OF_REFERENCE.exists():
+        found["a capture of the OpenTelemetry eBPF profiler"] = capture.OF_REFERENCE
     else:
-        print(f"left out: there is no {REFERENCE_CAPTURE}", file=sys.stderr)
-    print(f"recording a capture: {CAPTURE_LOAD}, {CAPTURE_S} s", flush=True)
-    capture = record(arguments.profcol, directory / "capture")
-    found[f"a capture of profcol, load {CAPTURE_LOAD}"] = capture
+        print(f"left out: there is no {capture.OF_REFERENCE}", file=sys.stderr)
+    print(f"recording a capture: {capture.LOAD}, {capture.SECONDS} s", flush=True)
+    recorded = capture.record(arguments.profcol, directory / "capture")
+    found[f"a capture of profcol, load {capture.LOAD}"] = recorded
     return found
 
 

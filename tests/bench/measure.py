@@ -146,7 +146,9 @@ def _measure_otlp(bench, step, directory, meter, profiler):
     with contextlib.ExitStack() as stack:
         sink_ = stack.enter_context(sink.listening(directory))
         started = time.time()
-        process = profiler.start(directory, step.case.rate, sink_.endpoint)
+        process = profiler.start(
+            directory, step.case.rate, sink_.endpoint, step.case.counted
+        )
         stack.callback(children.stop, process)
         log = directory / f"{profiler.name}.log"
         with MemoryWatch(process.pid) as memory:

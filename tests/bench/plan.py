@@ -8,6 +8,7 @@ BARE = "none"  # the load without a profiler, for its slowdown
 
 DEFAULT_RATE = 99
 SECOND_RATE = 20  # what both profilers ship with; for the mixed load only
+COUNTED = "counted"  # the mixed load again, once, with counts instead of time stamps from profcol
 
 # What a measurement takes beside its window: start, settling, flush, reading what came out.
 # Seen on 2 CPUs; only the announcement of the run depends on it.
@@ -17,14 +18,17 @@ LOAD_START_S = {"mixed": 9}  # its runtimes compile first
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A load at a rate."""
+    """A load at a rate. Of a `counted` one profcol sends how often a stack was seen, and not when
+    each time: `timestamps: false`. The reference has no such option and sends what it always does.
+    """
 
     load: str
     rate: int
+    counted: bool = False
 
     @property
     def name(self):
-        return f"{self.load}@{self.rate}"
+        return f"{self.load}@{self.rate}" + (f"-{COUNTED}" if self.counted else "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +55,9 @@ def cases(loads, rate):
         if load != "mixed":
             rates = rates[:1]
         found += [Case(load, each) for each in rates]
+        # For the bytes on the wire, which differ little from round to round.
+        if load == "mixed":
+            found.append(Case(load, rates[0], counted=True))
     return found
 
 
@@ -68,15 +75,23 @@ def known_profilers(names):
 def steps(cases_, rounds, profilers):
     """The measurements in their order: in each round of a case the profilers take turns.
 
-    perf has one turn: it is there for orientation, the ratios are between the other two.
+    perf has one turn: it is there for orientation, the ratios are between the other two, and none
+    in a counted case, which is about what they send.
     """
     return [
         Step(case, number, profiler)
         for case in cases_
-        for number in range(1, rounds + 1)
-        for profiler in ([] if case.load == "idle" else [BARE]) + list(profilers)
+        for number in range(1, (1 if case.counted else rounds) + 1)
+        for profiler in _turns(case, profilers)
         if profiler != "perf" or number == 1
     ]
+
+
+def _turns(case, profilers):
+    """Who takes a turn in each round of a case."""
+    if case.counted:
+        return [each for each in profilers if each != "perf"]
+    return ([] if case.load == "idle" else [BARE]) + list(profilers)
 
 
 def estimate_s(steps_, seconds):

@@ -8,8 +8,8 @@ import pytest
 def test_mixed_is_measured_at_two_rates_unless_told_otherwise():
     names = [case.name for case in plan.cases(plan.LOADS, None)]
     rest = ["storm@99", "large@99", "idle@99", "deep@99", "cold@99"]
-    assert names == ["mixed@99", "mixed@20", *rest]
-    assert [case.name for case in plan.cases(["mixed"], 49)] == ["mixed@49"]
+    assert names == ["mixed@99", "mixed@20", "mixed@99-counted", *rest]
+    assert [case.name for case in plan.cases(["mixed"], 49)] == ["mixed@49", "mixed@49-counted"]
 
 
 def test_profilers_take_turns_within_a_case():
@@ -24,6 +24,12 @@ def test_profilers_take_turns_within_a_case():
 def test_an_idle_machine_is_not_measured_without_a_profiler():
     steps = plan.steps(plan.cases(["idle"], None), 1, ["profcol"])
     assert [step.profiler for step in steps] == ["profcol"]
+
+
+def test_what_is_sent_as_counts_is_measured_once():
+    steps = plan.steps(plan.cases(["mixed"], 99), 3, plan.PROFILERS)
+    counted = [step.key for step in steps if step.case.counted]
+    assert counted == [f"mixed@99-counted round 1 {name}" for name in ("profcol", "reference")]
 
 
 def test_unknown_names_are_refused_with_those_that_exist():

@@ -28,10 +28,10 @@ def peer(name):
         raise NotAvailable(str(missing)) from missing
 
 
-def _pipeline(rate, endpoint):
-    """One configuration for both. Intervals, queues and compression are what each ships with."""
+def _pipeline(receiver, endpoint):
+    """A configuration. Intervals, queues and compression are what each profiler ships with."""
     return {
-        "receivers": {"profiling": {"samples_per_second": rate}},
+        "receivers": {"profiling": receiver},
         "exporters": {
             _EXPORTER: {"endpoint": endpoint, "compression": "gzip", "tls": {"insecure": True}}
         },
@@ -43,15 +43,19 @@ def _pipeline(rate, endpoint):
 
 
 class OtlpProfiler:
-    """A profiler that sends OTLP; `command` is all but its configuration."""
+    """A profiler that sends OTLP; `command` is all but its configuration, `counts` the options of
+    its receiver for counts instead of time stamps, if it has any.
+    """
 
-    def __init__(self, name, command):
+    def __init__(self, name, command, counts=None):
         self.name = name
         self._command = command
+        self._counts = counts or {}
 
-    def start(self, directory, rate, endpoint):
+    def start(self, directory, rate, endpoint, counted=False):
+        receiver = {"samples_per_second": rate} | (self._counts if counted else {})
         configuration = directory / "pipeline.yaml"  # JSON is YAML
-        configuration.write_text(json.dumps(_pipeline(rate, endpoint), indent=1))
+        configuration.write_text(json.dumps(_pipeline(receiver, endpoint), indent=1))
         with (directory / f"{self.name}.log").open("wb") as log:
             return children.start(
                 [*self._command, "--config", configuration], stdout=log, stderr=log
@@ -71,7 +75,7 @@ class Profilers:
         listed = subprocess.run([path, "components"], capture_output=True, text=True, check=True)
         if f"- name: {_EXPORTER}\n" not in listed.stdout:
             raise NotAvailable(f"{path} has no exporter {_EXPORTER}; run: make build")
-        return OtlpProfiler("profcol", [path])
+        return OtlpProfiler("profcol", [path], counts={"timestamps": False})
 
     def reference(self):
         # It insists on raising RLIMIT_MEMLOCK, which kernels from 5.11 on do not need; where that

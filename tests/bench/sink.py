@@ -59,5 +59,6 @@ def wire(requests, from_unix_ns, to_unix_ns):
         and each["first_unix_nano"] < to_unix_ns
         and each["last_unix_nano"] >= from_unix_ns
     ]
-    keys = ("raw_bytes", "wire_bytes", "observations")
-    return {"requests": len(counted)} | {key: sum(each[key] for each in counted) for key in keys}
+    sums = {key: sum(each[key] for each in counted) for key in ("raw_bytes", "wire_bytes")}
+    # One value may stand for many observations.
+    return {"requests": len(counted), "observations": sum(each["events"] for each in counted)} | sums

@@ -28,26 +28,6 @@ static int write_program(FILE *out, int fd, const char *separator)
 	return 0;
 }
 
-int bpf_objects_write_programs(FILE *out)
-{
-	const char *separator = "";
-	uint32_t id = 0;
-
-	fputc('[', out);
-	for (unsigned int i = 0; i < OBJECTS_MOST && !bpf_prog_get_next_id(id, &id); i++) {
-		CLEANUP_FD int fd = bpf_prog_get_fd_by_id(id);
-		int status = fd < 0 ? -errno : write_program(out, fd, separator);
-
-		// -ENOENT: gone since the list was read.
-		if (status && status != -ENOENT)
-			return status;
-		if (!status)
-			separator = ", ";
-	}
-	fputc(']', out);
-	return 0;
-}
-
 /* `memlock:` of a map's fdinfo, Documentation/filesystems/proc.rst. */
 static int map_bytes(int fd, uint64_t *ret)
 {
@@ -86,16 +66,25 @@ static int write_map(FILE *out, int fd, const char *separator)
 	return 0;
 }
 
-int bpf_objects_write_maps(FILE *out)
+/* Programs or maps. */
+struct object_kind {
+	int (*next_id)(uint32_t after, uint32_t *ret);
+	int (*open)(uint32_t id);
+	/* @separator, then what @fd is; 0 or a negative errno, with nothing written. */
+	int (*write)(FILE *out, int fd, const char *separator);
+};
+
+static int write_all(FILE *out, const struct object_kind *kind)
 {
 	const char *separator = "";
 	uint32_t id = 0;
 
 	fputc('[', out);
-	for (unsigned int i = 0; i < OBJECTS_MOST && !bpf_map_get_next_id(id, &id); i++) {
-		CLEANUP_FD int fd = bpf_map_get_fd_by_id(id);
-		int status = fd < 0 ? -errno : write_map(out, fd, separator);
+	for (unsigned int i = 0; i < OBJECTS_MOST && !kind->next_id(id, &id); i++) {
+		CLEANUP_FD int fd = kind->open(id);
+		int status = fd < 0 ? -errno : kind->write(out, fd, separator);
 
+		// -ENOENT: gone since the list was read.
 		if (status && status != -ENOENT)
 			return status;
 		if (!status)
@@ -103,4 +92,20 @@ int bpf_objects_write_maps(FILE *out)
 	}
 	fputc(']', out);
 	return 0;
+}
+
+int bpf_objects_write_programs(FILE *out)
+{
+	static const struct object_kind programs = { bpf_prog_get_next_id, bpf_prog_get_fd_by_id,
+						     write_program };
+
+	return write_all(out, &programs);
+}
+
+int bpf_objects_write_maps(FILE *out)
+{
+	static const struct object_kind maps = { bpf_map_get_next_id, bpf_map_get_fd_by_id,
+						 write_map };
+
+	return write_all(out, &maps);
 }
