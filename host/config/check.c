@@ -20,36 +20,6 @@ struct checking {
 
 static const struct place nowhere = { .line = 1, .column = 1 };
 
-/* What the field takes in the struct. */
-static size_t field_size(enum profcol_option_type type)
-{
-	switch (type) {
-	case PROFCOL_OPTION_BOOL:
-		return sizeof(bool);
-	case PROFCOL_OPTION_INT:
-		return sizeof(int64_t);
-	case PROFCOL_OPTION_DOUBLE:
-		return sizeof(double);
-	case PROFCOL_OPTION_DURATION:
-	case PROFCOL_OPTION_BYTES:
-		return sizeof(uint64_t);
-	case PROFCOL_OPTION_STRING:
-	case PROFCOL_OPTION_SECRET:
-		return sizeof(const char *);
-	case PROFCOL_OPTION_ENUM:
-		return sizeof(int);
-	case PROFCOL_OPTION_LIST:
-		return sizeof(struct profcol_list);
-	case PROFCOL_OPTION_MAP:
-		return sizeof(struct profcol_map);
-	case PROFCOL_OPTION_SECTIONS:
-		return sizeof(struct profcol_sections);
-	case PROFCOL_OPTION_NESTED:
-		break;
-	}
-	return 0;
-}
-
 static bool is_key(const char *key)
 {
 	return *key >= 'a' && *key <= 'z' &&
@@ -60,6 +30,8 @@ static const char *find_fault(const struct profcol_option *option)
 {
 	if (!is_key(option->key))
 		return "the key is not lower_snake_case";
+	if ((unsigned int)option->type > PROFCOL_OPTION_SECTIONS)
+		return "is of a type that this program does not know";
 	if (!option->doc || !*option->doc)
 		return "the option has no doc line";
 	if (option->required && option->fallback)
@@ -108,8 +80,8 @@ static bool check_table(const struct checking *checking, const struct profcol_op
 
 		if (!fault && depth >= NESTING_MAX)
 			fault = "tables are nested too deeply";
-		if (!fault &&
-		    offset + option->offset + field_size(option->type) > checking->config_size)
+		if (!fault && offset + option->offset + decode_field_size(option->type) >
+				      checking->config_size)
 			fault = "the field lies outside of the struct";
 		for (const struct profcol_option *other = table; other < option && !fault; other++)
 			if (!strcmp(other->key, option->key))
@@ -183,7 +155,8 @@ struct profcol_error *config_check_options(const struct component_registry *regi
 
 	if (!memory)
 		return profcol_error_create(PROFCOL_NO_MEMORY, "out of memory");
-	problems_init(&problems, "options", memory);
+	problems_init(&problems, memory);
+	problems_add_source(&problems, "options");
 	check_all(&problems, registry);
 	error = problems_error(&problems);
 	problems_deinit(&problems);

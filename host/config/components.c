@@ -2,6 +2,7 @@
 /* The sections receivers, processors, exporters and extensions. */
 #include "decode.h"
 #include "decode_text.h"
+#include "effective.h"
 #include "id.h"
 #include "loading.h"
 #include "yaml.h"
@@ -99,19 +100,19 @@ static void report_unknown_type(struct loading *loading, enum profcol_kind kind,
 
 	types = list_types(loading->registry, kind, &count);
 	if (!types) {
-		loading->problems.no_memory = true;
+		loading->problems->no_memory = true;
 		return;
 	}
 	snprintf(remedy, sizeof(remedy), "%s",
 		 count ? "; use one of these" : "; this program has none: remove it");
-	if (!problems_is_full(&loading->problems))
+	if (!problems_is_full(loading->problems))
 		nearest = strings_nearest(id->type, types, count);
 	if (nearest)
 		snprintf(remedy, sizeof(remedy), "; did you mean '%s'?", nearest);
 	if (other)
 		snprintf(remedy, sizeof(remedy), "; it belongs under '%s'", other);
 	decode_join_words(valid, sizeof(valid), types, " ");
-	problems_add(&loading->problems, place, section,
+	problems_add(loading->problems, place, section,
 		     "unknown type: \"%s\" for id: \"%s\" (valid values: [%s])%s", id->type,
 		     id->text, valid, remedy);
 }
@@ -158,13 +159,13 @@ static void validate(struct loading *loading, const struct profcol_component *ty
 	if (!error)
 		return;
 	if (profcol_error_code(error) == PROFCOL_NO_MEMORY) {
-		loading->problems.no_memory = true;
+		loading->problems->no_memory = true;
 		return;
 	}
 	for (line = profcol_error_message(error); *line;) {
 		size_t length = strcspn(line, "\n");
 
-		problems_add(&loading->problems, find_key(body, place, line), path, "%.*s",
+		problems_add(loading->problems, find_key(body, place, line), path, "%.*s",
 			     (int)length, line);
 		line += length + (line[length] == '\n');
 	}
@@ -177,60 +178,71 @@ static bool is_body(struct loading *loading, const struct id *id, const struct y
 		return false;
 	if (yaml_is_null(body) || body->kind == YAML_MAP)
 		return true;
-	problems_add(&loading->problems, body->place, path,
+	problems_add(loading->problems, body->place, path,
 		     "error reading configuration for \"%s\": expected a map, got '%s'; write "
-		     "'key: value' lines below it, or nothing for the defaults",
-		     id->text, yaml_type_name(body));
+		     "'key: value' lines below it, or nothing for the defaults%s",
+		     id->text, yaml_type_name(body), yaml_hint(body));
 	return false;
 }
 
-/* Decode and check the body; NULL when something is wrong, which is reported. */
-static const void *read_options(struct loading *loading, const struct profcol_component *type,
-				const struct id *id, const struct yaml_entry *entry,
-				const struct path *path)
+/* Decode and check the body into @ret; it gets no options when something is wrong, which is
+ * reported. */
+static void read_options(struct loading *loading, const struct profcol_component *type,
+			 const struct id *id, const struct yaml_entry *entry,
+			 const struct path *path, struct config_component *ret)
 {
-	struct decoding decoding = { .memory = loading->memory, .problems = &loading->problems };
-	size_t before = problems_count(&loading->problems);
+	bool incomplete = false;
+	struct decoding decoding = {
+		.memory = loading->memory,
+		.problems = loading->problems,
+		.incomplete = &incomplete,
+	};
+	size_t before = problems_count(loading->problems);
 	struct place place = entry->key->place;
 	const struct profcol_option *table;
 	void *options = NULL;
 	size_t size;
 
 	if (!is_body(loading, id, entry->value, path))
-		return NULL;
+		return;
 	if (sending_compose(type, loading->memory, &table, &size))
 		options = arena_alloc(loading->memory, size);
 	if (!options) {
-		loading->problems.no_memory = true;
-		return NULL;
+		loading->problems->no_memory = true;
+		return;
 	}
 	decode_options(&decoding, table, entry->value, place, path, options);
-	if (problems_count(&loading->problems) != before || loading->problems.no_memory)
-		return NULL;
+	if (problems_count(loading->problems) != before || incomplete ||
+	    loading->problems->no_memory)
+		return;
 	validate(loading, type, options, entry->value, place, path);
-	return options;
+	ret->text = effective_text(loading->memory, table, options);
+	loading->problems->no_memory |= !ret->text;
+	ret->options = options;
 }
 
 /* The id of a new component of the section. False when it cannot be one, which is reported. */
 static bool read_id(struct loading *loading, enum profcol_kind kind, const struct yaml_node *key,
 		    const struct path *section, struct id *ret)
 {
-	char why[ID_FAULT_MAX];
+	char why[ID_FAULT_MAX], first[PROBLEMS_PLACE_MAX];
 	long other;
 
 	if (!id_parse(loading->memory, key->text, ret, why)) {
 		if (*why)
-			problems_add(&loading->problems, key->place, section, "%s", why);
+			problems_add(loading->problems, key->place, section, "%s", why);
 		else
-			loading->problems.no_memory = true;
+			loading->problems->no_memory = true;
 		return false;
 	}
 	other = components_find(loading, kind, ret->text);
 	if (other < 0)
 		return true;
-	problems_add(&loading->problems, key->place, section,
-		     "duplicate name \"%s\", first given at line %u; rename one of them", ret->text,
-		     loading->components.items[other].place.line);
+	problems_print_line(loading->problems, loading->components.items[other].place, key->place,
+			    first);
+	problems_add(loading->problems, key->place, section,
+		     "duplicate name \"%s\", first given at %s; rename one of them", ret->text,
+		     first);
 	return false;
 }
 
@@ -248,18 +260,18 @@ static void read_component(struct loading *loading, enum profcol_kind kind,
 		return;
 	loaded.component.id = path.key = id.text;
 	type = find_type(loading->registry, kind, id.type);
-	if (!type) {
+	if (!type && !loading->without_plugins) {
 		report_unknown_type(loading, kind, &id, loaded.place, section);
-	} else {
+	} else if (type) {
 		if (strcmp(type->type, id.type) != 0)
-			problems_warn(&loading->problems, loaded.place, &path,
+			problems_warn(loading->problems, loaded.place, &path,
 				      "\"%s\" alias is deprecated; use \"%s\" instead", id.type,
 				      type->type);
 		loaded.component.type = type;
-		loaded.component.options = read_options(loading, type, &id, entry, &path);
+		read_options(loading, type, &id, entry, &path, &loaded.component);
 	}
 	if (!VECTOR_PUSH(&loading->components, loaded))
-		loading->problems.no_memory = true;
+		loading->problems->no_memory = true;
 }
 
 void components_read(struct loading *loading, enum profcol_kind kind,
@@ -276,7 +288,7 @@ void components_read(struct loading *loading, enum profcol_kind kind,
 		if (loading->unread_kinds == ~0u)
 			return;
 		if (loading->components.count >= LOADING_COMPONENTS_MAX) {
-			problems_add(&loading->problems, section->entries[i].key->place, &path,
+			problems_add(loading->problems, section->entries[i].key->place, &path,
 				     "more than %d components; remove some",
 				     LOADING_COMPONENTS_MAX);
 			loading->unread_kinds = ~0u;
@@ -294,7 +306,7 @@ void components_warn_unused(struct loading *loading)
 		struct path path = { .parent = &section, .key = loaded->component.id };
 
 		if (!loaded->used)
-			problems_warn(&loading->problems, loaded->place, &path,
+			problems_warn(loading->problems, loaded->place, &path,
 				      "is configured but %s, it will not run",
 				      kind == PROFCOL_EXTENSION
 					      ? "service::extensions does not name it"

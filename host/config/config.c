@@ -2,14 +2,12 @@
 #include "config.h"
 
 #include "decode_text.h"
-#include "expand.h"
 #include "loading.h"
+#include "tree.h"
 #include "yaml.h"
 
 #include "base/base.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 static const char *const root_keys[] = { "receivers",  "processors", "exporters", "connectors",
@@ -17,7 +15,6 @@ static const char *const root_keys[] = { "receivers",  "processors", "exporters"
 
 static void loading_deinit(struct loading *loading)
 {
-	problems_deinit(&loading->problems);
 	VECTOR_DEINIT(&loading->components);
 	VECTOR_DEINIT(&loading->pipelines);
 }
@@ -31,14 +28,14 @@ void loading_unknown_key(struct loading *loading, const struct yaml_node *key,
 
 	while (keys[count])
 		count++;
-	if (!problems_is_full(&loading->problems))
+	if (!problems_is_full(loading->problems))
 		nearest = strings_nearest(key->text, keys, count);
 	decode_join_words(valid, sizeof(valid), keys, ", ");
 	if (nearest)
-		problems_add(&loading->problems, key->place, path,
+		problems_add(loading->problems, key->place, path,
 			     "has invalid keys: %s; did you mean '%s'?", key->text, nearest);
 	else
-		problems_add(&loading->problems, key->place, path,
+		problems_add(loading->problems, key->place, path,
 			     "has invalid keys: %s; valid keys: %s", key->text, valid);
 }
 
@@ -49,9 +46,9 @@ bool loading_expect_map(struct loading *loading, const struct yaml_node *node,
 		return false;
 	if (node->kind == YAML_MAP)
 		return true;
-	problems_add(&loading->problems, node->place, path,
-		     "expected a map, got '%s'; write 'key: value' lines below it",
-		     yaml_type_name(node));
+	problems_add(loading->problems, node->place, path,
+		     "expected a map, got '%s'; write 'key: value' lines below it%s",
+		     yaml_type_name(node), yaml_hint(node));
 	return false;
 }
 
@@ -70,28 +67,38 @@ static bool find_kind(const char *section, enum profcol_kind *ret)
 	return false;
 }
 
+/* A pipeline may name nothing of another, so there is nothing that could connect them. */
 static void read_connectors(struct loading *loading, const struct yaml_entry *entry)
 {
 	struct path path = { .key = "connectors" };
 
-	if (yaml_is_null(entry->value) || (entry->value->kind == YAML_MAP && !entry->value->count))
+	if (yaml_is_null(entry->value) || entry->value->broken)
 		return;
-	problems_add(&loading->problems, entry->key->place, &path,
-		     "not supported by profcol; remove the section and name all components in one "
-		     "pipeline");
+	if (entry->value->kind != YAML_MAP) {
+		loading_expect_map(loading, entry->value, &path);
+		return;
+	}
+	for (size_t i = 0; i < entry->value->count; i++) {
+		const struct yaml_node *key = entry->value->entries[i].key;
+
+		problems_add(loading->problems, key->place, &path,
+			     "unknown type: \"%.*s\" for id: \"%.64s\" (valid values: []): profcol "
+			     "has no connectors, only receivers, processors, exporters and "
+			     "extensions; remove it and name all components in one pipeline",
+			     (int)strcspn(key->text, "/ "), key->text, key->text);
+	}
 }
 
 static void read_root(struct loading *loading, const struct yaml_node *root)
 {
 	const struct yaml_node *service = NULL;
-	struct place place = { .line = 1, .column = 1 };
+	struct place place = { .line = 1, .column = 1, .source = root->place.source };
 	enum profcol_kind kind;
 
 	if (root->kind != YAML_MAP) {
-		problems_add(&loading->problems, root->place, NULL,
-			     "retrieved value (type=%s) cannot be used as a Conf; a configuration "
-			     "has the keys receivers, exporters and service",
-			     yaml_type_name(root));
+		problems_add(loading->problems, root->place, NULL,
+			     "empty configuration file; a configuration has the keys receivers, "
+			     "exporters and service");
 		return;
 	}
 	for (size_t i = 0; i < root->count; i++) {
@@ -113,10 +120,12 @@ static void read_root(struct loading *loading, const struct yaml_node *root)
 	components_warn_unused(loading);
 }
 
-static char *place_text(const struct loading *loading, struct place place)
+const char *loading_place(const struct loading *loading, struct place place)
 {
-	return arena_printf(loading->memory, "%s:%u:%u", loading->problems.name, place.line,
-			    place.column);
+	char text[PROBLEMS_PLACE_MAX];
+
+	problems_print_place(loading->problems, place, text);
+	return arena_strdup(loading->memory, text);
 }
 
 static bool keep_components(struct loading *loading, struct config *config)
@@ -129,7 +138,7 @@ static bool keep_components(struct loading *loading, struct config *config)
 		return false;
 	for (size_t i = 0; i < loading->components.count; i++) {
 		components[i] = loading->components.items[i].component;
-		components[i].place = place_text(loading, loading->components.items[i].place);
+		components[i].place = loading_place(loading, loading->components.items[i].place);
 		if (!components[i].place)
 			return false;
 	}
@@ -148,7 +157,7 @@ static bool keep_pipelines(struct loading *loading, struct config *config)
 		return false;
 	for (size_t i = 0; i < loading->pipelines.count; i++) {
 		pipelines[i] = loading->pipelines.items[i].pipeline;
-		pipelines[i].place = place_text(loading, loading->pipelines.items[i].place);
+		pipelines[i].place = loading_place(loading, loading->pipelines.items[i].place);
 		if (!pipelines[i].place)
 			return false;
 	}
@@ -157,40 +166,63 @@ static bool keep_pipelines(struct loading *loading, struct config *config)
 	return true;
 }
 
+static bool keep_watched(const struct config_tree *tree, struct config *config)
+{
+	const char **paths;
+
+	paths = arena_alloc(tree->memory, (tree->retriever.files.count + 1) * sizeof(*paths));
+	if (!paths)
+		return false;
+	for (size_t i = 0; i < tree->retriever.files.count; i++)
+		paths[i] = tree->retriever.files.items[i];
+	config->watched = paths;
+	config->watched_count = tree->retriever.files.count;
+	return true;
+}
+
 /* The configuration itself lies in the arena that it owns. */
-static struct config *finish(struct loading *loading)
+static struct config *finish(struct loading *loading, const struct config_tree *tree)
 {
 	struct config *config = arena_alloc(loading->memory, sizeof(*config));
 
 	if (!config || !keep_components(loading, config) || !keep_pipelines(loading, config) ||
-	    !problems_take_warnings(&loading->problems, &config->warnings, &config->warning_count))
+	    !keep_watched(tree, config) ||
+	    !problems_take_warnings(loading->problems, &config->warnings, &config->warning_count))
 		return NULL;
+	config->service = loading->service;
 	config->extensions = loading->extensions;
 	config->extension_count = loading->extension_count;
 	config->memory = loading->memory;
 	return config;
 }
 
-static struct profcol_error *load_text(struct loading *loading, const char *text, size_t length,
-				       struct config **ret)
+struct profcol_error *config_tree_decode(struct config_tree *tree,
+					 const struct component_registry *registry,
+					 struct config **ret)
 {
-	struct yaml_source source = { .memory = loading->memory, .problems = &loading->problems };
+	struct loading loading = {
+		.registry = registry,
+		.memory = tree->memory,
+		.problems = &tree->problems,
+		.without_plugins = tree->without_plugins,
+	};
+	struct config *config = NULL;
 	struct profcol_error *error;
-	struct yaml_node *root;
-	struct config *config;
 
-	root = yaml_parse_file(&source, text, length);
-	if (root) {
-		expand_tree(&source, root);
-		read_root(loading, root);
+	read_root(&loading, tree->root);
+	error = problems_error(&tree->problems);
+	if (!error)
+		config = finish(&loading, tree);
+	if (!error && !config) {
+		tree->problems.no_memory = true;
+		error = problems_error(&tree->problems);
 	}
-	error = problems_error(&loading->problems);
-	if (error)
+	loading_deinit(&loading);
+	if (error) {
+		config_tree_destroy(tree);
 		return error;
-	config = finish(loading);
-	if (!config)
-		return profcol_error_create(PROFCOL_NO_MEMORY, "%s: out of memory",
-					    loading->problems.name);
+	}
+	tree_release(tree);
 	*ret = config;
 	return NULL;
 }
@@ -198,40 +230,21 @@ static struct profcol_error *load_text(struct loading *loading, const char *text
 struct profcol_error *config_parse(const char *name, const char *text, size_t length,
 				   const struct component_registry *registry, struct config **ret)
 {
-	struct loading loading = { .registry = registry };
+	struct config_tree *tree = NULL;
 	struct profcol_error *error;
 
-	loading.memory = arena_create(LOADING_MEMORY_MAX);
-	if (!loading.memory)
-		return profcol_error_create(PROFCOL_NO_MEMORY, "%s: out of memory", name);
-	problems_init(&loading.problems, name, loading.memory);
-	error = load_text(&loading, text, length, ret);
-	loading_deinit(&loading);
-	if (error)
-		arena_destroy(loading.memory);
-	return error;
+	error = config_tree_parse(name, text, length, &tree);
+	return error ? error : config_tree_decode(tree, registry, ret);
 }
 
-struct profcol_error *config_load(const char *path, const struct component_registry *registry,
-				  struct config **ret)
+struct profcol_error *config_load(const struct config_sources *sources,
+				  const struct component_registry *registry, struct config **ret)
 {
-	CLEANUP_FREE char *text = NULL;
-	size_t length = 0;
-	int result;
+	struct config_tree *tree = NULL;
+	struct profcol_error *error;
 
-	result = file_read(AT_FDCWD, path, YAML_FILE_MAX, &text, &length);
-	if (result == -EFBIG)
-		return profcol_error_create(PROFCOL_CONFIG,
-					    "%s:1:1: the file is larger than %d bytes; shorten it",
-					    path, YAML_FILE_MAX);
-	if (result == -ENOMEM)
-		return profcol_error_create(PROFCOL_NO_MEMORY, "%s: out of memory", path);
-	if (result < 0)
-		return profcol_error_create(PROFCOL_CONFIG,
-					    "cannot read the configuration '%s': %s; name a "
-					    "readable file with --config",
-					    path, strerror(-result));
-	return config_parse(path, text, length, registry, ret);
+	error = config_tree_load(sources, &tree);
+	return error ? error : config_tree_decode(tree, registry, ret);
 }
 
 void config_destroy(struct config *config)

@@ -18,8 +18,8 @@ void decode_wrong_type(const struct target *target, const struct yaml_node *node
 		       const struct path *path, const char *expected, const char *remedy)
 {
 	problems_add(target->decoding->problems, node->place, path,
-		     "expected type '%s', got unconvertible type '%s'%s", expected,
-		     yaml_type_name(node), remedy);
+		     "expected type '%s', got unconvertible type '%s'%s%s", expected,
+		     yaml_type_name(node), remedy, yaml_hint(node));
 }
 
 __attribute__((format(printf, 2, 3))) static void complain(const struct target *target,
@@ -61,34 +61,59 @@ static void decode_bool(const struct target *target)
 		*(bool *)target->field = scalar->boolean;
 }
 
-/* A whole number, also one written as 1e3. */
+/* What a message says of a number that was read from @node. */
+static const char *show(const struct yaml_node *node, const char *number)
+{
+	return node->concealed ? "..." : number;
+}
+
+static bool is_beyond_integers(const struct scalar *scalar)
+{
+	return scalar->type == SCALAR_FLOAT && fabs(scalar->number) >= 0x1p63;
+}
+
+static int64_t saturate(const struct scalar *scalar)
+{
+	if (is_beyond_integers(scalar))
+		return scalar->number < 0 ? INT64_MIN : INT64_MAX;
+	return scalar->type == SCALAR_INT ? scalar->integer : (int64_t)scalar->number;
+}
+
+/* A whole number, also one written as 1e3; the nearest one there is for what is beyond. */
 static bool take_integer(const struct target *target, int64_t *ret)
 {
 	const struct scalar *scalar = &target->node->scalar;
 
 	if (!is_number(target->node) ||
 	    (scalar->type == SCALAR_FLOAT &&
-	     (scalar->number != floor(scalar->number) || fabs(scalar->number) >= 0x1p63))) {
+	     (!isfinite(scalar->number) || scalar->number != floor(scalar->number)))) {
 		decode_wrong_type(target, target->node, target->path, "int",
 				  "; write a whole number without quotes");
 		return false;
 	}
-	*ret = scalar->type == SCALAR_INT ? scalar->integer : (int64_t)scalar->number;
+	*ret = saturate(scalar);
 	return true;
 }
 
 static void decode_int(const struct target *target)
 {
 	const struct profcol_option *option = target->option;
+	const struct yaml_node *node = target->node;
+	char got[32];
 	int64_t value;
 
 	if (!take_integer(target, &value))
 		return;
+	if (is_beyond_integers(&node->scalar))
+		snprintf(got, sizeof(got), "%.17g", node->scalar.number);
+	else
+		snprintf(got, sizeof(got), "%" PRId64, value);
 	if (value < option->min && option->max == INT64_MAX)
-		complain(target, "must be at least %" PRId64 ", got %" PRId64, option->min, value);
-	else if (value < option->min || value > option->max)
-		complain(target, "must be between %" PRId64 " and %" PRId64 ", got %" PRId64,
-			 option->min, option->max, value);
+		complain(target, "must be at least %" PRId64 ", got %s", option->min,
+			 show(node, got));
+	else if (value < option->min || value > option->max || is_beyond_integers(&node->scalar))
+		complain(target, "must be between %" PRId64 " and %" PRId64 ", got %s", option->min,
+			 option->max, show(node, got));
 	else
 		*(int64_t *)target->field = value;
 }
@@ -97,6 +122,7 @@ static void decode_double(const struct target *target)
 {
 	const struct profcol_option *option = target->option;
 	double value = target->node->scalar.number;
+	char got[32];
 
 	if (!is_number(target->node)) {
 		decode_wrong_type(target, target->node, target->path, "float64",
@@ -104,9 +130,10 @@ static void decode_double(const struct target *target)
 		return;
 	}
 	// Written so that NaN fails.
+	snprintf(got, sizeof(got), "%.15g", value);
 	if (!(value >= option->double_min && value <= option->double_max))
-		complain(target, "must be between %.15g and %.15g, got %.15g", option->double_min,
-			 option->double_max, value);
+		complain(target, "must be between %.15g and %.15g, got %s", option->double_min,
+			 option->double_max, show(target->node, got));
 	else
 		*(double *)target->field = value;
 }
@@ -126,14 +153,25 @@ static void take_quantity(const struct target *target, int64_t value,
 	print(most, high);
 	print(value, got);
 	if (most)
-		complain(target, "must be between %s and %s, got %s", low, high, got);
+		complain(target, "must be between %s and %s, got %s", low, high,
+			 show(target->node, got));
 	else
-		complain(target, "must be at least %s, got %s", low, got);
+		complain(target, "must be at least %s, got %s", low, show(target->node, got));
 }
 
 static void print_duration(int64_t value, char *to)
 {
 	quantity_print_duration(value, to);
+}
+
+/* @why quotes the value; from the first quote on it is left out when messages must not show it. */
+static const char *conceal(const struct yaml_node *node, char why[QUANTITY_TEXT_MAX])
+{
+	char *quote = node->concealed ? strchr(why, '"') : NULL;
+
+	if (quote)
+		snprintf(quote, QUANTITY_TEXT_MAX - (size_t)(quote - why), "\"...\"");
+	return why;
 }
 
 static void decode_duration(const struct target *target)
@@ -149,7 +187,7 @@ static void decode_duration(const struct target *target)
 	}
 	// The Collector takes a bare 5 for nanoseconds, which nobody ever means.
 	if (!quantity_parse_duration(node->text, &ns, why))
-		complain(target, "%s; write it as 300ms, 5s or 1h30m", why);
+		complain(target, "%s; write it as 300ms, 5s or 1h30m", conceal(node, why));
 	else
 		take_quantity(target, ns, print_duration);
 }
@@ -170,7 +208,14 @@ static void decode_bytes(const struct target *target)
 	int64_t value;
 
 	if (is_number(node)) {
-		if (take_integer(target, &value))
+		if (!take_integer(target, &value))
+			return;
+		if (is_beyond_integers(&node->scalar))
+			complain(target,
+				 "size \"%.40s\" is out of range; write a number of bytes, "
+				 "or as 512KiB, 32MiB, 1GiB",
+				 yaml_shown(node));
+		else
 			take_quantity(target, value, print_bytes);
 		return;
 	}
@@ -178,7 +223,8 @@ static void decode_bytes(const struct target *target)
 		decode_wrong_type(target, node, target->path, "bytes",
 				  "; write a number of bytes, or as 512KiB, 32MiB, 1GiB");
 	else if (!quantity_parse_bytes(node->text, &bytes, why))
-		complain(target, "%s; write a number of bytes, or as 512KiB, 32MiB, 1GiB", why);
+		complain(target, "%s; write a number of bytes, or as 512KiB, 32MiB, 1GiB",
+			 conceal(node, why));
 	else
 		take_quantity(target, bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes, print_bytes);
 }
@@ -212,8 +258,9 @@ static void decode_enum(const struct target *target)
 	}
 	nearest = strings_nearest(node->text, option->names + hidden, count - hidden);
 	decode_join_words(valid, sizeof(valid), option->names + hidden, " ");
-	complain(target, "unknown value \"%.100s\" (valid values: [%s])%s%s%s", node->text, valid,
-		 nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+	complain(target, "unknown value \"%.100s\" (valid values: [%s])%s%s%s", yaml_shown(node),
+		 valid, nearest ? "; did you mean '" : "", nearest ? nearest : "",
+		 nearest ? "'?" : "");
 }
 
 static void decode_nested(const struct target *target)
@@ -261,6 +308,35 @@ static void (*const decoders[])(const struct target *target) = {
 	[PROFCOL_OPTION_NESTED] = decode_nested, [PROFCOL_OPTION_SECTIONS] = decode_sections,
 };
 
+size_t decode_field_size(enum profcol_option_type type)
+{
+	switch (type) {
+	case PROFCOL_OPTION_BOOL:
+		return sizeof(bool);
+	case PROFCOL_OPTION_INT:
+		return sizeof(int64_t);
+	case PROFCOL_OPTION_DOUBLE:
+		return sizeof(double);
+	case PROFCOL_OPTION_DURATION:
+	case PROFCOL_OPTION_BYTES:
+		return sizeof(uint64_t);
+	case PROFCOL_OPTION_STRING:
+	case PROFCOL_OPTION_SECRET:
+		return sizeof(const char *);
+	case PROFCOL_OPTION_ENUM:
+		return sizeof(int);
+	case PROFCOL_OPTION_LIST:
+		return sizeof(struct profcol_list);
+	case PROFCOL_OPTION_MAP:
+		return sizeof(struct profcol_map);
+	case PROFCOL_OPTION_SECTIONS:
+		return sizeof(struct profcol_sections);
+	case PROFCOL_OPTION_NESTED:
+		break;
+	}
+	return 0;
+}
+
 /* The table's default, by the same way as the file's values. */
 static void decode_default(struct target *target)
 {
@@ -269,6 +345,7 @@ static void decode_default(struct target *target)
 	struct yaml_source source = { .memory = target->decoding->memory,
 				      .problems = target->decoding->problems };
 
+	memset(target->field, 0, decode_field_size(option->type));
 	if (option->type == PROFCOL_OPTION_STRING || option->type == PROFCOL_OPTION_SECRET)
 		*(const char **)target->field = "";
 	if (!option->fallback)
@@ -303,8 +380,11 @@ static void decode_option(struct target *target, const struct path *parent)
 	const struct yaml_node *given = target->node;
 	size_t before = problems_count(target->decoding->problems);
 
-	if (given && given->broken)
+	if (given && given->broken) {
+		if (target->decoding->incomplete)
+			*target->decoding->incomplete = true;
 		return;
+	}
 	if (given)
 		target->place = given->place;
 	if (!is_absent(option, given)) {
@@ -329,6 +409,62 @@ static void decode_option(struct target *target, const struct path *parent)
 		problems_add(target->decoding->problems, target->place, parent,
 			     "requires a non-empty \"%s\"; add '%s: ...' to it", option->key,
 			     option->key);
+}
+
+static const struct profcol_option *find_option(const struct profcol_option *table, const char *key)
+{
+	for (; table && table->key; table++)
+		if (!strcmp(table->key, key))
+			return table;
+	return NULL;
+}
+
+/* The magic `enabled` of a section that may be absent; NULL when there is none. */
+static const struct yaml_node *find_switch(const struct profcol_option *option,
+					   const struct yaml_node *body)
+{
+	if (!option->named || !body || body->kind != YAML_MAP ||
+	    find_option(option->nested, "enabled"))
+		return NULL;
+	return yaml_map_find(body, "enabled");
+}
+
+/* Does @body, which may be NULL, name the section? */
+static bool is_named(const struct decoding *decoding, const struct profcol_option *option,
+		     const struct yaml_node *body, const struct path *path)
+{
+	const struct yaml_node *value = find_switch(option, body);
+
+	if (!body || (option->null_is_absent && yaml_is_null(body)))
+		return false;
+	if (!value || value->broken)
+		return true;
+	if (value->kind == YAML_SCALAR && value->scalar.type == SCALAR_BOOL)
+		return value->scalar.boolean;
+	problems_add(decoding->problems, value->place, path,
+		     "unexpected type %s for 'enabled': value expected 'true' or 'false'",
+		     yaml_type_name(value));
+	return true;
+}
+
+/* A section that is switched off is checked, but what it says is not used. */
+static void decode_section(struct target *target, const struct path *parent)
+{
+	const struct profcol_option *option = target->option;
+	const struct decoding *outer = target->decoding;
+	bool named = is_named(outer, option, target->node, target->path);
+	struct decoding decoding = *outer;
+
+	*(bool *)((char *)target->base + option->named - 1) = named;
+	decoding.switched = find_switch(option, target->node) ? option->nested : NULL;
+	decoding.defaults_only |= !named;
+	target->decoding = &decoding;
+	decode_option(target, parent);
+	if (!named && !yaml_is_null(target->node)) {
+		target->node = NULL;
+		decode_option(target, parent);
+	}
+	target->decoding = outer;
 }
 
 static void report_unknown_key(const struct decoding *decoding, const struct profcol_option *table,
@@ -369,12 +505,12 @@ static void refuse_unknown_keys(const struct decoding *decoding, const struct pr
 				const struct yaml_node *body, const struct path *path)
 {
 	for (size_t i = 0; i < body->count; i++) {
-		const struct profcol_option *option = table;
+		const struct yaml_node *key = body->entries[i].key;
 
-		while (option && option->key && strcmp(option->key, body->entries[i].key->text))
-			option++;
-		if (!option || !option->key)
-			report_unknown_key(decoding, table, body->entries[i].key, path);
+		if (find_option(table, key->text))
+			continue;
+		if (decoding->switched != table || strcmp(key->text, "enabled") != 0)
+			report_unknown_key(decoding, table, key, path);
 	}
 }
 
@@ -382,14 +518,18 @@ void decode_options(const struct decoding *decoding, const struct profcol_option
 		    const struct yaml_node *body, struct place place, const struct path *path,
 		    void *base)
 {
-	if (body && body->broken)
+	if (body && body->broken) {
+		if (decoding->incomplete)
+			*decoding->incomplete = true;
 		return;
+	}
 	if (yaml_is_null(body)) {
 		body = NULL;
 	} else if (body->kind != YAML_MAP) {
-		problems_add(decoding->problems, body->place, path, "expected a map, got '%s'%s",
+		problems_add(decoding->problems, body->place, path, "expected a map, got '%s'%s%s",
 			     yaml_type_name(body),
-			     table && table->key ? "; write 'key: value' lines below it" : "");
+			     table && table->key ? "; write 'key: value' lines below it" : "",
+			     yaml_hint(body));
 		return;
 	} else {
 		refuse_unknown_keys(decoding, table, body, path);
@@ -402,11 +542,13 @@ void decode_options(const struct decoding *decoding, const struct profcol_option
 			.node = body ? yaml_map_find(body, option->key) : NULL,
 			.place = place,
 			.path = &here,
+			.base = base,
 			.field = (char *)base + option->offset,
 		};
 
 		if (option->named)
-			*(bool *)((char *)base + option->named - 1) = target.node != NULL;
-		decode_option(&target, path);
+			decode_section(&target, path);
+		else
+			decode_option(&target, path);
 	}
 }

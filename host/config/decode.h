@@ -13,8 +13,14 @@
 struct decoding {
 	struct arena *memory; /* strings, lists and maps of the result */
 	struct problems *problems;
-	bool defaults_only; /* a check of the table: what is required need not be there */
+	bool defaults_only; /* a check of the table, or of what is switched off: what is required
+			     * need not be there */
+	bool *incomplete; /* set when a value was reported before: its field has nothing; or NULL */
+	const struct profcol_option *switched; /* the table whose body may say `enabled`; or NULL */
 };
+
+/* Bytes of the field that receives a value; 0 for NESTED. */
+size_t decode_field_size(enum profcol_option_type type);
 
 /*
  * Fill the struct at @base, all fields that @table names, from @body: a map, or

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { PAIRS_MAX = 1000 };
+
 static const char *keep_text(const struct target *target, const char *text, size_t length)
 {
 	const char *copy = arena_strndup(target->decoding->memory, text, length);
@@ -45,29 +47,30 @@ static const char *take_element(const struct target *target, const struct yaml_n
 	return decode_take_text(target, node, path);
 }
 
-static void split_list(const struct target *target, const char *text)
+bool decode_split_list(struct arena *memory, const char *text, struct profcol_list *ret)
 {
-	struct profcol_list *list = target->field;
-	const char **items;
 	size_t count = *text != '\0';
+	const char **items;
 
 	for (const char *c = text; *c; c++)
 		count += *c == ',';
-	items = keep_array(target, count);
-	if (!items)
-		return;
-	for (size_t i = 0; i < count; i++) {
+	items = arena_alloc(memory, (count + 1) * sizeof(*items));
+	for (size_t i = 0; items && i < count; i++) {
 		size_t length = strcspn(text, ","), blanks = strspn(text, " ");
 		const char *end = text + length;
 
 		text += blanks < length ? blanks : length;
 		while (end > text && end[-1] == ' ')
 			end--;
-		items[i] = keep_text(target, text, (size_t)(end - text));
+		items[i] = arena_strndup(memory, text, (size_t)(end - text));
+		if (!items[i])
+			return false;
 		text += strcspn(text, ",");
 		text += *text == ',';
 	}
-	*list = (struct profcol_list){ .items = items, .count = count };
+	if (items)
+		*ret = (struct profcol_list){ .items = items, .count = count };
+	return items;
 }
 
 void decode_list(const struct target *target)
@@ -78,13 +81,14 @@ void decode_list(const struct target *target)
 
 	if (node->kind == YAML_SCALAR &&
 	    (node->scalar.type == SCALAR_STRING || node->from_variable)) {
-		split_list(target, node->text);
+		if (!decode_split_list(target->decoding->memory, node->text, list))
+			target->decoding->problems->no_memory = true;
 		return;
 	}
 	if (node->kind != YAML_LIST) {
 		problems_add(target->decoding->problems, node->place, target->path,
-			     "source data must be an array or slice, got %s; write it as [a, b]",
-			     yaml_type_name(node));
+			     "source data must be an array or slice, got %s; write it as [a, b]%s",
+			     yaml_type_name(node), yaml_hint(node));
 		return;
 	}
 	items = keep_array(target, node->count);
@@ -120,6 +124,14 @@ static bool take_pair(const struct target *target, const struct yaml_node *node,
 	return true;
 }
 
+static bool has_key(const char *const *keys, size_t count, const char *key)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(keys[i], key))
+			return true;
+	return false;
+}
+
 static void decode_pairs(const struct target *target, const char **keys, const char **values)
 {
 	struct profcol_map *map = target->field;
@@ -129,7 +141,15 @@ static void decode_pairs(const struct target *target, const char **keys, const c
 		const struct yaml_node *item = target->node->items[i];
 		struct path here = { .parent = target->path, .index = i };
 
-		if (!item->broken && take_pair(target, item, &here, &keys[count], &values[count]))
+		if (item->broken || !take_pair(target, item, &here, &keys[count], &values[count]))
+			continue;
+		if (has_key(keys, count, keys[count]))
+			problems_add(target->decoding->problems, item->place, &here,
+				     "duplicate keys in map-style list: [%.100s]; keep one of them",
+				     item->concealed || yaml_map_find(item, "name")->concealed
+					     ? "..."
+					     : keys[count]);
+		else
 			count++;
 	}
 	*map = (struct profcol_map){ .keys = keys, .values = values, .count = count };
@@ -145,6 +165,12 @@ void decode_map(const struct target *target)
 		problems_add(target->decoding->problems, node->place, target->path,
 			     "expected a map, got '%s'; write 'key: value' lines below it",
 			     yaml_type_name(node));
+		return;
+	}
+	if (node->kind == YAML_LIST && node->count > PAIRS_MAX) {
+		problems_add(target->decoding->problems, node->place, target->path,
+			     "more than %d pairs; write 'key: value' lines instead of the list",
+			     PAIRS_MAX);
 		return;
 	}
 	keys = keep_array(target, node->count);

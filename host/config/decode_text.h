@@ -11,6 +11,7 @@ struct target {
 	const struct yaml_node *node; /* what is given, or the default */
 	struct place place;           /* of what is given, else of the map that lacks it */
 	const struct path *path;
+	void *base; /* the struct that @option's table describes, and its field in it */
 	void *field;
 };
 
@@ -21,6 +22,9 @@ void decode_wrong_type(const struct target *target, const struct yaml_node *node
 /* The text of @node, in the arena; NULL when it is no text, which is reported. */
 const char *decode_take_text(const struct target *target, const struct yaml_node *node,
 			     const struct path *path);
+
+/* "a, b" as a list, in @memory. False without memory. */
+bool decode_split_list(struct arena *memory, const char *text, struct profcol_list *ret);
 
 void decode_list(const struct target *target);
 void decode_map(const struct target *target);

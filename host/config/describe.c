@@ -90,18 +90,24 @@ static void print_words(const struct profcol_option *option, FILE *to)
 	}
 }
 
-static void print_type(const struct profcol_option *option, FILE *to)
+const char *describe_type(enum profcol_option_type type)
 {
 	static const char *const names[] = {
 		[PROFCOL_OPTION_BOOL] = "bool",      [PROFCOL_OPTION_INT] = "int",
 		[PROFCOL_OPTION_DOUBLE] = "float",   [PROFCOL_OPTION_DURATION] = "duration",
 		[PROFCOL_OPTION_BYTES] = "bytes",    [PROFCOL_OPTION_STRING] = "string",
-		[PROFCOL_OPTION_SECRET] = "secret",  [PROFCOL_OPTION_ENUM] = "",
+		[PROFCOL_OPTION_SECRET] = "secret",  [PROFCOL_OPTION_ENUM] = "enum",
 		[PROFCOL_OPTION_LIST] = "list",      [PROFCOL_OPTION_MAP] = "map",
 		[PROFCOL_OPTION_NESTED] = "section", [PROFCOL_OPTION_SECTIONS] = "list of sections",
 	};
 
-	fputs(names[option->type], to);
+	return names[type];
+}
+
+static void print_type(const struct profcol_option *option, FILE *to)
+{
+	if (option->type != PROFCOL_OPTION_ENUM)
+		fputs(describe_type(option->type), to);
 	if (option->type == PROFCOL_OPTION_INT)
 		print_int_bounds(option, to);
 	else if (option->type == PROFCOL_OPTION_DOUBLE)

@@ -11,3 +11,6 @@
  * Nested options follow theirs as dotted paths. Nothing for NULL or an empty table.
  */
 void describe_options(const struct profcol_option *table, FILE *to);
+
+/* "int", "duration", "list of sections", ... */
+const char *describe_type(enum profcol_option_type type);

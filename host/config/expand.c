@@ -13,11 +13,11 @@ enum {
 	TEXT_MAX = 1 << 20, /* bytes of one expanded value */
 	WORK_MAX = 1 << 26, /* bytes looked at for all values together */
 	MESSAGE_MAX = 1024,
-	QUOTED_MAX = 200, /* bytes of a reference that a message shows */
 };
 
 struct expansion {
 	struct yaml_source *source;
+	struct retriever *retriever;
 	size_t work;
 	bool exhausted; /* and reported: what follows is not looked at */
 };
@@ -27,21 +27,14 @@ struct expanding {
 	struct expansion *expansion;
 	const struct yaml_node *node;
 	const struct path *path;
-	char *text; /* owned */
+	char *text;  /* owned */
+	char *marks; /* owned; as long: 1 for each byte that the file does not have, else 0 */
 	size_t length;
 	bool quiet; /* what is wrong is reported where the parts of the value stand */
 };
 
 struct reference {
 	size_t begin, end; /* of ${...} in the text */
-};
-
-/* What a reference stands for. */
-struct replacement {
-	const char *text; /* borrowed from the environment or the value's text */
-	size_t length;
-	bool is_null;    /* not set */
-	bool is_default; /* the text after ":-" */
 };
 
 /*
@@ -75,42 +68,6 @@ static bool find_reference(const char *text, size_t length, struct reference *re
 	}
 }
 
-static bool is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool is_name(const char *name, size_t length)
-{
-	if (!length || is_digit(*name))
-		return false;
-	for (size_t i = 0; i < length; i++)
-		if (!is_letter(name[i]) && !is_digit(name[i]) && name[i] != '_')
-			return false;
-	return true;
-}
-
-/* Go's pattern for the scheme of a location: ^[A-Za-z][A-Za-z0-9+.-]+ */
-static bool is_scheme(const char *scheme, size_t length)
-{
-	if (length < 2 || !is_letter(*scheme))
-		return false;
-	for (size_t i = 1; i < length; i++)
-		if (!is_letter(scheme[i]) && !is_digit(scheme[i]) && !strchr("+.-", scheme[i]))
-			return false;
-	return true;
-}
-
-static int shown(size_t length)
-{
-	return length < QUOTED_MAX ? (int)length : QUOTED_MAX;
-}
-
 /* Report, and return false for the caller to return. */
 __attribute__((format(printf, 2, 3))) static bool complain(const struct expanding *value,
 							   const char *format, ...)
@@ -134,9 +91,31 @@ static bool without_memory(const struct expanding *value)
 	return false;
 }
 
-static void warn_unset(const struct expanding *value, const char *name)
+/* Has what a variable holds a part in @reference? */
+static bool is_foreign(const struct expanding *value, struct reference reference)
 {
-	if (!value->quiet)
+	return value->node->concealed ||
+	       memchr(value->marks + reference.begin, 1, reference.end - reference.begin);
+}
+
+/* What messages show instead of @reference where that is not the file's own; else NULL. */
+static const char *shown_instead(const struct expanding *value, struct reference reference)
+{
+	if (value->node->concealed)
+		return "...";
+	return is_foreign(value, reference) ? value->node->text : NULL;
+}
+
+static void warn_unset(const struct expanding *value, const char *name, const char *shown)
+{
+	if (value->quiet)
+		return;
+	if (shown)
+		problems_warn(value->expansion->source->problems, value->node->place, value->path,
+			      "the environment variable that \"%.*s\" becomes is not set and has "
+			      "no default, its value is null",
+			      RETRIEVE_SHOWN_MAX, shown);
+	else
 		problems_warn(
 			value->expansion->source->problems, value->node->place, value->path,
 			"environment variable \"%s\" is not set and has no default, its value "
@@ -144,100 +123,65 @@ static void warn_unset(const struct expanding *value, const char *name)
 			name, name);
 }
 
-/* @uri is what stands between "${" and "}", after "env:" if that was there. */
-static bool look_up(const struct expanding *value, const char *uri, size_t length,
-		    struct replacement *ret)
-{
-	const char *fallback = memmem(uri, length, ":-", 2), *text;
-	size_t name_length = fallback ? (size_t)(fallback - uri) : length;
-	CLEANUP_FREE char *name = NULL;
-
-	if (!is_name(uri, name_length))
-		return complain(
-			value,
-			"environment variable \"%.*s\" has invalid name: must match regex "
-			"^[a-zA-Z_][a-zA-Z0-9_]*$; write $$ for a '$' that names no variable",
-			shown(name_length), uri);
-	name = strndup(uri, name_length);
-	if (!name)
-		return without_memory(value);
-	text = getenv(name);
-	*ret = (struct replacement){ .text = text ? text : "" };
-	ret->length = strlen(ret->text);
-	if (!text && fallback) {
-		ret->is_default = true;
-		ret->text = fallback + 2;
-		ret->length = (size_t)(uri + length - ret->text);
-	} else if (!text) {
-		ret->is_null = true;
-		warn_unset(value, name);
-	}
-	if (strings_is_utf8(ret->text, ret->length))
-		return true;
-	return complain(value, "environment variable \"%s\" is not valid UTF-8; correct its value",
-			name);
-}
-
-static bool refuse_scheme(const struct expanding *value, const char *uri, size_t length,
-			  size_t scheme_length)
-{
-	if (is_name(uri, scheme_length) && uri[scheme_length + 1] == '-')
-		return complain(value,
-				"scheme \"%.*s\" is not supported for uri \"%.*s\"; write "
-				"${env:%.*s} for a variable with a default",
-				shown(scheme_length), uri, shown(length), uri, shown(length), uri);
-	if (is_scheme(uri, scheme_length))
-		return complain(
-			value,
-			"scheme \"%.*s\" is not supported for uri \"%.*s\"; supported: env, "
-			"as in ${env:NAME:-default}",
-			shown(scheme_length), uri, shown(length), uri);
-	return complain(value,
-			"invalid uri: \"%.*s\"; write ${env:NAME}, or $$ for a '$' that names no "
-			"variable",
-			shown(length), uri);
-}
-
+/* What stands between "${" and "}" in the value's text. */
 static bool resolve_reference(const struct expanding *value, struct reference reference,
-			      struct replacement *ret)
+			      struct retrieved *ret)
 {
 	const char *uri = value->text + reference.begin + 2;
-	size_t length = reference.end - reference.begin - 3;
-	const char *colon = memchr(uri, ':', length);
+	size_t length = reference.end - reference.begin - 3, rest = 0;
+	struct retriever *retriever = value->expansion->retriever;
+	enum retrieve_scheme scheme = RETRIEVE_ENV;
+	char why[RETRIEVE_WHY_MAX];
 
+	retriever->shown = shown_instead(value, reference);
 	if (memchr(uri, '$', length))
 		return complain(
 			value,
 			"the uri \"%.*s\" contains unsupported characters ('$'); keep '$' out "
 			"of ${...}",
-			shown(length), uri);
-	if (!colon)
-		return look_up(value, uri, length, ret);
-	if (colon - uri == 3 && !memcmp(uri, "env", 3))
-		return look_up(value, uri + 4, length - 4, ret);
-	return refuse_scheme(value, uri, length, (size_t)(colon - uri));
+			retriever->shown || length > RETRIEVE_SHOWN_MAX ? RETRIEVE_SHOWN_MAX
+									: (int)length,
+			retriever->shown ? retriever->shown : uri);
+	if (memchr(uri, ':', length) &&
+	    !retrieve_scheme_parse(retriever, uri, length, &scheme, &rest, why))
+		return complain(value, "%s", why);
+	if (!retrieve(retriever, scheme, uri + rest, length - rest, ret, why) ||
+	    !retrieved_make_value(retriever, ret, why))
+		return *why ? complain(value, "%s", why) : without_memory(value);
+	if (ret->unset)
+		warn_unset(value, ret->unset, retriever->shown);
+	return true;
 }
 
 static bool replace(struct expanding *value, struct reference reference,
-		    const struct replacement *replacement)
+		    const struct retrieved *replacement)
 {
 	size_t tail = value->length - reference.end;
 	size_t length = reference.begin + replacement->length + tail;
-	char *text;
+	char *text, *marks;
 
 	if (length > TEXT_MAX)
 		return complain(value,
 				"the value expands to more than 1 MiB; does a variable refer "
 				"to itself?");
 	text = malloc(length + 1);
-	if (!text)
+	marks = malloc(length + 1);
+	if (!text || !marks) {
+		free(text);
+		free(marks);
 		return without_memory(value);
+	}
 	memcpy(text, value->text, reference.begin);
 	memcpy(text + reference.begin, replacement->text, replacement->length);
 	memcpy(text + reference.begin + replacement->length, value->text + reference.end, tail);
 	text[length] = '\0';
+	memcpy(marks, value->marks, reference.begin);
+	memset(marks + reference.begin, 1, replacement->length);
+	memcpy(marks + reference.begin + replacement->length, value->marks + reference.end, tail);
 	free(value->text);
+	free(value->marks);
 	value->text = text;
+	value->marks = marks;
 	value->length = length;
 	return true;
 }
@@ -278,20 +222,43 @@ struct outcome {
 	struct scalar scalar;               /* unless @collection */
 	const struct yaml_node *collection; /* list or map that a variable holds, or NULL */
 	bool from_variable;                 /* the text is a variable's and nothing else */
+	const char *hint;                   /* why the scalar is only text, or NULL */
 };
 
+/* What @value's text is as YAML. What a file holds keeps its places there. */
+static struct yaml_node *parse_whole(struct expanding *value, const struct retrieved *replacement,
+				     bool foreign, char why[YAML_WHY_MAX])
+{
+	struct yaml_source *source = value->expansion->source;
+	// A path that a variable has a part in is not to be seen.
+	bool is_own_file = replacement->file && !foreign;
+	struct yaml_text text = {
+		.bytes = value->text,
+		.length = value->length,
+		.place = is_own_file ? NULL : &value->node->place,
+		.concealed = !is_own_file,
+		.quiet = true,
+		.why = why,
+	};
+
+	if (!text.place)
+		text.source = problems_add_source(source->problems, replacement->file);
+	return yaml_parse(source, &text);
+}
+
 /* The value was one reference and nothing else: its text decides on the type. */
-static bool take_type(struct expanding *value, const struct replacement *replacement,
+static bool take_type(struct expanding *value, const struct retrieved *replacement, bool foreign,
 		      struct outcome *outcome)
 {
 	struct yaml_source *source = value->expansion->source;
 	const struct yaml_node *node;
+	char why[YAML_WHY_MAX] = "";
 
-	*outcome = (struct outcome){ .changed = true, .from_variable = !replacement->is_null };
+	*outcome = (struct outcome){ .changed = true, .from_variable = !replacement->unset };
 	// ":-" with nothing after it is the way to write an empty string.
 	if (replacement->is_default && !replacement->length)
 		return true;
-	node = yaml_parse_value(source, value->text, value->length, value->node->place);
+	node = parse_whole(value, replacement, foreign, why);
 	if (!node && source->nodes >= YAML_NODES_MAX)
 		return complain(value,
 				"the value expands to more than %d values; does a variable "
@@ -301,27 +268,47 @@ static bool take_type(struct expanding *value, const struct replacement *replace
 		outcome->scalar = node->scalar;
 	else if (node)
 		outcome->collection = node;
+	else if (*why)
+		outcome->hint = arena_printf(source->memory,
+					     "; assuming string type since contents are not valid "
+					     "YAML: %s",
+					     why);
 	return true;
+}
+
+/* One reference less. False when it ends here; *@failed_ret says that a problem was reported. */
+static bool expand_reference(struct expanding *value, struct reference reference, size_t round,
+			     struct outcome *outcome, bool *failed_ret)
+{
+	bool is_whole = reference.begin == 0 && reference.end == value->length;
+	bool foreign = is_foreign(value, reference);
+	struct retrieved replacement = {};
+	bool replaced;
+
+	replaced = spend(value, round) && resolve_reference(value, reference, &replacement) &&
+		   replace(value, reference, &replacement);
+	// A list or map reports what is wrong where its parts stand.
+	*failed_ret = !replaced && !outcome->collection;
+	if (replaced && is_whole) {
+		*failed_ret = !take_type(value, &replacement, foreign, outcome);
+		replaced = !*failed_ret;
+	} else if (replaced && !outcome->collection) {
+		*outcome = (struct outcome){ .changed = true };
+	}
+	free(replacement.owned);
+	value->quiet = outcome->collection;
+	return replaced;
 }
 
 /* Replace references until none is left, then "$$". False when a problem was reported. */
 static bool expand_text(struct expanding *value, struct outcome *outcome)
 {
-	struct replacement replacement = { 0 };
 	struct reference reference;
+	bool failed = false;
 
-	for (size_t round = 0; find_reference(value->text, value->length, &reference); round++) {
-		bool is_whole = reference.begin == 0 && reference.end == value->length;
-
-		if (!spend(value, round) || !resolve_reference(value, reference, &replacement) ||
-		    !replace(value, reference, &replacement))
-			return outcome->collection;
-		if (is_whole && !take_type(value, &replacement, outcome))
-			return false;
-		if (!is_whole && !outcome->collection)
-			*outcome = (struct outcome){ .changed = true };
-		value->quiet = outcome->collection;
-	}
+	for (size_t round = 0; find_reference(value->text, value->length, &reference); round++)
+		if (!expand_reference(value, reference, round, outcome, &failed))
+			return !failed;
 	unescape(value);
 	return true;
 }
@@ -344,16 +331,18 @@ static void expand_scalar(struct expansion *expansion, struct yaml_node *node,
 {
 	struct expanding value = { .expansion = expansion, .node = node, .path = path };
 	struct outcome outcome = {};
-	CLEANUP_FREE char *text = NULL;
+	CLEANUP_FREE char *text = NULL, *marks = NULL;
 
 	if (node->scalar.type != SCALAR_STRING || !strchr(node->text, '$'))
 		return;
 	value.length = strlen(node->text);
 	value.text = strdup(node->text);
-	node->broken = !value.text || !expand_text(&value, &outcome);
+	value.marks = calloc(value.length + 1, 1);
+	node->broken = !value.text || !value.marks || !expand_text(&value, &outcome);
 	text = value.text;
+	marks = value.marks;
 	if (node->broken) {
-		expansion->source->problems->no_memory |= !value.text;
+		expansion->source->problems->no_memory |= !text || !marks;
 		return;
 	}
 	node->text = arena_strndup(expansion->source->memory, value.text, value.length);
@@ -364,7 +353,9 @@ static void expand_scalar(struct expansion *expansion, struct yaml_node *node,
 	if (!outcome.changed)
 		return;
 	node->from_variable = outcome.from_variable;
+	node->concealed = true;
 	node->scalar = outcome.scalar;
+	node->hint = outcome.hint;
 	if (outcome.collection) {
 		graft(node, outcome.collection);
 		expand_children(expansion, node, path, depth);
@@ -407,9 +398,9 @@ static void expand_children(struct expansion *expansion, struct yaml_node *node,
 	}
 }
 
-void expand_tree(struct yaml_source *source, struct yaml_node *root)
+void expand_tree(struct yaml_source *source, struct retriever *retriever, struct yaml_node *root)
 {
-	struct expansion expansion = { .source = source };
+	struct expansion expansion = { .source = source, .retriever = retriever };
 
 	expand_node(&expansion, root, NULL, 0);
 }

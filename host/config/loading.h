@@ -11,7 +11,7 @@ struct yaml_entry;
 enum {
 	LOADING_COMPONENTS_MAX = 1000,
 	LOADING_PIPELINES_MAX = 1000,
-	LOADING_MEMORY_MAX = 64 << 20, /* bytes; a file of YAML_FILE_MAX needs less */
+	LOADING_MEMORY_MAX = 64 << 20, /* bytes; more is refused as too much */
 };
 
 /* Also one that is wrong: who refers to it should not be told that it is missing. */
@@ -30,7 +30,7 @@ struct loading_pipeline {
 struct loading {
 	const struct component_registry *registry; /* borrowed */
 	struct arena *memory;                      /* borrowed; becomes the config's */
-	struct problems problems;
+	struct problems *problems;                 /* borrowed */
 	struct {
 		struct loading_component *items;
 		size_t count, capacity;
@@ -39,9 +39,11 @@ struct loading {
 		struct loading_pipeline *items;
 		size_t count, capacity;
 	} pipelines;               /* owned */
+	bool without_plugins;      /* they may have what type is not known; it is reported */
 	unsigned int unread_kinds; /* bit per kind: who knows what its section has? */
 	const size_t *extensions;  /* in the arena: positions in @components */
 	size_t extension_count;
+	struct config_service service; /* in the arena */
 };
 
 /* Plural as it is the section's key ("receivers"), singular for messages. */
@@ -64,6 +66,15 @@ void storages_check(struct loading *loading);
 /* Read `service`. @section may be NULL; then @place is the file's. After all components. */
 void service_read(struct loading *loading, const struct yaml_node *section, struct place place);
 
+/* The keys of `service` beyond extensions and pipelines, into loading->service. @section is a map
+ * or NULL. */
+void service_settings_read(struct loading *loading, const struct yaml_node *section,
+			   struct place place, const struct path *service);
+
+/* `service.telemetry.resource`, into loading->service. */
+void resource_read(struct loading *loading, const struct yaml_node *section,
+		   const struct path *path);
+
 /* A list of references that is about to be read. */
 struct references {
 	struct loading *loading;
@@ -79,6 +90,9 @@ struct references {
  */
 size_t references_read(const struct references *references, const struct yaml_node *list,
 		       const struct path *path, const size_t **ret, size_t *count_ret);
+
+/* @place as text, in the arena; NULL without memory. */
+const char *loading_place(const struct loading *loading, struct place place);
 
 /* Report that @key is none of @keys, NULL-terminated, with the nearest of them. */
 void loading_unknown_key(struct loading *loading, const struct yaml_node *key,

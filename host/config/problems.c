@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "problems.h"
 
+#include "loading.h"
+
 #include "base/base.h"
 
 #include <stdarg.h>
@@ -13,15 +15,55 @@ enum {
 	TEXT_MAX = 2048, /* bytes of one problem: names may have 1024 characters */
 };
 
-void problems_init(struct problems *problems, const char *name, struct arena *memory)
+void problems_init(struct problems *problems, struct arena *memory)
 {
-	*problems = (struct problems){ .name = name, .memory = memory };
+	*problems = (struct problems){ .memory = memory };
 }
 
 void problems_deinit(struct problems *problems)
 {
 	VECTOR_DEINIT(&problems->errors);
 	VECTOR_DEINIT(&problems->warnings);
+	VECTOR_DEINIT(&problems->sources);
+}
+
+unsigned int problems_add_source(struct problems *problems, const char *name)
+{
+	// Few: what --config and --set name, and files that these name.
+	for (size_t i = 0; i < problems->sources.count; i++)
+		if (!strcmp(problems->sources.items[i], name))
+			return (unsigned int)i;
+	if (VECTOR_PUSH(&problems->sources, name))
+		return (unsigned int)problems->sources.count - 1;
+	problems->no_memory = true;
+	return 0;
+}
+
+static const char *source_name(const struct problems *problems, unsigned int source)
+{
+	return source < problems->sources.count ? problems->sources.items[source] : "configuration";
+}
+
+void problems_print_place(const struct problems *problems, struct place place,
+			  char to[PROBLEMS_PLACE_MAX])
+{
+	const char *name = source_name(problems, place.source);
+	int shown = PROBLEMS_PLACE_MAX - 32;
+
+	if (place.line)
+		snprintf(to, PROBLEMS_PLACE_MAX, "%.*s:%u:%u", shown, name, place.line,
+			 place.column);
+	else
+		snprintf(to, PROBLEMS_PLACE_MAX, "%.*s", shown, name);
+}
+
+void problems_print_line(const struct problems *problems, struct place place, struct place here,
+			 char to[PROBLEMS_PLACE_MAX])
+{
+	if (place.source == here.source)
+		snprintf(to, PROBLEMS_PLACE_MAX, "line %u", place.line);
+	else
+		problems_print_place(problems, place, to);
 }
 
 /* Print at the end of @to, which never overflows. */
@@ -85,9 +127,10 @@ static void problem_list_add(struct problems *problems, struct problem_list *lis
 static void add_problem(struct problems *problems, struct problem_list *list, struct place place,
 			const struct path *path, const char *format, va_list arguments)
 {
-	char text[TEXT_MAX] = "";
+	char text[TEXT_MAX] = "", where[PROBLEMS_PLACE_MAX];
 
-	append(text, "%s:%u:%u: ", problems->name, place.line, place.column);
+	problems_print_place(problems, place, where);
+	append(text, "%s: ", where);
 	append_path(text, path);
 	if (path)
 		append(text, ": ");
@@ -129,6 +172,8 @@ static int compare_problems(const void *left, const void *right)
 {
 	const struct problem *a = left, *b = right;
 
+	if (a->place.source != b->place.source)
+		return a->place.source < b->place.source ? -1 : 1;
 	if (a->place.line != b->place.line)
 		return a->place.line < b->place.line ? -1 : 1;
 	if (a->place.column != b->place.column)
@@ -142,6 +187,18 @@ static void problem_list_sort(struct problem_list *list)
 		qsort(list->items, list->count, sizeof(*list->items), compare_problems);
 }
 
+/* What the configuration's own budget refused is its fault, not the machine's. */
+static struct profcol_error *without_memory(const struct problems *problems)
+{
+	if (arena_is_exhausted(problems->memory))
+		return profcol_error_create(PROFCOL_CONFIG,
+					    "%s: the configuration needs more than %d MiB of "
+					    "memory; shorten it",
+					    source_name(problems, 0), LOADING_MEMORY_MAX >> 20);
+	return profcol_error_create(PROFCOL_NO_MEMORY, "%s: out of memory",
+				    source_name(problems, 0));
+}
+
 struct profcol_error *problems_error(struct problems *problems)
 {
 	struct problem_list *list = &problems->errors;
@@ -150,19 +207,19 @@ struct profcol_error *problems_error(struct problems *problems)
 	size_t length;
 
 	if (problems->no_memory)
-		return profcol_error_create(PROFCOL_NO_MEMORY, "%s: out of memory", problems->name);
+		return without_memory(problems);
 	if (!list->count)
 		return NULL;
 	problem_list_sort(list);
 	stream = open_memstream(&text, &length);
 	if (!stream)
-		return profcol_error_create(PROFCOL_NO_MEMORY, "%s: out of memory", problems->name);
+		return without_memory(problems);
 	for (size_t i = 0; i < list->count; i++)
 		fprintf(stream, "%s%s", i ? "\n" : "", list->items[i].text);
 	if (list->refused)
-		fprintf(stream, "\n%s: %zu more problems", problems->name, list->refused);
+		fprintf(stream, "\n%s: %zu more problems", source_name(problems, 0), list->refused);
 	if (fflush(stream))
-		return profcol_error_create(PROFCOL_NO_MEMORY, "%s: out of memory", problems->name);
+		return without_memory(problems);
 	return profcol_error_create(PROFCOL_CONFIG, "%s", text);
 }
 

@@ -35,7 +35,7 @@ static const char *find_nearest(const struct references *references, const char 
 	CLEANUP_FREE const char **ids = calloc(loading->components.count + 1, sizeof(*ids));
 	size_t count = 0;
 
-	if (!ids || problems_is_full(&loading->problems))
+	if (!ids || problems_is_full(loading->problems))
 		return NULL;
 	for (size_t i = 0; i < loading->components.count; i++)
 		if (loading->components.items[i].component.kind == references->kind)
@@ -43,9 +43,11 @@ static const char *find_nearest(const struct references *references, const char 
 	return strings_nearest(id, ids, count);
 }
 
-static void report_missing(const struct references *references, const char *id, struct place place)
+/* @label is the id as messages show it. */
+static void report_missing(const struct references *references, const char *id, const char *label,
+			   struct place place)
 {
-	struct problems *problems = &references->loading->problems;
+	struct problems *problems = references->loading->problems;
 	const char *kind = components_kind_name(references->kind);
 	const char *nearest = find_nearest(references, id);
 	const char *elsewhere = find_elsewhere(references->loading, id);
@@ -54,21 +56,21 @@ static void report_missing(const struct references *references, const char *id, 
 		problems_add(problems, place, references->owner,
 			     "references %s \"%s\" which is not configured; '%s' is configured "
 			     "under '%s'",
-			     kind, id, id, elsewhere);
+			     kind, label, label, elsewhere);
 	else if (nearest)
 		problems_add(problems, place, references->owner,
 			     "references %s \"%s\" which is not configured; did you mean '%s'?",
-			     kind, id, nearest);
+			     kind, label, nearest);
 	else
 		problems_add(problems, place, references->owner,
 			     "references %s \"%s\" which is not configured; add it under '%s'",
-			     kind, id, components_section(references->kind));
+			     kind, label, components_section(references->kind));
 }
 
 static void report_repetition(const struct references *references, const char *id,
 			      struct place place)
 {
-	struct problems *problems = &references->loading->problems;
+	struct problems *problems = references->loading->problems;
 	const char *kind = components_kind_name(references->kind);
 
 	if (references->repetition_is_error)
@@ -81,25 +83,29 @@ static void report_repetition(const struct references *references, const char *i
 			      "references %s \"%s\" multiple times, it is used once", kind, id);
 }
 
-static void read_reference(struct reading_list *list, const char *text, struct place place)
+static void read_reference(struct reading_list *list, const struct yaml_node *item)
 {
 	const struct references *references = list->references;
 	struct loading *loading = references->loading;
+	struct place place = item->place;
 	char why[ID_FAULT_MAX];
 	struct id id;
 	long position;
 
-	if (!id_parse(loading->memory, text, &id, why)) {
+	if (!id_parse(loading->memory, item->text, &id, why)) {
 		if (*why)
-			problems_add(&loading->problems, place, references->owner, "%s", why);
+			problems_add(loading->problems, place, references->owner, "%s",
+				     item->concealed ? "\"...\" is no id; write type or type/name"
+						     : why);
 		else
-			loading->problems.no_memory = true;
+			loading->problems->no_memory = true;
 		return;
 	}
 	position = components_find(loading, references->kind, id.text);
 	if (position < 0) {
 		if (!(loading->unread_kinds & 1u << references->kind))
-			report_missing(references, id.text, place);
+			report_missing(references, id.text,
+				       item->concealed ? yaml_shown(item) : id.text, place);
 		return;
 	}
 	if (list->seen[position]) {
@@ -109,22 +115,6 @@ static void read_reference(struct reading_list *list, const char *text, struct p
 	list->seen[position] = true;
 	loading->components.items[position].used = true;
 	list->positions[list->count++] = (size_t)position;
-}
-
-/* A string is a list whose items are separated by commas. */
-static void read_string(struct reading_list *list, const struct yaml_node *node)
-{
-	CLEANUP_FREE char *copy = strdup(node->text);
-	char *rest = copy, *item;
-
-	if (!copy) {
-		list->references->loading->problems.no_memory = true;
-		return;
-	}
-	while (*copy && (item = strsep(&rest, ","))) {
-		list->given++;
-		read_reference(list, item, node->place);
-	}
 }
 
 static void read_items(struct reading_list *list, const struct yaml_node *node,
@@ -139,12 +129,13 @@ static void read_items(struct reading_list *list, const struct yaml_node *node,
 			continue;
 		if (item->kind == YAML_SCALAR &&
 		    (item->scalar.type == SCALAR_STRING || item->from_variable))
-			read_reference(list, item->text, item->place);
+			read_reference(list, item);
 		else
-			problems_add(&list->references->loading->problems, item->place, &here,
+			problems_add(list->references->loading->problems, item->place, &here,
 				     "expected type 'string', got unconvertible type '%s'; name a "
-				     "component",
-				     yaml_type_name(item));
+				     "component%s",
+				     yaml_type_name(item),
+				     yaml_is_null(item) ? " (a variable that is not set?)" : "");
 	}
 }
 
@@ -154,7 +145,7 @@ static void keep_positions(const struct reading_list *list, const size_t **ret, 
 	size_t *kept = arena_alloc(loading->memory, (list->count + 1) * sizeof(*kept));
 
 	if (!kept) {
-		loading->problems.no_memory = true;
+		loading->problems->no_memory = true;
 		return;
 	}
 	memcpy(kept, list->positions, list->count * sizeof(*kept));
@@ -175,23 +166,19 @@ size_t references_read(const struct references *references, const struct yaml_no
 		return 0;
 	if (node->broken)
 		return 1;
-	if (node->kind == YAML_MAP || (node->kind == YAML_SCALAR && !node->from_variable &&
-				       node->scalar.type != SCALAR_STRING)) {
-		problems_add(&loading->problems, node->place, path,
-			     "source data must be an array or slice, got %s; write it as [a, b]",
-			     yaml_type_name(node));
+	if (node->kind != YAML_LIST) {
+		problems_add(loading->problems, node->place, path,
+			     "source data must be an array or slice, got %s; write it as [a, b]%s",
+			     yaml_type_name(node), yaml_hint(node));
 		return 1;
 	}
 	list.seen = seen = calloc(room, sizeof(*seen));
 	list.positions = positions = calloc(room, sizeof(*positions));
 	if (!seen || !positions) {
-		loading->problems.no_memory = true;
+		loading->problems->no_memory = true;
 		return 1;
 	}
-	if (node->kind == YAML_LIST)
-		read_items(&list, node, path);
-	else
-		read_string(&list, node);
+	read_items(&list, node, path);
 	keep_positions(&list, ret, count_ret);
 	return list.given;
 }

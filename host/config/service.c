@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-static const char *const service_keys[] = { "extensions", "pipelines", "telemetry", NULL };
-static const char *const telemetry_keys[] = { "logs", "metrics", "traces", "resource", NULL };
 static const char *const pipeline_keys[] = { "receivers", "processors", "exporters", NULL };
 static const char *const other_signals[] = { "traces", "metrics", "logs", NULL };
 
@@ -27,25 +25,6 @@ static void refuse_unknown_keys(struct loading *loading, const struct yaml_node 
 	for (size_t i = 0; i < map->count; i++)
 		if (!is_one_of(map->entries[i].key->text, keys))
 			loading_unknown_key(loading, map->entries[i].key, keys, path);
-}
-
-/* profcol logs to stderr and has no telemetry of its own yet; the Collector's keys are accepted. */
-static void read_telemetry(struct loading *loading, const struct yaml_node *section,
-			   const struct path *service)
-{
-	struct path path = { .parent = service, .key = "telemetry" };
-
-	if (!loading_expect_map(loading, section, &path))
-		return;
-	refuse_unknown_keys(loading, section, telemetry_keys, &path);
-	for (size_t i = 0; i < section->count; i++) {
-		const struct yaml_entry *entry = &section->entries[i];
-		struct path here = { .parent = &path, .key = entry->key->text };
-
-		if (is_one_of(entry->key->text, telemetry_keys) && !yaml_is_null(entry->value))
-			problems_warn(&loading->problems, entry->key->place, &here,
-				      "is not supported, it is ignored");
-	}
 }
 
 static void read_extensions(struct loading *loading, const struct yaml_node *list,
@@ -91,7 +70,7 @@ static void read_lists(struct loading *loading, const struct yaml_node *body,
 		if (!references_read(&references, list, &here, lists[i].positions,
 				     lists[i].count) &&
 		    lists[i].missing)
-			problems_add(&loading->problems, list ? list->place : loaded->place, path,
+			problems_add(loading->problems, list ? list->place : loaded->place, path,
 				     "%s", lists[i].missing);
 	}
 }
@@ -102,12 +81,12 @@ static void refuse_signal(struct loading *loading, const struct id *id, struct p
 	static const char *const signals[] = { "profiles" };
 
 	if (is_one_of(id->type, other_signals))
-		problems_add(&loading->problems, place, pipelines,
+		problems_add(loading->problems, place, pipelines,
 			     "pipeline \"%s\": telemetry type is not supported: profcol carries "
 			     "profiles only; rename it to 'profiles', or remove it",
 			     id->text);
 	else
-		problems_add(&loading->problems, place, pipelines,
+		problems_add(loading->problems, place, pipelines,
 			     "pipeline \"%s\": unknown signal \"%s\"; %s", id->text, id->type,
 			     strings_nearest(id->type, signals, 1)
 				     ? "did you mean 'profiles'?"
@@ -118,13 +97,13 @@ static void refuse_signal(struct loading *loading, const struct id *id, struct p
 static bool read_id(struct loading *loading, const struct yaml_node *key,
 		    const struct path *pipelines, struct id *ret)
 {
-	char why[ID_FAULT_MAX];
+	char why[ID_FAULT_MAX], first[PROBLEMS_PLACE_MAX];
 
 	if (!id_parse(loading->memory, key->text, ret, why)) {
 		if (*why)
-			problems_add(&loading->problems, key->place, pipelines, "%s", why);
+			problems_add(loading->problems, key->place, pipelines, "%s", why);
 		else
-			loading->problems.no_memory = true;
+			loading->problems->no_memory = true;
 		return false;
 	}
 	if (strcmp(ret->type, "profiles") != 0) {
@@ -136,9 +115,10 @@ static bool read_id(struct loading *loading, const struct yaml_node *key,
 
 		if (strcmp(other->pipeline.id, ret->text) != 0)
 			continue;
-		problems_add(&loading->problems, key->place, pipelines,
-			     "duplicate name \"%s\", first given at line %u; rename one of them",
-			     ret->text, other->place.line);
+		problems_print_line(loading->problems, other->place, key->place, first);
+		problems_add(loading->problems, key->place, pipelines,
+			     "duplicate name \"%s\", first given at %s; rename one of them",
+			     ret->text, first);
 		return false;
 	}
 	return true;
@@ -162,7 +142,7 @@ static void read_pipeline(struct loading *loading, const struct yaml_entry *entr
 	if (is_map || (yaml_is_null(body) && !body->broken))
 		read_lists(loading, is_map ? body : NULL, &path, &loaded);
 	if (!VECTOR_PUSH(&loading->pipelines, loaded))
-		loading->problems.no_memory = true;
+		loading->problems->no_memory = true;
 }
 
 static void read_pipelines(struct loading *loading, const struct yaml_node *section,
@@ -176,7 +156,7 @@ static void read_pipelines(struct loading *loading, const struct yaml_node *sect
 		return;
 	if (yaml_is_null(section) || (section->kind == YAML_MAP && !section->count)) {
 		problems_add(
-			&loading->problems, place, &path,
+			loading->problems, place, &path,
 			"service must have at least one pipeline; add 'profiles:' with receivers "
 			"and exporters");
 		return;
@@ -185,7 +165,7 @@ static void read_pipelines(struct loading *loading, const struct yaml_node *sect
 		return;
 	for (size_t i = 0; i < section->count; i++) {
 		if (loading->pipelines.count >= LOADING_PIPELINES_MAX) {
-			problems_add(&loading->problems, section->entries[i].key->place, &path,
+			problems_add(loading->problems, section->entries[i].key->place, &path,
 				     "more than %d pipelines; remove some", LOADING_PIPELINES_MAX);
 			return;
 		}
@@ -200,13 +180,13 @@ void service_read(struct loading *loading, const struct yaml_node *section, stru
 	if (section && section->broken)
 		return;
 	if (yaml_is_null(section)) {
+		service_settings_read(loading, NULL, place, &path);
 		read_pipelines(loading, NULL, place, &path);
 		return;
 	}
 	if (!loading_expect_map(loading, section, &path))
 		return;
-	refuse_unknown_keys(loading, section, service_keys, &path);
+	service_settings_read(loading, section, place, &path);
 	read_extensions(loading, yaml_map_find(section, "extensions"), &path);
-	read_telemetry(loading, yaml_map_find(section, "telemetry"), &path);
 	read_pipelines(loading, yaml_map_find(section, "pipelines"), place, &path);
 }

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* Where the exporter says it. */
-static struct place find_place(const struct loading_component *exporter)
+/* Where the exporter says it; NULL when it is a default. */
+static const struct yaml_node *find_storage(const struct loading_component *exporter)
 {
 	const struct yaml_node *queue = NULL, *storage = NULL;
 
@@ -17,7 +17,7 @@ static struct place find_place(const struct loading_component *exporter)
 		queue = yaml_map_find(exporter->body, "sending_queue");
 	if (queue && queue->kind == YAML_MAP)
 		storage = yaml_map_find(queue, "storage");
-	return storage ? storage->place : exporter->place;
+	return storage;
 }
 
 static bool is_enabled(const struct loading *loading, size_t position)
@@ -28,31 +28,32 @@ static bool is_enabled(const struct loading *loading, size_t position)
 	return false;
 }
 
-static void check_extension(struct loading *loading, const char *id, struct place place,
-			    const struct path *path)
+/* @label is the id as messages show it. */
+static void check_extension(struct loading *loading, const char *id, const char *label,
+			    struct place place, const struct path *path)
 {
 	long position = components_find(loading, PROFCOL_EXTENSION, id);
 	const struct profcol_component *type;
 
 	if (position < 0) {
 		if (!(loading->unread_kinds & 1u << PROFCOL_EXTENSION))
-			problems_add(&loading->problems, place, path,
+			problems_add(loading->problems, place, path,
 				     "references extension \"%s\" which is not configured; add it "
 				     "under 'extensions', and to service::extensions",
-				     id);
+				     label);
 		return;
 	}
 	type = loading->components.items[position].component.type;
 	if (type && !type->storage)
-		problems_add(&loading->problems, place, path,
+		problems_add(loading->problems, place, path,
 			     "extension \"%s\" cannot keep a queue; name a storage, as "
 			     "file_storage",
-			     id);
+			     label);
 	else if (!is_enabled(loading, (size_t)position))
-		problems_add(&loading->problems, place, path,
+		problems_add(loading->problems, place, path,
 			     "references extension \"%s\" which is not enabled; add it to "
 			     "service::extensions",
-			     id);
+			     label);
 }
 
 static void check_exporter(struct loading *loading, const struct loading_component *exporter)
@@ -62,6 +63,9 @@ static void check_exporter(struct loading *loading, const struct loading_compone
 	struct path body = { .parent = &section, .key = component->id };
 	struct path queue = { .parent = &body, .key = "sending_queue" };
 	struct path path = { .parent = &queue, .key = "storage" };
+	const struct yaml_node *storage = find_storage(exporter);
+	struct place place = storage ? storage->place : exporter->place;
+	bool concealed = storage && storage->concealed;
 	struct sending_config *config;
 	char why[ID_FAULT_MAX];
 	struct id id;
@@ -73,11 +77,12 @@ static void check_exporter(struct loading *loading, const struct loading_compone
 		return;
 	if (id_parse(loading->memory, config->queue.storage, &id, why)) {
 		config->queue.storage = id.text;
-		check_extension(loading, id.text, find_place(exporter), &path);
+		check_extension(loading, id.text, concealed ? "..." : id.text, place, &path);
 	} else if (*why) {
-		problems_add(&loading->problems, find_place(exporter), &path, "%s", why);
+		problems_add(loading->problems, place, &path, "%s",
+			     concealed ? "\"...\" is no id; write type or type/name" : why);
 	} else {
-		loading->problems.no_memory = true;
+		loading->problems->no_memory = true;
 	}
 }
 

@@ -42,6 +42,7 @@ static struct yaml_node *node_create(struct reading *reading, const yaml_event_t
 	}
 	node->kind = kind;
 	node->place = place;
+	node->concealed = reading->options->concealed;
 	return node;
 }
 
@@ -150,6 +151,8 @@ static struct yaml_node *read_list(struct reading *reading, struct yaml_node *no
 		if (!item)
 			break;
 		node->weight += item->weight;
+		if (item->height > node->height)
+			node->height = item->height;
 		if (!VECTOR_PUSH(&items, item)) {
 			reading->source->problems->no_memory = true;
 			break;
@@ -229,6 +232,7 @@ static struct yaml_node *read_collection(struct reading *reading, const yaml_eve
 		       : read_map(reading, node, depth, path);
 	if (node) {
 		node->weight++;
+		node->height++;
 		reading_close_anchor(reading, anchor, node);
 	}
 	return node;
@@ -243,7 +247,7 @@ static struct yaml_node *read_node(struct reading *reading, yaml_event_t *event,
 	switch (event->type) {
 	case YAML_ALIAS_EVENT:
 		return reading_alias(reading, (const char *)event->data.alias.anchor,
-				     event_place(reading, event), path);
+				     event_place(reading, event), depth, path);
 	case YAML_SCALAR_EVENT:
 		anchor = (const char *)event->data.scalar.anchor;
 		node = read_scalar(reading, event, path);
@@ -290,53 +294,68 @@ static struct yaml_node *read_document(struct reading *reading, bool *empty_ret)
 	return NULL;
 }
 
-struct yaml_node *yaml_parse_file(struct yaml_source *source, const char *text, size_t length)
+struct yaml_node *yaml_create_null(struct yaml_source *source, struct place place)
 {
-	struct place start = { .line = 1, .column = 1 };
-	struct reading reading;
-	struct yaml_node *root = NULL;
-	bool empty = false;
+	struct yaml_node *node = arena_alloc(source->memory, sizeof(*node));
 
-	if (length > YAML_FILE_MAX) {
-		problems_add(source->problems, start, NULL,
-			     "the file is larger than %d bytes; shorten it", YAML_FILE_MAX);
+	if (!node) {
+		source->problems->no_memory = true;
 		return NULL;
 	}
-	if (!reading_init(&reading, source, text, length))
+	node->place = place;
+	node->text = "";
+	node->scalar.type = SCALAR_NULL;
+	node->weight = 1;
+	return node;
+}
+
+struct yaml_node *yaml_create_map(struct yaml_source *source, struct place place,
+				  struct yaml_entry *entries, size_t count)
+{
+	struct yaml_node *node = arena_alloc(source->memory, sizeof(*node));
+
+	if (!node) {
+		source->problems->no_memory = true;
+		return NULL;
+	}
+	node->kind = YAML_MAP;
+	node->place = place;
+	node->entries = entries;
+	node->count = count;
+	node->weight = 1;
+	for (size_t i = 0; i < count; i++)
+		node->weight += 1 + entries[i].value->weight;
+	return node;
+}
+
+struct yaml_node *yaml_parse(struct yaml_source *source, const struct yaml_text *text)
+{
+	struct place start = { .line = 1, .column = 1, .source = text->source };
+	struct yaml_node *root = NULL;
+	struct reading reading;
+	bool empty = false;
+
+	if (text->length > YAML_FILE_MAX) {
+		if (!text->quiet)
+			problems_add(source->problems, start, NULL,
+				     "the file is larger than %d bytes; shorten it", YAML_FILE_MAX);
+		return NULL;
+	}
+	if (!reading_init(&reading, source, text))
 		return NULL;
 	root = read_document(&reading, &empty);
 	reading_deinit(&reading);
-	if (empty)
-		problems_add(source->problems, start, NULL,
-			     "the file is empty; a configuration has the keys receivers, exporters "
-			     "and service");
-	return root;
+	return empty ? yaml_create_null(source, text->place ? *text->place : start) : root;
 }
 
 struct yaml_node *yaml_parse_value(struct yaml_source *source, const char *text, size_t length,
 				   struct place place)
 {
-	struct reading reading;
-	struct yaml_node *root;
-	bool empty = false;
+	struct yaml_text value = {
+		.bytes = text, .length = length, .place = &place, .quiet = true
+	};
 
-	if (length > YAML_FILE_MAX || !reading_init(&reading, source, text, length))
-		return NULL;
-	reading.fixed_place = &place;
-	root = read_document(&reading, &empty);
-	reading_deinit(&reading);
-	if (!empty)
-		return root;
-	root = arena_alloc(source->memory, sizeof(*root));
-	if (!root) {
-		source->problems->no_memory = true;
-		return NULL;
-	}
-	root->place = place;
-	root->text = "";
-	root->scalar.type = SCALAR_NULL;
-	root->weight = 1;
-	return root;
+	return yaml_parse(source, &value);
 }
 
 struct yaml_node *yaml_map_find(const struct yaml_node *map, const char *key)
@@ -350,6 +369,16 @@ struct yaml_node *yaml_map_find(const struct yaml_node *map, const char *key)
 bool yaml_is_null(const struct yaml_node *node)
 {
 	return !node || (node->kind == YAML_SCALAR && node->scalar.type == SCALAR_NULL);
+}
+
+const char *yaml_hint(const struct yaml_node *node)
+{
+	return node->hint ? node->hint : "";
+}
+
+const char *yaml_shown(const struct yaml_node *node)
+{
+	return node->concealed ? "..." : node->text;
 }
 
 const char *yaml_type_name(const struct yaml_node *node)

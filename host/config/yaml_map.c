@@ -50,7 +50,7 @@ static bool refuse_duplicate(struct map_builder *builder, const struct yaml_node
 		builder->reading, key->place, path,
 		"mapping key \"%s\" already defined at line %u, column %u; keep one of them",
 		key->text, first->place.line, first->place.column);
-	return !builder->reading->fixed_place;
+	return !builder->reading->options->quiet;
 }
 
 bool map_builder_add(struct map_builder *builder, struct yaml_node *key, struct yaml_node *value,
@@ -114,7 +114,12 @@ bool map_builder_finish(struct map_builder *builder, struct yaml_node *node,
 	if (!node->entries)
 		return false;
 	node->weight = 0;
-	for (size_t i = 0; i < node->count; i++)
-		node->weight += 1 + node->entries[i].value->weight;
+	for (size_t i = 0; i < node->count; i++) {
+		const struct yaml_node *value = node->entries[i].value;
+
+		node->weight += 1 + value->weight;
+		if (value->height > node->height)
+			node->height = value->height;
+	}
 	return true;
 }

@@ -9,22 +9,24 @@
 
 enum { MESSAGE_MAX = 1024 };
 
-bool reading_init(struct reading *reading, struct yaml_source *source, const char *text,
-		  size_t length)
+bool reading_init(struct reading *reading, struct yaml_source *source, const struct yaml_text *text)
 {
+	*reading = (struct reading){
+		.source = source, .options = text, .text = text->bytes, .length = text->length
+	};
 	// libyaml would count a byte order mark as a column, and the indentation would be off.
-	if (length >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) {
-		text += 3;
-		length -= 3;
+	if (text->length >= 3 && !memcmp(text->bytes, "\xef\xbb\xbf", 3)) {
+		reading->text += 3;
+		reading->length -= 3;
 	}
-	*reading = (struct reading){ .source = source, .text = text, .length = length };
 	if (!yaml_parser_initialize(&reading->parser)) {
 		source->problems->no_memory = true;
 		return false;
 	}
 	// Without this a file that begins like UTF-16 would be taken for it.
 	yaml_parser_set_encoding(&reading->parser, YAML_UTF8_ENCODING);
-	yaml_parser_set_input_string(&reading->parser, (const unsigned char *)text, length);
+	yaml_parser_set_input_string(&reading->parser, (const unsigned char *)reading->text,
+				     reading->length);
 	return true;
 }
 
@@ -35,12 +37,22 @@ void reading_deinit(struct reading *reading)
 	intern_deinit(&reading->anchor_index);
 }
 
+/* As the user knows the text: without the prefix of its first line. */
+static struct place make_place(const struct reading *reading, unsigned int line,
+			       unsigned int column)
+{
+	unsigned int prefix = line == 1 ? reading->options->prefix : 0;
+
+	return (struct place){ .line = line,
+			       .column = column > prefix ? column - prefix : 1,
+			       .source = reading->options->source };
+}
+
 struct place reading_place(const struct reading *reading, const yaml_mark_t *mark)
 {
-	if (reading->fixed_place)
-		return *reading->fixed_place;
-	return (struct place){ .line = (unsigned int)mark->line + 1,
-			       .column = (unsigned int)mark->column + 1 };
+	if (reading->options->place)
+		return *reading->options->place;
+	return make_place(reading, (unsigned int)mark->line + 1, (unsigned int)mark->column + 1);
 }
 
 void reading_problem(struct reading *reading, struct place place, const struct path *path,
@@ -49,7 +61,7 @@ void reading_problem(struct reading *reading, struct place place, const struct p
 	char text[MESSAGE_MAX];
 	va_list arguments;
 
-	if (reading->fixed_place)
+	if (reading->options->quiet)
 		return;
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
@@ -60,19 +72,19 @@ void reading_problem(struct reading *reading, struct place place, const struct p
 /* libyaml gives no mark for an octet that is no character, only its offset. */
 static struct place place_of_offset(const struct reading *reading, size_t offset)
 {
-	struct place place = { .line = 1, .column = 1 };
+	unsigned int line = 1, column = 1;
 
 	for (size_t i = 0; i < offset && i < reading->length; i++) {
 		unsigned char c = (unsigned char)reading->text[i];
 
 		if (c == '\n') {
-			place.line++;
-			place.column = 1;
+			line++;
+			column = 1;
 		} else if ((c & 0xc0) != 0x80) {
-			place.column++;
+			column++;
 		}
 	}
-	return place;
+	return make_place(reading, line, column);
 }
 
 /* The text from @mark on; libyaml counts characters, not bytes. */
@@ -124,15 +136,23 @@ void reading_syntax_error(struct reading *reading)
 		reading->source->problems->no_memory = true;
 		return;
 	}
+	// Only what is libyaml's: it quotes nothing of a text that may be secret.
+	if (reading->options->why)
+		snprintf(reading->options->why, YAML_WHY_MAX, "%s at line %zu, column %zu",
+			 parser->problem, parser->problem_mark.line + 1,
+			 parser->problem_mark.column + 1);
 	if (parser->error == YAML_READER_ERROR) {
 		reading_problem(reading, place_of_offset(reading, parser->problem_offset), NULL,
 				"%s (0x%02X); save the file as UTF-8 text", parser->problem,
 				(unsigned int)parser->problem_value & 0xffffff);
 		return;
 	}
-	if (parser->context && parser->context_mark.index != parser->problem_mark.index)
-		snprintf(context, sizeof(context), " %s at line %zu, column %zu", parser->context,
-			 parser->context_mark.line + 1, parser->context_mark.column + 1);
+	if (parser->context && parser->context_mark.index != parser->problem_mark.index) {
+		struct place begin = reading_place(reading, &parser->context_mark);
+
+		snprintf(context, sizeof(context), " %s at line %u, column %u", parser->context,
+			 begin.line, begin.column);
+	}
 	reading_problem(reading, reading_place(reading, &parser->problem_mark), NULL, "%s%s%s",
 			parser->problem, context, syntax_remedy(reading));
 }
@@ -226,7 +246,7 @@ void reading_close_anchor(struct reading *reading, const char *name, const struc
 }
 
 struct yaml_node *reading_alias(struct reading *reading, const char *name, struct place place,
-				const struct path *path)
+				unsigned int depth, const struct path *path)
 {
 	const struct anchor *anchor = find_anchor(reading, name);
 
@@ -238,6 +258,13 @@ struct yaml_node *reading_alias(struct reading *reading, const char *name, struc
 	}
 	if (anchor->open) {
 		reading_problem(reading, place, path, "anchor '%s' value contains itself", name);
+		return NULL;
+	}
+	if (depth + anchor->node->height > YAML_DEPTH_MAX) {
+		reading_problem(reading, place, NULL,
+				"exceeded the maximum depth of %d levels with what alias '%s' "
+				"stands for; flatten it",
+				YAML_DEPTH_MAX, name);
 		return NULL;
 	}
 	if (spend(reading, anchor->node->weight))

@@ -17,8 +17,8 @@ struct anchor {
 struct reading {
 	yaml_parser_t parser;
 	struct yaml_source *source;      /* borrowed */
-	const struct place *fixed_place; /* borrowed; of all nodes, and nothing is reported */
-	const char *text;
+	const struct yaml_text *options; /* borrowed */
+	const char *text;                /* of options, without a byte order mark */
 	size_t length;
 	struct {
 		struct anchor *items;
@@ -28,13 +28,13 @@ struct reading {
 };
 
 /* @text is borrowed until deinit. False without memory, which is reported. */
-bool reading_init(struct reading *reading, struct yaml_source *source, const char *text,
-		  size_t length);
+bool reading_init(struct reading *reading, struct yaml_source *source,
+		  const struct yaml_text *text);
 void reading_deinit(struct reading *reading);
 
 struct place reading_place(const struct reading *reading, const yaml_mark_t *mark);
 
-/* Report unless the text is not the file's. The caller gives up. */
+/* Report unless the text is quiet. The caller gives up. */
 void reading_problem(struct reading *reading, struct place place, const struct path *path,
 		     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
@@ -53,6 +53,7 @@ bool reading_set_anchor(struct reading *reading, const char *name, struct yaml_n
 /* The contents of @node are complete: it may be referred to. @name may be NULL. */
 void reading_close_anchor(struct reading *reading, const char *name, const struct yaml_node *node);
 
-/* What *@name stands for; NULL and a report when there is nothing or too much. */
+/* What *@name stands for, @depth levels below the root; NULL and a report when there is nothing
+ * or too much. */
 struct yaml_node *reading_alias(struct reading *reading, const char *name, struct place place,
-				const struct path *path);
+				unsigned int depth, const struct path *path);

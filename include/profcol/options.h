@@ -67,8 +67,10 @@ struct profcol_option {
 					      * what is in it is not read; SECTIONS: relative to
 					      * each item */
 	size_t item_size;                    /* SECTIONS: of an item, bytes */
-	size_t named;  /* NESTED: 0, or 1 + offset of a bool: the key is there, be it empty */
+	size_t named;  /* NESTED: 0, or 1 + offset of a bool: the key is there, be it empty, and
+			* not switched off by `enabled: false` */
 	bool required; /* absent or null is an error */
+	bool null_is_absent; /* NESTED with @named: null does not name it */
 };
 
 /* Does not compile unless @field of @config has exactly the C type @c_type. */
@@ -155,13 +157,26 @@ struct profcol_option {
 	  .doc = (doc_),                                                                           \
 	  .nested = (nested_),                                                                     \
 	  .offset = offsetof(config, field) }
-/* A NESTED whose absence means something: the bool @named_ says whether the key is there. */
+/*
+ * A NESTED whose absence means something: the bool @named_ says whether the key is there, be it
+ * null. `enabled: false` in it is as good as absence; `enabled: true` says nothing new; unless
+ * @nested_ has a key of that name itself.
+ */
 #define PROFCOL_OPTION_SECTION(key_, config, field, named_, nested_, doc_)                         \
 	{ .key = (key_),                                                                           \
 	  .type = PROFCOL_OPTION_NESTED,                                                           \
 	  .doc = (doc_),                                                                           \
 	  .nested = (nested_),                                                                     \
 	  .named = PROFCOL_FIELD(config, named_, bool) + 1,                                        \
+	  .offset = offsetof(config, field) }
+/* As SECTION, but null is as good as absence: it takes at least {} to name it. */
+#define PROFCOL_OPTION_OPTIONAL(key_, config, field, named_, nested_, doc_)                        \
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_NESTED,                                                           \
+	  .doc = (doc_),                                                                           \
+	  .nested = (nested_),                                                                     \
+	  .named = PROFCOL_FIELD(config, named_, bool) + 1,                                        \
+	  .null_is_absent = true,                                                                  \
 	  .offset = offsetof(config, field) }
 /* A list of maps; @item_ is the struct that @nested_ describes. */
 #define PROFCOL_OPTION_SECTIONS(key_, config, field, item_, nested_, doc_)                         \

@@ -22,6 +22,7 @@ struct arena {
 	size_t next_size;
 	size_t memory;
 	size_t max_bytes;
+	bool exhausted; /* of the budget */
 };
 
 struct arena *arena_create(size_t max_bytes)
@@ -56,8 +57,10 @@ static bool arena_grow(struct arena *arena, size_t bytes)
 		// Close to the budget an exact fit may still do.
 		size = bytes;
 		if (size > SIZE_MAX - sizeof(*chunk) ||
-		    size + sizeof(*chunk) > arena->max_bytes - arena->memory)
+		    size + sizeof(*chunk) > arena->max_bytes - arena->memory) {
+			arena->exhausted = true;
 			return false;
+		}
 	}
 	chunk = calloc(1, sizeof(*chunk) + size);
 	if (!chunk)
@@ -119,6 +122,11 @@ char *arena_printf(struct arena *arena, const char *format, ...)
 	vsnprintf(text, (size_t)length + 1, format, arguments);
 	va_end(arguments);
 	return text;
+}
+
+bool arena_is_exhausted(const struct arena *arena)
+{
+	return arena->exhausted;
 }
 
 size_t arena_memory(const struct arena *arena)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct arena;
@@ -21,6 +22,9 @@ char *arena_strdup(struct arena *arena, const char *text);
 char *arena_strndup(struct arena *arena, const char *bytes, size_t length);
 char *arena_printf(struct arena *arena, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* Was something refused because of the budget? */
+bool arena_is_exhausted(const struct arena *arena);
 
 /* Bytes taken from the system so far. */
 size_t arena_memory(const struct arena *arena);

@@ -9,6 +9,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "file.h"
+#include "findings.h"
 #include "intern.h"
 #include "reader.h"
 #include "strings.h"

@@ -2,20 +2,46 @@
 #include "file.h"
 
 #include "cleanup.h"
+#include "clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-int file_read(int directory_fd, const char *path, size_t max_bytes, char **ret, size_t *length_ret)
+/* Until there is something to read from @fd, or its end. 0 or a negative errno. */
+static int wait_readable(int fd, uint64_t deadline_ns)
+{
+	struct pollfd waited = { .fd = fd, .events = POLLIN };
+
+	for (;;) {
+		uint64_t now = clock_monotonic_ns();
+		int count;
+
+		if (now >= deadline_ns)
+			return -ETIMEDOUT;
+		count = poll(&waited, 1, (int)((deadline_ns - now) / 1000000) + 1);
+		if (count > 0)
+			return 0;
+		if (count < 0 && errno != EINTR)
+			return -errno;
+	}
+}
+
+int file_read_until(int directory_fd, const char *path, size_t max_bytes, uint64_t deadline_ns,
+		    char **ret, size_t *length_ret)
 {
 	CLEANUP_FREE char *text = NULL;
 	CLEANUP_FD int fd = -1;
 	size_t length = 0, capacity = 0;
+	struct stat status;
+	int result;
 
-	fd = openat(directory_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0)
+	// Without O_NONBLOCK the open itself would wait for somebody who writes to a pipe.
+	fd = openat(directory_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &status) < 0)
 		return -errno;
 	for (;;) {
 		ssize_t got;
@@ -29,8 +55,11 @@ int file_read(int directory_fd, const char *path, size_t max_bytes, char **ret, 
 				return -ENOMEM;
 			text = grown;
 		}
+		result = S_ISREG(status.st_mode) ? 0 : wait_readable(fd, deadline_ns);
+		if (result < 0)
+			return result;
 		got = read(fd, text + length, capacity - length - 1);
-		if (got < 0 && errno == EINTR)
+		if (got < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (got < 0)
 			return -errno;
@@ -45,4 +74,11 @@ int file_read(int directory_fd, const char *path, size_t max_bytes, char **ret, 
 		*length_ret = length;
 	*ret = TAKE(text);
 	return 0;
+}
+
+int file_read(int directory_fd, const char *path, size_t max_bytes, char **ret, size_t *length_ret)
+{
+	uint64_t deadline_ns = clock_monotonic_ns() + FILE_READ_SECONDS * UINT64_C(1000000000);
+
+	return file_read_until(directory_fd, path, max_bytes, deadline_ns, ret, length_ret);
 }

@@ -3,10 +3,17 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
+
+enum { FILE_READ_SECONDS = 10 }; /* that what is no regular file may take to its end */
 
 /*
  * Read @path to its end into memory the caller frees, with a NUL after the last
  * byte. @directory_fd as in openat(2). Returns 0 or a negative errno; -EFBIG
- * when there are more than @max_bytes.
+ * when there are more than @max_bytes, -ETIMEDOUT for a pipe or terminal that does not end.
  */
 int file_read(int directory_fd, const char *path, size_t max_bytes, char **ret, size_t *length_ret);
+
+/* As file_read, with another limit than FILE_READ_SECONDS: a time of CLOCK_MONOTONIC. */
+int file_read_until(int directory_fd, const char *path, size_t max_bytes, uint64_t deadline_ns,
+		    char **ret, size_t *length_ret);

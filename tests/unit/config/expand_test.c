@@ -34,6 +34,12 @@ static const struct {
 	{ "T_NOT_YAML", "a: b: [" },
 	{ "T_DOLLARS", "pa$$word$" },
 	{ "T_DURATION", "1m" },
+	{ "T_SECRET", "hunter2 !" },
+	{ "T_SECRET_ID", "hunter2" },
+	{ "T_SECRET_NUMBER", "4711" },
+	{ "T_SECRET_NAME", "${env:hunter2 !}" },
+	{ "T_SECRET_DOLLAR", "${env:hunter2$}" },
+	{ "T_SECRET_MAP", "{interval: hunter2, directory: '${env:hunter2 !}'}" },
 };
 
 static int set_up(void **state)
@@ -162,6 +168,20 @@ static void whole_values_have_the_type_of_their_text(void **state)
 	config_destroy(config);
 }
 
+static void texts_are_read_as_yaml(void **state)
+{
+	struct config *config = parse("{samples_per_second: '${yaml:0x10}', tracers: "
+				      "'${yaml:[a, b]}'}",
+				      "{endpoint: '${yaml:007}', headers: '${yaml:a: b}'}");
+
+	(void)state;
+	assert_int_equal(sampler_of(config)->samples_per_second, 16);
+	assert_int_equal(sampler_of(config)->tracers.count, 2);
+	assert_string_equal(sender_of(config)->endpoint, "007");
+	assert_string_equal(sender_of(config)->headers.values[0], "b");
+	config_destroy(config);
+}
+
 static void unset_and_empty_variables_keep_defaults(void **state)
 {
 	struct config *config = parse("{samples_per_second: '${env:T_UNSET}', tracers: "
@@ -184,6 +204,64 @@ static void unset_and_empty_variables_keep_defaults(void **state)
 	assert_int_equal(sampler_of(config)->tracers.count, 0);
 	assert_int_equal(config->warning_count, 1);
 	config_destroy(config);
+}
+
+/* What a variable holds may be secret, wherever it is used. */
+static void messages_do_not_show_references_of_variables(void **state)
+{
+	static const struct {
+		const char *value, *expected;
+	} cases[] = {
+		{ "${env:${env:T_SECRET}}",
+		  "environment variable \"${env:${env:T_SECRET}}\" has invalid name" },
+		{ "a${env:b c}", "environment variable \"b c\" has invalid name" },
+		{ "${env:T_HOST}${env:b c}", "environment variable \"b c\" has invalid name" },
+		{ "${x:${env:T_SECRET}}", "\"${x:${env:T_SECRET}}\" becomes an invalid uri" },
+		{ "${file:/${env:T_SECRET}}", "${file:/${env:T_SECRET}}" },
+		{ "${env:T_SECRET_NAME}", "environment variable \"${env:T_SECRET_NAME}\" has" },
+		{ "${env:T_SECRET_DOLLAR}", "unsupported characters ('$')" },
+	};
+	struct config *config = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+		CLEANUP_FREE char *text = NULL;
+
+		assert_true(asprintf(&text, "exporters: {pprof: {directory: '%s'}}",
+				     cases[i].value) > 0);
+		error = config_parse("t.yaml", text, strlen(text), &sample_components, &config);
+		assert_non_null(error);
+		assert_non_null(strstr(profcol_error_message(error), cases[i].expected));
+		assert_null(strstr(profcol_error_message(error), "hunter2"));
+	}
+}
+
+static void messages_do_not_show_values_of_variables(void **state)
+{
+	static const char *const options[] = {
+		"exporters: {debug: {verbosity: '${env:T_SECRET}'}}",
+		"exporters: {pprof: {interval: '${env:T_SECRET}'}}",
+		"exporters: {pprof: {retention: {max_bytes: '${env:T_SECRET}'}}}",
+		"exporters: {pprof: {compression_level: '${env:T_SECRET_NUMBER}'}}",
+		"exporters: {pprof: {interval: 'x${env:T_SECRET}'}}",
+		"exporters: {pprof: '${env:T_SECRET_MAP}'}",
+		"service: {pipelines: {profiles: {receivers: ['${env:T_SECRET}']}}}",
+		"service: {pipelines: {profiles: {receivers: ['${env:T_SECRET_ID}']}}}",
+		("service: {telemetry: {resource: {attributes: [{name: '${env:T_SECRET}', "
+		 "value: []}]}}}"),
+	};
+	struct config *config = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		PROFCOL_CLEANUP_ERROR struct profcol_error *error = config_parse(
+			"t.yaml", options[i], strlen(options[i]), &sample_components, &config);
+
+		assert_non_null(error);
+		assert_null(strstr(profcol_error_message(error), "hunter2"));
+		assert_null(strstr(profcol_error_message(error), "4711"));
+	}
 }
 
 /* A component's body, a section, even the service may come from a variable. */
@@ -210,7 +288,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_taken_as_it_is),
 		cmocka_unit_test(whole_values_have_the_type_of_their_text),
+		cmocka_unit_test(texts_are_read_as_yaml),
 		cmocka_unit_test(unset_and_empty_variables_keep_defaults),
+		cmocka_unit_test(messages_do_not_show_references_of_variables),
+		cmocka_unit_test(messages_do_not_show_values_of_variables),
 		cmocka_unit_test(structure_may_come_from_variables),
 	};
 

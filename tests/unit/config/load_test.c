@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -164,23 +165,58 @@ static void a_map_may_be_a_list_of_pairs(void **state)
 
 static void a_section_tells_whether_it_is_there(void **state)
 {
-	CLEANUP_CONFIG struct config *config = parse("receivers: {profiling: }\n"
-						     "exporters:\n"
-						     "  otlp_grpc: {endpoint: x}\n"
-						     "  otlp_grpc/null: {endpoint: x, tls: }\n"
-						     "  otlp_grpc/full: {endpoint: x, tls: "
-						     "{insecure: true}}\n"
-						     "  debug:\n" SERVICE);
+	CLEANUP_CONFIG struct config *config =
+		parse("receivers: {profiling: }\n"
+		      "exporters:\n"
+		      "  otlp_grpc: {endpoint: x}\n"
+		      "  otlp_grpc/null: {endpoint: x, tls: , ping: }\n"
+		      "  otlp_grpc/empty: {endpoint: x, tls: {}, ping: {}}\n"
+		      "  otlp_grpc/full: {endpoint: x, tls: {insecure: true}, ping: {every: 3}}\n"
+		      "  debug:\n" SERVICE);
 	const struct sender_config *absent = options_of(config, "otlp_grpc");
 	const struct sender_config *null = options_of(config, "otlp_grpc/null");
+	const struct sender_config *empty = options_of(config, "otlp_grpc/empty");
 	const struct sender_config *full = options_of(config, "otlp_grpc/full");
 
 	(void)state;
 	assert_false(absent->tls_named);
+	assert_false(absent->ping_named);
 	assert_true(null->tls_named);
 	assert_false(null->tls.insecure);
+	// An optional one: null is as good as absence.
+	assert_false(null->ping_named);
+	assert_true(empty->tls_named);
+	assert_true(empty->ping_named);
+	assert_int_equal(empty->ping.every, 5);
 	assert_true(full->tls_named);
 	assert_true(full->tls.insecure);
+	assert_int_equal(full->ping.every, 3);
+}
+
+/* What is switched off has defaults, whatever it says; `enabled` is known nowhere else. */
+static void a_section_is_switched_off(void **state)
+{
+	CLEANUP_CONFIG struct config *config =
+		parse("receivers: {profiling: }\n"
+		      "exporters:\n"
+		      "  otlp_grpc/off: {endpoint: x, tls: {enabled: false, insecure: true, "
+		      "ca_file: /a}, ping: {every: 3, enabled: false}}\n"
+		      "  otlp_grpc/on: {endpoint: x, tls: {enabled: true, insecure: true}, "
+		      "ping: {enabled: true}}\n"
+		      "  debug:\n" SERVICE);
+	const struct sender_config *off = options_of(config, "otlp_grpc/off");
+	const struct sender_config *on = options_of(config, "otlp_grpc/on");
+
+	(void)state;
+	assert_false(off->tls_named);
+	assert_false(off->tls.insecure);
+	assert_string_equal(off->tls.ca_file, "");
+	assert_false(off->ping_named);
+	assert_int_equal(off->ping.every, 5);
+	assert_true(on->tls_named);
+	assert_true(on->tls.insecure);
+	assert_true(on->ping_named);
+	assert_int_equal(on->ping.every, 5);
 }
 
 static void lists_of_sections_are_decoded(void **state)
@@ -217,8 +253,8 @@ static void pipelines_refer_to_components(void **state)
 						     "      processors: [filter/b, filter]\n"
 						     "      exporters: [debug, otlp]\n"
 						     "    profiles / raw:\n"
-						     "      receivers: profiling\n"
-						     "      exporters: debug,otlp\n"
+						     "      receivers: [profiling]\n"
+						     "      exporters: [debug,otlp]\n"
 						     "extensions: {health_check: }\n"
 						     "receivers: {profiling: }\n"
 						     "processors: {filter: , filter/b: {min: 3}}\n"
@@ -265,7 +301,7 @@ static void what_does_nothing_is_warned_about(void **state)
 		      "  pprof:\n"
 		      "connectors:\n"
 		      "service:\n"
-		      "  telemetry: {logs: {level: debug}, traces: }\n"
+		      "  telemetry: {logs: {processors: [{}]}, traces: }\n"
 		      "  pipelines:\n"
 		      "    profiles:\n"
 		      "      receivers: [profiling, profiling]\n"
@@ -276,7 +312,8 @@ static void what_does_nothing_is_warned_about(void **state)
 		"not name it, it will not run",
 		"test.yaml:7:3: exporters::pprof: is configured but no pipeline names it, it will "
 		"not run",
-		"test.yaml:10:15: service::telemetry::logs: is not supported, it is ignored",
+		"test.yaml:10:34: service::telemetry::logs::processors: has no effect: profcol "
+		"sends its own logs nowhere but to output_paths",
 		"test.yaml:13:30: service::pipelines::profiles: references receiver \"profiling\" "
 		"multiple times, it is used once",
 	};
@@ -343,6 +380,13 @@ static void expect_error(struct profcol_error *error, enum profcol_code code, co
 	profcol_error_destroy(error);
 }
 
+static struct profcol_error *load_file(const char *path, struct config **ret)
+{
+	const struct config_sources sources = { .uris = &path, .uri_count = 1 };
+
+	return config_load(&sources, &sample_components, ret);
+}
+
 static void files_that_cannot_be_read_are_named(void **state)
 {
 	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
@@ -353,17 +397,17 @@ static void files_that_cannot_be_read_are_named(void **state)
 	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (1 << 20) + 1), 0);
-	expect_error(config_load("/nowhere/x.yaml", &sample_components, &config), PROFCOL_CONFIG,
-		     "cannot read the configuration '/nowhere/x.yaml': No such file or directory; "
-		     "name a readable file with --config");
-	expect_error(config_load("/tmp", &sample_components, &config), PROFCOL_CONFIG,
-		     "cannot read the configuration '/tmp': Is a directory; name a readable file "
-		     "with --config");
-	error = config_load(path, &sample_components, &config);
+	expect_error(load_file("/nowhere/x.yaml", &config), PROFCOL_CONFIG,
+		     "/nowhere/x.yaml: cannot retrieve the configuration: unable to read the file "
+		     "file:/nowhere/x.yaml: No such file or directory; name a readable file");
+	expect_error(load_file("/tmp", &config), PROFCOL_CONFIG,
+		     "/tmp: cannot retrieve the configuration: unable to read the file file:/tmp: "
+		     "Is a directory; name a readable file");
+	error = load_file(path, &config);
 	unlink(path);
 	assert_non_null(error);
-	assert_non_null(strstr(profcol_error_message(error),
-			       ":1:1: the file is larger than 1048576 bytes"));
+	assert_non_null(
+		strstr(profcol_error_message(error), "is larger than 1048576 bytes; shorten it"));
 	assert_null(config);
 }
 
@@ -377,7 +421,7 @@ static void a_file_is_loaded_by_path(void **state)
 	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-	assert_null(config_load(path, &sample_components, &config));
+	assert_null(load_file(path, &config));
 	snprintf(place, sizeof(place), "%s:5:5", path);
 	assert_string_equal(config->pipelines[0].place, place);
 	unlink(path);
@@ -424,35 +468,66 @@ static void large_files_meet_limits(void **state)
 		     "remove some");
 }
 
-/* Some inputs are cheap to write and, read carelessly, dear. */
+/* Also those of what an alias stands for. */
+static void aliases_do_not_deepen_beyond_the_limit(void **state)
+{
+	(void)state;
+	expect_error(
+		parse_many("a: &a [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]\n"
+			   "b: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
+			   "*a", 1, "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]\n"),
+		PROFCOL_CONFIG,
+		"many.yaml:2:39: exceeded the maximum depth of 64 levels with what alias 'a' "
+		"stands for; flatten it");
+}
+
+static uint64_t cpu_time_ns(void)
+{
+	struct timespec time;
+
+	assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time), 0);
+	return (uint64_t)time.tv_sec * PROFCOL_SECOND + (uint64_t)time.tv_nsec;
+}
+
+/* Some inputs are cheap to write and, read carelessly, dear. None is more than the machine has. */
 static void hostile_files_are_read_in_time(void **state)
 {
-	uint64_t begin = clock_monotonic_ns();
+	static const struct {
+		const char *begin, *item;
+		size_t count;
+		const char *end;
+	} files[] = {
+		{ "", "[", 1 << 20, "" },
+		{ "", "{a: ", 1 << 18, "" },
+		{ "a: &a%zu", " &b", 300000, "" },
+		{ "", "- &a%zu *a\n", 60000, "" },
+		{ "", "- &a%zu\n", 90000, "" },
+		{ "", "k%zu:\n", 100000, "" },
+		{ "", "k%zu::b::c: 1\n", 50000, "" },
+		{ "", "same:\n", 100000, "" },
+		{ "exporters:\n", "  debugg%zu:\n", 60000, "" },
+		{ "exporters:\n  debug:\n", "    verbositi%zu: 1\n", 40000, "" },
+		{ "service:\n  pipelines:\n", "    profiles/%zu:\n", 40000, "" },
+		{ "receivers: {profiling: }\nservice:\n  pipelines:\n"
+		  "    profiles:\n      receivers: [",
+		  "profilng,", 90000, "]\n" },
+		{ "exporters:\n  pprof:\n    directory: \"", "${x}", 200000, "\"\n" },
+		{ "exporters:\n  pprof:\n    directory: \"", "$${", 300000, "\"\n" },
+		{ "exporters:\n  pprof:\n    directory: \"", "$${}", 200000, "\"\n" },
+	};
+	uint64_t begin = cpu_time_ns();
 
 	(void)state;
-	profcol_error_destroy(parse_many("", "[", 1 << 20, ""));
-	profcol_error_destroy(parse_many("", "{a: ", 1 << 18, ""));
-	profcol_error_destroy(parse_many("a: &a%zu", " &b", 300000, ""));
-	profcol_error_destroy(parse_many("", "- &a%zu *a\n", 60000, ""));
-	profcol_error_destroy(parse_many("", "- &a%zu\n", 90000, ""));
-	profcol_error_destroy(parse_many("", "k%zu:\n", 100000, ""));
-	profcol_error_destroy(parse_many("", "same:\n", 100000, ""));
-	profcol_error_destroy(parse_many("exporters:\n", "  debugg%zu:\n", 60000, ""));
-	profcol_error_destroy(
-		parse_many("exporters:\n  debug:\n", "    verbositi%zu: 1\n", 40000, ""));
-	profcol_error_destroy(
-		parse_many("service:\n  pipelines:\n", "    profiles/%zu:\n", 40000, ""));
-	profcol_error_destroy(parse_many("receivers: {profiling: }\nservice:\n  pipelines:\n"
-					 "    profiles:\n      receivers: [",
-					 "profilng,", 90000, "]\n"));
-	profcol_error_destroy(
-		parse_many("exporters:\n  pprof:\n    directory: \"", "${x}", 200000, "\"\n"));
-	profcol_error_destroy(
-		parse_many("exporters:\n  pprof:\n    directory: \"", "$${", 300000, "\"\n"));
-	profcol_error_destroy(
-		parse_many("exporters:\n  pprof:\n    directory: \"", "$${}", 200000, "\"\n"));
-	// Two seconds on an idle machine, sanitizers on; a quadratic step takes minutes.
-	assert_true(clock_monotonic_ns() - begin < 30 * (uint64_t)PROFCOL_SECOND);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		PROFCOL_CLEANUP_ERROR struct profcol_error *error =
+			parse_many(files[i].begin, files[i].item, files[i].count, files[i].end);
+
+		// Each lacks most of what a configuration has.
+		assert_non_null(error);
+		assert_int_equal(profcol_error_code(error), PROFCOL_CONFIG);
+	}
+	// Two seconds with sanitizers on; a quadratic step takes minutes.
+	assert_true(cpu_time_ns() - begin < 30 * (uint64_t)PROFCOL_SECOND);
 }
 
 int main(void)
@@ -462,6 +537,7 @@ int main(void)
 		cmocka_unit_test(every_type_is_decoded),
 		cmocka_unit_test(a_map_may_be_a_list_of_pairs),
 		cmocka_unit_test(a_section_tells_whether_it_is_there),
+		cmocka_unit_test(a_section_is_switched_off),
 		cmocka_unit_test(lists_of_sections_are_decoded),
 		cmocka_unit_test(pipelines_refer_to_components),
 		cmocka_unit_test(what_does_nothing_is_warned_about),
@@ -470,6 +546,7 @@ int main(void)
 		cmocka_unit_test(files_that_cannot_be_read_are_named),
 		cmocka_unit_test(a_file_is_loaded_by_path),
 		cmocka_unit_test(large_files_meet_limits),
+		cmocka_unit_test(aliases_do_not_deepen_beyond_the_limit),
 		cmocka_unit_test(hostile_files_are_read_in_time),
 	};
 

@@ -46,6 +46,10 @@ static const struct profcol_option ill_formed_options[] = {
 	  .type = PROFCOL_OPTION_SECTIONS,
 	  .nested = faulty_options,
 	  .doc = "no size" },
+	{ .key = "later",
+	  .type = (enum profcol_option_type)(PROFCOL_OPTION_SECTIONS + 1),
+	  .doc = "no such type",
+	  .fallback = "1" },
 	PROFCOL_OPTION_END,
 };
 
@@ -91,6 +95,7 @@ static void faulty_tables_are_found(void **state)
 		"exporters::ill-formed::empty: an enum has no words",
 		"exporters::ill-formed::hollow: a nested option has no table",
 		"exporters::ill-formed::sizeless: a list of sections has no table or no size",
+		"exporters::ill-formed::later: is of a type that this program does not know",
 	};
 
 	(void)state;
@@ -144,6 +149,8 @@ static void tables_become_markdown(void **state)
 			   "| `tls` | section |  | transport security |\n"
 			   "| `tls.insecure` | bool |  | without TLS |\n"
 			   "| `tls.ca_file` | string |  | PEM file \\| system store |\n"
+			   "| `ping` | section |  | signs of life |\n"
+			   "| `ping.every` | int, 1 to 10 | `5` | seconds |\n"
 			   "| `rules` | list of sections |  | applied in order |\n"
 			   "| `rules[].key` | string | required | what it is about |\n"
 			   "| `rules[].weight` | int, 0 to 10 | `1` | its weight |\n");

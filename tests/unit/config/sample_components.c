@@ -52,6 +52,11 @@ static const struct profcol_option tls_options[] = {
 	PROFCOL_OPTION_END,
 };
 
+static const struct profcol_option ping_options[] = {
+	PROFCOL_OPTION_INT("every", struct ping_config, every, "5", 1, 10, "seconds"),
+	PROFCOL_OPTION_END,
+};
+
 static const struct profcol_option rule_options[] = {
 	PROFCOL_OPTION_REQUIRED_STRING("key", struct rule_config, key, "what it is about"),
 	PROFCOL_OPTION_INT("weight", struct rule_config, weight, "1", 0, 10, "its weight"),
@@ -65,6 +70,8 @@ static const struct profcol_option sender_options[] = {
 	PROFCOL_OPTION_DOUBLE("ratio", struct sender_config, ratio, "1", 0, 1, "share of samples"),
 	PROFCOL_OPTION_SECTION("tls", struct sender_config, tls, tls_named, tls_options,
 			       "transport security"),
+	PROFCOL_OPTION_OPTIONAL("ping", struct sender_config, ping, ping_named, ping_options,
+				"signs of life"),
 	PROFCOL_OPTION_SECTIONS("rules", struct sender_config, rules, struct rule_config,
 				rule_options, "applied in order"),
 	PROFCOL_OPTION_END,

@@ -36,6 +36,10 @@ struct tls_config {
 	const char *ca_file;
 };
 
+struct ping_config {
+	int64_t every;
+};
+
 struct rule_config {
 	const char *key;
 	int64_t weight;
@@ -48,6 +52,8 @@ struct sender_config { /* exporter `otlp_grpc`, alias `otlp` */
 	double ratio;
 	bool tls_named;
 	struct tls_config tls;
+	bool ping_named;
+	struct ping_config ping;
 	struct profcol_sections rules; /* struct rule_config */
 };
 
