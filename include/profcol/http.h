@@ -6,13 +6,19 @@
  */
 #pragma once
 
+#include <profcol/options.h>
+
 #include <stddef.h>
+#include <stdint.h>
+
+struct profcol_logger;
 
 struct profcol_http_listener; /* the host's */
 
+/* As the client wrote it: hostile text of up to 4 KiB. */
 struct profcol_http_request {
-	const char *path;  /* decoded, begins with '/', without the query */
-	const char *query; /* as sent, without '?'; "" without */
+	const char *path;  /* decoded, begins with '/', without the query; any bytes */
+	const char *query; /* as sent, printable ASCII, without '?'; "" without */
 };
 
 /* Zeroed before the call but for status 200. */
@@ -40,4 +46,22 @@ struct profcol_http_settings {
 	void (*handle)(void *context, const struct profcol_http_request *request,
 		       struct profcol_http_reply *reply);
 	void *context;
+
+	/* What follows may be zero. */
+
+	const char *cert_pem, *key_pem;        /* text instead of the files */
+	const char *min_version, *max_version; /* of TLS: "1.2" (the least there is), "1.3" */
+	/* How often changed TLS files are looked for, with new connections; 0 = never. */
+	uint64_t reload_interval_ns;
+
+	uint64_t header_timeout_ns; /* from the connection, or its first byte, to a whole request;
+				     * 0 = 10 s */
+	uint64_t write_timeout_ns;  /* for taking a whole reply; 0 = 30 s */
+	uint64_t idle_timeout_ns;   /* between two requests; 0 = 60 s */
+	bool close_after_reply;     /* no further request on the same connection */
+
+	struct profcol_map headers; /* added to each reply: names and values are checked */
+
+	/* For what happens later and nobody else would notice; borrowed until http_close. */
+	const struct profcol_logger *logger;
 };

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "connection.h"
+
+#include "reply.h"
+#include "request.h"
+
+#include "base/base.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+enum {
+	/* After a refusal the rest of what the client sends is read and thrown away for a moment:
+	 * closing on unread bytes would destroy the reply on its way. */
+	LINGER_BYTES = 256 << 10,
+	LINGER_NS = 1000000000,
+	/* A client that has been at its reply for this long goes when there is no room left. */
+	PATIENCE_NS = 1000000000,
+};
+
+enum connection_state {
+	CONNECTION_READING, /* or waiting for the first byte of a request */
+	CONNECTION_WRITING,
+	CONNECTION_LINGERING,
+};
+
+struct http_connection {
+	TAILQ_ENTRY(http_connection) entry;
+	struct http_connection_list *list;               /* borrowed: where it is in */
+	const struct http_connection_settings *settings; /* borrowed; NULL once it has left */
+	struct bufferevent *stream;                      /* owned, with the socket and TLS */
+	struct event *timer;                             /* owned: the end of this state */
+	enum connection_state state;
+	uint64_t busy_ns;   /* CLOCK_MONOTONIC: since when it is WRITING */
+	bool begun;         /* READING: some of a request is there, or it is the first one */
+	bool last, refused; /* no request follows this reply; the request was not understood */
+	size_t known;       /* bytes of the input in which the end of the head is not */
+	size_t discarded;   /* LINGERING */
+};
+
+/* ---- lists ---- */
+
+void http_connection_list_init(struct http_connection_list *list)
+{
+	TAILQ_INIT(&list->queue);
+	list->count = 0;
+}
+
+static void list_add(struct http_connection_list *list, struct http_connection *connection)
+{
+	TAILQ_INSERT_TAIL(&list->queue, connection, entry);
+	list->count++;
+	connection->list = list;
+}
+
+static void list_remove(struct http_connection *connection)
+{
+	TAILQ_REMOVE(&connection->list->queue, connection, entry);
+	connection->list->count--;
+}
+
+bool http_connection_displace(struct http_connection_list *list)
+{
+	struct http_connection *connection, *slowest = NULL;
+
+	TAILQ_FOREACH(connection, &list->queue, entry)
+	{
+		if (connection->state != CONNECTION_WRITING) {
+			http_connection_destroy(connection);
+			return true;
+		}
+		if (!slowest || connection->busy_ns < slowest->busy_ns)
+			slowest = connection;
+	}
+	// Who asks and does not read the answers would keep a probe out for the write timeout.
+	if (!slowest || clock_monotonic_ns() - slowest->busy_ns < PATIENCE_NS)
+		return false;
+	http_connection_destroy(slowest);
+	return true;
+}
+
+/* ---- states ---- */
+
+/* Once it has succeeded it needs no further memory, and does so again. */
+static bool arm(struct http_connection *connection, uint64_t ns)
+{
+	struct timeval after = { .tv_sec = (time_t)(ns / 1000000000u),
+				 .tv_usec = (suseconds_t)(ns % 1000000000u / 1000) };
+
+	return evtimer_add(connection->timer, &after) == 0;
+}
+
+static void begin_writing(struct http_connection *connection)
+{
+	connection->state = CONNECTION_WRITING;
+	connection->busy_ns = clock_monotonic_ns();
+	bufferevent_disable(connection->stream, EV_READ);
+	arm(connection, connection->settings->write_timeout_ns);
+}
+
+/* Answer with a status in words; nothing follows. */
+static void refuse(struct http_connection *connection, int status, bool head)
+{
+	const struct http_reply_options options = {
+		.head = head,
+		.extra = connection->settings->extra,
+	};
+
+	connection->last = connection->refused = true;
+	begin_writing(connection);
+	if (!http_reply_write_status(status, &options, bufferevent_get_output(connection->stream)))
+		http_connection_destroy(connection);
+}
+
+static void answer(struct http_connection *connection, const struct http_request *request)
+{
+	const struct http_connection_settings *settings = connection->settings;
+	const struct profcol_http_request asked = { .path = request->path,
+						    .query = request->query };
+	struct profcol_http_reply reply = { .status = 200 };
+	struct http_reply_options options = {
+		.head = request->head,
+		.keep_alive = request->keep_alive && !settings->close_after_reply,
+		.extra = settings->extra,
+	};
+
+	settings->handle(settings->context, &asked, &reply);
+	if (reply.status < 200 || reply.status > 599)
+		reply.status = 500;
+	connection->last = !options.keep_alive;
+	begin_writing(connection);
+	if (!http_reply_write(&reply, &options, bufferevent_get_output(connection->stream)))
+		http_connection_destroy(connection);
+}
+
+/* Empty lines before a request are harmless (RFC 9112, 2.2). */
+static void skip_empty_lines(struct evbuffer *input)
+{
+	char c;
+
+	while (evbuffer_copyout(input, &c, 1) == 1 && (c == '\r' || c == '\n'))
+		evbuffer_drain(input, 1);
+}
+
+/* Take one request out of @input, if it is there. */
+static void advance(struct http_connection *connection)
+{
+	struct evbuffer *input = bufferevent_get_input(connection->stream);
+	struct http_request request;
+	const char *bytes;
+	size_t length, end;
+	int status;
+	bool head;
+
+	if (!connection->known)
+		skip_empty_lines(input);
+	length = evbuffer_get_length(input);
+	if (!length)
+		return;
+	if (!connection->begun) {
+		connection->begun = true;
+		arm(connection, connection->settings->header_timeout_ns);
+	}
+	bytes = (const char *)evbuffer_pullup(input, -1);
+	if (!bytes) {
+		http_connection_destroy(connection);
+		return;
+	}
+	end = http_request_find_end(bytes, length, connection->known);
+	if (!end && length < REQUEST_HEAD_MAX) {
+		connection->known = length;
+		return;
+	}
+	head = length > 5 && !memcmp(bytes, "HEAD ", 5);
+	status = end && end <= REQUEST_HEAD_MAX ? http_request_parse(bytes, end, &request) : 431;
+	connection->known = 0;
+	connection->begun = false;
+	evbuffer_drain(input, end ? end : length);
+	if (status)
+		refuse(connection, status, head);
+	else
+		answer(connection, &request);
+}
+
+/* The reply is with the kernel. */
+static void finish(struct http_connection *connection)
+{
+	int fd = bufferevent_getfd(connection->stream);
+
+	if (connection->last && connection->refused) {
+		connection->state = CONNECTION_LINGERING;
+		// TLS has no half-closed connections: its client goes by Content-Length.
+		if (!bufferevent_openssl_get_ssl(connection->stream))
+			shutdown(fd, SHUT_WR);
+		arm(connection, LINGER_NS);
+		bufferevent_enable(connection->stream, EV_READ);
+		return;
+	}
+	if (connection->last) {
+		http_connection_destroy(connection);
+		return;
+	}
+	connection->state = CONNECTION_READING;
+	list_remove(connection);
+	list_add(connection->list, connection);
+	arm(connection, connection->settings->idle_timeout_ns);
+	bufferevent_enable(connection->stream, EV_READ);
+	// The next request may be here already, and then no event tells of it.
+	advance(connection);
+}
+
+/* ---- events ---- */
+
+static void on_read(struct bufferevent *stream, void *context)
+{
+	struct http_connection *connection = context;
+	struct evbuffer *input = bufferevent_get_input(stream);
+
+	if (connection->state == CONNECTION_READING) {
+		advance(connection);
+	} else if (connection->state == CONNECTION_LINGERING) {
+		connection->discarded += evbuffer_get_length(input);
+		evbuffer_drain(input, evbuffer_get_length(input));
+		if (connection->discarded > LINGER_BYTES)
+			http_connection_destroy(connection);
+	}
+}
+
+static void on_written(struct bufferevent *stream, void *context)
+{
+	struct http_connection *connection = context;
+
+	// TLS reports its handshake in the same way.
+	if (connection->state == CONNECTION_WRITING &&
+	    !evbuffer_get_length(bufferevent_get_output(stream)))
+		finish(connection);
+}
+
+static void on_event(struct bufferevent *stream, short what, void *context)
+{
+	(void)stream;
+	if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR))
+		http_connection_destroy(context);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *context)
+{
+	struct http_connection *connection = context;
+
+	(void)fd;
+	(void)what;
+	if (connection->state == CONNECTION_READING && connection->known)
+		refuse(connection, 408, false);
+	else
+		http_connection_destroy(connection);
+}
+
+/* ---- life ---- */
+
+static struct bufferevent *create_stream(struct event_base *base, int fd, SSL *tls)
+{
+	struct bufferevent *stream;
+
+	if (!tls)
+		return bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
+	stream = bufferevent_openssl_socket_new(base, fd, tls, BUFFEREVENT_SSL_ACCEPTING,
+						BEV_OPT_CLOSE_ON_FREE);
+	if (stream)
+		bufferevent_openssl_set_allow_dirty_shutdown(stream, 1);
+	else
+		SSL_free(tls);
+	return stream;
+}
+
+bool http_connection_create(struct event_base *base, int fd, SSL *tls,
+			    const struct http_connection_settings *settings,
+			    struct http_connection_list *list)
+{
+	struct http_connection *connection = calloc(1, sizeof(*connection));
+	struct bufferevent *stream = create_stream(base, fd, tls);
+
+	if (!connection || !stream) {
+		free(connection);
+		if (stream)
+			bufferevent_free(stream);
+		else
+			close(fd);
+		return false;
+	}
+	connection->stream = stream;
+	connection->settings = settings;
+	connection->begun = true;
+	list_add(list, connection);
+	connection->timer = evtimer_new(base, on_timer, connection);
+	if (!connection->timer || !arm(connection, settings->header_timeout_ns)) {
+		http_connection_destroy(connection);
+		return false;
+	}
+	bufferevent_setcb(stream, on_read, on_written, on_event, connection);
+	// At most 16 KiB are read at once, and nothing while a reply is under way.
+	bufferevent_enable(stream, EV_READ | EV_WRITE);
+	return true;
+}
+
+void http_connection_destroy(struct http_connection *connection)
+{
+	SSL *tls = bufferevent_openssl_get_ssl(connection->stream);
+
+	if (tls) {
+		// Say goodbye without waiting for the other side's.
+		SSL_set_shutdown(tls, SSL_RECEIVED_SHUTDOWN);
+		SSL_shutdown(tls);
+		ERR_clear_error();
+	}
+	list_remove(connection);
+	if (connection->timer)
+		event_free(connection->timer);
+	bufferevent_free(connection->stream);
+	free(connection);
+}
+
+void http_connection_leave(struct http_connection *connection, struct http_connection_list *to)
+{
+	if (connection->state == CONNECTION_READING) {
+		http_connection_destroy(connection);
+		return;
+	}
+	list_remove(connection);
+	list_add(to, connection);
+	connection->settings = NULL;
+	connection->last = true;
+}

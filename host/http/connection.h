@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One client: read a request, answer it, perhaps again. Private to host/http; on the server's
+ * thread only.
+ *
+ * A connection is in a list and destroys itself: when the client goes away, breaks the rules, or
+ * does not come to the point in time. It holds at most 32 KiB of what the client says, and one
+ * reply.
+ */
+#pragma once
+
+#include <profcol/http.h>
+
+#include <event2/event.h>
+#include <openssl/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+struct http_connection;
+
+TAILQ_HEAD(http_connection_queue, http_connection);
+
+/* In the order in which they came, or last got a reply. */
+struct http_connection_list {
+	struct http_connection_queue queue;
+	size_t count;
+};
+
+/* What the connections of a listener share. */
+struct http_connection_settings {
+	void (*handle)(void *context, const struct profcol_http_request *request,
+		       struct profcol_http_reply *reply);
+	void *context;
+	uint64_t header_timeout_ns, write_timeout_ns, idle_timeout_ns;
+	bool close_after_reply;
+	char *extra; /* lines for each reply; NULL = none */
+};
+
+/*
+ * Serve @fd, and through @tls unless that is NULL; takes both, whatever the result. @settings and
+ * @list are borrowed until the connection has left. False without memory.
+ */
+bool http_connection_create(struct event_base *base, int fd, SSL *tls,
+			    const struct http_connection_settings *settings,
+			    struct http_connection_list *list);
+void http_connection_destroy(struct http_connection *connection);
+
+/*
+ * The settings are about to go: a connection in the middle of a reply moves to @to and ends after
+ * it, any other one ends now.
+ */
+void http_connection_leave(struct http_connection *connection, struct http_connection_list *to);
+
+/*
+ * Destroy the one that has waited longest for a request; when all are busy, the one that has been
+ * at its reply for longest, if that is more than a second. False when there is no such one.
+ */
+bool http_connection_displace(struct http_connection_list *list);
+
+void http_connection_list_init(struct http_connection_list *list);

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "listener.h"
+
+#include "http.h"
+
+#include "base/base.h"
+
+#include <profcol/logging.h>
+
+#include <errno.h>
+#include <openssl/ssl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* The server's choices. */
+#define HEADER_TIMEOUT_NS UINT64_C(10000000000)
+#define WRITE_TIMEOUT_NS  UINT64_C(30000000000)
+#define IDLE_TIMEOUT_NS   UINT64_C(60000000000)
+
+/* ---- settings ---- */
+
+/* Own the texts. Those that are NULL stay so. */
+static bool copy_texts(struct profcol_http_settings *settings)
+{
+	const char **texts[] = {
+		&settings->endpoint,       &settings->cert_file,   &settings->key_file,
+		&settings->client_ca_file, &settings->cert_pem,    &settings->key_pem,
+		&settings->min_version,    &settings->max_version,
+	};
+	bool complete = true;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		if (!*texts[i])
+			continue;
+		*texts[i] = strdup(*texts[i]);
+		complete &= *texts[i] != NULL;
+	}
+	return complete;
+}
+
+static void free_text(const char *text)
+{
+	free((void *)(uintptr_t)text);
+}
+
+static void free_texts(struct profcol_http_settings *settings)
+{
+	free_text(settings->endpoint);
+	free_text(settings->cert_file);
+	free_text(settings->key_file);
+	free_text(settings->client_ca_file);
+	free_text(settings->cert_pem);
+	free_text(settings->key_pem);
+	free_text(settings->min_version);
+	free_text(settings->max_version);
+}
+
+/* "Name: value\r\n" of each; "" without. NULL without memory. */
+static char *print_headers(const struct profcol_map *headers)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	if (!stream)
+		return NULL;
+	for (size_t i = 0; i < headers->count; i++)
+		// What could end the line is refused with the configuration; here it is the last
+		// line of defence.
+		if (!strpbrk(headers->keys[i], "\r\n") && !strpbrk(headers->values[i], "\r\n"))
+			fprintf(stream, "%s: %s\r\n", headers->keys[i], headers->values[i]);
+	if (fclose(stream)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static bool listener_init(struct profcol_http_listener *listener,
+			  const struct profcol_http_settings *settings)
+{
+	struct profcol_http_settings *own = &listener->settings;
+
+	// A component built against an older header has fewer members.
+	memcpy(own, settings, settings->size < sizeof(*own) ? settings->size : sizeof(*own));
+	http_connection_list_init(&listener->connections);
+	listener->connection = (struct http_connection_settings){
+		.handle = own->handle,
+		.context = own->context,
+		.header_timeout_ns = own->header_timeout_ns ?: HEADER_TIMEOUT_NS,
+		.write_timeout_ns = own->write_timeout_ns ?: WRITE_TIMEOUT_NS,
+		.idle_timeout_ns = own->idle_timeout_ns ?: IDLE_TIMEOUT_NS,
+		.close_after_reply = own->close_after_reply,
+		.extra = print_headers(&own->headers),
+	};
+	own->headers = (struct profcol_map){ 0 };
+	return copy_texts(own) && listener->connection.extra;
+}
+
+struct profcol_error *http_listener_create(const struct profcol_http_settings *settings,
+					   struct profcol_http_listener **ret)
+{
+	struct profcol_http_listener *listener = calloc(1, sizeof(*listener));
+	struct profcol_error *error = NULL;
+
+	if (!listener)
+		return profcol_error_errno(ENOMEM, "endpoint");
+	if (!listener_init(listener, settings))
+		error = profcol_error_errno(ENOMEM, "endpoint");
+	if (!error)
+		error = http_tls_create(&listener->settings, &listener->tls);
+	if (!error)
+		error = http_sockets_open(listener->settings.endpoint, &listener->sockets);
+	if (error) {
+		http_listener_destroy(listener);
+		return error;
+	}
+	*ret = listener;
+	return NULL;
+}
+
+void http_listener_destroy(struct profcol_http_listener *listener)
+{
+	if (!listener)
+		return;
+	http_sockets_deinit(&listener->sockets);
+	http_tls_destroy(listener->tls);
+	free(listener->connection.extra);
+	free_texts(&listener->settings);
+	free(listener);
+}
+
+const char *http_listener_address(const struct profcol_http_listener *listener)
+{
+	return listener->sockets.address;
+}
+
+/* ---- clients ---- */
+
+/*
+ * A client is there and cannot be accepted: no more descriptors, or memory. It stays there, and
+ * the event with it: trying again at once would keep a CPU busy.
+ */
+static void pause_accepting(struct profcol_http_listener *listener, int errnum)
+{
+	const struct timeval pause = { .tv_usec = 200000 };
+
+	for (size_t i = 0; i < listener->sockets.count; i++)
+		event_del(listener->events[i]);
+	evtimer_add(listener->resume, &pause);
+	if (listener->settings.logger && !listener->complained)
+		profcol_log_warn(listener->settings.logger,
+				 "cannot accept a connection at '%s': %s; trying again, said once",
+				 listener->settings.endpoint, strerrordesc_np(errnum));
+	listener->complained = true;
+}
+
+static void on_resume(evutil_socket_t fd, short what, void *context)
+{
+	struct profcol_http_listener *listener = context;
+
+	(void)fd;
+	(void)what;
+	for (size_t i = 0; i < listener->sockets.count; i++)
+		event_add(listener->events[i], NULL);
+}
+
+/* Takes @fd. A client that there is no room for finds its connection closed. */
+static void welcome(struct profcol_http_listener *listener, int fd)
+{
+	SSL *tls = NULL;
+
+	if (listener->connections.count >= HTTP_CONNECTIONS_MAX &&
+	    !http_connection_displace(&listener->connections)) {
+		close(fd);
+		return;
+	}
+	if (listener->tls) {
+		tls = http_tls_accept(listener->tls);
+		if (!tls) {
+			close(fd);
+			return;
+		}
+	}
+	// Without memory the client is gone, and may come again.
+	(void)http_connection_create(listener->base, fd, tls, &listener->connection,
+				     &listener->connections);
+}
+
+static void on_client(evutil_socket_t fd, short what, void *context)
+{
+	struct profcol_http_listener *listener = context;
+	int client = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	(void)what;
+	if (client >= 0) {
+		listener->complained = false;
+		welcome(listener, client);
+	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+		pause_accepting(listener, errno);
+	}
+}
+
+/* ---- the server's thread ---- */
+
+bool http_listener_attach(struct profcol_http_listener *listener, struct event_base *base)
+{
+	listener->base = base;
+	listener->resume = evtimer_new(base, on_resume, listener);
+	if (!listener->resume)
+		return false;
+	for (size_t i = 0; i < listener->sockets.count; i++) {
+		listener->events[i] = event_new(base, listener->sockets.fds[i],
+						EV_READ | EV_PERSIST, on_client, listener);
+		if (!listener->events[i] || event_add(listener->events[i], NULL))
+			return false;
+	}
+	return true;
+}
+
+void http_listener_detach(struct profcol_http_listener *listener,
+			  struct http_connection_list *leaving)
+{
+	struct http_connection *connection;
+
+	for (size_t i = 0; i < HTTP_SOCKETS_MAX; i++)
+		if (listener->events[i])
+			event_free(listener->events[i]);
+	if (listener->resume)
+		event_free(listener->resume);
+	while ((connection = TAILQ_FIRST(&listener->connections.queue)))
+		http_connection_leave(connection, leaving);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An address that is listened at, and the clients that came there. Private to host/http. */
+#pragma once
+
+#include "connection.h"
+#include "sockets.h"
+#include "tls.h"
+
+#include <profcol/http.h>
+
+#include <event2/event.h>
+#include <stdbool.h>
+
+enum {
+	/*
+	 * Clients at once. The next one displaces the one that has waited longest for a request:
+	 * who opens connections and says nothing keeps nobody out. When all are busy taking their
+	 * replies, it displaces the slowest, and is refused while none has taken over a second.
+	 */
+	HTTP_CONNECTIONS_MAX = 64,
+};
+
+struct http_server;
+
+struct profcol_http_listener {
+	TAILQ_ENTRY(profcol_http_listener) entry;
+	struct http_server *server;                 /* borrowed */
+	struct event_base *base;                    /* borrowed; since http_listener_attach */
+	struct profcol_http_settings settings;      /* its texts are owned */
+	struct http_connection_settings connection; /* what the connections see of them */
+	struct http_tls *tls;                       /* owned; NULL = plain text */
+	struct http_sockets sockets;
+	struct event *events[HTTP_SOCKETS_MAX]; /* owned: a client is there */
+	struct event *resume;                   /* owned: accept again, after a pause */
+	bool complained;                        /* of clients that could not be accepted */
+	struct http_connection_list connections;
+};
+
+/* Bind and read files; nothing is served yet. As http_server_open. Any thread. */
+PROFCOL_MUST_CHECK struct profcol_error *
+http_listener_create(const struct profcol_http_settings *settings,
+		     struct profcol_http_listener **ret);
+void http_listener_destroy(struct profcol_http_listener *listener); /* accepts NULL */
+
+/* On the server's thread: serve by @base. False without memory; detach undoes what is done. */
+bool http_listener_attach(struct profcol_http_listener *listener, struct event_base *base);
+
+/* On the server's thread: stop serving. Connections that are busy with a reply go to @leaving. */
+void http_listener_detach(struct profcol_http_listener *listener,
+			  struct http_connection_list *leaving);
