@@ -36,19 +36,19 @@ struct {
 	__type(value, __u64);
 } counters SEC(".maps");
 
-static __always_inline void count(enum sample_counter counter)
+static __always_inline void count(enum sample_counter counter, __u64 more)
 {
 	__u32 key = counter;
 	__u64 *value = bpf_map_lookup_elem(&counters, &key);
 
 	// The program does not preempt itself on one CPU: a plain add is exact.
 	if (value)
-		(*value)++;
+		*value += more;
 }
 
-static __always_inline void fill_head(struct sample_head *head, __u64 pid_tgid)
+static __always_inline void fill_head(struct sample_head *head, __u64 pid_tgid, __u64 now_ns)
 {
-	head->time_ns = bpf_ktime_get_ns();
+	head->time_ns = now_ns;
 	head->pid = (__u32)(pid_tgid >> 32);
 	head->tid = (__u32)pid_tgid;
 	head->cpu = bpf_get_smp_processor_id();
@@ -74,28 +74,27 @@ static __always_inline void emit(struct scratch *record, __u32 frames)
 	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) > wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (size > sizeof(*record) || bpf_ringbuf_output(&samples, record, size, flags))
-		count(SAMPLE_COUNTER_RING_FULL);
+		count(SAMPLE_COUNTER_RING_FULL, 1);
 	else
-		count(SAMPLE_COUNTER_EMITTED);
+		count(SAMPLE_COUNTER_EMITTED, 1);
 }
 
-SEC("perf_event")
-int sample_cpu_clock(struct bpf_perf_event_data *ctx)
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, __u64 now_ns)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 zero = 0, kernel_frames = 0, user_frames = 0;
 	struct scratch *record;
 
-	count(SAMPLE_COUNTER_TAKEN);
+	count(SAMPLE_COUNTER_TAKEN, 1);
 	// Thread 0 is the idle task of each CPU.
 	if (!pid_tgid && !emit_idle) {
-		count(SAMPLE_COUNTER_IDLE);
-		return 0;
+		count(SAMPLE_COUNTER_IDLE, 1);
+		return;
 	}
 	record = bpf_map_lookup_elem(&scratch, &zero);
 	if (!record)
-		return 0;
-	fill_head(&record->head, pid_tgid);
+		return;
+	fill_head(&record->head, pid_tgid, now_ns);
 	if (!kernel_interrupted_user(&ctx->regs))
 		kernel_frames =
 			frame_count(bpf_get_stack(ctx, record->frames,
@@ -111,5 +110,15 @@ int sample_cpu_clock(struct bpf_perf_event_data *ctx)
 	record->head.kernel_count = (__u16)kernel_frames;
 	record->head.user_count = (__u16)user_frames;
 	emit(record, kernel_frames + user_frames);
+}
+
+SEC("perf_event")
+int sample_cpu_clock(struct bpf_perf_event_data *ctx)
+{
+	__u64 begin_ns = bpf_ktime_get_ns();
+
+	take_sample(ctx, begin_ns);
+	// The kernel's own statistics of programs (BPF_ENABLE_STATS) want CAP_SYS_ADMIN.
+	count(SAMPLE_COUNTER_RUN_NS, bpf_ktime_get_ns() - begin_ns);
 	return 0;
 }

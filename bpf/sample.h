@@ -55,6 +55,7 @@ enum sample_counter {
 	SAMPLE_COUNTER_IDLE,  /* of these on an idle CPU and therefore not emitted */
 	SAMPLE_COUNTER_EMITTED,
 	SAMPLE_COUNTER_RING_FULL, /* lost: user space was too slow */
+	SAMPLE_COUNTER_RUN_NS,    /* time inside the program, over all ticks */
 	SAMPLE_COUNTER_COUNT,
 };
 

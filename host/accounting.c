@@ -94,6 +94,15 @@ uint64_t account_samples(const struct account *account, enum profcol_outcome out
 	return samples;
 }
 
+void account_visit(const struct account *account,
+		   void (*visit)(const struct account_entry *entry, void *context), void *context)
+{
+	size_t count = atomic_load_explicit(&account->count, memory_order_acquire);
+
+	for (size_t i = 0; i < count; i++)
+		visit(&account->entries[i], context);
+}
+
 static void add_cause(struct balance *balance, enum profcol_outcome outcome, const char *cause,
 		      uint64_t samples)
 {
@@ -128,6 +137,29 @@ void balance_add(struct balance *balance, const struct account *account)
 		balance->totals[entry->outcome] += samples;
 		if (entry->cause)
 			add_cause(balance, entry->outcome, entry->cause, samples);
+	}
+}
+
+static uint64_t cause_samples(const struct balance *balance, const struct balance_cause *wanted)
+{
+	for (size_t i = 0; i < balance->cause_count; i++)
+		if (balance->causes[i].outcome == wanted->outcome &&
+		    strcmp(balance->causes[i].cause, wanted->cause) == 0)
+			return balance->causes[i].samples;
+	return 0;
+}
+
+void balance_add_difference(struct balance *to, const struct balance *plus,
+			    const struct balance *minus)
+{
+	for (size_t i = 0; i < ACCOUNT_OUTCOMES; i++)
+		to->totals[i] += plus->totals[i] - (minus ? minus->totals[i] : 0);
+	for (size_t i = 0; i < plus->cause_count; i++) {
+		const struct balance_cause *row = &plus->causes[i];
+		uint64_t samples = row->samples - (minus ? cause_samples(minus, row) : 0);
+
+		if (samples)
+			add_cause(to, row->outcome, row->cause, samples);
 	}
 }
 

@@ -38,6 +38,10 @@ void account_book(struct account *account, enum profcol_outcome outcome, const c
 uint64_t account_samples(const struct account *account, enum profcol_outcome outcome,
 			 const char *cause);
 
+/* Call @visit on each entry, those without samples included. Any thread. */
+void account_visit(const struct account *account,
+		   void (*visit)(const struct account_entry *entry, void *context), void *context);
+
 struct balance_cause {
 	enum profcol_outcome outcome;
 	const char *cause; /* borrowed from an account */
@@ -53,6 +57,10 @@ struct balance {
 
 /* Add one account on the way; an account that lies on two ways is added twice. */
 void balance_add(struct balance *balance, const struct account *account);
+
+/* Add to @to what @plus has and @minus (NULL: nothing), an earlier state of it, had not yet. */
+void balance_add_difference(struct balance *to, const struct balance *plus,
+			    const struct balance *minus);
 
 /* taken - exported - filtered - lost - stored: positive when samples vanished, negative when some
  * were counted twice. */

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "logging.h"
 
+#include "telemetry/log_line.h"
+#include "telemetry/log_output.h"
+
 #include "base/base.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 const char *const logging_levels[LOGGING_LEVELS] = {
 	[PROFCOL_DEBUG] = "debug",
@@ -15,135 +17,106 @@ const char *const logging_levels[LOGGING_LEVELS] = {
 	[PROFCOL_ERROR] = "error",
 };
 
-enum {
-	LONGEST_ESCAPE = 6, /* of two bytes: a C1 control character, "\u009b" */
-	ID_BYTES = 512,     /* up to here an id's escaped form is shown */
-	LINE_BYTES = 2 * LOGGING_MESSAGE_BYTES,
-};
-
 static const char cut_mark[] = "... (cut)";
 
-struct line {
-	size_t length;
-	char bytes[LINE_BYTES];
-};
-
-static void line_add_time(struct line *line)
+/* Formats into @message, as valid UTF-8. */
+__attribute__((format(printf, 2, 0))) static void
+format_message(char message[LOGGING_MESSAGE_BYTES], const char *format, va_list arguments)
 {
-	uint64_t now_ns = clock_realtime_ns();
-	time_t seconds = (time_t)(now_ns / 1000000000u);
-	struct tm local;
-	char offset[8] = "Z", text[40];
+	int wanted = vsnprintf(message, LOGGING_MESSAGE_BYTES, format, arguments);
 
-	if (!localtime_r(&seconds, &local) ||
-	    !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &local))
-		return;
-	if (local.tm_gmtoff != 0)
-		strftime(offset, sizeof(offset), "%z", &local);
-	line->length = (size_t)snprintf(line->bytes, sizeof(line->bytes), "%s.%03u%s", text,
-					(unsigned int)(now_ns / 1000000u % 1000u), offset);
-}
+	if (wanted < 0)
+		wanted = snprintf(message, LOGGING_MESSAGE_BYTES,
+				  "(a message that cannot be formatted)");
+	if (wanted >= LOGGING_MESSAGE_BYTES) {
+		size_t end = LOGGING_MESSAGE_BYTES - sizeof(cut_mark);
 
-/* Write one character of valid UTF-8 so that it is harmless; returns the bytes consumed. */
-static size_t line_add_character(struct line *line, const unsigned char *at)
-{
-	char *to = line->bytes + line->length;
-	size_t room = LINE_BYTES - line->length;
-
-	// C1 controls matter: U+009B starts a terminal's escape sequence as well as ESC [ does.
-	if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f) {
-		line->length += (size_t)snprintf(to, room, "\\u%04x", at[1]);
-		return 2;
+		// Not inside a character, of which there are at most four bytes.
+		for (int i = 0; i < 3 && (message[end] & 0xc0) == 0x80; i++)
+			end--;
+		memcpy(message + end, cut_mark, sizeof(cut_mark));
+		wanted = (int)(end + sizeof(cut_mark) - 1);
 	}
-	if (at[0] == '\n')
-		line->length += (size_t)snprintf(to, room, "\\n");
-	else if (at[0] == '\t')
-		line->length += (size_t)snprintf(to, room, "\\t");
-	else if (at[0] == '\r')
-		line->length += (size_t)snprintf(to, room, "\\r");
-	else if (at[0] < 0x20 || at[0] == 0x7f)
-		line->length += (size_t)snprintf(to, room, "\\x%02x", at[0]);
-	else
-		line->bytes[line->length++] = (char)at[0];
-	return 1;
+	strings_sanitize_utf8(message, message, (size_t)wanted);
 }
 
-/* Add @text up to position @limit of the line, which leaves room for a mark and a line break. */
-static void line_add_text(struct line *line, const char *text, size_t limit)
+static void write_bare(const struct logger *logger, enum profcol_level level, const char *message)
 {
-	const unsigned char *at = (const unsigned char *)text;
+	struct log_line line;
 
-	while (*at) {
-		if (line->length + LONGEST_ESCAPE > limit) {
-			memcpy(line->bytes + line->length, cut_mark, sizeof(cut_mark) - 1);
-			line->length += sizeof(cut_mark) - 1;
-			return;
-		}
-		at += line_add_character(line, at);
-	}
+	line.length = 0;
+	log_line_add_time(&line);
+	log_line_add(&line, "\t");
+	log_line_add(&line, (unsigned int)level < LOGGING_LEVELS ? logging_levels[level] : "?");
+	log_line_add(&line, "\t");
+	log_line_add_text(&line, logger->id, LOG_LINE_CONSOLE, line.length + LOG_LINE_ID_BYTES);
+	log_line_add(&line, "\t");
+	log_line_add_text(&line, message, LOG_LINE_CONSOLE, LOG_LINE_TEXT_END);
+	(void)log_line_write(&line, logger->fd);
 }
 
-static void line_add_word(struct line *line, const char *word)
-{
-	line->bytes[line->length++] = '\t';
-	line_add_text(line, word, ID_BYTES);
-}
-
-static void line_write(const struct line *line, int fd)
-{
-	size_t written = 0;
-
-	while (written < line->length) {
-		ssize_t result = write(fd, line->bytes + written, line->length - written);
-
-		if (result < 0 && errno == EINTR)
-			continue;
-		if (result <= 0)
-			return;
-		written += (size_t)result;
-	}
-}
-
-__attribute__((format(printf, 3, 0))) static void logging_write(const struct profcol_logger *base,
-								enum profcol_level level,
-								const char *format,
-								va_list arguments)
+__attribute__((format(printf, 5, 0))) static void write_from(const struct profcol_logger *base,
+							     enum profcol_level level,
+							     const char *file, unsigned int place,
+							     const char *format, va_list arguments)
 {
 	// The base is the logger's first member.
 	const struct logger *logger = (const struct logger *)(const void *)base;
 	int saved_errno = errno;
 	char message[LOGGING_MESSAGE_BYTES];
-	struct line line;
-	int wanted;
 
 	if (level < base->level)
 		return;
-	wanted = vsnprintf(message, sizeof(message), format, arguments);
-	if (wanted < 0)
-		wanted = snprintf(message, sizeof(message), "(a message that cannot be formatted)");
-	if ((size_t)wanted >= sizeof(message)) {
-		wanted = sizeof(message) - 1;
-		memcpy(message + sizeof(message) - sizeof(cut_mark), cut_mark, sizeof(cut_mark));
-	}
-	strings_sanitize_utf8(message, message, (size_t)wanted);
-	line.length = 0;
-	line_add_time(&line);
-	line_add_word(&line, (unsigned int)level < LOGGING_LEVELS ? logging_levels[level] : "?");
-	line_add_word(&line, logger->id);
-	line.bytes[line.length++] = '\t';
-	line_add_text(&line, message, LINE_BYTES - sizeof(cut_mark));
-	line.bytes[line.length++] = '\n';
-	line_write(&line, logger->fd);
+	format_message(message, format, arguments);
+	if (logger->output)
+		log_output_write(logger->output, &(const struct log_record){
+							 .level = level,
+							 .id = logger->id,
+							 .kind = logger->kind,
+							 .pipeline = logger->pipeline,
+							 .file = file,
+							 .line = place,
+							 .format = format,
+							 .message = message,
+						 });
+	else
+		write_bare(logger, level, message);
 	errno = saved_errno;
 }
 
-void logging_init(struct logger *logger, const char *id, enum profcol_level level, int fd)
+__attribute__((format(printf, 3, 0))) static void write_message(const struct profcol_logger *base,
+								enum profcol_level level,
+								const char *format,
+								va_list arguments)
+{
+	write_from(base, level, NULL, 0, format, arguments);
+}
+
+void logging_init(struct logger *logger, const char *id, enum profcol_level level, int fd,
+		  struct log_output *output)
 {
 	*logger = (struct logger){
-		.base = { .size = sizeof(logger->base), .level = level, .write = logging_write },
+		.base = {
+			.size = sizeof(logger->base),
+			.level = level,
+			.write = write_message,
+			.write_from = write_from,
+		},
 		.id = id,
 		.fd = fd,
+		.output = output,
 	};
+}
+
+void logging_set_component(struct logger *logger, const char *kind, const char *pipeline)
+{
+	logger->kind = kind;
+	logger->pipeline = pipeline;
+}
+
+void logging_set_level(struct logger *logger, enum profcol_level level)
+{
+	logger->base.level = level;
 }
 
 bool logging_parse_level(const char *word, enum profcol_level *ret)

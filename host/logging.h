@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines: `2026-11-21T09:30:00.123Z<TAB>info<TAB>pprof/node<TAB>message`, local time with its
- * offset as the Collector writes it. A line is one write(2) and always one line: line breaks
- * and control characters in the message are escaped, bytes that are no UTF-8 become '?', what
- * is longer than LOGGING_MESSAGE_BYTES is cut. Logging allocates nothing and cannot fail; a line
- * that the descriptor does not take is lost.
+ * Log lines. A logger is one speaker's: the service, or an instance of a component. Where
+ * its lines go and what they look like is one log_output's (telemetry/log_output.h), which all
+ * loggers of the service share.
+ *
+ * A line is one write(2) and always one line: line breaks and control characters in the
+ * message are escaped, bytes that are no UTF-8 become '?', what is longer than
+ * LOGGING_MESSAGE_BYTES is cut. Logging allocates nothing and cannot fail; a line that the
+ * descriptor does not take is lost.
  */
 #pragma once
 
@@ -12,15 +15,32 @@
 
 #include <stdbool.h>
 
+struct log_output;
+
 enum { LOGGING_MESSAGE_BYTES = 8192 };
 
 struct logger {
 	struct profcol_logger base; /* first: all that a component sees */
 	const char *id;             /* borrowed; who speaks */
-	int fd;                     /* borrowed */
+	const char *kind;           /* borrowed; "exporter"; NULL: the service itself */
+	const char *pipeline;       /* borrowed; of a processor; else NULL */
+	int fd;                     /* borrowed; without @output */
+	struct log_output *output;  /* borrowed; may be NULL */
 };
 
-void logging_init(struct logger *logger, const char *id, enum profcol_level level, int fd);
+/*
+ * Lines below @level are dropped. With @output they go there, in its shape; @output has a
+ * level of its own (see logging_set_level). Without, they go to @fd, bare:
+ * `2026-11-21T09:30:00.123Z<TAB>info<TAB>pprof/node<TAB>message`.
+ */
+void logging_init(struct logger *logger, const char *id, enum profcol_level level, int fd,
+		  struct log_output *output);
+
+/* Say which component speaks: the lines of an output have fields for it. @pipeline may be NULL. */
+void logging_set_component(struct logger *logger, const char *kind, const char *pipeline);
+
+/* Any thread; lines of other threads may still go by the old level. */
+void logging_set_level(struct logger *logger, enum profcol_level level);
 
 /* The accepted words are logging_levels, in the order of enum profcol_level. */
 bool logging_parse_level(const char *word, enum profcol_level *ret);

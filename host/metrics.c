@@ -73,8 +73,31 @@ struct profcol_metric *metrics_register(struct metrics *metrics, enum profcol_me
 			metrics->count++;
 		}
 	}
+	metrics->left_out += !entry;
 	pthread_mutex_unlock(&metrics->lock);
 	return entry ? &entry->metric : &metrics->spare;
+}
+
+uint64_t metrics_left_out(struct metrics *metrics)
+{
+	uint64_t left_out;
+
+	pthread_mutex_lock(&metrics->lock);
+	left_out = metrics->left_out;
+	pthread_mutex_unlock(&metrics->lock);
+	return left_out;
+}
+
+bool metrics_have(struct metrics *metrics, const char *name)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&metrics->lock);
+	for (const struct metrics_entry *entry = metrics->first; entry && !found;
+	     entry = entry->next)
+		found = strcmp(entry->name, name) == 0;
+	pthread_mutex_unlock(&metrics->lock);
+	return found;
 }
 
 void metrics_visit(struct metrics *metrics,

@@ -8,6 +8,7 @@
 #include <profcol/metrics.h>
 
 #include <pthread.h>
+#include <stdbool.h>
 
 enum { METRICS_MAX = 1024 }; /* of an instance: a label made of foreign data must not eat memory */
 
@@ -23,6 +24,7 @@ struct metrics {
 	struct metrics_entry *first; /* owned; in the order of registration */
 	struct metrics_entry **last;
 	size_t count;
+	uint64_t left_out;           /* registrations that got the next one */
 	struct profcol_metric spare; /* stands in when there is no memory or no room for another */
 };
 
@@ -35,6 +37,12 @@ void metrics_deinit(struct metrics *metrics);
  */
 struct profcol_metric *metrics_register(struct metrics *metrics, enum profcol_metric_kind kind,
 					const char *name, const char *label, const char *doc);
+
+/* How many registrations got the metric that is not shown. Any thread. */
+uint64_t metrics_left_out(struct metrics *metrics);
+
+/* Is there one of that name, whatever its label? Any thread. */
+bool metrics_have(struct metrics *metrics, const char *name);
 
 /* Call @visit on each entry, under the lock. Any thread. */
 void metrics_visit(struct metrics *metrics,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines of a component. The host owns the logger, puts time, level and the
- * component's id in front, drops what is below the level, and writes a line in
- * one piece to stderr.
+ * Log lines of a component. The host owns the logger, adds time, level, the place in the
+ * source and the component's id, drops what is below the level and most of what repeats
+ * itself, and writes a line in one piece to where service::telemetry::logs says.
  *
  * Only the function that decides logs (see errors.h). A warning ends with what
  * profcol does instead ("..., names of this file stay addresses"). Whatever can
@@ -23,23 +23,37 @@ enum profcol_level {
 };
 
 struct profcol_logger {
-	size_t size;              /* sizeof on the host's side */
-	enum profcol_level level; /* lines below are not formatted */
+	size_t size; /* sizeof on the host's side */
+	/* Lines below are not formatted. May change at any time. */
+	_Atomic enum profcol_level level;
 	void (*write)(const struct profcol_logger *logger, enum profcol_level level,
 		      const char *format, va_list arguments);
+
+	/* As write, for a call at @line of @file; both literals. NULL: there is only write. */
+	void (*write_from)(const struct profcol_logger *logger, enum profcol_level level,
+			   const char *file, unsigned int line, const char *format,
+			   va_list arguments);
 };
 
-__attribute__((format(printf, 3, 4))) static inline void
-profcol_log(const struct profcol_logger *logger, enum profcol_level level, const char *format, ...)
+__attribute__((format(printf, 5, 6))) static inline void
+profcol_log_from(const struct profcol_logger *logger, enum profcol_level level, const char *file,
+		 unsigned int line, const char *format, ...)
 {
 	va_list arguments;
 
 	if (level < logger->level)
 		return;
 	va_start(arguments, format);
-	logger->write(logger, level, format, arguments);
+	if (logger->size >= sizeof(*logger) && logger->write_from)
+		logger->write_from(logger, level, file, line, format, arguments);
+	else
+		logger->write(logger, level, format, arguments);
 	va_end(arguments);
 }
+
+/* profcol_log(logger, level, format, ...) */
+#define profcol_log(logger, level, ...)                                                            \
+	profcol_log_from((logger), (level), __FILE__, __LINE__, __VA_ARGS__)
 
 #define profcol_log_debug(logger, ...) profcol_log(logger, PROFCOL_DEBUG, __VA_ARGS__)
 #define profcol_log_info(logger, ...)  profcol_log(logger, PROFCOL_INFO, __VA_ARGS__)

@@ -2,6 +2,10 @@
 /*
  * Numbers a component shows, and the account of every sample.
  *
+ * They are served as Prometheus text (docs/telemetry.md): "symbol_cache_bytes" of the receiver
+ * "profiling" is profcol_symbol_cache_bytes{receiver="profiling"}, and a name that the Collector
+ * has, as "exporter_sent_profile_samples", goes by its name there.
+ *
  * A metric is registered once, in create or start, and then only added to or
  * set: one relaxed atomic, no lock, any thread. The host owns the storage and
  * frees it after the component's destroy.
@@ -15,6 +19,7 @@
 enum profcol_metric_kind {
 	PROFCOL_COUNTER, /* only grows */
 	PROFCOL_GAUGE,
+	PROFCOL_COUNTER_NS, /* a counter of nanoseconds, shown in seconds: end its name so */
 };
 
 struct profcol_metric {
