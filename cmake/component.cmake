@@ -5,8 +5,12 @@
 # registers the descriptor of the same name, which one of the sources defines as
 # `const struct profcol_component profcol_KIND_TYPE`, and makes a unit test of each
 # tests/unit/KINDs/NAME_test.c, with the fixtures of that folder (`profcol_KIND_fixtures`).
-# The host links every registered component.
-set_property(GLOBAL PROPERTY PROFCOL_COMPONENTS "")
+# The host links every registered component, but for those that PROFCOL_PLUGINS names: each of
+# these becomes a plugin (cmake/plugin.cmake).
+include(plugin)
+
+set_property(GLOBAL PROPERTY PROFCOL_COMPONENTS "") # all libraries
+set_property(GLOBAL PROPERTY PROFCOL_BUILTIN "")    # those that the program is linked with
 
 function(profcol_component kind type)
 	cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES;TESTS" ${ARGN})
@@ -15,6 +19,12 @@ function(profcol_component kind type)
 	target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 	target_link_libraries(${name} PUBLIC profcol_headers profcol_base ${ARG_LIBRARIES})
 	set_property(GLOBAL APPEND PROPERTY PROFCOL_COMPONENTS ${name})
+	profcol_is_plugin(${name} is_plugin)
+	if(is_plugin)
+		profcol_plugin(${name})
+	else()
+		set_property(GLOBAL APPEND PROPERTY PROFCOL_BUILTIN ${name})
+	endif()
 	if(NOT PROFCOL_TESTS)
 		return()
 	endif()
@@ -25,9 +35,10 @@ function(profcol_component kind type)
 	endforeach()
 endfunction()
 
-# Writes `components.c`: the table of all registered descriptors, sorted by name.
-function(profcol_component_table output libraries_variable)
-	get_property(names GLOBAL PROPERTY PROFCOL_COMPONENTS)
+# Writes `components.c`: a table of descriptors, sorted by name. PROPERTY says which:
+# PROFCOL_COMPONENTS or PROFCOL_BUILTIN.
+function(profcol_component_table property output libraries_variable)
+	get_property(names GLOBAL PROPERTY ${property})
 	list(SORT names)
 	set(externs "")
 	set(rows "")
@@ -40,12 +51,14 @@ function(profcol_component_table output libraries_variable)
 #include \"registry.h\"
 
 @externs@
+/* It ends with NULL: there may be no other. */
 static const struct profcol_component *const components[] = {
-@rows@};
+@rows@	NULL,
+};
 
 const struct component_registry builtin_components = {
 	.components = components,
-	.count = sizeof(components) / sizeof(components[0]),
+	.count = sizeof(components) / sizeof(components[0]) - 1,
 };
 ")
 	set(${libraries_variable} ${names} PARENT_SCOPE)

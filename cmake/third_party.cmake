@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Third-party libraries as imported targets `third_party::NAME`, from Debian's static
-# archives: the program then needs nothing but libc at run time.
+# archives: the program then needs nothing but libc at run time. Some archives can be part of a
+# program only, not of a shared object: a plugin has these as shared libraries.
 
 find_package(PkgConfig REQUIRED)
 
@@ -14,10 +15,21 @@ function(profcol_third_party name header archive)
 		INTERFACE_LINK_LIBRARIES "${ARGN}")
 endfunction()
 
+# As above, for an archive whose code is not for shared objects.
+function(profcol_third_party_program_only name header library)
+	profcol_third_party(${name}_archive ${header} lib${library}.a ${ARGN})
+	find_library(${name}_SHARED NAMES lib${library}.so REQUIRED)
+	add_library(third_party::${name} INTERFACE IMPORTED GLOBAL)
+	target_link_libraries(third_party::${name} INTERFACE
+		$<IF:$<BOOL:$<TARGET_PROPERTY:PROFCOL_IS_PLUGIN>>,${${name}_SHARED},third_party::${name}_archive>)
+	target_include_directories(third_party::${name} INTERFACE ${${name}_archive_INCLUDE})
+endfunction()
+
 profcol_third_party(z zlib.h libz.a)
-profcol_third_party(elf libelf.h libelf.a third_party::z)
-profcol_third_party(bpf bpf/libbpf.h libbpf.a third_party::elf)
+profcol_third_party_program_only(elf libelf.h elf third_party::z)
+profcol_third_party_program_only(bpf bpf/libbpf.h bpf third_party::elf)
 profcol_third_party(yaml yaml.h libyaml.a)
+profcol_third_party(jansson jansson.h libjansson.a)
 profcol_third_party(nanopb pb_encode.h libprotobuf-nanopb.a)
 profcol_third_party(protobuf_c protobuf-c/protobuf-c.h libprotobuf-c.a)
 profcol_third_party(deflate libdeflate.h libdeflate.a)
@@ -48,7 +60,25 @@ execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libstdc++.a
 if(NOT IS_ABSOLUTE "${STDCXX_ARCHIVE}")
 	message(FATAL_ERROR "there is no libstdc++.a, which gRPC needs; install g++")
 endif()
+add_library(third_party::grpc_archives INTERFACE IMPORTED GLOBAL)
+target_link_libraries(third_party::grpc_archives INTERFACE
+	"$<LINK_GROUP:RESCAN,${GRPC_ARCHIVES}>" ${STDCXX_ARCHIVE} m)
+target_link_options(third_party::grpc_archives INTERFACE -static-libgcc)
+# One of the archives is for programs only. The libraries below are what lib/net calls.
+add_library(third_party::grpc_shared INTERFACE IMPORTED GLOBAL)
+foreach(name IN ITEMS grpc gpr ssl crypto)
+	find_library(${name}_OF_GRPC NAMES lib${name}.so REQUIRED)
+	target_link_libraries(third_party::grpc_shared INTERFACE ${${name}_OF_GRPC})
+	mark_as_advanced(${name}_OF_GRPC)
+endforeach()
+target_link_options(third_party::grpc_shared INTERFACE -Wl,--as-needed)
 add_library(third_party::grpc INTERFACE IMPORTED GLOBAL)
 target_link_libraries(third_party::grpc INTERFACE
-	"$<LINK_GROUP:RESCAN,${GRPC_ARCHIVES}>" ${STDCXX_ARCHIVE} m)
-target_link_options(third_party::grpc INTERFACE -static-libgcc)
+	$<IF:$<BOOL:$<TARGET_PROPERTY:PROFCOL_IS_PLUGIN>>,third_party::grpc_shared,third_party::grpc_archives>)
+
+# libevent: the loop and its streams, also those in TLS. Its evhttp is not used.
+profcol_third_party(crypto openssl/crypto.h libcrypto.a)
+profcol_third_party(ssl openssl/ssl.h libssl.a third_party::crypto)
+profcol_third_party(event event2/event.h libevent_core.a)
+profcol_third_party(event_openssl event2/bufferevent_ssl.h libevent_openssl.a
+	third_party::event third_party::ssl)

@@ -13,7 +13,8 @@ add_compile_options(
 	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
 	-Wcast-qual -Wvla -Wno-missing-field-initializers
 	-fvisibility=hidden -fno-omit-frame-pointer -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.
-	-ffunction-sections -fdata-sections)
+	-ffunction-sections -fdata-sections
+	-fno-semantic-interposition) # what we export, nobody replaces
 add_link_options(-Wl,--gc-sections -Wl,-z,relro,-z,now)
 if(PROFCOL_WERROR)
 	add_compile_options(-Werror)

@@ -7,8 +7,6 @@
 
 #include "config/config.h"
 
-#include <stdio.h>
-
 extern const struct component_registry builtin_components;
 
 /* The component of @kind whose type is @type (no aliases); NULL when there is none. */
@@ -20,6 +18,3 @@ const char *registry_kind_name(enum profcol_kind kind);
 
 /* The inverse; false for any other word. */
 bool registry_kind_parse(const char *word, enum profcol_kind *ret);
-
-/* What `profcol components` shows: YAML, laid out as the Collector's command of that name does. */
-void registry_print(const struct component_registry *registry, const char *version, FILE *stream);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spawner.h"
 
+#include "plugins/plugins.h"
+
 #include "base/base.h"
 
 #include <errno.h>
@@ -16,11 +18,13 @@
 enum {
 	HELPER_SOCKET = 3,
 	HELPER_REPORT = 4, /* open only until the exec: tells the parent why it failed */
-	FIRST_UNUSED = 5,
+	HELPER_PLUGIN = 5, /* the file that the component is in, if it is loaded */
+	FIRST_UNUSED = 6,
 };
 
 struct spawn_request {
 	char kind[16], type[64];
+	int plugin; /* borrowed, -1 = built in */
 	int socket; /* the caller's end */
 	pid_t pid;
 	struct profcol_error *error; /* owned by the caller once done */
@@ -28,8 +32,9 @@ struct spawn_request {
 };
 
 struct spawner {
-	pthread_mutex_t turn; /* held by the one caller that is being served */
-	pthread_mutex_t lock; /* guards what follows */
+	const struct plugins *plugins; /* borrowed; may be NULL */
+	pthread_mutex_t turn;          /* held by the one caller that is being served */
+	pthread_mutex_t lock;          /* guards what follows */
 	pthread_cond_t changed;
 	struct spawn_request *request; /* borrowed from that caller; NULL = none */
 	bool running, ending;
@@ -47,6 +52,11 @@ struct profcol_error *spawner_create(struct spawner **ret)
 	pthread_cond_init(&spawner->changed, NULL);
 	*ret = spawner;
 	return NULL;
+}
+
+void spawner_set_plugins(struct spawner *spawner, const struct plugins *plugins)
+{
+	spawner->plugins = plugins;
 }
 
 void spawner_destroy(struct spawner *spawner)
@@ -84,29 +94,41 @@ static bool child_reset_signals(void)
 	return sigprocmask(SIG_SETMASK, &none, NULL) == 0;
 }
 
-static bool child_arrange_descriptors(int socket_fd, int report_fd)
+static bool child_arrange_descriptors(int socket_fd, int report_fd, int plugin_fd)
 {
 	int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0)
 		return false;
-	// Both are above FIRST_UNUSED already, so neither step overwrites the other's source.
-	return dup2(socket_fd, HELPER_SOCKET) >= 0 &&
-	       dup3(report_fd, HELPER_REPORT, O_CLOEXEC) >= 0 &&
-	       close_range(FIRST_UNUSED, ~0U, 0) == 0;
+	if (plugin_fd >= 0) {
+		plugin_fd = fcntl(plugin_fd, F_DUPFD_CLOEXEC, FIRST_UNUSED);
+		if (plugin_fd < 0)
+			return false;
+	}
+	// All are above these numbers already, so no step overwrites another's source.
+	if (dup2(socket_fd, HELPER_SOCKET) < 0 || dup3(report_fd, HELPER_REPORT, O_CLOEXEC) < 0)
+		return false;
+	if (plugin_fd >= 0 && dup2(plugin_fd, HELPER_PLUGIN) < 0)
+		return false;
+	return close_range(plugin_fd >= 0 ? FIRST_UNUSED : HELPER_PLUGIN, ~0U, 0) == 0;
 }
 
 static _Noreturn void child_exec(struct spawn_request *request, int socket_fd, int report_fd,
 				 pid_t parent)
 {
-	char program[] = "profcol", command[] = "helper";
-	char *const arguments[] = { program, command, request->kind, request->type, NULL };
+	char program[] = "profcol", command[] = "helper", loaded[] = "plugin";
+	char *const arguments[] = { program,
+				    command,
+				    request->kind,
+				    request->type,
+				    request->plugin >= 0 ? loaded : NULL,
+				    NULL };
 	char *const environment[] = { NULL };
 	int error;
 
 	// The host may have died before prctl(): then nobody would ever send the signal.
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent && child_reset_signals() &&
-	    child_arrange_descriptors(socket_fd, report_fd)) {
+	    child_arrange_descriptors(socket_fd, report_fd, request->plugin)) {
 		report_fd = HELPER_REPORT;
 		execve("/proc/self/exe", arguments, environment);
 	}
@@ -224,7 +246,10 @@ static void spawner_serve(struct spawner *spawner, struct spawn_request *request
 struct profcol_error *spawner_spawn(struct spawner *spawner, enum profcol_kind kind,
 				    const char *type, int *socket_ret, pid_t *pid_ret)
 {
-	struct spawn_request request = { .socket = -1 };
+	struct spawn_request request = {
+		.socket = -1,
+		.plugin = plugins_descriptor(spawner->plugins, kind, type),
+	};
 	size_t type_length = strlen(type);
 
 	if (type_length >= sizeof(request.type))
@@ -244,23 +269,58 @@ struct profcol_error *spawner_spawn(struct spawner *spawner, enum profcol_kind k
 
 /* ---- the helper, after the exec ---- */
 
-int spawner_run_helper(int argc, char *const *argv, const struct component_registry *registry)
+/* Before a plugin is loaded: what its constructors open is its own. */
+static void close_strays(bool loaded)
 {
-	const struct profcol_component *component = NULL;
+	close(HELPER_REPORT);
+	if (!loaded)
+		close(HELPER_PLUGIN);
+	close_range(FIRST_UNUSED, ~0U, 0);
+}
+
+/* What the host's command asks for; false after an error message. */
+static bool find_helper(int argc, char *const *argv, const struct component_registry *registry,
+			struct profcol_component *ret)
+{
+	const struct profcol_component *builtin = NULL;
+	bool loaded = argc == 5 && strcmp(argv[4], "plugin") == 0;
+	struct profcol_error *error = NULL;
 	enum profcol_kind kind;
 	struct stat status;
 
-	if (argc == 4 && registry_kind_parse(argv[2], &kind))
-		component = registry_find(registry, kind, argv[3]);
-	if (!component || !component->helper || fstat(HELPER_SOCKET, &status) != 0 ||
-	    !S_ISSOCK(status.st_mode)) {
-		fputs("Error: 'helper' is a command that profcol gives itself\n", stderr);
-		return 2;
+	*ret = (struct profcol_component){ 0 };
+	if ((loaded || argc == 4) && registry_kind_parse(argv[2], &kind) &&
+	    fstat(HELPER_SOCKET, &status) == 0 && S_ISSOCK(status.st_mode)) {
+		close_strays(loaded);
+		if (loaded) {
+			error = plugins_inherit(HELPER_PLUGIN, kind, argv[3], ret);
+			// Nothing will be loaded any more that could be taken for it by its number.
+			close(HELPER_PLUGIN);
+		} else {
+			builtin = registry_find(registry, kind, argv[3]);
+		}
 	}
+	if (builtin)
+		*ret = *builtin;
+	if (error)
+		fprintf(stderr, "Error: cannot run the helper of %s '%s': %s\n", argv[2], argv[3],
+			profcol_error_message(error));
+	else if (!ret->helper)
+		fputs("Error: 'helper' is a command that profcol gives itself\n", stderr);
+	profcol_error_destroy(error);
+	return !error && ret->helper;
+}
+
+int spawner_run_helper(int argc, char *const *argv, const struct component_registry *registry)
+{
+	struct profcol_component component;
+
+	if (!find_helper(argc, argv, registry, &component))
+		return 2;
 	// An exec that raises privileges (file capabilities) has cleared the parent's setting.
 	// Should the host be dead by now, the socket says so.
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "profcol-helper");
 	fcntl(HELPER_SOCKET, F_SETFD, FD_CLOEXEC);
-	return component->helper(HELPER_SOCKET);
+	return component.helper(HELPER_SOCKET);
 }

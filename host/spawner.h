@@ -13,6 +13,9 @@
  * The kernel kills it together with the host (PR_SET_PDEATHSIG). That signal comes
  * when the *thread* that forked ends, so one thread, which lives as long as the
  * spawner, forks them all, whoever asks.
+ *
+ * The helper of a component that was loaded inherits the very file that the host has loaded, and
+ * loads it by the same rules: an upgrade of the plugin under a running host changes nothing.
  */
 #pragma once
 
@@ -20,9 +23,14 @@
 
 #include <sys/types.h>
 
+struct plugins;
 struct spawner;
 
 PROFCOL_MUST_CHECK struct profcol_error *spawner_create(struct spawner **ret);
+
+/* Where the components come from that are not built in; borrowed until destroy. Before the first
+ * spawn. */
+void spawner_set_plugins(struct spawner *spawner, const struct plugins *plugins);
 
 /* Ends the thread, and with it the helpers that still run. Accepts NULL. */
 void spawner_destroy(struct spawner *spawner);
@@ -36,7 +44,7 @@ PROFCOL_MUST_CHECK struct profcol_error *spawner_spawn(struct spawner *spawner,
 						       int *socket_ret, pid_t *pid_ret);
 
 /*
- * The other side: what main does with the hidden command `helper KIND TYPE`. Returns the exit
- * code.
+ * The other side: what main does with the hidden command `helper KIND TYPE [plugin]`. Returns the
+ * exit code. @registry has what is built in.
  */
 int spawner_run_helper(int argc, char *const *argv, const struct component_registry *registry);
