@@ -1,32 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph.h"
 
-#include "registry.h"
-
 #include <stdio.h>
-
-/* What is at hand while the graph grows. */
-struct build {
-	struct graph *graph;
-	const struct config *config;
-	struct instance_settings settings;
-	struct instance **shared; /* by position in the configuration; NULL = not made yet */
-};
+#include <string.h>
 
 static struct profcol_error *no_memory(void)
 {
 	return profcol_error_create(PROFCOL_NO_MEMORY, "out of memory");
 }
 
+/* ---- life ---- */
+
+static void destroy_generation(struct generation *generation)
+{
+	config_destroy(generation->owned);
+	free(generation);
+}
+
 void graph_destroy(struct graph *graph)
 {
 	if (!graph)
 		return;
-	// Upstream first: a receiver that still has a thread must not outlive what it calls.
-	for (size_t i = graph->instances.count; i > 0; i--)
-		instance_destroy(graph->instances.items[i - 1]);
-	VECTOR_DEINIT(&graph->instances);
-	arena_destroy(graph->memory);
+	// They may lead to what still runs, but nothing leads to them when all is shut down.
+	for (size_t i = 0; i < graph->retired.count; i++)
+		layout_destroy_instance(graph->retired.items[i]);
+	VECTOR_DEINIT(&graph->retired);
+	if (graph->layout)
+		for (size_t i = 0; i < graph->layout->entries.count; i++)
+			graph->layout->entries.items[i].kept = false;
+	layout_abandon(graph->layout);
+	for (size_t i = 0; i < graph->generations.count; i++)
+		destroy_generation(graph->generations.items[i]);
+	VECTOR_DEINIT(&graph->generations);
+	books_deinit(&graph->books);
+	pthread_rwlock_destroy(&graph->lock);
 	free(graph);
 }
 
@@ -35,233 +42,183 @@ static void graph_cleanup(struct graph **graph)
 	graph_destroy(*graph);
 }
 
-/* ---- instances ---- */
-
-static struct profcol_error *add_instance(struct build *build, size_t position,
-					  struct instance **ret)
+struct generation *graph_add_generation(struct graph *graph, const struct config *config,
+					struct config *owned)
 {
-	const struct config_component *configuration = &build->config->components[position];
-	struct profcol_error *error;
-	struct instance *instance;
+	struct generation *generation;
 
-	if (!VECTOR_RESERVE(&build->graph->instances, 1))
-		return no_memory();
-	error = instance_create(configuration, &build->settings, &instance);
-	if (error)
-		return profcol_error_prefix(
-			error, "%s: failed to create %s '%s'", configuration->place,
-			registry_kind_name(configuration->type->kind), configuration->id);
-	build->graph->instances.items[build->graph->instances.count++] = instance;
-	*ret = instance;
-	return NULL;
-}
-
-static struct profcol_error *add_shared(struct build *build, const size_t *positions, size_t count,
-					struct instance ***ret)
-{
-	struct instance **instances =
-		arena_alloc(build->graph->memory, (count + 1) * sizeof(struct instance *));
-	struct profcol_error *error = NULL;
-
-	if (!instances)
-		return no_memory();
-	for (size_t i = 0; i < count && !error; i++) {
-		struct instance **slot = &build->shared[positions[i]];
-
-		if (!*slot)
-			error = add_instance(build, positions[i], slot);
-		instances[i] = *slot;
-	}
-	*ret = instances;
-	return error;
-}
-
-/* One by one, so that an extension may find those before it. */
-static struct profcol_error *add_extensions(struct build *build)
-{
-	const struct config *config = build->config;
-	struct graph *graph = build->graph;
-	struct profcol_error *error = NULL;
-
-	graph->extensions = arena_alloc(graph->memory,
-					(config->extension_count + 1) * sizeof(struct instance *));
-	if (!graph->extensions)
-		return no_memory();
-	build->settings.extensions = graph->extensions;
-	for (size_t i = 0; i < config->extension_count && !error; i++) {
-		error = add_instance(build, config->extensions[i], &graph->extensions[i]);
-		if (!error)
-			build->settings.extension_count = ++graph->extension_count;
-	}
-	return error;
-}
-
-static struct profcol_error *add_exporters(struct build *build, size_t index)
-{
-	const struct config_pipeline *from = &build->config->pipelines[index];
-	struct graph_pipeline *to = &build->graph->pipelines[index];
-
-	to->id = from->id;
-	to->exporter_count = from->exporter_count;
-	return add_shared(build, from->exporters, from->exporter_count, &to->exporters);
-}
-
-static struct profcol_error *add_processors(struct build *build, size_t index)
-{
-	const struct config_pipeline *from = &build->config->pipelines[index];
-	struct graph_pipeline *to = &build->graph->pipelines[index];
-	struct profcol_error *error = NULL;
-
-	to->processors = arena_alloc(build->graph->memory,
-				     (from->processor_count + 1) * sizeof(struct instance *));
-	if (!to->processors)
-		return no_memory();
-	to->processor_count = from->processor_count;
-	for (size_t i = from->processor_count; i > 0 && !error; i--)
-		error = add_instance(build, from->processors[i - 1], &to->processors[i - 1]);
-	return error;
-}
-
-static struct profcol_error *add_receivers(struct build *build, size_t index)
-{
-	const struct config_pipeline *from = &build->config->pipelines[index];
-	struct graph_pipeline *to = &build->graph->pipelines[index];
-
-	to->receiver_count = from->receiver_count;
-	return add_shared(build, from->receivers, from->receiver_count, &to->receivers);
-}
-
-/* ---- edges ---- */
-
-static bool connect_to_exporters(const struct graph_pipeline *pipeline, struct instance *from)
-{
-	for (size_t i = 0; i < pipeline->exporter_count; i++)
-		if (!instance_connect(from, pipeline->exporters[i]))
-			return false;
-	return true;
-}
-
-static bool connect_pipeline(const struct graph_pipeline *pipeline)
-{
-	size_t last = pipeline->processor_count;
-
-	for (size_t i = 0; i < pipeline->receiver_count; i++) {
-		struct instance *receiver = pipeline->receivers[i];
-
-		if (last > 0 ? !instance_connect(receiver, pipeline->processors[0])
-			     : !connect_to_exporters(pipeline, receiver))
-			return false;
-	}
-	for (size_t i = 0; i + 1 < last; i++)
-		if (!instance_connect(pipeline->processors[i], pipeline->processors[i + 1]))
-			return false;
-	return last == 0 || connect_to_exporters(pipeline, pipeline->processors[last - 1]);
-}
-
-/* ---- the whole ---- */
-
-static struct profcol_error *build_graph(struct build *build)
-{
-	static struct profcol_error *(*const rounds[])(struct build *build, size_t index) = {
-		add_exporters,
-		add_processors,
-		add_receivers,
-	};
-	struct profcol_error *failure = add_extensions(build);
-
-	if (failure)
-		return failure;
-	for (size_t i = 0; i < sizeof(rounds) / sizeof(rounds[0]); i++) {
-		for (size_t j = 0; j < build->graph->pipeline_count; j++) {
-			struct profcol_error *error = rounds[i](build, j);
-
-			if (error)
-				return error;
-		}
-	}
-	for (size_t i = 0; i < build->graph->pipeline_count; i++)
-		if (!connect_pipeline(&build->graph->pipelines[i]))
-			return no_memory();
-	return NULL;
+	if (!VECTOR_RESERVE(&graph->generations, 1))
+		return NULL;
+	generation = calloc(1, sizeof(*generation));
+	if (!generation)
+		return NULL;
+	generation->config = config;
+	generation->owned = owned;
+	graph->generations.items[graph->generations.count++] = generation;
+	return generation;
 }
 
 struct profcol_error *graph_create(const struct config *config,
 				   const struct instance_settings *settings, struct graph **ret)
 {
 	CLEANUP(graph_cleanup) struct graph *graph = calloc(1, sizeof(*graph));
-	struct build build = { .graph = graph, .config = config, .settings = *settings };
+	struct generation *generation;
 	struct profcol_error *error;
 
 	if (!graph)
 		return no_memory();
-	graph->memory = arena_create(0);
-	if (!graph->memory)
+	pthread_rwlock_init(&graph->lock, NULL);
+	graph->settings = *settings;
+	graph->settings.graph = graph;
+	graph->start_unix_ns = clock_realtime_ns();
+	graph->ready_unix_ns = graph->start_unix_ns;
+	generation = graph_add_generation(graph, config, NULL);
+	if (!generation)
 		return no_memory();
-	graph->pipelines = arena_alloc(graph->memory,
-				       (config->pipeline_count + 1) * sizeof(*graph->pipelines));
-	build.shared = arena_alloc(graph->memory,
-				   (config->component_count + 1) * sizeof(struct instance *));
-	if (!graph->pipelines || !build.shared)
+	error = layout_create(generation, &graph->settings, NULL, &graph->layout);
+	if (error)
+		return error;
+	layout_connect(graph->layout);
+	if (!books_reserve(&graph->books, graph->layout))
 		return no_memory();
-	graph->pipeline_count = config->pipeline_count;
-	error = build_graph(&build);
-	if (!error)
-		*ret = TAKE(graph);
-	return error;
+	*ret = TAKE(graph);
+	return NULL;
+}
+
+static void collect_instances(struct graph *graph)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < graph->retired.count; i++) {
+		struct instance *instance = graph->retired.items[i];
+
+		if (atomic_load(&instance->references)) {
+			graph->retired.items[kept++] = instance;
+			continue;
+		}
+		books_keep(&graph->books, instance);
+		layout_destroy_instance(instance);
+	}
+	graph->retired.count = kept;
+}
+
+void graph_collect(struct graph *graph)
+{
+	size_t kept = 0;
+
+	collect_instances(graph);
+	for (size_t i = 0; i < graph->generations.count; i++) {
+		struct generation *generation = graph->generations.items[i];
+
+		if (generation->users || generation == graph->layout->generation)
+			graph->generations.items[kept++] = generation;
+		else
+			destroy_generation(generation);
+	}
+	graph->generations.count = kept;
+}
+
+/* ---- reading ---- */
+
+void graph_lock(struct graph *graph)
+{
+	pthread_rwlock_rdlock(&graph->lock);
+}
+
+void graph_unlock(struct graph *graph)
+{
+	pthread_rwlock_unlock(&graph->lock);
+}
+
+void graph_visit(struct graph *graph, void (*visit)(struct instance *instance, void *context),
+		 void *context)
+{
+	for (size_t i = 0; i < graph->layout->entries.count; i++)
+		visit(graph->layout->entries.items[i].instance, context);
+}
+
+void graph_set_ready(struct graph *graph, bool ready)
+{
+	pthread_rwlock_wrlock(&graph->lock);
+	graph->ready = ready;
+	graph->ready_unix_ns = clock_realtime_ns();
+	pthread_rwlock_unlock(&graph->lock);
+}
+
+void graph_set_changing(struct graph *graph, bool changing)
+{
+	pthread_rwlock_wrlock(&graph->lock);
+	graph->changing = changing;
+	pthread_rwlock_unlock(&graph->lock);
 }
 
 /* ---- accounting ---- */
 
-static void add_accounts(struct balance *balance, struct instance *const *instances, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		balance_add(balance, &instances[i]->account);
-}
-
-void graph_balance(const struct graph *graph, const struct instance *exporter, struct balance *ret)
+void graph_balance(const struct graph *graph, const char *id, struct balance *ret)
 {
 	*ret = (struct balance){ 0 };
-	balance_add(ret, &exporter->account);
-	for (size_t i = 0; i < graph->pipeline_count; i++) {
-		const struct graph_pipeline *pipeline = &graph->pipelines[i];
+	books_add(&graph->books, graph->layout, id, ret);
+	// Shut down, but somebody still has a batch for it.
+	for (size_t i = 0; i < graph->retired.count; i++) {
+		const struct instance *instance = graph->retired.items[i];
 
-		for (size_t j = 0; j < pipeline->exporter_count; j++) {
-			if (pipeline->exporters[j] != exporter)
-				continue;
-			add_accounts(ret, pipeline->receivers, pipeline->receiver_count);
-			add_accounts(ret, pipeline->processors, pipeline->processor_count);
-		}
+		if (instance_type_kind(instance) == PROFCOL_EXPORTER &&
+		    strcmp(instance->id, id) == 0)
+			balance_add(ret, &instance->account);
 	}
 }
 
-static size_t count_exporters(const struct graph *graph)
-{
-	size_t count = 0;
+struct samples_line {
+	char *to;
+	size_t size, length;
+	bool several; /* exporters: each has its id in front */
+	const char *separator;
+};
 
-	for (size_t i = 0; i < graph->instances.count; i++)
-		count += graph->instances.items[i]->configuration->type->kind == PROFCOL_EXPORTER;
-	return count;
+static void add_exporter(struct samples_line *line, const struct graph *graph, const char *id)
+{
+	struct balance balance;
+	int wanted;
+
+	if (line->length + 1 >= line->size)
+		return;
+	graph_balance(graph, id, &balance);
+	wanted = snprintf(line->to + line->length, line->size - line->length, "%s%s%s",
+			  line->separator, line->several ? id : "", line->several ? ": " : "");
+	line->separator = "; ";
+	line->length += wanted > 0 ? (size_t)wanted : 0;
+	if (line->length < line->size)
+		line->length += balance_format(&balance, line->to + line->length,
+					       line->size - line->length);
+}
+
+static bool is_running_exporter(const struct graph *graph, const char *id)
+{
+	for (size_t i = 0; i < graph->layout->entries.count; i++) {
+		const struct instance *instance = graph->layout->entries.items[i].instance;
+
+		if (instance_type_kind(instance) == PROFCOL_EXPORTER &&
+		    strcmp(instance->id, id) == 0)
+			return true;
+	}
+	return false;
 }
 
 void graph_format_samples(const struct graph *graph, char *to, size_t size)
 {
-	bool several = count_exporters(graph) > 1;
-	size_t length = (size_t)snprintf(to, size, "samples:");
-	const char *separator = " ";
+	struct samples_line line = {
+		.to = to,
+		.size = size,
+		.length = (size_t)snprintf(to, size, "samples:"),
+		.several = graph->books.items.count > 1,
+		.separator = " ",
+	};
 
-	for (size_t i = 0; i < graph->instances.count && length + 1 < size; i++) {
-		const struct instance *instance = graph->instances.items[i];
-		struct balance balance;
-		int wanted;
-
-		if (instance->configuration->type->kind != PROFCOL_EXPORTER)
-			continue;
-		graph_balance(graph, instance, &balance);
-		wanted = snprintf(to + length, size - length, "%s%s%s", separator,
-				  several ? instance->host.id : "", several ? ": " : "");
-		separator = "; ";
-		length += wanted > 0 ? (size_t)wanted : 0;
-		if (length < size)
-			length += balance_format(&balance, to + length, size - length);
-	}
+	// There is a book for each exporter there ever was, in the order of their coming.
+	for (size_t i = 0; i < graph->books.items.count; i++)
+		if (is_running_exporter(graph, graph->books.items.items[i]->exporter))
+			add_exporter(&line, graph, graph->books.items.items[i]->exporter);
+	for (size_t i = 0; i < graph->books.items.count; i++)
+		if (!is_running_exporter(graph, graph->books.items.items[i]->exporter))
+			add_exporter(&line, graph, graph->books.items.items[i]->exporter);
 }

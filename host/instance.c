@@ -2,126 +2,95 @@
 #include "instance.h"
 
 #include "registry.h"
-#include "spawner.h"
+#include "services.h"
 
 #include "sending/sending.h"
 
 #include "base/base.h"
 
 #include <profcol/batch.h>
+#include <profcol/storage.h>
 
-#include <errno.h>
 #include <string.h>
 #include <time.h>
 
-/* ---- the services ---- */
+/* ---- status ---- */
 
-/* The host that a component is given is its instance's first member; it is const to the component
- * only. */
-static struct instance *instance_of(const struct profcol_host *host)
+/* Of a change that a component has reported. */
+static void log_status(const struct instance *instance, enum profcol_status from,
+		       enum profcol_status to, const char *message)
 {
-	return (struct instance *)(uintptr_t)host;
-}
-
-/*
- * Each consumer gets a reference to the same sealed batch, also one that MUTATES:
- * a batch cannot change, and profcol_builder_from() copies only what is written to.
- */
-static struct profcol_error *host_consume_next(const struct profcol_host *host,
-					       struct profcol_batch *batch)
-{
-	struct instance *instance = instance_of(host);
-	struct profcol_error *error = NULL;
-
-	for (size_t i = 0; i < instance->next.count; i++) {
-		struct profcol_error *refusal;
-
-		refusal = instance_consume(instance->next.items[i], profcol_batch_ref(batch));
-		error = profcol_error_join(error, refusal);
-	}
-	profcol_batch_unref(batch);
-	return error;
-}
-
-static void host_account(const struct profcol_host *host, enum profcol_outcome outcome,
-			 const char *cause, uint64_t samples)
-{
-	account_book(&instance_of(host)->account, outcome, cause, samples);
-}
-
-static struct profcol_metric *host_metric(const struct profcol_host *host,
-					  enum profcol_metric_kind kind, const char *name,
-					  const char *label, const char *doc)
-{
-	return metrics_register(&instance_of(host)->metrics, kind, name, label, doc);
-}
-
-/* Logs changes only: a component may report after each batch. */
-static void host_report_status(const struct profcol_host *host, enum profcol_status status,
-			       const char *message)
-{
-	struct instance *instance = instance_of(host);
 	const struct profcol_logger *logger = &instance->logger.base;
 
-	if (atomic_exchange(&instance->status, (int)status) == (int)status)
-		return;
-	// Who gives no reason for trouble has logged it.
-	if (!message && status == PROFCOL_STATUS_RECOVERABLE_ERROR)
+	// Who gives no reason for trouble has logged it, and so has what sends for an exporter.
+	if (to == PROFCOL_STATUS_RECOVERABLE_ERROR && (!message || instance->sending))
 		return;
 	if (!message)
 		message = "no reason given";
-	switch (status) {
-	case PROFCOL_STATUS_OK:
+	if (to == PROFCOL_STATUS_OK && from == PROFCOL_STATUS_RECOVERABLE_ERROR)
 		profcol_log_info(logger, "working again");
-		break;
-	case PROFCOL_STATUS_RECOVERABLE_ERROR:
+	else if (to == PROFCOL_STATUS_RECOVERABLE_ERROR)
 		profcol_log_warn(logger, "in trouble, trying on: %s", message);
-		break;
-	case PROFCOL_STATUS_PERMANENT_ERROR:
+	else if (to == PROFCOL_STATUS_PERMANENT_ERROR)
 		profcol_log_error(logger, "given up, the other components go on: %s", message);
-		break;
-	}
+	else if (to == PROFCOL_STATUS_FATAL_ERROR)
+		profcol_log_error(logger, "cannot go on: %s", message);
 }
 
-static struct profcol_error *host_spawn_helper(const struct profcol_host *host, int *socket_ret,
-					       pid_t *pid_ret)
+void instance_report_status(struct instance *instance, enum profcol_status status,
+			    const char *message)
 {
-	struct instance *instance = instance_of(host);
-	const struct profcol_component *type = instance->configuration->type;
+	enum profcol_status from;
 
-	if (!type->helper || !instance->spawner)
-		return profcol_error_create(PROFCOL_UNSUPPORTED, "component '%s' has no helper",
-					    type->type);
-	return spawner_spawn(instance->spawner, type->kind, type->type, socket_ret, pid_ret);
+	// Changes only: a component may report after each batch.
+	if (!status_change(&instance->status, status, message, &from))
+		return;
+	log_status(instance, from, status, message);
+	if (status == PROFCOL_STATUS_FATAL_ERROR && instance->fatal)
+		instance->fatal(profcol_error_create(PROFCOL_SYSTEM, "%s '%s': %s",
+						     instance_kind(instance), instance->id,
+						     message ? message : "no reason given"),
+				instance->context);
+}
+
+/* Of start and stop, which whoever calls for them reports. */
+static void enter_status(struct instance *instance, enum profcol_status status,
+			 const struct profcol_error *error)
+{
+	enum profcol_status from;
+
+	status_change(&instance->status, status, error ? profcol_error_message(error) : NULL,
+		      &from);
 }
 
 /* ---- life ---- */
 
-static void instance_init(struct instance *instance, const struct config_component *configuration,
+static bool instance_init(struct instance *instance, const struct config_component *configuration,
 			  const struct instance_settings *settings)
 {
-	enum profcol_kind kind = configuration->type->kind;
-
 	instance->configuration = configuration;
+	instance->type = configuration->type;
+	instance->id = strdup(configuration->id);
 	instance->spawner = settings->spawner;
-	logging_init(&instance->logger, configuration->id, settings->level, settings->log_fd);
+	instance->http = settings->http;
+	instance->graph = settings->graph;
+	instance->fatal = settings->fatal;
+	instance->context = settings->context;
 	metrics_init(&instance->metrics);
 	account_init(&instance->account);
+	status_init(&instance->status);
 	pthread_rwlock_init(&instance->gate, NULL);
 	pthread_mutex_init(&instance->serial, NULL);
-	instance->host = (struct profcol_host){
-		.size = sizeof(instance->host),
-		.id = configuration->id,
-		.version = settings->version,
-		.logger = &instance->logger.base,
-		.consume_next = kind == PROFCOL_RECEIVER || kind == PROFCOL_PROCESSOR
-					? host_consume_next
-					: NULL,
-		.account = host_account,
-		.metric = host_metric,
-		.report_status = host_report_status,
-		.spawn_helper = host_spawn_helper,
-	};
+	if (settings->pipeline)
+		instance->pipeline = strdup(settings->pipeline);
+	if (!edges_init(&instance->next) || !instance->id ||
+	    (settings->pipeline && !instance->pipeline))
+		return false;
+	logging_init(&instance->logger, instance->id, settings->level, settings->log_fd,
+		     settings->log);
+	logging_set_component(&instance->logger, instance_kind(instance), instance->pipeline);
+	services_init(instance, settings->version);
+	return true;
 }
 
 /* What stands before a component that has `send`. */
@@ -136,24 +105,33 @@ static struct profcol_error *create_sending(struct instance *instance,
 		.type = configuration->type,
 		.self = instance->self,
 	};
-	const struct instance *extension;
+	struct instance *extension;
 
 	if (config->queue.enabled && config->queue.storage[0]) {
 		extension = instance_find_extension(settings, config->queue.storage);
-		if (!extension || !extension->configuration->type->storage)
+		if (!extension || !extension->type->storage)
 			return profcol_error_create(PROFCOL_CONFIG,
 						    "sending_queue::storage: no extension '%s' "
 						    "keeps queues; add it to service::extensions",
 						    config->queue.storage);
-		target.storage = extension->configuration->type->storage;
+		target.storage = extension->type->storage;
 		target.storage_self = extension->self;
+		instance->storage = extension;
+		atomic_fetch_add(&extension->references, 1);
 	}
 	return sending_create(&target, config, &instance->sending);
 }
 
+static bool is_complete_storage(const struct profcol_storage_operations *storage)
+{
+	return storage->size >= sizeof(*storage) && storage->open && storage->append &&
+	       storage->take && storage->put_back && storage->finish && storage->figures &&
+	       storage->close;
+}
+
 static bool is_complete(const struct profcol_component *type)
 {
-	if (!type->create)
+	if (!type->create || (type->storage && !is_complete_storage(type->storage)))
 		return false;
 	if (type->kind == PROFCOL_PROCESSOR)
 		return type->consume;
@@ -177,7 +155,10 @@ struct profcol_error *instance_create(const struct config_component *configurati
 	instance = calloc(1, sizeof(*instance));
 	if (!instance)
 		return profcol_error_create(PROFCOL_NO_MEMORY, "out of memory");
-	instance_init(instance, configuration, settings);
+	if (!instance_init(instance, configuration, settings)) {
+		instance_destroy(instance);
+		return profcol_error_create(PROFCOL_NO_MEMORY, "out of memory");
+	}
 	error = type->create(&instance->host, configuration->options, &instance->self);
 	if (error)
 		instance->self = NULL;
@@ -196,13 +177,18 @@ void instance_destroy(struct instance *instance)
 	if (!instance)
 		return;
 	sending_destroy(instance->sending);
-	if (instance->self && instance->configuration->type->destroy)
-		instance->configuration->type->destroy(instance->self);
-	VECTOR_DEINIT(&instance->next);
+	if (instance->self && instance->type->destroy)
+		instance->type->destroy(instance->self);
+	if (instance->storage)
+		atomic_fetch_sub(&instance->storage->references, 1);
+	edges_deinit(&instance->next);
 	pthread_mutex_destroy(&instance->serial);
 	pthread_rwlock_destroy(&instance->gate);
+	status_deinit(&instance->status);
 	account_deinit(&instance->account);
 	metrics_deinit(&instance->metrics);
+	free(instance->pipeline);
+	free(instance->id);
 	free(instance);
 }
 
@@ -214,39 +200,80 @@ struct instance *instance_find_extension(const struct instance_settings *setting
 	return NULL;
 }
 
-bool instance_connect(struct instance *from, struct instance *to)
-{
-	return VECTOR_PUSH(&from->next, to);
-}
-
 struct profcol_error *instance_start(struct instance *instance)
 {
-	const struct profcol_component *type = instance->configuration->type;
+	const struct profcol_component *type = instance->type;
 	struct profcol_error *error = NULL;
 
-	if (instance->sending)
+	enter_status(instance, PROFCOL_STATUS_STARTING, NULL);
+	// Only on the way back to an old configuration are there extensions that did not start.
+	if (instance->storage && atomic_load(&instance->storage->state) != INSTANCE_RUNNING)
+		error = profcol_error_create(PROFCOL_SYSTEM, "extension '%s' does not run",
+					     instance->storage->id);
+	else if (instance->sending)
 		error = sending_start(instance->sending);
 	else if (type->start)
 		error = type->start(instance->self);
-	if (!error)
-		atomic_store(&instance->state, INSTANCE_RUNNING);
+	atomic_store(&instance->state, error ? INSTANCE_STOPPED : INSTANCE_RUNNING);
+	if (error)
+		enter_status(instance, PROFCOL_STATUS_PERMANENT_ERROR, error);
+	else
+		status_settle(&instance->status);
 	return error;
+}
+
+bool instance_is_well(struct instance *instance)
+{
+	return atomic_load(&instance->state) == INSTANCE_RUNNING &&
+	       status_get(&instance->status) != PROFCOL_STATUS_PERMANENT_ERROR;
+}
+
+/* Wait for those inside to leave, for so long. True when the gate is held for writing. */
+static bool close_gate(struct instance *instance, uint64_t deadline_ns)
+{
+	struct timespec deadline = clock_timespec(deadline_ns);
+
+	return pthread_rwlock_clockwrlock(&instance->gate, CLOCK_MONOTONIC, &deadline) == 0;
+}
+
+bool instance_reconfigure(struct instance *instance, const void *options, uint64_t deadline_ns)
+{
+	const struct profcol_component *type = instance->type;
+	bool done;
+
+	if (!type->reconfigure || instance->sending || !close_gate(instance, deadline_ns))
+		return false;
+	done = type->reconfigure(instance->self, options);
+	pthread_rwlock_unlock(&instance->gate);
+	return done;
+}
+
+static struct profcol_error *shut_component_down(struct instance *instance, uint64_t deadline_ns)
+{
+	const struct profcol_component *type = instance->type;
+
+	if (instance->sending)
+		return sending_shutdown(instance->sending, deadline_ns);
+	return type->shutdown ? type->shutdown(instance->self, deadline_ns) : NULL;
 }
 
 struct profcol_error *instance_shutdown(struct instance *instance, uint64_t deadline_ns)
 {
-	const struct profcol_component *type = instance->configuration->type;
-	struct timespec deadline = clock_timespec(deadline_ns);
+	struct profcol_error *error;
 
-	if (atomic_exchange(&instance->state, INSTANCE_STOPPED) == INSTANCE_STOPPED)
+	atomic_store(&instance->state, INSTANCE_STOPPED);
+	if (instance->shut_down)
 		return NULL;
+	instance->shut_down = true;
+	enter_status(instance, PROFCOL_STATUS_STOPPING, NULL);
 	// Upstream is down, so only a component that broke its contract still has a batch in here;
 	// then shutdown is the one call that may get it out.
-	if (pthread_rwlock_clockwrlock(&instance->gate, CLOCK_MONOTONIC, &deadline) == 0)
+	if (close_gate(instance, deadline_ns))
 		pthread_rwlock_unlock(&instance->gate);
-	if (instance->sending)
-		return sending_shutdown(instance->sending, deadline_ns);
-	return type->shutdown ? type->shutdown(instance->self, deadline_ns) : NULL;
+	error = shut_component_down(instance, deadline_ns);
+	enter_status(instance, error ? PROFCOL_STATUS_PERMANENT_ERROR : PROFCOL_STATUS_STOPPED,
+		     error);
+	return error;
 }
 
 void instance_expect_shutdown(struct instance *instance, uint64_t deadline_ns)
@@ -261,16 +288,21 @@ void instance_drain(struct instance *instance, uint64_t deadline_ns)
 		sending_drain(instance->sending, deadline_ns);
 }
 
+enum profcol_kind instance_type_kind(const struct instance *instance)
+{
+	return instance->type->kind;
+}
+
 const char *instance_kind(const struct instance *instance)
 {
-	return registry_kind_name(instance->configuration->type->kind);
+	return registry_kind_name(instance_type_kind(instance));
 }
 
 /* ---- the edge ---- */
 
 static struct profcol_error *instance_pass(struct instance *instance, struct profcol_batch *batch)
 {
-	const struct profcol_component *type = instance->configuration->type;
+	const struct profcol_component *type = instance->type;
 	struct profcol_error *error;
 
 	if (atomic_load(&instance->state) != INSTANCE_RUNNING) {
@@ -293,6 +325,8 @@ struct profcol_error *instance_consume(struct instance *instance, struct profcol
 	uint64_t samples = profcol_batch_events(batch);
 	struct profcol_error *error;
 
+	atomic_fetch_add_explicit(&instance->arrived, samples, memory_order_relaxed);
+	batch_sizes_note(&instance->sizes, samples);
 	pthread_rwlock_rdlock(&instance->gate);
 	error = instance_pass(instance, batch);
 	pthread_rwlock_unlock(&instance->gate);
@@ -300,6 +334,28 @@ struct profcol_error *instance_consume(struct instance *instance, struct profcol
 		return error;
 	account_book(&instance->account, PROFCOL_LOST, profcol_code_name(profcol_error_code(error)),
 		     samples);
-	error = profcol_error_prefix(error, "%s", instance->host.id);
+	error = profcol_error_prefix(error, "%s", instance->id);
 	return profcol_error_set_counted(error);
+}
+
+/*
+ * Each consumer gets a reference to the same sealed batch, also one that MUTATES:
+ * a batch cannot change, and profcol_builder_from() copies only what is written to.
+ */
+struct profcol_error *instance_consume_next(struct instance *instance, struct profcol_batch *batch)
+{
+	uint64_t samples = profcol_batch_events(batch);
+	struct edges_targets *next = edges_enter(&instance->next, samples);
+	struct profcol_error *error = NULL;
+
+	if (instance_type_kind(instance) == PROFCOL_RECEIVER)
+		batch_sizes_note(&instance->sizes, samples);
+	for (size_t i = 0; i < next->count; i++)
+		error = profcol_error_join(
+			error, instance_consume(next->items[i], profcol_batch_ref(batch)));
+	edges_leave(&instance->next, next);
+	atomic_fetch_add_explicit(error ? &instance->refused : &instance->accepted, samples,
+				  memory_order_relaxed);
+	profcol_batch_unref(batch);
+	return error;
 }

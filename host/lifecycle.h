@@ -8,22 +8,14 @@
 #pragma once
 
 #include "graph.h"
+#include "supervision.h"
 
 /* The error names the component that failed. The graph has to be shut down then, too. */
 PROFCOL_MUST_CHECK struct profcol_error *lifecycle_start(struct graph *graph);
 
-struct lifecycle_patience {
-	uint64_t drain_ns; /* all components together have this long to shut down */
-	uint64_t grace_ns; /* a component that still has not returned then has this much more */
-
-	/*
-	 * Called when that is over, from a thread of its own, with the component that hangs; the
-	 * graph is still there. The process cannot go on in order: this has to end it.
-	 */
-	void (*give_up)(const struct instance *stuck, void *context);
-	void *context;
-};
-
 /* Shuts down all instances, whatever fails; the errors are joined, and name their components. */
 PROFCOL_MUST_CHECK struct profcol_error *
 lifecycle_shutdown(struct graph *graph, const struct lifecycle_patience *patience);
+
+/* Start one instance; its error names it. */
+PROFCOL_MUST_CHECK struct profcol_error *lifecycle_start_instance(struct instance *instance);

@@ -2,8 +2,14 @@
 #include "service.h"
 
 #include "lifecycle.h"
+#include "reload.h"
 #include "signals.h"
 #include "spawner.h"
+#include "watch.h"
+
+#include "http/http.h"
+#include "telemetry/log_output.h"
+#include "telemetry/telemetry.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -13,18 +19,34 @@ enum { SAMPLES_LINE_BYTES = 4096 };
 
 struct service {
 	const struct service_settings *settings; /* borrowed */
+	struct config *config;                   /* owned, as all that follow; of the start */
+	struct log_output *log;
 	struct logger logger;
-	struct signals *signals; /* owned, as the next two */
+	struct events events;
+	struct signals *signals;
 	struct spawner *spawner;
+	struct http_server *http;
 	struct graph *graph;
+	struct telemetry *telemetry;
+	struct watch *watch;
+	struct lifecycle_patience patience;
+	uint64_t end_ns; /* CLOCK_MONOTONIC: a signal has asked for the end; 0 = none has */
 };
 
 static void service_deinit(struct service *service)
 {
+	watch_destroy(service->watch);
+	telemetry_destroy(service->telemetry);
 	graph_destroy(service->graph);
+	http_server_destroy(service->http);
 	spawner_destroy(service->spawner);
 	signals_destroy(service->signals);
+	events_deinit(&service->events);
+	log_output_destroy(service->log);
+	config_destroy(service->config);
 }
+
+/* ---- the end ---- */
 
 static void log_samples(const struct service *service)
 {
@@ -44,13 +66,10 @@ static void log_metric(const struct metrics_entry *entry, void *context)
 			  profcol_metric_get(&entry->metric));
 }
 
-static void log_metrics(const struct service *service)
+static void log_metrics(struct instance *instance, void *context)
 {
-	for (size_t i = 0; i < service->graph->instances.count; i++) {
-		struct instance *instance = service->graph->instances.items[i];
-
-		metrics_visit(&instance->metrics, log_metric, instance);
-	}
+	(void)context;
+	metrics_visit(&instance->metrics, log_metric, instance);
 }
 
 /* Called from a thread of the lifecycle, while the main thread hangs in @stuck. */
@@ -60,77 +79,214 @@ static void give_up(const struct instance *stuck, void *context)
 
 	profcol_log_error(&service->logger.base,
 			  "%s '%s' has not shut down in time, ending without it",
-			  instance_kind(stuck), stuck->host.id);
+			  instance_kind(stuck), stuck->id);
 	log_samples(service);
 	_exit(1);
 }
 
+/* The time counts from the signal, which may have come during a reload. */
+static uint64_t drain_time(const struct service *service)
+{
+	uint64_t gone_ns = service->end_ns ? clock_monotonic_ns() - service->end_ns : 0;
+
+	return gone_ns < service->patience.drain_ns ? service->patience.drain_ns - gone_ns : 0;
+}
+
 static struct profcol_error *shut_down(struct service *service)
 {
-	const struct lifecycle_patience patience = {
-		.drain_ns = service->settings->drain_ns,
-		.grace_ns = service->settings->grace_ns,
-		.give_up = give_up,
-		.context = service,
-	};
+	struct lifecycle_patience patience = service->patience;
 	struct profcol_error *error;
 
+	graph_set_ready(service->graph, false);
+	watch_destroy(TAKE(service->watch));
 	profcol_log_info(&service->logger.base, "Starting shutdown...");
+	patience.drain_ns = drain_time(service);
 	error = lifecycle_shutdown(service->graph, &patience);
 	profcol_log_info(&service->logger.base, "Shutdown complete.");
 	return error;
 }
 
-static void await_end(struct service *service)
-{
-	const struct profcol_logger *logger = &service->logger.base;
-	int number;
+/* ---- what happens meanwhile ---- */
 
-	while ((number = signals_wait(service->signals)) == SIGHUP)
-		profcol_log_warn(logger, "configuration reload is not supported, ignoring SIGHUP");
-	profcol_log_info(logger, "Received signal from OS: SIG%s", sigabbrev_np(number));
+/* Of a component. Any thread. */
+static void post_fatal(struct profcol_error *error, void *context)
+{
+	struct service *service = context;
+
+	events_post_fatal(&service->events, error);
+}
+
+static struct profcol_error *run_reload(struct service *service)
+{
+	const struct reload reload = {
+		.sources = service->settings->sources,
+		.registry = service->settings->registry,
+		.plugins = &service->config->service.plugins,
+		.graph = service->graph,
+		.events = &service->events,
+		.log = service->log,
+		.telemetry = service->telemetry,
+		.watch = service->watch,
+		.logger = &service->logger,
+		.patience = &service->patience,
+	};
+
+	return reload_run(&reload);
+}
+
+static void log_signal(const struct service *service, int number)
+{
+	profcol_log_info(&service->logger.base, "Received signal from OS: SIG%s",
+			 sigabbrev_np(number));
+}
+
+/* Until the run is to end: NULL when a signal asked for it. */
+static struct profcol_error *await_end(struct service *service)
+{
+	struct profcol_error *fatal = NULL;
+
+	while (!fatal) {
+		struct event event = events_wait(&service->events);
+
+		switch (event.kind) {
+		case EVENT_END:
+			service->end_ns = event.since_ns;
+			log_signal(service, event.number);
+			return NULL;
+		case EVENT_FATAL:
+			fatal = event.error;
+			break;
+		case EVENT_RELOAD:
+			log_signal(service, SIGHUP);
+			// Who has moved the files of the log away asks for this.
+			log_output_reopen(service->log);
+			fatal = run_reload(service);
+			break;
+		case EVENT_FILES_CHANGED:
+			profcol_log_info(&service->logger.base,
+					 "A file of the configuration has changed");
+			fatal = run_reload(service);
+			break;
+		}
+	}
+	profcol_log_error(&service->logger.base,
+			  "Asynchronous error received, terminating process: %s",
+			  profcol_error_message(fatal));
+	return fatal;
+}
+
+/* ---- the start ---- */
+
+/* The Collector's code for it is 1, whatever is wrong: not that of a configuration. */
+static struct profcol_error *fail_start(struct profcol_error *error)
+{
+	struct profcol_error *failure = profcol_error_create(
+		PROFCOL_SYSTEM, "cannot start pipelines: %s", profcol_error_message(error));
+
+	profcol_error_destroy(error);
+	return failure;
 }
 
 static struct profcol_error *run_graph(struct service *service)
 {
 	struct profcol_error *error = lifecycle_start(service->graph);
+	struct profcol_error *failure;
 
 	if (error) {
 		// What the undoing runs into is of no interest next to the cause.
 		profcol_error_destroy(shut_down(service));
-		return profcol_error_prefix(error, "cannot start pipelines");
+		return fail_start(error);
 	}
+	graph_set_ready(service->graph, true);
 	profcol_log_info(&service->logger.base,
 			 "Everything is ready. Begin running and processing data.");
-	await_end(service);
-	error = shut_down(service);
-	log_metrics(service);
+	error = await_end(service);
+	failure = shut_down(service);
+	graph_lock(service->graph);
+	graph_visit(service->graph, log_metrics, NULL);
+	graph_unlock(service->graph);
 	log_samples(service);
-	return profcol_error_prefix(error, "failed to shutdown pipelines");
+	return profcol_error_join(error,
+				  profcol_error_prefix(failure, "failed to shutdown pipelines"));
 }
 
-struct profcol_error *service_run(const struct service_settings *settings,
-				  const struct config *config)
+/* What the components need, before there are any. */
+static struct profcol_error *make_surroundings(struct service *service)
 {
-	CLEANUP(service_deinit) struct service service = { .settings = settings };
-	struct instance_settings instance_settings = {
-		.version = settings->version,
-		.level = settings->level,
-		.log_fd = settings->log_fd,
+	const struct service_settings *settings = service->settings;
+	struct profcol_error *error;
+
+	error = log_output_create(&service->config->service, settings->version, settings->log_fd,
+				  &service->log);
+	if (error)
+		return error;
+	logging_init(&service->logger, "profcol", log_output_level(service->log), settings->log_fd,
+		     service->log);
+	error = signals_create(&service->events, &service->signals);
+	if (!error)
+		error = spawner_create(&service->spawner);
+	if (!error)
+		error = http_server_create(&service->http);
+	if (!error)
+		spawner_set_plugins(service->spawner, settings->plugins);
+	return error;
+}
+
+static struct profcol_error *make_graph(struct service *service)
+{
+	const struct instance_settings settings = {
+		.version = service->settings->version,
+		.level = log_output_level(service->log),
+		.log_fd = service->settings->log_fd,
+		.log = service->log,
+		.spawner = service->spawner,
+		.http = service->http,
+		.fatal = post_fatal,
+		.context = service,
+	};
+	struct telemetry_settings telemetry = {
+		.service = &service->config->service,
+		.http = service->http,
+		.log = service->log,
+		.version = service->settings->version,
+		.logger = &service->logger.base,
+	};
+	struct profcol_error *error = graph_create(service->config, &settings, &service->graph);
+
+	if (error)
+		return error;
+	telemetry.graph = service->graph;
+	error = telemetry_start(&telemetry, &service->telemetry);
+	if (error)
+		return fail_start(error);
+	if (service->settings->watch)
+		error = watch_create(&service->events, service->config->watched,
+				     service->config->watched_count, &service->watch);
+	return error;
+}
+
+struct profcol_error *service_run(const struct service_settings *settings, struct config *config)
+{
+	CLEANUP(service_deinit) struct service service = {
+		.settings = settings,
+		.config = config,
+		.patience = {
+			.drain_ns = config->service.shutdown_timeout_ns,
+			.grace_ns = settings->grace_ns,
+			.give_up = give_up,
+			.context = &service,
+		},
 	};
 	struct profcol_error *error;
 
-	logging_init(&service.logger, "profcol", settings->level, settings->log_fd);
-	error = signals_create(&service.signals);
-	if (!error)
-		error = spawner_create(&service.spawner);
+	events_init(&service.events);
+	error = make_surroundings(&service);
 	if (error)
 		return error;
 	profcol_log_info(&service.logger.base, "Starting profcol %s, %ld CPUs", settings->version,
 			 sysconf(_SC_NPROCESSORS_ONLN));
 	for (size_t i = 0; i < config->warning_count; i++)
 		profcol_log_warn(&service.logger.base, "%s", config->warnings[i]);
-	instance_settings.spawner = service.spawner;
-	error = graph_create(config, &instance_settings, &service.graph);
+	error = make_graph(&service);
 	return error ? error : run_graph(&service);
 }

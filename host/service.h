@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A run of the pipelines, from the first instance to the exit line: start, wait for
- * SIGINT or SIGTERM, drain, say where the samples went.
+ * SIGINT or SIGTERM, reload on SIGHUP, drain, say where the samples went.
  */
 #pragma once
 
 #include "config/config.h"
 
-#include <profcol/logging.h>
+struct plugins;
 
 struct service_settings {
 	const char *version;
-	enum profcol_level level; /* lines below are not logged */
-	int log_fd;
-	uint64_t drain_ns; /* for the shutdown of all components together */
+	/* Borrowed: where @config is from, and what a reload reads again. */
+	const struct config_sources *sources;
+	const struct component_registry *registry; /* borrowed: of all types that there are */
+	const struct plugins *plugins;             /* borrowed: where some are from; may be NULL */
+	bool watch;                                /* reload when a file changes, too */
+	int log_fd;                                /* what "stderr" is for log lines */
 	uint64_t grace_ns; /* after which the process ends without the one that hangs */
 };
 
 /*
- * Main thread, before any other thread exists; once in a process: its signals stay
- * blocked. NULL after a drain without fault. A failed start has been undone when its
+ * Takes @config. Main thread, before any other thread exists; once in a process: its signals
+ * stay blocked. NULL after a drain without fault. A failed start has been undone when its
  * error comes back. Ends the process with code 1 on a second signal, and when a
  * component does not shut down.
  */
 PROFCOL_MUST_CHECK struct profcol_error *service_run(const struct service_settings *settings,
-						     const struct config *config);
+						     struct config *config);

@@ -11,13 +11,10 @@
 #include <unistd.h>
 
 struct signals {
+	struct events *events; /* borrowed */
 	pthread_t watcher;
 	sigset_t watched;
 	atomic_bool ending;
-	pthread_mutex_t lock; /* guards what follows; never held across a call that can hang */
-	pthread_cond_t changed;
-	int end;     /* the signal that asked for it; 0 = none, or reported already */
-	bool reload; /* a SIGHUP that is not reported yet; several count as one */
 };
 
 /* Say why, unless stderr would block: nothing may hold up this way out. */
@@ -29,17 +26,6 @@ static _Noreturn void end_at_once(void)
 	if (poll(&output, 1, 0) == 1 && write(STDERR_FILENO, message, sizeof(message) - 1) < 0)
 		_exit(1);
 	_exit(1);
-}
-
-static void report_signal(struct signals *signals, int number)
-{
-	pthread_mutex_lock(&signals->lock);
-	if (number == SIGHUP)
-		signals->reload = true;
-	else
-		signals->end = number;
-	pthread_cond_signal(&signals->changed);
-	pthread_mutex_unlock(&signals->lock);
 }
 
 enum { ECHO_NS = 100000000 };
@@ -67,38 +53,37 @@ static void *signals_thread(void *argument)
 			return NULL;
 		if (number < 0)
 			continue; // EINTR, by a debugger
-		if (number != SIGHUP && first_ns) {
+		if (number == SIGHUP) {
+			events_post_reload(signals->events);
+			continue;
+		}
+		if (first_ns) {
 			if (is_echo(&first, first_ns, &now))
 				continue;
 			end_at_once();
 		}
-		if (number != SIGHUP) {
-			first = now;
-			first_ns = clock_monotonic_ns();
-		}
-		report_signal(signals, number);
+		first = now;
+		first_ns = clock_monotonic_ns();
+		events_post_end(signals->events, number);
 	}
 }
 
-struct profcol_error *signals_create(struct signals **ret)
+struct profcol_error *signals_create(struct events *events, struct signals **ret)
 {
 	struct signals *signals = calloc(1, sizeof(*signals));
 	int status;
 
 	if (!signals)
 		return profcol_error_create(PROFCOL_NO_MEMORY, "out of memory");
+	signals->events = events;
 	sigemptyset(&signals->watched);
 	sigaddset(&signals->watched, SIGINT);
 	sigaddset(&signals->watched, SIGTERM);
 	sigaddset(&signals->watched, SIGHUP);
 	signal(SIGPIPE, SIG_IGN);
 	pthread_sigmask(SIG_BLOCK, &signals->watched, NULL);
-	pthread_mutex_init(&signals->lock, NULL);
-	pthread_cond_init(&signals->changed, NULL);
 	status = pthread_create(&signals->watcher, NULL, signals_thread, signals);
 	if (status != 0) {
-		pthread_cond_destroy(&signals->changed);
-		pthread_mutex_destroy(&signals->lock);
 		free(signals);
 		return profcol_error_errno(status, "cannot start the signal thread");
 	}
@@ -113,24 +98,5 @@ void signals_destroy(struct signals *signals)
 	atomic_store(&signals->ending, true);
 	pthread_kill(signals->watcher, SIGHUP); // wakes it from sigwaitinfo()
 	pthread_join(signals->watcher, NULL);
-	pthread_cond_destroy(&signals->changed);
-	pthread_mutex_destroy(&signals->lock);
 	free(signals);
-}
-
-int signals_wait(struct signals *signals)
-{
-	int number = SIGHUP;
-
-	pthread_mutex_lock(&signals->lock);
-	while (!signals->end && !signals->reload)
-		pthread_cond_wait(&signals->changed, &signals->lock);
-	if (signals->end) {
-		number = signals->end;
-		signals->end = 0;
-	} else {
-		signals->reload = false;
-	}
-	pthread_mutex_unlock(&signals->lock);
-	return number;
 }

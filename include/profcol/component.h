@@ -37,7 +37,12 @@ struct profcol_http_listener;
 struct profcol_http_settings;
 struct profcol_storage_operations;
 
-#define PROFCOL_ABI 1 /* bumped when a field changes meaning; appending one does not bump it */
+/*
+ * Bumped when a field changes its meaning or a structure its size, but for those that may grow at
+ * their ends, each of which has a member `size`: struct profcol_component, profcol_host,
+ * profcol_logger, profcol_http_settings, profcol_storage_operations.
+ */
+#define PROFCOL_ABI 1
 
 enum profcol_kind {
 	PROFCOL_RECEIVER,
@@ -55,11 +60,11 @@ enum profcol_capability {
 
 /*
  * The host's services to one instance. Owned by the host, borrowed by the
- * instance until destroy. New members are appended; a component built against
- * a newer header checks `size` before it uses one.
+ * instance until destroy. It has all that the component's headers know: a plugin
+ * that was built with newer ones than the program is not loaded.
  */
 struct profcol_host {
-	size_t size;
+	size_t size;         /* sizeof on the host's side */
 	const char *id;      /* "pprof/node" */
 	const char *version; /* of the program, e.g. "0.1.0" */
 	const struct profcol_logger *logger;
@@ -67,7 +72,8 @@ struct profcol_host {
 	/*
 	 * Hand @batch to whatever follows this instance in the pipelines. Takes the
 	 * caller's reference, whatever the result. An error means that at least one
-	 * consumer refused; the host has booked the loss. NULL for an exporter.
+	 * consumer refused; the host has booked the loss. Waits while a reload replaces what
+	 * follows. NULL for an exporter.
 	 */
 	PROFCOL_MUST_CHECK struct profcol_error *(*consume_next)(const struct profcol_host *host,
 								 struct profcol_batch *batch);
@@ -86,9 +92,10 @@ struct profcol_host {
 					 const char *label, const char *doc);
 
 	/*
-	 * Say how this instance is, after start has returned: OK or one of the errors. A change is
-	 * logged with @message; a RECOVERABLE_ERROR without one (NULL) is not: the caller has
-	 * logged why. Nothing follows PERMANENT_ERROR; FATAL_ERROR ends the process. Any thread.
+	 * Say how this instance is, from start on: OK or one of the errors. Who has said nothing
+	 * when start has returned is OK. A change is logged with @message; a RECOVERABLE_ERROR
+	 * without one (NULL) is not: the caller has logged why. Nothing follows PERMANENT_ERROR;
+	 * FATAL_ERROR ends the process. Any thread.
 	 */
 	void (*report_status)(const struct profcol_host *host, enum profcol_status status,
 			      const char *message);
@@ -137,6 +144,21 @@ struct profcol_finding {
 
 struct profcol_findings {
 	void (*add)(struct profcol_findings *findings, const struct profcol_finding *finding);
+
+	/* Could http_open serve these pages here? NULL if so. @settings need no handler. */
+	PROFCOL_MUST_CHECK struct profcol_error *(*try_http)(
+		struct profcol_findings *findings, const struct profcol_http_settings *settings);
+
+	/*
+	 * This component will use @what, "directory '/var/lib/queue'", and nobody else can then.
+	 * Returns who of the same configuration has claimed it before, "extension file_storage",
+	 * borrowed until diagnose returns; NULL without. May be NULL.
+	 */
+	const char *(*claim)(struct profcol_findings *findings, const char *what);
+
+	/* Keep @fd, which it takes, until every component has been asked: a socket that is bound,
+	 * so that another's attempt fails here as it would at the start. May be NULL. */
+	void (*hold)(struct profcol_findings *findings, int fd);
 };
 
 /*
@@ -204,7 +226,8 @@ struct profcol_component {
 
 	/*
 	 * Take over @config instead of the one given before (valid until destroy or the next
-	 * reconfigure). Returns false for "restart me". Optional.
+	 * reconfigure). Returns false for "restart me". No batch is inside meanwhile; the
+	 * component's own threads run. Never called for one that has `send` or `storage`. Optional.
 	 */
 	bool (*reconfigure)(void *self, const void *config);
 

@@ -42,7 +42,8 @@ struct profcol_pipeline_view {
 struct profcol_service_view {
 	const char *version;
 	uint64_t start_unix_ns; /* of the process */
-	/* All pipelines run: start is over and shutdown has not begun. A reload leaves it true. */
+	/* All pipelines run: start is over and shutdown has not begun. A reload leaves it true;
+	 * whom it is just starting or shutting down is not in the view. */
 	bool ready;
 	uint64_t ready_unix_ns;                        /* when that became what it is */
 	const struct profcol_pipeline_view *pipelines; /* in the order of the file */

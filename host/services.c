@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services.h"
+
+#include "spawner.h"
+#include "view.h"
+
+#include "http/http.h"
+
+#include <profcol/http.h>
+
+/* The host that a component is given is its instance's first member; it is const to the component
+ * only. */
+static struct instance *instance_of(const struct profcol_host *host)
+{
+	return (struct instance *)(uintptr_t)host;
+}
+
+static struct profcol_error *host_consume_next(const struct profcol_host *host,
+					       struct profcol_batch *batch)
+{
+	return instance_consume_next(instance_of(host), batch);
+}
+
+static void host_account(const struct profcol_host *host, enum profcol_outcome outcome,
+			 const char *cause, uint64_t samples)
+{
+	account_book(&instance_of(host)->account, outcome, cause, samples);
+}
+
+static struct profcol_metric *host_metric(const struct profcol_host *host,
+					  enum profcol_metric_kind kind, const char *name,
+					  const char *label, const char *doc)
+{
+	return metrics_register(&instance_of(host)->metrics, kind, name, label, doc);
+}
+
+static void host_report_status(const struct profcol_host *host, enum profcol_status status,
+			       const char *message)
+{
+	// Start and stop are for the host to tell.
+	if (status == PROFCOL_STATUS_OK || status == PROFCOL_STATUS_RECOVERABLE_ERROR ||
+	    status == PROFCOL_STATUS_PERMANENT_ERROR || status == PROFCOL_STATUS_FATAL_ERROR)
+		instance_report_status(instance_of(host), status, message);
+}
+
+static struct profcol_error *host_spawn_helper(const struct profcol_host *host, int *socket_ret,
+					       pid_t *pid_ret)
+{
+	struct instance *instance = instance_of(host);
+	const struct profcol_component *type = instance->type;
+
+	if (!type->helper || !instance->spawner)
+		return profcol_error_create(PROFCOL_UNSUPPORTED, "component '%s' has no helper",
+					    type->type);
+	return spawner_spawn(instance->spawner, type->kind, type->type, socket_ret, pid_ret);
+}
+
+static struct profcol_service_view *host_view(const struct profcol_host *host)
+{
+	return view_create(instance_of(host)->graph, host->version);
+}
+
+static struct profcol_error *host_http_open(const struct profcol_host *host,
+					    const struct profcol_http_settings *settings,
+					    struct profcol_http_listener **ret)
+{
+	struct instance *instance = instance_of(host);
+
+	if (!instance->http)
+		return profcol_error_create(PROFCOL_UNSUPPORTED,
+					    "cannot listen on '%s': there is no HTTP server here",
+					    settings->endpoint);
+	return http_server_open(instance->http, settings, ret);
+}
+
+void services_init(struct instance *instance, const char *version)
+{
+	enum profcol_kind kind = instance->type->kind;
+
+	instance->host = (struct profcol_host){
+		.size = sizeof(instance->host),
+		.id = instance->id,
+		.version = version,
+		.logger = &instance->logger.base,
+		.consume_next = kind == PROFCOL_RECEIVER || kind == PROFCOL_PROCESSOR
+					? host_consume_next
+					: NULL,
+		.account = host_account,
+		.metric = host_metric,
+		.report_status = host_report_status,
+		.spawn_helper = host_spawn_helper,
+		.view = host_view,
+		.view_release = view_release,
+		.http_open = host_http_open,
+		.http_close = http_listener_close,
+	};
+}
