@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command_line.h"
 
-#include "logging.h"
-
 #include "base/base.h"
 
 #include <string.h>
@@ -11,14 +9,30 @@ const char command_line_help[] =
 	"profcol profiles this machine and passes the profiles through a pipeline.\n"
 	"\n"
 	"Usage:\n"
-	"  profcol --config FILE             run the pipelines of FILE until SIGINT or SIGTERM\n"
-	"  profcol validate --config FILE    check FILE and exit; silent when it is right\n"
-	"  profcol components                show the components in this program, as YAML\n"
+	"  profcol --config FILE...       run the pipelines until SIGINT or SIGTERM\n"
+	"  profcol COMMAND [FLAGS]\n"
+	"\n"
+	"Commands:\n"
+	"  validate          check the configuration and exit; silent when it is right\n"
+	"  print-config      print the effective configuration, defaults included\n"
+	"  doctor            say what this machine lacks for the configuration (or, without one,\n"
+	"                    for profiling), and the line that mends it\n"
+	"  components        list the components in this program with their options, as YAML\n"
+	"  schema            print a JSON schema of configurations, for editors\n"
+	"  featuregate [ID]  show the feature gates\n"
 	"\n"
 	"Flags:\n"
-	"  --config FILE           the configuration; file:FILE is accepted, too\n"
-	"  --log-level LEVEL       debug, info, warn or error (default info)\n"
-	"  --feature-gates LIST    accepted for the Collector's sake: service.profilesSupport\n"
+	"  --config SOURCE         a file, file:PATH, env:NAME or yaml:TEXT; may be repeated, the\n"
+	"                          later one wins key by key\n"
+	"  --set KEY=VALUE         set one key (receivers.profiling.samples_per_second=99), after\n"
+	"                          all of --config; may be repeated\n"
+	"  --feature-gates LIST    gates to switch on, or with '-' in front off, comma-separated\n"
+	"  --watch-config          reload when a file of the configuration changes\n"
+	"  --log-level LEVEL       debug, info, warn, error...: as --set\n"
+	"                          service.telemetry.logs.level=LEVEL\n"
+	"  --format FORMAT         of print-config: yaml or json\n"
+	"  --mode MODE             of print-config: redacted or unredacted (secrets in the clear)\n"
+	"  --json                  of doctor: the findings as JSON\n"
 	"  -v, --version           print the version\n"
 	"  -h, --help              print this text\n"
 	"\n"
@@ -38,20 +52,19 @@ static const char no_config_text[] =
 	"      receivers: [profiling]\n"
 	"      exporters: [pprof]";
 
-enum flag { FLAG_CONFIG, FLAG_LOG_LEVEL, FLAG_FEATURE_GATES, FLAG_VERSION, FLAG_HELP, FLAGS };
-
-static const char *const flag_names[FLAGS] = {
-	[FLAG_CONFIG] = "--config",   [FLAG_LOG_LEVEL] = "--log-level",
-	[FLAG_VERSION] = "--version", [FLAG_FEATURE_GATES] = "--feature-gates",
-	[FLAG_HELP] = "--help",
+/* What is being put together. */
+struct parsing {
+	struct command_line *line;
+	/* In the line's memory, with room for all there may be. */
+	const char **uris, **sets, **gates;
+	size_t uri_count, set_count, gate_count;
+	const char *level; /* of --log-level, or NULL */
+	unsigned int flags_seen;
+	bool command_seen;
+	bool topic_expected; /* after `help` */
 };
 
-enum { COMMANDS = 2 };
-
-static const char *const command_names[COMMANDS] = { "validate", "components" };
-static const enum command command_values[COMMANDS] = { COMMAND_VALIDATE, COMMAND_COMPONENTS };
-
-static const char *const feature_gates[] = { "service.profilesSupport" };
+/* ---- words ---- */
 
 /* "unknown flag '--confg'; did you mean '--config'?" */
 static struct profcol_error *unknown_word(const char *what, const char *word,
@@ -66,128 +79,261 @@ static struct profcol_error *unknown_word(const char *what, const char *word,
 	return profcol_error_create(PROFCOL_CONFIG, "unknown %s '%s'; %s", what, word, otherwise);
 }
 
-static struct profcol_error *set_config(struct command_line *line, const char *value)
+static struct profcol_error *no_memory(void)
 {
-	static const char scheme[] = "file:";
+	return profcol_error_create(PROFCOL_NO_MEMORY, "out of memory");
+}
 
-	if (line->config)
-		return profcol_error_create(PROFCOL_CONFIG,
-					    "flag '--config' given twice; put all into one file");
-	if (strncmp(value, scheme, sizeof(scheme) - 1) == 0)
-		value += sizeof(scheme) - 1;
+/* ---- flags: each takes the value that was given ---- */
+
+typedef struct profcol_error *(*flag_setter)(struct parsing *parsing, const char *value);
+
+static struct profcol_error *set_config(struct parsing *parsing, const char *value)
+{
 	if (!value[0])
 		return profcol_error_create(PROFCOL_CONFIG,
 					    "flag '--config' needs a value: --config FILE");
-	line->config = value;
+	parsing->uris[parsing->uri_count++] = value;
 	return NULL;
 }
 
-static struct profcol_error *set_level(struct command_line *line, const char *value)
+static struct profcol_error *set_set(struct parsing *parsing, const char *value)
 {
-	if (logging_parse_level(value, &line->level))
-		return NULL;
-	return unknown_word("log level", value, logging_levels, LOGGING_LEVELS,
-			    "valid are debug, info, warn and error");
+	parsing->sets[parsing->set_count++] = value;
+	return NULL;
 }
 
-/* A comma-separated list of gates, each with an optional '+' or '-': known ones change nothing. */
-static struct profcol_error *check_feature_gates(const char *value)
+/* A comma-separated list; empty parts mean nothing. */
+static struct profcol_error *set_gates(struct parsing *parsing, const char *value)
 {
-	size_t count = sizeof(feature_gates) / sizeof(feature_gates[0]);
-
 	while (*value) {
 		size_t length = strcspn(value, ",");
-		const char *rest = value + length + (value[length] == ',');
-		CLEANUP_FREE char *gate = NULL;
-		bool known = false;
+		const char *gate = arena_strndup(parsing->line->memory, value, length);
 
-		if (*value == '+' || *value == '-') {
-			value++;
-			length--;
-		}
-		gate = strndup(value, length);
 		if (!gate)
-			return profcol_error_create(PROFCOL_NO_MEMORY, "out of memory");
-		for (size_t i = 0; i < count; i++)
-			known |= strcmp(gate, feature_gates[i]) == 0;
-		if (!known)
-			return unknown_word("feature gate", gate, feature_gates, count,
-					    "known is service.profilesSupport");
-		value = rest;
+			return no_memory();
+		if (length)
+			parsing->gates[parsing->gate_count++] = gate;
+		value += length + (value[length] == ',');
 	}
 	return NULL;
 }
 
-static struct profcol_error *set_flag(struct command_line *line, enum flag flag, const char *value)
+/* Which words there are is the key's to say: it takes more than the four that the help names. */
+static struct profcol_error *set_level(struct parsing *parsing, const char *value)
 {
-	switch (flag) {
-	case FLAG_CONFIG:
-		return set_config(line, value);
-	case FLAG_LOG_LEVEL:
-		return set_level(line, value);
-	case FLAG_FEATURE_GATES:
-		return check_feature_gates(value);
-	case FLAG_VERSION:
-		line->command = COMMAND_VERSION;
-		return NULL;
-	case FLAG_HELP:
-	case FLAGS:
-		break;
-	}
-	line->command = COMMAND_HELP;
-	return NULL;
+	parsing->level =
+		arena_printf(parsing->line->memory, "service.telemetry.logs.level=%s", value);
+	return parsing->level ? NULL : no_memory();
 }
 
-static bool flag_find(const char *word, size_t length, enum flag *ret)
+/* The position of @value in @words, of which there are two: what @flag takes. */
+static struct profcol_error *choose(const char *flag, const char *value,
+				    const char *const words[static 2], int *ret)
 {
-	if (length == 2 && (memcmp(word, "-h", 2) == 0 || memcmp(word, "-v", 2) == 0)) {
-		*ret = word[1] == 'h' ? FLAG_HELP : FLAG_VERSION;
-		return true;
-	}
-	for (unsigned int i = 0; i < FLAGS; i++) {
-		if (strlen(flag_names[i]) == length && memcmp(word, flag_names[i], length) == 0) {
-			*ret = (enum flag)i;
-			return true;
+	for (int i = 0; i < 2; i++) {
+		if (strcmp(value, words[i]) == 0) {
+			*ret = i;
+			return NULL;
 		}
 	}
-	return false;
+	return profcol_error_create(PROFCOL_CONFIG, "flag '%s' takes %s or %s, not '%s'", flag,
+				    words[0], words[1], value);
+}
+
+static struct profcol_error *set_format(struct parsing *parsing, const char *value)
+{
+	static const char *const words[] = { "yaml", "json" };
+	int choice = 0;
+	struct profcol_error *error = choose("--format", value, words, &choice);
+
+	parsing->line->format = choice ? CONFIG_JSON_FORMAT : CONFIG_YAML_FORMAT;
+	return error;
+}
+
+static struct profcol_error *set_mode(struct parsing *parsing, const char *value)
+{
+	static const char *const words[] = { "redacted", "unredacted" };
+	int choice = 0;
+	struct profcol_error *error = choose("--mode", value, words, &choice);
+
+	parsing->line->unredacted = choice;
+	return error;
+}
+
+/* The Collector's: whether to check what is printed. Here what is printed has been checked. */
+static struct profcol_error *set_validate(struct parsing *parsing, const char *value)
+{
+	(void)parsing;
+	if (strcmp(value, "true") == 0)
+		return NULL;
+	return profcol_error_create(PROFCOL_CONFIG,
+				    "flag '--validate' cannot be switched off: profcol prints only "
+				    "what it has checked; leave it out");
+}
+
+static struct profcol_error *set_watch(struct parsing *parsing, const char *value)
+{
+	parsing->line->watch = strcmp(value, "true") == 0;
+	return NULL;
+}
+
+static struct profcol_error *set_json(struct parsing *parsing, const char *value)
+{
+	parsing->line->json = strcmp(value, "true") == 0;
+	return NULL;
+}
+
+static struct profcol_error *set_version(struct parsing *parsing, const char *value)
+{
+	(void)value;
+	if (parsing->line->command != COMMAND_HELP)
+		parsing->line->command = COMMAND_VERSION;
+	return NULL;
+}
+
+static struct profcol_error *set_help(struct parsing *parsing, const char *value)
+{
+	(void)value;
+	parsing->line->command = COMMAND_HELP;
+	return NULL;
+}
+
+enum flag_kind {
+	FLAG_VALUE,  /* takes one */
+	FLAG_SWITCH, /* --flag, --flag=true, --flag=false */
+	FLAG_BARE,   /* takes none */
+};
+
+enum { ANY_COMMAND = -1 };
+
+struct flag {
+	const char *name;
+	enum flag_kind kind;
+	int command; /* the one it belongs to, or ANY_COMMAND */
+	flag_setter set;
+};
+
+static const struct flag flags[] = {
+	{ "--config", FLAG_VALUE, ANY_COMMAND, set_config },
+	{ "--set", FLAG_VALUE, ANY_COMMAND, set_set },
+	{ "--feature-gates", FLAG_VALUE, ANY_COMMAND, set_gates },
+	{ "--log-level", FLAG_VALUE, ANY_COMMAND, set_level },
+	{ "--watch-config", FLAG_SWITCH, COMMAND_RUN, set_watch },
+	{ "--format", FLAG_VALUE, COMMAND_PRINT_CONFIG, set_format },
+	{ "--mode", FLAG_VALUE, COMMAND_PRINT_CONFIG, set_mode },
+	{ "--validate", FLAG_SWITCH, COMMAND_PRINT_CONFIG, set_validate },
+	{ "--json", FLAG_SWITCH, COMMAND_DOCTOR, set_json },
+	{ "--version", FLAG_BARE, ANY_COMMAND, set_version },
+	{ "--help", FLAG_BARE, ANY_COMMAND, set_help },
+};
+
+enum { FLAGS = sizeof(flags) / sizeof(flags[0]) };
+
+/* The flag called @name (without dashes), or NULL. */
+static const struct flag *flag_find(const char *name, size_t length)
+{
+	for (size_t i = 0; i < FLAGS; i++) {
+		const char *known = flags[i].name + 2;
+		bool letter = flags[i].kind == FLAG_BARE && length == 1 && name[0] == known[0];
+
+		if (letter || (strlen(known) == length && memcmp(known, name, length) == 0))
+			return &flags[i];
+	}
+	return NULL;
+}
+
+static struct profcol_error *unknown_flag(const char *name, size_t length)
+{
+	CLEANUP_FREE char *word = NULL;
+	const char *names[FLAGS];
+
+	for (size_t i = 0; i < FLAGS; i++)
+		names[i] = flags[i].name;
+	if (asprintf(&word, "%s%.*s", length == 1 ? "-" : "--", (int)length, name) < 0) {
+		word = NULL;
+		return no_memory();
+	}
+	return unknown_word("flag", word, names, FLAGS, "see 'profcol --help'");
+}
+
+/* Go's flag package, which the Collector's users write for: also 1, t, T, TRUE and so on. */
+static const char *read_switch(const char *value)
+{
+	static const char *const yes[] = { "true", "1", "t", "T", "TRUE", "True" };
+	static const char *const no[] = { "false", "0", "f", "F", "FALSE", "False" };
+
+	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
+		if (strcmp(value, yes[i]) == 0)
+			return "true";
+		if (strcmp(value, no[i]) == 0)
+			return "false";
+	}
+	return NULL;
 }
 
 /* Read the flag at argv[*index] with its value, and leave *index at the last word of it. */
-static struct profcol_error *parse_flag(struct command_line *line, int argc, char *const *argv,
+static struct profcol_error *parse_flag(struct parsing *parsing, int argc, char *const *argv,
 					int *index)
 {
-	const char *word = argv[*index], *value = NULL;
-	size_t length = strcspn(word, "=");
-	bool takes_value;
-	enum flag flag;
+	const char *name = argv[*index] + 1 + (argv[*index][1] == '-'), *value = NULL;
+	size_t length = strcspn(name, "=");
+	const struct flag *flag = flag_find(name, length);
 
-	if (!flag_find(word, length, &flag))
-		return unknown_word("flag", word, flag_names, FLAGS, "see 'profcol --help'");
-	takes_value = flag == FLAG_CONFIG || flag == FLAG_LOG_LEVEL || flag == FLAG_FEATURE_GATES;
-	if (word[length] == '=')
-		value = word + length + 1;
-	else if (takes_value && *index + 1 < argc)
+	if (!flag)
+		return unknown_flag(name, length);
+	if (name[length] == '=')
+		value = name + length + 1;
+	else if (flag->kind == FLAG_VALUE && *index + 1 < argc)
 		value = argv[++*index];
-	if (takes_value && !value)
+	if (flag->kind == FLAG_VALUE && !value)
 		return profcol_error_create(PROFCOL_CONFIG, "flag '%s' needs a value: %s VALUE",
-					    word, word);
-	if (!takes_value && value)
-		return profcol_error_create(PROFCOL_CONFIG, "flag '%s' takes no value",
-					    flag_names[flag]);
-	return set_flag(line, flag, value);
+					    flag->name, flag->name);
+	if (flag->kind == FLAG_BARE && value)
+		return profcol_error_create(PROFCOL_CONFIG, "flag '%s' takes no value", flag->name);
+	if (flag->kind == FLAG_SWITCH) {
+		value = read_switch(value ? value : "true");
+		if (!value)
+			return profcol_error_create(PROFCOL_CONFIG,
+						    "flag '%s' takes true or false, if anything",
+						    flag->name);
+	}
+	parsing->flags_seen |= 1u << (flag - flags);
+	return flag->set(parsing, value);
 }
 
-static struct profcol_error *parse_command(struct command_line *line, const char *word, bool *seen)
+/* ---- commands ---- */
+
+static const char *const command_names[] = {
+	"validate", "components", "print-config", "print-initial-config",
+	"schema",   "doctor",     "help",         "featuregate",
+};
+
+static const enum command command_values[] = {
+	COMMAND_VALIDATE, COMMAND_COMPONENTS, COMMAND_PRINT_CONFIG, COMMAND_PRINT_CONFIG,
+	COMMAND_SCHEMA,   COMMAND_DOCTOR,     COMMAND_HELP,         COMMAND_FEATUREGATE,
+};
+
+enum { COMMANDS = sizeof(command_names) / sizeof(command_names[0]) };
+
+static const char *command_name(enum command command)
 {
-	if (*seen)
-		return profcol_error_create(PROFCOL_CONFIG,
-					    "unexpected word '%s'; give one command only", word);
-	*seen = true;
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (command_values[i] == command)
+			return command_names[i];
+	return "run";
+}
+
+static struct profcol_error *parse_command(struct parsing *parsing, const char *word)
+{
+	struct command_line *line = parsing->line;
+
 	for (size_t i = 0; i < COMMANDS; i++) {
 		if (strcmp(word, command_names[i]) != 0)
 			continue;
-		// `profcol validate --help` asks for help.
+		parsing->topic_expected =
+			!parsing->command_seen && command_values[i] == COMMAND_HELP;
+		// `profcol --help validate` asks for help.
 		if (line->command == COMMAND_RUN)
 			line->command = command_values[i];
 		return NULL;
@@ -198,26 +344,120 @@ static struct profcol_error *parse_command(struct command_line *line, const char
 					    "'--config %s'",
 					    word, word);
 	return unknown_word("command", word, command_names, COMMANDS,
-			    "there are 'validate' and 'components', and none to run");
+			    "without one profcol runs; see 'profcol --help'");
+}
+
+static struct profcol_error *parse_word(struct parsing *parsing, const char *word)
+{
+	struct command_line *line = parsing->line;
+	struct profcol_error *error;
+
+	if (line->command == COMMAND_FEATUREGATE && !line->gate) {
+		line->gate = word;
+		return NULL;
+	}
+	// `profcol help validate`: all help is one text.
+	if (parsing->command_seen && !parsing->topic_expected)
+		return profcol_error_create(PROFCOL_CONFIG,
+					    "unexpected word '%s'; give one command only", word);
+	error = parse_command(parsing, word);
+	parsing->command_seen = true;
+	return error;
+}
+
+static struct profcol_error *check_flags(const struct parsing *parsing)
+{
+	enum command command = parsing->line->command;
+
+	if (command == COMMAND_HELP || command == COMMAND_VERSION)
+		return NULL;
+	for (size_t i = 0; i < FLAGS; i++) {
+		if (!(parsing->flags_seen & 1u << i) || flags[i].command == ANY_COMMAND ||
+		    flags[i].command == (int)command)
+			continue;
+		if (flags[i].command == COMMAND_RUN)
+			return profcol_error_create(PROFCOL_CONFIG,
+						    "flag '%s' has no meaning for '%s'",
+						    flags[i].name, command_name(command));
+		return profcol_error_create(PROFCOL_CONFIG, "flag '%s' is one of 'profcol %s'",
+					    flags[i].name,
+					    command_name((enum command)flags[i].command));
+	}
+	if (!parsing->uri_count && (command == COMMAND_RUN || command == COMMAND_VALIDATE ||
+				    command == COMMAND_PRINT_CONFIG))
+		return profcol_error_create(PROFCOL_CONFIG, "%s", no_config_text);
+	return NULL;
+}
+
+/* ---- all of it ---- */
+
+static bool parsing_init(struct parsing *parsing, struct command_line *line, int argc,
+			 char *const *argv)
+{
+	size_t words = (size_t)argc + 1, characters = 0;
+
+	for (int i = 0; i < argc; i++)
+		characters += strlen(argv[i]) + 1;
+	*parsing = (struct parsing){ .line = line };
+	line->memory = arena_create(0);
+	if (!line->memory)
+		return false;
+	parsing->uris = arena_alloc(line->memory, words * sizeof(char *));
+	parsing->sets = arena_alloc(line->memory, words * sizeof(char *));
+	parsing->gates = arena_alloc(line->memory, (characters + 1) * sizeof(char *));
+	return parsing->uris && parsing->sets && parsing->gates;
+}
+
+static void parsing_finish(struct parsing *parsing)
+{
+	// After every --set, so that of several levels the one with its own flag holds.
+	if (parsing->level)
+		parsing->sets[parsing->set_count++] = parsing->level;
+	parsing->line->sources = (struct config_sources){
+		.uris = parsing->uris,
+		.uri_count = parsing->uri_count,
+		.sets = parsing->sets,
+		.set_count = parsing->set_count,
+		.gates = parsing->gates,
+		.gate_count = parsing->gate_count,
+	};
+}
+
+static struct profcol_error *parse_all(struct parsing *parsing, int argc, char *const *argv)
+{
+	struct profcol_error *error = NULL;
+	bool flags_ended = false;
+
+	for (int i = 1; i < argc && !error; i++) {
+		if (!flags_ended && strcmp(argv[i], "--") == 0)
+			flags_ended = true;
+		else if (!flags_ended && argv[i][0] == '-' && argv[i][1])
+			error = parse_flag(parsing, argc, argv, &i);
+		else
+			error = parse_word(parsing, argv[i]);
+	}
+	return error ? error : check_flags(parsing);
 }
 
 struct profcol_error *command_line_parse(int argc, char *const *argv, struct command_line *ret)
 {
-	struct command_line line = { .command = COMMAND_RUN, .level = PROFCOL_INFO };
-	bool seen_command = false;
+	CLEANUP(command_line_deinit) struct command_line line = { .command = COMMAND_RUN };
+	struct profcol_error *error;
+	struct parsing parsing;
 
-	for (int i = 1; i < argc; i++) {
-		struct profcol_error *error;
-
-		if (argv[i][0] == '-')
-			error = parse_flag(&line, argc, argv, &i);
-		else
-			error = parse_command(&line, argv[i], &seen_command);
-		if (error)
-			return error;
-	}
-	if (!line.config && (line.command == COMMAND_RUN || line.command == COMMAND_VALIDATE))
-		return profcol_error_create(PROFCOL_CONFIG, "%s", no_config_text);
+	if (!parsing_init(&parsing, &line, argc, argv))
+		return no_memory();
+	error = parse_all(&parsing, argc, argv);
+	if (error)
+		return error;
+	parsing_finish(&parsing);
 	*ret = line;
+	line.memory = NULL;
 	return NULL;
+}
+
+void command_line_deinit(struct command_line *line)
+{
+	arena_destroy(line->memory);
+	line->memory = NULL;
 }

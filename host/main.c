@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command_line.h"
 #include "registry.h"
-#include "service.h"
 #include "spawner.h"
 
-#include "config/config.h"
+#include "commands/commands.h"
 
 #include "base/base.h"
 
 #include <fcntl.h>
 #include <malloc.h>
 #include <string.h>
-#include <sysexits.h>
-
-enum { EXIT_USAGE = 2 };
-
-static const uint64_t drain_ns = 5 * PROFCOL_SECOND;
-static const uint64_t grace_ns = 1 * PROFCOL_SECOND;
 
 /* A descriptor that is opened later must not land on 0 to 2 and get our log lines. */
 static void open_missing_stdio(void)
@@ -28,69 +21,6 @@ static void open_missing_stdio(void)
 	} while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
-}
-
-/* Each of these prints @error, which it takes, and returns the exit code that it stands for. */
-
-static int report_usage(struct profcol_error *error)
-{
-	fprintf(stderr, "Error: %s\n", profcol_error_message(error));
-	profcol_error_destroy(error);
-	return EXIT_USAGE;
-}
-
-static int report_configuration(struct profcol_error *error)
-{
-	// Bare: each line starts with the place of its problem, so that an editor can jump there.
-	fprintf(stderr, "%s\n", profcol_error_message(error));
-	profcol_error_destroy(error);
-	return EX_CONFIG;
-}
-
-static int report_failure(struct profcol_error *error)
-{
-	bool configuration = profcol_error_code(error) == PROFCOL_CONFIG;
-
-	fprintf(stderr, "Error: %s\n", profcol_error_message(error));
-	profcol_error_destroy(error);
-	return configuration ? EX_CONFIG : EXIT_FAILURE;
-}
-
-static void config_cleanup(struct config **config)
-{
-	config_destroy(*config);
-}
-
-static int run(const struct command_line *line)
-{
-	const struct service_settings settings = {
-		.version = PROFCOL_VERSION,
-		.level = line->level,
-		.log_fd = STDERR_FILENO,
-		.drain_ns = drain_ns,
-		.grace_ns = grace_ns,
-	};
-	CLEANUP(config_cleanup) struct config *config = NULL;
-	struct profcol_error *error;
-
-	error = config_load(line->config, &builtin_components, &config);
-	if (error)
-		return report_configuration(error);
-	if (line->command == COMMAND_VALIDATE)
-		return EXIT_SUCCESS;
-	error = service_run(&settings, config);
-	return error ? report_failure(error) : EXIT_SUCCESS;
-}
-
-static int print(const struct command_line *line)
-{
-	if (line->command == COMMAND_COMPONENTS)
-		registry_print(&builtin_components, PROFCOL_VERSION, stdout);
-	else if (line->command == COMMAND_VERSION)
-		puts("profcol version " PROFCOL_VERSION);
-	else
-		fputs(command_line_help, stdout);
-	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /*
@@ -108,7 +38,9 @@ static void keep_memory_small(void)
 
 int main(int argc, char **argv)
 {
-	struct command_line line;
+	const struct program program = { .version = PROFCOL_VERSION,
+					 .builtin = &builtin_components };
+	CLEANUP(command_line_deinit) struct command_line line = { 0 };
 	struct profcol_error *error;
 
 	keep_memory_small();
@@ -119,8 +51,6 @@ int main(int argc, char **argv)
 	open_missing_stdio();
 	error = command_line_parse(argc, argv, &line);
 	if (error)
-		return report_usage(error);
-	if (line.command == COMMAND_RUN || line.command == COMMAND_VALIDATE)
-		return run(&line);
-	return print(&line);
+		return commands_refuse(error);
+	return commands_execute(&line, &program);
 }

@@ -30,7 +30,8 @@ struct unheeded_config {
 	int64_t frame_cache_size, probabilistic_threshold, map_scale_factor;
 	int64_t bpf_verifier_log_level, max_grpc_retries, max_rpc_msg_size;
 	double off_cpu_threshold;
-	bool send_error_frames, verbose_mode, obi_process_ctx, pid_namespace_translation;
+	bool send_error_frames, load_probe, verbose_mode, obi_process_ctx;
+	bool pid_namespace_translation;
 	const char *bpf_fs_root, *pin_cpu_ids;
 	struct interpreters_config interpreters;
 	struct profcol_sections probes; /* struct probe_config */

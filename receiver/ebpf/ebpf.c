@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The descriptor of the eBPF profiler, component type `profiling`. */
 #include "config.h"
+#include "diagnose.h"
 #include "drain.h"
 #include "processes/processes.h"
 #include "reporter.h"
@@ -104,9 +105,9 @@ static struct profcol_error *profiling_start(void *self)
 	error = start_parts(profiling);
 	if (!error || profiling->config->error_mode == ERROR_PROPAGATE)
 		return error;
-	profcol_log_error(profiling->host->logger,
-			  "%s; error_mode is ignore, so the program goes on and nothing is sampled",
-			  profcol_error_message(error));
+	error = profcol_error_prefix(error, "error_mode is ignore, so nothing is sampled");
+	profiling->host->report_status(profiling->host, PROFCOL_STATUS_PERMANENT_ERROR,
+				       profcol_error_message(error));
 	profcol_error_destroy(error);
 	stop_parts(profiling, 0);
 	destroy_parts(profiling);
@@ -139,4 +140,5 @@ const struct profcol_component profcol_receiver_profiling = {
 	.shutdown = profiling_shutdown,
 	.destroy = profiling_destroy,
 	.helper = worker_helper,
+	.diagnose = profiling_diagnose,
 };

@@ -149,6 +149,8 @@ const struct profcol_option profiling_options[] = {
 			      "no effect yet"),
 	PROFCOL_OPTION_SECTIONS("probes", struct profiling_config, unheeded.probes,
 				struct probe_config, probe_options, "no effect yet"),
+	PROFCOL_OPTION_BOOL("load_probe", struct profiling_config, unheeded.load_probe, "false",
+			    "no effect yet"),
 	PROFCOL_OPTION_BOOL("verbose_mode", struct profiling_config, unheeded.verbose_mode, "false",
 			    "no effect: the level of the log decides"),
 	PROFCOL_OPTION_INT("max_grpc_retries", struct profiling_config, unheeded.max_grpc_retries,

@@ -26,18 +26,29 @@ struct row {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 };
 
+/* Where the user's part of a stack ended, for the metric. */
+enum stack_end {
+	STACK_END_CHAIN,   /* the chain of frame pointers did: at the entry, or before it */
+	STACK_END_BROKEN,  /* at an address that is no code */
+	STACK_END_LIMIT,   /* the kernel walks no further */
+	STACK_END_NO_USER, /* a kernel thread, or a stack that could not be read */
+	STACK_ENDS,
+};
+
 struct report {
 	const struct profcol_host *host;
 	const struct profiling_config *config;
 	struct processes *processes;
 	struct symbols *symbols;
 	uint32_t max_user_frames; /* the kernel walks no further */
+	struct profcol_metric *ends[STACK_ENDS];
 
 	// Scratch of one build, kept for its memory.
 	struct locations locations;
 	struct resources resources;
 	VECTOR(uint32_t) sample_attributes; /* of one sample */
 	VECTOR(uint32_t) stacks;            /* stack id of each stack of the capture */
+	VECTOR(uint8_t) stack_ends;         /* enum stack_end of each */
 	VECTOR(struct row) rows;            /* sorted by what makes samples equal, then time */
 	VECTOR(uint32_t) stack_locations;
 	VECTOR(uint64_t) timestamps;
@@ -55,6 +66,22 @@ static uint32_t read_max_stack(void)
 							 : SAMPLE_MAX_USER_FRAMES;
 }
 
+static void register_metrics(struct report *report)
+{
+	static const char *const labels[STACK_ENDS] = {
+		[STACK_END_CHAIN] = "end=frame_pointers",
+		[STACK_END_BROKEN] = "end=broken_frame_pointers",
+		[STACK_END_LIMIT] = "end=perf_event_max_stack",
+		[STACK_END_NO_USER] = "end=no_user_stack",
+	};
+	const struct profcol_host *host = report->host;
+
+	for (size_t i = 0; i < STACK_ENDS; i++)
+		report->ends[i] =
+			host->metric(host, PROFCOL_COUNTER, "user_stacks", labels[i],
+				     "User stacks of samples, by what ended the way to the entry");
+}
+
 struct report *report_create(const struct profcol_host *host, const struct profiling_config *config,
 			     struct processes *processes, struct symbols *symbols)
 {
@@ -68,6 +95,7 @@ struct report *report_create(const struct profcol_host *host, const struct profi
 	report->symbols = symbols;
 	resources_init(&report->resources, (enum resource_by)config->resource_by, processes);
 	report->max_user_frames = read_max_stack();
+	register_metrics(report);
 	return report;
 }
 
@@ -79,6 +107,7 @@ void report_destroy(struct report *report)
 	resources_deinit(&report->resources);
 	VECTOR_DEINIT(&report->sample_attributes);
 	VECTOR_DEINIT(&report->stacks);
+	VECTOR_DEINIT(&report->stack_ends);
 	VECTOR_DEINIT(&report->rows);
 	VECTOR_DEINIT(&report->stack_locations);
 	VECTOR_DEINIT(&report->timestamps);
@@ -90,7 +119,7 @@ void report_destroy(struct report *report)
  * the first return address that is none. A stack that was cut ends with the reason.
  */
 static uint32_t place_stack(struct report *report, const struct capture *capture, uint32_t begin,
-			    uint32_t end, struct profcol_builder *builder)
+			    uint32_t end, struct profcol_builder *builder, enum stack_end *end_ret)
 {
 	uint32_t *placed = report->stack_locations.items, count = 0, user_frames = 0;
 	uint32_t code_end = locations_code_end(&report->locations, capture, begin, end);
@@ -101,9 +130,13 @@ static uint32_t place_stack(struct report *report, const struct capture *capture
 		user_frames += capture->frames.items[frame].process != CAPTURE_KERNEL;
 		placed[count++] = report->locations.ids.items[frame];
 	}
-	if (code_end < end)
+	*end_ret = code_end < end                           ? STACK_END_BROKEN
+		   : user_frames >= report->max_user_frames ? STACK_END_LIMIT
+		   : user_frames                            ? STACK_END_CHAIN
+							    : STACK_END_NO_USER;
+	if (*end_ret == STACK_END_BROKEN)
 		placed[count++] = locations_add_reason(builder, "[broken frame pointers]");
-	else if (user_frames >= report->max_user_frames)
+	else if (*end_ret == STACK_END_LIMIT)
 		placed[count++] = locations_add_reason(builder, "[kernel.perf_event_max_stack]");
 	return count;
 }
@@ -113,14 +146,17 @@ static bool build_stacks(struct report *report, const struct capture *capture,
 {
 	uint32_t begin = 0;
 
-	report->stacks.count = 0;
+	report->stacks.count = report->stack_ends.count = 0;
 	if (!VECTOR_RESERVE(&report->stacks, capture->stack_ends.count) ||
+	    !VECTOR_RESERVE(&report->stack_ends, capture->stack_ends.count) ||
 	    !VECTOR_RESERVE(&report->stack_locations, (size_t)SAMPLE_MAX_FRAMES + 1))
 		return false;
 	for (uint32_t stack = 0; stack < capture->stack_ends.count; stack++) {
 		uint32_t end = capture->stack_ends.items[stack];
-		uint32_t count = place_stack(report, capture, begin, end, builder);
+		enum stack_end reason;
+		uint32_t count = place_stack(report, capture, begin, end, builder, &reason);
 
+		report->stack_ends.items[report->stack_ends.count++] = (uint8_t)reason;
 		report->stacks.items[report->stacks.count++] =
 			profcol_builder_stack(builder, report->stack_locations.items, count);
 		begin = end;
@@ -298,6 +334,16 @@ static bool build_samples(struct report *report, const struct capture *capture,
 	return true;
 }
 
+static void count_ends(struct report *report, const struct capture *capture)
+{
+	int64_t seen[STACK_ENDS] = { 0 };
+
+	for (size_t i = 0; i < capture->samples.count; i++)
+		seen[report->stack_ends.items[capture->samples.items[i].stack]]++;
+	for (size_t i = 0; i < STACK_ENDS; i++)
+		profcol_metric_add(report->ends[i], seen[i]);
+}
+
 struct profcol_error *report_build(struct report *report, const struct capture *capture,
 				   uint64_t end_ns, uint64_t deadline_ns,
 				   struct profcol_batch **ret)
@@ -316,5 +362,6 @@ struct profcol_error *report_build(struct report *report, const struct capture *
 					    "no memory for a batch of %zu samples",
 					    capture->samples.count);
 	}
+	count_ends(report, capture);
 	return profcol_builder_seal(builder, ret);
 }

@@ -24,8 +24,9 @@ struct reporter {
 	struct report *report;
 	struct capture *spare;                 /* owned */
 	uint64_t booked[SAMPLE_COUNTER_COUNT]; /* totals of the kernel side already accounted */
-	uint64_t random;                       /* state of the jitter */
-	bool cpus_failed;                      /* said once until it is mended */
+	struct profcol_metric *runs, *run_time, *ring_lost, *map_bytes;
+	uint64_t random;  /* state of the jitter */
+	bool cpus_failed; /* said once until it is mended */
 	bool counters_failed;
 	uint64_t refused; /* batches since the last line about them */
 	uint64_t refusal_quiet_until_ns;
@@ -37,6 +38,21 @@ struct reporter {
 	bool stopping;
 	uint64_t deadline_ns; /* of the last report; 0 before stopping */
 };
+
+static void register_metrics(struct reporter *reporter)
+{
+	const struct profcol_host *host = reporter->host;
+	static const char program[] = "program=sample_cpu_clock";
+
+	reporter->runs =
+		host->metric(host, PROFCOL_COUNTER, "bpf_runs", program, "Times a BPF program ran");
+	reporter->run_time = host->metric(host, PROFCOL_COUNTER_NS, "bpf_run_seconds", program,
+					  "Time inside a BPF program, on all CPUs");
+	reporter->ring_lost = host->metric(host, PROFCOL_COUNTER, "ring_buffer_lost_samples", "",
+					   "Samples the kernel side had no room for");
+	reporter->map_bytes = host->metric(host, PROFCOL_GAUGE, "bpf_map_bytes", "",
+					   "Memory of the BPF maps, the ring buffer included");
+}
 
 struct reporter *reporter_create(const struct profcol_host *host,
 				 const struct profiling_config *config, struct drain *drain,
@@ -53,6 +69,7 @@ struct reporter *reporter_create(const struct profcol_host *host,
 	reporter->processes = processes;
 	reporter->symbols = symbols;
 	reporter->random = clock_realtime_ns() | 1;
+	register_metrics(reporter);
 	pthread_mutex_init(&reporter->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -110,6 +127,9 @@ static void book_counters(struct reporter *reporter)
 	book(reporter, PROFCOL_TAKEN, NULL, new[SAMPLE_COUNTER_TAKEN]);
 	book(reporter, PROFCOL_FILTERED, "idle", new[SAMPLE_COUNTER_IDLE]);
 	book(reporter, PROFCOL_LOST, "ring_buffer_full", new[SAMPLE_COUNTER_RING_FULL]);
+	profcol_metric_set(reporter->runs, (int64_t)totals[SAMPLE_COUNTER_TAKEN]);
+	profcol_metric_set(reporter->run_time, (int64_t)totals[SAMPLE_COUNTER_RUN_NS]);
+	profcol_metric_set(reporter->ring_lost, (int64_t)totals[SAMPLE_COUNTER_RING_FULL]);
 }
 
 /* After the drain has ended: what was emitted and never came out of the ring buffer is lost. */
@@ -260,6 +280,8 @@ struct profcol_error *reporter_start(struct reporter *reporter)
 	if (status)
 		return profcol_error_errno(status, "start the reporter thread");
 	reporter->running = true;
+	profcol_metric_set(reporter->map_bytes,
+			   (int64_t)sampler_map_bytes(drain_sampler(reporter->drain)));
 	return NULL;
 }
 

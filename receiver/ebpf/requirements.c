@@ -11,12 +11,16 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/capability.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 enum { KERNEL_TEXT_BYTES = 256 };
+
+static const char nothing_works[] = "nothing can be sampled";
 
 /* ---- this machine ---- */
 
@@ -67,7 +71,11 @@ struct requirements_environment requirements_this_machine(void)
 		.read_kernel_text = read_kernel_text,
 	};
 	struct utsname name = { 0 };
+	struct rlimit limit;
 
+	here.memlock_bytes = getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_max == RLIM_INFINITY
+				     ? UINT64_MAX
+				     : limit.rlim_max;
 	uname(&name);
 	snprintf(here.kernel_release, sizeof(here.kernel_release), "%s", name.release);
 	here.machine = strcmp(name.machine, "aarch64") ? REQUIREMENTS_AMD64 : REQUIREMENTS_ARM64;
@@ -203,145 +211,368 @@ static struct profcol_error *check_user_copy(const struct requirements_environme
 		environment->kernel_release);
 }
 
-static struct profcol_error *check_kernel(const struct requirements_environment *environment)
+static void visit_kernel(const struct requirements_environment *environment,
+			 struct profcol_findings *findings)
 {
-	unsigned int major, minor;
+	const char *release = environment->kernel_release;
+	struct profcol_error *error = NULL;
+	unsigned int major = 0, minor = 0;
 
-	if (!parse_release(environment->kernel_release, &major, &minor))
-		return profcol_error_create(PROFCOL_UNSUPPORTED,
-					    "kernel release '%s' is not a version; set "
-					    "no_kernel_version_check: true if it is 5.10 or later",
-					    environment->kernel_release);
-	if (!at_least(major, minor, 5, 10))
-		return profcol_error_create(PROFCOL_UNSUPPORTED,
-					    "kernel %s is too old; profcol needs 5.10 or later",
-					    environment->kernel_release);
-	if (at_least(major, minor, 5, 19) && !at_least(major, minor, 6, 4))
-		return check_user_copy(environment);
-	return NULL;
+	if (!parse_release(release, &major, &minor))
+		error = profcol_error_create(PROFCOL_UNSUPPORTED,
+					     "kernel release '%s' is not a version; set "
+					     "no_kernel_version_check: true if it is 5.10 or later",
+					     release);
+	else if (!at_least(major, minor, 5, 10))
+		error = profcol_error_create(PROFCOL_UNSUPPORTED,
+					     "kernel %s is too old; profcol needs 5.10 or later",
+					     release);
+	else if (at_least(major, minor, 5, 19) && !at_least(major, minor, 6, 4))
+		error = check_user_copy(environment);
+	if (error)
+		findings_add_error(findings, "kernel version", PROFCOL_MISSING, nothing_works,
+				   error);
+	else
+		findings_add_fine(findings, "kernel version", "%s", release);
 }
 
-/* ---- privileges and facilities ---- */
+/* ---- privileges ---- */
 
 struct needed_capability {
 	int number;
 	const char *name;
-	const char *loss; /* what is missing without it; NULL: nothing works */
+	bool in_admin; /* the kernel takes CAP_SYS_ADMIN for it as well */
+	enum profcol_verdict verdict;
+	const char *effect; /* of its absence */
 };
 
 static const struct needed_capability needed_capabilities[] = {
-	{ CAP_BPF, "CAP_BPF", NULL },
-	{ CAP_PERFMON, "CAP_PERFMON", NULL },
-	{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE",
+	{ CAP_BPF, "BPF", true, PROFCOL_MISSING, nothing_works },
+	{ CAP_PERFMON, "PERFMON", true, PROFCOL_MISSING, nothing_works },
+	{ CAP_SYS_PTRACE, "SYS_PTRACE", false, PROFCOL_LACKING,
 	  "executables and mappings of other users' processes stay unknown" },
-	{ CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH",
+	{ CAP_DAC_READ_SEARCH, "DAC_READ_SEARCH", false, PROFCOL_LACKING,
 	  "files that only other users may read stay without names" },
-	{ CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE",
+	{ CAP_CHECKPOINT_RESTORE, "CHECKPOINT_RESTORE", true, PROFCOL_LACKING,
 	  "deleted and replaced program files stay without names" },
-	{ CAP_SYSLOG, "CAP_SYSLOG", "kernel functions stay without names" },
+	{ CAP_SYSLOG, "SYSLOG", true, PROFCOL_LACKING, "kernel functions stay without names" },
 };
 
-static struct profcol_error *check_capabilities(const struct requirements_environment *environment,
-						const struct profcol_logger *logger)
+static void add_missing_capability(struct profcol_findings *findings, const char *name,
+				   enum profcol_verdict verdict, const char *effect)
 {
-	// The all-embracing one counts for every other here, as it does in the kernel for most.
-	bool admin = environment->has_capability(environment->context, CAP_SYS_ADMIN);
+	char subject[64], detail[64], remedy[256];
 
-	for (size_t i = 0; i < sizeof(needed_capabilities) / sizeof(needed_capabilities[0]); i++) {
-		const struct needed_capability *needed = &needed_capabilities[i];
-		bool replaceable = needed->number == CAP_BPF || needed->number == CAP_PERFMON ||
-				   needed->number == CAP_SYSLOG ||
-				   needed->number == CAP_CHECKPOINT_RESTORE;
-
-		if (environment->has_capability(environment->context, needed->number) ||
-		    (admin && replaceable))
-			continue;
-		if (!needed->loss)
-			return profcol_error_create(
-				PROFCOL_SYSTEM,
-				"missing capability %s; run as root or grant it "
-				"(setcap, securityContext.capabilities.add, "
-				"AmbientCapabilities)",
-				needed->name);
-		profcol_log_warn(logger, "missing capability %s, %s", needed->name, needed->loss);
-	}
-	return NULL;
+	snprintf(subject, sizeof(subject), "capability %s", name);
+	snprintf(detail, sizeof(detail), "missing capability CAP_%s", name);
+	snprintf(remedy, sizeof(remedy),
+		 "run as root or grant it (Kubernetes: securityContext: {capabilities: {add: "
+		 "[%s]}}; systemd: AmbientCapabilities=CAP_%s; Docker: --cap-add=%s)",
+		 name, name, name);
+	findings->add(findings, &(struct profcol_finding){
+					.subject = subject,
+					.verdict = verdict,
+					.detail = detail,
+					.effect = effect,
+					.remedy = remedy,
+				});
 }
 
-static struct profcol_error *check_lockdown(const struct requirements_environment *environment)
+/*
+ * Are addresses in kallsyms shown to us? Those at the beginning may be offsets in per-CPU memory,
+ * 0 too, but not many of them.
+ */
+static bool kernel_addresses_are_shown(const struct requirements_environment *environment)
+{
+	enum { LINES = 64 };
+	CLEANUP_FILE FILE *file = NULL;
+	char path[512], line[512];
+
+	snprintf(path, sizeof(path), "%s/proc/kallsyms", environment->root);
+	file = fopen(path, "re");
+	for (int i = 0; file && i < LINES && fgets(line, sizeof(line), file); i++)
+		if (strtoull(line, NULL, 16))
+			return true;
+	return false;
+}
+
+static void visit_capability(const struct requirements_environment *environment,
+			     const struct needed_capability *needed,
+			     struct profcol_findings *findings)
+{
+	// The all-embracing one counts for others here where it does in the kernel.
+	bool admin = needed->in_admin &&
+		     environment->has_capability(environment->context, CAP_SYS_ADMIN);
+	char subject[64];
+
+	snprintf(subject, sizeof(subject), "capability %s", needed->name);
+	if (environment->has_capability(environment->context, needed->number))
+		findings_add_fine(findings, subject, "held");
+	else if (admin)
+		findings_add_fine(findings, subject, "not held, CAP_SYS_ADMIN stands in for it");
+	else if (needed->number == CAP_SYSLOG && kernel_addresses_are_shown(environment))
+		findings_add_fine(findings, subject,
+				  "not held, not needed: this kernel shows its addresses to all");
+	else
+		add_missing_capability(findings, needed->name, needed->verdict, needed->effect);
+}
+
+/* BPF maps count against the limit on locked memory before 5.11, and libbpf lifts it if it may. */
+static void visit_memlock(const struct requirements_environment *environment,
+			  struct profcol_findings *findings)
+{
+	static const char subject[] = "capability SYS_RESOURCE";
+	const uint64_t enough = UINT64_C(64) << 20;
+	unsigned int major, minor;
+
+	if (environment->has_capability(environment->context, CAP_SYS_RESOURCE))
+		findings_add_fine(findings, subject, "held");
+	else if (!parse_release(environment->kernel_release, &major, &minor) ||
+		 at_least(major, minor, 5, 11))
+		findings_add_fine(
+			findings, subject,
+			"not held, not needed: since 5.11 BPF memory is not locked memory");
+	else if (environment->memlock_bytes >= enough)
+		findings_add_fine(
+			findings, subject,
+			"not held, not needed: the limit on locked memory is high enough");
+	else
+		add_missing_capability(findings, "SYS_RESOURCE", PROFCOL_MISSING,
+				       "BPF maps do not fit into the limit on locked memory, so "
+				       "nothing can be sampled");
+}
+
+static void visit_capabilities(const struct requirements_environment *environment,
+			       struct profcol_findings *findings)
+{
+	for (size_t i = 0; i < sizeof(needed_capabilities) / sizeof(needed_capabilities[0]); i++)
+		visit_capability(environment, &needed_capabilities[i], findings);
+	visit_memlock(environment, findings);
+}
+
+/* ---- facilities ---- */
+
+static void visit_lockdown(const struct requirements_environment *environment,
+			   struct profcol_findings *findings)
 {
 	CLEANUP_FREE char *text = NULL;
 	char path[512];
 
 	snprintf(path, sizeof(path), "%s/sys/kernel/security/lockdown", environment->root);
-	if (file_read(AT_FDCWD, path, 4096, &text, NULL) || !strstr(text, "[confidentiality]"))
-		return NULL;
-	return profcol_error_create(PROFCOL_UNSUPPORTED,
-				    "kernel lockdown is in confidentiality mode, which forbids "
-				    "profiling; boot with lockdown=integrity or without lockdown=");
+	if (file_read(AT_FDCWD, path, 4096, &text, NULL) || !strstr(text, "[confidentiality]")) {
+		findings_add_fine(findings, "kernel lockdown", "does not forbid profiling");
+		return;
+	}
+	findings->add(findings,
+		      &(struct profcol_finding){
+			      .subject = "kernel lockdown",
+			      .verdict = PROFCOL_MISSING,
+			      .detail = "kernel lockdown is in confidentiality mode, which forbids "
+					"profiling",
+			      .effect = nothing_works,
+			      .remedy = "boot with lockdown=integrity or without lockdown=",
+		      });
 }
 
-static struct profcol_error *check_btf(const struct requirements_environment *environment)
+static void visit_btf(const struct requirements_environment *environment,
+		      struct profcol_findings *findings)
 {
 	char path[512];
 
 	snprintf(path, sizeof(path), "%s/sys/kernel/btf/vmlinux", environment->root);
 	if (!access(path, R_OK))
-		return NULL;
-	return profcol_error_create(
-		PROFCOL_UNSUPPORTED,
-		"the kernel's type information is not readable at "
-		"'/sys/kernel/btf/vmlinux': %m; mount sysfs there, or run a kernel "
-		"built with CONFIG_DEBUG_INFO_BTF=y");
+		findings_add_fine(findings, "kernel types (BTF)", "/sys/kernel/btf/vmlinux");
+	else
+		findings_add_error(
+			findings, "kernel types (BTF)", PROFCOL_MISSING, nothing_works,
+			profcol_error_create(
+				PROFCOL_UNSUPPORTED,
+				"the kernel's type information is not readable at "
+				"'/sys/kernel/btf/vmlinux': %m; mount sysfs there, or run a kernel "
+				"built with CONFIG_DEBUG_INFO_BTF=y"));
 }
 
 /* The kernel knows processes by their number in the initial namespace, /proc by that in ours. */
-static struct profcol_error *check_pid_namespace(const struct requirements_environment *environment)
+static void visit_pid_namespace(const struct requirements_environment *environment,
+				struct profcol_findings *findings)
 {
 	static const char initial[] = "pid:[4026531836]"; /* PROC_PID_INIT_INO */
 	char path[512], link[64] = { 0 };
 
 	snprintf(path, sizeof(path), "%s/proc/self/ns/pid", environment->root);
-	if (readlink(path, link, sizeof(link) - 1) < 0 || !strcmp(link, initial))
-		return NULL;
-	return profcol_error_create(PROFCOL_UNSUPPORTED,
-				    "profcol runs in a pid namespace of its own and cannot tell "
-				    "processes apart; run it in the host's (hostPID: true, "
-				    "--pid=host)");
+	if (readlink(path, link, sizeof(link) - 1) < 0 || !strcmp(link, initial)) {
+		findings_add_fine(findings, "pid namespace", "the machine's own");
+		return;
+	}
+	findings->add(findings,
+		      &(struct profcol_finding){
+			      .subject = "pid namespace",
+			      .verdict = PROFCOL_MISSING,
+			      .detail =
+				      "profcol runs in a pid namespace of its own and cannot tell "
+				      "processes apart",
+			      .effect = nothing_works,
+			      .remedy = "run it in the host's (Kubernetes: hostPID: true; Docker: "
+					"--pid=host)",
+		      });
+}
+
+/* Where the others are hidden, so is the first of all. */
+static void visit_proc(const struct requirements_environment *environment,
+		       struct profcol_findings *findings)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/proc/1/status", environment->root);
+	if (!access(path, R_OK)) {
+		findings_add_fine(findings, "/proc", "shows all processes");
+		return;
+	}
+	findings->add(findings,
+		      &(struct profcol_finding){
+			      .subject = "/proc",
+			      .verdict = PROFCOL_LACKING,
+			      .detail = "/proc does not show the processes of others (hidepid)",
+			      .effect = "their programs and mappings stay unknown",
+			      .remedy = "mount -o remount,hidepid=0 /proc, or grant SYS_PTRACE",
+		      });
+}
+
+static void visit_kernel_symbols(const struct requirements_environment *environment,
+				 struct profcol_findings *findings)
+{
+	if (kernel_addresses_are_shown(environment)) {
+		findings_add_fine(findings, "kernel symbols", "/proc/kallsyms has addresses");
+		return;
+	}
+	// Without the capability it is its absence that hides them, which has been said.
+	if (!environment->has_capability(environment->context, CAP_SYSLOG) &&
+	    !environment->has_capability(environment->context, CAP_SYS_ADMIN))
+		return;
+	findings->add(findings,
+		      &(struct profcol_finding){
+			      .subject = "kernel symbols",
+			      .verdict = PROFCOL_LACKING,
+			      .detail =
+				      "/proc/kallsyms is hidden from all (kernel.kptr_restrict is "
+				      "2)",
+			      .effect = "kernel functions stay without names",
+			      .remedy = "sysctl kernel.kptr_restrict=1",
+		      });
+}
+
+/* False when the kernel takes it for what upstream means: CAP_PERFMON is enough. */
+static bool is_paranoid(const struct requirements_environment *environment, long *level)
+{
+	CLEANUP_FREE char *text = NULL;
+	char path[512];
+
+	*level = 0;
+	snprintf(path, sizeof(path), "%s/proc/sys/kernel/perf_event_paranoid", environment->root);
+	if (file_read(AT_FDCWD, path, 64, &text, NULL))
+		return false;
+	*level = strtol(text, NULL, 10);
+	return *level > 2;
+}
+
+/* Whether it stands in the way is known once an event has been opened. */
+static void visit_paranoia(const struct requirements_environment *environment,
+			   struct profcol_findings *findings)
+{
+	static const char subject[] = "perf_event_paranoid";
+	char detail[64];
+	long level;
+
+	if (!is_paranoid(environment, &level) ||
+	    environment->has_capability(environment->context, CAP_SYS_ADMIN)) {
+		findings_add_fine(findings, subject, "kernel.perf_event_paranoid is %ld", level);
+		return;
+	}
+	snprintf(detail, sizeof(detail), "kernel.perf_event_paranoid is %ld", level);
+	findings->add(findings, &(struct profcol_finding){
+					.subject = subject,
+					.verdict = PROFCOL_LACKING,
+					.detail = detail,
+					.effect = "kernels of some distributions then refuse perf "
+						  "events to all but CAP_SYS_ADMIN",
+					.remedy = "sysctl kernel.perf_event_paranoid=2, or grant "
+						  "SYS_ADMIN",
+				});
+}
+
+/* ---- all of them ---- */
+
+typedef void (*requirement)(const struct requirements_environment *environment,
+			    struct profcol_findings *findings);
+
+/* In the order in which a start would fail; the kernel's version is last, and may be left out. */
+static const requirement requirements[] = {
+	visit_capabilities, visit_lockdown,       visit_btf,      visit_pid_namespace,
+	visit_proc,         visit_kernel_symbols, visit_paranoia, visit_kernel,
+};
+
+static size_t requirements_count(bool skip_version)
+{
+	return sizeof(requirements) / sizeof(requirements[0]) - skip_version;
+}
+
+void requirements_visit(const struct requirements_environment *environment, bool skip_version,
+			struct profcol_findings *findings)
+{
+	for (size_t i = 0; i < requirements_count(skip_version); i++)
+		requirements[i](environment, findings);
+}
+
+struct check {
+	struct profcol_findings base; /* first */
+	const struct profcol_logger *logger;
+	struct profcol_error *error; /* of the first that is missing */
+};
+
+static void check_add(struct profcol_findings *findings, const struct profcol_finding *finding)
+{
+	struct check *check = (struct check *)findings;
+
+	if (check->error)
+		return;
+	if (finding->verdict == PROFCOL_MISSING)
+		check->error =
+			profcol_error_create(PROFCOL_UNSUPPORTED, "%s%s%s", finding->detail,
+					     finding->remedy[0] ? "; " : "", finding->remedy);
+	else if (finding->verdict == PROFCOL_LACKING)
+		profcol_log_warn(check->logger, "%s, %s", finding->detail, finding->effect);
 }
 
 struct profcol_error *requirements_check(const struct requirements_environment *environment,
 					 bool skip_version, const struct profcol_logger *logger)
 {
-	struct profcol_error *error = check_capabilities(environment, logger);
+	struct check check = { .base.add = check_add, .logger = logger };
 
-	if (!error)
-		error = check_lockdown(environment);
-	if (!error)
-		error = check_btf(environment);
-	if (!error)
-		error = check_pid_namespace(environment);
-	if (!error && !skip_version)
-		error = check_kernel(environment);
-	return error;
+	for (size_t i = 0; i < requirements_count(skip_version) && !check.error; i++)
+		requirements[i](environment, &check.base);
+	return check.error;
 }
 
 struct profcol_error *requirements_explain_perf(const struct requirements_environment *environment,
 						struct profcol_error *error)
 {
-	CLEANUP_FREE char *text = NULL;
-	char path[512];
+	PROFCOL_CLEANUP_ERROR struct profcol_error *owned = NULL;
+	const char *text;
+	size_t length;
+	long level;
 
-	if (!error || profcol_error_code(error) != PROFCOL_REJECTED)
+	if (!error || profcol_error_code(error) != PROFCOL_REJECTED ||
+	    !is_paranoid(environment, &level))
 		return error;
-	snprintf(path, sizeof(path), "%s/proc/sys/kernel/perf_event_paranoid", environment->root);
-	if (file_read(AT_FDCWD, path, 64, &text, NULL) || strtol(text, NULL, 10) <= 2)
-		return error;
-	text[strcspn(text, "\n")] = '\0';
-	return profcol_error_prefix(
-		error,
-		"kernel.perf_event_paranoid is %s, which may close perf events to "
-		"all but CAP_SYS_ADMIN; set it to 2 (sysctl "
-		"kernel.perf_event_paranoid=2) or grant CAP_SYS_ADMIN",
-		text);
+	owned = error;
+	text = profcol_error_message(owned);
+	length = strcspn(text, "\n"); // more follow when other events failed as well
+	// What it says to do comes first after the last thing that is said.
+	if (memmem(text, length, "; ", 2))
+		length = (size_t)((const char *)memmem(text, length, "; ", 2) - text);
+	return profcol_error_create(PROFCOL_REJECTED,
+				    "kernel.perf_event_paranoid is %ld, which may close perf "
+				    "events to all but CAP_SYS_ADMIN: %.*s; set it to 2 (sysctl "
+				    "kernel.perf_event_paranoid=2) or grant CAP_SYS_ADMIN%s",
+				    level, (int)length, text, text + strcspn(text, "\n"));
 }

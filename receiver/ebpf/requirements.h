@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the machine must offer before anything is loaded, checked in the order in
- * which it would fail, so that the first line of the error is the cause and names the
- * remedy.
+ * What the machine must offer before anything is loaded: one list of facts, in the order in
+ * which a start would fail, for the start itself and for `profcol doctor`.
  *
  * Everything is asked through an environment, so that what a machine does
  * not have at hand (old kernels, lockdown) can be tried on any.
@@ -11,8 +10,7 @@
  */
 #pragma once
 
-#include <profcol/errors.h>
-#include <profcol/logging.h>
+#include <profcol/component.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +22,7 @@ struct requirements_environment {
 	const char *root;        /* prefix of /proc and /sys: "" on the real machine */
 	char kernel_release[65]; /* as uname -r */
 	enum requirements_machine machine;
+	uint64_t memlock_bytes; /* hard limit on locked memory; UINT64_MAX = none */
 	bool (*has_capability)(void *context, int capability); /* effective? */
 	/* Read @length bytes of the kernel's code; an error when the kernel forbids it. */
 	struct profcol_error *(*read_kernel_text)(void *context, uint64_t address, uint8_t *code,
@@ -35,10 +34,15 @@ struct requirements_environment {
 struct requirements_environment requirements_this_machine(void);
 
 /*
- * UNSUPPORTED or SYSTEM with what is missing and how to get it. @skip_version leaves out the
- * checks of the kernel's version and of the fault in its user copies. What only narrows
- * the result is logged as a warning.
+ * Add a finding for each requirement. Without what is MISSING nothing can be sampled; what is
+ * LACKING narrows the result. @skip_version leaves out the kernel's version and the fault in its
+ * user copies.
  */
+void requirements_visit(const struct requirements_environment *environment, bool skip_version,
+			struct profcol_findings *findings);
+
+/* The same for a start: UNSUPPORTED with the first that is missing, and how to get it. What is
+ * lacking is logged as a warning. */
 PROFCOL_MUST_CHECK struct profcol_error *
 requirements_check(const struct requirements_environment *environment, bool skip_version,
 		   const struct profcol_logger *logger);

@@ -228,3 +228,28 @@ int sampler_counters(struct sampler *sampler, uint64_t totals[SAMPLE_COUNTER_COU
 	}
 	return 0;
 }
+
+static uint64_t map_bytes(const struct bpf_map *map, uint64_t cpu_count)
+{
+	uint64_t entries = bpf_map__max_entries(map);
+	uint64_t value = (bpf_map__value_size(map) + 7u) & ~7u; // the kernel's rounding
+
+	switch (bpf_map__type(map)) {
+	case BPF_MAP_TYPE_RINGBUF:
+		return entries; // of bytes
+	case BPF_MAP_TYPE_PERCPU_ARRAY:
+		return entries * value * cpu_count;
+	default:
+		return entries * value;
+	}
+}
+
+uint64_t sampler_map_bytes(const struct sampler *sampler)
+{
+	const struct bpf_map *map;
+	uint64_t bytes = 0;
+
+	bpf_object__for_each_map(map, sampler->programs->obj) bytes +=
+		map_bytes(map, (uint64_t)sampler->cpu_count);
+	return bytes;
+}

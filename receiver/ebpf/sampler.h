@@ -47,3 +47,6 @@ void sampler_detach(struct sampler *sampler);
 
 /* Totals over all CPUs since start, by enum sample_counter. 0 or a negative errno. */
 int sampler_counters(struct sampler *sampler, uint64_t totals[SAMPLE_COUNTER_COUNT]);
+
+/* Memory of the kernel side's maps, as far as it is theirs to fill; constant once started. */
+uint64_t sampler_map_bytes(const struct sampler *sampler);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unheeded.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct unheeded {
@@ -19,18 +20,18 @@ static bool interpreters_are_set(const struct interpreters_config *config)
 	       config->go_labels_disabled || config->go_symbolization_disabled;
 }
 
-static void log_all(const struct unheeded *options, size_t count,
-		    const struct profcol_logger *logger)
+typedef void (*unheeded_visitor)(const struct unheeded *option, void *context);
+
+static void visit_all(const struct unheeded *options, size_t count, unheeded_visitor visit,
+		      void *context)
 {
 	for (size_t i = 0; i < count; i++)
 		if (options[i].is_set)
-			profcol_log(logger, options[i].level,
-				    "the option '%s' is accepted but not acted on: %s",
-				    options[i].key, options[i].consequence);
+			visit(&options[i], context);
 }
 
 /* Those that have nothing to act on here. */
-static void log_needless(const struct unheeded_config *c, const struct profcol_logger *logger)
+static void visit_needless(const struct unheeded_config *c, unheeded_visitor visit, void *context)
 {
 	const struct unheeded options[] = {
 		{ "monitor_interval", c->monitor_interval_ns != 5 * PROFCOL_SECOND, PROFCOL_INFO,
@@ -53,11 +54,11 @@ static void log_needless(const struct unheeded_config *c, const struct profcol_l
 		  "the exporter decides" },
 	};
 
-	log_all(options, sizeof(options) / sizeof(options[0]), logger);
+	visit_all(options, sizeof(options) / sizeof(options[0]), visit, context);
 }
 
 /* Those whose absence shows in the profiles. */
-static void log_missed(const struct unheeded_config *c, const struct profcol_logger *logger)
+static void visit_missed(const struct unheeded_config *c, unheeded_visitor visit, void *context)
 {
 	const struct unheeded options[] = {
 		{ "probabilistic_interval", c->probabilistic_interval_ns != PROFCOL_MINUTE,
@@ -70,6 +71,8 @@ static void log_missed(const struct unheeded_config *c, const struct profcol_log
 		  "only time on CPUs is sampled" },
 		{ "send_error_frames", c->send_error_frames, PROFCOL_WARN,
 		  "a stack that was cut always ends with a frame that says why" },
+		{ "load_probe", c->load_probe, PROFCOL_WARN,
+		  "there is no program that others could attach" },
 		{ "filter_min_process_age", c->filter_min_process_age_ns != 0, PROFCOL_WARN,
 		  "processes of every age are sampled" },
 		{ "obi_process_ctx", c->obi_process_ctx, PROFCOL_WARN,
@@ -82,11 +85,43 @@ static void log_missed(const struct unheeded_config *c, const struct profcol_log
 		  "only the timer takes samples, no probe is attached" },
 	};
 
-	log_all(options, sizeof(options) / sizeof(options[0]), logger);
+	visit_all(options, sizeof(options) / sizeof(options[0]), visit, context);
+}
+
+static void log_option(const struct unheeded *option, void *context)
+{
+	const struct profcol_logger *const *logger = context;
+	char text[256];
+
+	snprintf(text, sizeof(text), "the option '%s' is accepted but not acted on: %s",
+		 option->key, option->consequence);
+	// Each a message of its own: of one that repeats itself most would be left out.
+	profcol_log(*logger, option->level, "%s", text);
 }
 
 void unheeded_log(const struct unheeded_config *config, const struct profcol_logger *logger)
 {
-	log_needless(config, logger);
-	log_missed(config, logger);
+	visit_needless(config, log_option, &logger);
+	visit_missed(config, log_option, &logger);
+}
+
+static void add_option(const struct unheeded *option, void *context)
+{
+	struct profcol_findings *findings = context;
+	char subject[64], remedy[96];
+
+	snprintf(subject, sizeof(subject), "option %s", option->key);
+	snprintf(remedy, sizeof(remedy), "remove '%s' if you can do without", option->key);
+	findings->add(findings, &(struct profcol_finding){
+					.subject = subject,
+					.verdict = PROFCOL_MISSING,
+					.detail = "is set, and profcol does not act on it yet",
+					.effect = option->consequence,
+					.remedy = remedy,
+				});
+}
+
+void unheeded_diagnose(const struct unheeded_config *config, struct profcol_findings *findings)
+{
+	visit_missed(config, add_option, findings);
 }

@@ -108,13 +108,18 @@ def test_a_full_gateway_refuses_and_nothing_is_lost_unsaid(start_profcol, burner
 
 
 @pytest.fixture
-def start_collector(tmp_path):
-    """start_collector(endpoint, **settings): a Collector that sends to `endpoint`; killed in the end."""
+def start_collector(tmp_path, check_capture):
+    """start_collector(endpoint, **settings): a Collector that sends to `endpoint`; killed in the
+    end. What it got keeps the rules of OTLP profiles.
+    """
     with contextlib.ExitStack() as stack:
 
         def start(endpoint, **settings):
             exporter = {"endpoint": endpoint, "tls": {"insecure": True}} | settings
-            collector = Gateway(tmp_path, {"otlp": exporter})
+            capture = tmp_path / "capture"
+            file = {"path": str(capture), "format": "proto"}
+            collector = Gateway(tmp_path, {"otlp": exporter, "file": file})
+            stack.callback(check_capture, capture)
             stack.callback(collector.kill)
             return collector
 

@@ -127,16 +127,23 @@ def test_wrong_usage(program, arguments, fragment):
     assert fragment in result.stderr
 
 
-# The keys and values of the example that comes with the OpenTelemetry eBPF profiler.
+# All keys of the example that comes with the OpenTelemetry eBPF profiler, local.example.yaml, in
+# its order and with its values, those that have none included.
 REFERENCE_EXAMPLE = """\
 receivers:
   profiling:
+
+processors:
+
 exporters:
   otlp/local:
-    endpoint: "${env:OTEL_EXPORTER_OTLP_ENDPOINT:-http://127.0.0.1:11000}"
+    endpoint: http://127.0.0.1:11000
     tls:
       insecure: true
       insecure_skip_verify: true
+
+connectors:
+
 service:
   telemetry:
     logs:
@@ -144,6 +151,7 @@ service:
   pipelines:
     profiles:
       receivers: [profiling]
+      processors: []
       exporters: [otlp/local]
 """
 
@@ -188,6 +196,7 @@ UNHEEDED = {
         {"type": "kprobe", "symbol": "vfs_open"},
         {"type": "kprobe", "mode": "uprobe", "symbol": "malloc", "target": "/lib/libc.so.6"},
     ],
+    "load_probe": True,
     "verbose_mode": True,
     "max_grpc_retries": 0,
     "max_rpc_msg_size": 1 << 20,
@@ -201,6 +210,7 @@ def lines_about(key, log):
 @pytest.mark.sanitized
 def test_the_example_of_the_reference_starts_unchanged(start_profcol):
     run = start_profcol(REFERENCE_EXAMPLE).wait_ready()
+    assert run.metrics().text
     run.stop()
     assert "is accepted but not acted on" not in run.log
 

@@ -58,11 +58,13 @@ def _starter(start):
 
 @pytest.fixture(scope="module")
 def start_profcol(program, tmp_path_factory):
-    """start_profcol(configuration, directory=None, prefix=()): a Profcol, killed in the end."""
+    """start_profcol(configuration, directory=None, prefix=(), arguments=()): a Profcol, killed in
+    the end.
+    """
 
-    def start(configuration, directory=None, prefix=()):
+    def start(configuration, directory=None, prefix=(), arguments=()):
         directory = directory or tmp_path_factory.mktemp("run")
-        return Profcol(program, directory, configuration, prefix)
+        return Profcol(program, directory, configuration, prefix, arguments)
 
     with _starter(start) as start_one:
         yield start_one

@@ -9,6 +9,7 @@ import signal
 import subprocess
 
 import pprof_file
+import prometheus_text
 from waiting import wait_until
 
 READY = "Everything is ready. Begin running and processing data."
@@ -37,6 +38,27 @@ def pipeline(directory=None, receiver=None, exporters=None, pipelines=None):
         "exporters": exporters,
         "service": {"pipelines": pipelines},
     }
+
+
+def metrics_at(port, **options):
+    """What stands at service::telemetry::metrics for a Prometheus reader at `port`."""
+    return {"readers": [prometheus_text.reader(port, **options)]}
+
+
+def with_metrics(configuration, port):
+    """`configuration` with its metrics at `port` of 127.0.0.1, unless it says where."""
+    service = dict(configuration.get("service") or {})
+    telemetry = dict(service.get("telemetry") or {})
+    telemetry.setdefault("metrics", metrics_at(port))
+    return configuration | {"service": service | {"telemetry": telemetry}}
+
+
+def metrics_source(configuration, port):
+    """The same of a text, which stays as it is: the arguments of a source to be merged with it."""
+    if "metrics:" in configuration:
+        return []
+    source = {"service": {"telemetry": {"metrics": metrics_at(port)}}}
+    return ["--config", f"yaml:{json.dumps(source)}"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,18 +93,30 @@ def parse_balances(line):
 class Profcol:
     """A run of the program under `directory`; kill() ends it whatever state it is in."""
 
-    def __init__(self, program, directory, configuration, prefix=()):
+    def __init__(self, program, directory, configuration, prefix=(), arguments=()):
         self.directory = pathlib.Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
         self.configuration = self.directory / "pipeline.yaml"
-        if not isinstance(configuration, str):
+        self.metrics_port = prometheus_text.free_port()
+        sources = []
+        if isinstance(configuration, str):
+            sources = metrics_source(configuration, self.metrics_port)
+        else:
+            configuration = with_metrics(configuration, self.metrics_port)
             configuration = json.dumps(configuration, indent=1)  # JSON is YAML
         self.configuration.write_text(configuration)
         self.log_path = self.directory / "log"
         environment = os.environ | {"ASAN_OPTIONS": "exitcode=99:detect_leaks=1"}
         with self.log_path.open("wb") as log, (self.directory / "out").open("wb") as out:
             self.process = subprocess.Popen(
-                [*map(str, prefix), str(program), "--config", str(self.configuration)],
+                [
+                    *map(str, prefix),
+                    str(program),
+                    "--config",
+                    str(self.configuration),
+                    *sources,
+                    *map(str, arguments),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=log,
@@ -154,6 +188,18 @@ class Profcol:
         """What the exit line says, of a run with one exporter."""
         (balance,) = self.balances()
         return balance
+
+    def metrics(self):
+        """What it serves to Prometheus now, unless its configuration says where itself."""
+        return prometheus_text.Metrics(prometheus_text.scrape(self.metrics_port))
+
+    def records(self, identity):
+        """[(level, message)] of the lines that the component `identity` has logged."""
+        lines = (line.split("\t") for line in self.log.splitlines())
+        field = f'"otelcol.component.id": "{identity}"'
+        return [
+            (line[1], line[3]) for line in lines if len(line) == 5 and field in line[4]
+        ]
 
     def view(self, path):
         """`path` as the run sees it, which may be in another mount namespace."""

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -39,6 +40,7 @@ static void arena_gives_zeroed_aligned_memory_until_its_budget_is_spent(void **s
 	assert_true(given > 60000);
 	assert_true(arena_memory(arena) <= 100000);
 	assert_null(arena_alloc(arena, SIZE_MAX));
+	assert_true(arena_is_exhausted(arena));
 	assert_string_equal(text, "pprof");
 }
 
@@ -223,6 +225,34 @@ static void file_is_read_whole_or_not_at_all(void **state)
 	assert_int_equal(file_read(AT_FDCWD, path, 10, &text, &length), -ENOENT);
 }
 
+/* What has no end is given up, what has one is read: <(...) and /dev/stdin are pipes. */
+static void a_pipe_is_read_to_its_end_or_given_up(void **state)
+{
+	char path[] = "/tmp/profcol-base-XXXXXX", name[80], number[32];
+	uint64_t soon = clock_monotonic_ns() + 200000000u;
+	CLEANUP_FREE char *text = NULL;
+	int ends[2];
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	snprintf(name, sizeof(name), "%s/pipe", path);
+	assert_int_equal(mkfifo(name, 0600), 0);
+	assert_int_equal(file_read_until(AT_FDCWD, name, 10, soon, &text, NULL), -ETIMEDOUT);
+	assert_null(text);
+	unlink(name);
+	rmdir(path);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "abc", 3), 3);
+	snprintf(number, sizeof(number), "/dev/fd/%d", ends[0]);
+	soon = clock_monotonic_ns() + 200000000u;
+	assert_int_equal(file_read_until(AT_FDCWD, number, 10, soon, &text, NULL), -ETIMEDOUT);
+	assert_int_equal(write(ends[1], "def", 3), 3);
+	close(ends[1]);
+	assert_int_equal(file_read(AT_FDCWD, number, 10, &text, NULL), 0);
+	assert_string_equal(text, "def");
+	close(ends[0]);
+}
+
 static void clock_converts_kernel_times_to_wall_time(void **state)
 {
 	struct clock_calibration clock = clock_calibrate();
@@ -249,6 +279,7 @@ int main(void)
 		cmocka_unit_test(strings_suggest_what_was_probably_meant),
 		cmocka_unit_test(strings_replace_what_is_not_utf8),
 		cmocka_unit_test(file_is_read_whole_or_not_at_all),
+		cmocka_unit_test(a_pipe_is_read_to_its_end_or_given_up),
 		cmocka_unit_test(clock_converts_kernel_times_to_wall_time),
 	};
 

@@ -132,7 +132,42 @@ bool symbols_kernel(struct symbols *symbols, uint64_t address, struct kernel_sym
 /* ---- a report over them ---- */
 
 static struct capture capture;
-static struct profcol_host host = { .size = sizeof(host), .version = "0.0.0" };
+
+/* Counters by their label: how user stacks ended. */
+static struct {
+	char label[64];
+	struct profcol_metric metric;
+} ends[8];
+
+static struct profcol_metric *end_metric(const struct profcol_host *self,
+					 enum profcol_metric_kind kind, const char *name,
+					 const char *label, const char *doc)
+{
+	size_t i = 0;
+
+	(void)self;
+	(void)doc;
+	assert_int_equal(kind, PROFCOL_COUNTER);
+	assert_string_equal(name, "user_stacks");
+	while (ends[i].label[0] && strcmp(ends[i].label, label) != 0)
+		i++;
+	strcpy(ends[i].label, label);
+	return &ends[i].metric;
+}
+
+/* Since the last call. */
+static int64_t stacks_that_ended(const char *label)
+{
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (!strcmp(ends[i].label, label))
+			return atomic_exchange(&ends[i].metric.value, 0);
+	fail_msg("no '%s'", label);
+	return 0;
+}
+
+static struct profcol_host host = { .size = sizeof(host),
+				    .version = "0.0.0",
+				    .metric = end_metric };
 static struct profiling_config config;
 
 static int set_up(void **state)
@@ -141,6 +176,7 @@ static int set_up(void **state)
 	config = (struct profiling_config){ .samples_per_second = 20, .timestamps = true };
 	capture_init(&capture, 1 << 20);
 	capture_clear(&capture, 1000);
+	memset(ends, 0, sizeof(ends));
 	return 0;
 }
 
@@ -242,6 +278,10 @@ static void a_stack_is_cut_at_a_return_address_that_is_none_and_says_so(void **s
 	// Of a process nobody knows, nothing can be said.
 	profcol_batch_stack(batch, profcol_batch_sample(batch, 2).stack, &count);
 	assert_int_equal(count, 4);
+	assert_int_equal(stacks_that_ended("end=broken_frame_pointers"), 1);
+	assert_int_equal(stacks_that_ended("end=frame_pointers"), 2);
+	assert_int_equal(stacks_that_ended("end=no_user_stack"), 0);
+	assert_int_equal(stacks_that_ended("end=perf_event_max_stack"), 0);
 }
 
 static void addresses_are_those_of_the_file_not_of_the_process(void **state)

@@ -109,12 +109,14 @@ static int set_up(void **state)
 		.root = machine.root,
 		.kernel_release = "6.8.0-45-generic",
 		.machine = REQUIREMENTS_AMD64,
+		.memlock_bytes = 64 << 10,
 		.has_capability = has_capability,
 		.read_kernel_text = read_kernel_text,
 	};
 	write_file("/sys/kernel/btf/vmlinux", "BTF");
 	write_file("/sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
 	write_file("/proc/sys/kernel/perf_event_paranoid", "2\n");
+	write_file("/proc/1/status", "Name:\tinit\n");
 	set_pid_namespace("pid:[4026531836]");
 	write_file("/proc/kallsyms", "ffffffff81086000 T nmi_uaccess_okay\n"
 				     "ffffffff81283de0 T copy_from_user_nofault\n");
@@ -310,7 +312,17 @@ static void refused_perf_events_name_the_paranoia(void **state)
 	error = requirements_explain_perf(&machine.environment,
 					  profcol_error_create(PROFCOL_REJECTED, "EACCES"));
 	assert_memory_equal(profcol_error_message(error), "kernel.perf_event_paranoid is 4", 31);
-	assert_non_null(strstr(profcol_error_message(error), "EACCES"));
+	assert_non_null(strstr(profcol_error_message(error), "EACCES; set it to 2"));
+	profcol_error_destroy(error);
+	// The way out follows all that is wrong, and comes once.
+	error = profcol_error_join(
+		profcol_error_create(PROFCOL_REJECTED, "CPU 0: EACCES; run as root"),
+		profcol_error_create(PROFCOL_REJECTED, "CPU 1: EACCES; run as root"));
+	error = requirements_explain_perf(&machine.environment, error);
+	assert_non_null(strstr(profcol_error_message(error),
+			       "CPU 0: EACCES; set it to 2 (sysctl "
+			       "kernel.perf_event_paranoid=2) or grant CAP_SYS_ADMIN\n"
+			       "CPU 1: EACCES; run as root"));
 	profcol_error_destroy(error);
 	assert_null(requirements_explain_perf(&machine.environment, NULL));
 	// Paranoia explains a refusal, nothing else.
@@ -339,6 +351,146 @@ static void the_running_kernel_is_recognised_as_mended(void **state)
 		fail_msg("unexpected: %s", profcol_error_message(error));
 }
 
+/* ---- what `profcol doctor` shows of the same list ---- */
+
+static struct {
+	struct profcol_findings base;
+	char text[4096]; /* "subject=verdict|" of each */
+	char remedies[2048];
+} seen;
+
+static void see(struct profcol_findings *findings, const struct profcol_finding *finding)
+{
+	static const char *const verdicts[] = { "fine", "lacking", "missing" };
+	size_t used = strlen(seen.text), remedies = strlen(seen.remedies);
+
+	(void)findings;
+	snprintf(seen.text + used, sizeof(seen.text) - used, "%s=%s|", finding->subject,
+		 verdicts[finding->verdict]);
+	snprintf(seen.remedies + remedies, sizeof(seen.remedies) - remedies, "%s\n",
+		 finding->remedy);
+	if (finding->verdict == PROFCOL_FINE)
+		assert_string_equal(finding->remedy, "");
+	else
+		assert_true(finding->effect[0] && finding->remedy[0]);
+}
+
+static void visit(void)
+{
+	memset(&seen, 0, sizeof(seen));
+	seen.base.add = see;
+	requirements_visit(&machine.environment, false, &seen.base);
+}
+
+static void expect_finding(const char *text)
+{
+	if (!strstr(seen.text, text))
+		fail_msg("no '%s' in: %s", text, seen.text);
+}
+
+static void a_usual_machine_is_fine_throughout(void **state)
+{
+	(void)state;
+	visit();
+	assert_null(strstr(seen.text, "lacking"));
+	assert_null(strstr(seen.text, "missing"));
+	expect_finding("capability BPF=fine|");
+	expect_finding("kernel version=fine|");
+}
+
+static void each_missing_capability_is_named_with_its_line(void **state)
+{
+	static const int all[] = { CAP_BPF,
+				   CAP_PERFMON,
+				   CAP_SYS_PTRACE,
+				   CAP_DAC_READ_SEARCH,
+				   CAP_CHECKPOINT_RESTORE,
+				   CAP_SYS_ADMIN,
+				   -1 };
+
+	(void)state;
+	memcpy(machine.missing, all, sizeof(all));
+	visit();
+	expect_finding("capability BPF=missing|");
+	expect_finding("capability PERFMON=missing|");
+	expect_finding("capability SYS_PTRACE=lacking|");
+	expect_finding("capability DAC_READ_SEARCH=lacking|");
+	expect_finding("capability CHECKPOINT_RESTORE=lacking|");
+	expect_finding("capability SYS_RESOURCE=fine|");
+	assert_non_null(strstr(seen.remedies, "securityContext: {capabilities: {add: [BPF]}}"));
+	assert_non_null(strstr(seen.remedies, "AmbientCapabilities=CAP_SYS_PTRACE"));
+}
+
+static void syslog_is_asked_for_only_where_addresses_are_hidden(void **state)
+{
+	(void)state;
+	machine.missing[0] = CAP_SYSLOG;
+	machine.missing[1] = CAP_SYS_ADMIN;
+	machine.missing[2] = -1;
+	visit();
+	expect_finding("capability SYSLOG=fine|");
+	write_file("/proc/kallsyms", "0000000000000000 T nmi_uaccess_okay\n");
+	visit();
+	expect_finding("capability SYSLOG=lacking|");
+	assert_null(strstr(seen.text, "kernel symbols"));
+	machine.missing[0] = -1;
+	visit();
+	expect_finding("capability SYSLOG=fine|");
+	expect_finding("kernel symbols=lacking|");
+	assert_non_null(strstr(seen.remedies, "kernel.kptr_restrict=1"));
+}
+
+static void sys_resource_is_asked_for_only_where_memlock_is_low(void **state)
+{
+	(void)state;
+	machine.missing[0] = CAP_SYS_RESOURCE;
+	machine.missing[1] = -1;
+	visit();
+	expect_finding("capability SYS_RESOURCE=fine|");
+	set_release("5.10.0-28-amd64");
+	visit();
+	expect_finding("capability SYS_RESOURCE=missing|");
+	expect_refusal("missing capability CAP_SYS_RESOURCE", "grant it");
+	machine.environment.memlock_bytes = UINT64_MAX;
+	visit();
+	expect_finding("capability SYS_RESOURCE=fine|");
+}
+
+static void hidden_processes_and_paranoia_are_lacks(void **state)
+{
+	char path[128];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/proc/1/status", machine.root);
+	unlink(path);
+	write_file("/proc/sys/kernel/perf_event_paranoid", "3\n");
+	machine.missing[0] = CAP_SYS_ADMIN;
+	machine.missing[1] = -1;
+	visit();
+	expect_finding("/proc=lacking|");
+	expect_finding("perf_event_paranoid=lacking|");
+	assert_non_null(strstr(seen.remedies, "hidepid=0"));
+	assert_non_null(strstr(seen.remedies, "sysctl kernel.perf_event_paranoid=2"));
+	expect_acceptance();
+}
+
+static void all_that_is_missing_is_found_not_only_the_first(void **state)
+{
+	char path[128];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/sys/kernel/btf/vmlinux", machine.root);
+	unlink(path);
+	write_file("/sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
+	set_pid_namespace("pid:[4026532201]");
+	set_release("5.4.0");
+	visit();
+	expect_finding("kernel lockdown=missing|");
+	expect_finding("kernel types (BTF)=missing|");
+	expect_finding("pid namespace=missing|");
+	expect_finding("kernel version=missing|");
+}
+
 #define WITH_MACHINE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -358,6 +510,12 @@ int main(void)
 		WITH_MACHINE(the_code_of_the_next_function_is_not_judged),
 		WITH_MACHINE(refused_perf_events_name_the_paranoia),
 		WITH_MACHINE(the_running_kernel_is_recognised_as_mended),
+		WITH_MACHINE(a_usual_machine_is_fine_throughout),
+		WITH_MACHINE(each_missing_capability_is_named_with_its_line),
+		WITH_MACHINE(syslog_is_asked_for_only_where_addresses_are_hidden),
+		WITH_MACHINE(sys_resource_is_asked_for_only_where_memlock_is_low),
+		WITH_MACHINE(hidden_processes_and_paranoia_are_lacks),
+		WITH_MACHINE(all_that_is_missing_is_found_not_only_the_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,10 +105,34 @@ static void nothing_samples_once_detached_whoever_looks_after_cpus_meanwhile(voi
 	}
 }
 
+static void the_programs_tell_what_they_cost(void **state)
+{
+	static const struct profiling_config config = { .samples_per_second = 999 };
+	uint64_t totals[SAMPLE_COUNTER_COUNT], runs;
+	struct sampler *sampler;
+
+	(void)state;
+	if (geteuid()) {
+		print_message("needs root\n");
+		skip();
+	}
+	sampler = start_sampler(&config);
+	busy_ms(50);
+	sampler_detach(sampler);
+	assert_int_equal(sampler_counters(sampler, totals), 0);
+	runs = totals[SAMPLE_COUNTER_TAKEN];
+	assert_true(runs > 0);
+	// No run takes less than the clock's reading, or anything like a tick's length.
+	assert_in_range(totals[SAMPLE_COUNTER_RUN_NS], runs * 10, runs * 1000000);
+	assert_in_range(sampler_map_bytes(sampler), 256 << 10, 1 << 30);
+	sampler_destroy(sampler);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_samples_once_detached_whoever_looks_after_cpus_meanwhile),
+		cmocka_unit_test(the_programs_tell_what_they_cost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

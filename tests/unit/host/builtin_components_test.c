@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The components that the program is linked with. Their READMEs hold their option
+ * All components of ours, whether built in or built as plugins. Their READMEs hold their option
  * tables as the program describes them; run with UPDATE_README=1 to rewrite them.
  */
 #include "config/check.h"
 #include "config/describe.h"
+#include "plugins/note.h"
+#include "plugins/object.h"
 #include "registry.h"
 #include "sending/sending.h"
 
@@ -30,6 +32,20 @@ static void their_option_tables_are_sound(void **state)
 	assert_true(builtin_components.count >= 3);
 	if (error)
 		fail_msg("%s", profcol_error_message(error));
+}
+
+/* What the host asks of a plugin before it runs. */
+static void they_would_fit_as_plugins(void **state)
+{
+	const struct profcol_plugin_abi abi = PROFCOL_PLUGIN_ABI;
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = note_check(&abi, object_build());
+
+	(void)state;
+	assert_null(error);
+	for (size_t i = 0; i < builtin_components.count; i++) {
+		assert_int_equal(builtin_components.components[i]->abi, abi.abi);
+		assert_int_equal(builtin_components.components[i]->size, abi.component_size);
+	}
 }
 
 /* Where the component's folder is: by kind and type, but for the one that has a better name. */
@@ -105,6 +121,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(their_option_tables_are_sound),
+		cmocka_unit_test(they_would_fit_as_plugins),
 		cmocka_unit_test(their_readmes_hold_their_option_tables),
 	};
 

@@ -8,38 +8,49 @@
 
 #include "host/command_line.h"
 
+#include "base/base.h"
+
 #include <string.h>
 
-enum { WORDS_MAX = 8 };
+enum { WORDS_MAX = 16 };
 
-/* Parse "profcol" followed by the words of @text. */
+/* Parse "profcol" followed by the words of @text. The texts live until the next call. */
 static struct profcol_error *parse(const char *text, struct command_line *ret)
 {
-	static char words[256];
+	static char words[512];
 	char *argv[WORDS_MAX + 2] = { (char[]){ "profcol" } }, *rest = NULL;
 	int argc = 1;
 
 	*ret = (struct command_line){ 0 };
-	strncpy(words, text, sizeof(words) - 1);
-	for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+	snprintf(words, sizeof(words), "%s", text);
+	for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+		assert_true(argc <= WORDS_MAX);
 		argv[argc++] = word;
+	}
 	return command_line_parse(argc, argv, ret);
 }
 
-static void accept(const char *text, enum command command, const char *config,
-		   enum profcol_level level)
+/* Words joined by '|', to compare lists at a glance. */
+static void join(const char *const *items, size_t count, char *to, size_t size)
 {
-	struct command_line line;
+	size_t used = 0;
+
+	to[0] = '\0';
+	for (size_t i = 0; i < count; i++)
+		used += (size_t)snprintf(to + used, size - used, "%s%s", i ? "|" : "", items[i]);
+}
+
+static void accept(const char *text, enum command command, const char *uris)
+{
+	CLEANUP(command_line_deinit) struct command_line line;
 	PROFCOL_CLEANUP_ERROR struct profcol_error *error = parse(text, &line);
+	char joined[256];
 
 	if (error)
 		fail_msg("%s: %s", text, profcol_error_message(error));
 	assert_int_equal(line.command, command);
-	assert_int_equal(line.level, level);
-	if (config)
-		assert_string_equal(line.config, config);
-	else
-		assert_null(line.config);
+	join(line.sources.uris, line.sources.uri_count, joined, sizeof(joined));
+	assert_string_equal(joined, uris);
 }
 
 static void refuse(const char *text, const char *message)
@@ -47,7 +58,8 @@ static void refuse(const char *text, const char *message)
 	struct command_line line;
 	PROFCOL_CLEANUP_ERROR struct profcol_error *error = parse(text, &line);
 
-	assert_non_null(error);
+	if (!error)
+		fail_msg("%s: accepted", text);
 	assert_int_equal(profcol_error_code(error), PROFCOL_CONFIG);
 	assert_string_equal(profcol_error_message(error), message);
 }
@@ -55,53 +67,155 @@ static void refuse(const char *text, const char *message)
 static void commands_and_flags(void **state)
 {
 	(void)state;
-	accept("--config a.yaml", COMMAND_RUN, "a.yaml", PROFCOL_INFO);
-	accept("--config=a.yaml", COMMAND_RUN, "a.yaml", PROFCOL_INFO);
-	accept("--config file:/etc/a.yaml", COMMAND_RUN, "/etc/a.yaml", PROFCOL_INFO);
-	accept("validate --config a.yaml", COMMAND_VALIDATE, "a.yaml", PROFCOL_INFO);
-	accept("--config a.yaml validate", COMMAND_VALIDATE, "a.yaml", PROFCOL_INFO);
-	accept("--log-level debug --config a", COMMAND_RUN, "a", PROFCOL_DEBUG);
-	accept("--log-level=error --config a", COMMAND_RUN, "a", PROFCOL_ERROR);
-	accept("components", COMMAND_COMPONENTS, NULL, PROFCOL_INFO);
-	accept("--version", COMMAND_VERSION, NULL, PROFCOL_INFO);
-	accept("-v", COMMAND_VERSION, NULL, PROFCOL_INFO);
-	accept("validate --help", COMMAND_HELP, NULL, PROFCOL_INFO);
-	accept("-h", COMMAND_HELP, NULL, PROFCOL_INFO);
+	accept("--config a.yaml", COMMAND_RUN, "a.yaml");
+	accept("--config=a.yaml", COMMAND_RUN, "a.yaml");
+	accept("validate --config a.yaml", COMMAND_VALIDATE, "a.yaml");
+	accept("--config a.yaml validate", COMMAND_VALIDATE, "a.yaml");
+	accept("print-config --config a", COMMAND_PRINT_CONFIG, "a");
+	accept("print-initial-config --config a", COMMAND_PRINT_CONFIG, "a");
+	accept("components", COMMAND_COMPONENTS, "");
+	accept("schema", COMMAND_SCHEMA, "");
+	accept("doctor", COMMAND_DOCTOR, "");
+	accept("doctor --json --config a", COMMAND_DOCTOR, "a");
+	accept("featuregate", COMMAND_FEATUREGATE, "");
+	accept("--version", COMMAND_VERSION, "");
+	accept("-v", COMMAND_VERSION, "");
+	accept("validate --help", COMMAND_HELP, "");
+	accept("help", COMMAND_HELP, "");
+	accept("-h", COMMAND_HELP, "");
+	accept("-h -v", COMMAND_HELP, "");
 }
 
-static void the_collectors_feature_gate_is_accepted(void **state)
+static void one_dash_does_as_gos_flag_package_has_it(void **state)
 {
 	(void)state;
-	accept("--config a --feature-gates=service.profilesSupport", COMMAND_RUN, "a",
-	       PROFCOL_INFO);
-	accept("--config a --feature-gates +service.profilesSupport", COMMAND_RUN, "a",
-	       PROFCOL_INFO);
-	accept("--config a --feature-gates=-service.profilesSupport,service.profilesSupport",
-	       COMMAND_RUN, "a", PROFCOL_INFO);
-	accept("--config a --feature-gates=", COMMAND_RUN, "a", PROFCOL_INFO);
-	refuse("--config a --feature-gates=+service.profileSupport",
-	       "unknown feature gate 'service.profileSupport'; did you mean "
-	       "'service.profilesSupport'?");
-	refuse("--config a --feature-gates=x", "unknown feature gate 'x'; known is "
-					       "service.profilesSupport");
+	accept("-config a.yaml", COMMAND_RUN, "a.yaml");
+	accept("-config=a.yaml", COMMAND_RUN, "a.yaml");
+	accept("-config a -set x=y -feature-gates=g", COMMAND_RUN, "a");
+	accept("-version", COMMAND_VERSION, "");
+	accept("--v", COMMAND_VERSION, "");
+	accept("--config a -- validate", COMMAND_VALIDATE, "a");
+	refuse("--config a -- --validate",
+	       "unknown command '--validate'; did you mean 'validate'?");
+}
+
+static void sources_keep_their_order_and_their_scheme(void **state)
+{
+	(void)state;
+	accept("--config file:/etc/a.yaml --config env:MORE -config=yaml:a::b=c", COMMAND_RUN,
+	       "file:/etc/a.yaml|env:MORE|yaml:a::b=c");
+}
+
+static void sets_and_gates_are_collected(void **state)
+{
+	CLEANUP(command_line_deinit) struct command_line line;
+	char joined[256];
+
+	(void)state;
+	assert_null(parse("--set a.b=1 --config c --set=d.e=f=g --feature-gates=+x,-y,, "
+			  "--feature-gates z",
+			  &line));
+	join(line.sources.sets, line.sources.set_count, joined, sizeof(joined));
+	assert_string_equal(joined, "a.b=1|d.e=f=g");
+	join(line.sources.gates, line.sources.gate_count, joined, sizeof(joined));
+	assert_string_equal(joined, "+x|-y|z");
+}
+
+static void the_level_of_the_log_is_a_set_after_all_others(void **state)
+{
+	CLEANUP(command_line_deinit) struct command_line line;
+	char joined[256];
+
+	(void)state;
+	assert_null(parse("--log-level debug --config c --set service.telemetry.logs.level=warn",
+			  &line));
+	join(line.sources.sets, line.sources.set_count, joined, sizeof(joined));
+	assert_string_equal(joined, "service.telemetry.logs.level=warn|"
+				    "service.telemetry.logs.level=debug");
+}
+
+static void the_words_of_the_level_are_the_keys(void **state)
+{
+	(void)state;
+	accept("--config a --log-level DEBUG", COMMAND_RUN, "a");
+	accept("--config a --log-level warning", COMMAND_RUN, "a");
+	accept("--config a --log-level loud", COMMAND_RUN, "a"); // validate says where it stands
+}
+
+static void help_takes_the_command_that_it_is_about(void **state)
+{
+	(void)state;
+	accept("help validate", COMMAND_HELP, "");
+	accept("help print-config --config a", COMMAND_HELP, "a");
+	accept("help help", COMMAND_HELP, "");
+	refuse("help validat", "unknown command 'validat'; did you mean 'validate'?");
+	refuse("help validate doctor", "unexpected word 'doctor'; give one command only");
+	refuse("validate help", "unexpected word 'help'; give one command only");
+}
+
+static void switches_take_gos_words(void **state)
+{
+	CLEANUP(command_line_deinit) struct command_line line, other;
+
+	(void)state;
+	assert_null(parse("--watch-config --config c", &line));
+	assert_true(line.watch);
+	assert_null(parse("--config c -watch-config=F", &other));
+	assert_false(other.watch);
+	refuse("--config c --watch-config=maybe",
+	       "flag '--watch-config' takes true or false, if anything");
+}
+
+static void print_config_has_flags_of_its_own(void **state)
+{
+	CLEANUP(command_line_deinit) struct command_line line;
+
+	(void)state;
+	assert_null(parse("print-config --format json --mode=unredacted --validate=true --config c",
+			  &line));
+	assert_int_equal(line.format, CONFIG_JSON_FORMAT);
+	assert_true(line.unredacted);
+	refuse("print-config --config c --format toml",
+	       "flag '--format' takes yaml or json, not 'toml'");
+	refuse("print-config --config c --mode clear",
+	       "flag '--mode' takes redacted or unredacted, not 'clear'");
+	refuse("print-config --config c --validate=false",
+	       "flag '--validate' cannot be switched off: profcol prints only what it has checked; "
+	       "leave it out");
+}
+
+static void a_flag_of_another_command_is_told_so(void **state)
+{
+	(void)state;
+	refuse("validate --config c --json", "flag '--json' is one of 'profcol doctor'");
+	refuse("--format json --config c", "flag '--format' is one of 'profcol print-config'");
+	refuse("validate --config c --watch-config",
+	       "flag '--watch-config' has no meaning for 'validate'");
+}
+
+static void featuregate_takes_an_id(void **state)
+{
+	CLEANUP(command_line_deinit) struct command_line line;
+
+	(void)state;
+	assert_null(parse("featuregate service.profilesSupport", &line));
+	assert_string_equal(line.gate, "service.profilesSupport");
+	refuse("featuregate a b", "unexpected word 'b'; give one command only");
 }
 
 static void wrong_words_get_a_hint(void **state)
 {
 	(void)state;
 	refuse("--confg a.yaml", "unknown flag '--confg'; did you mean '--config'?");
+	refuse("-confg a.yaml", "unknown flag '--confg'; did you mean '--config'?");
 	refuse("--log_level debug", "unknown flag '--log_level'; did you mean '--log-level'?");
-	refuse("--set a=b", "unknown flag '--set'; see 'profcol --help'");
 	refuse("-x", "unknown flag '-x'; see 'profcol --help'");
 	refuse("validat --config a", "unknown command 'validat'; did you mean 'validate'?");
-	refuse("run --config a", "unknown command 'run'; there are 'validate' and 'components', "
-				 "and none to run");
+	refuse("run --config a",
+	       "unknown command 'run'; without one profcol runs; see 'profcol --help'");
 	refuse("pipeline.yaml", "unknown command 'pipeline.yaml'; a configuration is given as "
 				"'--config pipeline.yaml'");
 	refuse("validate components", "unexpected word 'components'; give one command only");
-	refuse("--config a --log-level inf", "unknown log level 'inf'; did you mean 'info'?");
-	refuse("--config a --log-level loud",
-	       "unknown log level 'loud'; valid are debug, info, warn and error");
 }
 
 static void values_are_asked_for(void **state)
@@ -110,12 +224,12 @@ static void values_are_asked_for(void **state)
 	refuse("--config", "flag '--config' needs a value: --config VALUE");
 	refuse("--config=", "flag '--config' needs a value: --config FILE");
 	refuse("--help=yes", "flag '--help' takes no value");
-	refuse("--config a --config b", "flag '--config' given twice; put all into one file");
 }
 
 static void no_configuration_shows_a_minimal_one(void **state)
 {
-	static const char *const lines[] = { "", "validate", "--log-level debug" };
+	static const char *const lines[] = { "", "validate", "--log-level debug", "print-config",
+					     "--set a.b=c" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -129,14 +243,38 @@ static void no_configuration_shows_a_minimal_one(void **state)
 	}
 }
 
+static void the_help_names_every_command_and_flag(void **state)
+{
+	static const char *const words[] = {
+		"validate",        "print-config",   "doctor",      "components",
+		"schema",          "featuregate",    "--config",    "--set",
+		"--feature-gates", "--watch-config", "--log-level", "--format",
+		"--mode",          "--json",         "--version",   "--help",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		assert_non_null(strstr(command_line_help, words[i]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(commands_and_flags),
-		cmocka_unit_test(the_collectors_feature_gate_is_accepted),
+		cmocka_unit_test(one_dash_does_as_gos_flag_package_has_it),
+		cmocka_unit_test(sources_keep_their_order_and_their_scheme),
+		cmocka_unit_test(sets_and_gates_are_collected),
+		cmocka_unit_test(the_level_of_the_log_is_a_set_after_all_others),
+		cmocka_unit_test(the_words_of_the_level_are_the_keys),
+		cmocka_unit_test(help_takes_the_command_that_it_is_about),
+		cmocka_unit_test(switches_take_gos_words),
+		cmocka_unit_test(print_config_has_flags_of_its_own),
+		cmocka_unit_test(a_flag_of_another_command_is_told_so),
+		cmocka_unit_test(featuregate_takes_an_id),
 		cmocka_unit_test(wrong_words_get_a_hint),
 		cmocka_unit_test(values_are_asked_for),
 		cmocka_unit_test(no_configuration_shows_a_minimal_one),
+		cmocka_unit_test(the_help_names_every_command_and_flag),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

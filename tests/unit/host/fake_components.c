@@ -70,6 +70,9 @@ static struct profcol_error *fake_start(void *self)
 	struct fake *fake = self;
 
 	fake_journal_add(fake->options->journal, "start %s; ", fake->host->id);
+	if (fake->options->fatal)
+		fake->host->report_status(fake->host, PROFCOL_STATUS_FATAL_ERROR,
+					  "the test says so");
 	return fail_with(fake->options->start_fails, "start");
 }
 
@@ -289,9 +292,9 @@ struct profcol_error *fake_push(struct instance *receiver, uint32_t samples)
 
 struct instance *fake_find(const struct graph *graph, const char *id)
 {
-	for (size_t i = 0; i < graph->instances.count; i++)
-		if (strcmp(graph->instances.items[i]->host.id, id) == 0)
-			return graph->instances.items[i];
+	for (size_t i = 0; i < graph->layout->entries.count; i++)
+		if (strcmp(graph->layout->entries.items[i].instance->id, id) == 0)
+			return graph->layout->entries.items[i].instance;
 	fail_msg("no instance '%s'", id);
 	return NULL;
 }

@@ -26,6 +26,7 @@ void fake_journal_add(struct fake_journal *journal, const char *format, ...)
 struct fake_options {
 	struct fake_journal *journal; /* may be NULL */
 	enum profcol_code create_fails, start_fails, consume_fails, shutdown_fails; /* 0 = no */
+	bool fatal;         /* start reports FATAL_ERROR */
 	uint64_t filters;   /* a processor books so many samples of each batch as FILTERED */
 	bool keeps;         /* a processor holds its last batch until shutdown */
 	uint64_t takes;     /* a receiver: samples it books and pushes when shut down */

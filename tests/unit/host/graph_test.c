@@ -169,6 +169,7 @@ static void pair_init(struct pair *pair)
 
 static void instances_are_shared_but_for_processors(void **state)
 {
+	const struct layout_pipeline *pipelines;
 	struct pair pair;
 	struct graph *graph;
 
@@ -177,9 +178,10 @@ static void instances_are_shared_but_for_processors(void **state)
 	graph = build(&pair.config);
 	assert_string_equal(journal.text, "create e1; create e2; create e3; create p; create p; "
 					  "create r; ");
-	assert_ptr_equal(graph->pipelines[0].receivers[0], graph->pipelines[1].receivers[0]);
-	assert_ptr_equal(graph->pipelines[0].exporters[1], graph->pipelines[1].exporters[0]);
-	assert_ptr_not_equal(graph->pipelines[0].processors[0], graph->pipelines[1].processors[0]);
+	pipelines = graph->layout->pipelines;
+	assert_ptr_equal(pipelines[0].receivers[0], pipelines[1].receivers[0]);
+	assert_ptr_equal(pipelines[0].exporters[1], pipelines[1].exporters[0]);
+	assert_ptr_not_equal(pipelines[0].processors[0], pipelines[1].processors[0]);
 	end(graph);
 }
 
@@ -342,6 +344,7 @@ static void a_status_is_logged_when_it_changes(void **state)
 	loud.log_fd = pipe_fds[1];
 	fake_chain_init(&chain, &journal);
 	expect_success(graph_create(&chain.config, &loud, &graph));
+	expect_success(lifecycle_start(graph));
 	host = &fake_find(graph, "e")->host;
 	host->report_status(host, PROFCOL_STATUS_OK, NULL);
 	host->report_status(host, PROFCOL_STATUS_RECOVERABLE_ERROR, "no route");

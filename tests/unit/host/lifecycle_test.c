@@ -8,6 +8,8 @@
 
 #include "graph_fixture.h"
 
+#include <profcol/storage.h>
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -147,8 +149,8 @@ static void extensions_can_be_found_by_those_created_later(void **state)
 	(void)state;
 	extended_init(&extended);
 	graph = build(&extended.chain.config);
-	settings.extensions = graph->extensions;
-	settings.extension_count = graph->extension_count;
+	settings.extensions = graph->layout->extensions;
+	settings.extension_count = graph->layout->extension_count;
 	assert_ptr_equal(instance_find_extension(&settings, "x"), fake_find(graph, "x"));
 	assert_ptr_equal(instance_find_extension(&settings, "y"), fake_find(graph, "y"));
 	assert_null(instance_find_extension(&settings, "e"));
@@ -216,6 +218,36 @@ static void an_exporter_that_cannot_consume_is_refused(void **state)
 		     "component type 'lame' lacks a function it needs");
 }
 
+/* A plugin's word for what it provides is not taken: a queue calls all of these. */
+static void a_storage_without_all_its_functions_is_refused(void **state)
+{
+	static const struct profcol_storage_operations sizeless = { .size = 8 };
+	static const struct profcol_storage_operations hollow = { .size = sizeof(hollow) };
+	static const struct profcol_storage_operations *const storages[] = { &sizeless, &hollow };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct profcol_component lame = fake_extension;
+		struct config_component extension = {
+			.kind = PROFCOL_EXTENSION,
+			.id = "x",
+			.place = "test.yaml:1:1",
+			.type = &lame,
+		};
+		const struct config config = { .components = &extension,
+					       .component_count = 1,
+					       .extensions = FAKE_POSITIONS(0),
+					       .extension_count = 1 };
+		struct graph *graph = NULL;
+
+		lame.type = "lame";
+		lame.storage = storages[i];
+		expect_error(graph_create(&config, &quiet, &graph), PROFCOL_UNSUPPORTED,
+			     "test.yaml:1:1: failed to create extension 'x': "
+			     "component type 'lame' lacks a function it needs");
+	}
+}
+
 /* ---- the shutdown's deadline ---- */
 
 struct overdue {
@@ -267,6 +299,7 @@ int main(void)
 		JOURNALED(an_extension_that_fails_is_named),
 		JOURNALED(a_component_may_lack_the_optional_functions),
 		JOURNALED(an_exporter_that_cannot_consume_is_refused),
+		JOURNALED(a_storage_without_all_its_functions_is_refused),
 		JOURNALED(a_component_that_hangs_is_given_up_and_named),
 	};
 

@@ -27,7 +27,7 @@ static int open_pipe(void **state)
 	tzset();
 	if (pipe2(pipe_fds, O_DIRECT | O_NONBLOCK) != 0)
 		return -1;
-	logging_init(&logger, "pprof/node", PROFCOL_INFO, pipe_fds[1]);
+	logging_init(&logger, "pprof/node", PROFCOL_INFO, pipe_fds[1], NULL);
 	return 0;
 }
 
@@ -124,7 +124,7 @@ static void an_id_with_a_line_break_is_escaped_too(void **state)
 	struct logger odd;
 
 	(void)state;
-	logging_init(&odd, "pprof/a\nb", PROFCOL_INFO, pipe_fds[1]);
+	logging_init(&odd, "pprof/a\nb", PROFCOL_INFO, pipe_fds[1], NULL);
 	profcol_log_info(&odd.base, "m");
 	assert_string_equal(read_line(), "info\tpprof/a\\nb\tm\n");
 }
@@ -163,7 +163,7 @@ static void a_full_or_closed_descriptor_is_survived(void **state)
 	struct logger closed;
 
 	(void)state;
-	logging_init(&closed, "x", PROFCOL_DEBUG, -1);
+	logging_init(&closed, "x", PROFCOL_DEBUG, -1, NULL);
 	errno = ENOENT;
 	profcol_log_info(&closed.base, "nobody hears this");
 	assert_int_equal(errno, ENOENT);

@@ -57,6 +57,7 @@ static void labels_made_of_foreign_data_do_not_eat_memory(void **state)
 		profcol_metric_add(metric, 1);
 	}
 	assert_int_equal(metrics.count, METRICS_MAX);
+	assert_int_equal(metrics_left_out(&metrics), 2 * METRICS_MAX);
 	assert_int_equal(profcol_metric_get(metric), 2 * METRICS_MAX);
 	metrics_deinit(&metrics);
 }

@@ -8,7 +8,6 @@
 
 #include "host/registry.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const otlp_aliases[] = { "otlp", "otlp_old", NULL };
@@ -46,39 +45,10 @@ static void components_are_found_by_kind_and_type(void **state)
 	assert_string_equal(registry_kind_name((enum profcol_kind)9), "component");
 }
 
-static void components_are_printed_as_the_collector_does(void **state)
-{
-	char *text = NULL;
-	size_t length;
-	FILE *stream = open_memstream(&text, &length);
-
-	(void)state;
-	assert_non_null(stream);
-	registry_print(&registry, "1.2.3", stream);
-	fclose(stream);
-	assert_non_null(strstr(text, "buildinfo:\n    command: profcol\n"));
-	assert_non_null(strstr(text, "    version: 1.2.3\n"
-				     "receivers:\n"
-				     "    - name: profiling\n"
-				     "      stability:\n"
-				     "        profiles: Development\n"
-				     "      summary: \"samples this machine\"\n"
-				     "processors: []\n"
-				     "exporters:\n"
-				     "    - name: otlp_grpc\n"
-				     "      aliases: [otlp, otlp_old]\n"
-				     "      stability:\n"
-				     "        profiles: Beta\n"
-				     "      summary: \"sends \\\"profiles\\\": by gRPC # 1.11\"\n"
-				     "extensions: []\n"));
-	free(text);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(components_are_found_by_kind_and_type),
-		cmocka_unit_test(components_are_printed_as_the_collector_does),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -440,6 +440,12 @@ int64_t run_metric(struct run *run, const char *name, const char *label)
 	return wanted.value;
 }
 
+static void add_dropped(const struct metrics_entry *entry, void *context)
+{
+	if (!strcmp(entry->name, "exporter_dropped_profile_samples"))
+		*(int64_t *)context += profcol_metric_get(&entry->metric);
+}
+
 void run_expect_sum(struct run *run)
 {
 	int64_t accepted = run_metric(run, "exporter_accepted_profile_samples", "");
@@ -447,11 +453,15 @@ void run_expect_sum(struct run *run)
 	int64_t failed = run_metric(run, "exporter_send_failed_profile_samples", "");
 	int64_t refused = run_metric(run, "exporter_enqueue_failed_profile_samples", "");
 	int64_t queued = run_metric(run, "exporter_queue_profile_samples", "");
+	int64_t dropped = 0;
 
-	if (accepted != sent + failed + refused + queued)
-		fail_msg("%lld accepted, but %lld sent, %lld failed, %lld refused, %lld queued",
-			 (long long)accepted, (long long)sent, (long long)failed,
-			 (long long)refused, (long long)queued);
+	metrics_visit(&run->exporter->metrics, add_dropped, &dropped);
+	if (accepted != sent + dropped + queued || dropped != failed + refused)
+		fail_msg(
+			"%lld accepted, but %lld sent, %lld dropped, %lld queued; of those dropped "
+			"%lld failed, %lld refused",
+			(long long)accepted, (long long)sent, (long long)dropped, (long long)queued,
+			(long long)failed, (long long)refused);
 }
 
 const char *run_log(struct run *run)
@@ -490,7 +500,7 @@ void run_end_within(struct run *run, uint64_t drain_ns)
 	char line[1024];
 
 	expect_none(lifecycle_shutdown(run->graph, &patience));
-	graph_balance(run->graph, run->exporter, &run->balance);
+	graph_balance(run->graph, run->exporter->id, &run->balance);
 	balance_format(&run->balance, line, sizeof(line));
 	if (balance_unaccounted(&run->balance))
 		fail_msg("%s\n%s", line, run_log(run));

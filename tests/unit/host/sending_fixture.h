@@ -122,7 +122,7 @@ void run_push_batch(struct run *run, struct profcol_batch *batch);
 
 int64_t run_metric(struct run *run, const char *name, const char *label);
 
-/* accepted = sent + failed + refused + queued, by the metrics. */
+/* accepted = sent + dropped{cause} + queued, by the metrics; dropped = failed + refused. */
 void run_expect_sum(struct run *run);
 
 /* Wait (at most 20 s) until @condition holds. */

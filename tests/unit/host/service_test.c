@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,10 +34,10 @@ struct running {
 
 static const struct service_settings settings = {
 	.version = "0.0.0-test",
-	.level = PROFCOL_INFO,
-	.drain_ns = 5 * PROFCOL_SECOND,
 	.grace_ns = 5 * PROFCOL_SECOND,
 };
+
+static uint64_t drain_ns = 5 * PROFCOL_SECOND;
 
 static const char *const warnings[] = { "test.yaml:9:3: exporters::debug: not used" };
 
@@ -55,15 +56,19 @@ static _Noreturn void live(int log_fd, const struct service_settings *given,
 		.exporters = FAKE_POSITIONS(1),
 		.exporter_count = 1,
 	};
-	const struct config config = { .components = components,
-				       .component_count = 2,
-				       .pipelines = &pipeline,
-				       .pipeline_count = 1,
-				       .warnings = warnings,
-				       .warning_count = 1 };
+	struct config config = { .components = components,
+				 .component_count = 2,
+				 .pipelines = &pipeline,
+				 .pipeline_count = 1,
+				 .service = { .shutdown_timeout_ns = drain_ns,
+					      .logs = { .level = PROFCOL_INFO,
+							.disable_caller = true } },
+				 .warnings = warnings,
+				 .warning_count = 1 };
 	struct service_settings mine = *given;
 	struct profcol_error *error;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL); // a test that fails leaves nobody behind
 	mine.log_fd = log_fd;
 	error = service_run(&mine, &config);
 	if (error)
@@ -137,47 +142,48 @@ static void a_signal_drains_and_ends_with_the_exit_line(void **state)
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		start(&running, &settings, &receiver, &exporter);
-		await(&running, "\tinfo\tprofcol\tEverything is ready. "
-				"Begin running and processing data.\n");
+		await(&running, "\tEverything is ready. "
+				"Begin running and processing data.\t");
 		kill(running.pid, numbers[i]);
 		assert_int_equal(finish(&running), 0);
-		snprintf(line, sizeof(line), "Received signal from OS: %s\n", names[i]);
+		snprintf(line, sizeof(line), "Received signal from OS: %s\t", names[i]);
 		expect_line(&running, line);
-		expect_line(&running, "\tinfo\tprofcol\tStarting profcol 0.0.0-test, ");
-		expect_line(&running,
-			    "\twarn\tprofcol\ttest.yaml:9:3: exporters::debug: not used\n");
-		expect_line(&running, "\tStarting shutdown...\n");
-		expect_line(&running, "\tShutdown complete.\n");
+		expect_line(&running, "\tStarting profcol 0.0.0-test, ");
+		expect_line(&running, "\ttest.yaml:9:3: exporters::debug: not used\t");
+		expect_line(&running, "\tStarting shutdown...\t");
+		expect_line(&running, "\tShutdown complete.\t");
 		// The batch that the receiver pushed when it was shut down has arrived.
-		expect_line(&running, "\tinfo\tprofcol\tsamples: taken=40 exported=37 filtered=0 "
-				      "lost=3 (ring_buffer_full=3)\n");
+		expect_line(&running, "\tsamples: taken=40 exported=37 filtered=0 "
+				      "lost=3 (ring_buffer_full=3)\t");
 	}
 }
 
-static void hangup_is_ignored(void **state)
+/* A component that cannot let the process go on; what it has is drained all the same. */
+static void a_fatal_error_ends_the_run_in_order(void **state)
 {
-	static const struct fake_options plain;
+	static const struct fake_options receiver = { .takes = 4, .fatal = true }, exporter;
 	struct running running;
 
 	(void)state;
-	start(&running, &settings, &plain, &plain);
-	await(&running, "Everything is ready");
-	kill(running.pid, SIGHUP);
-	await(&running, "configuration reload is not supported, ignoring SIGHUP\n");
-	kill(running.pid, SIGTERM);
-	assert_int_equal(finish(&running), 0);
+	start(&running, &settings, &receiver, &exporter);
+	assert_int_equal(finish(&running), 3);
+	expect_line(&running, "\tcannot go on: the test says so\t");
+	expect_line(&running, "\tAsynchronous error received, terminating process: "
+			      "receiver 'r': the test says so\t");
+	expect_line(&running, "\tShutdown complete.\t");
+	expect_line(&running, "samples: taken=4 exported=4 filtered=0 lost=0\t");
+	expect_line(&running, "Error: receiver 'r': the test says so\n");
 }
 
 static void a_second_signal_ends_at_once(void **state)
 {
 	static atomic_bool hangs = true;
 	static const struct fake_options plain, hanging = { .hangs = &hangs };
-	struct service_settings patient = settings;
 	struct running running;
 
 	(void)state;
-	patient.drain_ns = 3600 * (uint64_t)PROFCOL_SECOND;
-	start(&running, &patient, &plain, &hanging);
+	drain_ns = 3600 * (uint64_t)PROFCOL_SECOND;
+	start(&running, &settings, &plain, &hanging);
 	await(&running, "Everything is ready");
 	kill(running.pid, SIGTERM);
 	await(&running, "Starting shutdown...");
@@ -210,15 +216,15 @@ static void a_component_that_hangs_cannot_hold_the_process(void **state)
 	struct running running;
 
 	(void)state;
-	hasty.drain_ns = 50 * PROFCOL_MILLISECOND;
+	drain_ns = 50 * PROFCOL_MILLISECOND;
 	hasty.grace_ns = 50 * PROFCOL_MILLISECOND;
 	start(&running, &hasty, &receiver, &hanging);
 	await(&running, "Everything is ready");
 	kill(running.pid, SIGTERM);
 	assert_int_equal(finish(&running), 1);
-	expect_line(&running, "\terror\tprofcol\texporter 'e' has not shut down in time, "
-			      "ending without it\n");
-	expect_line(&running, "samples: taken=5 exported=5 filtered=0 lost=0\n");
+	expect_line(&running, "\texporter 'e' has not shut down in time, "
+			      "ending without it\t");
+	expect_line(&running, "samples: taken=5 exported=5 filtered=0 lost=0\t");
 }
 
 static void a_failed_start_ends_with_its_reason(void **state)
@@ -246,8 +252,8 @@ static void a_failed_shutdown_is_an_error_after_the_exit_line(void **state)
 	await(&running, "Everything is ready");
 	kill(running.pid, SIGTERM);
 	assert_int_equal(finish(&running), 3);
-	expect_line(&running, "samples: taken=0 exported=0 filtered=0 lost=0\n"
-			      "Error: failed to shutdown pipelines: exporter 'e': shutdown refused "
+	expect_line(&running, "samples: taken=0 exported=0 filtered=0 lost=0\t");
+	expect_line(&running, "Error: failed to shutdown pipelines: exporter 'e': shutdown refused "
 			      "by the test\n");
 }
 
@@ -255,7 +261,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_signal_drains_and_ends_with_the_exit_line),
-		cmocka_unit_test(hangup_is_ignored),
+		cmocka_unit_test(a_fatal_error_ends_the_run_in_order),
 		cmocka_unit_test(a_second_signal_ends_at_once),
 		cmocka_unit_test(one_request_may_come_twice),
 		cmocka_unit_test(a_component_that_hangs_cannot_hold_the_process),
