@@ -17,7 +17,7 @@ FORBIDDEN_NAMES = {"util", "utils", "common", "misc", "helper", "helpers"}
 SHARED_WITH_KERNEL = "sample.h"
 
 # Which folders of lib/ a folder of lib/ may use: those below it.
-LIB_FLOORS = ["base", "proto", "profile", "ottl", "net"]
+LIB_FLOORS = ["base", "confighttp", "proto", "profile", "ottl", "net"]
 
 
 def sources(*roots, suffixes=(".c", ".h")):

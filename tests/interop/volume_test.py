@@ -11,21 +11,11 @@ import pytest
 import otlp_file
 from big_request import Feeder, repeat
 from collectors import free_port
-from otlp_exporter import otlp_to, received
+from otlp_exporter import forwarding, otlp_to, received
 from profcol_run import pipeline
 from waiting import wait_until
 
 _MIB = 1 << 20
-
-
-def gateway_pipeline(address, exporter):
-    """From a receiver at `address` to a peer."""
-    grpc = {"endpoint": address, "max_recv_msg_size_mib": 64}
-    return {
-        "receivers": {"otlp": {"protocols": {"grpc": grpc}}},
-        "exporters": {"otlp_grpc": exporter},
-        "service": {"pipelines": {"profiles": {"receivers": ["otlp"], "exporters": ["otlp_grpc"]}}},
-    }
 
 
 def peak_kib(run):
@@ -53,7 +43,7 @@ def start_forwarding(start_profcol, start_gateway):
 
     def start(exporter):
         address = f"127.0.0.1:{free_port()}"
-        run = start_profcol(gateway_pipeline(address, exporter))
+        run = start_profcol(forwarding(address, exporter))
         return run, Feeder(start_gateway, address)
 
     return start
