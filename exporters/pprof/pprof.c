@@ -12,7 +12,12 @@
 #include <profcol/component.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
 
 struct pprof_config {
 	const char *directory;
@@ -137,6 +142,46 @@ static struct profcol_error *pprof_check_directory(struct pprof_exporter *export
 	return NULL;
 }
 
+/* The directory that is to be created: could it be? */
+static void pprof_diagnose_parent(const char *path, struct profcol_findings *findings)
+{
+	CLEANUP_FREE char *copy = strdup(path);
+	const char *parent = copy ? dirname(copy) : "";
+
+	if (!access(parent, W_OK | X_OK))
+		findings_add_fine(findings, "directory", "'%s' will be created", path);
+	else
+		findings_add_error(findings, "directory", PROFCOL_MISSING, "profcol does not start",
+				   window_directory_error(PROFCOL_SYSTEM, path, errno));
+}
+
+static void pprof_diagnose(const void *options, struct profcol_findings *findings)
+{
+	const struct pprof_config *config = options;
+	// Not output_open(), which creates it.
+	CLEANUP_FD int fd = open(config->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct output_file probe;
+	struct statvfs space;
+	int status;
+
+	if (fd < 0 && errno == ENOENT) {
+		pprof_diagnose_parent(config->directory, findings);
+		return;
+	}
+	status = fd < 0 ? -errno : output_file_create(fd, config->file_prefix, &probe);
+	if (status) {
+		findings_add_error(
+			findings, "directory", PROFCOL_MISSING, "no profiles are written",
+			window_directory_error(PROFCOL_SYSTEM, config->directory, -status));
+		return;
+	}
+	output_file_discard(fd, &probe);
+	if (fstatvfs(fd, &space))
+		space = (struct statvfs){ 0 };
+	findings_add_fine(findings, "directory", "'%s' can be written to, %" PRIu64 " MiB free",
+			  config->directory, (uint64_t)space.f_bavail * space.f_frsize / (1 << 20));
+}
+
 static struct profcol_error *pprof_start(void *self)
 {
 	struct pprof_exporter *exporter = self;
@@ -175,4 +220,5 @@ const struct profcol_component profcol_exporter_pprof = {
 	.consume = pprof_consume,
 	.shutdown = pprof_shutdown,
 	.destroy = pprof_destroy,
+	.diagnose = pprof_diagnose,
 };

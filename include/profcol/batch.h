@@ -141,6 +141,9 @@ struct profcol_range {
 	uint32_t begin, end;
 };
 
+/* The program's, also to a plugin: it is not linked with them. */
+#pragma GCC visibility push(default)
+
 /* ---- life ---- */
 
 struct profcol_batch *profcol_batch_ref(struct profcol_batch *batch);
@@ -269,3 +272,5 @@ const struct profcol_batch *profcol_builder_peek(const struct profcol_builder *b
  */
 PROFCOL_MUST_CHECK struct profcol_error *profcol_builder_seal(struct profcol_builder *builder,
 							      struct profcol_batch **ret);
+
+#pragma GCC visibility pop

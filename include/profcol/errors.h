@@ -32,6 +32,9 @@ struct profcol_error;
 
 #define PROFCOL_MUST_CHECK __attribute__((warn_unused_result))
 
+/* What is declared up to the pop is the program's, also to a plugin: it is not linked with it. */
+#pragma GCC visibility push(default)
+
 /*
  * Text is lower case, failure first, subject in single quotes, no full stop;
  * it ends with the remedy where there is one ("...; mount it with ...").
@@ -82,6 +85,8 @@ struct profcol_error *profcol_error_set_counted(struct profcol_error *error)
 
 /* Short name of a code as it appears in metrics and the exit line, e.g. "unavailable". */
 const char *profcol_code_name(enum profcol_code code);
+
+#pragma GCC visibility pop
 
 static inline void profcol_error_cleanup(struct profcol_error **error)
 {
