@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service.h"
 
-#include "lifecycle.h"
-#include "reload.h"
-#include "signals.h"
+#include "lifecycle/lifecycle.h"
+#include "lifecycle/reload.h"
+#include "lifecycle/signals.h"
 #include "spawner.h"
-#include "watch.h"
+#include "lifecycle/watch.h"
 
 #include "http/http.h"
 #include "telemetry/log_output.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command.h"
 
-#include "graph.h"
+#include "pipeline/graph.h"
 
 struct profcol_error *loaded_try_to_build(const struct loaded *loaded, const char *version)
 {

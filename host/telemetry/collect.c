@@ -4,7 +4,7 @@
 #include "batch_sizes.h"
 #include "names.h"
 
-#include "instance.h"
+#include "pipeline/instance.h"
 
 #include <string.h>
 

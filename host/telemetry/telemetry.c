@@ -7,7 +7,7 @@
 #include "process.h"
 #include "resource.h"
 
-#include "graph.h"
+#include "pipeline/graph.h"
 #include "http/http.h"
 #include "logging.h"
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "host/graph.h"
+#include "host/pipeline/graph.h"
 
 #include <profcol/batch.h>
 

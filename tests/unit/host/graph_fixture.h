@@ -2,7 +2,7 @@
 /* What tests of whole graphs share: quiet instances, one journal, and what to expect. */
 #pragma once
 
-#include "host/lifecycle.h"
+#include "host/lifecycle/lifecycle.h"
 
 #include "fake_components.h"
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "host/lifecycle.h"
-#include "host/transition.h"
+#include "host/lifecycle/lifecycle.h"
+#include "host/lifecycle/transition.h"
 
 #include "fake_components.h"
 

@@ -12,8 +12,8 @@
  */
 #pragma once
 
-#include "host/lifecycle.h"
-#include "host/transition.h"
+#include "host/lifecycle/lifecycle.h"
+#include "host/lifecycle/transition.h"
 
 #include "fake_components.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "host/status.h"
+#include "host/pipeline/status.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "host/events.h"
+#include "host/lifecycle/events.h"
 
 #include "reload_fixture.h"
 

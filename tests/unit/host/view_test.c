@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "host/view.h"
+#include "host/pipeline/view.h"
 
 #include "reload_fixture.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "host/watch.h"
+#include "host/lifecycle/watch.h"
 
 #include <fcntl.h>
 #include <limits.h>

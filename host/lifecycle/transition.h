@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "graph.h"
+#include "pipeline/graph.h"
 #include "supervision.h"
 
 struct events;

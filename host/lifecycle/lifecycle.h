@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "graph.h"
+#include "pipeline/graph.h"
 #include "supervision.h"
 
 /* The error names the component that failed. The graph has to be shut down then, too. */

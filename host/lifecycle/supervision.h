@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "instance.h"
+#include "pipeline/instance.h"
 
 struct lifecycle_patience {
 	uint64_t drain_ns; /* all components together have this long to shut down */

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "graph.h"
+#include "pipeline/graph.h"
 #include "supervision.h"
 
 struct events;
