@@ -21,7 +21,7 @@ struct resolving {
 	uint32_t kernel_type, native_type; /* attribute lists */
 
 	// Of the last file: frames that follow each other are mostly of one.
-	uint32_t file, filename, build_ids;
+	uint32_t file, filename, build_ids, file_type;
 };
 
 static uint32_t frame_type(struct profcol_builder *builder, const char *type)
@@ -125,6 +125,19 @@ static uint32_t anonymous_location(const struct resolving *resolving,
 			    NULL);
 }
 
+/*
+ * Only Go's linker writes a Go build id. C++ and Rust code that was linked in through cgo shows by
+ * its mangled names, which Go's never are; C functions are named like those of Go's assembly.
+ */
+static uint32_t file_frame_type(const struct resolving *resolving, const struct symbol_query *query)
+{
+	// A system name alone says nothing: a cut name and one with a version have it too.
+	const char *symbol = query->system_name ? query->system_name : "";
+	bool is_mangled = symbol[0] == '_' && (symbol[1] == 'Z' || symbol[1] == 'R');
+
+	return is_mangled ? resolving->native_type : resolving->file_type;
+}
+
 static uint32_t file_location(struct resolving *resolving, const struct symbol_query *query)
 {
 	struct profcol_builder *builder = resolving->builder;
@@ -136,6 +149,9 @@ static uint32_t file_location(struct resolving *resolving, const struct symbol_q
 		symbols_file(resolving->symbols, query->file, &file);
 		resolving->file = query->file;
 		resolving->build_ids = build_ids(builder, &file);
+		resolving->file_type = file.build_id_go && file.build_id_go[0]
+					       ? frame_type(builder, "go")
+					       : resolving->native_type;
 		resolving->filename = text_string(
 			builder, processes_file_path(resolving->processes, query->file));
 	}
@@ -143,7 +159,7 @@ static uint32_t file_location(struct resolving *resolving, const struct symbol_q
 	mapping.attributes = resolving->build_ids;
 	symbols_file_segment(resolving->symbols, query->file, query->file_offset,
 			     &mapping.memory_start, &mapping.memory_limit, &mapping.file_offset);
-	return add_location(builder, resolving->native_type,
+	return add_location(builder, file_frame_type(resolving, query),
 			    profcol_builder_mapping(builder, &mapping), query->elf_address,
 			    query->name, query->system_name);
 }

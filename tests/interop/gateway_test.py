@@ -2,13 +2,17 @@
 """profcol sends to a real Collector 0.159 and to a receiver of 0.164, over everything that OTLP
 over gRPC runs on. What arrives equals what profcol's own pprof exporter wrote of the same batches.
 """
+import collections
 import re
+import shutil
+import subprocess
 
 import pytest
 
 import otlp_file
 from otlp_exporter import otlp_to
 from profcol_run import pipeline, read_profile
+from target_run import Target
 
 _BURN_MS = 2000  # several batches
 
@@ -37,8 +41,8 @@ class _Peers:
         gateway = self._start_gateway(grpc=grpc)
         self._add(name, gateway, gateway.file, options)
 
-    def sink(self, name, **options):
-        sink = self.sinks[name] = self._start_sink()
+    def sink(self, name, flags=None, **options):
+        sink = self.sinks[name] = self._start_sink(**(flags or {}))
         self._add(name, sink, sink.out, options)
 
     def run(self, start_profcol, burner, directory, receiver=None):
@@ -75,6 +79,7 @@ def chain(peers, start_profcol, burner, authority, new_directory):
     all_peers.sink("new")
     all_peers.sink("new_uncompressed", compression="none")
     all_peers.sink("references", attribute_references=True)
+    all_peers.sink("new_tls", {"cert": server.cert, "key": server.key}, tls=trust)
     all_peers.sink("split", max_request_bytes="4KiB")
     joined = {"flush_timeout": "10m", "min_size": 1 << 20, "sizer": "bytes"}
     all_peers.gateway("joined", sending_queue={"batch": joined})
@@ -84,7 +89,7 @@ def chain(peers, start_profcol, burner, authority, new_directory):
 
 
 GATEWAYS = ["plain", "uncompressed", "tls", "mtls", "unix", "joined"]
-SINKS = ["new", "new_uncompressed", "references", "split", "retried"]
+SINKS = ["new", "new_uncompressed", "new_tls", "references", "split", "retried"]
 
 
 @pytest.mark.sanitized
@@ -162,3 +167,47 @@ def test_counts_without_timestamps_arrive_too(
             otlp_file.count_samples(chain.profile.samples)
         )
         assert_conforms(file)
+
+
+@pytest.fixture
+def spinner(source, new_directory):
+    """A Go program that burns CPU."""
+    if not shutil.which("go"):
+        pytest.skip("go is not installed")
+    path = new_directory() / "spin"
+    subprocess.run(["go", "build", "-o", path, source / "tests/targets/spin.go"], check=True)
+    target = Target(path)
+    target.build_id = subprocess.check_output(["go", "tool", "buildid", path], text=True).strip()
+    yield target
+    target.kill()
+
+
+def _frame_types(observations):
+    """The types of all frames, by the name of their file and by their own."""
+    types = collections.defaultdict(lambda: collections.defaultdict(set))
+    for seen in observations:
+        for frame, kind in zip(seen.sample.frames, seen.types):
+            types[frame.file.rpartition("/")[2]][frame.name].add(kind)
+    return types
+
+
+@pytest.mark.sanitized
+@pytest.mark.usefixtures("burner")
+def test_frames_say_what_kind_of_code_they_are(peers, start_profcol, spinner, new_directory):
+    all_peers = peers()
+    all_peers.gateway("plain")
+    all_peers.sink("new")
+    chain = all_peers.run(start_profcol, spinner, new_directory())
+    for file in chain.files.values():
+        types = _frame_types(otlp_file.read(file))
+        assert {"main.spinLeaf", "main.main"} <= types["spin"].keys()
+        assert {"burn_leaf", "main"} <= types["burn"].keys()
+        for name, kind in (("spin", "go"), ("burn", "native"), ("vmlinux", "kernel")):
+            assert set().union(*types[name].values()) == {kind}, name
+        ids = [
+            one.attributes["process.executable.build_id.go"]
+            for body in otlp_file.read_bodies(file)
+            for one in otlp_file.mappings(body)
+            if one.file.endswith("/spin")
+        ]
+        assert set(ids) == {spinner.build_id}

@@ -38,6 +38,7 @@ class Observation:
     sample: Sample
     time_ns: int  # 0: not told
     resource: dict
+    types: tuple  # profile.frame.type of each frame of the sample; None: not told
 
 
 def _any_value(data):
@@ -81,7 +82,7 @@ class _Dictionary:
             for fields in map(fields_of, top[3])
         ]
         self._locations = [self._frames(fields) for fields in map(fields_of, top[2])]
-        self.stacks = [
+        self.stacks = [  # of frames, each with its type
             tuple(
                 frame
                 for location in integers(fields[1])
@@ -98,8 +99,9 @@ class _Dictionary:
     def _frames(self, fields):
         mapping = self.mappings[one(fields, 1)]
         lines = [self._functions[one(fields_of(line), 1)] for line in fields[3]]
+        kind = self.attributes(fields[4]).get("profile.frame.type")
         return [
-            Frame(name, system, mapping.file, mapping.build_id, one(fields, 2))
+            (Frame(name, system, mapping.file, mapping.build_id, one(fields, 2)), kind)
             for name, system in lines or [(None, None)]
         ]
 
@@ -108,12 +110,13 @@ def _observations(fields, resource, dictionary):
     """Those of one sample."""
     labels = resource | dictionary.attributes(fields[2])
     labels = {_LABELS.get(key, key): value for key, value in labels.items()}
-    frames = dictionary.stacks[one(fields, 1)]
+    stack = dictionary.stacks[one(fields, 1)]
+    frames, types = (tuple(pair[part] for pair in stack) for part in (0, 1))
     times = fixed_64(fields[5])
     values = [signed(value) for value in integers(fields[4])] or [1] * len(times)
     assert len(times) in (0, len(values)), "values and timestamps are not of one number"
     for value, time_ns in zip(values, times or [0] * len(values)):
-        yield Observation(Sample(frames, (value,), labels), time_ns, resource)
+        yield Observation(Sample(frames, (value,), labels), time_ns, resource, types)
 
 
 def parse(body):

@@ -20,6 +20,7 @@
 #include <string.h>
 
 enum { PROGRAM_START = 0x400000, PROGRAM_LIMIT = 0x500000, PROGRAM_FILE = 3 };
+enum { GO_START = 0x700000, GO_LIMIT = 0x800000, GO_FILE = 4 };
 #define KERNEL_START 0xffffffff81000000ull
 #define VDSO_START   0x7ffff7fc1000ull
 #define JIT_START    0x7fff00000000ull
@@ -55,6 +56,16 @@ bool processes_find_mapping(struct processes *processes, const struct process_ke
 		.file = PROCESS_NO_FILE,
 		.path = address >= VDSO_START ? "[vdso]" : "//anon",
 	};
+	if (address >= GO_START && address < GO_LIMIT) {
+		*ret = (struct process_mapping){
+			.start = GO_START,
+			.limit = GO_LIMIT,
+			.file_offset = 0x1000,
+			.file = GO_FILE,
+			.path = "/opt/gopher",
+		};
+		return true;
+	}
 	if (address >= PROGRAM_LIMIT)
 		return address >= JIT_START;
 	*ret = (struct process_mapping){
@@ -70,6 +81,8 @@ bool processes_find_mapping(struct processes *processes, const struct process_ke
 const char *processes_file_path(struct processes *processes, uint32_t file)
 {
 	(void)processes;
+	if (file == GO_FILE)
+		return "/opt/gopher";
 	assert_int_equal(file, PROGRAM_FILE);
 	return "/opt/b\xff\x62/library.so";
 }
@@ -81,7 +94,12 @@ void symbols_lookup(struct symbols *symbols, struct symbol_query *queries, size_
 	(void)deadline_ns;
 	for (size_t i = 0; i < count; i++) {
 		queries[i].elf_address = queries[i].file_offset + 0x10000;
-		if (queries[i].file_offset < 0x2000) {
+		if (queries[i].file_offset >= 0x2000)
+			continue;
+		if (queries[i].file == GO_FILE && queries[i].file_offset < 0x1800) {
+			// One that was cut has a system name, as mangled ones have.
+			queries[i].name = queries[i].system_name = "main.serve[...";
+		} else {
 			queries[i].name = "serve";
 			queries[i].system_name = "_Z5servev";
 		}
@@ -91,8 +109,11 @@ void symbols_lookup(struct symbols *symbols, struct symbol_query *queries, size_
 bool symbols_file(struct symbols *symbols, uint32_t file, struct symbol_file *ret)
 {
 	(void)symbols;
-	(void)file;
-	*ret = (struct symbol_file){ .build_id_gnu = "abcd", .build_id_go = "", .htlhash = "ef" };
+	*ret = (struct symbol_file){
+		.build_id_gnu = "abcd",
+		.build_id_go = file == GO_FILE ? "Xk3/q7" : "",
+		.htlhash = "ef",
+	};
 	return true;
 }
 
@@ -569,6 +590,38 @@ static void code_outside_files_has_a_mapping_only_when_its_build_is_known(void *
 	assert_int_equal(location.address, JIT_START + 0x2f); // a return address
 }
 
+static void frames_say_what_kind_of_code_they_are(void **state)
+{
+	// Kernel, Go, C++ behind cgo, a Go file's code without a symbol, and a library in C of that
+	// process.
+	static const __u64 frames[] = { KERNEL_START + 0x10, 0x700100, 0x700901, 0x702001, 0x402001,
+					VDSO_START + 0x21 };
+	static const char *const types[] = { "kernel", "go", "native", "go", "native", "native" };
+	struct sample_record record = sample_record_make(7, 8, 1500, frames, 1, 5);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	const uint32_t *stack;
+	uint32_t count;
+
+	(void)state;
+	append(&record);
+	batch = build();
+	stack = profcol_batch_stack(batch, profcol_batch_sample(batch, 0).stack, &count);
+	assert_int_equal(count, 6);
+	for (uint32_t i = 0; i < count; i++) {
+		struct profcol_location location = profcol_batch_location(batch, stack[i]);
+		struct profcol_mapping mapping = profcol_batch_mapping(batch, location.mapping);
+		const char *id =
+			attribute(batch, mapping.attributes, "process.executable.build_id.go");
+
+		assert_string_equal(attribute(batch, location.attributes, "profile.frame.type"),
+				    types[i]);
+		if (i >= 1 && i <= 3)
+			assert_string_equal(id, "Xk3/q7");
+		else
+			assert_null(id);
+	}
+}
+
 static void the_window_holds_every_sample(void **state)
 {
 	static const __u64 frames[] = { 0x400800 };
@@ -605,6 +658,7 @@ int main(void)
 		WITH_CAPTURE(without_timestamps_samples_are_counts),
 		WITH_CAPTURE(a_window_ends_after_its_last_sample_and_never_empty),
 		WITH_CAPTURE(code_outside_files_has_a_mapping_only_when_its_build_is_known),
+		WITH_CAPTURE(frames_say_what_kind_of_code_they_are),
 		WITH_CAPTURE(the_window_holds_every_sample),
 	};
 
