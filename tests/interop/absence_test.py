@@ -10,7 +10,7 @@ import pytest
 
 import otlp_file
 from collectors import free_port
-from otlp_exporter import otlp_to, received
+from otlp_exporter import balanced_books, otlp_to, received
 from profcol_run import pipeline, read_profile
 from waiting import wait_until
 
@@ -63,6 +63,8 @@ def test_a_peer_that_is_absent_at_first(start_run, start_sink, burner):
     run = start_run(address)
     run.profcol.wait_logged("nobody listens")
     burner.wait_burnt(_BURN_MS)
+    books = balanced_books(run.profcol)["otlp_grpc"]
+    assert books.queued == books.accepted > 0
     sink = start_sink(address=address)
     wait_until(lambda: received(sink), "samples at the sink")
     run.profcol.stop()

@@ -8,7 +8,7 @@ import random
 import pytest
 
 import otlp_file
-from otlp_exporter import otlp_to
+from otlp_exporter import balanced_books, otlp_to
 from profcol_run import pipeline, read_profile
 
 RETRYABLE = [
@@ -110,6 +110,7 @@ def outcome(start_sink, start_profcol, burner, new_directory):
     }
     run = start_profcol(pipeline(receiver={"reporter_interval": "200ms"}, exporters=exporters))
     burner.wait_burnt(_BURN_MS)
+    assert balanced_books(run).keys() == {f"otlp_grpc/{name}" for name in SCRIPTS}
     run.stop()
     for sink in sinks.values():
         sink.stop()

@@ -29,7 +29,8 @@ def test_metrics_exit_line_and_peer_agree(start_profcol, start_sink, burner):
     metrics = wait_until(delivered, "all at the peer")
     accepted = "otelcol_receiver_accepted_profile_samples"
     assert metrics.value(accepted, receiver="otlp", transport="grpc") == sent
-    assert metrics.value("otelcol_receiver_refused_profile_samples") == 0
+    assert metrics.value("otelcol_receiver_refused_profile_samples", transport="grpc") == 0
+    assert metrics.value("otelcol_receiver_failed_profile_samples", transport="grpc") == 0
     assert metrics.value("otelcol_exporter_send_failed_profile_samples") == 0
     assert metrics.value("otelcol_exporter_enqueue_failed_profile_samples") == 0
     assert metrics.value("profcol_exporter_retries", exporter="otlp_grpc") == 2

@@ -8,7 +8,7 @@ import pytest
 
 import otlp_file
 from collectors import free_port
-from otlp_exporter import otlp_to, received
+from otlp_exporter import balanced_books, otlp_to, received
 from profcol_run import pipeline, read_profile
 from waiting import wait_until
 
@@ -190,6 +190,9 @@ def test_a_full_disk_refuses_counts_and_recovers(
         others = pprof_in(tmp_path / "pprof")
         run = start_profcol(stored_pipeline(storage, address, others, **_MANY_RECORDS))
         run.wait_logged("Rejecting data")
+        books = balanced_books(run)["otlp_grpc/stored"]
+        assert books.sent == 0 and books.queued > 0
+        assert books.dropped.keys() == {"queue_full"} and books.dropped["queue_full"] > 0
         sink = start_sink(address=address)
         wait_until(lambda: received(sink), "samples at the sink")
         run.wait_logged("working again")

@@ -161,6 +161,21 @@ def test_the_verdict_of_the_reference(peer, case):
         assert text in output
 
 
+def gate_stages(program):
+    """What `featuregate` prints, as stages by identifier."""
+    result = subprocess.run([program, "featuregate"], capture_output=True, text=True, check=True)
+    return {row.split()[0]: row.split()[2] for row in result.stdout.splitlines()[1:]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("judge", ["reference", "gateway"])
+def test_every_gate_is_known_with_its_stage(program, peer, judge):
+    theirs = gate_stages(peer(judge, optional=True))
+    assert "service.profilesSupport" in theirs
+    ours = gate_stages(program)
+    assert {gate: ours.get(gate) for gate in theirs} == theirs
+
+
 def test_there_are_enough_and_both_verdicts_among_them():
     assert len(CASES) >= 60
     assert {case.profcol.accepts for case in CASES} == {True, False}

@@ -82,6 +82,17 @@ enum { RULES_OF_PROFCHECK = RULE_LINK_ORPHAN };
 	(RULE_BIT(RULE_SAMPLE_TWICE) | RULE_BIT(RULE_ROW_TWICE) | RULE_BIT(RULE_SAMPLES) |         \
 	 RULE_BIT(RULE_ADDRESS_IN_MAPPING))
 
+/*
+ * What is up to whoever fills a batch, and random ones cannot help: parents without children,
+ * samples of mixed shapes and alike, mappings without build ids, and so on.
+ */
+#define RULES_OF_CONTENT                                                                           \
+	(RULE_BIT(RULE_RESOURCE_PROFILES) | RULE_BIT(RULE_SCOPE_PROFILES) |                        \
+	 RULE_BIT(RULE_PROFILES) | RULE_BIT(RULE_SAMPLES) | RULE_BIT(RULE_ONE_SHAPE) |             \
+	 RULE_BIT(RULE_SAMPLE_TWICE) | RULE_BIT(RULE_MAPPING_BUILD_ID) |                           \
+	 RULE_BIT(RULE_FUNCTION_NAME) | RULE_BIT(RULE_ENTITIES) |                                  \
+	 RULE_BIT(RULE_ADDRESS_IN_MAPPING))
+
 struct conformance {
 	uint64_t ignored; /* RULE_BITs not to look at */
 	FILE *stream;     /* gets a line for each violation; NULL = nothing does */

@@ -270,7 +270,8 @@ struct profcol_batch *fake_batch(uint32_t samples)
 	assert_non_null(builder);
 	profcol_builder_add_resource(builder, &(struct profcol_resource){ 0 });
 	profcol_builder_add_scope(builder, &(struct profcol_scope){ 0 });
-	profcol_builder_add_profile(builder, &(struct profcol_profile){ 0 });
+	profcol_builder_add_profile(
+		builder, &(struct profcol_profile){ .duration_ns = 1000 + (uint64_t)samples });
 	for (uint32_t i = 0; i < samples; i++) {
 		uint64_t time_ns = 1000 + i;
 

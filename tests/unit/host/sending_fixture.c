@@ -8,6 +8,8 @@
 
 #include "sending_fixture.h"
 
+#include "otlp_conformance.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,10 +82,10 @@ static void take(const struct profcol_request *request, struct profcol_reply *re
 		.length = request->length,
 		.samples = request->samples,
 		.at_ns = clock_monotonic_ns(),
+		.bytes = copy_bytes(request->bytes, request->length),
 	};
 	peer.samples += request->samples;
-	free(peer.last);
-	peer.last = copy_bytes(request->bytes, request->length);
+	peer.last = peer.requests[peer.taken - 1].bytes;
 	peer.last_length = request->length;
 	reply->rejected = peer.rejects;
 	reply->message = peer.remark ? strdup(peer.remark) : NULL;
@@ -325,7 +327,9 @@ int sending_setup(void **state)
 int sending_teardown(void **state)
 {
 	(void)state;
-	free(peer.last);
+	for (size_t i = 0; i < peer.taken; i++)
+		free(peer.requests[i].bytes);
+	peer.taken = 0;
 	peer.last = NULL;
 	fake_store_clear();
 	return 0;
@@ -464,6 +468,19 @@ void run_expect_sum(struct run *run)
 			(long long)failed, (long long)refused);
 }
 
+/* Only now, when no allocation is made to fail any more: the checker aborts without memory. */
+static void expect_conformance(void)
+{
+	for (; peer.checked < peer.taken; peer.checked++) {
+		const struct peer_request *request = &peer.requests[peer.checked];
+		struct conformance conformance = { .ignored = RULES_OF_CONTENT, .stream = stderr };
+
+		assert_true(otlp_conformance_check(&conformance, request->bytes, request->length));
+		if (conformance.violations)
+			fail_msg("request %zu breaks rules, see above", peer.checked);
+	}
+}
+
 const char *run_log(struct run *run)
 {
 	static char text[1 << 20];
@@ -507,6 +524,7 @@ void run_end_within(struct run *run, uint64_t drain_ns)
 	assert_int_equal(run->balance.totals[PROFCOL_EXPORTED],
 			 run_metric(run, "exporter_sent_profile_samples", ""));
 	run_expect_sum(run);
+	expect_conformance();
 	graph_destroy(run->graph);
 	config_destroy(run->config);
 	close(run->log_fd);

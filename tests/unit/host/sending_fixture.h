@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "host/lifecycle.h"
+#include "host/lifecycle/lifecycle.h"
 
 #include "fake_components.h"
 
@@ -17,6 +17,7 @@ struct peer_request {
 	size_t length;
 	uint64_t samples;
 	uint64_t at_ns; /* CLOCK_MONOTONIC */
+	uint8_t *bytes; /* owned; run_end() checks that they keep the rules of OTLP profiles */
 };
 
 struct peer {
@@ -37,12 +38,12 @@ struct peer {
 
 	/* What the test may look at. */
 	struct peer_request requests[PEER_REQUESTS_MAX]; /* taken ones */
-	size_t taken, attempts;
+	size_t taken, checked, attempts;
 	uint64_t samples;  /* of those taken */
 	uint64_t profiles; /* of the last attempt */
 	unsigned int inside, most_inside;
-	bool stopped;  /* shutdown was called */
-	uint8_t *last; /* bytes of the last one taken; owned */
+	bool stopped;        /* shutdown was called */
+	const uint8_t *last; /* bytes of the last one taken */
 	size_t last_length;
 };
 
