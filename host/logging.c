@@ -92,6 +92,29 @@ __attribute__((format(printf, 3, 0))) static void write_message(const struct pro
 	write_from(base, level, NULL, 0, format, arguments);
 }
 
+void logging_write_fields(const struct logger *logger, enum profcol_level level, const char *file,
+			  unsigned int place, const char *message, const struct log_field *fields,
+			  size_t count)
+{
+	if (level < logger->base.level)
+		return;
+	if (logger->output)
+		log_output_write(logger->output, &(const struct log_record){
+							 .level = level,
+							 .id = logger->id,
+							 .kind = logger->kind,
+							 .pipeline = logger->pipeline,
+							 .file = file,
+							 .line = place,
+							 .format = message,
+							 .message = message,
+							 .fields = fields,
+							 .field_count = count,
+						 });
+	else
+		write_bare(logger, level, message);
+}
+
 void logging_init(struct logger *logger, const char *id, enum profcol_level level, int fd,
 		  struct log_output *output)
 {

@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 
+struct log_field;
 struct log_output;
 
 enum { LOGGING_MESSAGE_BYTES = 8192 };
@@ -38,6 +39,14 @@ void logging_init(struct logger *logger, const char *id, enum profcol_level leve
 
 /* Say which component speaks: the lines of an output have fields for it. @pipeline may be NULL. */
 void logging_set_component(struct logger *logger, const char *kind, const char *pipeline);
+
+/*
+ * A line with fields of its own (telemetry/log_output.h), where it has an output; else the
+ * message alone. @message is valid UTF-8, @file as __FILE__ gives it.
+ */
+void logging_write_fields(const struct logger *logger, enum profcol_level level, const char *file,
+			  unsigned int place, const char *message, const struct log_field *fields,
+			  size_t count);
 
 /* Any thread; lines of other threads may still go by the old level. */
 void logging_set_level(struct logger *logger, enum profcol_level level);

@@ -4,8 +4,8 @@
 #include "lifecycle/lifecycle.h"
 #include "lifecycle/reload.h"
 #include "lifecycle/signals.h"
-#include "spawner.h"
 #include "lifecycle/watch.h"
+#include "spawner.h"
 
 #include "http/http.h"
 #include "telemetry/log_output.h"
@@ -134,10 +134,16 @@ static struct profcol_error *run_reload(struct service *service)
 	return reload_run(&reload);
 }
 
+/* By the names that the Collector's runtime has for them. */
 static void log_signal(const struct service *service, int number)
 {
-	profcol_log_info(&service->logger.base, "Received signal from OS: SIG%s",
-			 sigabbrev_np(number));
+	const char *name = number == SIGHUP   ? "hangup"
+			   : number == SIGINT ? "interrupt"
+					      : "terminated";
+	const struct log_field field = { .key = "signal", .text = name };
+
+	logging_write_fields(&service->logger, PROFCOL_INFO, __FILE__, __LINE__,
+			     "Received signal from OS", &field, 1);
 }
 
 /* Until the run is to end: NULL when a signal asked for it. */
@@ -185,6 +191,17 @@ static struct profcol_error *fail_start(struct profcol_error *error)
 
 	profcol_error_destroy(error);
 	return failure;
+}
+
+static void log_start(const struct service *service)
+{
+	const struct log_field fields[] = {
+		{ .key = "Version", .text = service->settings->version },
+		{ .key = "NumCPU", .number = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) },
+	};
+
+	logging_write_fields(&service->logger, PROFCOL_INFO, __FILE__, __LINE__,
+			     "Starting profcol...", fields, 2);
 }
 
 static struct profcol_error *run_graph(struct service *service)
@@ -283,8 +300,7 @@ struct profcol_error *service_run(const struct service_settings *settings, struc
 	error = make_surroundings(&service);
 	if (error)
 		return error;
-	profcol_log_info(&service.logger.base, "Starting profcol %s, %ld CPUs", settings->version,
-			 sysconf(_SC_NPROCESSORS_ONLN));
+	log_start(&service);
 	for (size_t i = 0; i < config->warning_count; i++)
 		profcol_log_warn(&service.logger.base, "%s", config->warnings[i]);
 	error = make_graph(&service);

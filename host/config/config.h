@@ -90,7 +90,7 @@ struct config_logs {
 /* A pull reader: one Prometheus listener. */
 struct config_metrics_reader {
 	const char *endpoint; /* "localhost:8888", "[::1]:8888" */
-	const char *place;    /* "pipeline.yaml:12:3"; "default" without one in the file */
+	const char *place;    /* "pipeline.yaml:12:3"; NULL without one in the file */
 	bool without_scope_info, without_type_suffix, without_units;
 	/* Resource attributes that become labels of every metric: globs with '*'. */
 	struct profcol_list resource_labels, excluded_resource_labels;

@@ -97,7 +97,6 @@ static void default_reader(struct loading *loading)
 {
 	static const struct config_metrics_reader reader = {
 		.endpoint = "localhost:8888",
-		.place = "default",
 		.without_scope_info = true,
 		.without_type_suffix = true,
 		.without_units = true,

@@ -87,17 +87,30 @@ static void collect_known(const struct collection *collection, const char *own, 
 	exposition_add(collection->exposition, &names_find(own)->family, &labels, (int64_t)value);
 }
 
+static void note_transport(const struct metrics_entry *entry, void *context)
+{
+	static const char key[] = "transport=";
+	const char **transport = context;
+
+	if (!strncmp(entry->name, "receiver_", strlen("receiver_")) &&
+	    !strncmp(entry->label, key, strlen(key)))
+		*transport = entry->label + strlen(key);
+}
+
 static void collect_receiver(const struct collection *collection)
 {
 	struct instance *instance = collection->instance;
 	const struct account *account = &instance->account;
+	// Who comes over no network has an empty transport in the Collector, too. What a receiver
+	// counts by itself says which one it has; the rest is to go with that.
+	const char *transport = "";
 
-	// Who comes over no network has an empty transport in the Collector, too.
-	collect_known(collection, "receiver_accepted_profile_samples", "transport", "",
+	metrics_visit(&instance->metrics, note_transport, &transport);
+	collect_known(collection, "receiver_accepted_profile_samples", "transport", transport,
 		      atomic_load_explicit(&instance->accepted, memory_order_relaxed));
-	collect_known(collection, "receiver_refused_profile_samples", "transport", "",
+	collect_known(collection, "receiver_refused_profile_samples", "transport", transport,
 		      atomic_load_explicit(&instance->refused, memory_order_relaxed));
-	collect_known(collection, "receiver_failed_profile_samples", "transport", "",
+	collect_known(collection, "receiver_failed_profile_samples", "transport", transport,
 		      account_samples(account, PROFCOL_LOST, NULL));
 }
 

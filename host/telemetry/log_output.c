@@ -216,6 +216,19 @@ static void add_place(struct log_line *line, const struct log_record *record,
 	log_line_add_number(line, record->line);
 }
 
+static void add_own_fields(struct log_line *line, const struct log_record *record, bool json)
+{
+	for (size_t i = 0; i < record->field_count; i++) {
+		const struct log_field *field = &record->fields[i];
+
+		add_key(line, field->key, json);
+		if (field->text)
+			log_line_add_string(line, field->text);
+		else
+			log_line_add_number(line, field->number);
+	}
+}
+
 static void add_fields(struct log_line *line, const struct setup *setup,
 		       const struct log_record *record, uint64_t suppressed)
 {
@@ -232,6 +245,7 @@ static void add_fields(struct log_line *line, const struct setup *setup,
 		if (strcmp(record->kind, "extension") != 0)
 			add_field(line, "otelcol.signal", "profiles", setup->json);
 	}
+	add_own_fields(line, record, setup->json);
 	if (suppressed) {
 		add_key(line, "suppressed", setup->json);
 		log_line_add_number(line, suppressed);
@@ -275,7 +289,7 @@ static void lay_out_console(struct log_line *line, const struct setup *setup,
 		log_line_add(line, "\t");
 	}
 	log_line_add_text(line, record->message, LOG_LINE_CONSOLE, LOG_LINE_TEXT_END);
-	if (!setup->fields[0] && !record->kind && !suppressed)
+	if (!setup->fields[0] && !record->kind && !record->field_count && !suppressed)
 		return;
 	log_line_add(line, "\t{");
 	add_fields(line, setup, record, suppressed);

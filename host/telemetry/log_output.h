@@ -37,6 +37,13 @@ void log_output_reopen(struct log_output *output);
 /* The level of the configuration: what loggers start with. */
 enum profcol_level log_output_level(const struct log_output *output);
 
+/* What a line says beside its message. */
+struct log_field {
+	const char *key;
+	const char *text; /* NULL: it is the number */
+	uint64_t number;
+};
+
 /* A line, before it is laid out. All borrowed during the call. */
 struct log_record {
 	enum profcol_level level;
@@ -47,6 +54,8 @@ struct log_record {
 	unsigned int line;
 	const char *format;  /* what tells messages apart; see log_sampling.h */
 	const char *message; /* formatted; valid UTF-8 */
+	const struct log_field *fields;
+	size_t field_count;
 };
 
 void log_output_write(struct log_output *output, const struct log_record *record);

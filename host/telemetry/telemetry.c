@@ -7,9 +7,9 @@
 #include "process.h"
 #include "resource.h"
 
-#include "pipeline/graph.h"
 #include "http/http.h"
 #include "logging.h"
+#include "pipeline/graph.h"
 
 #include "base/base.h"
 
@@ -302,8 +302,9 @@ static struct profcol_error *reader_create(struct telemetry *telemetry,
 	}
 	if (error) {
 		reader_destroy(reader);
-		return profcol_error_prefix(error, "%s: service::telemetry::metrics::readers",
-					    config->place);
+		error = profcol_error_prefix(error, "service::telemetry::metrics::readers");
+		// The default reader stands nowhere.
+		return config->place ? profcol_error_prefix(error, "%s", config->place) : error;
 	}
 	*ret = reader;
 	return NULL;

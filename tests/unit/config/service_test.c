@@ -70,6 +70,7 @@ static void defaults_are_the_collectors(void **state)
 	assert_true(service->metrics.readers[0].without_type_suffix);
 	assert_true(service->metrics.readers[0].without_units);
 	assert_true(service->metrics.readers[0].without_scope_info);
+	assert_null(service->metrics.readers[0].place);
 }
 
 static void logs_are_configured(void **state)

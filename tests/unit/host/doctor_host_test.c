@@ -189,7 +189,7 @@ static void a_port_in_use_is_missing(void **state)
 	socklen_t length = sizeof(address);
 	CLEANUP_FD int fd = socket(AF_INET, SOCK_STREAM, 0);
 	char endpoint[32];
-	struct config_metrics_reader reader = { .endpoint = endpoint, .place = "default" };
+	struct config_metrics_reader reader = { .endpoint = endpoint };
 	const struct config_service service = {
 		.metrics = { .level = CONFIG_METRICS_NORMAL,
 			     .readers = &reader,

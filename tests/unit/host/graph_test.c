@@ -228,6 +228,40 @@ static void one_refusing_consumer_does_not_keep_the_batch_from_the_others(void *
 	end(graph);
 }
 
+static void one_that_has_given_up_does_not_keep_the_batch_from_the_others(void **state)
+{
+	char message[STATUS_MESSAGE_BYTES];
+	const struct profcol_host *host;
+	struct instance *e1;
+	struct pair pair;
+	struct graph *graph;
+	uint64_t since;
+
+	(void)state;
+	pair_init(&pair);
+	pair.e1.consume_fails = PROFCOL_REJECTED;
+	pair.pipelines[0].processor_count = 0;
+	pair.config.pipeline_count = 1;
+	graph = build(&pair.config);
+	expect_success(lifecycle_start(graph));
+	e1 = fake_find(graph, "e1");
+	host = &e1->host;
+	host->report_status(host, PROFCOL_STATUS_OK, NULL);
+	host->report_status(host, PROFCOL_STATUS_PERMANENT_ERROR, "the peer knows no profiles");
+
+	expect_error(fake_push(fake_find(graph, "r"), 3), PROFCOL_REJECTED,
+		     "e1: batch refused by the test");
+	expect_samples(graph, "samples: e1: taken=3 exported=0 filtered=0 lost=3 (rejected=3); "
+			      "e2: taken=3 exported=3 filtered=0 lost=0");
+	// Nothing but a restart leads out of it.
+	host->report_status(host, PROFCOL_STATUS_OK, NULL);
+	host->report_status(host, PROFCOL_STATUS_RECOVERABLE_ERROR, "no route");
+	assert_int_equal(status_read(&e1->status, &since, message), PROFCOL_STATUS_PERMANENT_ERROR);
+	assert_string_equal(message, "the peer knows no profiles");
+	assert_int_equal(status_get(&fake_find(graph, "e2")->status), PROFCOL_STATUS_OK);
+	end(graph);
+}
+
 static void a_pipeline_without_processors_fans_out_at_the_receiver(void **state)
 {
 	struct pair pair;
@@ -375,6 +409,7 @@ int main(void)
 		JOURNALED(instances_are_shared_but_for_processors),
 		JOURNALED(each_consumer_gets_the_same_batch),
 		JOURNALED(one_refusing_consumer_does_not_keep_the_batch_from_the_others),
+		JOURNALED(one_that_has_given_up_does_not_keep_the_batch_from_the_others),
 		JOURNALED(a_pipeline_without_processors_fans_out_at_the_receiver),
 		JOURNALED(a_serial_component_sees_one_batch_at_a_time),
 		JOURNALED(services_are_those_of_the_instance),

@@ -151,6 +151,24 @@ static void a_json_line_is_as_the_collectors(void **state)
 				      "raw\",\"otelcol\\.signal\":\"profiles\"\\}\n$");
 }
 
+static void a_line_may_have_fields_of_its_own(void **state)
+{
+	static const struct log_field fields[] = { { .key = "Version", .text = "1\"2" },
+						   { .key = "NumCPU", .number = 4 } };
+	struct logger own;
+
+	(void)state;
+	service.logs.encoding = CONFIG_JSON;
+	open_output();
+	logging_init(&own, "profcol", PROFCOL_INFO, -1, output);
+	logging_write_fields(&own, PROFCOL_INFO, "a/b/c.c", 7, "Starting...", fields, 2);
+	logging_write_fields(&own, PROFCOL_DEBUG, "a/b/c.c", 8, "not shown", fields, 2);
+	expect_match(read_path(path),
+		     "^\\{\"level\":\"info\",\"ts\":\"" TIME
+		     "\",\"caller\":\"b/c\\.c:7\",\"msg\":\"Starting\\.\\.\\.\","
+		     "\"resource\":\\{[^}]*\\},\"Version\":\"1\\\\\"2\",\"NumCPU\":4\\}\n$");
+}
+
 static void a_resource_has_an_instance_id_of_its_own(void **state)
 {
 	(void)state;
@@ -522,6 +540,7 @@ int main(void)
 		WITH_FILE(a_console_line_is_as_the_collectors),
 		WITH_FILE(without_callers_their_column_is_not_there),
 		WITH_FILE(a_json_line_is_as_the_collectors),
+		WITH_FILE(a_line_may_have_fields_of_its_own),
 		WITH_FILE(a_resource_has_an_instance_id_of_its_own),
 		WITH_FILE(the_service_itself_has_no_component),
 		WITH_FILE(a_line_without_fields_ends_with_its_message),

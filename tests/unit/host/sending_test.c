@@ -342,7 +342,8 @@ static struct profcol_batch *batch_with_strings(uint32_t samples, size_t shared_
 	memset(text, 'x', shared_bytes);
 	profcol_builder_add_resource(builder, &(struct profcol_resource){ 0 });
 	profcol_builder_add_scope(builder, &(struct profcol_scope){ 0 });
-	profcol_builder_add_profile(builder, &(struct profcol_profile){ 0 });
+	profcol_builder_add_profile(builder,
+				    &(struct profcol_profile){ .duration_ns = UINT32_MAX });
 	for (uint32_t i = 0; i < samples; i++) {
 		struct profcol_sample sample = { .timestamp_count = 1 };
 		uint64_t time_ns = i + 1;
@@ -494,7 +495,7 @@ static void references_reach_the_encoder(void **state)
 		builder, &(struct profcol_resource){ .attributes = profcol_builder_attribute_list(
 							     builder, &attribute, 1) });
 	profcol_builder_add_scope(builder, &(struct profcol_scope){ 0 });
-	profcol_builder_add_profile(builder, &(struct profcol_profile){ 0 });
+	profcol_builder_add_profile(builder, &(struct profcol_profile){ .duration_ns = 2 });
 	profcol_builder_add_sample(
 		builder,
 		&(struct profcol_sample){ .timestamp_count = 1, .timestamps_unix_ns = &time_ns });

@@ -135,7 +135,7 @@ static void a_signal_drains_and_ends_with_the_exit_line(void **state)
 {
 	static const struct fake_options receiver = { .takes = 40, .loses = 3 }, exporter;
 	static const int numbers[] = { SIGINT, SIGTERM };
-	static const char *const names[] = { "SIGINT", "SIGTERM" };
+	static const char *const names[] = { "interrupt", "terminated" };
 	struct running running;
 	char line[64];
 
@@ -146,9 +146,11 @@ static void a_signal_drains_and_ends_with_the_exit_line(void **state)
 				"Begin running and processing data.\t");
 		kill(running.pid, numbers[i]);
 		assert_int_equal(finish(&running), 0);
-		snprintf(line, sizeof(line), "Received signal from OS: %s\t", names[i]);
+		snprintf(line, sizeof(line), "\"signal\": \"%s\"}", names[i]);
+		expect_line(&running, "\tReceived signal from OS\t");
 		expect_line(&running, line);
-		expect_line(&running, "\tStarting profcol 0.0.0-test, ");
+		expect_line(&running, "\tStarting profcol...\t");
+		expect_line(&running, ", \"Version\": \"0.0.0-test\", \"NumCPU\": ");
 		expect_line(&running, "\ttest.yaml:9:3: exporters::debug: not used\t");
 		expect_line(&running, "\tStarting shutdown...\t");
 		expect_line(&running, "\tShutdown complete.\t");

@@ -207,6 +207,24 @@ static void what_an_exporter_refuses_is_refused_upstream_and_failed_there(void *
 		   "cause=\"system\"} 30");
 }
 
+static void a_receiver_has_one_transport(void **state)
+{
+	const struct profcol_host *receiver = &fake_find(graph, "r")->host;
+
+	(void)state;
+	profcol_metric_add(receiver->metric(receiver, PROFCOL_COUNTER,
+					    "receiver_accepted_profile_samples", "transport=grpc",
+					    "as the receiver says"),
+			   5);
+	push();
+	expect_success(start());
+	scrape();
+	expect_row(
+		"otelcol_receiver_accepted_profile_samples{receiver=\"r\",transport=\"grpc\"} 5");
+	expect_row("otelcol_receiver_refused_profile_samples{receiver=\"r\",transport=\"grpc\"} 0");
+	expect_row("otelcol_receiver_failed_profile_samples{receiver=\"r\",transport=\"grpc\"} 0");
+}
+
 static void metrics_of_components_go_by_their_names(void **state)
 {
 	const struct profcol_host *exporter = &fake_find(graph, "e")->host;
@@ -448,6 +466,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_GRAPH(samples_are_counted_along_their_way),
 		WITH_GRAPH(what_an_exporter_refuses_is_refused_upstream_and_failed_there),
+		WITH_GRAPH(a_receiver_has_one_transport),
 		WITH_GRAPH(metrics_of_components_go_by_their_names),
 		WITH_GRAPH(levels_show_less_and_more),
 		WITH_GRAPH(a_reader_chooses_suffixes_and_labels),
