@@ -1,16 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layout holds: who may include whom, what each folder must have, how files may be called."""
+import json
 import os
 import pathlib
 import re
 import subprocess
 
 import pytest
+import yaml
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 OPTION = re.compile(r'\bPROFCOL_OPTION_\w+\(\s*"(\w+)"')
 COMPONENT_ROOTS = ("receiver", "processors", "extensions", "exporters")
+# Values of the example that are no defaults, and say so there.
+EXAMPLES = [
+    ("exporters", "pprof", "directory"),
+    ("exporters", "otlp_grpc", "endpoint"),
+    ("exporters", "otlp_grpc", "tls", "insecure"),
+    ("service", "extensions"),
+    ("service", "pipelines"),
+]
 FORBIDDEN_NAMES = {"util", "utils", "common", "misc", "helper", "helpers"}
 
 # The one header that both sides of the ring buffer include.
@@ -169,13 +179,6 @@ def test_a_component_has_a_readme_with_all_its_options(folder):
     assert keys - documented == set(), "not in the table of options"
 
 
-@pytest.mark.parametrize("folder", component_folders(), ids=str)
-def test_the_example_shows_every_option(folder):
-    example = (SOURCE / "pipeline.yaml.example").read_text()
-    shown = set(re.findall(r"^ *(?:# )?(\w+):", example, re.MULTILINE))
-    assert option_keys(folder) - shown == set()
-
-
 def own_files():
     """Every file of the tree that is ours, build output left out."""
     for directory, folders, files in os.walk(SOURCE):
@@ -210,26 +213,76 @@ def test_every_source_says_its_licence():
 # ---- with the program ----
 
 
-def component_types(program):
-    """(kind, type) of every component in the program."""
+def components(program):
+    """(kind, component) of every component in the program, as `profcol components` shows it."""
     text = subprocess.run(
         [program, "components"], capture_output=True, text=True, check=True, timeout=60
     ).stdout
-    kind, found = None, []
-    for line in text.splitlines():
-        if match := re.match(r"(receivers|processors|exporters|extensions):", line):
-            kind = match[1]
-        elif kind and (match := re.match(r"\s+- name: (\w+)", line)):
-            found.append((kind, match[1]))
+    kinds = yaml.safe_load(text)
+    found = [
+        (kind, component)
+        for kind in ("receivers", "processors", "exporters", "extensions")
+        for component in kinds[kind]
+    ]
     assert found, text
     return found
 
 
+def option_paths(options, *above):
+    for option in options or []:
+        path = (*above, option["key"])
+        yield path
+        yield from option_paths(option.get("options"), *path)
+
+
 def test_the_example_shows_every_component(program):
+    example = yaml.safe_load((SOURCE / "pipeline.yaml.example").read_text())
+    for kind, component in components(program):
+        types = {name.split("/")[0] for name in example[kind]}
+        assert component["name"] in types, kind
+
+
+def test_the_example_shows_every_option(program):
     example = (SOURCE / "pipeline.yaml.example").read_text()
-    for kind, name in component_types(program):
-        section = example[example.index(f"\n{kind}:") :]
-        assert re.search(rf"^  {name}(/\w+)?:", section, re.MULTILINE), f"{kind}: {name}"
+    shown = set(re.findall(r"\b(\w+):", example))
+    hidden = [
+        (kind, component["name"], ".".join(path))
+        for kind, component in components(program)
+        for path in option_paths(component["options"])
+        if path[-1] not in shown
+    ]
+    assert not hidden
+
+
+def only_examples(tree, *above):
+    """`tree` with its sections, but without the values that should be defaults."""
+    if above in EXAMPLES or tree is None:
+        return tree
+    return {
+        key: only_examples(value, *above, key)
+        for key, value in tree.items()
+        if isinstance(value, dict) or value is None or (*above, key) in EXAMPLES
+    }
+
+
+def effective(program, path):
+    """The configuration in `path` with all defaults, every value written in the one way."""
+    output = subprocess.run(
+        [program, "print-config", "--format", "json", "--config", path],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
+    return json.loads(output)
+
+
+def test_the_examples_values_are_the_defaults(program, tmp_path):
+    example = SOURCE / "pipeline.yaml.example"
+    bare = only_examples(yaml.safe_load(example.read_text()))
+    assert "verbosity" not in bare["exporters"]["debug"]
+    (tmp_path / "bare.yaml").write_text(yaml.safe_dump(bare))
+    assert effective(program, example) == effective(program, tmp_path / "bare.yaml")
 
 
 @pytest.mark.parametrize("directory", ["", "/var/tmp/elsewhere"])

@@ -96,11 +96,11 @@ extern const struct profcol_option confighttp_auth_options[]; /* struct confight
 		PROFCOL_OPTION_DURATION("read_timeout", config, server.read_timeout_ns, "0s", 0,   \
 					0, "for sending a request; 0 = read_header_timeout"),      \
 		PROFCOL_OPTION_DURATION("read_header_timeout", config,                             \
-					server.read_header_timeout_ns, "0s", 0, 0,                 \
+					server.read_header_timeout_ns, "10s", 0, 0,                \
 					"for sending a request, the sooner of both; 0 = 10s"),     \
-		PROFCOL_OPTION_DURATION("write_timeout", config, server.write_timeout_ns, "0s", 0, \
-					0, "for taking a reply; 0 = 30s"),                         \
-		PROFCOL_OPTION_DURATION("idle_timeout", config, server.idle_timeout_ns, "0s", 0,   \
+		PROFCOL_OPTION_DURATION("write_timeout", config, server.write_timeout_ns, "30s",   \
+					0, 0, "for taking a reply; 0 = 30s"),                      \
+		PROFCOL_OPTION_DURATION("idle_timeout", config, server.idle_timeout_ns, "60s", 0,  \
 					0,                                                         \
 					"how long a connection may wait for its next request; 0 "  \
 					"= 60s"),                                                  \

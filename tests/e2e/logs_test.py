@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Log lines as service.telemetry.logs wants them, of real runs."""
 import json
+import os
 import re
 import signal
 
@@ -63,6 +64,10 @@ def test_json_lines_are_as_the_collectors(start_profcol, tmp_path):
         assert re.fullmatch(TIME, record["ts"])
         assert record["rack"] == "a1"
     assert READY in [record["msg"] for record in records]
+    (started,) = (record for record in records if record["msg"] == "Starting profcol...")
+    assert started["NumCPU"] == os.cpu_count() and started["Version"]
+    (signalled,) = (record for record in records if record["msg"] == "Received signal from OS")
+    assert signalled["signal"] in ("terminated", "interrupt")
     kinds = {record.get("otelcol.component.kind") for record in records}
     assert {None, "exporter"} <= kinds
 
