@@ -104,17 +104,21 @@ def test_an_outage_holds_no_more_than_the_queue(capture, start_forwarding, start
 
 @pytest.mark.slow
 def test_a_ten_minute_outage_of_a_profiler(start_profcol, start_sink, burner):
-    """At the highest usual rate, with a queue that it fills."""
-    queue_bytes = 4 * _MIB
+    """At the highest usual rate, with a queue that it fills. One with its peer runs beside it: what
+    else a profiler holds depends on what the machine does meanwhile."""
+    queue_bytes = 32 * _MIB
     receiver = {"samples_per_second": 997, "reporter_interval": "1s"}
     options = {"sending_queue": {"sizer": "bytes", "queue_size": queue_bytes}}
     options["retry_on_failure"] = {"max_elapsed_time": 0}
-    peaks = []
-    for address, seconds in ((start_sink().grpc, 120), (f"127.0.0.1:{free_port()}", 600)):
-        exporters = {"otlp_grpc": otlp_to(address, **options)}
-        run = start_profcol(pipeline(receiver=receiver, exporters=exporters))
-        time.sleep(seconds)  # the length of the outage is what is tested
-        peaks.append(peak_kib(run))
-        run.stop()
-    assert peaks[1] - peaks[0] <= queue_bytes * 1.1 / 1024
-    assert run.balance().causes["queue_full"] > 0
+    usual, outage = (
+        start_profcol(
+            pipeline(receiver=receiver, exporters={"otlp_grpc": otlp_to(address, **options)})
+        )
+        for address in (start_sink().grpc, f"127.0.0.1:{free_port()}")
+    )
+    time.sleep(600)  # the length of the outage is what is tested
+    held_kib = peak_kib(outage) - peak_kib(usual)
+    usual.stop()
+    outage.stop()
+    assert held_kib <= queue_bytes * 1.1 / 1024
+    assert outage.balance().causes["queue_full"] > 0
