@@ -55,6 +55,18 @@ static void write_bare(const struct logger *logger, enum profcol_level level, co
 	(void)log_line_write(&line, logger->fd);
 }
 
+/* Says whose @record is, and writes it. */
+static void write_record(const struct logger *logger, struct log_record *record)
+{
+	record->id = logger->id;
+	record->kind = logger->kind;
+	record->pipeline = logger->pipeline;
+	if (logger->output)
+		log_output_write(logger->output, record);
+	else
+		write_bare(logger, record->level, record->message);
+}
+
 __attribute__((format(printf, 5, 0))) static void write_from(const struct profcol_logger *base,
 							     enum profcol_level level,
 							     const char *file, unsigned int place,
@@ -64,23 +76,18 @@ __attribute__((format(printf, 5, 0))) static void write_from(const struct profco
 	const struct logger *logger = (const struct logger *)(const void *)base;
 	int saved_errno = errno;
 	char message[LOGGING_MESSAGE_BYTES];
+	struct log_record record = {
+		.level = level,
+		.file = file,
+		.line = place,
+		.format = format,
+		.message = message,
+	};
 
 	if (level < base->level)
 		return;
 	format_message(message, format, arguments);
-	if (logger->output)
-		log_output_write(logger->output, &(const struct log_record){
-							 .level = level,
-							 .id = logger->id,
-							 .kind = logger->kind,
-							 .pipeline = logger->pipeline,
-							 .file = file,
-							 .line = place,
-							 .format = format,
-							 .message = message,
-						 });
-	else
-		write_bare(logger, level, message);
+	write_record(logger, &record);
 	errno = saved_errno;
 }
 
@@ -96,23 +103,18 @@ void logging_write_fields(const struct logger *logger, enum profcol_level level,
 			  unsigned int place, const char *message, const struct log_field *fields,
 			  size_t count)
 {
-	if (level < logger->base.level)
-		return;
-	if (logger->output)
-		log_output_write(logger->output, &(const struct log_record){
-							 .level = level,
-							 .id = logger->id,
-							 .kind = logger->kind,
-							 .pipeline = logger->pipeline,
-							 .file = file,
-							 .line = place,
-							 .format = message,
-							 .message = message,
-							 .fields = fields,
-							 .field_count = count,
-						 });
-	else
-		write_bare(logger, level, message);
+	struct log_record record = {
+		.level = level,
+		.file = file,
+		.line = place,
+		.format = message,
+		.message = message,
+		.fields = fields,
+		.field_count = count,
+	};
+
+	if (level >= logger->base.level)
+		write_record(logger, &record);
 }
 
 void logging_init(struct logger *logger, const char *id, enum profcol_level level, int fd,
