@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The call frame information of one ELF file, found by address: .eh_frame through the sorted
+ * table of .eh_frame_hdr, or through an index of our own where that is missing; or .debug_frame.
+ * Reads what is asked for and nothing else. One thread at a time.
+ */
+#pragma once
+
+#include "cfi_entry.h"
+#include "rule.h"
+
+struct cfi_index_entry {
+	uint64_t start;  /* of the code */
+	uint64_t offset; /* of the FDE in its section */
+};
+
+struct cfi {
+	struct cfi_section section;
+	const struct unwind_machine *machine;
+	const uint8_t *table; /* of .eh_frame_hdr, in the file; NULL: the index is used */
+	struct cfi_index_entry *index; /* owned, by start */
+	size_t count;                  /* entries of either */
+};
+
+/*
+ * @view is borrowed until deinit. Returns 0, also when the file has none, or -ENOMEM. A machine
+ * that we do not know has none.
+ */
+int cfi_init_eh_frame(struct cfi *cfi, const struct elf_view *view);
+int cfi_init_debug_frame(struct cfi *cfi, const struct elf_view *view);
+void cfi_deinit(struct cfi *cfi);
+
+/* Give the rules of all of [start, limit), UNKNOWN where no entry covers it. */
+void cfi_visit(const struct cfi *cfi, uint64_t start, uint64_t limit, unwind_take_function take,
+	       void *context);
