@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Compares our rules with libdw's call frame information: cfi_oracle [--count N] FILE...
+ * Compares our rules with libdw's call frame information:
+ *
+ *   cfi_oracle [--count N] FILE...        .eh_frame with .eh_frame
+ *   cfi_oracle [--count N] --go FILE...   Go's function table with .debug_frame, uncompressed
  *
  * Both are evaluated with the same made-up registers and memory, so that it does not matter how
  * either writes a rule. Prints a line for each disagreement, then one with the sums:
@@ -11,6 +14,7 @@
  * Exit code 1 when anything is different.
  */
 #include "unwind/cfi.h"
+#include "unwind/pclntab.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -250,16 +254,16 @@ static struct caller theirs(const struct world *world, Dwarf_CFI *cfi)
 
 /* ---- the comparison ---- */
 
-static bool agree(const struct caller *mine, const struct caller *other)
+static bool agree(const struct caller *mine, const struct caller *other, bool is_go)
 {
 	if (mine->kind != other->kind)
 		return false;
 	if (mine->kind != CALLER)
 		return true;
-	// The ABI says of a register that is not mentioned that it is preserved; libdw knows of
-	// some that they are not.
+	// What Go writes as DWARF does not follow the frame pointer.
 	return mine->cfa == other->cfa && mine->ra == other->ra &&
-	       (mine->fp_lost == other->fp_lost && (mine->fp_lost || mine->fp == other->fp));
+	       (is_go || (mine->fp_lost == other->fp_lost &&
+			  (mine->fp_lost || mine->fp == other->fp)));
 }
 
 static void print(const char *who, const struct caller *caller)
@@ -271,14 +275,25 @@ static void print(const char *who, const struct caller *caller)
 	       caller->fp_lost ? " lost" : "", caller->unsupported);
 }
 
-static void compare(const char *path, const struct cfi *cfi, Dwarf_CFI *other, uint64_t pc,
+/* The tables of one file: one of the two. */
+struct tables {
+	const struct unwind_machine *machine;
+	struct cfi cfi;
+	struct pclntab go;
+	bool is_go;
+};
+
+static void compare(const char *path, const struct tables *tables, Dwarf_CFI *other, uint64_t pc,
 		    struct sums *sums)
 {
-	struct world world = world_make(cfi->machine, pc);
+	struct world world = world_make(tables->machine, pc);
 	struct unwind_rule rule = { 0 };
 	struct caller mine, libdw;
 
-	cfi_visit(cfi, pc, pc + 1, take_rule, &rule);
+	if (tables->is_go)
+		pclntab_visit(&tables->go, pc, pc + 1, take_rule, &rule);
+	else
+		cfi_visit(&tables->cfi, pc, pc + 1, take_rule, &rule);
 	mine = ours(&world, &rule);
 	libdw = theirs(&world, other);
 	sums->addresses++;
@@ -286,7 +301,7 @@ static void compare(const char *path, const struct cfi *cfi, Dwarf_CFI *other, u
 		sums->unsupported[mine.unsupported]++;
 		if (sums->unsupported[mine.unsupported] <= SHOWN)
 			printf("%s: unsupported %u at %" PRIx64 "\n", path, mine.unsupported, pc);
-	} else if (agree(&mine, &libdw)) {
+	} else if (agree(&mine, &libdw, tables->is_go)) {
 		sums->equal++;
 		sums->unknown += mine.kind == NO_RULE;
 		sums->end += mine.kind == ENTRY;
@@ -300,13 +315,22 @@ static void compare(const char *path, const struct cfi *cfi, Dwarf_CFI *other, u
 	}
 }
 
-static void compare_file(const char *path, unsigned int count, struct sums *sums)
+static bool tables_init(struct tables *tables, const struct elf_view *view, bool is_go)
+{
+	*tables = (struct tables){ .is_go = is_go, .machine = unwind_machine_find(view->machine) };
+	if (is_go)
+		pclntab_init(&tables->go, view);
+	return tables->machine && (is_go ? tables->go.version != PCLNTAB_NONE
+					 : cfi_init_eh_frame(&tables->cfi, view) == 0);
+}
+
+static void compare_file(const char *path, unsigned int count, bool is_go, struct sums *sums)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct elf_view view;
 	struct stat status;
 	uint64_t text = 0;
-	struct cfi cfi;
+	struct tables tables;
 	void *bytes;
 	Elf *elf;
 
@@ -316,10 +340,12 @@ static void compare_file(const char *path, unsigned int count, struct sums *sums
 	if (bytes == MAP_FAILED)
 		goto out;
 	if (elf_view_init(&view, bytes, (size_t)status.st_size) &&
-	    cfi_init_eh_frame(&cfi, &view) == 0 && cfi.machine) {
+	    tables_init(&tables, &view, is_go)) {
 		elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 		if (elf) {
-			Dwarf_CFI *other = dwarf_getcfi_elf(elf);
+			Dwarf *dwarf = is_go ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+			Dwarf_CFI *other = is_go ? dwarf ? dwarf_getcfi(dwarf) : NULL
+						 : dwarf_getcfi_elf(elf);
 
 			sums->files++;
 			for (size_t i = 0; i < view.segment_count; i++)
@@ -333,16 +359,18 @@ static void compare_file(const char *path, unsigned int count, struct sums *sums
 					if (!segment->executable)
 						continue;
 					if (at < segment->file_bytes) {
-						compare(path, &cfi, other, segment->address + at, sums);
+						compare(path, &tables, other, segment->address + at, sums);
 						break;
 					}
 					at -= segment->file_bytes;
 				}
 			}
-			dwarf_cfi_end(other);
+			if (!is_go)
+				dwarf_cfi_end(other);
+			dwarf_end(dwarf);
 			elf_end(elf);
 		}
-		cfi_deinit(&cfi);
+		cfi_deinit(&tables.cfi);
 	}
 	munmap(bytes, (size_t)status.st_size);
 out:
@@ -354,13 +382,16 @@ int main(int argc, char **argv)
 {
 	unsigned int count = 1000;
 	struct sums sums = { 0 };
+	bool is_go = false;
 
 	elf_version(EV_CURRENT);
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--count") && i + 1 < argc)
 			count = (unsigned int)atoi(argv[++i]);
+		else if (!strcmp(argv[i], "--go"))
+			is_go = true;
 		else
-			compare_file(argv[i], count, &sums);
+			compare_file(argv[i], count, is_go, &sums);
 	}
 	printf("files=%" PRIu64 " addresses=%" PRIu64 " equal=%" PRIu64 " (unknown=%" PRIu64
 	       " end=%" PRIu64 ") different=%" PRIu64 " unsupported:",

@@ -241,7 +241,8 @@ static void visit_function(const struct pclntab *table, const struct function *f
 	struct reader reader;
 
 	give(window, function->start, &unknown);
-	if (function->stack_deltas >= table->deltas_bytes)
+	// At offset 0 there is no table: the function has none.
+	if (!function->stack_deltas || function->stack_deltas >= table->deltas_bytes)
 		return;
 	reader = reader_over(table->deltas + function->stack_deltas,
 			     table->deltas_bytes - function->stack_deltas);
