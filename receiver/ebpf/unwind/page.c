@@ -74,7 +74,7 @@ static int number_of(const struct page *page, const struct unwind_rule *rule)
 
 static void add_row(struct page *page, unsigned int byte, unsigned int rule)
 {
-	if (page->row_count == UINT16_MAX) {
+	if (page->row_count == UNWIND_PAGE_ROWS) {
 		page->error = -E2BIG;
 		return;
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds pages (bpf/unwind_page.h) from rules that come in order. One thread at a time.
+ * Builds pages (bpf/unwind_tables.h) from rules that come in order. One thread at a time.
  */
 #pragma once
 
 #include "rule.h"
 
-#include "unwind_page.h"
+#include "unwind_tables.h"
 
 #include <stddef.h>
 
@@ -25,7 +25,7 @@ struct page {
 	page_number_function number;
 	void *context;
 	bool amd64;
-	int error; /* 0, -ENOMEM, -E2BIG: beyond 65,535 rows, -ENOSPC: no room in the table */
+	int error; /* 0, -ENOMEM, -E2BIG: beyond UNWIND_PAGE_ROWS, -ENOSPC: no room in the table */
 };
 
 void page_begin(struct page *page, uint64_t start, uint16_t elf_machine,

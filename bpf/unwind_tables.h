@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR Apache-2.0) */
+/*
+ * Unwind tables as user space writes and the kernel side reads them. Part of the one header
+ * that both include (sample.h); sizes are asserted on both sides.
+ *
+ * Everything lies in slabs, arrays of UNWIND_SLAB_BYTES bytes that are made as they are needed; an
+ * object is found by its handle: slab << UNWIND_LINE_BITS | line of 64 bytes in it. No object
+ * crosses the end of its slab. Handle 0 is none. There are three kinds:
+ *
+ *   ranges      struct unwind_range[], of one process, by address
+ *   directory   u32[], of one file: the handle of each page of its text, 0 = not there
+ *   page        the rules of 64 KiB of a file's text
+ *
+ * A page:
+ *
+ *   u16 first[257]   for each block of 256 bytes the number of its first row, then that of all
+ *   u16 reserved
+ *   u32 rows[]       of each block by address, the first one at its start
+ *
+ * A row says from which byte of its block on which rule holds:
+ *
+ *   bits  0..7   byte
+ *   bits 16..31  rule: 1nnnnnnnnnn sssss   CFA = sp + 8 n, n > 0
+ *                      01nnnnnnnnn sssss   CFA = fp + 8 n, n > 0
+ *                      00iiiiiiiiiiiiii    number i of the table of rules
+ *
+ * In the first two the return address lies at CFA - 8, and the caller's frame pointer at
+ * CFA - 8 (s + 1), or with s = 0 still in its register. amd64 only; everything else, and all of
+ * arm64, is in the table. So that one frame touches few cache lines: one of a directory, one of
+ * `first`, one of `rows`.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+enum {
+	/* With what the kernel puts before it, an array of this size is the largest that has
+	 * physically contiguous pages (bpf_map_area_alloc, kernel/bpf/syscall.c). */
+	UNWIND_SLAB_BYTES = 32256,
+	UNWIND_LINE_BYTES = 64,
+	UNWIND_LINE_BITS = 9,
+	UNWIND_SLAB_LINES = UNWIND_SLAB_BYTES / UNWIND_LINE_BYTES,
+
+	UNWIND_PAGE_SHIFT = 16,
+	UNWIND_BLOCK_SHIFT = 8,
+	UNWIND_BLOCKS = 1 << (UNWIND_PAGE_SHIFT - UNWIND_BLOCK_SHIFT),
+	UNWIND_PAGE_HEAD_BYTES = 2 * (UNWIND_BLOCKS + 2),
+	UNWIND_PAGE_ROWS = (UNWIND_SLAB_BYTES - UNWIND_PAGE_HEAD_BYTES) / 4, /* at most */
+
+	UNWIND_PACKED_SP = 1 << 15,
+	UNWIND_PACKED_FP = 1 << 14,
+	UNWIND_PACKED_SLOTS = 1 << 5,      /* of s */
+	UNWIND_PACKED_SP_DEPTHS = 1 << 10, /* of n */
+	UNWIND_PACKED_FP_DEPTHS = 1 << 9,
+	UNWIND_RULES = 1 << 12, /* in the table at most */
+
+	UNWIND_RULE_UNKNOWN = 0, /* fixed numbers in the table */
+	UNWIND_RULE_END = 1,
+};
+
+enum unwind_range_kind {
+	UNWIND_RANGE_TABLE, /* a file, with a directory */
+	UNWIND_RANGE_BARE,  /* executable memory of no file, or of one without any table */
+};
+
+/* Executable memory of a process. */
+struct unwind_range {
+	__u64 start, limit; /* addresses, limit exclusive */
+	__u32 directory;    /* handle of the entry for the page that `start` lies in; TABLE only */
+	__u32 entries;      /* that follow from there */
+	__u32 file;         /* number of the file: what a frame is reported with */
+	__u16 page_offset;  /* of start in its page: ELF address modulo 64 KiB */
+	__u8 kind;          /* enum unwind_range_kind */
+	__u8 reserved;
+};
+
+enum {
+	UNWIND_RANGES = UNWIND_SLAB_BYTES / 32, /* of one process */
+	UNWIND_BUCKET_SLOTS = 4,
+	UNWIND_BUCKETS = 4096, /* power of two */
+};
+
+/* One cache line: the processes whose pid ends in the bucket's number. */
+struct unwind_bucket {
+	struct unwind_process {
+		__u32 pid;      /* 0: free */
+		__u32 identity; /* unwind_identity() */
+		__u32 ranges;   /* handle */
+		__u32 count;
+	} slots[UNWIND_BUCKET_SLOTS];
+};
+
+/* Tells apart those that had one pid one after the other, and their programs. */
+static inline __u32 unwind_identity(__u64 start_boottime_ns, __u32 exec_id)
+{
+	__u64 mixed = (start_boottime_ns ^ exec_id) * 0x9e3779b97f4a7c15ull;
+
+	return (__u32)(mixed >> 32);
+}
+
+_Static_assert(sizeof(struct unwind_range) == 32, "layout of a range");
+_Static_assert(sizeof(struct unwind_bucket) == 64, "layout of a bucket");
+_Static_assert(UNWIND_SLAB_LINES < 1 << UNWIND_LINE_BITS, "a line's number fits");
