@@ -63,16 +63,39 @@ enum unwind_range_kind {
 	UNWIND_RANGE_BARE,  /* executable memory of no file, or of one without any table */
 };
 
-/* Executable memory of a process. */
+/* Executable memory of a process. Pages here are of 4 KiB, whatever the kernel's are. */
 struct unwind_range {
-	__u64 start, limit; /* addresses, limit exclusive */
-	__u32 directory;    /* handle of the entry for the page that `start` lies in; TABLE only */
-	__u32 entries;      /* that follow from there */
-	__u32 file;         /* number of the file: what a frame is reported with */
-	__u16 page_offset;  /* of start in its page: ELF address modulo 64 KiB */
-	__u8 kind;          /* enum unwind_range_kind */
+	__u64 start;       /* address */
+	__u32 pages;       /* long */
+	__u32 file_page;   /* of start in the file */
+	__u32 directory;   /* handle; TABLE only */
+	__u32 first;       /* number of the directory's entry for what `start` lies in */
+	__u32 file;        /* number under which frames are reported; 0 = as addresses */
+	__u16 page_offset; /* of start: ELF address modulo 64 KiB */
+	__u8 kind;         /* enum unwind_range_kind */
 	__u8 reserved;
 };
+
+/* Why a walk ended. Also the last frame of a stack that was cut. */
+enum unwind_end {
+	UNWIND_END_ENTRY = 1,   /* the program's entry, or the thread's: complete */
+	UNWIND_END_NO_PROCESS,  /* not in the tables yet */
+	UNWIND_END_NO_MAPPING,  /* no executable memory there */
+	UNWIND_END_NO_PAGE,     /* rules of that page are not in the tables (yet) */
+	UNWIND_END_UNSUPPORTED, /* a rule that the table's writer could not express */
+	UNWIND_END_BAD_CFA,     /* would not lead up the stack */
+	UNWIND_END_BAD_POINTER, /* frame pointer of code without a table that leads nowhere */
+	UNWIND_END_UNREADABLE,  /* user memory is not there */
+	UNWIND_END_DEPTH,       /* more frames than the limit */
+	UNWIND_END_REGISTERS,   /* the user's registers could not be had */
+	UNWIND_END_BROKEN_TABLE,
+	UNWIND_END_COUNT,
+};
+
+/* A frame is an address, or with this bit a place in a file: bits 40..62 are its number, 0..39 the
+ * offset in bytes. */
+#define UNWIND_FRAME_FILE  (1ull << 63)
+#define UNWIND_FRAME_SHIFT 40
 
 enum {
 	UNWIND_RANGES = UNWIND_SLAB_BYTES / 32, /* of one process */

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Walks the user stack of the current thread by the tables of unwind_tables.h. One frame is one
+ * call of unwind_step(), a global function: the verifier checks it once, not per frame.
+ *
+ * What it costs is cold cache lines, at any usual rate: per frame one of the directory, two of a
+ * page, and what the search among the process's ranges touches; the stack is read through a
+ * window.
+ */
+#pragma once
+
+#include "kernel.bpf.h"
+#include "unwind_tables.h"
+
+enum {
+	UNWIND_WINDOW_WORDS = 64,
+	UNWIND_RANGE_STEPS = 10, /* 2^10 > UNWIND_RANGES */
+	UNWIND_ROW_STEPS = 8,    /* a block has at most 256 rows */
+	UNWIND_LOWEST = 4096,    /* no code below */
+};
+
+/* The state of a walk. The window holds the stack from window_start on. */
+struct unwind_walk {
+	__u64 pc, sp, fp;
+	__u64 link; /* arm64: the link register, of the first frame */
+	__u64 window_start;
+	__u64 window[UNWIND_WINDOW_WORDS];
+	__u32 ranges, range_count; /* of the process */
+	__u32 count;               /* frames */
+	bool exact;                /* the pc is where execution stood, no return address */
+	bool first;                /* all registers are those of the interrupt */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_walk);
+} unwind_walks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, UNWIND_BUCKETS);
+	__type(key, __u32);
+	__type(value, struct unwind_bucket);
+} unwind_processes SEC(".maps");
+
+struct unwind_slab {
+	__u8 bytes[UNWIND_SLAB_BYTES];
+};
+
+/* Sizes, not types: libbpf finds no type that is named in the map of a map only. */
+struct unwind_slab_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, UNWIND_SLAB_BYTES);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1024); /* set before load */
+	__type(key, __u32);
+	__array(values, struct unwind_slab_map);
+} unwind_slabs SEC(".maps");
+
+/* Rules that have no packed form; struct unwind_rule of the receiver, as it is. */
+struct unwind_wide_rule {
+	__u8 cfa, cfa_register, ra, fp, signal, unsupported, reserved[2];
+	__s32 cfa_offset, cfa_addend, ra_offset, fp_offset;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, UNWIND_RULES);
+	__type(key, __u32);
+	__type(value, struct unwind_wide_rule);
+} unwind_rules SEC(".maps");
+
+/* ---- slabs ---- */
+
+/* NULL when there is no such slab. */
+static __always_inline struct unwind_slab *unwind_slab_of(__u32 handle)
+{
+	__u32 slab = handle >> UNWIND_LINE_BITS, zero = 0;
+	void *map = bpf_map_lookup_elem(&unwind_slabs, &slab);
+
+	return map ? bpf_map_lookup_elem(map, &zero) : NULL;
+}
+
+static __always_inline __u32 unwind_offset_of(__u32 handle)
+{
+	return (handle & ((1 << UNWIND_LINE_BITS) - 1)) * UNWIND_LINE_BYTES;
+}
+
+/* ---- user memory ---- */
+
+/* The window begins at @address if that can be read. */
+static __always_inline void unwind_move_window(struct unwind_walk *walk, __u64 address)
+{
+	walk->window_start = address;
+	if (bpf_probe_read_user(walk->window, sizeof(walk->window), (void *)address))
+		walk->window_start = 0;
+}
+
+static __always_inline bool unwind_read(struct unwind_walk *walk, __u64 address, __u64 *ret)
+{
+	__u64 distance = address - walk->window_start;
+
+	if (distance <= sizeof(walk->window) - 8 && !(distance & 7)) {
+		distance >>= 3;
+		// The compiler knows the bound; this tells it to the verifier.
+		asm volatile("%0 &= 63" : "+r"(distance));
+		*ret = walk->window[distance];
+		return true;
+	}
+	return !bpf_probe_read_user(ret, sizeof(*ret), (void *)address);
+}
+
+/* ---- from the pc to its rule ---- */
+
+/* All ones when a < b, for addresses below 2^63: no branch, so that the verifier has one path. */
+static __always_inline __u64 unwind_mask_less(__u64 a, __u64 b)
+{
+	__u64 difference = a - b;
+
+	asm volatile("%0 s>>= 63" : "+r"(difference));
+	return difference;
+}
+
+/* The last range that begins at or before @pc; NULL when that does not hold it. */
+static __always_inline struct unwind_range *unwind_find_range(struct unwind_walk *walk, __u64 pc)
+{
+	struct unwind_slab *slab = unwind_slab_of(walk->ranges);
+	__u64 base = unwind_offset_of(walk->ranges), found = 0;
+	struct unwind_range *range;
+
+	if (!slab)
+		return NULL;
+#pragma unroll
+	for (__u64 step = 1 << (UNWIND_RANGE_STEPS - 1); step; step >>= 1) {
+		__u64 probe = found + step;
+		__u64 offset = base + (probe * sizeof(*range) & unwind_mask_less(probe, walk->range_count));
+
+		if (offset > UNWIND_SLAB_BYTES - sizeof(*range))
+			return NULL;
+		range = (void *)&slab->bytes[offset];
+		found += step & unwind_mask_less(probe, walk->range_count) &
+			 ~unwind_mask_less(pc, range->start);
+	}
+	base += found * sizeof(*range);
+	if (base > UNWIND_SLAB_BYTES - sizeof(*range))
+		return NULL;
+	range = (void *)&slab->bytes[base];
+	if (pc < range->start || pc - range->start >= (__u64)range->pages << 12)
+		return NULL;
+	return range;
+}
+
+/* The handle of the page that holds @distance from the range's start; 0: not there. */
+static __always_inline __u32 unwind_find_page(const struct unwind_range *range, __u64 distance)
+{
+	struct unwind_slab *slab = unwind_slab_of(range->directory);
+	__u64 entry = range->first + ((range->page_offset + distance) >> UNWIND_PAGE_SHIFT);
+	__u64 offset = unwind_offset_of(range->directory) + entry * sizeof(__u32);
+
+	if (!slab || offset > UNWIND_SLAB_BYTES - sizeof(__u32))
+		return 0;
+	return *(__u32 *)&slab->bytes[offset];
+}
+
+/* The 16 bits of the row that holds @address, in its page; negative when the page is broken. */
+static __always_inline long unwind_find_row(__u32 handle, __u32 address)
+{
+	struct unwind_slab *slab = unwind_slab_of(handle);
+	__u64 page = unwind_offset_of(handle);
+	__u64 block = page + 2 * ((address >> UNWIND_BLOCK_SHIFT) & (UNWIND_BLOCKS - 1));
+	__u64 row, count, found = 0, offset;
+
+	if (!slab || block > UNWIND_SLAB_BYTES - 4)
+		return -1;
+	row = *(__u16 *)&slab->bytes[block];
+	count = *(__u16 *)&slab->bytes[block + 2] - row;
+	row = page + UNWIND_PAGE_HEAD_BYTES + 4 * row;
+	// Most blocks have a handful: the first rounds are for those that have more.
+#pragma unroll
+	for (__u64 step = 1 << (UNWIND_ROW_STEPS - 1); step; step >>= 1) {
+		__u64 probe = found + step;
+		__u64 inside = unwind_mask_less(probe, count);
+
+		offset = row + (4 * probe & inside);
+		if (offset > UNWIND_SLAB_BYTES - 4)
+			return -1;
+		found += step & inside &
+			 ~unwind_mask_less(address & 0xff, slab->bytes[offset]);
+	}
+	offset = row + 4 * found;
+	if (offset > UNWIND_SLAB_BYTES - 4)
+		return -1;
+	return *(__u16 *)&slab->bytes[offset + 2];
+}
+
+/* ---- from a frame to its caller ---- */
+
+/*
+ * Goes on at the caller. Stacks grow downwards: the canonical frame address of a called function
+ * lies above its stack pointer.
+ */
+static __always_inline int unwind_return(struct unwind_walk *walk, __u64 cfa, __u64 ra, __u64 fp)
+{
+	if (ra < UNWIND_LOWEST)
+		return UNWIND_END_ENTRY;
+	if (cfa <= walk->sp && !walk->first)
+		return UNWIND_END_BAD_CFA;
+	walk->sp = cfa;
+	walk->pc = ra;
+	walk->fp = fp;
+	walk->exact = false;
+	walk->first = false;
+	return 0;
+}
+
+static __always_inline int unwind_apply_packed(struct unwind_walk *walk, __u32 rule)
+{
+	bool by_sp = rule & UNWIND_PACKED_SP;
+	__u32 depth = by_sp ? rule >> 5 & (UNWIND_PACKED_SP_DEPTHS - 1)
+			    : rule >> 5 & (UNWIND_PACKED_FP_DEPTHS - 1);
+	__u64 cfa = (by_sp ? walk->sp : walk->fp) + 8ull * depth;
+	__u32 slot = rule & (UNWIND_PACKED_SLOTS - 1);
+	__u64 fp = walk->fp, ra;
+
+	// Beyond the window: the next frames are there, too.
+	if (cfa - walk->window_start > sizeof(walk->window))
+		unwind_move_window(walk, (cfa - 8 * (slot + 1)) & ~7ull);
+	if (!unwind_read(walk, cfa - 8, &ra) ||
+	    (slot && !unwind_read(walk, cfa - 8 * (slot + 1), &fp)))
+		return UNWIND_END_UNREADABLE;
+	return unwind_return(walk, cfa, ra, fp);
+}
+
+/* Code that no table describes: by the frame pointer, if it looks like one. */
+static __always_inline int unwind_by_frame_pointer(struct unwind_walk *walk)
+{
+	__u64 frame = walk->fp, fp, ra;
+
+	if (frame & 7 || frame < walk->sp)
+		return UNWIND_END_BAD_POINTER;
+	if (frame - walk->window_start > sizeof(walk->window) - 16)
+		unwind_move_window(walk, frame);
+	if (!unwind_read(walk, frame, &fp) || !unwind_read(walk, frame + 8, &ra))
+		return UNWIND_END_UNREADABLE;
+	return unwind_return(walk, frame + 16, ra, fp);
+}
+
+/* The barrier keeps the loads apart: joined into one from a computed place the verifier refuses it. */
+#define UNWIND_REGISTER(number, name)                                                              \
+	case number: {                                                                             \
+		__u64 value = registers->name;                                                     \
+                                                                                                   \
+		asm volatile("" : "+r"(value));                                                    \
+		return value;                                                                      \
+	}
+
+/* A register of the interrupted code by its DWARF number; 0 for one that has none. */
+static __always_inline __u64 unwind_register(const bpf_user_pt_regs_t *registers, __u32 number)
+{
+#if defined(__TARGET_ARCH_x86)
+	// System V ABI AMD64, figure 3.36.
+	switch (number) {
+		UNWIND_REGISTER(0, rax)
+		UNWIND_REGISTER(1, rdx)
+		UNWIND_REGISTER(2, rcx)
+		UNWIND_REGISTER(3, rbx)
+		UNWIND_REGISTER(4, rsi)
+		UNWIND_REGISTER(5, rdi)
+		UNWIND_REGISTER(8, r8)
+		UNWIND_REGISTER(9, r9)
+		UNWIND_REGISTER(10, r10)
+		UNWIND_REGISTER(11, r11)
+		UNWIND_REGISTER(12, r12)
+		UNWIND_REGISTER(13, r13)
+		UNWIND_REGISTER(14, r14)
+		UNWIND_REGISTER(15, r15)
+	}
+#endif
+	return 0;
+}
+
+/* By the receiver's rule.h: enum unwind_cfa, enum unwind_saved. */
+enum {
+	UNWIND_WIDE_REGISTER = 2,
+	UNWIND_WIDE_DEREFERENCED = 3,
+	UNWIND_WIDE_PLT = 4,
+
+	UNWIND_WIDE_SAME = 0,
+	UNWIND_WIDE_AT_CFA = 1,
+	UNWIND_WIDE_AT_SP = 2,
+	UNWIND_WIDE_AT_FP = 3,
+	UNWIND_WIDE_IN_REGISTER = 4,
+	UNWIND_WIDE_LOST = 5,
+
+#if defined(__TARGET_ARCH_x86)
+	UNWIND_SP = 7,
+	UNWIND_FP = 6,
+#else
+	UNWIND_SP = 31,
+	UNWIND_FP = 29,
+#endif
+};
+
+/* False: unknown, since @number is another one, and this is not the first frame. */
+static __always_inline bool unwind_base(struct bpf_perf_event_data *ctx, struct unwind_walk *walk,
+					__u32 number, __u64 *ret)
+{
+	if (number == UNWIND_SP)
+		*ret = walk->sp;
+	else if (number == UNWIND_FP)
+		*ret = walk->fp;
+	else if (walk->first)
+		*ret = unwind_register(&ctx->regs, number);
+	else
+		return false;
+	return true;
+}
+
+static __always_inline bool unwind_saved(struct unwind_walk *walk, __u32 how, __s32 offset,
+					 __u64 cfa, __u64 same, __u64 *ret)
+{
+	__u64 base = how == UNWIND_WIDE_AT_SP ? walk->sp
+					      : how == UNWIND_WIDE_AT_FP ? walk->fp : cfa;
+
+	*ret = same;
+	if (how == UNWIND_WIDE_SAME)
+		return true;
+	if (how == UNWIND_WIDE_LOST) {
+		*ret = 0;
+		return true;
+	}
+	return unwind_read(walk, base + (__s64)offset, ret);
+}
+
+static __always_inline int unwind_apply_wide(struct bpf_perf_event_data *ctx,
+					     struct unwind_walk *walk, __u32 number)
+{
+	struct unwind_wide_rule *rule = bpf_map_lookup_elem(&unwind_rules, &number);
+	__u64 cfa, ra, fp;
+
+	if (!rule)
+		return UNWIND_END_BROKEN_TABLE;
+	if (rule->cfa < UNWIND_WIDE_REGISTER || rule->cfa > UNWIND_WIDE_PLT ||
+	    !unwind_base(ctx, walk, rule->cfa_register, &cfa))
+		return UNWIND_END_UNSUPPORTED;
+	cfa += (__s64)rule->cfa_offset;
+	if (rule->cfa == UNWIND_WIDE_DEREFERENCED) {
+		if (!unwind_read(walk, cfa, &cfa))
+			return UNWIND_END_UNREADABLE;
+		cfa += (__s64)rule->cfa_addend;
+	} else if (rule->cfa == UNWIND_WIDE_PLT && (walk->pc & 15) >= (__u32)rule->cfa_addend) {
+		cfa += 8;
+	}
+	if (rule->ra == UNWIND_WIDE_IN_REGISTER) {
+		if (!walk->first)
+			return UNWIND_END_UNSUPPORTED;
+		ra = unwind_register(&ctx->regs, rule->ra_offset);
+	} else if (!unwind_saved(walk, rule->ra, rule->ra_offset, cfa, walk->link, &ra)) {
+		return UNWIND_END_UNREADABLE;
+	}
+	if (!unwind_saved(walk, rule->fp, rule->fp_offset, cfa, walk->fp, &fp))
+		return UNWIND_END_UNREADABLE;
+	bool signal = rule->signal;
+	int end = unwind_return(walk, cfa, ra, fp);
+
+	// What a signal interrupted did not call: its pc is exact, and all its registers were saved.
+	walk->exact = signal;
+	return end;
+}
+
+/* ---- the walk ---- */
+
+/* Writes the frame of the walk's pc to *@frame and goes on at its caller. 0, or why not. */
+static __always_inline int unwind_frame(struct bpf_perf_event_data *ctx, struct unwind_walk *walk,
+					__u64 *frame)
+{
+	// A return address may be the first byte of another function: the call lies before it.
+	__u64 pc = walk->pc - (walk->exact ? 0 : 1), distance, address;
+	struct unwind_range *range = unwind_find_range(walk, pc);
+	__u32 page;
+	long rule;
+
+	*frame = walk->pc;
+	if (!range)
+		return UNWIND_END_NO_MAPPING;
+	distance = pc - range->start;
+	if (range->file)
+		*frame = UNWIND_FRAME_FILE | (__u64)range->file << UNWIND_FRAME_SHIFT |
+			 (((__u64)range->file_page << 12) + distance);
+	if (range->kind == UNWIND_RANGE_BARE)
+		return unwind_by_frame_pointer(walk);
+	page = unwind_find_page(range, distance);
+	if (!page)
+		return UNWIND_END_NO_PAGE;
+	address = range->page_offset + distance;
+	rule = unwind_find_row(page, (__u32)address);
+	if (rule < 0)
+		return UNWIND_END_BROKEN_TABLE;
+	if (rule >= UNWIND_PACKED_FP)
+		return unwind_apply_packed(walk, (__u32)rule);
+	if (rule == UNWIND_RULE_END)
+		return UNWIND_END_ENTRY;
+	if (rule == UNWIND_RULE_UNKNOWN)
+		return unwind_by_frame_pointer(walk);
+	return unwind_apply_wide(ctx, walk, (__u32)rule);
+}
