@@ -11,6 +11,8 @@
 #include "file.h"
 #include "findings.h"
 #include "intern.h"
+#include "lookup.h"
+#include "radix.h"
 #include "reader.h"
 #include "strings.h"
 #include "vector.h"

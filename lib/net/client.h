@@ -3,7 +3,6 @@
 #pragma once
 
 #include "endpoint.h"
-#include "lookup.h"
 #include "net.h"
 #include "tls.h"
 

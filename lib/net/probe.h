@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include "lookup.h"
 #include "tls.h"
 
 #include <stdbool.h>

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lookup.h"
 
-#include "base/base.h"
+#include "cleanup.h"
 
+#include <netdb.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -15,12 +18,14 @@ enum { STACK_BYTES = 512 << 10 };
 
 struct lookup {
 	atomic_uint users; /* who started it, and its thread: the last one frees */
-	char *host, *port;
+	char *host, *port; /* both NULL: @address is asked for */
+	struct sockaddr_storage address;
 	int done_fd;
 
 	/* Written before @is_done. */
 	int result;
 	struct addrinfo *found;
+	char name[NI_MAXHOST];
 	atomic_bool is_done;
 };
 
@@ -40,12 +45,24 @@ void lookup_drop(struct lookup *lookup)
 		lookup_free(lookup);
 }
 
+static socklen_t address_length(const struct sockaddr *address)
+{
+	return address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					      : sizeof(struct sockaddr_in);
+}
+
 static void *lookup_run(void *argument)
 {
-	struct addrinfo wanted = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
+	struct addrinfo wanted = { .ai_socktype = SOCK_STREAM,
+				   .ai_flags = AI_NUMERICSERV | AI_CANONNAME };
 	struct lookup *lookup = argument;
+	const struct sockaddr *address = (const struct sockaddr *)&lookup->address;
 
-	lookup->result = getaddrinfo(lookup->host, lookup->port, &wanted, &lookup->found);
+	if (lookup->host)
+		lookup->result = getaddrinfo(lookup->host, lookup->port, &wanted, &lookup->found);
+	else
+		lookup->result = getnameinfo(address, address_length(address), lookup->name,
+					     sizeof(lookup->name), NULL, 0, NI_NAMEREQD);
 	atomic_store(&lookup->is_done, true);
 	eventfd_write(lookup->done_fd, 1);
 	lookup_drop(lookup);
@@ -77,17 +94,39 @@ static int lookup_begin(struct lookup *lookup)
 	return status;
 }
 
-struct lookup *lookup_start(const char *host, const char *port)
+static struct lookup *lookup_create(void)
 {
 	struct lookup *lookup = calloc(1, sizeof(*lookup));
 
 	if (!lookup)
 		return NULL;
 	atomic_store(&lookup->users, 1);
+	lookup->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return lookup;
+}
+
+struct lookup *lookup_start(const char *host, const char *port)
+{
+	struct lookup *lookup = lookup_create();
+
+	if (!lookup)
+		return NULL;
 	lookup->host = strdup(host);
 	lookup->port = strdup(port);
-	lookup->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (lookup->host && lookup->port && lookup->done_fd >= 0 && !lookup_begin(lookup))
+		return lookup;
+	lookup_free(lookup);
+	return NULL;
+}
+
+struct lookup *lookup_start_name(const struct sockaddr *address)
+{
+	struct lookup *lookup = lookup_create();
+
+	if (!lookup)
+		return NULL;
+	memcpy(&lookup->address, address, address_length(address));
+	if (lookup->done_fd >= 0 && !lookup_begin(lookup))
 		return lookup;
 	lookup_free(lookup);
 	return NULL;
@@ -103,5 +142,13 @@ int lookup_result(const struct lookup *lookup, const struct addrinfo **ret)
 	if (!atomic_load(&lookup->is_done))
 		return EAI_AGAIN;
 	*ret = lookup->found;
+	return lookup->result;
+}
+
+int lookup_name_result(const struct lookup *lookup, const char **ret)
+{
+	if (!atomic_load(&lookup->is_done))
+		return EAI_AGAIN;
+	*ret = lookup->name;
 	return lookup->result;
 }
