@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Compares our rules with libdw's call frame information:
+ * Compares our rules with libdw's call frame information, at random addresses of each file's code:
  *
- *   cfi_oracle [--count N] FILE...        .eh_frame with .eh_frame
+ *   cfi_oracle [--count N] FILE...        all we know of a file with its .eh_frame
  *   cfi_oracle [--count N] --go FILE...   Go's function table with .debug_frame, uncompressed
  *
  * Both are evaluated with the same made-up registers and memory, so that it does not matter how
- * either writes a rule. Prints a line for each disagreement, then one with the sums:
+ * either writes a rule. Prints a line for each disagreement and the first of what we cannot
+ * express, then one with the sums:
  *
- *   FILE: kind at ADDRESS: ours, theirs
- *   files=N addresses=N equal=N unknown=N unsupported{kind}=N different=N
+ *   FILE: at ADDRESS: ours, theirs
+ *   files=N addresses=N equal=N (unknown=N end=N) go=N debug_frame=N stubs=N own=N different=N
+ *   unsupported: N...
  *
- * Exit code 1 when anything is different.
+ * go, debug_frame, stubs: .eh_frame has no rule there, but Go's function table, .debug_frame, or we
+ * know the code by its form. own: the caller is on another
+ * stack, or beyond a signal, which a file's tables do not say (Go). unsupported: by enum
+ * unwind_unsupported. Exit code 1 when anything is different.
  */
-#include "unwind/cfi.h"
-#include "unwind/pclntab.h"
+#include "unwind/unwind.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -46,7 +50,7 @@ struct world {
 };
 
 struct sums {
-	uint64_t files, addresses, equal, unknown, end, different;
+	uint64_t files, addresses, equal, unknown, end, go, debug_frame, stubs, own, different;
 	uint64_t unsupported[UNWIND_UNSUPPORTED_COUNT];
 };
 
@@ -262,8 +266,8 @@ static bool agree(const struct caller *mine, const struct caller *other, bool is
 		return true;
 	// What Go writes as DWARF does not follow the frame pointer.
 	return mine->cfa == other->cfa && mine->ra == other->ra &&
-	       (is_go || (mine->fp_lost == other->fp_lost &&
-			  (mine->fp_lost || mine->fp == other->fp)));
+	       (is_go ||
+		(mine->fp_lost == other->fp_lost && (mine->fp_lost || mine->fp == other->fp)));
 }
 
 static void print(const char *who, const struct caller *caller)
@@ -275,105 +279,143 @@ static void print(const char *who, const struct caller *caller)
 	       caller->fp_lost ? " lost" : "", caller->unsupported);
 }
 
-/* The tables of one file: one of the two. */
-struct tables {
+/* One file, and both of those who read it. */
+struct compared {
+	const char *path;
 	const struct unwind_machine *machine;
-	struct cfi cfi;
-	struct pclntab go;
+	struct elf_view view;
+	struct unwind_source source;
 	bool is_go;
+	Elf *elf;
+	Dwarf *dwarf; /* Go's */
+	Dwarf_CFI *cfi;
 };
 
-static void compare(const char *path, const struct tables *tables, Dwarf_CFI *other, uint64_t pc,
-		    struct sums *sums)
+static bool is_own(const struct compared *file, const struct unwind_rule *rule,
+		   const struct caller *libdw)
 {
-	struct world world = world_make(tables->machine, pc);
+	// runtime.sigtramp: for Go a stack's top, for us the way to what was interrupted.
+	if (file->is_go && libdw->kind == ENTRY && rule->cfa == UNWIND_CFA_REGISTER)
+		return true;
+	if (!file->is_go || (libdw->kind != CALLER && libdw->kind != NO_RULE))
+		return false;
+	return rule->stack_switch || rule->signal || rule->unsupported == UNWIND_OTHER_STACK ||
+	       rule->cfa == UNWIND_CFA_END;
+}
+
+/* Where a rule comes from that .eh_frame does not have. */
+static uint64_t *origin(const struct compared *file, uint64_t pc, struct sums *sums)
+{
+	struct unwind_rule rule = { 0 };
+
+	pclntab_visit(&file->source.go, pc, pc + 1, take_rule, &rule);
+	if (rule.cfa != UNWIND_CFA_UNKNOWN)
+		return &sums->go;
+	cfi_visit(&file->source.debug_frame, pc, pc + 1, take_rule, &rule);
+	return rule.cfa != UNWIND_CFA_UNKNOWN ? &sums->debug_frame : &sums->stubs;
+}
+
+static void compare(const struct compared *file, uint64_t pc, struct sums *sums)
+{
+	struct world world = world_make(file->machine, pc);
 	struct unwind_rule rule = { 0 };
 	struct caller mine, libdw;
 
-	if (tables->is_go)
-		pclntab_visit(&tables->go, pc, pc + 1, take_rule, &rule);
+	if (file->is_go)
+		pclntab_visit(&file->source.go, pc, pc + 1, take_rule, &rule);
 	else
-		cfi_visit(&tables->cfi, pc, pc + 1, take_rule, &rule);
+		unwind_source_visit(&file->source, pc, pc + 1, take_rule, &rule);
 	mine = ours(&world, &rule);
-	libdw = theirs(&world, other);
+	libdw = theirs(&world, file->cfi);
 	sums->addresses++;
-	if (mine.kind == BEYOND) {
-		sums->unsupported[mine.unsupported]++;
-		if (sums->unsupported[mine.unsupported] <= SHOWN)
-			printf("%s: unsupported %u at %" PRIx64 "\n", path, mine.unsupported, pc);
-	} else if (agree(&mine, &libdw, tables->is_go)) {
+	if (agree(&mine, &libdw, file->is_go)) {
 		sums->equal++;
 		sums->unknown += mine.kind == NO_RULE;
 		sums->end += mine.kind == ENTRY;
-	} else {
-		if (++sums->different <= SHOWN) {
-			printf("%s: at %" PRIx64 ":", path, pc);
-			print("ours", &mine);
-			print("libdw", &libdw);
-			putchar('\n');
+	} else if (!file->is_go && libdw.kind == NO_RULE) {
+		++*origin(file, pc, sums);
+	} else if (is_own(file, &rule, &libdw)) {
+		sums->own++;
+	} else if (mine.kind == BEYOND) {
+		if (++sums->unsupported[mine.unsupported] <= SHOWN)
+			printf("%s: unsupported %u at %" PRIx64 "\n", file->path, mine.unsupported,
+			       pc);
+	} else if (++sums->different <= SHOWN) {
+		printf("%s: at %" PRIx64 ":", file->path, pc);
+		print("ours", &mine);
+		print("libdw", &libdw);
+		putchar('\n');
+	}
+}
+
+static void compare_addresses(const struct compared *file, unsigned int count, struct sums *sums)
+{
+	const struct elf_view *view = &file->view;
+	uint64_t text = 0;
+
+	for (size_t i = 0; i < view->segment_count; i++)
+		text += view->segments[i].executable ? view->segments[i].file_bytes : 0;
+	for (unsigned int i = 0; i < count && text; i++) {
+		uint64_t at = mix(i + 1) % text;
+
+		for (size_t j = 0; j < view->segment_count; j++) {
+			const struct elf_view_segment *segment = &view->segments[j];
+
+			if (!segment->executable)
+				continue;
+			if (at < segment->file_bytes) {
+				compare(file, segment->address + at, sums);
+				break;
+			}
+			at -= segment->file_bytes;
 		}
 	}
 }
 
-static bool tables_init(struct tables *tables, const struct elf_view *view, bool is_go)
+static bool open_both(struct compared *file, int fd)
 {
-	*tables = (struct tables){ .is_go = is_go, .machine = unwind_machine_find(view->machine) };
-	if (is_go)
-		pclntab_init(&tables->go, view);
-	return tables->machine && (is_go ? tables->go.version != PCLNTAB_NONE
-					 : cfi_init_eh_frame(&tables->cfi, view) == 0);
+	file->machine = unwind_machine_find(file->view.machine);
+	if (!file->machine || unwind_source_init(&file->source, &file->view) != 0)
+		return false;
+	file->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (file->is_go) {
+		file->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+		file->cfi = file->dwarf ? dwarf_getcfi(file->dwarf) : NULL;
+	} else {
+		file->cfi = dwarf_getcfi_elf(file->elf);
+	}
+	return file->elf && (!file->is_go || file->source.go.version != PCLNTAB_NONE);
+}
+
+static void close_both(struct compared *file)
+{
+	if (!file->is_go)
+		dwarf_cfi_end(file->cfi);
+	dwarf_end(file->dwarf);
+	elf_end(file->elf);
+	if (file->machine)
+		unwind_source_deinit(&file->source);
 }
 
 static void compare_file(const char *path, unsigned int count, bool is_go, struct sums *sums)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct elf_view view;
+	struct compared file = { .path = path, .is_go = is_go };
 	struct stat status;
-	uint64_t text = 0;
-	struct tables tables;
 	void *bytes;
-	Elf *elf;
 
-	if (fd < 0 || fstat(fd, &status) != 0 || status.st_size <= 0)
-		goto out;
-	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (bytes == MAP_FAILED)
-		goto out;
-	if (elf_view_init(&view, bytes, (size_t)status.st_size) &&
-	    tables_init(&tables, &view, is_go)) {
-		elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-		if (elf) {
-			Dwarf *dwarf = is_go ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
-			Dwarf_CFI *other = is_go ? dwarf ? dwarf_getcfi(dwarf) : NULL
-						 : dwarf_getcfi_elf(elf);
-
-			sums->files++;
-			for (size_t i = 0; i < view.segment_count; i++)
-				text += view.segments[i].executable ? view.segments[i].file_bytes : 0;
-			for (unsigned int i = 0; i < count && text; i++) {
-				uint64_t at = mix(i + 1) % text;
-
-				for (size_t j = 0; j < view.segment_count; j++) {
-					const struct elf_view_segment *segment = &view.segments[j];
-
-					if (!segment->executable)
-						continue;
-					if (at < segment->file_bytes) {
-						compare(path, &tables, other, segment->address + at, sums);
-						break;
-					}
-					at -= segment->file_bytes;
-				}
+	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size > 0) {
+		bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (bytes != MAP_FAILED) {
+			if (elf_view_init(&file.view, bytes, (size_t)status.st_size) &&
+			    open_both(&file, fd)) {
+				sums->files++;
+				compare_addresses(&file, count, sums);
 			}
-			if (!is_go)
-				dwarf_cfi_end(other);
-			dwarf_end(dwarf);
-			elf_end(elf);
+			close_both(&file);
+			munmap(bytes, (size_t)status.st_size);
 		}
-		cfi_deinit(&tables.cfi);
 	}
-	munmap(bytes, (size_t)status.st_size);
-out:
 	if (fd >= 0)
 		close(fd);
 }
@@ -394,8 +436,10 @@ int main(int argc, char **argv)
 			compare_file(argv[i], count, is_go, &sums);
 	}
 	printf("files=%" PRIu64 " addresses=%" PRIu64 " equal=%" PRIu64 " (unknown=%" PRIu64
-	       " end=%" PRIu64 ") different=%" PRIu64 " unsupported:",
-	       sums.files, sums.addresses, sums.equal, sums.unknown, sums.end, sums.different);
+	       " end=%" PRIu64 ") go=%" PRIu64 " debug_frame=%" PRIu64 " stubs=%" PRIu64
+	       " own=%" PRIu64 " different=%" PRIu64 " unsupported:",
+	       sums.files, sums.addresses, sums.equal, sums.unknown, sums.end, sums.go,
+	       sums.debug_frame, sums.stubs, sums.own, sums.different);
 	for (int i = 0; i < UNWIND_UNSUPPORTED_COUNT; i++)
 		printf(" %" PRIu64, sums.unsupported[i]);
 	putchar('\n');

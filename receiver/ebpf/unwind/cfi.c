@@ -67,15 +67,6 @@ static struct cfi_index_entry table_entry(const struct cfi *cfi, size_t position
 
 /* ---- our own index ---- */
 
-static int compare_entries(const void *left, const void *right)
-{
-	const struct cfi_index_entry *a = left, *b = right;
-
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return (a->offset > b->offset) - (a->offset < b->offset);
-}
-
 static int index_build(struct cfi *cfi)
 {
 	VECTOR(struct cfi_index_entry) entries = { 0 };
@@ -94,11 +85,10 @@ static int index_build(struct cfi *cfi)
 			return -ENOMEM;
 		}
 	}
-	if (entries.count)
-		qsort(entries.items, entries.count, sizeof(*entries.items), compare_entries);
 	cfi->index = entries.items;
 	cfi->count = entries.count;
-	return 0;
+	return radix_sort(cfi->index, cfi->count, sizeof(*cfi->index),
+			  offsetof(struct cfi_index_entry, start));
 }
 
 /* ---- life ---- */
@@ -133,14 +123,14 @@ int cfi_init_eh_frame(struct cfi *cfi, const struct elf_view *view)
 	return index_build(cfi);
 }
 
-int cfi_init_debug_frame(struct cfi *cfi, const struct elf_view *view)
+int cfi_init_debug_frame(struct cfi *cfi, uint16_t elf_machine, const struct elf_piece *piece)
 {
-	*cfi = (struct cfi){ .machine = unwind_machine_find(view->machine) };
-	if (!cfi->machine)
+	*cfi = (struct cfi){ .machine = unwind_machine_find(elf_machine) };
+	if (!cfi->machine || !piece->bytes)
 		return 0;
 	cfi->section.debug = true;
-	cfi->section.piece = elf_view_section(view, ".debug_frame");
-	return cfi->section.piece.bytes ? index_build(cfi) : 0;
+	cfi->section.piece = *piece;
+	return index_build(cfi);
 }
 
 void cfi_deinit(struct cfi *cfi)

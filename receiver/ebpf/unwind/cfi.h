@@ -17,17 +17,19 @@ struct cfi_index_entry {
 struct cfi {
 	struct cfi_section section;
 	const struct unwind_machine *machine;
-	const uint8_t *table; /* of .eh_frame_hdr, in the file; NULL: the index is used */
+	const uint8_t *table;          /* of .eh_frame_hdr, in the file; NULL: the index is used */
 	struct cfi_index_entry *index; /* owned, by start */
 	size_t count;                  /* entries of either */
 };
 
 /*
- * @view is borrowed until deinit. Returns 0, also when the file has none, or -ENOMEM. A machine
- * that we do not know has none.
+ * @view's file is borrowed until deinit. Returns 0, also when the file has none, or -ENOMEM. A
+ * machine that we do not know has none.
  */
 int cfi_init_eh_frame(struct cfi *cfi, const struct elf_view *view);
-int cfi_init_debug_frame(struct cfi *cfi, const struct elf_view *view);
+
+/* @piece is the section, inflated; without bytes there is nothing. Borrowed until deinit. */
+int cfi_init_debug_frame(struct cfi *cfi, uint16_t elf_machine, const struct elf_piece *piece);
 void cfi_deinit(struct cfi *cfi);
 
 /* Give the rules of all of [start, limit), UNKNOWN where no entry covers it. */

@@ -131,8 +131,10 @@ static bool cie_read(const struct cfi_section *section, size_t offset, struct cf
 	if (!letters || (version != 1 && version != 3 && version != 4))
 		return false;
 	if (version == 4) {
-		// Size of an address, size of a segment selector.
-		if (reader_u8(&frame.body) != 8 || reader_u8(&frame.body) != 0)
+		uint8_t address_bytes = reader_u8(&frame.body);
+		uint8_t segment_bytes = reader_u8(&frame.body);
+
+		if (address_bytes != sizeof(uint64_t) || segment_bytes)
 			return false;
 	}
 	// GCC 2's "eh" has a pointer here.
@@ -142,8 +144,8 @@ static bool cie_read(const struct cfi_section *section, size_t offset, struct cf
 	}
 	ret->code_alignment = encoding_read_uleb128(&frame.body);
 	ret->data_alignment = encoding_read_sleb128(&frame.body);
-	ret->return_register = version == 1 ? reader_u8(&frame.body)
-					    : encoding_read_uleb128(&frame.body);
+	ret->return_register =
+		version == 1 ? reader_u8(&frame.body) : encoding_read_uleb128(&frame.body);
 	if (*letters == 'z') {
 		uint64_t length = encoding_read_uleb128(&frame.body);
 		const void *bytes = reader_bytes(&frame.body, length);
@@ -182,8 +184,8 @@ static bool fde_read(const struct cfi_section *section, struct frame *frame, str
 	return true;
 }
 
-enum cfi_entry cfi_entry_read(const struct cfi_section *section, size_t offset,
-			      struct cfi_fde *ret, size_t *next_ret)
+enum cfi_entry cfi_entry_read(const struct cfi_section *section, size_t offset, struct cfi_fde *ret,
+			      size_t *next_ret)
 {
 	struct frame frame;
 

@@ -46,5 +46,5 @@ enum cfi_entry {
 };
 
 /* Read the entry at @offset of @section; *@next_ret is where the next one begins. */
-enum cfi_entry cfi_entry_read(const struct cfi_section *section, size_t offset,
-			      struct cfi_fde *ret, size_t *next_ret);
+enum cfi_entry cfi_entry_read(const struct cfi_section *section, size_t offset, struct cfi_fde *ret,
+			      size_t *next_ret);

@@ -88,8 +88,7 @@ static struct cfi_value combine(struct machine *machine, uint8_t operation, stru
 		return (struct cfi_value){ .kind = CFI_VALUE_PC_LOW };
 	if (operation == DW_OP_ge && number && left.kind == CFI_VALUE_PC_LOW)
 		return (struct cfi_value){ .kind = CFI_VALUE_PC_TEST, .addend = right.offset };
-	if (operation == DW_OP_shl && number && right.offset == 3 &&
-	    left.kind == CFI_VALUE_PC_TEST)
+	if (operation == DW_OP_shl && number && right.offset == 3 && left.kind == CFI_VALUE_PC_TEST)
 		return (struct cfi_value){ .kind = CFI_VALUE_PC_EIGHT, .addend = left.addend };
 	return (struct cfi_value){ .kind = CFI_VALUE_UNKNOWN };
 }
@@ -132,8 +131,9 @@ static bool run_constant(struct machine *machine, uint8_t operation, struct read
 	case DW_OP_consts:
 		push_number(machine, encoding_read_sleb128(reader));
 		return true;
+	default:
+		return false;
 	}
-	return false;
 }
 
 static void run_operation(struct machine *machine, uint8_t operation, struct reader *reader)

@@ -16,8 +16,8 @@ enum cfi_value_kind {
 	CFI_VALUE_DEREFERENCED, /* *(register + offset) + addend */
 	CFI_VALUE_PLT,          /* register + offset + (pc % 16 >= addend ? 8 : 0) */
 	/* On the way to the latter; never a result. */
-	CFI_VALUE_PC_LOW, /* pc % 16 */
-	CFI_VALUE_PC_TEST, /* pc % 16 >= addend */
+	CFI_VALUE_PC_LOW,   /* pc % 16 */
+	CFI_VALUE_PC_TEST,  /* pc % 16 >= addend */
 	CFI_VALUE_PC_EIGHT, /* 8 times that */
 };
 

@@ -323,8 +323,8 @@ static void run_extended(struct run *run, uint8_t instruction, struct reader *re
 	case DW_CFA_nop:
 		break;
 	case DW_CFA_set_loc:
-		advance_to(run, encoding_read_pointer(reader, run->fde->cie.pointer_encoding,
-						      &bases));
+		advance_to(run,
+			   encoding_read_pointer(reader, run->fde->cie.pointer_encoding, &bases));
 		break;
 	case DW_CFA_advance_loc1:
 		advance_by(run, reader_u8(reader));

@@ -13,7 +13,7 @@ enum { ELF_VIEW_SEGMENTS = 64 };
 
 struct elf_view_segment {
 	uint64_t address, file_offset, file_bytes;
-	bool executable;
+	bool executable, writable;
 };
 
 struct elf_view {
@@ -25,6 +25,9 @@ struct elf_view {
 	struct elf_view_segment segments[ELF_VIEW_SEGMENTS]; /* PT_LOADs with bytes in the file */
 	size_t segment_count;
 	uint64_t eh_frame_hdr, eh_frame_hdr_bytes; /* PT_GNU_EH_FRAME; 0 without */
+	uint64_t dynamic, dynamic_bytes;           /* PT_DYNAMIC; 0 without */
+	bool has_interpreter;                      /* PT_INTERP */
+	bool has_sections;
 };
 
 /* Bytes of the file that lie at an address. */
@@ -40,5 +43,25 @@ bool elf_view_init(struct elf_view *view, const void *file, size_t size);
 /* From @address to the end of what the file has of its segment. */
 struct elf_piece elf_view_at(const struct elf_view *view, uint64_t address);
 
+/* At most @length bytes from @address on, all of them code; without bytes where there is none. */
+struct elf_piece elf_view_code(const struct elf_view *view, uint64_t address, size_t length);
+
 /* The section of that name; without bytes when there is none, or it is compressed or outside. */
 struct elf_piece elf_view_section(const struct elf_view *view, const char *name);
+
+/*
+ * A section that is compressed (SHF_COMPRESSED): its bytes as they are, without the header in front
+ * of them, and in *@type_ret and *@size_ret what that says: ELFCOMPRESS_ZLIB and the like, and the
+ * size of what comes out. Without bytes when there is none, or it is not compressed.
+ */
+struct elf_piece elf_view_compressed_section(const struct elf_view *view, const char *name,
+					     uint32_t *type_ret, uint64_t *size_ret);
+
+/* The value of an entry of the dynamic section, DT_...; 0 when there is none. */
+uint64_t elf_view_dynamic(const struct elf_view *view, int64_t tag);
+
+/* DT_SONAME, in the file; NULL without. */
+const char *elf_view_soname(const struct elf_view *view);
+
+/* The address of the function of that name in .dynsym or .symtab; 0 when there is none. */
+uint64_t elf_view_function(const struct elf_view *view, const char *name);

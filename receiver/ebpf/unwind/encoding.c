@@ -60,9 +60,10 @@ static uint64_t read_format(struct reader *reader, uint8_t format)
 		return reader_u32(reader);
 	case ENCODING_SDATA4:
 		return (uint64_t)(int64_t)(int32_t)reader_u32(reader);
+	default:
+		reader->failed = true;
+		return 0;
 	}
-	reader->failed = true;
-	return 0;
 }
 
 uint64_t encoding_read_pointer(struct reader *reader, uint8_t encoding,
@@ -82,7 +83,8 @@ uint64_t encoding_read_pointer(struct reader *reader, uint8_t encoding,
 		return value + bases->data;
 	case ENCODING_FUNCREL:
 		return value + bases->function;
+	default:
+		reader->failed = true;
+		return 0;
 	}
-	reader->failed = true;
-	return 0;
 }

@@ -19,18 +19,6 @@ static uint64_t word_at(const uint8_t *bytes)
 	return word;
 }
 
-static bool is_code(const struct elf_view *view, uint64_t address)
-{
-	for (size_t i = 0; i < view->segment_count; i++) {
-		const struct elf_view_segment *segment = &view->segments[i];
-
-		if (segment->executable && address >= segment->address &&
-		    address - segment->address < segment->file_bytes)
-			return true;
-	}
-	return false;
-}
-
 /* Does a moduledata begin with @table here? Its text begins where its first function does. */
 static bool is_moduledata(const struct elf_view *view, const uint8_t *bytes, uint64_t table,
 			  uint64_t *ret)
@@ -38,7 +26,7 @@ static bool is_moduledata(const struct elf_view *view, const uint8_t *bytes, uin
 	uint64_t text = word_at(bytes + MODULEDATA_TEXT);
 
 	if (word_at(bytes) != table || text > word_at(bytes + MODULEDATA_MINPC) ||
-	    !is_code(view, text))
+	    !elf_view_code(view, text, 1).bytes)
 		return false;
 	*ret = text;
 	return true;
@@ -50,7 +38,7 @@ static bool find_in_data(const struct elf_view *view, uint64_t table, uint64_t *
 		const struct elf_view_segment *segment = &view->segments[i];
 		const uint8_t *bytes = view->file + segment->file_offset;
 
-		if (segment->executable)
+		if (segment->executable || !segment->writable)
 			continue;
 		for (uint64_t at = -segment->address & 7;
 		     segment->file_bytes >= MODULEDATA_BYTES &&
@@ -78,9 +66,12 @@ static uint64_t relocated(const struct elf_piece *relocations, uint64_t address)
 
 static bool find_in_relocations(const struct elf_view *view, uint64_t table, uint64_t *ret)
 {
-	struct elf_piece piece = elf_view_section(view, ".rela.dyn");
+	struct elf_piece piece = elf_view_at(view, elf_view_dynamic(view, DT_RELA));
+	uint64_t bytes = elf_view_dynamic(view, DT_RELASZ);
 	unsigned int tries = 8; /* each is a pass over all: the table has few other references */
 
+	if (piece.length > bytes)
+		piece.length = bytes;
 	for (size_t at = 0; tries && at + sizeof(Elf64_Rela) <= piece.length;
 	     at += sizeof(Elf64_Rela)) {
 		Elf64_Rela relocation;
@@ -92,7 +83,7 @@ static bool find_in_relocations(const struct elf_view *view, uint64_t table, uin
 		tries--;
 		text = relocated(&piece, relocation.r_offset + MODULEDATA_TEXT);
 		first = relocated(&piece, relocation.r_offset + MODULEDATA_MINPC);
-		if (first != UINT64_MAX && text <= first && is_code(view, text)) {
+		if (first != UINT64_MAX && text <= first && elf_view_code(view, text, 1).bytes) {
 			*ret = text;
 			return true;
 		}

@@ -47,8 +47,9 @@ static int pack(const struct unwind_rule *rule)
 	int32_t depth = rule->cfa_offset / 8;
 	int slot = fp_slot(rule);
 
-	if (rule->cfa != UNWIND_CFA_REGISTER || rule->signal || rule->ra != UNWIND_AT_CFA ||
-	    rule->ra_offset != -8 || rule->cfa_offset % 8 || depth <= 0 || slot < 0)
+	if (rule->cfa != UNWIND_CFA_REGISTER || rule->signal || rule->stack_switch ||
+	    rule->ra != UNWIND_AT_CFA || rule->ra_offset != -8 || rule->cfa_offset % 8 ||
+	    depth <= 0 || slot < 0)
 		return -1;
 	if (rule->cfa_register == SP && depth < UNWIND_PACKED_SP_DEPTHS)
 		return UNWIND_PACKED_SP | depth << SLOT_BITS | slot;
@@ -141,8 +142,7 @@ void page_write(const struct page *page, void *to)
 
 	memset(bytes, 0, UNWIND_PAGE_HEAD_BYTES);
 	memcpy(bytes, page->first, sizeof(page->first));
-	memcpy(bytes + UNWIND_PAGE_HEAD_BYTES, page->rows,
-	       page->row_count * sizeof(*page->rows));
+	memcpy(bytes + UNWIND_PAGE_HEAD_BYTES, page->rows, page->row_count * sizeof(*page->rows));
 }
 
 void page_deinit(struct page *page)

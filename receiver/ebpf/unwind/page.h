@@ -6,7 +6,7 @@
 
 #include "rule.h"
 
-#include "unwind_tables.h"
+#include "sample.h"
 
 #include <stddef.h>
 
@@ -17,7 +17,7 @@
 typedef int (*page_number_function)(void *context, const struct unwind_rule *rule);
 
 struct page {
-	uint64_t start;               /* ELF address: a multiple of the page's size */
+	uint64_t start; /* ELF address: a multiple of the page's size */
 	uint16_t first[UNWIND_BLOCKS + 1];
 	uint32_t *rows; /* owned */
 	size_t row_count, row_capacity;

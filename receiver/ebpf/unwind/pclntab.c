@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pclntab.h"
 
+#include "go_frame.h"
 #include "go_text.h"
+#include "signal_frame.h"
+#include "window.h"
 
 #include "base/base.h"
 
@@ -9,30 +12,30 @@
 #include <string.h>
 
 enum {
-	MAX_STEPS = 1 << 20, /* of one function's table */
-	FLAG_TOP_FRAME = 1,
+	FLAG_TOP_FRAME = 1 << 0,
+	FLAG_STACK_POINTER = 1 << 1,
 	POINTER_BYTES = 8,
 };
 
 /* What differs between the layouts. Offsets in a _func. */
 struct layout {
 	uint32_t magic;
-	bool relative;          /* entries are 32-bit distances from the text, else addresses */
-	uint8_t stack_deltas;   /* pcsp */
+	bool relative; /* entries are 32-bit distances from the text, else addresses */
+	uint8_t name;
+	uint8_t stack_deltas; /* pcsp */
 	uint8_t flag;
 	uint8_t function_bytes; /* without the arrays behind it */
 };
 
 static const struct layout layouts[] = {
-	[PCLNTAB_116] = { 0xfffffffa, false, 20, 41, 44 },
-	[PCLNTAB_118] = { 0xfffffff0, true, 16, 37, 40 },
-	[PCLNTAB_120] = { 0xfffffff1, true, 16, 41, 44 },
+	[PCLNTAB_116] = { 0xfffffffa, false, 8, 20, 41, 44 },
+	[PCLNTAB_118] = { 0xfffffff0, true, 4, 16, 37, 40 },
+	[PCLNTAB_120] = { 0xfffffff1, true, 4, 16, 41, 44 },
 };
 
 struct function {
-	uint64_t start, limit;
+	struct go_function go;
 	uint32_t stack_deltas; /* offset in the deltas */
-	bool top_frame;
 };
 
 /* ---- the header ---- */
@@ -51,7 +54,8 @@ static bool read_header(struct pclntab *table, const struct elf_piece *piece, ui
 {
 	struct reader reader = reader_over(piece->bytes, piece->length);
 	uint32_t magic = reader_u32(&reader);
-	uint64_t deltas, functions;
+	uint64_t names, deltas, functions;
+	const uint8_t *at = NULL;
 
 	for (enum pclntab_version i = PCLNTAB_116; i <= PCLNTAB_120; i++)
 		if (layouts[i].magic == magic)
@@ -64,13 +68,15 @@ static bool read_header(struct pclntab *table, const struct elf_piece *piece, ui
 	table->function_count = reader_u64(&reader);
 	reader_u64(&reader); // files
 	*text_ret = table->version == PCLNTAB_116 ? 0 : reader_u64(&reader);
-	reader_u64(&reader); // names
+	names = reader_u64(&reader);
 	reader_u64(&reader); // compilation units
 	reader_u64(&reader); // files
 	deltas = reader_u64(&reader);
 	functions = reader_u64(&reader);
-	return !reader.failed &&
-	       take_part(piece, deltas, &table->deltas, &table->deltas_bytes) &&
+	if (reader.failed || !take_part(piece, names, &at, &table->names_bytes))
+		return false;
+	table->names = (const char *)at;
+	return take_part(piece, deltas, &table->deltas, &table->deltas_bytes) &&
 	       take_part(piece, functions, &table->functions, &table->functions_bytes);
 }
 
@@ -79,12 +85,51 @@ static size_t index_entry_bytes(const struct pclntab *table)
 	return layouts[table->version].relative ? 8 : 16;
 }
 
+/* By what every table begins with, but for the first byte: in the rest of @piece. */
+static bool find_magic(struct elf_piece *piece)
+{
+	static const uint8_t magic[] = { 0xff, 0xff, 0xff, 0, 0 };
+	const uint8_t *end = piece->bytes + piece->length;
+	const uint8_t *at = memmem(piece->bytes + 1, piece->length - 1, magic, sizeof(magic));
+
+	if (!at)
+		return false;
+	piece->address += (uint64_t)(at - 1 - piece->bytes);
+	piece->bytes = at - 1;
+	piece->length = (size_t)(end - piece->bytes);
+	return true;
+}
+
+/* In a file without section headers. */
+static struct elf_piece search_table(const struct elf_view *view)
+{
+	for (size_t i = 0; i < view->segment_count; i++) {
+		struct elf_piece piece = elf_view_at(view, view->segments[i].address);
+
+		while (piece.length > 1 && find_magic(&piece)) {
+			struct pclntab table = { 0 };
+			uint64_t text;
+
+			if (piece.address % POINTER_BYTES == 0 &&
+			    read_header(&table, &piece, &text) && table.function_count &&
+			    table.function_count < piece.length)
+				return piece;
+			piece.bytes++;
+			piece.length--;
+			piece.address++;
+		}
+	}
+	return (struct elf_piece){ 0 };
+}
+
 /* The section in a file of Go's linker, or of another one, position-independent. */
 static struct elf_piece find_table(const struct elf_view *view)
 {
 	struct elf_piece piece = elf_view_section(view, ".gopclntab");
 
-	return piece.bytes ? piece : elf_view_section(view, ".data.rel.ro.gopclntab");
+	if (!piece.bytes)
+		piece = elf_view_section(view, ".data.rel.ro.gopclntab");
+	return piece.bytes || view->has_sections ? piece : search_table(view);
 }
 
 void pclntab_init(struct pclntab *table, const struct elf_view *view)
@@ -92,15 +137,21 @@ void pclntab_init(struct pclntab *table, const struct elf_view *view)
 	struct elf_piece piece = find_table(view);
 	uint64_t text = 0;
 
-	*table = (struct pclntab){ .machine = unwind_machine_find(view->machine) };
+	*table = (struct pclntab){
+		.view = view,
+		.machine = unwind_machine_find(view->machine),
+	};
 	if (!table->machine || !piece.bytes || !read_header(table, &piece, &text) ||
 	    // The index ends with an entry that has the end of the last function only.
 	    table->function_count >= table->functions_bytes / index_entry_bytes(table)) {
 		table->version = PCLNTAB_NONE;
 		return;
 	}
-	if (layouts[table->version].relative)
-		table->text = text ? text : go_text_find(view, piece.address);
+	if (!layouts[table->version].relative)
+		return;
+	table->text = text ? text : go_text_find(view, piece.address);
+	if (!table->text)
+		table->version = PCLNTAB_NONE;
 }
 
 /* ---- functions ---- */
@@ -139,21 +190,44 @@ static uint64_t start_at(const struct pclntab *table, uint64_t position)
 	return entry_start(table, position, &ignored);
 }
 
+/* NULL when it is outside. */
+static const char *name_at(const struct pclntab *table, uint32_t offset)
+{
+	struct reader reader;
+
+	if (offset >= table->names_bytes)
+		return NULL;
+	reader = reader_over(table->names + offset, table->names_bytes - offset);
+	return reader_cstring(&reader);
+}
+
 static bool read_function(const struct pclntab *table, uint64_t position, struct function *ret)
 {
 	const struct layout *layout = &layouts[table->version];
 	const uint8_t *bytes;
 	uint64_t offset;
+	uint32_t name;
 
-	ret->start = entry_start(table, position, &offset);
-	ret->limit = start_at(table, position + 1);
+	*ret = (struct function){ .go.start = entry_start(table, position, &offset) };
+	ret->go.limit = start_at(table, position + 1);
+	ret->go.framed = ret->go.limit;
 	if (offset > table->functions_bytes ||
 	    table->functions_bytes - offset < layout->function_bytes)
 		return false;
 	bytes = table->functions + offset;
 	memcpy(&ret->stack_deltas, bytes + layout->stack_deltas, sizeof(ret->stack_deltas));
-	ret->top_frame = bytes[layout->flag] & FLAG_TOP_FRAME;
-	return ret->start < ret->limit;
+	memcpy(&name, bytes + layout->name, sizeof(name));
+	ret->go.name = name_at(table, name);
+	ret->go.top_frame = bytes[layout->flag] & FLAG_TOP_FRAME;
+	ret->go.writes_stack_pointer = bytes[layout->flag] & FLAG_STACK_POINTER;
+	return ret->go.start < ret->go.limit;
+}
+
+/* The return address of a signal handler, the first byte of its function, is looked up one before.
+ */
+static uint64_t rules_begin(const struct function *function)
+{
+	return function->go.start - (go_frame_kind(&function->go) == GO_SIGNAL_RETURN);
 }
 
 /* The last function that begins at or before @address; 0 when none does. */
@@ -175,8 +249,8 @@ static uint64_t find_function(const struct pclntab *table, uint64_t address)
 /* ---- rules ---- */
 
 /* @depth: bytes that the function has taken off the stack. */
-static struct unwind_rule rule_of(const struct pclntab *table, const struct function *function,
-				  int32_t depth)
+static struct unwind_rule depth_rule(const struct pclntab *table, const struct go_frame *frame,
+				     int32_t depth)
 {
 	bool arm64 = table->machine->elf_machine == EM_AARCH64;
 	struct unwind_rule rule = {
@@ -186,41 +260,92 @@ static struct unwind_rule rule_of(const struct pclntab *table, const struct func
 		.cfa_offset = arm64 ? depth : depth + POINTER_BYTES,
 	};
 
-	if (function->top_frame)
-		return (struct unwind_rule){ .cfa = UNWIND_CFA_END };
-	if (depth < 0 || depth > INT32_MAX - POINTER_BYTES)
-		return (struct unwind_rule){ .cfa = UNWIND_CFA_UNSUPPORTED,
-					     .unsupported = UNWIND_RANGE };
 	if (!arm64) {
 		rule.ra = UNWIND_AT_CFA;
 		rule.ra_offset = -POINTER_BYTES;
-	}
-	if (!depth)
-		return rule;
-	// The frame pointer is saved right below the return address (amd64), or below the frame.
-	rule.fp = UNWIND_AT_CFA;
-	rule.fp_offset = arm64 ? -depth - POINTER_BYTES : -2 * POINTER_BYTES;
-	if (arm64) {
+	} else if (depth) {
 		rule.ra = UNWIND_AT_CFA;
 		rule.ra_offset = -depth;
+	}
+	// The frame pointer is saved right below the return address (amd64), or below the frame.
+	if (depth && frame->saves_pointer) {
+		rule.fp = UNWIND_AT_CFA;
+		rule.fp_offset = arm64 ? -depth - POINTER_BYTES : -2 * POINTER_BYTES;
 	}
 	return rule;
 }
 
-struct window {
-	uint64_t at, limit; /* given so far, and up to where it is wanted */
-	unwind_take_function take;
-	void *context;
+static struct unwind_rule unsupported_rule(enum unwind_unsupported why)
+{
+	return (struct unwind_rule){ .cfa = UNWIND_CFA_UNSUPPORTED, .unsupported = (uint8_t)why };
+}
+
+/* After the function has left the stack on which it was called, or may have. */
+static struct unwind_rule switched_rule(const struct pclntab *table, const struct go_frame *frame,
+					int32_t depth)
+{
+	bool arm64 = table->machine->elf_machine == EM_AARCH64;
+
+	if (frame->kind == GO_TOP_AFTERWARDS)
+		return (struct unwind_rule){ .cfa = UNWIND_CFA_END };
+	// Without a frame of its own the pointer is the caller's, which will be missing; but on
+	// arm64 it does not tell where the stack of that goes on.
+	if (frame->pointer_lost || (depth && !frame->saves_pointer) || (arm64 && !depth))
+		return unsupported_rule(UNWIND_OTHER_STACK);
+	return go_frame_pointer_rule(table->machine, depth);
+}
+
+/* From where on the stack pointer does not lead to the caller any more. */
+static uint64_t switched_from(const struct go_frame *frame, int32_t depth)
+{
+	switch (frame->kind) {
+	case GO_TOP_AFTERWARDS:
+		return frame->switched_from;
+	case GO_SWITCHES:
+		if (frame->pointer_lost || !frame->has_frame || (depth && !frame->saves_pointer))
+			return frame->switched_from;
+		return depth ? frame->points_from : UINT64_MAX;
+	default:
+		return UINT64_MAX;
+	}
+}
+
+static void give_depth(const struct pclntab *table, const struct go_frame *frame, int32_t depth,
+		       struct unwind_window *window, uint64_t limit)
+{
+	uint64_t from = switched_from(frame, depth);
+	struct unwind_rule rule;
+
+	if (depth < 0 || depth > INT32_MAX - 2 * POINTER_BYTES) {
+		rule = unsupported_rule(UNWIND_RANGE);
+		unwind_window_give(window, limit, &rule);
+		return;
+	}
+	rule = depth_rule(table, frame, depth);
+	unwind_window_give(window, from < limit ? from : limit, &rule);
+	rule = switched_rule(table, frame, depth);
+	unwind_window_give(window, limit, &rule);
+}
+
+/* ---- the table of one function ---- */
+
+/* Pairs of value and pc deltas, from the value -1 on; a value delta of 0 ends them. */
+struct steps {
+	struct reader reader;
+	uint64_t pc; /* @depth holds up to here */
+	uint32_t depth;
+	bool begun;
 };
 
-static void give(struct window *window, uint64_t limit, const struct unwind_rule *rule)
+static struct steps steps_begin(const struct pclntab *table, const struct function *function)
 {
-	if (limit > window->limit)
-		limit = window->limit;
-	if (limit <= window->at)
-		return;
-	window->take(window->context, window->at, limit, rule);
-	window->at = limit;
+	struct steps steps = { .pc = function->go.start, .depth = UINT32_MAX };
+
+	// At offset 0 there is no table: the function has none.
+	if (function->stack_deltas && function->stack_deltas < table->deltas_bytes)
+		steps.reader = reader_over(table->deltas + function->stack_deltas,
+					   table->deltas_bytes - function->stack_deltas);
+	return steps;
 }
 
 static uint32_t read_varint(struct reader *reader)
@@ -231,51 +356,79 @@ static uint32_t read_varint(struct reader *reader)
 	return (uint32_t)value;
 }
 
-/* Pairs of value and pc deltas, from the value -1 on; a value delta of 0 ends them. */
-static void visit_function(const struct pclntab *table, const struct function *function,
-			   struct window *window)
+static bool steps_next(struct steps *steps, const struct pclntab *table,
+		       const struct function *function)
 {
-	static const struct unwind_rule unknown = { .cfa = UNWIND_CFA_UNKNOWN };
-	uint64_t pc = function->start;
-	uint32_t value = UINT32_MAX;
-	struct reader reader;
+	uint32_t delta = read_varint(&steps->reader), distance;
 
-	give(window, function->start, &unknown);
-	// At offset 0 there is no table: the function has none.
-	if (!function->stack_deltas || function->stack_deltas >= table->deltas_bytes)
+	if ((!delta && steps->begun) || steps->pc >= function->go.limit)
+		return false;
+	steps->begun = true;
+	steps->depth += delta & 1 ? ~(delta >> 1) : delta >> 1;
+	distance = read_varint(&steps->reader);
+	// Each step goes on: there are no more of them than bytes of code.
+	if (steps->reader.failed || !distance)
+		return false;
+	steps->pc += (uint64_t)distance * table->quantum;
+	if (steps->pc > function->go.limit)
+		steps->pc = function->go.limit;
+	return true;
+}
+
+static uint64_t find_framed(const struct pclntab *table, const struct function *function)
+{
+	struct steps steps = steps_begin(table, function);
+	uint64_t pc = steps.pc;
+
+	for (; steps_next(&steps, table, function); pc = steps.pc)
+		if (steps.depth)
+			return pc;
+	return function->go.limit;
+}
+
+static void visit_function(const struct pclntab *table, struct function *function,
+			   struct unwind_window *window)
+{
+	static const struct unwind_rule end = { .cfa = UNWIND_CFA_END };
+	const struct unwind_rule signal = signal_frame_rule(table->machine);
+	enum go_kind kind = go_frame_kind(&function->go);
+	struct go_frame frame;
+	struct steps steps;
+
+	unwind_window_skip(window, rules_begin(function));
+	if (kind == GO_TOP || kind == GO_SIGNAL_RETURN) {
+		unwind_window_give(window, function->go.limit, kind == GO_TOP ? &end : &signal);
 		return;
-	reader = reader_over(table->deltas + function->stack_deltas,
-			     table->deltas_bytes - function->stack_deltas);
-	for (unsigned int i = 0; i < MAX_STEPS && pc < function->limit; i++) {
-		uint32_t delta = read_varint(&reader), distance;
-		struct unwind_rule rule;
-
-		if (!delta && i)
-			break;
-		value += delta & 1 ? ~(delta >> 1) : delta >> 1;
-		distance = read_varint(&reader);
-		if (reader.failed)
-			break;
-		pc += (uint64_t)distance * table->quantum;
-		rule = rule_of(table, function, (int32_t)value);
-		give(window, pc < function->limit ? pc : function->limit, &rule);
 	}
-	give(window, function->limit, &unknown);
+	function->go.framed = find_framed(table, function);
+	frame = go_frame_read(table->view, table->machine, &function->go);
+	// It switches, but we do not see where: it may have happened.
+	if (kind == GO_TOP_AFTERWARDS && frame.switched_from == UINT64_MAX &&
+	    function->go.writes_stack_pointer)
+		frame.switched_from = function->go.start;
+	steps = steps_begin(table, function);
+	while (steps_next(&steps, table, function))
+		give_depth(table, &frame, (int32_t)steps.depth, window, steps.pc);
+	unwind_window_skip(window, function->go.limit);
 }
 
 void pclntab_visit(const struct pclntab *table, uint64_t start, uint64_t limit,
 		   unwind_take_function take, void *context)
 {
-	static const struct unwind_rule unknown = { .cfa = UNWIND_CFA_UNKNOWN };
-	struct window window = { start, limit, take, context };
-	struct function function;
+	struct unwind_window window = { start, limit, take, context };
+	struct function function, next;
 
 	for (uint64_t i = table->version ? find_function(table, start) : 0;
 	     table->version && i < table->function_count && window.at < limit; i++) {
-		if (start_at(table, i) >= limit)
+		bool usable = read_function(table, i, &function);
+
+		// The index is sorted; what goes back is none.
+		if (rules_begin(&function) >= limit || function.go.start > function.go.limit)
 			break;
-		if (read_function(table, i, &function) && function.limit > window.at)
+		if (usable && i + 1 < table->function_count && read_function(table, i + 1, &next))
+			function.go.limit = rules_begin(&next);
+		if (usable && function.go.limit > window.at)
 			visit_function(table, &function, &window);
 	}
-	give(&window, limit, &unknown);
+	unwind_window_skip(&window, limit);
 }

@@ -13,6 +13,7 @@
 enum pclntab_version { PCLNTAB_NONE, PCLNTAB_116, PCLNTAB_118, PCLNTAB_120 };
 
 struct pclntab {
+	const struct elf_view *view;
 	const struct unwind_machine *machine;
 	enum pclntab_version version; /* NONE: there is no table that we can read */
 	uint8_t quantum;              /* bytes that a pc delta of 1 stands for */
@@ -22,6 +23,8 @@ struct pclntab {
 	size_t functions_bytes;
 	const uint8_t *deltas; /* all pc-value tables */
 	size_t deltas_bytes;
+	const char *names;
+	size_t names_bytes;
 };
 
 /* @view is borrowed as long as @table is used. Never fails: without a table nothing is known. */

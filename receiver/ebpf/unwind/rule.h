@@ -37,7 +37,8 @@ enum unwind_unsupported {
 	UNWIND_CFA_EXPRESSION,
 	UNWIND_RA_EXPRESSION,
 	UNWIND_FP_EXPRESSION,
-	UNWIND_RANGE, /* an offset does not fit */
+	UNWIND_RANGE,       /* an offset does not fit */
+	UNWIND_OTHER_STACK, /* the caller is on a stack that no register leads to */
 	UNWIND_UNSUPPORTED_COUNT,
 };
 
@@ -49,7 +50,8 @@ struct unwind_rule {
 	uint8_t fp;           /* enum unwind_saved: the frame pointer */
 	uint8_t signal;       /* 1: interrupted there, not called; the pc is exact */
 	uint8_t unsupported;  /* enum unwind_unsupported */
-	uint8_t reserved[2];
+	uint8_t stack_switch; /* 1: the caller is on another stack, which need not lie above */
+	uint8_t reserved;
 	int32_t cfa_offset, cfa_addend;
 	int32_t ra_offset, fp_offset;
 };

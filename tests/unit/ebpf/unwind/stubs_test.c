@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Code without a table that is known by its form: signal returns, entries, ends of threads. */
+#include "made_elf.h"
+#include "rules.h"
+
+#include "receiver/ebpf/unwind/outermost.h"
+#include "receiver/ebpf/unwind/signal_frame.h"
+#include "receiver/ebpf/unwind/stubs.h"
+
+#include <elf.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { TEXT = 0x1000, PADDING = 0xcc };
+
+static struct rules rules;
+static struct made_elf elf;
+
+static void visit(uint64_t start, uint64_t limit)
+{
+	struct stubs stubs;
+
+	stubs_init(&stubs, &elf.view);
+	rules_begin(&rules, start);
+	stubs_visit(&stubs, start, limit, rules_take, &rules);
+	assert_int_equal(rules.at, limit);
+}
+
+/* Text of @length bytes with @form at @at in it. */
+static void make_text(uint16_t machine, size_t length, size_t at, const void *form,
+		      size_t form_length)
+{
+	uint8_t text[4096];
+
+	assert_true(length <= sizeof(text) && at + form_length <= length);
+	memset(text, PADDING, length);
+	memcpy(text + at, form, form_length);
+	made_elf_begin(&elf, machine);
+	made_elf_add(&elf, ".text", TEXT, text, length, SHF_EXECINSTR);
+}
+
+/* [start, limit) of the text has rules of that kind, and nothing around it any. */
+static void expect_only(uint64_t start, uint64_t limit, enum unwind_cfa kind)
+{
+	for (uint64_t at = rules.items[0].start; at < rules.at; at++)
+		assert_int_equal(rules_at(&rules, at)->cfa,
+				 at >= start && at < limit ? kind : UNWIND_CFA_UNKNOWN);
+}
+
+/* ---- signals ---- */
+
+static const uint8_t restorer[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+
+static void test_a_signal_return_begins_one_byte_before_its_code(void **state)
+{
+	(void)state;
+	make_text(EM_X86_64, 256, 64, restorer, sizeof(restorer));
+	made_elf_finish(&elf, true);
+	visit(TEXT, TEXT + 256);
+	expect_only(TEXT + 63, TEXT + 64 + sizeof(restorer), UNWIND_CFA_DEREFERENCED);
+	assert_int_equal(rules_at(&rules, TEXT + 63)->signal, 1);
+	// Whatever part is asked for, it says the same.
+	for (uint64_t at = TEXT + 40; at < TEXT + 90; at++) {
+		bool inside = at >= TEXT + 63 && at < TEXT + 64 + sizeof(restorer);
+
+		visit(at, at + 1);
+		assert_int_equal(rules_at(&rules, at)->cfa,
+				 inside ? UNWIND_CFA_DEREFERENCED : UNWIND_CFA_UNKNOWN);
+	}
+}
+
+static void test_a_signal_return_at_the_edge_of_the_text(void **state)
+{
+	(void)state;
+	make_text(EM_X86_64, sizeof(restorer), 0, restorer, sizeof(restorer));
+	made_elf_finish(&elf, true);
+	visit(TEXT - 16, TEXT + 64);
+	expect_only(TEXT, TEXT + sizeof(restorer), UNWIND_CFA_DEREFERENCED);
+}
+
+static void test_a_signal_return_of_arm64(void **state)
+{
+	static const uint32_t words[] = { 0xd2801168, 0xd4000001 };
+
+	(void)state;
+	make_text(EM_AARCH64, 128, 64, words, sizeof(words));
+	made_elf_finish(&elf, true);
+	visit(TEXT, TEXT + 128);
+	expect_only(TEXT + 63, TEXT + 72, UNWIND_CFA_DEREFERENCED);
+}
+
+#if defined(__x86_64__)
+static struct {
+	uintptr_t context;
+	greg_t sp, ip, fp;
+	uint64_t by_rule[3];
+} caught;
+
+static uint64_t word_at(uintptr_t address)
+{
+	uint64_t word;
+
+	memcpy(&word, (const void *)address, sizeof(word));
+	return word;
+}
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+	const struct unwind_rule rule = signal_frame_rule(unwind_machine_find(EM_X86_64));
+	const greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+	// The kernel passes the address of what the stack pointer is at when the handler returns.
+	uintptr_t sp = (uintptr_t)context;
+
+	(void)signal, (void)info;
+	caught.sp = registers[REG_RSP];
+	caught.ip = registers[REG_RIP];
+	caught.fp = registers[REG_RBP];
+	caught.by_rule[0] = word_at(sp + (uintptr_t)rule.cfa_offset);
+	caught.by_rule[1] = word_at(sp + (uintptr_t)rule.ra_offset);
+	caught.by_rule[2] = word_at(sp + (uintptr_t)rule.fp_offset);
+}
+
+static void test_the_rule_leads_to_what_this_kernel_interrupted(void **state)
+{
+	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+
+	(void)state;
+	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+	assert_int_equal(raise(SIGUSR1), 0);
+	assert_true(caught.sp != 0);
+	assert_int_equal(caught.by_rule[0], caught.sp);
+	assert_int_equal(caught.by_rule[1], caught.ip);
+	assert_int_equal(caught.by_rule[2], caught.fp);
+}
+
+static void test_glibcs_signal_return_has_the_form(void **state)
+{
+	struct {
+		void (*handler)(int);
+		unsigned long flags;
+		const uint8_t *restorer;
+		uint64_t mask;
+	} action; // as the kernel has it, arch/x86/include/uapi/asm/signal.h
+	struct sigaction ignored = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+
+	(void)state;
+	assert_int_equal(sigaction(SIGUSR1, &ignored, NULL), 0);
+	assert_int_equal(syscall(SYS_rt_sigaction, SIGUSR1, NULL, &action, sizeof(action.mask)), 0);
+	assert_int_equal(signal_frame_match(unwind_machine_find(EM_X86_64), action.restorer, 9), 9);
+}
+
+static const uint8_t *context_return;
+
+static void in_context(void)
+{
+	context_return = __builtin_return_address(0);
+}
+
+static void test_glibcs_contexts_end_where_nobody_called(void **state)
+{
+	static uint8_t stack[65536];
+	struct outermost outermost = { .machine = unwind_machine_find(EM_X86_64) };
+	struct elf_piece code = { .length = 16 };
+	ucontext_t own, context;
+
+	(void)state;
+	assert_int_equal(getcontext(&context), 0);
+	context.uc_stack.ss_sp = stack;
+	context.uc_stack.ss_size = sizeof(stack);
+	context.uc_link = &own;
+	makecontext(&context, in_context, 0);
+	assert_int_equal(swapcontext(&own, &context), 0);
+	code.bytes = context_return;
+	assert_true(outermost_context_bytes(&outermost, &code) > 0);
+
+	make_text(EM_X86_64, 256, 64, context_return, 16);
+	made_elf_finish(&elf, true);
+	visit(TEXT, TEXT + 256);
+	expect_only(TEXT + 63, TEXT + 64 + 10, UNWIND_CFA_END);
+}
+#endif
+
+/* ---- entries ---- */
+
+static void expect_entry(uint16_t machine, const void *form, size_t length, size_t expected)
+{
+	make_text(machine, 512, 128, form, length);
+	elf.entry = TEXT + 128;
+	made_elf_finish(&elf, true);
+	visit(TEXT, TEXT + 512);
+	expect_only(TEXT + 128, TEXT + 128 + expected, UNWIND_CFA_END);
+}
+
+static void test_entries_are_the_end_of_a_walk(void **state)
+{
+	// glibc: endbr64; xor %ebp, %ebp; mov %rdx, %r9; pop %rsi; mov %rsp, %rdx; ... call; hlt
+	static const uint8_t glibc[] = {
+		0xf3, 0x0f, 0x1e, 0xfa, 0x31, 0xed, 0x49, 0x89, 0xd1, 0x5e,
+		0x48, 0x89, 0xe2, 0xff, 0x15, 1,    2,    3,    4,    0xf4
+	};
+	// musl: xor %rbp, %rbp; mov %rsp, %rdi; lea 0(%rip), %rsi; and $-16, %rsp; call
+	static const uint8_t musl[] = { 0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d,
+					0x35, 1,    2,    3,    4,    0x48, 0x83, 0xe4,
+					0xf0, 0xe8, 1,    2,    3,    0x7f };
+	// The dynamic linker: mov %rsp, %rdi; call; ... jmp *%r12
+	static const uint8_t linker[] = { 0x48, 0x89, 0xe7, 0xe8, 1,    2,    3,
+					  0x7f, 0x49, 0x89, 0xc4, 0x41, 0xff, 0xe4 };
+	static const uint32_t arm64[] = { 0xd503245f, 0xd280001d, 0xd280001e };
+	// The start of .text, which linkers gave as the entry of libraries.
+	static const uint8_t library[] = { 0x48, 0x83, 0xec, 0x08, 0xf4 };
+
+	(void)state;
+	expect_entry(EM_X86_64, glibc, sizeof(glibc), sizeof(glibc));
+	expect_entry(EM_X86_64, musl, sizeof(musl), 96);
+	expect_entry(EM_X86_64, linker, sizeof(linker), sizeof(linker));
+	expect_entry(EM_AARCH64, arm64, sizeof(arm64), 96);
+	expect_entry(EM_X86_64, library, sizeof(library), 0);
+}
+
+/* ---- calls that nothing stands above ---- */
+
+static void test_the_call_in_a_new_thread_is_the_end(void **state)
+{
+	// musl's __clone: xor %ebp, %ebp; pop %rdi; call *%r9; mov %eax, %edi; ... syscall; hlt
+	static const uint8_t amd64[] = { 0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1, 0x89, 0xc7,
+					 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05, 0xf4 };
+	// ldp x1, x0, [sp], #16; blr x1; mov x8, #93; svc #0
+	static const uint32_t arm64[] = { 0xa8c103e1, 0xd63f0020, 0xd2800ba8, 0xd4000001 };
+
+	(void)state;
+	make_text(EM_X86_64, 128, 32, amd64, sizeof(amd64));
+	made_elf_finish(&elf, true);
+	visit(TEXT, TEXT + 128);
+	expect_only(TEXT + 35, TEXT + 46, UNWIND_CFA_END);
+	make_text(EM_AARCH64, 128, 32, arm64, sizeof(arm64));
+	made_elf_finish(&elf, true);
+	visit(TEXT, TEXT + 128);
+	expect_only(TEXT + 36, TEXT + 48, UNWIND_CFA_END);
+}
+
+/* libc.so with two functions, the second of which calls @name after an indirect call. */
+static void make_libc(const char *soname, const char *name, const void *form, size_t length)
+{
+	enum { NAMES = 0x4000, DYNAMIC = 0x5000, FUNCTION = TEXT + 16 };
+	char names[64] = "";
+	Elf64_Sym symbols[2] = { { 0 },
+				 { .st_name = 1,
+				   .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+				   .st_shndx = 1,
+				   .st_value = FUNCTION } };
+	Elf64_Dyn dynamic[] = { { .d_tag = DT_STRTAB, .d_un.d_ptr = NAMES },
+				{ .d_tag = DT_SONAME, .d_un.d_val = 32 },
+				{ .d_tag = DT_NULL } };
+
+	memcpy(names + 1, name, strlen(name));
+	memcpy(names + 32, soname ? soname : "", soname ? strlen(soname) : 0);
+	dynamic[1].d_un.d_val = soname ? 32 : 0;
+	make_text(EM_X86_64, 256, 128, form, length);
+	made_elf_add(&elf, ".dynsym", 0x3000, symbols, sizeof(symbols), 0);
+	made_elf_add(&elf, ".dynstr", NAMES, names, sizeof(names), 0);
+	made_elf_add_typed(&elf, ".dynamic", DYNAMIC, dynamic, sizeof(dynamic), SHF_WRITE,
+			   PT_DYNAMIC);
+	made_elf_finish(&elf, true);
+	visit(TEXT, TEXT + 256);
+}
+
+static void test_musls_calls_of_main_and_of_a_threads_function_are_the_end(void **state)
+{
+	// call *%rbx; mov %eax, %edi; call exit, which lies 119 bytes back
+	static const uint8_t main_call[] = { 0xff, 0xd3, 0x89, 0xc7, 0xe8, 0x87, 0xff, 0xff, 0xff };
+	// call *8(%rdi); mov %rax, %rdi; call pthread_exit
+	static const uint8_t c11_call[] = { 0xff, 0x10, 0x48, 0x63, 0xf8,
+					    0xe8, 0x86, 0xff, 0xff, 0xff };
+	static const uint8_t thread_call[] = { 0xff, 0x57, 0x08, 0x48, 0x89, 0xc7,
+					       0xe8, 0x85, 0xff, 0xff, 0xff };
+
+	(void)state;
+	make_libc("libc.so", "exit", main_call, sizeof(main_call));
+	expect_only(TEXT + 128, TEXT + 128 + sizeof(main_call), UNWIND_CFA_END);
+	make_libc("libc.musl-x86_64.so.1", "pthread_exit", thread_call, sizeof(thread_call));
+	expect_only(TEXT + 128, TEXT + 128 + sizeof(thread_call), UNWIND_CFA_END);
+	// The one of C11's threads: call *(%rax); movslq %eax, %rdi
+	make_libc(NULL, "pthread_exit", c11_call, sizeof(c11_call));
+	expect_only(TEXT + 128, TEXT + 128 + sizeof(c11_call), UNWIND_CFA_END);
+	// Anybody may call exit(function()).
+	make_libc("libother.so", "exit", main_call, sizeof(main_call));
+	expect_only(0, 0, UNWIND_CFA_END);
+	make_libc("libc.so", "abort", main_call, sizeof(main_call));
+	expect_only(0, 0, UNWIND_CFA_END);
+}
+
+static void test_in_a_static_program_the_entry_leads_to_the_call_of_main(void **state)
+{
+	uint8_t text[2048];
+	// _start at 0 calls 64, which jumps to 128; 40 bytes on is the call of main.
+	static const uint8_t start[] = { 0x48, 0x31, 0xed, 0xe8, 56, 0, 0, 0 };
+	static const uint8_t start_c[] = { 0x48, 0x8b, 0x37, 0xe9, 56, 0, 0, 0 };
+	static const uint8_t call[] = { 0xff, 0xd3, 0x89, 0xc7, 0xe8, 1, 2, 3, 0 };
+
+	(void)state;
+	memset(text, PADDING, sizeof(text));
+	memcpy(text, start, sizeof(start));
+	memcpy(text + 64, start_c, sizeof(start_c));
+	memcpy(text + 168, call, sizeof(call));
+	memcpy(text + 1800, call, sizeof(call)); // too far
+	made_elf_begin(&elf, EM_X86_64);
+	made_elf_add(&elf, ".text", TEXT, text, sizeof(text), SHF_EXECINSTR);
+	elf.entry = TEXT;
+	made_elf_finish(&elf, false);
+	visit(TEXT + 96, TEXT + 2048);
+	expect_only(TEXT + 168, TEXT + 168 + sizeof(call), UNWIND_CFA_END);
+}
+
+static void test_a_machine_we_do_not_know_has_no_stubs(void **state)
+{
+	(void)state;
+	make_text(EM_RISCV, 64, 0, restorer, sizeof(restorer));
+	made_elf_finish(&elf, true);
+	visit(TEXT, TEXT + 64);
+	expect_only(0, 0, UNWIND_CFA_END);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_signal_return_begins_one_byte_before_its_code),
+		cmocka_unit_test(test_a_signal_return_at_the_edge_of_the_text),
+		cmocka_unit_test(test_a_signal_return_of_arm64),
+#if defined(__x86_64__)
+		cmocka_unit_test(test_the_rule_leads_to_what_this_kernel_interrupted),
+		cmocka_unit_test(test_glibcs_contexts_end_where_nobody_called),
+		cmocka_unit_test(test_glibcs_signal_return_has_the_form),
+#endif
+		cmocka_unit_test(test_entries_are_the_end_of_a_walk),
+		cmocka_unit_test(test_the_call_in_a_new_thread_is_the_end),
+		cmocka_unit_test(test_musls_calls_of_main_and_of_a_threads_function_are_the_end),
+		cmocka_unit_test(test_in_a_static_program_the_entry_leads_to_the_call_of_main),
+		cmocka_unit_test(test_a_machine_we_do_not_know_has_no_stubs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
