@@ -19,11 +19,32 @@ struct task_struct {
 	struct task_struct *group_leader;
 	__u64 start_boottime;
 	__u64 self_exec_id;
+	unsigned int flags;
+	void *stack;
+	void *mm;
+} __attribute__((preserve_access_index));
+
+enum { KERNEL_PF_KTHREAD = 0x00200000 }; /* of task_struct.flags */
+
+/* arch/{x86,arm64}/include/asm/ptrace.h */
+struct pt_regs___kernel {
+#if defined(__TARGET_ARCH_x86)
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
+	unsigned long orig_ax, ip, sp;
+	unsigned short cs;
+#elif defined(__TARGET_ARCH_arm64)
+	__u64 regs[31];
+	__u64 sp, pc, pstate;
+	__s32 syscallno;
+#else
+#error "unknown architecture"
+#endif
 } __attribute__((preserve_access_index));
 
 /* Relocated: does the running kernel have this helper? (uapi/linux/bpf.h) */
 enum bpf_func_id___kernel {
 	BPF_FUNC_get_current_task_btf___kernel = 158,
+	BPF_FUNC_task_pt_regs___kernel = 175,
 };
 
 /*
@@ -63,3 +84,40 @@ static __always_inline bool kernel_interrupted_user(const bpf_user_pt_regs_t *re
 #error "unknown architecture"
 #endif
 }
+
+/* A thread of the kernel's has no user part; nor has one that ends, once its memory is given up. */
+static __always_inline bool kernel_has_user_part(void)
+{
+	if (kernel_has_current_task_btf()) {
+		struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+		return task->mm && !(task->flags & KERNEL_PF_KTHREAD);
+	} else {
+		struct task_struct *task = (void *)bpf_get_current_task();
+
+		return BPF_CORE_READ(task, mm) && !(BPF_CORE_READ(task, flags) & KERNEL_PF_KTHREAD);
+	}
+}
+
+/*
+ * Where the user's registers lie since the current thread entered the kernel; to be read as
+ * struct pt_regs___kernel. Kernels before 5.15 (dd6e10fbd9fb "bpf: Add bpf_task_pt_regs() helper")
+ * do not say; there it is what task_pt_regs() computes, with stacks of 16 KiB.
+ */
+static __always_inline const struct pt_regs___kernel *kernel_user_registers(void)
+{
+	enum { STACK_BYTES = 16384 };
+
+	if (kernel_has_current_task_btf() &&
+	    bpf_core_enum_value_exists(enum bpf_func_id___kernel, BPF_FUNC_task_pt_regs___kernel))
+		return (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), stack) + STACK_BYTES -
+	       bpf_core_type_size(struct pt_regs___kernel);
+}
+
+/* Does the thread run 32-bit code in user mode, by the registers it does so with? */
+#if defined(__TARGET_ARCH_x86)
+enum { KERNEL_USER32_CS = 0x23 }; /* arch/x86/include/asm/segment.h */
+#elif defined(__TARGET_ARCH_arm64)
+enum { KERNEL_PSTATE_MODE32 = 0x10 }; /* PSR_MODE32_BIT */
+#endif

@@ -5,12 +5,14 @@
  */
 #include "kernel.bpf.h"
 #include "sample.h"
+#include "unwind.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
 /* Set before load. */
 const volatile bool emit_idle = false;
 const volatile __u64 wakeup_bytes = 0; /* wake the reader once this much waits */
+const volatile __u32 max_stack_depth = SAMPLE_MAX_USER_FRAMES;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -29,22 +31,13 @@ struct {
 	__type(value, struct scratch);
 } scratch SEC(".maps");
 
+/* The program does not preempt itself on one CPU: plain additions are exact. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SAMPLE_COUNTER_COUNT);
+	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u64);
+	__type(value, struct sample_counters);
 } counters SEC(".maps");
-
-static __always_inline void count(enum sample_counter counter, __u64 more)
-{
-	__u32 key = counter;
-	__u64 *value = bpf_map_lookup_elem(&counters, &key);
-
-	// The program does not preempt itself on one CPU: a plain add is exact.
-	if (value)
-		*value += more;
-}
 
 static __always_inline void fill_head(struct sample_head *head, __u64 pid_tgid, __u64 now_ns)
 {
@@ -53,7 +46,7 @@ static __always_inline void fill_head(struct sample_head *head, __u64 pid_tgid, 
 	head->tid = (__u32)pid_tgid;
 	head->cpu = bpf_get_smp_processor_id();
 	head->origin = SAMPLE_CPU_CLOCK;
-	head->reserved = 0;
+	head->end = 0;
 	kernel_task_identity(&head->start_boottime_ns, &head->exec_id);
 	bpf_get_current_comm(head->comm, sizeof(head->comm));
 }
@@ -66,7 +59,8 @@ static __always_inline __u32 frame_count(long bytes, __u32 most)
 	return frames < most ? frames : most;
 }
 
-static __always_inline void emit(struct scratch *record, __u32 frames)
+static __always_inline void emit(struct sample_counters *count, struct scratch *record,
+				 __u32 frames)
 {
 	__u64 size = sizeof(record->head) + (__u64)frames * sizeof(__u64);
 	__u64 flags = BPF_RB_NO_WAKEUP;
@@ -74,21 +68,78 @@ static __always_inline void emit(struct scratch *record, __u32 frames)
 	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) > wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (size > sizeof(*record) || bpf_ringbuf_output(&samples, record, size, flags))
-		count(SAMPLE_COUNTER_RING_FULL, 1);
+		count->of[SAMPLE_COUNTER_RING_FULL]++;
 	else
-		count(SAMPLE_COUNTER_EMITTED, 1);
+		count->of[SAMPLE_COUNTER_EMITTED]++;
 }
 
-static __always_inline void take_sample(struct bpf_perf_event_data *ctx, __u64 now_ns)
+/*
+ * One frame of the walk. Global, so that the verifier looks at it once and not as often as it is
+ * called; such a function takes no pointers to maps.
+ */
+__noinline int unwind_step(struct bpf_perf_event_data *ctx)
+{
+	__u32 zero = 0, at;
+	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
+	struct scratch *record = bpf_map_lookup_elem(&scratch, &zero);
+	__u64 frame = 0;
+	int end;
+
+	if (!walk || !record)
+		return UNWIND_END_BROKEN_TABLE;
+	at = walk->base + walk->count;
+	if (walk->count >= max_stack_depth || at >= SAMPLE_MAX_FRAMES)
+		return UNWIND_END_DEPTH;
+	end = unwind_frame(ctx, walk, &frame);
+	if (frame) {
+		record->frames[at] = frame;
+		walk->count++;
+	}
+	return end;
+}
+
+/* The user's frames into the record, after the @kernel_frames in it. Returns how many. */
+static __always_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct scratch *record,
+				       __u32 kernel_frames)
+{
+	__u32 zero = 0, frames, identity;
+	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
+	int end;
+
+	if (!walk)
+		return 0;
+	end = unwind_begin(ctx, walk);
+	identity = unwind_identity(record->head.start_boottime_ns, record->head.exec_id);
+	if (!end && !unwind_find_process(walk, record->head.pid, identity))
+		end = UNWIND_END_NO_PROCESS;
+	record->head.end = (__u16)end;
+	if (end == UNWIND_END_NO_PROCESS)
+		return frame_count(bpf_get_stack(ctx, &record->frames[kernel_frames],
+						 SAMPLE_MAX_USER_FRAMES * sizeof(__u64),
+						 BPF_F_USER_STACK),
+				   SAMPLE_MAX_USER_FRAMES);
+	if (end)
+		return 0;
+	walk->base = kernel_frames;
+	unwind_move_window(walk, walk->sp & ~7ull);
+	for (int i = 0; i <= SAMPLE_MAX_USER_FRAMES && !end; i++)
+		end = unwind_step(ctx);
+	record->head.end = (__u16)end;
+	frames = walk->count;
+	return frames < SAMPLE_MAX_USER_FRAMES ? frames : SAMPLE_MAX_USER_FRAMES;
+}
+
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx,
+					struct sample_counters *count, __u64 now_ns)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 zero = 0, kernel_frames = 0, user_frames = 0;
 	struct scratch *record;
 
-	count(SAMPLE_COUNTER_TAKEN, 1);
+	count->of[SAMPLE_COUNTER_TAKEN]++;
 	// Thread 0 is the idle task of each CPU.
 	if (!pid_tgid && !emit_idle) {
-		count(SAMPLE_COUNTER_IDLE, 1);
+		count->of[SAMPLE_COUNTER_IDLE]++;
 		return;
 	}
 	record = bpf_map_lookup_elem(&scratch, &zero);
@@ -102,23 +153,24 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, __u64 n
 				    SAMPLE_MAX_KERNEL_FRAMES - 1);
 	// Lets the verifier see the bound, whatever the compiler did to the one above.
 	kernel_frames &= SAMPLE_MAX_KERNEL_FRAMES - 1;
-	if (pid_tgid)
-		user_frames = frame_count(bpf_get_stack(ctx, &record->frames[kernel_frames],
-							SAMPLE_MAX_USER_FRAMES * sizeof(__u64),
-							BPF_F_USER_STACK),
-					  SAMPLE_MAX_USER_FRAMES);
+	if (pid_tgid && kernel_has_user_part())
+		user_frames = walk_user(ctx, record, kernel_frames);
 	record->head.kernel_count = (__u16)kernel_frames;
 	record->head.user_count = (__u16)user_frames;
-	emit(record, kernel_frames + user_frames);
+	emit(count, record, kernel_frames + user_frames);
 }
 
 SEC("perf_event")
 int sample_cpu_clock(struct bpf_perf_event_data *ctx)
 {
 	__u64 begin_ns = bpf_ktime_get_ns();
+	__u32 zero = 0;
+	struct sample_counters *count = bpf_map_lookup_elem(&counters, &zero);
 
-	take_sample(ctx, begin_ns);
+	if (!count)
+		return 0;
+	take_sample(ctx, count, begin_ns);
 	// The kernel's own statistics of programs (BPF_ENABLE_STATS) want CAP_SYS_ADMIN.
-	count(SAMPLE_COUNTER_RUN_NS, bpf_ktime_get_ns() - begin_ns);
+	count->of[SAMPLE_COUNTER_RUN_NS] += bpf_ktime_get_ns() - begin_ns;
 	return 0;
 }

@@ -7,13 +7,16 @@
  */
 #pragma once
 
+#include "unwind_tables.h"
+
 #include <linux/types.h>
 
 enum {
 	SAMPLE_COMM_LENGTH = 16, /* TASK_COMM_LEN */
-	/* kernel.perf_event_max_stack (default 127) bounds both below these. */
-	SAMPLE_MAX_KERNEL_FRAMES = 128, /* power of two: used as an index mask + 1 */
-	SAMPLE_MAX_USER_FRAMES = 512,
+	/* Powers of two: used as an index mask + 1. The kernel's own walkers stop earlier, at
+	 * kernel.perf_event_max_stack (default 127). */
+	SAMPLE_MAX_KERNEL_FRAMES = 128,
+	SAMPLE_MAX_USER_FRAMES = 1024,
 };
 
 /* Why the thread was interrupted. */
@@ -25,10 +28,13 @@ enum sample_origin {
  * One sample, as it lies in the ring buffer: the head, then the kernel's frames,
  * then the user's, each leaf first, 8 bytes a frame.
  *
- * A kernel frame is an address. A user frame is an address too; with (pid,
- * start, exec_id), which change with every address space, it says which code
- * ran. The first frame of each part is where execution stood, the rest are return
- * addresses.
+ * A kernel frame is an address: the first is where execution stood, the rest are return
+ * addresses. A user frame is a place in a file, UNWIND_FRAME_FILE, or an address, which with
+ * (pid, start, exec_id) says which code ran: they change with every address space. It is the
+ * instruction that was executed; of a caller, a byte of its call.
+ *
+ * With UNWIND_END_NO_PROCESS the user frames are what the kernel's walker found by frame pointers:
+ * addresses only, and but for the first one return addresses.
  */
 struct sample_head {
 	__u64 time_ns;           /* CLOCK_MONOTONIC */
@@ -40,7 +46,7 @@ struct sample_head {
 	__u16 origin;       /* enum sample_origin */
 	__u16 kernel_count; /* frames */
 	__u16 user_count;   /* frames */
-	__u16 reserved;
+	__u16 end;          /* enum unwind_end: of the user's part; 0 where there is none */
 	char comm[SAMPLE_COMM_LENGTH]; /* of the thread */
 };
 
@@ -49,7 +55,7 @@ enum {
 	SAMPLE_MAX_BYTES = sizeof(struct sample_head) + SAMPLE_MAX_FRAMES * sizeof(__u64),
 };
 
-/* Per-CPU counters, each since load. taken = idle + emitted + ring_full. */
+/* Counters, each since load. taken = idle + emitted + ring_full. */
 enum sample_counter {
 	SAMPLE_COUNTER_TAKEN, /* ticks the program saw */
 	SAMPLE_COUNTER_IDLE,  /* of these on an idle CPU and therefore not emitted */
@@ -57,6 +63,11 @@ enum sample_counter {
 	SAMPLE_COUNTER_RING_FULL, /* lost: user space was too slow */
 	SAMPLE_COUNTER_RUN_NS,    /* time inside the program, over all ticks */
 	SAMPLE_COUNTER_COUNT,
+};
+
+/* Of one CPU. */
+struct sample_counters {
+	__u64 of[SAMPLE_COUNTER_COUNT];
 };
 
 _Static_assert(sizeof(struct sample_head) == 56, "layout of a sample's head");

@@ -19,14 +19,18 @@ enum {
 	UNWIND_LOWEST = 4096,    /* no code below */
 };
 
+/* Set before load: bits of an address. arm64 signs return addresses in those above. */
+const volatile __u64 unwind_address_mask = ~0ull;
+
 /* The state of a walk. The window holds the stack from window_start on. */
 struct unwind_walk {
 	__u64 pc, sp, fp;
-	__u64 link; /* arm64: the link register, of the first frame */
+	__u64 link;  /* arm64: the link register, of the first frame */
+	__u64 entry; /* address of the user's registers in the kernel; 0: those of the context */
 	__u64 window_start;
 	__u64 window[UNWIND_WINDOW_WORDS];
 	__u32 ranges, range_count; /* of the process */
-	__u32 count;               /* frames */
+	__u32 base, count;         /* frames: where in the record, how many so far */
 	bool exact;                /* the pc is where execution stood, no return address */
 	bool first;                /* all registers are those of the interrupt */
 };
@@ -67,7 +71,7 @@ struct {
 
 /* Rules that have no packed form; struct unwind_rule of the receiver, as it is. */
 struct unwind_wide_rule {
-	__u8 cfa, cfa_register, ra, fp, signal, unsupported, reserved[2];
+	__u8 cfa, cfa_register, ra, fp, signal, unsupported, stack_switch, reserved;
 	__s32 cfa_offset, cfa_addend, ra_offset, fp_offset;
 };
 
@@ -93,6 +97,32 @@ static __always_inline struct unwind_slab *unwind_slab_of(__u32 handle)
 static __always_inline __u32 unwind_offset_of(__u32 handle)
 {
 	return (handle & ((1 << UNWIND_LINE_BITS) - 1)) * UNWIND_LINE_BYTES;
+}
+
+/* ---- processes ---- */
+
+/* The two halves of a slot are each written at once; a new one has another first half. */
+static __always_inline bool unwind_find_process(struct unwind_walk *walk, __u32 pid, __u32 identity)
+{
+	__u32 number = pid & (UNWIND_BUCKETS - 1);
+	__u64 who = pid | (__u64)identity << 32;
+	struct unwind_bucket *bucket = bpf_map_lookup_elem(&unwind_processes, &number);
+
+	if (!bucket)
+		return false;
+#pragma unroll
+	for (int i = 0; i < UNWIND_BUCKET_SLOTS; i++) {
+		volatile struct unwind_process *slot = &bucket->slots[i];
+		__u64 code;
+
+		if (slot->who != who)
+			continue;
+		code = slot->code;
+		walk->ranges = (__u32)code;
+		walk->range_count = code >> 32;
+		return slot->who == who;
+	}
+	return false;
 }
 
 /* ---- user memory ---- */
@@ -142,7 +172,8 @@ static __always_inline struct unwind_range *unwind_find_range(struct unwind_walk
 #pragma unroll
 	for (__u64 step = 1 << (UNWIND_RANGE_STEPS - 1); step; step >>= 1) {
 		__u64 probe = found + step;
-		__u64 offset = base + (probe * sizeof(*range) & unwind_mask_less(probe, walk->range_count));
+		__u64 offset = base + (probe * sizeof(*range) &
+				       unwind_mask_less(probe, walk->range_count));
 
 		if (offset > UNWIND_SLAB_BYTES - sizeof(*range))
 			return NULL;
@@ -193,8 +224,7 @@ static __always_inline long unwind_find_row(__u32 handle, __u32 address)
 		offset = row + (4 * probe & inside);
 		if (offset > UNWIND_SLAB_BYTES - 4)
 			return -1;
-		found += step & inside &
-			 ~unwind_mask_less(address & 0xff, slab->bytes[offset]);
+		found += step & inside & ~unwind_mask_less(address & 0xff, slab->bytes[offset]);
 	}
 	offset = row + 4 * found;
 	if (offset > UNWIND_SLAB_BYTES - 4)
@@ -206,13 +236,15 @@ static __always_inline long unwind_find_row(__u32 handle, __u32 address)
 
 /*
  * Goes on at the caller. Stacks grow downwards: the canonical frame address of a called function
- * lies above its stack pointer.
+ * lies above its stack pointer, unless the caller was on @other_stack.
  */
-static __always_inline int unwind_return(struct unwind_walk *walk, __u64 cfa, __u64 ra, __u64 fp)
+static __always_inline int unwind_return(struct unwind_walk *walk, __u64 cfa, __u64 ra, __u64 fp,
+					 bool other_stack)
 {
+	ra &= unwind_address_mask;
 	if (ra < UNWIND_LOWEST)
 		return UNWIND_END_ENTRY;
-	if (cfa <= walk->sp && !walk->first)
+	if (cfa <= walk->sp && !walk->first && !other_stack)
 		return UNWIND_END_BAD_CFA;
 	walk->sp = cfa;
 	walk->pc = ra;
@@ -237,7 +269,7 @@ static __always_inline int unwind_apply_packed(struct unwind_walk *walk, __u32 r
 	if (!unwind_read(walk, cfa - 8, &ra) ||
 	    (slot && !unwind_read(walk, cfa - 8 * (slot + 1), &fp)))
 		return UNWIND_END_UNREADABLE;
-	return unwind_return(walk, cfa, ra, fp);
+	return unwind_return(walk, cfa, ra, fp, false);
 }
 
 /* Code that no table describes: by the frame pointer, if it looks like one. */
@@ -251,39 +283,48 @@ static __always_inline int unwind_by_frame_pointer(struct unwind_walk *walk)
 		unwind_move_window(walk, frame);
 	if (!unwind_read(walk, frame, &fp) || !unwind_read(walk, frame + 8, &ra))
 		return UNWIND_END_UNREADABLE;
-	return unwind_return(walk, frame + 16, ra, fp);
+	return unwind_return(walk, frame + 16, ra, fp, false);
 }
 
-/* The barrier keeps the loads apart: joined into one from a computed place the verifier refuses it. */
-#define UNWIND_REGISTER(number, name)                                                              \
+/* The barrier keeps the loads apart: joined into one from a computed place the verifier refuses it.
+ */
+#define UNWIND_REGISTER(number, user_name, kernel_name)                                            \
 	case number: {                                                                             \
-		__u64 value = registers->name;                                                     \
+		__u64 value = walk->entry ? BPF_CORE_READ(entry, kernel_name) : user->user_name;   \
                                                                                                    \
 		asm volatile("" : "+r"(value));                                                    \
 		return value;                                                                      \
 	}
 
 /* A register of the interrupted code by its DWARF number; 0 for one that has none. */
-static __always_inline __u64 unwind_register(const bpf_user_pt_regs_t *registers, __u32 number)
+static __always_inline __u64 unwind_register(struct bpf_perf_event_data *ctx,
+					     const struct unwind_walk *walk, __u32 number)
 {
+	const struct pt_regs___kernel *entry = (void *)walk->entry;
+	const bpf_user_pt_regs_t *user = &ctx->regs;
+
 #if defined(__TARGET_ARCH_x86)
 	// System V ABI AMD64, figure 3.36.
 	switch (number) {
-		UNWIND_REGISTER(0, rax)
-		UNWIND_REGISTER(1, rdx)
-		UNWIND_REGISTER(2, rcx)
-		UNWIND_REGISTER(3, rbx)
-		UNWIND_REGISTER(4, rsi)
-		UNWIND_REGISTER(5, rdi)
-		UNWIND_REGISTER(8, r8)
-		UNWIND_REGISTER(9, r9)
-		UNWIND_REGISTER(10, r10)
-		UNWIND_REGISTER(11, r11)
-		UNWIND_REGISTER(12, r12)
-		UNWIND_REGISTER(13, r13)
-		UNWIND_REGISTER(14, r14)
-		UNWIND_REGISTER(15, r15)
+		UNWIND_REGISTER(0, rax, ax)
+		UNWIND_REGISTER(1, rdx, dx)
+		UNWIND_REGISTER(2, rcx, cx)
+		UNWIND_REGISTER(3, rbx, bx)
+		UNWIND_REGISTER(4, rsi, si)
+		UNWIND_REGISTER(5, rdi, di)
+		UNWIND_REGISTER(8, r8, r8)
+		UNWIND_REGISTER(9, r9, r9)
+		UNWIND_REGISTER(10, r10, r10)
+		UNWIND_REGISTER(11, r11, r11)
+		UNWIND_REGISTER(12, r12, r12)
+		UNWIND_REGISTER(13, r13, r13)
+		UNWIND_REGISTER(14, r14, r14)
+		UNWIND_REGISTER(15, r15, r15)
 	}
+#else
+	(void)entry;
+	(void)user;
+	(void)number;
 #endif
 	return 0;
 }
@@ -319,7 +360,7 @@ static __always_inline bool unwind_base(struct bpf_perf_event_data *ctx, struct 
 	else if (number == UNWIND_FP)
 		*ret = walk->fp;
 	else if (walk->first)
-		*ret = unwind_register(&ctx->regs, number);
+		*ret = unwind_register(ctx, walk, number);
 	else
 		return false;
 	return true;
@@ -328,13 +369,15 @@ static __always_inline bool unwind_base(struct bpf_perf_event_data *ctx, struct 
 static __always_inline bool unwind_saved(struct unwind_walk *walk, __u32 how, __s32 offset,
 					 __u64 cfa, __u64 same, __u64 *ret)
 {
-	__u64 base = how == UNWIND_WIDE_AT_SP ? walk->sp
-					      : how == UNWIND_WIDE_AT_FP ? walk->fp : cfa;
+	__u64 base = how == UNWIND_WIDE_AT_SP   ? walk->sp
+		     : how == UNWIND_WIDE_AT_FP ? walk->fp
+						: cfa;
 
 	*ret = same;
 	if (how == UNWIND_WIDE_SAME)
 		return true;
-	if (how == UNWIND_WIDE_LOST) {
+	// In another register: that is not carried from frame to frame.
+	if (how == UNWIND_WIDE_LOST || how == UNWIND_WIDE_IN_REGISTER) {
 		*ret = 0;
 		return true;
 	}
@@ -342,13 +385,17 @@ static __always_inline bool unwind_saved(struct unwind_walk *walk, __u32 how, __
 }
 
 static __always_inline int unwind_apply_wide(struct bpf_perf_event_data *ctx,
-					     struct unwind_walk *walk, __u32 number)
+					     struct unwind_walk *walk, __u32 number, __u64 *frame)
 {
 	struct unwind_wide_rule *rule = bpf_map_lookup_elem(&unwind_rules, &number);
 	__u64 cfa, ra, fp;
+	int end;
 
 	if (!rule)
 		return UNWIND_END_BROKEN_TABLE;
+	// Nobody called a signal's trampoline: the byte before it is another function's.
+	if (rule->signal && !walk->exact && !walk->first)
+		(*frame)++;
 	if (rule->cfa < UNWIND_WIDE_REGISTER || rule->cfa > UNWIND_WIDE_PLT ||
 	    !unwind_base(ctx, walk, rule->cfa_register, &cfa))
 		return UNWIND_END_UNSUPPORTED;
@@ -363,23 +410,79 @@ static __always_inline int unwind_apply_wide(struct bpf_perf_event_data *ctx,
 	if (rule->ra == UNWIND_WIDE_IN_REGISTER) {
 		if (!walk->first)
 			return UNWIND_END_UNSUPPORTED;
-		ra = unwind_register(&ctx->regs, rule->ra_offset);
+		ra = unwind_register(ctx, walk, rule->ra_offset);
 	} else if (!unwind_saved(walk, rule->ra, rule->ra_offset, cfa, walk->link, &ra)) {
 		return UNWIND_END_UNREADABLE;
 	}
 	if (!unwind_saved(walk, rule->fp, rule->fp_offset, cfa, walk->fp, &fp))
 		return UNWIND_END_UNREADABLE;
-	bool signal = rule->signal;
-	int end = unwind_return(walk, cfa, ra, fp);
-
-	// What a signal interrupted did not call: its pc is exact, and all its registers were saved.
-	walk->exact = signal;
+#if defined(__TARGET_ARCH_arm64)
+	// In struct sigcontext x30 lies two registers before the pc.
+	if (rule->signal && !unwind_read(walk, walk->sp + (__s64)rule->ra_offset - 16, &walk->link))
+		return UNWIND_END_UNREADABLE;
+#endif
+	end = unwind_return(walk, cfa, ra, fp, rule->signal || rule->stack_switch);
+	// What a signal interrupted did not call.
+	walk->exact = rule->signal;
 	return end;
 }
 
 /* ---- the walk ---- */
 
-/* Writes the frame of the walk's pc to *@frame and goes on at its caller. 0, or why not. */
+/* The registers to begin with: those of the interrupt, or those that the kernel was entered with.
+ * Returns 0, or why not. */
+static __always_inline int unwind_begin(struct bpf_perf_event_data *ctx, struct unwind_walk *walk)
+{
+	bool is_32_bit;
+
+	walk->entry = 0;
+	walk->link = 0;
+	walk->count = 0;
+	walk->exact = walk->first = true;
+	if (kernel_interrupted_user(&ctx->regs)) {
+		const bpf_user_pt_regs_t *user = &ctx->regs;
+
+#if defined(__TARGET_ARCH_x86)
+		walk->pc = user->rip;
+		walk->sp = user->rsp;
+		walk->fp = user->rbp;
+		is_32_bit = user->cs == KERNEL_USER32_CS;
+#else
+		walk->pc = user->pc;
+		walk->sp = user->sp;
+		walk->fp = user->regs[29];
+		walk->link = user->regs[30];
+		is_32_bit = user->pstate & KERNEL_PSTATE_MODE32;
+#endif
+	} else {
+		const struct pt_regs___kernel *entry = kernel_user_registers();
+
+		walk->entry = (__u64)entry;
+#if defined(__TARGET_ARCH_x86)
+		// In a system call, what is executed is the instruction before.
+		walk->exact = (long)BPF_CORE_READ(entry, orig_ax) < 0;
+		walk->pc = BPF_CORE_READ(entry, ip);
+		walk->sp = BPF_CORE_READ(entry, sp);
+		walk->fp = BPF_CORE_READ(entry, bp);
+		is_32_bit = BPF_CORE_READ(entry, cs) == KERNEL_USER32_CS;
+#else
+		walk->exact = BPF_CORE_READ(entry, syscallno) < 0;
+		walk->pc = BPF_CORE_READ(entry, pc);
+		walk->sp = BPF_CORE_READ(entry, sp);
+		walk->fp = BPF_CORE_READ(entry, regs[29]);
+		walk->link = BPF_CORE_READ(entry, regs[30]);
+		is_32_bit = BPF_CORE_READ(entry, pstate) & KERNEL_PSTATE_MODE32;
+#endif
+	}
+	if (is_32_bit)
+		return UNWIND_END_NO_PROCESS;
+	return walk->pc < UNWIND_LOWEST ? UNWIND_END_REGISTERS : 0;
+}
+
+/*
+ * Writes the frame of the walk's pc to *@frame, which is 0 and stays so if there is none, and goes
+ * on at its caller. Returns 0, or why not (enum unwind_end).
+ */
 static __always_inline int unwind_frame(struct bpf_perf_event_data *ctx, struct unwind_walk *walk,
 					__u64 *frame)
 {
@@ -389,9 +492,13 @@ static __always_inline int unwind_frame(struct bpf_perf_event_data *ctx, struct 
 	__u32 page;
 	long rule;
 
-	*frame = walk->pc;
-	if (!range)
+	if (!range) {
+		// A return address that lies in no code is a piece of data that led here.
+		if ((walk->exact || walk->first) && pc < UNWIND_ADDRESS_LIMIT)
+			*frame = pc;
 		return UNWIND_END_NO_MAPPING;
+	}
+	*frame = pc;
 	distance = pc - range->start;
 	if (range->file)
 		*frame = UNWIND_FRAME_FILE | (__u64)range->file << UNWIND_FRAME_SHIFT |
@@ -411,5 +518,5 @@ static __always_inline int unwind_frame(struct bpf_perf_event_data *ctx, struct 
 		return UNWIND_END_ENTRY;
 	if (rule == UNWIND_RULE_UNKNOWN)
 		return unwind_by_frame_pointer(walk);
-	return unwind_apply_wide(ctx, walk, (__u32)rule);
+	return unwind_apply_wide(ctx, walk, (__u32)rule, frame);
 }

@@ -63,7 +63,11 @@ enum unwind_range_kind {
 	UNWIND_RANGE_BARE,  /* executable memory of no file, or of one without any table */
 };
 
-/* Executable memory of a process. Pages here are of 4 KiB, whatever the kernel's are. */
+/* Ranges end here at the latest: addresses are compared as signed numbers. */
+#define UNWIND_ADDRESS_LIMIT (1ull << 63)
+
+/* Executable memory of a process, sorted by address. Pages here are of 4 KiB, whatever the kernel's
+ * are. */
 struct unwind_range {
 	__u64 start;       /* address */
 	__u32 pages;       /* long */
@@ -79,7 +83,7 @@ struct unwind_range {
 /* Why a walk ended. Also the last frame of a stack that was cut. */
 enum unwind_end {
 	UNWIND_END_ENTRY = 1,   /* the program's entry, or the thread's: complete */
-	UNWIND_END_NO_PROCESS,  /* not in the tables yet */
+	UNWIND_END_NO_PROCESS,  /* not in the tables yet, or of 32 bits */
 	UNWIND_END_NO_MAPPING,  /* no executable memory there */
 	UNWIND_END_NO_PAGE,     /* rules of that page are not in the tables (yet) */
 	UNWIND_END_UNSUPPORTED, /* a rule that the table's writer could not express */
@@ -106,10 +110,8 @@ enum {
 /* One cache line: the processes whose pid ends in the bucket's number. */
 struct unwind_bucket {
 	struct unwind_process {
-		__u32 pid;      /* 0: free */
-		__u32 identity; /* unwind_identity() */
-		__u32 ranges;   /* handle */
-		__u32 count;
+		__u64 who;  /* pid | unwind_identity() << 32; 0: free */
+		__u64 code; /* handle of its ranges | how many << 32 */
 	} slots[UNWIND_BUCKET_SLOTS];
 };
 

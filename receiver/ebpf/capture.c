@@ -18,7 +18,7 @@ void capture_deinit(struct capture *capture)
 	VECTOR_DEINIT(&capture->processes);
 	VECTOR_DEINIT(&capture->frames);
 	VECTOR_DEINIT(&capture->comms);
-	VECTOR_DEINIT(&capture->stack_ends);
+	VECTOR_DEINIT(&capture->stacks);
 	VECTOR_DEINIT(&capture->stack_frames);
 	VECTOR_DEINIT(&capture->samples);
 	intern_deinit(&capture->process_index);
@@ -32,7 +32,7 @@ void capture_deinit(struct capture *capture)
 size_t capture_memory(const struct capture *capture)
 {
 	return VECTOR_BYTES(&capture->processes) + VECTOR_BYTES(&capture->frames) +
-	       VECTOR_BYTES(&capture->comms) + VECTOR_BYTES(&capture->stack_ends) +
+	       VECTOR_BYTES(&capture->comms) + VECTOR_BYTES(&capture->stacks) +
 	       VECTOR_BYTES(&capture->stack_frames) + VECTOR_BYTES(&capture->samples) +
 	       intern_memory(&capture->process_index) + intern_memory(&capture->frame_index) +
 	       intern_memory(&capture->comm_index) + intern_memory(&capture->stack_index);
@@ -46,13 +46,23 @@ size_t capture_used(const struct capture *capture)
 	size_t rows = capture->samples.count * sizeof(struct capture_sample) +
 		      capture->frames.count * sizeof(struct capture_frame) +
 		      capture->stack_frames.count * sizeof(uint32_t) +
-		      capture->stack_ends.count * sizeof(uint32_t) +
+		      capture->stacks.count * sizeof(struct capture_stack) +
 		      capture->comms.count * sizeof(struct capture_comm) +
 		      capture->processes.count * sizeof(struct capture_process);
-	size_t indexed = capture->frames.count + capture->stack_ends.count + capture->comms.count +
+	size_t indexed = capture->frames.count + capture->stacks.count + capture->comms.count +
 			 capture->processes.count;
 
 	return GROWTH * rows + INDEX_BYTES * indexed;
+}
+
+/* What one more sample of @count frames adds to it at most. */
+static size_t capture_most(size_t count)
+{
+	size_t rows = sizeof(struct capture_sample) + sizeof(struct capture_process) +
+		      sizeof(struct capture_comm) + sizeof(struct capture_stack) +
+		      count * (sizeof(struct capture_frame) + sizeof(uint32_t));
+
+	return GROWTH * rows + INDEX_BYTES * (count + 3);
 }
 
 /* A burst must not be paid for ever after: memory beyond this has to be in use. */
@@ -68,7 +78,7 @@ void capture_clear(struct capture *capture, uint64_t begin_ns)
 	capture->processes.count = 0;
 	capture->frames.count = 0;
 	capture->comms.count = 0;
-	capture->stack_ends.count = 0;
+	capture->stacks.count = 0;
 	capture->stack_frames.count = 0;
 	capture->samples.count = 0;
 	intern_clear(&capture->process_index);
@@ -81,6 +91,7 @@ struct lookup {
 	const struct capture *capture;
 	const void *wanted;
 	size_t count;
+	uint32_t end;
 };
 
 static bool process_equal(uint32_t id, const void *context)
@@ -96,7 +107,7 @@ static bool process_equal(uint32_t id, const void *context)
 static uint32_t intern_process(struct capture *capture, const struct sample_head *head)
 {
 	struct process_key key = { head->pid, head->exec_id, head->start_boottime_ns };
-	struct lookup lookup = { capture, &key, 0 };
+	struct lookup lookup = { capture, &key };
 	uint32_t hash = intern_hash_seeded(&key, sizeof(key), capture->seed);
 	uint32_t id = intern_find(&capture->process_index, hash, process_equal, &lookup);
 
@@ -121,7 +132,7 @@ static bool comm_equal(uint32_t id, const void *context)
 static uint32_t intern_comm(struct capture *capture, const char *text)
 {
 	struct capture_comm comm = { { 0 } };
-	struct lookup lookup = { capture, comm.text, 0 };
+	struct lookup lookup = { capture, comm.text };
 	uint32_t hash, id;
 
 	// What follows the NUL is whatever the kernel left there.
@@ -143,14 +154,15 @@ static bool frame_equal(uint32_t id, const void *context)
 	const struct capture_frame *frame = lookup->wanted;
 	const struct capture_frame *row = &lookup->capture->frames.items[id];
 
-	return row->address == frame->address && row->process == frame->process;
+	return row->address == frame->address && row->process == frame->process &&
+	       row->file == frame->file;
 }
 
 static uint32_t intern_frame(struct capture *capture, struct capture_frame frame)
 {
-	struct lookup lookup = { capture, &frame, 0 };
-	uint32_t hash = intern_hash_seeded(&frame.address, sizeof(frame.address),
-					   capture->seed + frame.process);
+	struct lookup lookup = { capture, &frame };
+	uint64_t key[] = { frame.address, (uint64_t)frame.process << 32 | frame.file };
+	uint32_t hash = intern_hash_seeded(key, sizeof(key), capture->seed);
 	uint32_t id = intern_find(&capture->frame_index, hash, frame_equal, &lookup);
 
 	if (id != INTERN_MISSING)
@@ -165,41 +177,55 @@ static uint32_t intern_frame(struct capture *capture, struct capture_frame frame
 static bool stack_equal(uint32_t id, const void *context)
 {
 	const struct lookup *lookup = context;
-	const uint32_t *ends = lookup->capture->stack_ends.items;
-	uint32_t begin = id ? ends[id - 1] : 0;
+	const struct capture *capture = lookup->capture;
+	uint32_t begin = capture_stack_begin(capture, id);
+	struct capture_stack stack = capture->stacks.items[id];
 
-	if (ends[id] - begin != lookup->count)
+	if (stack.limit - begin != lookup->count || stack.end != lookup->end)
 		return false;
-	return !lookup->count || !memcmp(lookup->capture->stack_frames.items + begin,
-					 lookup->wanted, lookup->count * sizeof(uint32_t));
+	return !lookup->count || !memcmp(capture->stack_frames.items + begin, lookup->wanted,
+					 lookup->count * sizeof(uint32_t));
 }
 
-static uint32_t intern_stack(struct capture *capture, const uint32_t *frames, size_t count)
+static uint32_t intern_stack(struct capture *capture, const uint32_t *frames, size_t count,
+			     uint32_t end)
 {
-	struct lookup lookup = { capture, frames, count };
-	uint32_t hash = intern_hash_seeded(frames, count * sizeof(*frames), capture->seed);
+	struct lookup lookup = { capture, frames, count, end };
+	uint32_t hash = intern_hash_seeded(frames, count * sizeof(*frames), capture->seed + end);
 	uint32_t id = intern_find(&capture->stack_index, hash, stack_equal, &lookup);
 
 	if (id != INTERN_MISSING)
 		return id;
-	id = (uint32_t)capture->stack_ends.count;
+	id = (uint32_t)capture->stacks.count;
 	if (!VECTOR_RESERVE(&capture->stack_frames, count) ||
-	    !VECTOR_RESERVE(&capture->stack_ends, 1) ||
-	    !intern_insert(&capture->stack_index, hash, id))
+	    !VECTOR_RESERVE(&capture->stacks, 1) || !intern_insert(&capture->stack_index, hash, id))
 		return INTERN_MISSING;
 	if (count)
 		memcpy(capture->stack_frames.items + capture->stack_frames.count, frames,
 		       count * sizeof(*frames));
 	capture->stack_frames.count += count;
-	capture->stack_ends.items[capture->stack_ends.count++] =
-		(uint32_t)capture->stack_frames.count;
+	capture->stacks.items[capture->stacks.count++] =
+		(struct capture_stack){ (uint32_t)capture->stack_frames.count, end };
 	return id;
+}
+
+/* Of a frame that is a place in a file: the file's number, from 1 on. */
+static uint32_t frame_file(uint64_t frame)
+{
+	return (uint32_t)((frame & ~UNWIND_FRAME_FILE) >> UNWIND_FRAME_SHIFT);
+}
+
+/* What the kernel's walker took for an address may be anything, the mark of a file included. */
+static bool frame_is_in_file(const struct sample_head *head, uint64_t frame)
+{
+	return head->end != UNWIND_END_NO_PROCESS && frame & UNWIND_FRAME_FILE;
 }
 
 /* The head of a record whose counts agree with its length; NULL for anything else. */
 static const struct sample_head *record_head(const void *record, size_t length)
 {
 	const struct sample_head *head = record;
+	const uint64_t *user;
 
 	// The ring pads a record to 8 bytes, and its start is aligned to them.
 	if (length < sizeof(*head) || head->kernel_count > SAMPLE_MAX_KERNEL_FRAMES ||
@@ -207,26 +233,49 @@ static const struct sample_head *record_head(const void *record, size_t length)
 	    length < sizeof(*head) +
 			     (head->kernel_count + (size_t)head->user_count) * sizeof(uint64_t))
 		return NULL;
+	if (head->end >= UNWIND_END_COUNT || (head->user_count && !head->end))
+		return NULL;
+	user = (const uint64_t *)(head + 1) + head->kernel_count;
+	for (size_t i = 0; i < head->user_count; i++)
+		if (frame_is_in_file(head, user[i]) && !frame_file(user[i]))
+			return NULL;
 	return head;
+}
+
+/* Where execution stood is exact; a return address belongs to the call before it. */
+static struct capture_frame kernel_frame(uint64_t word, size_t depth)
+{
+	return (struct capture_frame){ .address = word - (depth > 0), .process = CAPTURE_KERNEL };
+}
+
+static struct capture_frame user_frame(const struct sample_head *head, uint64_t word, size_t depth,
+				       uint32_t process)
+{
+	if (head->end == UNWIND_END_NO_PROCESS)
+		return (struct capture_frame){ .address = word - (depth > 0), .process = process };
+	if (!frame_is_in_file(head, word))
+		return (struct capture_frame){ .address = word, .process = process };
+	return (struct capture_frame){
+		.address = word & ((1ull << UNWIND_FRAME_SHIFT) - 1),
+		.process = CAPTURE_FILE,
+		.file = frame_file(word) - 1,
+	};
 }
 
 static bool intern_frames(struct capture *capture, const struct sample_head *head, uint32_t process,
 			  uint32_t *frames)
 {
-	const uint64_t *addresses = (const uint64_t *)(head + 1);
+	const uint64_t *words = (const uint64_t *)(head + 1);
 	size_t count = (size_t)head->kernel_count + head->user_count;
 
 	for (size_t i = 0; i < count; i++) {
-		// Where execution stood is exact; a return address belongs to the call before it.
-		bool exact = i == 0 || i == head->kernel_count;
+		struct capture_frame frame =
+			i < head->kernel_count
+				? kernel_frame(words[i], i)
+				: user_frame(head, words[i], i - head->kernel_count, process);
 
-		frames[i] = intern_frame(
-			capture,
-			(struct capture_frame){
-				.address = addresses[i] - !exact,
-				.first_ns = head->time_ns,
-				.process = i < head->kernel_count ? CAPTURE_KERNEL : process,
-			});
+		frame.first_ns = head->time_ns;
+		frames[i] = intern_frame(capture, frame);
 		if (frames[i] == INTERN_MISSING)
 			return false;
 	}
@@ -239,10 +288,12 @@ int capture_append(struct capture *capture, const void *record, size_t length,
 	const struct sample_head *head = record_head(record, length);
 	uint32_t frames[SAMPLE_MAX_FRAMES];
 	struct capture_sample sample;
+	size_t count;
 
 	if (!head)
 		return -EBADMSG;
-	if (capture_used(capture) + SAMPLE_MAX_BYTES > capture->max_bytes)
+	count = (size_t)head->kernel_count + head->user_count;
+	if (capture_used(capture) + capture_most(count) > capture->max_bytes)
 		return -ENOSPC;
 	sample = (struct capture_sample){
 		.time_ns = head->time_ns,
@@ -254,7 +305,7 @@ int capture_append(struct capture *capture, const void *record, size_t length,
 	if (sample.process == INTERN_MISSING || sample.comm == INTERN_MISSING ||
 	    !intern_frames(capture, head, sample.process, frames))
 		return -ENOMEM;
-	sample.stack = intern_stack(capture, frames, (size_t)head->kernel_count + head->user_count);
+	sample.stack = intern_stack(capture, frames, count, head->end);
 	if (sample.stack == INTERN_MISSING || !VECTOR_PUSH(&capture->samples, sample))
 		return -ENOMEM;
 	*process_ret = sample.process;

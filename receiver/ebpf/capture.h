@@ -14,7 +14,8 @@
 
 #include "base/base.h"
 
-enum { CAPTURE_KERNEL = UINT32_MAX };
+/* In place of a process: of code that is the same for all. */
+enum { CAPTURE_FILE = UINT32_MAX - 1, CAPTURE_KERNEL = UINT32_MAX };
 
 struct capture_process {
 	struct process_key key;
@@ -22,9 +23,18 @@ struct capture_process {
 };
 
 struct capture_frame {
-	uint64_t address;  /* return addresses already reduced by 1 */
+	uint64_t address;  /* of the instruction; return addresses are already reduced by 1.
+			    * CAPTURE_FILE: its offset in the file, bytes */
 	uint64_t first_ns; /* CLOCK_MONOTONIC of the first sample that had it */
-	uint32_t process;  /* row of `processes`, or CAPTURE_KERNEL */
+	uint32_t process;  /* row of `processes`, CAPTURE_FILE or CAPTURE_KERNEL */
+	uint32_t file;     /* CAPTURE_FILE: file id of processes.h, not checked; else 0 */
+};
+
+/* Stack i has the frames stack_frames[stacks[i - 1].limit .. stacks[i].limit): leaf first, the
+ * kernel's before the user's. */
+struct capture_stack {
+	uint32_t limit;
+	uint32_t end; /* enum unwind_end: of the user's part; 0: there is none */
 };
 
 struct capture_comm {
@@ -48,8 +58,8 @@ struct capture {
 	VECTOR(struct capture_process) processes;
 	VECTOR(struct capture_frame) frames;
 	VECTOR(struct capture_comm) comms;
-	VECTOR(uint32_t) stack_ends; /* stack i is stack_frames[ends[i-1] .. ends[i]), leaf first */
-	VECTOR(uint32_t) stack_frames;
+	VECTOR(struct capture_stack) stacks;
+	VECTOR(uint32_t) stack_frames; /* rows of `frames` */
 	VECTOR(struct capture_sample) samples;
 
 	struct intern process_index, frame_index, comm_index, stack_index;
@@ -68,6 +78,12 @@ void capture_clear(struct capture *capture, uint64_t begin_ns);
  */
 int capture_append(struct capture *capture, const void *record, size_t length,
 		   uint32_t *process_ret);
+
+/* Where the frames of stack number @stack begin in stack_frames. */
+static inline uint32_t capture_stack_begin(const struct capture *capture, uint32_t stack)
+{
+	return stack ? capture->stacks.items[stack - 1].limit : 0;
+}
 
 /* Bytes held now, and an upper bound of the bytes that the samples in it need. */
 size_t capture_memory(const struct capture *capture);

@@ -42,6 +42,8 @@ struct profiling_config {
 	uint64_t reporter_interval_ns;
 	double reporter_jitter; /* 0 to 1: share of the interval, added or taken away */
 	uint64_t symbolization_wait_ns;
+	int64_t max_stack_depth;      /* frames of user code: 1 to SAMPLE_MAX_USER_FRAMES */
+	uint64_t unwind_memory_bytes; /* 1 MiB to 1 GiB: of unwind tables in the kernel */
 	bool send_idle_frames;
 	bool no_kernel_version_check;
 	bool timestamps;                      /* false: counts only */

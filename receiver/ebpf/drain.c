@@ -18,6 +18,7 @@ enum { MAX_BATCH_BYTES = 64 << 20, NEARLY_FULL_BYTES = MAX_BATCH_BYTES / 2 };
 struct drain {
 	const struct profcol_host *host;
 	struct processes *processes;
+	struct tables *tables;
 	struct sampler *sampler;
 	pthread_t thread;
 	bool running;
@@ -40,6 +41,21 @@ static const char *lost_cause(int status)
 	}
 }
 
+/* The last frame of a walk that ended for want of rules says which. */
+static void note_miss(struct drain *drain, const struct sample_head *head)
+{
+	const uint64_t *frames = (const uint64_t *)(head + 1);
+	uint64_t last;
+
+	if (head->end != UNWIND_END_NO_PAGE || !head->user_count)
+		return;
+	last = frames[(size_t)head->kernel_count + head->user_count - 1];
+	if (last & UNWIND_FRAME_FILE)
+		tables_note_miss(drain->tables,
+				 (uint32_t)((last & ~UNWIND_FRAME_FILE) >> UNWIND_FRAME_SHIFT) - 1,
+				 last & ((1ull << UNWIND_FRAME_SHIFT) - 1));
+}
+
 static void take_record(void *context, const void *record, size_t length)
 {
 	struct drain *drain = context;
@@ -50,15 +66,18 @@ static void take_record(void *context, const void *record, size_t length)
 	int status = capture_append(open, record, length, &process);
 
 	drain->count++;
-	if (status)
+	if (status) {
 		drain->host->account(drain->host, PROFCOL_LOST, lost_cause(status), 1);
-	else if (process >= known && head->pid)
+		return;
+	}
+	if (process >= known && head->pid)
 		processes_note_sample(drain->processes, &open->processes.items[process].key,
 				      head->time_ns);
+	note_miss(drain, head);
 }
 
 struct drain *drain_create(const struct profcol_host *host, const struct profiling_config *config,
-			   struct processes *processes)
+			   struct processes *processes, struct tables *tables)
 {
 	struct drain *drain = calloc(1, sizeof(*drain));
 
@@ -66,6 +85,7 @@ struct drain *drain_create(const struct profcol_host *host, const struct profili
 		return NULL;
 	drain->host = host;
 	drain->processes = processes;
+	drain->tables = tables;
 	pthread_mutex_init(&drain->lock, NULL);
 	drain->sampler = sampler_create(host, config, take_record, drain);
 	drain->open = calloc(1, sizeof(*drain->open));

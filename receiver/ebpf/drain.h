@@ -14,9 +14,9 @@
 
 struct drain;
 
-/* NULL without memory. All three are borrowed until destroy. */
+/* NULL without memory. All are borrowed until destroy. */
 struct drain *drain_create(const struct profcol_host *host, const struct profiling_config *config,
-			   struct processes *processes);
+			   struct processes *processes, struct tables *tables);
 void drain_destroy(struct drain *drain); /* accepts NULL; stops first */
 
 /* Load the sampler, begin to sample and to drain. */

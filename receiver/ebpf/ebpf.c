@@ -7,6 +7,7 @@
 #include "reporter.h"
 #include "requirements.h"
 #include "symbols/symbols.h"
+#include "tables/tables.h"
 #include "unheeded.h"
 #include "worker/worker.h"
 
@@ -22,6 +23,7 @@ struct profiling {
 	/* Owned; all NULL when the start has failed and the program goes on. */
 	struct processes *processes;
 	struct symbols *symbols;
+	struct tables *tables;
 	struct drain *drain;
 	struct reporter *reporter;
 };
@@ -30,6 +32,7 @@ static void destroy_parts(struct profiling *profiling)
 {
 	reporter_destroy(TAKE(profiling->reporter));
 	drain_destroy(TAKE(profiling->drain));
+	tables_destroy(TAKE(profiling->tables));
 	symbols_destroy(TAKE(profiling->symbols));
 	processes_destroy(TAKE(profiling->processes));
 }
@@ -57,14 +60,20 @@ static struct profcol_error *profiling_create(const struct profcol_host *host, c
 	if (profiling->processes)
 		profiling->symbols = symbols_create(host, profiling->processes);
 	if (profiling->symbols)
-		profiling->drain = drain_create(host, config, profiling->processes);
+		profiling->tables = tables_create(host, profiling->processes,
+						  profiling->config->unwind_memory_bytes);
+	if (profiling->tables)
+		profiling->drain =
+			drain_create(host, config, profiling->processes, profiling->tables);
 	if (profiling->drain)
-		profiling->reporter = reporter_create(host, config, profiling->drain,
-						      profiling->processes, profiling->symbols);
+		profiling->reporter =
+			reporter_create(host, config, profiling->drain, profiling->processes,
+					profiling->symbols, profiling->tables);
 	if (!profiling->reporter) {
 		profiling_destroy(profiling);
 		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory for the profiler");
 	}
+	processes_on_change(profiling->processes, tables_note_process, profiling->tables);
 	*ret = profiling;
 	return NULL;
 }
@@ -74,6 +83,14 @@ static void stop_parts(struct profiling *profiling, uint64_t deadline_ns)
 	drain_stop(profiling->drain);
 	reporter_stop(profiling->reporter, deadline_ns);
 	processes_stop(profiling->processes);
+	tables_stop(profiling->tables);
+}
+
+static struct profcol_error *start_tables(struct profiling *profiling)
+{
+	struct tables_maps maps = sampler_unwind_maps(drain_sampler(profiling->drain));
+
+	return tables_start(profiling->tables, &maps);
 }
 
 static struct profcol_error *start_parts(struct profiling *profiling)
@@ -88,6 +105,8 @@ static struct profcol_error *start_parts(struct profiling *profiling)
 		error = requirements_explain_perf(&machine, processes_start(profiling->processes));
 	if (!error)
 		error = requirements_explain_perf(&machine, drain_start(profiling->drain));
+	if (!error)
+		error = start_tables(profiling);
 	// After the load, whose memory is free by then: the two are the peak of the start.
 	if (!error)
 		error = symbols_start(profiling->symbols);

@@ -22,6 +22,7 @@ struct resolving {
 
 	// Of the last file: frames that follow each other are mostly of one.
 	uint32_t file, filename, build_ids, file_type;
+	bool has_mapping;
 };
 
 static uint32_t frame_type(struct profcol_builder *builder, const char *type)
@@ -138,29 +139,48 @@ static uint32_t file_frame_type(const struct resolving *resolving, const struct 
 	return is_mangled ? resolving->native_type : resolving->file_type;
 }
 
+/*
+ * From now on it is about file @id. While the worker has not answered, its content says which build
+ * it is. A file of which nothing is known has no mapping, for every mapping has to say that.
+ */
+static void resolve_file(struct resolving *resolving, uint32_t id)
+{
+	struct profcol_builder *builder = resolving->builder;
+	struct symbol_file file = { 0 };
+	char htlhash[33];
+
+	resolving->file = id;
+	resolving->file_type = resolving->native_type;
+	resolving->has_mapping = symbols_file(resolving->symbols, id, &file);
+	if (!resolving->has_mapping) {
+		if (!processes_file_htlhash(resolving->processes, id, htlhash))
+			return;
+		file.htlhash = htlhash;
+		resolving->has_mapping = true;
+	}
+	resolving->build_ids = build_ids(builder, &file);
+	if (file.build_id_go && file.build_id_go[0])
+		resolving->file_type = frame_type(builder, "go");
+	resolving->filename = text_string(builder, processes_file_path(resolving->processes, id));
+}
+
 static uint32_t file_location(struct resolving *resolving, const struct symbol_query *query)
 {
 	struct profcol_builder *builder = resolving->builder;
 	struct profcol_mapping mapping = { 0 };
+	uint32_t id = 0;
 
-	if (query->file != resolving->file) {
-		struct symbol_file file = { 0 };
-
-		symbols_file(resolving->symbols, query->file, &file);
-		resolving->file = query->file;
-		resolving->build_ids = build_ids(builder, &file);
-		resolving->file_type = file.build_id_go && file.build_id_go[0]
-					       ? frame_type(builder, "go")
-					       : resolving->native_type;
-		resolving->filename = text_string(
-			builder, processes_file_path(resolving->processes, query->file));
+	if (query->file != resolving->file)
+		resolve_file(resolving, query->file);
+	if (resolving->has_mapping) {
+		mapping.filename = resolving->filename;
+		mapping.attributes = resolving->build_ids;
+		symbols_file_segment(resolving->symbols, query->file, query->file_offset,
+				     &mapping.memory_start, &mapping.memory_limit,
+				     &mapping.file_offset);
+		id = profcol_builder_mapping(builder, &mapping);
 	}
-	mapping.filename = resolving->filename;
-	mapping.attributes = resolving->build_ids;
-	symbols_file_segment(resolving->symbols, query->file, query->file_offset,
-			     &mapping.memory_start, &mapping.memory_limit, &mapping.file_offset);
-	return add_location(builder, file_frame_type(resolving, query),
-			    profcol_builder_mapping(builder, &mapping), query->elf_address,
+	return add_location(builder, file_frame_type(resolving, query), id, query->elf_address,
 			    query->name, query->system_name);
 }
 
@@ -172,7 +192,7 @@ static struct located_frame find_frame(const struct capture *capture, uint32_t f
 	const struct process_key *key;
 	struct process_description about;
 
-	if (frame->process == CAPTURE_KERNEL)
+	if (frame->process == CAPTURE_KERNEL || frame->process == CAPTURE_FILE)
 		return located;
 	key = &capture->processes.items[frame->process].key;
 	if (!processes_find_mapping(processes, key, frame->first_ns, frame->address,
@@ -184,11 +204,14 @@ static struct located_frame find_frame(const struct capture *capture, uint32_t f
 }
 
 uint32_t locations_code_end(const struct locations *locations, const struct capture *capture,
-			    uint32_t begin, uint32_t end)
+			    uint32_t stack)
 {
+	uint32_t limit = capture->stacks.items[stack].limit;
 	bool is_return_address = false;
 
-	for (uint32_t at = begin; at < end; at++) {
+	if (capture->stacks.items[stack].end != UNWIND_END_NO_PROCESS)
+		return limit;
+	for (uint32_t at = capture_stack_begin(capture, stack); at < limit; at++) {
 		uint32_t frame = capture->stack_frames.items[at];
 
 		if (capture->frames.items[frame].process == CAPTURE_KERNEL)
@@ -197,21 +220,26 @@ uint32_t locations_code_end(const struct locations *locations, const struct capt
 			return at;
 		is_return_address = true;
 	}
-	return end;
+	return limit;
 }
 
 static void place_frames(struct locations *locations, const struct capture *capture)
 {
-	uint32_t begin = 0;
+	for (uint32_t stack = 0; stack < capture->stacks.count; stack++) {
+		uint32_t code_end = locations_code_end(locations, capture, stack);
 
-	for (uint32_t stack = 0; stack < capture->stack_ends.count; stack++) {
-		uint32_t end = capture->stack_ends.items[stack];
-		uint32_t code_end = locations_code_end(locations, capture, begin, end);
-
-		for (uint32_t at = begin; at < code_end; at++)
+		for (uint32_t at = capture_stack_begin(capture, stack); at < code_end; at++)
 			locations->frames.items[capture->stack_frames.items[at]].is_placed = true;
-		begin = end;
 	}
+}
+
+static bool queue_query(struct locations *locations, uint32_t frame_id, uint32_t file,
+			uint64_t file_offset)
+{
+	struct symbol_query query = { .file = file, .file_offset = file_offset };
+
+	return VECTOR_PUSH(&locations->query_frames, frame_id) &&
+	       VECTOR_PUSH(&locations->queries, query);
 }
 
 /* Resolve what needs no file at once, and queue a query for the rest. */
@@ -220,23 +248,18 @@ static bool locate_frame(struct locations *locations, const struct capture *capt
 {
 	const struct capture_frame *frame = &capture->frames.items[frame_id];
 	const struct process_mapping *mapping = &locations->frames.items[frame_id].mapping;
+	uint32_t *id = &locations->ids.items[frame_id];
 
-	if (frame->process == CAPTURE_KERNEL) {
-		locations->ids.items[frame_id] = kernel_location(resolving, frame->address);
-		return true;
-	}
-	if (!mapping->limit || mapping->file == PROCESS_NO_FILE) {
-		locations->ids.items[frame_id] = anonymous_location(
-			resolving, mapping->limit ? mapping : NULL, frame->address);
-		return true;
-	}
-	return VECTOR_PUSH(&locations->query_frames, frame_id) &&
-	       VECTOR_PUSH(&locations->queries,
-			   ((struct symbol_query){
-				   .file = mapping->file,
-				   .file_offset =
-					   frame->address - mapping->start + mapping->file_offset,
-			   }));
+	if (frame->process == CAPTURE_FILE)
+		return queue_query(locations, frame_id, frame->file, frame->address);
+	if (mapping->limit && mapping->file != PROCESS_NO_FILE)
+		return queue_query(locations, frame_id, mapping->file,
+				   frame->address - mapping->start + mapping->file_offset);
+	*id = frame->process == CAPTURE_KERNEL
+		      ? kernel_location(resolving, frame->address)
+		      : anonymous_location(resolving, mapping->limit ? mapping : NULL,
+					   frame->address);
+	return true;
 }
 
 bool locations_build(struct locations *locations, const struct capture *capture,

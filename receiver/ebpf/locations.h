@@ -15,8 +15,8 @@
 /* A frame of the capture on its way to a location. */
 struct located_frame {
 	struct process_mapping mapping; /* that it lies in; limit 0 = none, or in the kernel */
-	/* It lies in nothing executable of a process whose mappings are known. As a return address
-	 * it is a piece of data that a frame pointer gone astray led to. */
+	/* An address in nothing executable of a process whose mappings are known. If the kernel's
+	 * walker took it for a return address, it is a piece of data. */
 	bool not_code;
 	bool is_placed; /* a stack has it */
 };
@@ -35,10 +35,13 @@ void locations_deinit(struct locations *locations);
 /* The location that ends a cut stack and says why. */
 uint32_t locations_add_reason(struct profcol_builder *builder, const char *reason);
 
-/* Where the frames [@begin, @end) of a stack stop to be code: at the first return address of the
- * user's that is none, or at @end. After locations_build(). */
+/*
+ * Where in stack_frames the frames of stack number @stack stop to be code. That is its limit,
+ * unless the kernel's own walker made it: then the first return address of the user's that is none,
+ * where a frame pointer had gone astray. After locations_build().
+ */
 uint32_t locations_code_end(const struct locations *locations, const struct capture *capture,
-			    uint32_t begin, uint32_t end);
+			    uint32_t stack);
 
 /* Resolve every frame of @capture that a stack has into @builder, waiting for names until
  * @deadline_ns. False without memory; what the builder could not add shows when it is sealed. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include "sample.h"
+
 #include <profcol/errors.h>
 
 #include <stdlib.h>
@@ -106,6 +108,12 @@ const struct profcol_option profiling_options[] = {
 			    resource_by_words, "what the samples of one resource have in common"),
 	PROFCOL_OPTION_LIST("include_env_vars", struct profiling_config, include_env_vars, NULL,
 			    "environment variables of processes to pass on as attributes"),
+	PROFCOL_OPTION_INT("max_stack_depth", struct profiling_config, max_stack_depth, "1024", 1,
+			   SAMPLE_MAX_USER_FRAMES,
+			   "frames of user code that are followed in one stack"),
+	PROFCOL_OPTION_BYTES("unwind_memory", struct profiling_config, unwind_memory_bytes, "32MiB",
+			     1 << 20, 1 << 30,
+			     "memory in the kernel for tables by which stacks are followed"),
 	PROFCOL_OPTION_BOOL("send_idle_frames", struct profiling_config, send_idle_frames, "false",
 			    "pass on samples of idle CPUs too, instead of only counting them"),
 	PROFCOL_OPTION_BOOL("no_kernel_version_check", struct profiling_config,

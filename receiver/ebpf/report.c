@@ -7,7 +7,6 @@
 
 #include "base/base.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,13 +25,23 @@ struct row {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 };
 
-/* Where the user's part of a stack ended, for the metric. */
-enum stack_end {
-	STACK_END_CHAIN,   /* the chain of frame pointers did: at the entry, or before it */
-	STACK_END_BROKEN,  /* at an address that is no code */
-	STACK_END_LIMIT,   /* the kernel walks no further */
-	STACK_END_NO_USER, /* a kernel thread, or a stack that could not be read */
-	STACK_ENDS,
+/* What ended a walk: as the metric calls it, and as the stack says. */
+static const struct {
+	const char *label;
+	const char *reason; /* NULL: the stack is complete */
+} ends[UNWIND_END_COUNT] = {
+	[0] = { "end=no_user_stack", NULL },
+	[UNWIND_END_ENTRY] = { "end=entry", NULL },
+	[UNWIND_END_NO_PROCESS] = { "end=no_process", "[process not in the unwind tables]" },
+	[UNWIND_END_NO_MAPPING] = { "end=no_mapping", "[no executable memory]" },
+	[UNWIND_END_NO_PAGE] = { "end=no_page", "[code not in the unwind tables]" },
+	[UNWIND_END_UNSUPPORTED] = { "end=unsupported_rule", "[unsupported unwind rule]" },
+	[UNWIND_END_BAD_CFA] = { "end=bad_cfa", "[bad canonical frame address]" },
+	[UNWIND_END_BAD_POINTER] = { "end=broken_frame_pointers", "[broken frame pointers]" },
+	[UNWIND_END_UNREADABLE] = { "end=unreadable_stack", "[unreadable stack memory]" },
+	[UNWIND_END_DEPTH] = { "end=depth", "[max_stack_depth]" },
+	[UNWIND_END_REGISTERS] = { "end=no_registers", "[no user registers]" },
+	[UNWIND_END_BROKEN_TABLE] = { "end=broken_table", "[broken unwind table]" },
 };
 
 struct report {
@@ -40,46 +49,26 @@ struct report {
 	const struct profiling_config *config;
 	struct processes *processes;
 	struct symbols *symbols;
-	uint32_t max_user_frames; /* the kernel walks no further */
-	struct profcol_metric *ends[STACK_ENDS];
+	struct profcol_metric *ends[UNWIND_END_COUNT];
 
 	// Scratch of one build, kept for its memory.
 	struct locations locations;
 	struct resources resources;
 	VECTOR(uint32_t) sample_attributes; /* of one sample */
 	VECTOR(uint32_t) stacks;            /* stack id of each stack of the capture */
-	VECTOR(uint8_t) stack_ends;         /* enum stack_end of each */
 	VECTOR(struct row) rows;            /* sorted by what makes samples equal, then time */
 	VECTOR(uint32_t) stack_locations;
 	VECTOR(uint64_t) timestamps;
 };
 
-/* kernel.perf_event_max_stack bounds the kernel's walks, and so do the records. */
-static uint32_t read_max_stack(void)
-{
-	CLEANUP_FREE char *text = NULL;
-	unsigned long frames = 0;
-
-	if (!file_read(AT_FDCWD, "/proc/sys/kernel/perf_event_max_stack", 64, &text, NULL))
-		frames = strtoul(text, NULL, 10);
-	return frames && frames < SAMPLE_MAX_USER_FRAMES ? (uint32_t)frames
-							 : SAMPLE_MAX_USER_FRAMES;
-}
-
 static void register_metrics(struct report *report)
 {
-	static const char *const labels[STACK_ENDS] = {
-		[STACK_END_CHAIN] = "end=frame_pointers",
-		[STACK_END_BROKEN] = "end=broken_frame_pointers",
-		[STACK_END_LIMIT] = "end=perf_event_max_stack",
-		[STACK_END_NO_USER] = "end=no_user_stack",
-	};
 	const struct profcol_host *host = report->host;
 
-	for (size_t i = 0; i < STACK_ENDS; i++)
-		report->ends[i] =
-			host->metric(host, PROFCOL_COUNTER, "user_stacks", labels[i],
-				     "User stacks of samples, by what ended the way to the entry");
+	for (size_t i = 0; i < UNWIND_END_COUNT; i++)
+		report->ends[i] = host->metric(
+			host, PROFCOL_COUNTER, "unwind_stacks", ends[i].label,
+			"Stacks of samples, by what ended the walk of the user's part");
 }
 
 struct report *report_create(const struct profcol_host *host, const struct profiling_config *config,
@@ -94,7 +83,6 @@ struct report *report_create(const struct profcol_host *host, const struct profi
 	report->processes = processes;
 	report->symbols = symbols;
 	resources_init(&report->resources, (enum resource_by)config->resource_by, processes);
-	report->max_user_frames = read_max_stack();
 	register_metrics(report);
 	return report;
 }
@@ -107,59 +95,39 @@ void report_destroy(struct report *report)
 	resources_deinit(&report->resources);
 	VECTOR_DEINIT(&report->sample_attributes);
 	VECTOR_DEINIT(&report->stacks);
-	VECTOR_DEINIT(&report->stack_ends);
 	VECTOR_DEINIT(&report->rows);
 	VECTOR_DEINIT(&report->stack_locations);
 	VECTOR_DEINIT(&report->timestamps);
 	free(report);
 }
 
-/*
- * The locations of the frames [@begin, @end) of a stack: the kernel's all, the user's up to
- * the first return address that is none. A stack that was cut ends with the reason.
- */
-static uint32_t place_stack(struct report *report, const struct capture *capture, uint32_t begin,
-			    uint32_t end, struct profcol_builder *builder, enum stack_end *end_ret)
+/* The locations of stack number @stack: of its frames, and the reason if it was cut. */
+static uint32_t place_stack(struct report *report, const struct capture *capture, uint32_t stack,
+			    struct profcol_builder *builder)
 {
-	uint32_t *placed = report->stack_locations.items, count = 0, user_frames = 0;
-	uint32_t code_end = locations_code_end(&report->locations, capture, begin, end);
+	uint32_t *placed = report->stack_locations.items, count = 0;
+	uint32_t code_end = locations_code_end(&report->locations, capture, stack);
+	const char *reason = ends[capture->stacks.items[stack].end].reason;
 
-	for (uint32_t at = begin; at < code_end; at++) {
-		uint32_t frame = capture->stack_frames.items[at];
-
-		user_frames += capture->frames.items[frame].process != CAPTURE_KERNEL;
-		placed[count++] = report->locations.ids.items[frame];
-	}
-	*end_ret = code_end < end                           ? STACK_END_BROKEN
-		   : user_frames >= report->max_user_frames ? STACK_END_LIMIT
-		   : user_frames                            ? STACK_END_CHAIN
-							    : STACK_END_NO_USER;
-	if (*end_ret == STACK_END_BROKEN)
-		placed[count++] = locations_add_reason(builder, "[broken frame pointers]");
-	else if (*end_ret == STACK_END_LIMIT)
-		placed[count++] = locations_add_reason(builder, "[kernel.perf_event_max_stack]");
+	for (uint32_t at = capture_stack_begin(capture, stack); at < code_end; at++)
+		placed[count++] = report->locations.ids.items[capture->stack_frames.items[at]];
+	if (reason)
+		placed[count++] = locations_add_reason(builder, reason);
 	return count;
 }
 
 static bool build_stacks(struct report *report, const struct capture *capture,
 			 struct profcol_builder *builder)
 {
-	uint32_t begin = 0;
-
-	report->stacks.count = report->stack_ends.count = 0;
-	if (!VECTOR_RESERVE(&report->stacks, capture->stack_ends.count) ||
-	    !VECTOR_RESERVE(&report->stack_ends, capture->stack_ends.count) ||
+	report->stacks.count = 0;
+	if (!VECTOR_RESERVE(&report->stacks, capture->stacks.count) ||
 	    !VECTOR_RESERVE(&report->stack_locations, (size_t)SAMPLE_MAX_FRAMES + 1))
 		return false;
-	for (uint32_t stack = 0; stack < capture->stack_ends.count; stack++) {
-		uint32_t end = capture->stack_ends.items[stack];
-		enum stack_end reason;
-		uint32_t count = place_stack(report, capture, begin, end, builder, &reason);
+	for (uint32_t stack = 0; stack < capture->stacks.count; stack++) {
+		uint32_t count = place_stack(report, capture, stack, builder);
 
-		report->stack_ends.items[report->stack_ends.count++] = (uint8_t)reason;
 		report->stacks.items[report->stacks.count++] =
 			profcol_builder_stack(builder, report->stack_locations.items, count);
-		begin = end;
 	}
 	return true;
 }
@@ -336,11 +304,11 @@ static bool build_samples(struct report *report, const struct capture *capture,
 
 static void count_ends(struct report *report, const struct capture *capture)
 {
-	int64_t seen[STACK_ENDS] = { 0 };
+	int64_t seen[UNWIND_END_COUNT] = { 0 };
 
 	for (size_t i = 0; i < capture->samples.count; i++)
-		seen[report->stack_ends.items[capture->samples.items[i].stack]]++;
-	for (size_t i = 0; i < STACK_ENDS; i++)
+		seen[capture->stacks.items[capture->samples.items[i].stack].end]++;
+	for (size_t i = 0; i < UNWIND_END_COUNT; i++)
 		profcol_metric_add(report->ends[i], seen[i]);
 }
 

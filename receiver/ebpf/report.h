@@ -3,9 +3,9 @@
  * A closed capture becomes a batch: addresses get files and names, processes
  * become resources, equal samples one sample with several timestamps.
  *
- * A user stack is cut where a return address lies in no executable memory; it then ends
- * with a frame that gives the reason ("[broken frame pointers]"), as does one that the
- * kernel stopped walking ("[kernel.perf_event_max_stack]").
+ * A stack that does not reach the program's entry ends with a frame that gives the reason, such
+ * as "[max_stack_depth]" (the README has them all). One that the kernel's own walker made is cut
+ * where a return address lies in no executable memory.
  *
  * Threads: the reporter's.
  */

@@ -21,7 +21,9 @@ struct reporter {
 	struct drain *drain;
 	struct processes *processes;
 	struct symbols *symbols;
+	struct tables *tables;
 	struct report *report;
+	VECTOR(struct tables_place) places;    /* of the batch; kept for its memory */
 	struct capture *spare;                 /* owned */
 	uint64_t booked[SAMPLE_COUNTER_COUNT]; /* totals of the kernel side already accounted */
 	struct profcol_metric *runs, *run_time, *ring_lost, *map_bytes;
@@ -56,7 +58,8 @@ static void register_metrics(struct reporter *reporter)
 
 struct reporter *reporter_create(const struct profcol_host *host,
 				 const struct profiling_config *config, struct drain *drain,
-				 struct processes *processes, struct symbols *symbols)
+				 struct processes *processes, struct symbols *symbols,
+				 struct tables *tables)
 {
 	struct reporter *reporter = calloc(1, sizeof(*reporter));
 	pthread_condattr_t attributes;
@@ -68,6 +71,7 @@ struct reporter *reporter_create(const struct profcol_host *host,
 	reporter->drain = drain;
 	reporter->processes = processes;
 	reporter->symbols = symbols;
+	reporter->tables = tables;
 	reporter->random = clock_realtime_ns() | 1;
 	register_metrics(reporter);
 	pthread_mutex_init(&reporter->lock, NULL);
@@ -93,6 +97,7 @@ void reporter_destroy(struct reporter *reporter)
 	if (reporter->spare)
 		capture_deinit(reporter->spare);
 	free(reporter->spare);
+	VECTOR_DEINIT(&reporter->places);
 	pthread_cond_destroy(&reporter->wake);
 	pthread_mutex_destroy(&reporter->lock);
 	free(reporter);
@@ -200,6 +205,28 @@ static void report_capture(struct reporter *reporter, const struct capture *clos
 		log_refusal(reporter, error);
 }
 
+/* What of unwind tables is in use. Without memory it may be dropped, and built again. */
+static void touch_tables(struct reporter *reporter, const struct capture *closed)
+{
+	reporter->places.count = 0;
+	for (size_t i = 0; i < closed->frames.count; i++) {
+		const struct capture_frame *frame = &closed->frames.items[i];
+
+		if (frame->process == CAPTURE_FILE &&
+		    !VECTOR_PUSH(&reporter->places,
+				 ((struct tables_place){ frame->file, frame->address })))
+			break;
+	}
+	tables_touch(reporter->tables, reporter->places.items, reporter->places.count);
+}
+
+static void show_map_bytes(struct reporter *reporter)
+{
+	profcol_metric_set(reporter->map_bytes,
+			   (int64_t)(sampler_map_bytes(drain_sampler(reporter->drain)) +
+				     tables_map_bytes(reporter->tables)));
+}
+
 static void report_once(struct reporter *reporter, uint64_t limit_ns)
 {
 	uint64_t now = clock_monotonic_ns(), catch_up = now + CATCH_UP_NS;
@@ -208,7 +235,9 @@ static void report_once(struct reporter *reporter, uint64_t limit_ns)
 	capture_clear(reporter->spare, now);
 	closed = drain_swap(reporter->drain, reporter->spare);
 	reporter->spare = closed;
+	show_map_bytes(reporter);
 	if (closed->samples.count) {
+		touch_tables(reporter, closed);
 		processes_catch_up(reporter->processes,
 				   limit_ns && limit_ns < catch_up ? limit_ns : catch_up);
 		report_capture(reporter, closed, now, limit_ns);
@@ -280,8 +309,7 @@ struct profcol_error *reporter_start(struct reporter *reporter)
 	if (status)
 		return profcol_error_errno(status, "start the reporter thread");
 	reporter->running = true;
-	profcol_metric_set(reporter->map_bytes,
-			   (int64_t)sampler_map_bytes(drain_sampler(reporter->drain)));
+	show_map_bytes(reporter);
 	return NULL;
 }
 

@@ -16,7 +16,8 @@ struct reporter;
 /* NULL without memory. All are borrowed until destroy. */
 struct reporter *reporter_create(const struct profcol_host *host,
 				 const struct profiling_config *config, struct drain *drain,
-				 struct processes *processes, struct symbols *symbols);
+				 struct processes *processes, struct symbols *symbols,
+				 struct tables *tables);
 void reporter_destroy(struct reporter *reporter); /* accepts NULL; stopped before */
 
 PROFCOL_MUST_CHECK struct profcol_error *reporter_start(struct reporter *reporter);

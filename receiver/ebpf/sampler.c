@@ -39,8 +39,8 @@ struct sampler {
 	pthread_mutex_t lock;       /* over `events`; held while CPUs are looked after */
 	struct perf_events *events; /* NULL before start and once detached */
 	int wake_fd;
-	int cpu_count;        /* possible CPUs */
-	uint64_t *cpu_values; /* cpu_count counters, scratch of sampler_counters */
+	int cpu_count;                        /* possible CPUs */
+	struct sample_counters *cpu_counters; /* owned, cpu_count; scratch of sampler_counters */
 };
 
 struct sampler *sampler_create(const struct profcol_host *host,
@@ -70,7 +70,7 @@ void sampler_destroy(struct sampler *sampler)
 	if (sampler->wake_fd >= 0)
 		close(sampler->wake_fd);
 	pthread_mutex_destroy(&sampler->lock);
-	free(sampler->cpu_values);
+	free(sampler->cpu_counters);
 	free(sampler);
 }
 
@@ -86,6 +86,17 @@ static uint32_t ring_bytes(int cpu_count, int64_t samples_per_second)
 	return bytes;
 }
 
+/* Bits of an address in user memory: arm64 signs return addresses in those above. */
+static uint64_t address_mask(void)
+{
+#if defined(__aarch64__)
+	// 48 bits, and 52 in programs that ask for them (Documentation/arm64/memory.rst).
+	return (1ull << 52) - 1;
+#else
+	return UINT64_MAX;
+#endif
+}
+
 static struct profcol_error *sampler_load(struct sampler *sampler)
 {
 	int status;
@@ -94,8 +105,8 @@ static struct profcol_error *sampler_load(struct sampler *sampler)
 	sampler->cpu_count = libbpf_num_possible_cpus();
 	if (sampler->cpu_count <= 0)
 		return profcol_error_errno(-sampler->cpu_count, "count possible CPUs");
-	sampler->cpu_values = calloc((size_t)sampler->cpu_count, sizeof(*sampler->cpu_values));
-	if (!sampler->cpu_values)
+	sampler->cpu_counters = calloc((size_t)sampler->cpu_count, sizeof(*sampler->cpu_counters));
+	if (!sampler->cpu_counters)
 		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory for CPU counters");
 	libbpf_messages_capture();
 	sampler->programs = perf_event_bpf__open();
@@ -104,7 +115,13 @@ static struct profcol_error *sampler_load(struct sampler *sampler)
 	bytes = ring_bytes(sampler->cpu_count, sampler->config->samples_per_second);
 	sampler->programs->rodata->emit_idle = sampler->config->send_idle_frames;
 	sampler->programs->rodata->wakeup_bytes = bytes / 4;
+	sampler->programs->rodata->max_stack_depth = (uint32_t)sampler->config->max_stack_depth;
+	sampler->programs->rodata->unwind_address_mask = address_mask();
 	status = bpf_map__set_max_entries(sampler->programs->maps.samples, bytes);
+	if (!status)
+		status = bpf_map__set_max_entries(
+			sampler->programs->maps.unwind_slabs,
+			(uint32_t)(sampler->config->unwind_memory_bytes / UNWIND_SLAB_BYTES));
 	if (!status)
 		status = perf_event_bpf__load(sampler->programs);
 	if (status)
@@ -218,15 +235,24 @@ void sampler_detach(struct sampler *sampler)
 int sampler_counters(struct sampler *sampler, uint64_t totals[SAMPLE_COUNTER_COUNT])
 {
 	int map = bpf_map__fd(sampler->programs->maps.counters);
+	uint32_t zero = 0;
 
-	for (uint32_t counter = 0; counter < SAMPLE_COUNTER_COUNT; counter++) {
-		totals[counter] = 0;
-		if (bpf_map_lookup_elem(map, &counter, sampler->cpu_values))
-			return -errno;
-		for (int cpu = 0; cpu < sampler->cpu_count; cpu++)
-			totals[counter] += sampler->cpu_values[cpu];
-	}
+	if (bpf_map_lookup_elem(map, &zero, sampler->cpu_counters))
+		return -errno;
+	memset(totals, 0, SAMPLE_COUNTER_COUNT * sizeof(*totals));
+	for (int cpu = 0; cpu < sampler->cpu_count; cpu++)
+		for (uint32_t counter = 0; counter < SAMPLE_COUNTER_COUNT; counter++)
+			totals[counter] += sampler->cpu_counters[cpu].of[counter];
 	return 0;
+}
+
+struct tables_maps sampler_unwind_maps(const struct sampler *sampler)
+{
+	return (struct tables_maps){
+		.slabs = bpf_map__fd(sampler->programs->maps.unwind_slabs),
+		.processes = bpf_map__fd(sampler->programs->maps.unwind_processes),
+		.rules = bpf_map__fd(sampler->programs->maps.unwind_rules),
+	};
 }
 
 static uint64_t map_bytes(const struct bpf_map *map, uint64_t cpu_count)

@@ -11,6 +11,7 @@
 
 #include "config.h"
 #include "sample.h"
+#include "tables/tables.h"
 
 #include <profcol/component.h>
 
@@ -48,5 +49,8 @@ void sampler_detach(struct sampler *sampler);
 /* Totals over all CPUs since start, by enum sample_counter. 0 or a negative errno. */
 int sampler_counters(struct sampler *sampler, uint64_t totals[SAMPLE_COUNTER_COUNT]);
 
-/* Memory of the kernel side's maps, as far as it is theirs to fill; constant once started. */
+/* Where the program looks for unwind tables; valid once started, borrowed. */
+struct tables_maps sampler_unwind_maps(const struct sampler *sampler);
+
+/* Memory of the kernel side's maps that it has from the start; constant once started. */
 uint64_t sampler_map_bytes(const struct sampler *sampler);

@@ -41,7 +41,7 @@ static void visit_needless(const struct unheeded_config *c, unheeded_visitor vis
 		{ "frame_cache_size", c->frame_cache_size != 16384, PROFCOL_INFO,
 		  "names are kept by bytes, not by frames" },
 		{ "map_scale_factor", c->map_scale_factor != 0, PROFCOL_INFO,
-		  "no map's size depends on the programs that run" },
+		  "unwind_memory bounds the tables of all programs" },
 		{ "bpf_verifier_log_level", c->bpf_verifier_log_level != 0, PROFCOL_INFO,
 		  "the verifier's log is shown when loading fails" },
 		{ "bpf_fs_root", strcmp(c->bpf_fs_root, "/sys/fs/bpf/") != 0, PROFCOL_INFO,

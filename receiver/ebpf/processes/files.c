@@ -15,7 +15,9 @@ struct file {
 	struct mapped_file mapped; /* path owned by the arena; no process */
 	bool seen;                 /* has been opened: the identity below is known */
 	bool linked;               /* had a name then: size and time count */
-	uint64_t device, inode;    /* as stat shows them */
+	bool hashed;               /* what follows is known */
+	uint8_t htlhash[HTLHASH_BYTES];
+	uint64_t device, inode; /* as stat shows them */
 	int64_t size, modified_ns;
 	int fd; /* -1 = not held */
 	uint64_t used;
@@ -137,6 +139,12 @@ static uint32_t pair_hash(uint64_t device, uint64_t inode)
 	return intern_hash(pair, sizeof(pair));
 }
 
+static uint32_t identity_find(const struct files *files, const struct identity *identity)
+{
+	return intern_find(&files->by_identity, pair_hash(identity->device, identity->inode),
+			   identity_equal, identity);
+}
+
 struct alias_key {
 	const struct files *files;
 	uint64_t device, inode;
@@ -216,8 +224,7 @@ static void file_see(struct files *files, uint32_t id, const struct identity *id
 static uint32_t file_of(struct files *files, const struct mapped_file *mapped,
 			const struct identity *identity)
 {
-	uint32_t id = intern_find(&files->by_identity, pair_hash(identity->device, identity->inode),
-				  identity_equal, identity);
+	uint32_t id = identity_find(files, identity);
 	struct file_alias *alias = alias_find(files, mapped);
 
 	// One that could not be opened when it was first met gets its identity now.
@@ -274,6 +281,53 @@ static int search_open(const struct file_search *search, struct stat *stat)
 	return fd;
 }
 
+/* A file that has just been opened. */
+struct opened {
+	int fd;
+	struct stat stat;
+	bool hashed; /* what follows was read */
+	uint8_t htlhash[HTLHASH_BYTES];
+};
+
+/*
+ * Open what @search finds, and read what its hash is of, unless that is known: it may not be there
+ * for long. The descriptor or a negative errno.
+ */
+static int files_find(struct files *files, const struct file_search *search, struct opened *ret)
+{
+	struct identity identity;
+	uint32_t id;
+
+	ret->hashed = false;
+	ret->fd = search_open(search, &ret->stat);
+	if (ret->fd < 0)
+		return ret->fd;
+	pthread_mutex_lock(&files->lock);
+	identity = identity_of(files, &ret->stat);
+	id = identity_find(files, &identity);
+	if (id != INTERN_MISSING && files->rows.items[id].hashed) {
+		memcpy(ret->htlhash, files->rows.items[id].htlhash, sizeof(ret->htlhash));
+		ret->hashed = true;
+	}
+	pthread_mutex_unlock(&files->lock);
+	if (!ret->hashed)
+		ret->hashed = !htlhash_of_file(ret->fd, (uint64_t)ret->stat.st_size, ret->htlhash);
+	return ret->fd;
+}
+
+/* Keep what @opened has brought of @id: the hash, and the descriptor, which is taken. Returns a
+ * descriptor to close, or -1. */
+static int file_keep(struct files *files, uint32_t id, const struct opened *opened)
+{
+	struct file *file = &files->rows.items[id];
+
+	if (opened->hashed && !file->hashed) {
+		memcpy(file->htlhash, opened->htlhash, sizeof(file->htlhash));
+		file->hashed = true;
+	}
+	return file_hold(files, id, opened->fd);
+}
+
 /* A duplicate of the descriptor held for @file, or -1. With the lock held. */
 static int duplicate_held(struct files *files, uint32_t id)
 {
@@ -328,23 +382,23 @@ static uint32_t identify_unopened(struct files *files, const struct mapped_file 
 uint32_t files_identify(struct files *files, const struct file_search *search)
 {
 	struct identity identity;
-	struct stat stat;
+	struct opened opened;
 	int fd, surplus = -1;
 	uint32_t id;
 
 	id = identify_held(files, &search->mapped);
 	if (id != PROCESS_NO_FILE)
 		return id;
-	fd = search_open(search, &stat);
+	fd = files_find(files, search, &opened);
 	if (fd == -EINVAL)
 		return PROCESS_NO_FILE;
 	pthread_mutex_lock(&files->lock);
 	if (fd < 0) {
 		id = identify_unopened(files, &search->mapped);
 	} else {
-		identity = identity_of(files, &stat);
+		identity = identity_of(files, &opened.stat);
 		id = file_of(files, &search->mapped, &identity);
-		surplus = id == PROCESS_NO_FILE ? fd : file_hold(files, id, fd);
+		surplus = id == PROCESS_NO_FILE ? fd : file_keep(files, id, &opened);
 	}
 	pthread_mutex_unlock(&files->lock);
 	if (surplus >= 0)
@@ -376,14 +430,14 @@ int files_open(struct files *files, uint32_t file)
 int files_reopen(struct files *files, uint32_t id, const struct file_search *search)
 {
 	struct identity identity;
-	struct stat stat;
-	int fd = search_open(search, &stat), surplus = -1, status = 0;
+	struct opened opened;
+	int fd = files_find(files, search, &opened), surplus = -1, status = 0;
 	struct file *file;
 
 	if (fd < 0)
 		return fd;
 	pthread_mutex_lock(&files->lock);
-	identity = identity_of(files, &stat);
+	identity = identity_of(files, &opened.stat);
 	file = &files->rows.items[id];
 	if (file->seen && !file_is(file, &identity)) {
 		status = -ESTALE;
@@ -391,12 +445,24 @@ int files_reopen(struct files *files, uint32_t id, const struct file_search *sea
 	} else {
 		if (!file->seen)
 			file_see(files, id, &identity);
-		surplus = file_hold(files, id, fd);
+		surplus = file_keep(files, id, &opened);
 	}
 	pthread_mutex_unlock(&files->lock);
 	if (surplus >= 0)
 		close(surplus);
 	return status;
+}
+
+bool files_htlhash(struct files *files, uint32_t id, char ret[HTLHASH_HEX])
+{
+	bool known;
+
+	pthread_mutex_lock(&files->lock);
+	known = id < files->rows.count && files->rows.items[id].hashed;
+	if (known)
+		strings_hex(ret, files->rows.items[id].htlhash, HTLHASH_BYTES);
+	pthread_mutex_unlock(&files->lock);
+	return known;
 }
 
 bool files_lookup(struct files *files, uint32_t file, struct mapped_file *ret)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files behind executable mappings: an id each, and a descriptor while there
- * is room, so that they can be read when the process, or the file's last name, is
- * gone.
+ * The files behind executable mappings: an id each, a hash that tells them apart
+ * anywhere, and a descriptor while there is room, so that they can be read when the
+ * process, or the file's last name, is gone.
  *
  * A file is known by device and inode as stat(2) shows them, its size and its time
  * of modification: if one of these differs at the next mapping, that is another
@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "htlhash.h"
 #include "mapped_file.h"
 
 #include <stdbool.h>
@@ -48,6 +49,10 @@ int files_reopen(struct files *files, uint32_t file, const struct file_search *s
 
 /* What to look for when @file has to be opened again; the path is valid until destroy. */
 bool files_lookup(struct files *files, uint32_t file, struct mapped_file *ret);
+
+/* The htlhash that @file had when it was opened first, as hexadecimal digits. False when it never
+ * was, or could not be read. */
+bool files_htlhash(struct files *files, uint32_t file, char ret[HTLHASH_HEX]);
 
 struct files_state {
 	size_t files, open, memory; /* memory in bytes */

@@ -19,8 +19,10 @@ static struct process *find_living(struct table *table, uint32_t pid, uint64_t t
 {
 	struct process *process = table_newest(table, pid);
 
-	if (process && process->end_ns < time_ns && process->end_ns != PROCESS_ALIVE)
+	if (process && process->end_ns < time_ns && process->end_ns != PROCESS_ALIVE) {
 		process->end_ns = PROCESS_ALIVE;
+		table_mark_changed(table, process);
+	}
 	return process;
 }
 
@@ -85,7 +87,7 @@ static void learn_exit(struct table *table, const struct record *record)
 	if (process->threads > 0)
 		process->threads--;
 	if (process->leader_exited && !process->threads)
-		table_end(process, record->time_ns);
+		table_end(table, process, record->time_ns);
 }
 
 static void learn_exec(struct table *table, const struct record *record)
@@ -110,6 +112,7 @@ static void learn_exec(struct table *table, const struct record *record)
 	process->leader_exited = false;
 	// Runtimes move a process into its container between fork and exec.
 	process->container_read = false;
+	table_mark_changed(table, process);
 }
 
 static void learn_comm(struct table *table, const struct record *record)
@@ -127,6 +130,8 @@ static void learn_comm(struct table *table, const struct record *record)
 static void learn_mapping(struct table *table, struct process *process, struct space *space,
 			  struct mapping *mapping, const char *path, size_t length)
 {
+	uint64_t changes = space->mappings.changes;
+
 	mapping->path = texts_take(&table->pool.texts, path, length);
 	mapping->file = mapping->inode ? MAPPING_FILE_UNRESOLVED : PROCESS_NO_FILE;
 	if (!mapping->path || space_add(&table->pool, space, mapping)) {
@@ -138,6 +143,8 @@ static void learn_mapping(struct table *table, struct process *process, struct s
 	} else if (mapping->inode && process->sampled_ns) {
 		table_mark_unresolved(table, process);
 	}
+	if (space == process->space && space->mappings.changes != changes)
+		table_mark_changed(table, process);
 	texts_release(&table->pool.texts, mapping->path);
 }
 
@@ -209,7 +216,7 @@ static struct process *facts_process(struct table *table, const struct proc_fact
 
 	if (process && !facts_match(table, process, start_ns)) {
 		// The end of the one and the begin of the other went untold.
-		table_end(process, facts->begin_ns);
+		table_end(table, process, facts->begin_ns);
 		process = NULL;
 	}
 	if (!process) {

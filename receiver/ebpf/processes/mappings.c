@@ -133,6 +133,7 @@ int mappings_add(struct mappings *mappings, struct texts *texts, const struct ma
 		(mappings->now.count - last) * sizeof(*pieces));
 	memcpy(mappings->now.items + first, pieces, count * sizeof(*pieces));
 	mappings->now.count = mappings->now.count - (last - first) + count;
+	mappings->changes++;
 	return 0;
 }
 
@@ -150,8 +151,7 @@ static const struct mapping *find_past(const struct mappings *mappings, uint64_t
 	for (size_t i = mappings->past.count; i; i--) {
 		const struct past_mapping *past = &mappings->past.items[i - 1];
 
-		if (!holds(&past->mapping, address) || past->mapping.begin_ns > time_ns ||
-		    past->end_ns <= time_ns)
+		if (!holds(&past->mapping, address) || !past_mapping_held(past, time_ns))
 			continue;
 		if (!newest || past->mapping.begin_ns > newest->begin_ns)
 			newest = &past->mapping;

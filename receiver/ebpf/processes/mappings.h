@@ -42,9 +42,16 @@ struct past_mapping {
 	uint64_t end_ns;
 };
 
+/* Was it there at @time_ns? */
+static inline bool past_mapping_held(const struct past_mapping *past, uint64_t time_ns)
+{
+	return past->mapping.begin_ns <= time_ns && past->end_ns > time_ns;
+}
+
 struct mappings {
 	VECTOR(struct mapping) now;       /* disjoint, by start */
 	VECTOR(struct past_mapping) past; /* in the order they were covered */
+	uint64_t changes;                 /* mappings that said something new */
 };
 
 void mappings_deinit(struct mappings *mappings, struct texts *texts);

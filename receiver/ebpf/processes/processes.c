@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "processes.h"
 
+#include "code.h"
 #include "resolve.h"
 #include "watch.h"
 
@@ -58,6 +59,14 @@ struct processes *processes_create(const struct profcol_host *host,
 		return NULL;
 	}
 	return processes;
+}
+
+void processes_on_change(struct processes *processes,
+			 void (*changed)(void *context, const struct process_key *key, bool alive),
+			 void *context)
+{
+	processes->watch.changed = changed;
+	processes->watch.changed_context = context;
 }
 
 void processes_destroy(struct processes *processes)
@@ -238,6 +247,21 @@ bool processes_find_mapping(struct processes *processes, const struct process_ke
 	return mapping != NULL;
 }
 
+size_t processes_code(struct processes *processes, const struct process_key *key,
+		      struct process_code *ret, size_t count)
+{
+	struct watch *watch = &processes->watch;
+	const struct process *process;
+	size_t found = 0;
+
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_find(&watch->table, key, UINT64_MAX);
+	if (process && process_runs(process) && process->space->exec_id == key->exec_id)
+		found = code_list(process->space, ret, count);
+	pthread_mutex_unlock(&watch->table_lock);
+	return found;
+}
+
 int processes_open_file(struct processes *processes, uint32_t file)
 {
 	struct watch *watch = &processes->watch;
@@ -247,6 +271,11 @@ int processes_open_file(struct processes *processes, uint32_t file)
 		return fd;
 	status = resolve_again(&watch->table, &watch->table_lock, watch->files, file);
 	return status ? status : files_open(watch->files, file);
+}
+
+bool processes_file_htlhash(struct processes *processes, uint32_t file, char ret[33])
+{
+	return files_htlhash(processes->watch.files, file, ret);
 }
 
 const char *processes_file_path(struct processes *processes, uint32_t file)

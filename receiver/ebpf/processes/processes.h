@@ -12,7 +12,7 @@
  * after it has gone.
  *
  * Threads: note_sample from the drain thread (never blocks on I/O or on a lock
- * held over I/O), the rest from the reporter's; both at the same time is fine.
+ * held over I/O), the rest from any other; all at the same time is fine.
  */
 #pragma once
 
@@ -73,11 +73,29 @@ struct process_mapping {
 	const char *path;      /* as the kernel printed it ("[vdso]", "//anon", "/usr/bin/x") */
 };
 
+/* Executable memory of a process. */
+struct process_code {
+	uint64_t start, limit; /* in the process, limit exclusive */
+	uint64_t file_offset;  /* of start, bytes; in the vDSO if @vdso; 0 for anonymous memory */
+	uint32_t file;         /* file id, or PROCESS_NO_FILE */
+	bool vdso;             /* the kernel's own code, which has no file */
+};
+
 /* NULL without memory. Both are borrowed until destroy; @variables of the environment become
  * attributes `process.environment_variable.NAME`. */
 struct processes *processes_create(const struct profcol_host *host,
 				   const struct profcol_list *variables);
 void processes_destroy(struct processes *processes); /* accepts NULL; stops first */
+
+/*
+ * Have @changed told, before start, of every sampled process: when its program is new to sampling
+ * (its first sample, and the first one after an exec), when its executable mappings or their files
+ * have changed, and with @alive false when the program has ended, by exit or by exec. Called from
+ * the thread in here without a lock held, once for all that one pass brought; it should not wait.
+ */
+void processes_on_change(struct processes *processes,
+			 void (*changed)(void *context, const struct process_key *key, bool alive),
+			 void *context);
 
 /* Open the side-band on all CPUs, read /proc once, start the thread. */
 PROFCOL_MUST_CHECK struct profcol_error *processes_start(struct processes *processes);
@@ -103,6 +121,15 @@ bool processes_find_mapping(struct processes *processes, const struct process_ke
 			    uint64_t time_ns, uint64_t address, struct process_mapping *ret);
 
 /*
+ * The executable mappings that @key's program has now, by start, without overlap; neighbours that
+ * continue each other in one file are one, and so are anonymous ones. Left out is what has a file
+ * without an id yet: when it has one, that is a change. Writes at most @count and returns how many
+ * there are; 0 when the program is unknown or has ended, or without memory.
+ */
+size_t processes_code(struct processes *processes, const struct process_key *key,
+		      struct process_code *ret, size_t count);
+
+/*
  * A descriptor for reading @file, owned by the caller; reopened through any living process that
  * maps it if it had to be closed meanwhile. Negative errno when it cannot be had any more. Files
  * have ids for the life of `processes`; equal content identity (device, inode) is one file as long
@@ -112,6 +139,12 @@ int processes_open_file(struct processes *processes, uint32_t file);
 
 /* The path under which @file was first seen; "" when unknown. Valid until destroy. */
 const char *processes_file_path(struct processes *processes, uint32_t file);
+
+/*
+ * The htlhash (htlhash.h) that @file had when it was opened first, as hexadecimal digits. False
+ * when it never was, or could not be read.
+ */
+bool processes_file_htlhash(struct processes *processes, uint32_t file, char ret[33]);
 
 /* Everything up to @time_ns (CLOCK_MONOTONIC) has been reported: drop processes and mappings that
  * ended before. */

@@ -126,6 +126,8 @@ static void end_round(struct round *round)
 			break;
 	if (process)
 		visit_mappings(process, answer, round);
+	if (process && round->count)
+		table_mark_changed(round->table, process);
 	if (process && round->cut)
 		table_mark_unresolved(round->table, process);
 	for (size_t i = 0; i < round->count; i++)

@@ -5,12 +5,6 @@
 
 #include <string.h>
 
-/*
- * Lookups walk the references, so their chain is bounded: a process that is forked
- * from a fork of a fork, each with mappings of its own, gets a copy.
- */
-enum { DEEPEST = 8 };
-
 void space_pool_init(struct space_pool *pool, size_t max_text_bytes)
 {
 	*pool = (struct space_pool){ 0 };
@@ -88,11 +82,11 @@ int space_add(struct space_pool *pool, struct space *space, const struct mapping
 static void copy_visible(struct space_pool *pool, struct space *space, const struct space *from,
 			 uint64_t time_ns)
 {
-	const struct space *line[DEEPEST + 1];
-	uint64_t times[DEEPEST + 1];
+	const struct space *line[SPACE_DEEPEST + 1];
+	uint64_t times[SPACE_DEEPEST + 1];
 	size_t count = 0;
 
-	for (; from && count <= DEEPEST; from = from->parent) {
+	for (; from && count <= SPACE_DEEPEST; from = from->parent) {
 		line[count] = from;
 		times[count++] = time_ns;
 		if (from->parent_ns < time_ns)
@@ -103,8 +97,7 @@ static void copy_visible(struct space_pool *pool, struct space *space, const str
 		const struct mappings *mappings = &line[count]->mappings;
 
 		for (size_t i = 0; i < mappings->past.count; i++)
-			if (mappings->past.items[i].mapping.begin_ns <= times[count] &&
-			    mappings->past.items[i].end_ns > times[count])
+			if (past_mapping_held(&mappings->past.items[i], times[count]))
 				space_add(pool, space, &mappings->past.items[i].mapping);
 		for (size_t i = 0; i < mappings->now.count; i++)
 			if (mappings->now.items[i].begin_ns <= times[count])
@@ -132,7 +125,7 @@ struct space *space_fork(struct space_pool *pool, struct space *parent, uint64_t
 			time_ns = parent->parent_ns;
 		parent = parent->parent;
 	}
-	if (parent->depth < DEEPEST)
+	if (parent->depth < SPACE_DEEPEST)
 		refer_to(space, parent, time_ns);
 	else
 		copy_visible(pool, space, parent, time_ns);

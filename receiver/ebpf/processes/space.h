@@ -16,9 +16,15 @@ struct space_pool {
 	size_t memory; /* bytes of all spaces, without texts */
 };
 
+/*
+ * Lookups walk the references, so their chain is bounded: a process that is forked
+ * from a fork of a fork, each with mappings of its own, gets a copy.
+ */
+enum { SPACE_DEEPEST = 8 };
+
 struct space {
 	uint32_t references;
-	uint32_t depth;           /* of references to parents */
+	uint32_t depth;           /* of references to parents; at most SPACE_DEEPEST */
 	uint64_t begin_ns;        /* of the exec or the fork; 0 = before we looked */
 	struct space *older;      /* owned: of the same process, before the exec */
 	struct space *parent;     /* a reference; NULL */

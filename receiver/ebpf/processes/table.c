@@ -9,7 +9,7 @@ enum {
 	FIRST_BUCKETS = 1024,
 	/* A fork's record is written after the start time is taken; by a preempted parent, late. */
 	FORK_TOLERANCE_NS = 2000000000,
-	/* The new name is told before the exec id changes: a sample between has the old one. */
+	/* An exec is told before the exec id changes: a sample between has the old one. */
 	EXEC_TOLERANCE_NS = 1000000,
 	/* A process is sampled on its way out after its end has been told, but not for long. */
 	EXIT_TOLERANCE_NS = 1000000000,
@@ -22,13 +22,28 @@ bool table_init(struct table *table, size_t max_bytes, size_t max_text_bytes)
 		.tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK),
 		.bucket_count = FIRST_BUCKETS,
 	};
+	TAILQ_INIT(&table->changed);
 	space_pool_init(&table->pool, max_text_bytes);
 	table->buckets = calloc(FIRST_BUCKETS, sizeof(struct process *));
 	return table->buckets != NULL;
 }
 
+static struct process_key told_key(const struct process *process)
+{
+	return (struct process_key){ .pid = process->pid,
+				     .exec_id = process->told_exec_id,
+				     .start_boottime_ns = process->start_ns };
+}
+
 static void process_destroy(struct table *table, struct process *process)
 {
+	if (process->changed)
+		TAILQ_REMOVE(&table->changed, process, change);
+	if (process->told) {
+		// The room was made when it was told of.
+		table->gone.items[table->gone.count++] = told_key(process);
+		table->told--;
+	}
 	// Forked children refer to single spaces: those before an exec go with their process.
 	while (process->space) {
 		struct space *older = TAKE(process->space->older);
@@ -51,6 +66,7 @@ void table_deinit(struct table *table)
 	}
 	free(table->buckets);
 	VECTOR_DEINIT(&table->unresolved);
+	VECTOR_DEINIT(&table->gone);
 	space_pool_deinit(&table->pool);
 	*table = (struct table){ 0 };
 }
@@ -109,10 +125,11 @@ struct process *table_newest(const struct table *table, uint32_t pid)
 	return process;
 }
 
-void table_end(struct process *process, uint64_t time_ns)
+void table_end(struct table *table, struct process *process, uint64_t time_ns)
 {
 	if (process->end_ns == PROCESS_ALIVE)
 		process->end_ns = time_ns;
+	table_mark_changed(table, process);
 }
 
 struct process *table_add(struct table *table, uint32_t pid, uint64_t begin_ns)
@@ -125,7 +142,7 @@ struct process *table_add(struct table *table, uint32_t pid, uint64_t begin_ns)
 		table_grow(table);
 	before = table_newest(table, pid);
 	if (before)
-		table_end(before, begin_ns);
+		table_end(table, before, begin_ns);
 	bucket = bucket_of(table, pid);
 	*process = (struct process){
 		.next = *bucket,
@@ -180,7 +197,8 @@ struct space *table_space_at(const struct process *process, uint64_t time_ns)
 }
 
 /* The process has exec'd and nobody told us: what it has now is to be read from /proc. */
-static void begin_untold(struct table *table, struct process *process, uint64_t time_ns)
+static void begin_untold(struct table *table, struct process *process, uint32_t exec_id,
+			 uint64_t time_ns)
 {
 	struct space *space = space_create(&table->pool, time_ns);
 
@@ -190,6 +208,8 @@ static void begin_untold(struct table *table, struct process *process, uint64_t 
 	}
 	memcpy(space->comm, process->space->comm, sizeof(space->comm));
 	space->suspect_ns = time_ns;
+	space->exec_id_known = true;
+	space->exec_id = exec_id;
 	space->older = process->space;
 	process->space = space;
 	process->container_read = false;
@@ -199,16 +219,19 @@ static void note_exec_id(struct table *table, struct process *process,
 			 const struct process_key *key, uint64_t time_ns)
 {
 	struct space *space = table_space_at(process, time_ns);
+	const struct space *older = space ? space->older : NULL;
 
-	if (!space || distance(time_ns, space->begin_ns) <= EXEC_TOLERANCE_NS)
+	if (!space || (older && older->exec_id_known && older->exec_id == key->exec_id))
 		return;
-	if (space == process->space && space->exec_id_known && space->exec_id != key->exec_id) {
-		begin_untold(table, process, time_ns);
-		space = process->space;
-	}
 	if (!space->exec_id_known) {
 		space->exec_id_known = true;
 		space->exec_id = key->exec_id;
+	} else if (distance(time_ns, space->begin_ns) <= EXEC_TOLERANCE_NS) {
+		// Ids ascend, so of two the lesser was the old one.
+		if ((int32_t)(key->exec_id - space->exec_id) > 0)
+			space->exec_id = key->exec_id;
+	} else if (space == process->space && space->exec_id != key->exec_id) {
+		begin_untold(table, process, key->exec_id, time_ns);
 	}
 }
 
@@ -225,6 +248,9 @@ struct process *table_note(struct table *table, const struct process_key *key, u
 	if (process->sampled_ns < time_ns)
 		process->sampled_ns = time_ns;
 	note_exec_id(table, process, key, time_ns);
+	if (!process->told || !process_runs(process) ||
+	    process->told_exec_id != process->space->exec_id)
+		table_mark_changed(table, process);
 	return process;
 }
 
@@ -248,6 +274,52 @@ struct process *table_take_unresolved(struct table *table)
 		return process;
 	}
 	return NULL;
+}
+
+void table_mark_changed(struct table *table, struct process *process)
+{
+	if (process->changed || !process->sampled_ns)
+		return;
+	process->changed = true;
+	TAILQ_INSERT_TAIL(&table->changed, process, change);
+}
+
+/* The end of the program that was told of, if it has ended. */
+static bool take_end(struct table *table, struct process *process, struct process_change *ret)
+{
+	if (!process->told ||
+	    (process_runs(process) && process->told_exec_id == process->space->exec_id))
+		return false;
+	*ret = (struct process_change){ .key = told_key(process), .alive = false };
+	process->told = false;
+	table->told--;
+	return true;
+}
+
+bool table_take_change(struct table *table, struct process_change *ret)
+{
+	struct process *process;
+
+	if (table->gone.count) {
+		*ret = (struct process_change){ .key = table->gone.items[--table->gone.count] };
+		return true;
+	}
+	while ((process = TAILQ_FIRST(&table->changed))) {
+		if (take_end(table, process, ret))
+			return true; // there may be a next program
+		TAILQ_REMOVE(&table->changed, process, change);
+		process->changed = false;
+		// Without memory it is told of when it changes again.
+		if (!process_runs(process) ||
+		    (!process->told && !VECTOR_RESERVE(&table->gone, table->told + 1)))
+			continue;
+		table->told += !process->told;
+		process->told = true;
+		process->told_exec_id = process->space->exec_id;
+		*ret = (struct process_change){ .key = told_key(process), .alive = true };
+		return true;
+	}
+	return false;
 }
 
 void table_set_container(struct table *table, struct process *process, const char *id)

@@ -11,6 +11,8 @@
 #include "processes.h"
 #include "space.h"
 
+#include <sys/queue.h>
+
 static const uint64_t PROCESS_ALIVE = UINT64_MAX;
 
 struct process {
@@ -28,8 +30,24 @@ struct process {
 	bool leader_exited;
 	bool container_read;    /* else `container` is what the parent had */
 	bool unresolved;        /* stands in table.unresolved */
+	bool changed;           /* stands in table.changed, by `change` */
+	bool told;              /* table_take_change has told of a program, not yet of its end */
+	uint32_t told_exec_id;  /* of that program */
 	struct text *container; /* a reference; NULL = none */
 	struct space *space;    /* a reference: the newest */
+	TAILQ_ENTRY(process) change;
+};
+
+/* Is there a program, and is it known how samples of it call it? */
+static inline bool process_runs(const struct process *process)
+{
+	return process->end_ns == PROCESS_ALIVE && process->space && process->space->exec_id_known;
+}
+
+/* What is new of a sampled process. */
+struct process_change {
+	struct process_key key;
+	bool alive; /* false: the program of @key has ended */
 };
 
 struct table {
@@ -41,10 +59,13 @@ struct table {
 	uint64_t tick_ns;            /* a clock tick of /proc */
 	uint64_t boot_offset_ns;     /* CLOCK_BOOTTIME - CLOCK_MONOTONIC at present */
 	VECTOR(uint32_t) unresolved; /* sampled processes with mappings whose file has no id yet */
-	bool has_lost;               /* records were lost since this was last cleared */
-	uint64_t lost;               /* records */
-	uint64_t evicted;            /* processes */
-	uint64_t refused;            /* mappings and processes there was no room for */
+	TAILQ_HEAD(, process) changed;   /* sampled processes to tell of, the first marked first */
+	size_t told;                     /* processes that are */
+	VECTOR(struct process_key) gone; /* of those told and dropped; with room for @told more */
+	bool has_lost;                   /* records were lost since this was last cleared */
+	uint64_t lost;                   /* records */
+	uint64_t evicted;                /* processes */
+	uint64_t refused;                /* mappings and processes there was no room for */
 	uint64_t malformed_environments; /* whose OTEL_RESOURCE_ATTRIBUTES was passed over */
 };
 
@@ -81,7 +102,17 @@ void table_mark_unresolved(struct table *table, struct process *process);
 /* One that was marked, which it is no more; NULL when there is none. */
 struct process *table_take_unresolved(struct table *table);
 
-void table_end(struct process *process, uint64_t time_ns);
+/* There is something to tell of @process if it is sampled. */
+void table_mark_changed(struct table *table, struct process *process);
+
+/*
+ * The next thing to tell of those marked, and of those dropped; false when there is none. Nothing
+ * is told of a program before a sample has shown its exec id, but for the end of the last one. The
+ * end of one user of a number comes before the next one.
+ */
+bool table_take_change(struct table *table, struct process_change *ret);
+
+void table_end(struct table *table, struct process *process, uint64_t time_ns);
 void table_set_container(struct table *table, struct process *process, const char *id);
 
 /* Drop what ended before @time_ns, and texts nobody uses. */

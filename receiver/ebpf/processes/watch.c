@@ -196,12 +196,27 @@ static void handle_note(struct watch *watch, const struct note *note)
 		inherit_container(watch, note);
 }
 
+static void tell_changes(struct watch *watch)
+{
+	struct process_change change;
+	bool more = watch->changed != NULL;
+
+	while (more) {
+		pthread_mutex_lock(&watch->table_lock);
+		more = table_take_change(&watch->table, &change);
+		pthread_mutex_unlock(&watch->table_lock);
+		if (more)
+			watch->changed(watch->changed_context, &change.key, change.alive);
+	}
+}
+
 void watch_pass(struct watch *watch, const struct note *notes, size_t count)
 {
 	sync_records(watch);
 	for (size_t i = 0; i < count; i++)
 		handle_note(watch, &notes[i]);
 	resolve_files(&watch->table, &watch->table_lock, watch->files);
+	tell_changes(watch);
 }
 
 static int scan_visited(void *context, uint32_t pid)
@@ -291,7 +306,7 @@ static void bury(struct watch *watch, const struct patient *patient)
 	pthread_mutex_lock(&watch->table_lock);
 	process = table_newest(&watch->table, patient->pid);
 	if (process && process->begin_ns == patient->begin_ns)
-		table_end(process,
+		table_end(&watch->table, process,
 			  process->last_exit_ns ? process->last_exit_ns : clock_monotonic_ns());
 	pthread_mutex_unlock(&watch->table_lock);
 }

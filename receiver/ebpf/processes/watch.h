@@ -33,6 +33,9 @@ struct watch {
 	struct files *files;                  /* owned */
 	struct table table;
 	pthread_mutex_t table_lock;
+	/* Who is told of changes, as processes_on_change says; NULL = nobody. */
+	void (*changed)(void *context, const struct process_key *key, bool alive);
+	void *changed_context; /* borrowed */
 	struct watch_metrics metrics;
 	/* Of the one thread: */
 	uint64_t known_ns;    /* everything up to then has been taken in */

@@ -10,11 +10,15 @@
 #include "worker.h"
 
 /*
- * Answer @offsets (at most WORKER_MAX_OFFSETS) from @image into memory the caller frees. Returns 0
- * or -ENOMEM.
+ * Answer @offsets (at most WORKER_MAX_OFFSETS) from @image, whose symbols have been read, into
+ * memory the caller frees. Returns 0 or -ENOMEM.
  */
 int answer_write(const struct image *image, const uint64_t *offsets, size_t offset_count,
 		 void **body_ret, size_t *bytes_ret);
+
+/* The same for @pages (at most WORKER_MAX_PAGES), from an image whose source has been read. */
+int answer_write_pages(const struct image *image, const uint64_t *pages, size_t page_count,
+		       void **body_ret, size_t *bytes_ret);
 
 /*
  * Check every byte of @body (aligned to 8) and make its text printable in place. @ret borrows from
@@ -23,3 +27,7 @@ int answer_write(const struct image *image, const uint64_t *offsets, size_t offs
  */
 bool answer_read(void *body, size_t bytes, const uint64_t *offsets, size_t offset_count,
 		 struct worker_answer *ret);
+
+/* The same for an answer to @asked pages. @ret borrows from @pages, too. */
+bool answer_read_pages(void *body, size_t bytes, const uint64_t *asked, size_t asked_count,
+		       struct worker_page pages[WORKER_MAX_PAGES], struct worker_answer *ret);

@@ -2,6 +2,7 @@
 #include "answer.h"
 
 #include "base/base.h"
+#include "pages.h"
 
 #include <string.h>
 
@@ -114,40 +115,74 @@ static bool is_hex(const char *text, size_t length)
 	return strspn(text, "0123456789abcdef") == length && !text[length];
 }
 
-bool answer_read(void *body, size_t bytes, const uint64_t *offsets, size_t offset_count,
-		 struct worker_answer *ret)
+/*
+ * Check what both kinds of answers have into @ret: facts, segments and text. Between the
+ * segments and the text lie ranges, not checked yet, and tables, where *@tables_ret is.
+ */
+static bool answer_read_facts(void *body, size_t bytes, struct worker_answer *ret,
+			      const void **tables_ret)
 {
 	struct protocol_facts *facts = body;
-	struct worker_answer answer = { .outcome = WORKER_ANSWERED };
 	size_t segments, ranges;
 	char *text;
 
 	if (bytes < sizeof(*facts) || facts->segment_count > WORKER_MAX_SEGMENTS ||
-	    facts->range_count > offset_count || facts->text_bytes > PROTOCOL_MAX_TEXT)
+	    facts->range_count > WORKER_MAX_OFFSETS || facts->text_bytes > PROTOCOL_MAX_TEXT ||
+	    facts->tables_bytes > PROTOCOL_MAX_TABLES || facts->partial > 1)
 		return false;
-	segments = facts->segment_count * sizeof(*answer.segments);
-	ranges = facts->range_count * sizeof(*answer.ranges);
-	if (bytes != sizeof(*facts) + segments + ranges + facts->text_bytes)
+	segments = facts->segment_count * sizeof(*ret->segments);
+	ranges = facts->range_count * sizeof(*ret->ranges);
+	if (bytes != sizeof(*facts) + segments + ranges + facts->tables_bytes + facts->text_bytes)
 		return false;
-	answer.segments = (const void *)(facts + 1);
-	answer.segment_count = facts->segment_count;
-	answer.ranges = (const void *)((const char *)(facts + 1) + segments);
-	answer.range_count = facts->range_count;
-	text = (char *)(facts + 1) + segments + ranges;
+	*ret = (struct worker_answer){
+		.outcome = WORKER_ANSWERED,
+		.segments = (const void *)(facts + 1),
+		.segment_count = facts->segment_count,
+		.ranges = (const void *)((const char *)(facts + 1) + segments),
+		.range_count = facts->range_count,
+		.partial = facts->partial,
+		.htlhash = facts->htlhash,
+	};
+	*tables_ret = (const char *)(facts + 1) + segments + ranges;
+	text = (char *)(facts + 1) + segments + ranges + facts->tables_bytes;
 	if (!text_check(text, facts->text_bytes) ||
-	    !segments_check(answer.segments, answer.segment_count) ||
-	    !ranges_check(answer.ranges, answer.range_count, text, facts->text_bytes) ||
+	    !segments_check(ret->segments, ret->segment_count) ||
 	    !text_begins_at(text, facts->text_bytes, facts->build_id_gnu) ||
-	    !text_begins_at(text, facts->text_bytes, facts->build_id_go) || facts->partial > 1 ||
-	    facts->htlhash[32] || !is_hex(facts->htlhash, 32))
+	    !text_begins_at(text, facts->text_bytes, facts->build_id_go) || facts->htlhash[32] ||
+	    !is_hex(facts->htlhash, 32))
 		return false;
-	answer.text = text;
-	answer.partial = facts->partial;
-	answer.htlhash = facts->htlhash;
-	answer.build_id_gnu = text + facts->build_id_gnu;
-	answer.build_id_go = text + facts->build_id_go;
-	if (!is_hex(answer.build_id_gnu, strlen(answer.build_id_gnu)) ||
+	ret->text = text;
+	ret->build_id_gnu = text + facts->build_id_gnu;
+	ret->build_id_go = text + facts->build_id_go;
+	return is_hex(ret->build_id_gnu, strlen(ret->build_id_gnu));
+}
+
+bool answer_read(void *body, size_t bytes, const uint64_t *offsets, size_t offset_count,
+		 struct worker_answer *ret)
+{
+	const struct protocol_facts *facts = body;
+	struct worker_answer answer;
+	const void *tables;
+
+	if (!answer_read_facts(body, bytes, &answer, &tables) || facts->tables_bytes ||
+	    answer.range_count > offset_count ||
+	    !ranges_check(answer.ranges, answer.range_count, answer.text, facts->text_bytes) ||
 	    !answer_is_complete(&answer, offsets, offset_count))
+		return false;
+	*ret = answer;
+	return true;
+}
+
+bool answer_read_pages(void *body, size_t bytes, const uint64_t *asked, size_t asked_count,
+		       struct worker_page pages[WORKER_MAX_PAGES], struct worker_answer *ret)
+{
+	const struct protocol_facts *facts = body;
+	struct worker_answer answer;
+	const void *tables;
+
+	if (!answer_read_facts(body, bytes, &answer, &tables) || answer.range_count ||
+	    answer.partial ||
+	    !pages_read(tables, facts->tables_bytes, asked, asked_count, pages, &answer))
 		return false;
 	*ret = answer;
 	return true;

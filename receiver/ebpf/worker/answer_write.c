@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "demangle.h"
+#include "pages.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,12 +18,15 @@ struct draft {
 	bool partial;
 	VECTOR(struct worker_range) ranges;
 	VECTOR(char) text;
+	void *tables; /* owned; of an answer about pages */
+	size_t tables_bytes;
 };
 
 static void draft_cleanup(struct draft *draft)
 {
 	VECTOR_DEINIT(&draft->ranges);
 	VECTOR_DEINIT(&draft->text);
+	free(draft->tables);
 }
 
 /* Where in the text the @length bytes with a NUL behind them are; 0 without memory. */
@@ -158,27 +162,43 @@ static void *append(void *to, const void *from, size_t bytes)
 	return (char *)to + bytes;
 }
 
+/* The facts, and their text as the first of all. */
+static int draft_begin(struct draft *draft, struct protocol_facts *facts)
+{
+	const struct elf_facts *known = &draft->image->facts;
+
+	if (!VECTOR_PUSH(&draft->text, '\0'))
+		return -ENOMEM;
+	memcpy(facts->htlhash, known->htlhash, sizeof(facts->htlhash));
+	facts->segment_count = (uint16_t)known->segment_count;
+	facts->build_id_gnu =
+		draft_add_text(draft, known->build_id_gnu, strlen(known->build_id_gnu));
+	facts->build_id_go = draft_add_text(draft, known->build_id_go, strlen(known->build_id_go));
+	return facts->build_id_gnu && facts->build_id_go ? 0 : -ENOMEM;
+}
+
 static int draft_finish(const struct draft *draft, struct protocol_facts *facts, void **body_ret,
 			size_t *bytes_ret)
 {
 	const struct elf_facts *known = &draft->image->facts;
 	size_t segments = known->segment_count * sizeof(*known->segments);
 	size_t ranges = draft->ranges.count * sizeof(*draft->ranges.items);
-	void *body = malloc(sizeof(*facts) + segments + ranges + draft->text.count), *to = body;
+	size_t bytes = sizeof(*facts) + segments + ranges + draft->tables_bytes + draft->text.count;
+	void *body = malloc(bytes), *to = body;
 
 	if (!body)
 		return -ENOMEM;
-	memcpy(facts->htlhash, known->htlhash, sizeof(facts->htlhash));
 	facts->partial = draft->partial;
-	facts->segment_count = (uint16_t)known->segment_count;
+	facts->tables_bytes = (uint32_t)draft->tables_bytes;
 	facts->range_count = (uint32_t)draft->ranges.count;
 	facts->text_bytes = (uint32_t)draft->text.count;
 	to = append(to, facts, sizeof(*facts));
 	to = append(to, known->segments, segments);
 	to = append(to, draft->ranges.items, ranges);
-	to = append(to, draft->text.items, draft->text.count);
+	to = append(to, draft->tables, draft->tables_bytes);
+	append(to, draft->text.items, draft->text.count);
 	*body_ret = body;
-	*bytes_ret = (size_t)((char *)to - (char *)body);
+	*bytes_ret = bytes;
 	return 0;
 }
 
@@ -186,21 +206,29 @@ int answer_write(const struct image *image, const uint64_t *offsets, size_t offs
 		 void **body_ret, size_t *bytes_ret)
 {
 	CLEANUP(draft_cleanup) struct draft draft = { .image = image };
-	const struct elf_facts *known = &image->facts;
 	struct protocol_facts facts = { 0 };
 	CLEANUP_FREE struct probe *probes = NULL;
 	size_t probe_count;
 
 	probes = malloc((offset_count ? offset_count : 1) * sizeof(*probes));
-	if (!probes || !VECTOR_PUSH(&draft.text, '\0'))
+	if (!probes || draft_begin(&draft, &facts))
 		return -ENOMEM;
-	facts.build_id_gnu =
-		draft_add_text(&draft, known->build_id_gnu, strlen(known->build_id_gnu));
-	facts.build_id_go = draft_add_text(&draft, known->build_id_go, strlen(known->build_id_go));
-	if (!facts.build_id_gnu || !facts.build_id_go)
-		return -ENOMEM;
-	probe_count = probes_collect(known, offsets, offset_count, probes);
+	probe_count = probes_collect(&image->facts, offsets, offset_count, probes);
 	if (!draft_add_probes(&draft, probes, probe_count))
 		return -ENOMEM;
 	return draft_finish(&draft, &facts, body_ret, bytes_ret);
+}
+
+int answer_write_pages(const struct image *image, const uint64_t *pages, size_t page_count,
+		       void **body_ret, size_t *bytes_ret)
+{
+	CLEANUP(draft_cleanup) struct draft draft = { .image = image };
+	struct protocol_facts facts = { 0 };
+	int result = draft_begin(&draft, &facts);
+
+	if (!result)
+		result = pages_write(image, pages, page_count, &draft.tables, &draft.tables_bytes);
+	if (!result)
+		result = draft_finish(&draft, &facts, body_ret, bytes_ret);
+	return result;
 }

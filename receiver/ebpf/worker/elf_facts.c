@@ -1,35 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "elf_facts.h"
 
+#include "htlhash.h"
+
 #include "base/base.h"
 
 #include <elf.h>
-#include <nettle/sha2.h>
 #include <string.h>
 
 enum {
-	HASHED_BYTES = 4096,
 	MAX_NOTE_SEGMENTS = 16,
 	MAX_NOTES = 256, /* in one segment */
 	GO_BUILD_ID = 4, /* note type, owner "Go" */
 };
-
-void elf_facts_htlhash(const void *file, size_t size, char ret[33])
-{
-	size_t edge = size < HASHED_BYTES ? size : HASHED_BYTES;
-	uint8_t length[8], digest[SHA256_DIGEST_SIZE];
-	const uint8_t *bytes = file;
-	struct sha256_ctx sha256;
-
-	for (int i = 0; i < 8; i++)
-		length[i] = (uint8_t)((uint64_t)size >> (56 - 8 * i));
-	sha256_init(&sha256);
-	sha256_update(&sha256, edge, bytes);
-	sha256_update(&sha256, edge, bytes + (size - edge));
-	sha256_update(&sha256, sizeof(length), length);
-	sha256_digest(&sha256, sizeof(digest), digest);
-	strings_hex(ret, digest, 16);
-}
 
 static void facts_take_go_build_id(struct elf_facts *facts, const char *bytes, size_t length)
 {
@@ -115,10 +98,12 @@ static void facts_read_segments(struct elf_facts *facts, const uint8_t *file, si
 
 void elf_facts_read(const void *file, size_t size, struct elf_facts *ret)
 {
+	uint8_t hash[HTLHASH_BYTES];
 	Elf64_Ehdr elf;
 
 	*ret = (struct elf_facts){ 0 };
-	elf_facts_htlhash(file, size, ret->htlhash);
+	htlhash_of_memory(file, size, hash);
+	strings_hex(ret->htlhash, hash, sizeof(hash));
 	if (size < sizeof(elf))
 		return;
 	memcpy(&elf, file, sizeof(elf));

@@ -23,6 +23,3 @@ struct elf_facts {
 
 /* Never fails: what the file does not say stays empty. */
 void elf_facts_read(const void *file, size_t size, struct elf_facts *ret);
-
-/* SHA-256 over the first and the last 4,096 bytes and the length, its first half as hex. */
-void elf_facts_htlhash(const void *file, size_t size, char ret[33]);

@@ -10,42 +10,6 @@
 
 enum { COMPARED_BYTES = 1024 }; /* of two aliases: bounds the time a hostile table can take */
 
-/*
- * By start, stable, linear: a hostile order cannot make it slow, and libc's qsort would ask the
- * kernel how much memory the machine has, which the sandbox forbids.
- */
-static int candidates_sort(struct function_candidate *items, size_t count)
-{
-	struct function_candidate *from = items, *to;
-	CLEANUP_FREE struct function_candidate *spare = malloc(count * sizeof(*spare));
-
-	if (!spare)
-		return -ENOMEM;
-	to = spare;
-	for (unsigned int shift = 0; shift < 64; shift += 8) {
-		struct function_candidate *swap = from;
-		size_t at[256] = { 0 }, sum = 0;
-
-		for (size_t i = 0; i < count; i++)
-			at[from[i].start >> shift & 255]++;
-		if (at[from[0].start >> shift & 255] == count)
-			continue;
-		for (unsigned int digit = 0; digit < 256; digit++) {
-			size_t here = at[digit];
-
-			at[digit] = sum;
-			sum += here;
-		}
-		for (size_t i = 0; i < count; i++)
-			to[at[from[i].start >> shift & 255]++] = from[i];
-		from = to;
-		to = swap;
-	}
-	if (from != items)
-		memcpy(items, from, count * sizeof(*from));
-	return 0;
-}
-
 static unsigned int leading_underscores(const char *name)
 {
 	unsigned int count = 0;
@@ -180,7 +144,8 @@ int function_ranges_build(struct function_candidate *candidates, size_t count, c
 	for (size_t i = 0; i < count; i++)
 		if (candidates[i].unsized)
 			candidates[i].rank |= FUNCTION_RANK_UNSIZED;
-	result = candidates_sort(candidates, count);
+	result = radix_sort(candidates, count, sizeof(*candidates),
+			    offsetof(struct function_candidate, start));
 	if (result < 0)
 		return result;
 	count = candidates_merge_aliases(candidates, count, strings, strings_bytes);

@@ -1,20 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "image.h"
 
-int image_init(struct image *image, const void *file, size_t file_bytes)
+void image_init(struct image *image, const void *file, size_t file_bytes)
 {
 	*image = (struct image){ .file = file, .file_bytes = file_bytes };
 	elf_facts_read(file, file_bytes, &image->facts);
-	return elf_symbols_read(file, file_bytes, &image->facts, &image->symbols);
 }
 
 void image_deinit(struct image *image)
 {
 	elf_symbols_deinit(&image->symbols);
+	if (image->has_source)
+		unwind_source_deinit(&image->source);
+}
+
+int image_read_symbols(struct image *image)
+{
+	int result = 0;
+
+	if (!image->has_symbols)
+		result = elf_symbols_read(image->file, image->file_bytes, &image->facts,
+					  &image->symbols);
+	image->has_symbols = !result;
+	return result;
+}
+
+int image_read_source(struct image *image)
+{
+	int result;
+
+	if (image->has_source || !elf_view_init(&image->view, image->file, image->file_bytes) ||
+	    image->view.machine != IMAGE_MACHINE)
+		return 0;
+	result = unwind_source_init(&image->source, &image->view);
+	if (result)
+		return result;
+	image->has_source = true;
+	image->text = text_pages_find(image->facts.segments, image->facts.segment_count);
+	image->has_tables = image->text.limit && !unwind_source_is_empty(&image->source);
+	return 0;
+}
+
+static size_t cfi_memory(const struct cfi *cfi)
+{
+	return cfi->index ? cfi->count * sizeof(*cfi->index) : 0;
+}
+
+static size_t source_memory(const struct unwind_source *source)
+{
+	size_t inflated = source->inflated ? source->debug_frame.section.piece.length : 0;
+
+	return cfi_memory(&source->eh_frame) + cfi_memory(&source->debug_frame) + inflated;
 }
 
 size_t image_memory(const struct image *image)
 {
 	return sizeof(*image) +
-	       image->symbols.functions.count * sizeof(*image->symbols.functions.ranges);
+	       image->symbols.functions.count * sizeof(*image->symbols.functions.ranges) +
+	       (image->has_source ? source_memory(&image->source) : 0);
 }

@@ -1,19 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One file as the worker knows it. One thread at a time. */
+/*
+ * One file as the worker knows it: its facts at once, symbols and unwind tables when somebody asks
+ * for them. Not to be moved. One thread at a time.
+ */
 #pragma once
 
 #include "elf_facts.h"
 #include "elf_symbols.h"
+#include "text_pages.h"
+
+#include "unwind/unwind.h"
+
+#include <elf.h>
+
+/* What runs here. Files of other machines are never seen on a stack. */
+#if defined(__x86_64__)
+enum { IMAGE_MACHINE = EM_X86_64 };
+#elif defined(__aarch64__)
+enum { IMAGE_MACHINE = EM_AARCH64 };
+#else
+#error "unknown architecture"
+#endif
 
 struct image {
 	const void *file; /* borrowed */
 	size_t file_bytes;
 	struct elf_facts facts;
+	bool has_symbols; /* the next have been read */
 	struct elf_symbols symbols;
+	bool has_source; /* so have these */
+	struct elf_view view;
+	struct unwind_source source;
+	struct text_pages text; /* the code */
+	bool has_tables;        /* there are rules for it */
 };
 
-/* @file is borrowed until deinit. Returns 0, whatever the file holds, or -ENOMEM. */
-int image_init(struct image *image, const void *file, size_t file_bytes);
+/* @file is borrowed until deinit. */
+void image_init(struct image *image, const void *file, size_t file_bytes);
 void image_deinit(struct image *image);
+
+/* Read it unless that has been done. Both return 0, whatever the file holds, or -ENOMEM. */
+int image_read_symbols(struct image *image);
+int image_read_source(struct image *image);
 
 size_t image_memory(const struct image *image); /* bytes on the heap */

@@ -39,6 +39,7 @@ struct worker_pool {
 	unsigned int failed_starts;  /* in a row */
 	uint64_t no_start_before_ns;
 	char complaint[PROTOCOL_MAX_COMPLAINT + 1]; /* of the last start that failed */
+	struct worker_page pages[WORKER_MAX_PAGES]; /* of the answer that is being reported */
 	VECTOR(pid_t) dying; /* killed, not reaped yet: stuck in the kernel */
 	struct profcol_metric *starts, *crashes, *timeouts, *bad_answers, *alive;
 };
@@ -115,32 +116,68 @@ bool worker_pool_has_room(const struct worker_pool *pool)
 	return pool->queued < POOL_MAX_QUEUED;
 }
 
-bool worker_pool_ask(struct worker_pool *pool, uint32_t file, uint64_t content, int fd,
-		     const uint64_t *offsets, size_t count)
+/* Queue a request with @head; what it asks for is still to be filled in. Takes @fd. NULL: no room
+ * or no memory. */
+static struct worker_request *pool_add(struct worker_pool *pool, uint32_t file, int fd,
+				       const struct protocol_request *head)
 {
 	struct worker_request *request = NULL;
 
-	if (worker_pool_has_room(pool) && count && count <= WORKER_MAX_OFFSETS)
-		request = malloc(sizeof(*request) + count * sizeof(*offsets));
+	if (worker_pool_has_room(pool))
+		request = malloc(sizeof(*request) + head->asked_count * sizeof(*request->asked));
 	if (!request) {
 		close(fd);
-		return false;
+		return NULL;
 	}
+	*request = (struct worker_request){ .file = file, .fd = fd, .head = *head };
 	if (!++pool->last_id) // 0 is the worker's first word
 		pool->last_id++;
-	*request = (struct worker_request){
-		.file = file,
-		.fd = fd,
-		.head = { .magic = PROTOCOL_MAGIC,
-			  .id = pool->last_id,
-			  .content = content,
-			  .offset_count = (uint32_t)count },
-	};
-	memcpy(request->offsets, offsets, count * sizeof(*offsets));
+	request->head.magic = PROTOCOL_MAGIC;
+	request->head.id = pool->last_id;
 	*pool->last = request;
 	pool->last = &request->next;
 	pool->queued++;
-	return true;
+	return request;
+}
+
+bool worker_pool_ask(struct worker_pool *pool, uint32_t file, uint64_t content, int fd,
+		     const uint64_t *offsets, size_t count)
+{
+	const struct protocol_request head = {
+		.content = content,
+		.asked_count = (uint32_t)count,
+		.kind = PROTOCOL_FUNCTIONS,
+	};
+	struct worker_request *request;
+
+	if (!count || count > WORKER_MAX_OFFSETS) {
+		close(fd);
+		return false;
+	}
+	request = pool_add(pool, file, fd, &head);
+	if (request)
+		memcpy(request->asked, offsets, count * sizeof(*offsets));
+	return request;
+}
+
+bool worker_pool_ask_pages(struct worker_pool *pool, uint32_t file, uint64_t content, int fd,
+			   const uint32_t *pages, size_t count)
+{
+	const struct protocol_request head = {
+		.content = content,
+		.asked_count = (uint32_t)count,
+		.kind = PROTOCOL_PAGES,
+	};
+	struct worker_request *request;
+
+	if (count > WORKER_MAX_PAGES) {
+		close(fd);
+		return false;
+	}
+	request = pool_add(pool, file, fd, &head);
+	for (size_t i = 0; request && i < count; i++)
+		request->asked[i] = pages[i];
+	return request;
 }
 
 static struct worker_request *pool_take_first(struct worker_pool *pool)
@@ -177,8 +214,8 @@ static void pool_report(struct worker_pool *pool, const struct worker_request *r
 			struct worker_answer *answer)
 {
 	answer->file = request->file;
-	answer->offsets = request->offsets;
-	answer->offset_count = request->head.offset_count;
+	answer->offsets = request->asked;
+	answer->offset_count = request->head.asked_count;
 	pool->answers++;
 	pool->answered(pool->context, answer);
 }
@@ -222,8 +259,9 @@ static void pool_start_failed(struct worker_pool *pool, const char *why, size_t 
 	if (pool->failed_starts == 2) // the first is worker_pool_start's to tell, or was a mishap
 		profcol_log_warn(
 			pool->host->logger,
-			"cannot start the process that reads symbols: %s; frames of "
-			"programs stay addresses until it starts, trying again every %llu s",
+			"cannot start the process that reads files of programs: %s; their "
+			"names and unwind tables are missing until it starts, trying again every "
+			"%llu s",
 			pool->complaint, (unsigned long long)(longest_pause_ns / 1000 / MS));
 }
 
@@ -246,12 +284,23 @@ static void pool_start_process(struct worker_pool *pool, struct worker_process *
 	profcol_metric_add(pool->alive, 1);
 }
 
+static bool pool_read(struct worker_pool *pool, const struct worker_process *process,
+		      struct worker_answer *ret)
+{
+	const struct worker_request *request = process->request;
+	size_t bytes = process->header.body_bytes;
+
+	if (request->head.kind == PROTOCOL_PAGES)
+		return answer_read_pages(process->body, bytes, request->asked,
+					 request->head.asked_count, pool->pages, ret);
+	return answer_read(process->body, bytes, request->asked, request->head.asked_count, ret);
+}
+
 /* @process has said all of a message. */
 static void pool_hear(struct worker_pool *pool, struct worker_process *process, uint64_t now_ns)
 {
 	const struct protocol_header *header = &process->header;
 	struct worker_answer answer = { .outcome = WORKER_UNREADABLE };
-	struct worker_request *request = process->request;
 
 	if (process->state == WORKER_STARTING) {
 		if (header->status) {
@@ -263,12 +312,11 @@ static void pool_hear(struct worker_pool *pool, struct worker_process *process, 
 		worker_rest(process, now_ns);
 		return;
 	}
-	if (!header->status && !answer_read(process->body, header->body_bytes, request->offsets,
-					    request->head.offset_count, &answer)) {
+	if (!header->status && !pool_read(pool, process, &answer)) {
 		pool_give_up(pool, process, WORKER_MISBEHAVED);
 		return;
 	}
-	pool_report(pool, request, &answer);
+	pool_report(pool, process->request, &answer);
 	worker_rest(process, now_ns);
 }
 
@@ -460,6 +508,7 @@ struct profcol_error *worker_pool_start(struct worker_pool *pool)
 	}
 	if (process->state == WORKER_IDLE)
 		return NULL;
-	return profcol_error_create(
-		PROFCOL_SYSTEM, "cannot start the process that reads symbols: %s", pool->complaint);
+	return profcol_error_create(PROFCOL_SYSTEM,
+				    "cannot start the process that reads files of programs: %s",
+				    pool->complaint);
 }

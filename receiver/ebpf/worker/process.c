@@ -40,7 +40,7 @@ void worker_give(struct worker_process *process, struct worker_request *request,
 
 static size_t request_bytes(const struct worker_request *request)
 {
-	return sizeof(request->head) + request->head.offset_count * sizeof(request->offsets[0]);
+	return sizeof(request->head) + request->head.asked_count * sizeof(request->asked[0]);
 }
 
 bool worker_is_sending(const struct worker_process *process)

@@ -19,7 +19,7 @@ struct worker_request {
 	int fd; /* owned; -1 once it is sent */
 	/* as sent: */
 	struct protocol_request head;
-	uint64_t offsets[];
+	uint64_t asked[]; /* offsets, or numbers of pages */
 };
 
 void worker_request_destroy(struct worker_request *request); /* accepts NULL */
@@ -37,7 +37,7 @@ struct worker_process {
 	pid_t pid;         /* ours to reap */
 	uint64_t since_ns; /* of the last step forward: state, request sent, answer begun */
 	struct worker_request *request; /* owned; while BUSY */
-	size_t sent;                    /* bytes of head and offsets */
+	size_t sent;                    /* bytes of head and asked */
 	struct protocol_header header;
 	size_t received; /* bytes of header and body */
 	void *body;      /* owned; complete when worker_advance says so */

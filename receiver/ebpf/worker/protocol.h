@@ -5,12 +5,15 @@
  * still treats every byte of an answer as hostile (answer_read).
  *
  *   worker:   header, text              once: ready, or why not
- *   profiler: request, offsets          with one descriptor, sent along with the first byte
- *   worker:   header, facts, segments, ranges, text
+ *   profiler: request, asked            with one descriptor, sent along with the first byte
+ *   worker:   header, facts, segments, ranges, text             to FUNCTIONS
+ *             header, facts, segments, tables, pages, rules, contents, text    to PAGES
  */
 #pragma once
 
 #include "worker.h"
+
+#include "unwind/unwind.h"
 
 #include <stdint.h>
 
@@ -18,14 +21,22 @@ enum {
 	PROTOCOL_MAGIC = 0x70635731, /* "1Wcp" */
 	PROTOCOL_MAX_TEXT = 4 << 20, /* of an answer: 4,096 functions with 1 KiB of names each */
 	PROTOCOL_MAX_COMPLAINT = 256,
+	PROTOCOL_MAX_ASKED = WORKER_MAX_OFFSETS,
+	PROTOCOL_MAX_RULES = UNWIND_RULES - WORKER_FIRST_RULE,
 };
 
+enum protocol_kind {
+	PROTOCOL_FUNCTIONS, /* asked: file offsets */
+	PROTOCOL_PAGES,     /* asked: page numbers */
+};
+
+/* Followed by what is asked, 8 bytes each. */
 struct protocol_request {
 	uint32_t magic;
 	uint32_t id; /* counts up; the answer repeats it */
 	uint64_t content;
-	uint32_t offset_count;
-	uint32_t reserved;
+	uint32_t asked_count;
+	uint32_t kind; /* enum protocol_kind */
 };
 
 struct protocol_header {
@@ -44,17 +55,40 @@ struct protocol_facts {
 	uint32_t text_bytes;
 	uint32_t build_id_gnu;
 	uint32_t build_id_go;
-	uint32_t reserved;
+	uint32_t tables_bytes; /* tables, pages, rules and contents; 0 in answers to FUNCTIONS */
+};
+
+struct protocol_tables {
+	uint32_t has_tables; /* 0 or 1 */
+	uint32_t page_count;
+	uint32_t pages_failed;
+	uint32_t rule_count;
+};
+
+/* Its contents are UNWIND_PAGE_HEAD_BYTES and the rows, as in a slab (unwind_tables.h). */
+struct protocol_page {
+	uint32_t number;
+	uint32_t row_count;
 };
 
 _Static_assert(sizeof(struct protocol_request) == 24, "no padding");
 _Static_assert(sizeof(struct protocol_header) == 16, "no padding");
 _Static_assert(sizeof(struct protocol_facts) == 56, "no padding, 8-byte multiple");
+_Static_assert(sizeof(struct protocol_tables) == 16, "no padding");
+_Static_assert(sizeof(struct protocol_page) == 8, "no padding");
 _Static_assert(sizeof(struct worker_segment) == 40, "no padding");
 _Static_assert(sizeof(struct worker_range) == 24, "no padding");
 
 enum {
+	PROTOCOL_MAX_TABLES =
+		sizeof(struct protocol_tables) +
+		WORKER_MAX_PAGES * (sizeof(struct protocol_page) + UNWIND_SLAB_BYTES) +
+		PROTOCOL_MAX_RULES * sizeof(struct unwind_rule),
+	/* Of an answer of either kind. */
 	PROTOCOL_MAX_BODY = sizeof(struct protocol_facts) +
 			    WORKER_MAX_SEGMENTS * sizeof(struct worker_segment) +
 			    WORKER_MAX_OFFSETS * sizeof(struct worker_range) + PROTOCOL_MAX_TEXT,
 };
+
+_Static_assert((size_t)PROTOCOL_MAX_TABLES < PROTOCOL_MAX_TEXT, "tables are smaller than names");
+_Static_assert((size_t)WORKER_MAX_PAGES <= PROTOCOL_MAX_ASKED, "pages fit where offsets do");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The worker process. It maps a file, answers, and keeps the last few files with
- * their indexes: the profiler asks for a big program in small portions.
+ * their indexes: the profiler asks for a big program in small portions. An index is built when
+ * it is first needed: who asks for pages never pays for symbols.
  */
 #include "worker.h"
 
@@ -34,7 +35,7 @@ struct kept_image {
 struct helper {
 	int socket;
 	uint64_t requests;
-	uint64_t offsets[WORKER_MAX_OFFSETS];
+	uint64_t asked[PROTOCOL_MAX_ASKED];
 	struct kept_image kept[HELPER_IMAGES];
 };
 
@@ -46,6 +47,13 @@ static void kept_image_drop(struct kept_image *kept)
 		munmap((void *)(uintptr_t)image->file, image->file_bytes);
 	image_deinit(&kept->image);
 	*kept = (struct kept_image){ 0 };
+}
+
+/* Whatever has been read of the file can be read again. */
+static void kept_image_release(const struct kept_image *kept)
+{
+	if (kept->image.file_bytes)
+		madvise((void *)(uintptr_t)kept->image.file, kept->image.file_bytes, MADV_DONTNEED);
 }
 
 static void serve_drop_all(struct helper *helper)
@@ -110,8 +118,12 @@ static bool send_message(int socket, uint32_t id, int status, const void *body, 
 	return send_all(socket, &header, sizeof(header)) && send_all(socket, body, bytes);
 }
 
-/* A free place, with room for @file_bytes more: what was used longest ago goes. */
-static struct kept_image *serve_make_room(struct helper *helper, size_t file_bytes)
+/*
+ * A free place, with room for @file_bytes and an index more: what was used longest ago goes. With
+ * @wanted, only room for its index.
+ */
+static struct kept_image *serve_make_room(struct helper *helper, size_t file_bytes,
+					  const struct kept_image *wanted)
 {
 	for (;;) {
 		struct kept_image *oldest = NULL, *free_place = NULL;
@@ -126,10 +138,11 @@ static struct kept_image *serve_make_room(struct helper *helper, size_t file_byt
 			}
 			mapped += kept->image.file_bytes;
 			heap += image_memory(&kept->image);
-			if (!oldest || kept->last_used < oldest->last_used)
+			if (kept != wanted && (!oldest || kept->last_used < oldest->last_used))
 				oldest = kept;
 		}
-		if (free_place && mapped <= HELPER_MAX_MAPPED && heap <= HELPER_MAX_HEAP)
+		if ((free_place || wanted) && mapped <= HELPER_MAX_MAPPED &&
+		    heap <= HELPER_MAX_HEAP)
 			return free_place;
 		if (!oldest)
 			return NULL;
@@ -142,13 +155,12 @@ static int serve_map(struct helper *helper, int fd, uint64_t content, struct kep
 	off_t bytes = lseek(fd, 0, SEEK_END);
 	struct kept_image *kept;
 	void *file = NULL;
-	int result;
 
 	if (bytes < 0)
 		return -errno;
 	if ((uint64_t)bytes > HELPER_MAX_MAPPED)
 		return -EFBIG;
-	kept = serve_make_room(helper, (size_t)bytes);
+	kept = serve_make_room(helper, (size_t)bytes, NULL);
 	if (!kept)
 		return -ENOMEM;
 	if (bytes) {
@@ -156,14 +168,7 @@ static int serve_map(struct helper *helper, int fd, uint64_t content, struct kep
 		if (file == MAP_FAILED)
 			return -errno;
 	}
-	result = image_init(&kept->image, file ? file : "", (size_t)bytes);
-	if (result < 0) {
-		kept_image_drop(kept);
-		return result;
-	}
-	// The tables have been read once; of the names only a few pages will be wanted.
-	if (bytes)
-		madvise(file, (size_t)bytes, MADV_DONTNEED);
+	image_init(&kept->image, file ? file : "", (size_t)bytes);
 	kept->content = content;
 	*ret = kept;
 	return 0;
@@ -184,6 +189,52 @@ static int serve_find(struct helper *helper, int fd, uint64_t content, struct ke
 	return result;
 }
 
+static int serve_functions(struct helper *helper, struct kept_image *kept, size_t asked_count,
+			   void **body_ret, size_t *bytes_ret)
+{
+	struct image *image = &kept->image;
+	int result;
+
+	if (!image->has_symbols) {
+		serve_make_room(helper, 0, kept);
+		result = image_read_symbols(image);
+		// The tables have been read once; of the names only a few pages will be wanted.
+		kept_image_release(kept);
+		if (result)
+			return result;
+	}
+	return answer_write(image, helper->asked, asked_count, body_ret, bytes_ret);
+}
+
+static int serve_pages(struct helper *helper, struct kept_image *kept, size_t asked_count,
+		       void **body_ret, size_t *bytes_ret)
+{
+	struct image *image = &kept->image;
+	int result;
+
+	if (!image->has_source)
+		serve_make_room(helper, 0, kept);
+	result = image_read_source(image);
+	if (!result)
+		result = answer_write_pages(image, helper->asked, asked_count, body_ret, bytes_ret);
+	// The next page has its rules elsewhere.
+	kept_image_release(kept);
+	return result;
+}
+
+static bool serve_receive(struct helper *helper, struct protocol_request *request, int *fd)
+{
+	size_t most = PROTOCOL_MAX_ASKED;
+
+	if (!receive_all(helper, request, sizeof(*request), fd) || request->magic != PROTOCOL_MAGIC)
+		return false;
+	if (request->kind == PROTOCOL_PAGES)
+		most = WORKER_MAX_PAGES;
+	return request->asked_count <= most &&
+	       receive_all(helper, helper->asked, request->asked_count * sizeof(*helper->asked),
+			   fd);
+}
+
 /* One request. False: the profiler has gone. */
 static bool serve_serve(struct helper *helper)
 {
@@ -194,15 +245,13 @@ static bool serve_serve(struct helper *helper)
 	size_t bytes = 0;
 	int result;
 
-	if (!receive_all(helper, &request, sizeof(request), &fd) ||
-	    request.magic != PROTOCOL_MAGIC || request.offset_count > WORKER_MAX_OFFSETS ||
-	    !receive_all(helper, helper->offsets, request.offset_count * sizeof(*helper->offsets),
-			 &fd))
+	if (!serve_receive(helper, &request, &fd))
 		return false;
 	result = serve_find(helper, fd, request.content, &kept);
-	if (!result)
-		result = answer_write(&kept->image, helper->offsets, request.offset_count, &body,
-				      &bytes);
+	if (!result && request.kind == PROTOCOL_PAGES)
+		result = serve_pages(helper, kept, request.asked_count, &body, &bytes);
+	else if (!result)
+		result = serve_functions(helper, kept, request.asked_count, &body, &bytes);
 	return send_message(helper->socket, request.id, -result, body, bytes);
 }
 

@@ -3,10 +3,10 @@
  * The sandboxed processes that read files of profiled programs, and the pool
  * through which the profiler asks them.
  *
- * A worker gets one open descriptor and file offsets, and answers with what the
- * file says of itself (load segments, build ids) and with the functions that
- * cover the offsets. It has no capabilities, a seccomp filter and limits on
- * memory; what it answers is checked before anybody sees it. It may die of a file
+ * A worker gets one open descriptor, and file offsets or numbers of text pages. It answers with
+ * what the file says of itself (load segments, build ids) and with the functions that
+ * cover the offsets, or with the pages' unwind rules. It has no capabilities, a seccomp filter and
+ * limits on memory; what it answers is checked before anybody sees it. It may die of a file
  * (a truncated mapping, a hang): then it is started again, that file is
  * given up and the others go on. One slow file never holds up another: more
  * workers are started as long as requests wait behind it.
@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct unwind_rule;
+
 /*
  * Body of a worker process (profcol_component.helper): shut itself in, then serve
  * requests on @socket until the other end closes. Returns 1 when it cannot shut
@@ -33,6 +35,9 @@ enum {
 	WORKER_MAX_OFFSETS = 4096, /* in one request: a full answer stays in one piece of 1 MiB */
 	WORKER_MAX_SEGMENTS = 64,  /* PT_LOADs; linkers write 2 to 8 */
 	WORKER_MAX_NAME = 4096,    /* bytes of one name, with its NUL */
+	WORKER_MAX_PAGES = 64,     /* in one request: 2 MiB at worst, 0.5 MiB as compilers write */
+	WORKER_SMALL_PAGES = 32,   /* of text: such a file is answered whole at the first request */
+	WORKER_FIRST_RULE = 2,     /* number of worker_answer.rules[0] in rows */
 };
 
 /* A PT_LOAD: bytes of the file at an address of the file's own address space. */
@@ -57,6 +62,18 @@ struct worker_range {
 	uint64_t size;        /* > 0; start + size does not wrap */
 	uint32_t name;        /* offset in worker_answer.text, demangled; 0: no function here */
 	uint32_t system_name; /* as the symbol table has it; 0: the same as name */
+};
+
+/*
+ * The unwind rules of one page of text, laid out as unwind_tables.h has it: what takes a walk from
+ * each byte of it to the caller. In the upper half of a row a number without UNWIND_PACKED_* bits
+ * is UNWIND_RULE_UNKNOWN, UNWIND_RULE_END, or WORKER_FIRST_RULE + index into worker_answer.rules.
+ */
+struct worker_page {
+	uint32_t number;       /* ELF address >> UNWIND_PAGE_SHIFT */
+	uint32_t row_count;    /* a page of all rows fits UNWIND_SLAB_BYTES */
+	const uint16_t *first; /* UNWIND_BLOCKS + 1, from 0 to row_count; each block has a row */
+	const uint32_t *rows;  /* of each block ascending, the first at its byte 0 */
 };
 
 enum worker_outcome {
@@ -85,8 +102,18 @@ struct worker_answer {
 	size_t range_count;
 	bool partial; /* there was no room for all: ask again for offsets that no range covers */
 	const char *text;
-	const uint64_t *offsets; /* as asked */
+	const uint64_t *offsets; /* as asked: file offsets, or numbers of pages */
 	size_t offset_count;
+
+	/* Of answers about pages only; they have no ranges. */
+	bool has_tables; /* the file is of this machine and says something of its frames */
+	uint32_t page_first, page_limit; /* page numbers of its code, limit exclusive */
+	const struct worker_page *pages; /* ascending; only such as were asked for */
+	size_t page_count;
+	size_t pages_failed; /* asked for and not here: outside of the code, too many rows or rules
+			      */
+	const struct unwind_rule *rules; /* all different; no UNKNOWN and no END */
+	size_t rule_count;               /* below UNWIND_RULES */
 };
 
 typedef void (*worker_answered_function)(void *context, const struct worker_answer *answer);
@@ -111,6 +138,14 @@ bool worker_pool_has_room(const struct worker_pool *pool); /* for one more reque
  */
 bool worker_pool_ask(struct worker_pool *pool, uint32_t file, uint64_t content, int fd,
 		     const uint64_t *offsets, size_t count);
+
+/*
+ * The same for unwind rules: @pages are ELF addresses >> UNWIND_PAGE_SHIFT, ascending, each once,
+ * at most WORKER_MAX_PAGES. With @count 0 it is about the facts, and about all pages when the
+ * file's code spans at most WORKER_SMALL_PAGES.
+ */
+bool worker_pool_ask_pages(struct worker_pool *pool, uint32_t file, uint64_t content, int fd,
+			   const uint32_t *pages, size_t count);
 
 /*
  * Serve until at least one request has been answered, none is left, or

@@ -26,13 +26,14 @@ static void capture_interns_frames_stacks_and_processes(void **state)
 	struct capture capture;
 
 	(void)state;
+	record.head.end = UNWIND_END_NO_PROCESS;
 	capture_init(&capture, 1 << 20);
 	capture_clear(&capture, 50);
 	assert_int_equal(append(&capture, &record), 0);
 	record.head.time_ns = 200;
 	assert_int_equal(append(&capture, &record), 0);
 	assert_int_equal(capture.samples.count, 2);
-	assert_int_equal(capture.stack_ends.count, 1);
+	assert_int_equal(capture.stacks.count, 1);
 	assert_int_equal(capture.frames.count, 5);
 	assert_int_equal(capture.processes.count, 1);
 	assert_int_equal(capture.processes.items[0].first_ns, 100);
@@ -48,6 +49,90 @@ static void capture_interns_frames_stacks_and_processes(void **state)
 	assert_int_equal(append(&capture, &record), 0);
 	assert_int_equal(capture.processes.count, 2);
 	assert_int_equal(capture.frames.count, 8);
+	capture_deinit(&capture);
+}
+
+static void capture_takes_frames_of_tables_as_they_are(void **state)
+{
+	const __u64 frames[] = { 0xffffffff81000010, 0xffffffff81000100,
+				 sample_record_place(3, 0x1010), sample_record_place(0, 0x1100),
+				 0x7f0000001200 };
+	struct sample_record record = sample_record_make(7, 8, 100, frames, 2, 3);
+	const struct capture_frame *rows;
+	struct capture capture;
+
+	(void)state;
+	capture_init(&capture, 1 << 20);
+	assert_int_equal(append(&capture, &record), 0);
+	rows = capture.frames.items;
+	assert_true(rows[1].address == 0xffffffff810000ff);
+	assert_int_equal(rows[2].process, CAPTURE_FILE);
+	assert_int_equal(rows[2].file, 3);
+	assert_int_equal(rows[2].address, 0x1010);
+	assert_int_equal(rows[3].process, CAPTURE_FILE);
+	assert_int_equal(rows[3].file, 0);
+	assert_int_equal(rows[3].address, 0x1100);
+	assert_int_equal(rows[4].process, 0);
+	assert_int_equal(rows[4].address, 0x7f0000001200);
+	assert_int_equal(capture.stacks.items[0].end, UNWIND_END_ENTRY);
+	// Of another process the places in files and the kernel's frames are the same.
+	record.head.pid = 9;
+	assert_int_equal(append(&capture, &record), 0);
+	assert_int_equal(capture.processes.count, 2);
+	assert_int_equal(capture.frames.count, 5 + 1);
+	// The same offset of another file is not.
+	record.frames[2] = sample_record_place(4, 0x1010);
+	assert_int_equal(append(&capture, &record), 0);
+	assert_int_equal(capture.frames.count, 6 + 1);
+	// The last file and the last byte that a frame can name.
+	record.frames[2] = ~0ull;
+	assert_int_equal(append(&capture, &record), 0);
+	rows = capture.frames.items;
+	assert_int_equal(rows[7].process, CAPTURE_FILE);
+	assert_int_equal(rows[7].file, (1 << 23) - 2);
+	assert_int_equal(rows[7].address, (1ull << 40) - 1);
+	capture_deinit(&capture);
+}
+
+/* Equal frames, of which one is cut and one is complete, are two stacks. */
+static void capture_tells_stacks_apart_by_their_ends(void **state)
+{
+	static const __u64 frames[] = { 0x401010, 0x401100 };
+	struct sample_record record = sample_record_make(7, 8, 100, frames, 0, 2);
+	struct capture capture;
+
+	(void)state;
+	capture_init(&capture, 1 << 20);
+	assert_int_equal(append(&capture, &record), 0);
+	record.head.end = UNWIND_END_UNREADABLE;
+	assert_int_equal(append(&capture, &record), 0);
+	assert_int_equal(append(&capture, &record), 0);
+	assert_int_equal(capture.frames.count, 2);
+	assert_int_equal(capture.stacks.count, 2);
+	assert_int_equal(capture.samples.items[0].stack, 0);
+	assert_int_equal(capture.samples.items[1].stack, 1);
+	assert_int_equal(capture.samples.items[2].stack, 1);
+	assert_int_equal(capture.stacks.items[1].limit, 4);
+	assert_int_equal(capture.stacks.items[1].end, UNWIND_END_UNREADABLE);
+	capture_deinit(&capture);
+}
+
+/* It follows whatever lies in user memory: what it finds is never a place in a file. */
+static void capture_takes_nothing_from_the_kernels_walker_for_a_file(void **state)
+{
+	const __u64 frames[] = { 0x401010, sample_record_place(3, 0x1010), UNWIND_FRAME_FILE };
+	struct sample_record record = sample_record_make(7, 8, 100, frames, 0, 3);
+	struct capture capture;
+
+	(void)state;
+	record.head.end = UNWIND_END_NO_PROCESS;
+	capture_init(&capture, 1 << 20);
+	assert_int_equal(append(&capture, &record), 0);
+	assert_int_equal(capture.frames.count, 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(capture.frames.items[i].process, 0);
+		assert_true(capture.frames.items[i].address == frames[i] - (i > 0));
+	}
 	capture_deinit(&capture);
 }
 
@@ -82,6 +167,17 @@ static void capture_refuses_records_that_do_not_add_up(void **state)
 		assert_int_equal(capture_append(&capture, &record, shorter, &process), -EBADMSG);
 	record.head.user_count = SAMPLE_MAX_USER_FRAMES + 1;
 	assert_int_equal(capture_append(&capture, &record, sizeof(record), &process), -EBADMSG);
+	record.head.user_count = 2;
+	// An end that there is not, and a user part without one.
+	record.head.end = UNWIND_END_COUNT;
+	assert_int_equal(append(&capture, &record), -EBADMSG);
+	record.head.end = 0;
+	assert_int_equal(append(&capture, &record), -EBADMSG);
+	record.head.end = UNWIND_END_ENTRY;
+	// A place in no file.
+	record.frames[2] = UNWIND_FRAME_FILE | 0x1000;
+	assert_int_equal(append(&capture, &record), -EBADMSG);
+	assert_int_equal(capture.frames.count, 0);
 	assert_int_equal(capture.samples.count, 0);
 	capture_deinit(&capture);
 }
@@ -151,7 +247,7 @@ static void capture_takes_a_sample_without_any_frame(void **state)
 	assert_int_equal(append(&capture, &record), 0);
 	assert_int_equal(append(&capture, &record), 0);
 	assert_int_equal(capture.samples.count, 2);
-	assert_int_equal(capture.stack_ends.count, 1);
+	assert_int_equal(capture.stacks.count, 1);
 	capture_deinit(&capture);
 }
 
@@ -159,6 +255,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(capture_interns_frames_stacks_and_processes),
+		cmocka_unit_test(capture_takes_frames_of_tables_as_they_are),
+		cmocka_unit_test(capture_tells_stacks_apart_by_their_ends),
+		cmocka_unit_test(capture_takes_nothing_from_the_kernels_walker_for_a_file),
 		cmocka_unit_test(capture_ignores_what_follows_the_name_of_a_thread),
 		cmocka_unit_test(capture_refuses_records_that_do_not_add_up),
 		cmocka_unit_test(capture_stops_at_its_budget_and_goes_on_after_a_clear),

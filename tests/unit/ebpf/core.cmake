@@ -9,15 +9,20 @@ profcol_unit_test(ebpf_requirements_test
 	SOURCES requirements_test.c ${receiver}/requirements.c ${receiver}/libbpf_messages.c
 	LIBRARIES profcol_bpf_kernel_text third_party::cap)
 
-profcol_unit_test(ebpf_report_test
-	SOURCES report_test.c ${receiver}/capture.c ${receiver}/locations.c ${receiver}/report.c
-		${receiver}/resources.c ${receiver}/text.c
-	LIBRARIES profcol_profile profcol_bpf_perf_event)
+add_library(ebpf_report_fixture STATIC report_fixture.c ${receiver}/capture.c
+	${receiver}/locations.c ${receiver}/report.c ${receiver}/resources.c ${receiver}/text.c)
+target_include_directories(ebpf_report_fixture PUBLIC ${receiver} ${CMAKE_SOURCE_DIR})
+target_link_libraries(ebpf_report_fixture PUBLIC profcol_headers profcol_profile
+	profcol_bpf_perf_event profile_otlp_conformance ${CMOCKA_LIBRARY})
+foreach(part samples stacks locations resources)
+	profcol_unit_test(ebpf_report_${part}_test SOURCES report_${part}_test.c
+		LIBRARIES ebpf_report_fixture)
+endforeach()
 
 profcol_unit_test(ebpf_sampler_test
 	SOURCES sampler_test.c ${receiver}/sampler.c ${receiver}/libbpf_messages.c
 	LIBRARIES profcol_bpf_perf_event profcol_ebpf_perf)
 
-foreach(test capture requirements report sampler)
+foreach(test capture requirements sampler)
 	target_include_directories(ebpf_${test}_test PRIVATE ${receiver})
 endforeach()

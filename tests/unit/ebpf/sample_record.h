@@ -18,7 +18,14 @@ static inline size_t sample_record_length(const struct sample_record *record)
 	       ((size_t)record->head.kernel_count + record->head.user_count) * sizeof(__u64);
 }
 
-/* A record of thread @tid of @pid at @time_ns with @kernel_count then @user_count @frames. */
+/* A frame at @offset of the file with the id @file. */
+static inline __u64 sample_record_place(__u32 file, __u64 offset)
+{
+	return UNWIND_FRAME_FILE | ((__u64)file + 1) << UNWIND_FRAME_SHIFT | offset;
+}
+
+/* A record of thread @tid of @pid at @time_ns with @kernel_count then @user_count @frames. What it
+ * has of a user part is complete. */
 static inline struct sample_record sample_record_make(__u32 pid, __u32 tid, __u64 time_ns,
 						      const __u64 *frames, __u16 kernel_count,
 						      __u16 user_count)
@@ -34,6 +41,7 @@ static inline struct sample_record sample_record_make(__u32 pid, __u32 tid, __u6
 			.origin = SAMPLE_CPU_CLOCK,
 			.kernel_count = kernel_count,
 			.user_count = user_count,
+			.end = user_count ? UNWIND_END_ENTRY : 0,
 			.comm = "worker",
 		},
 	};

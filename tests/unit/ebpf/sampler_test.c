@@ -74,7 +74,9 @@ static struct sampler *start_sampler(const struct profiling_config *config)
 
 static void nothing_samples_once_detached_whoever_looks_after_cpus_meanwhile(void **state)
 {
-	static const struct profiling_config config = { .samples_per_second = 999 };
+	static const struct profiling_config config = { .samples_per_second = 999,
+							.max_stack_depth = 1024,
+							.unwind_memory_bytes = 32 << 20 };
 
 	(void)state;
 	if (geteuid()) {
@@ -107,7 +109,9 @@ static void nothing_samples_once_detached_whoever_looks_after_cpus_meanwhile(voi
 
 static void the_programs_tell_what_they_cost(void **state)
 {
-	static const struct profiling_config config = { .samples_per_second = 999 };
+	static const struct profiling_config config = { .samples_per_second = 999,
+							.max_stack_depth = 1024,
+							.unwind_memory_bytes = 32 << 20 };
 	uint64_t totals[SAMPLE_COUNTER_COUNT], runs;
 	struct sampler *sampler;
 

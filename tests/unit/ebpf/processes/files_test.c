@@ -10,6 +10,8 @@
 #include "processes/files.h"
 #include "processes/processes.h"
 
+#include "base/base.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -119,7 +121,7 @@ static void a_file_without_a_name_stays_one_while_it_grows(void **state)
 {
 	struct fixture *fixture = *state;
 	struct files *files = fixture->files;
-	char path[64];
+	char path[64], hash[HTLHASH_HEX], later[HTLHASH_HEX];
 	int fd = memfd_create("jit", MFD_CLOEXEC);
 	struct stat stat_of;
 	struct file_search search;
@@ -141,10 +143,93 @@ static void a_file_without_a_name_stays_one_while_it_grows(void **state)
 		print_message("skipped: /proc/PID/map_files needs CAP_CHECKPOINT_RESTORE\n");
 		skip();
 	}
+	assert_true(files_htlhash(files, id, hash));
 	assert_int_equal(ftruncate(fd, 8192), 0);
 	assert_int_equal(files_identify(files, &search), id);
+	// The hash is what names it to others: it stays what it was.
+	assert_true(files_htlhash(files, id, later));
+	assert_string_equal(later, hash);
 	munmap(memory, 4096);
 	close(fd);
+}
+
+/* The hash of a file with @text in it, read back from memory. */
+static void assert_hash_of(struct files *files, uint32_t id, const char *text)
+{
+	char hash[HTLHASH_HEX] = "", right[HTLHASH_HEX];
+	uint8_t bytes[HTLHASH_BYTES];
+
+	htlhash_of_memory(text, strlen(text), bytes);
+	strings_hex(right, bytes, sizeof(bytes));
+	assert_true(files_htlhash(files, id, hash));
+	assert_string_equal(hash, right);
+}
+
+static void a_hash_outlives_its_file(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = fixture->files;
+	char path[PATH_MAX], names[OPEN_MAX_FILES][PATH_MAX], name[8];
+	struct file_search search = make(fixture, "a", "text", path), others[OPEN_MAX_FILES];
+	uint32_t id = files_identify(files, &search);
+
+	assert_int_equal(unlink(path), 0);
+	assert_hash_of(files, id, "text");
+	// Not held open any more either.
+	for (size_t i = 0; i < OPEN_MAX_FILES; i++) {
+		snprintf(name, sizeof(name), "o%zu", i);
+		others[i] = make(fixture, name, name, names[i]);
+		assert_int_not_equal(files_identify(files, &others[i]), id);
+	}
+	assert_int_equal(files_open(files, id), -ENOENT);
+	assert_hash_of(files, id, "text");
+}
+
+static void every_file_that_can_be_read_has_a_hash(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = fixture->files;
+	char path[PATH_MAX], away[PATH_MAX], hash[HTLHASH_HEX] = "";
+	struct file_search search = make(fixture, "empty", "", path);
+	uint32_t id = files_identify(files, &search);
+
+	assert_hash_of(files, id, "");
+	// Another file now.
+	search = make(fixture, "empty", "no more", path);
+	assert_hash_of(files, files_identify(files, &search), "no more");
+	assert_hash_of(files, id, "");
+	// One that could not be opened gets its hash when it can.
+	search = make(fixture, "late", "late", path);
+	snprintf(away, sizeof(away), "%.200s/away", fixture->directory);
+	assert_int_equal(rename(path, away), 0);
+	id = files_identify(files, &search);
+	assert_false(files_htlhash(files, id, hash));
+	assert_int_equal(rename(away, path), 0);
+	assert_int_equal(files_reopen(files, id, &search), 0);
+	assert_hash_of(files, id, "late");
+	assert_false(files_htlhash(files, 4711, hash));
+}
+
+static void what_cannot_be_read_to_its_end_has_no_hash(void **state)
+{
+	struct fixture *fixture = *state;
+	// It says that it has a page, and ends before.
+	struct file_search search = { .mapped = { .path = "/sys/kernel/mm/ksm/run" } };
+	char hash[HTLHASH_HEX];
+	struct stat stat_of;
+	uint32_t id;
+
+	if (lstat(search.mapped.path, &stat_of) || stat_of.st_size != 4096) {
+		print_message("skipped: no such file here\n");
+		skip();
+	}
+	search.mapped.device = stat_of.st_dev;
+	search.mapped.inode = stat_of.st_ino;
+	id = files_identify(fixture->files, &search);
+	assert_int_not_equal(id, PROCESS_NO_FILE);
+	assert_false(files_htlhash(fixture->files, id, hash));
+	// It is a file like others all the same.
+	assert_int_equal(files_identify(fixture->files, &search), id);
 }
 
 static void descriptors_are_limited_and_had_again(void **state)
@@ -262,6 +347,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FILES_TEST(a_file_keeps_its_id_until_it_changes),
 		FILES_TEST(a_file_without_a_name_stays_one_while_it_grows),
+		FILES_TEST(a_hash_outlives_its_file),
+		FILES_TEST(every_file_that_can_be_read_has_a_hash),
+		FILES_TEST(what_cannot_be_read_to_its_end_has_no_hash),
 		FILES_TEST(descriptors_are_limited_and_had_again),
 		FILES_TEST(what_a_path_leads_to_is_not_believed),
 		FILES_TEST(only_regular_files_are_opened),

@@ -10,10 +10,7 @@
 
 #include <cmocka.h>
 
-#include "processes/processes.h"
-
-#include "base/base.h"
-#include "target.h"
+#include "live.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,198 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Ample for a machine that does other things too. */
-static const uint64_t PATIENCE_NS = 5000000000;
-
 enum { NO_OVERLAY = 99 }; /* exit status of a child that could not mount one */
-
-struct fixture {
-	struct profcol_host host;
-	struct profcol_logger logger;
-	struct profcol_list variables;
-	struct profcol_metric metrics[16];
-	size_t metric_count;
-	struct processes *processes;
-	char directory[64], target[96], plugin[96];
-};
-
-static void write_log(const struct profcol_logger *logger, enum profcol_level level,
-		      const char *format, va_list arguments)
-{
-	(void)logger;
-	(void)level;
-	vfprintf(stderr, format, arguments);
-	fputc('\n', stderr);
-}
-
-static struct profcol_metric *take_metric(const struct profcol_host *host,
-					  enum profcol_metric_kind kind, const char *name,
-					  const char *label, const char *doc)
-{
-	struct fixture *fixture =
-		(struct fixture *)((uintptr_t)host - offsetof(struct fixture, host));
-
-	(void)kind;
-	(void)name;
-	(void)label;
-	(void)doc;
-	assert_true(fixture->metric_count < 16);
-	return &fixture->metrics[fixture->metric_count++];
-}
-
-static void copy_file(const char *from, const char *to)
-{
-	char command[PATH_MAX];
-
-	snprintf(command, sizeof(command), "cp '%s' '%s'", from, to);
-	assert_int_equal(system(command), 0);
-}
-
-static int set_up(void **state)
-{
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
-
-	if (!fixture)
-		return -1;
-	*state = fixture;
-	fixture->logger = (struct profcol_logger){ .size = sizeof(fixture->logger),
-						   .level = PROFCOL_WARN,
-						   .write = write_log };
-	fixture->host = (struct profcol_host){ .size = sizeof(fixture->host),
-					       .id = "profiling",
-					       .logger = &fixture->logger,
-					       .metric = take_metric };
-	if (geteuid())
-		return 0;
-	strcpy(fixture->directory, "/tmp/profcol-live-XXXXXX");
-	if (!mkdtemp(fixture->directory))
-		return -1;
-	snprintf(fixture->target, sizeof(fixture->target), "%s/prog", fixture->directory);
-	snprintf(fixture->plugin, sizeof(fixture->plugin), "%s/plugin.so", fixture->directory);
-	copy_file(PROCESSES_TARGET, fixture->target);
-	copy_file(PROCESSES_TARGET, fixture->plugin);
-	fixture->processes = processes_create(&fixture->host, &fixture->variables);
-	error = processes_start(fixture->processes);
-	if (!error)
-		return 0;
-	print_message("%s\n", profcol_error_message(error));
-	return -1;
-}
-
-static int tear_down(void **state)
-{
-	struct fixture *fixture = *state;
-	char command[PATH_MAX];
-	int status = 0;
-
-	processes_destroy(fixture->processes);
-	if (fixture->directory[0]) {
-		snprintf(command, sizeof(command), "rm -rf '%s'", fixture->directory);
-		status = system(command);
-	}
-	free(fixture);
-	return status;
-}
-
-static struct fixture *fixture_or_skip(void **state)
-{
-	struct fixture *fixture = *state;
-
-	if (fixture->processes)
-		return fixture;
-	print_message("skipped: needs root\n");
-	skip();
-	return NULL;
-}
-
-struct child {
-	pid_t pid;
-	int input, output; /* of ours: to its standard input, from its standard output */
-	struct process_key key;
-};
-
-/* As the kernel would put it on a sample, to the precision of /proc. */
-static struct process_key key_of(pid_t pid)
-{
-	CLEANUP_FREE char *text = NULL;
-	unsigned long long ticks = 0;
-	char path[64], *at;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	assert_int_equal(file_read(AT_FDCWD, path, 4096, &text, NULL), 0);
-	at = strrchr(text, ')');
-	assert_non_null(at);
-	for (int field = 2; field < 22; field++)
-		at = strchr(at + 1, ' ');
-	ticks = strtoull(at, NULL, 10);
-	return (struct process_key){
-		.pid = (uint32_t)pid,
-		.start_boottime_ns = ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK)),
-	};
-}
-
-/* What runs in the child before the program is exec'd. */
-typedef void (*prepare_function)(const struct fixture *fixture);
-
-static struct child start_target(const struct fixture *fixture, const char *wait,
-				 prepare_function prepare)
-{
-	struct child child = { 0 };
-	int input[2], output[2];
-	char byte;
-
-	assert_int_equal(pipe2(input, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(output, O_CLOEXEC), 0);
-	child.pid = fork();
-	assert_true(child.pid >= 0);
-	if (!child.pid) {
-		// One that does not exec would wait for its own end of the pipe.
-		close(input[1]);
-		close(output[0]);
-		dup2(input[0], STDIN_FILENO);
-		dup2(output[1], STDOUT_FILENO);
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		// Not before the parent has seen when this process started.
-		if (read(STDIN_FILENO, &byte, 1) != 1)
-			_exit(1);
-		if (prepare)
-			prepare(fixture);
-		execl(fixture->target, "prog", fixture->plugin, wait, NULL);
-		_exit(127);
-	}
-	close(input[0]);
-	close(output[1]);
-	child.input = input[1];
-	child.output = output[0];
-	child.key = key_of(child.pid);
-	assert_int_equal(write(child.input, "x", 1), 1);
-	return child;
-}
-
-static struct target_says hear(const struct child *child)
-{
-	struct target_says says;
-
-	assert_int_equal(read(child->output, &says, sizeof(says)), sizeof(says));
-	return says;
-}
-
-static void end_target(struct child *child)
-{
-	int status;
-
-	close(child->input);
-	close(child->output);
-	assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
-	assert_int_equal(status, 0);
-}
-
-static void note(struct fixture *fixture, const struct process_key *key, uint64_t time_ns)
-{
-	processes_note_sample(fixture->processes, key, time_ns);
-	processes_catch_up(fixture->processes, clock_monotonic_ns() + PATIENCE_NS);
-}
 
 static struct process_mapping mapping_at(struct fixture *fixture, const struct process_key *key,
 					 uint64_t time_ns, uint64_t address)
@@ -251,20 +57,20 @@ static void assert_file(struct fixture *fixture, uint32_t file, const struct sta
 
 static void a_process_of_milliseconds_is_known(void **state)
 {
-	struct fixture *fixture = fixture_or_skip(state);
-	struct child child = start_target(fixture, NULL, NULL);
-	struct target_says says = hear(&child), forked = hear(&child);
+	struct fixture *fixture = live_or_skip(state);
+	struct child child = live_start(fixture, NULL, NULL);
+	struct target_says says = live_hear(&child), forked = live_hear(&child);
 	struct process_key child_key = { .pid = forked.pid,
 					 .start_boottime_ns = clock_boottime_ns() };
 	struct process_description about;
 	struct process_mapping mapping;
 	struct stat target, plugin;
 
-	end_target(&child); // neither is in /proc any more
+	live_end(&child); // neither is in /proc any more
 	assert_int_equal(stat(fixture->target, &target), 0);
 	assert_int_equal(stat(fixture->plugin, &plugin), 0);
 	processes_note_sample(fixture->processes, &child_key, forked.after_ns);
-	note(fixture, &child.key, says.after_ns);
+	live_note(fixture, &child.key, says.after_ns);
 
 	mapping = mapping_at(fixture, &child.key, says.after_ns, says.code);
 	assert_string_equal(mapping.path, fixture->target);
@@ -298,9 +104,9 @@ static void a_process_of_milliseconds_is_known(void **state)
 
 static void a_file_is_kept_when_its_name_and_its_process_go(void **state)
 {
-	struct fixture *fixture = fixture_or_skip(state);
-	struct child child = start_target(fixture, "wait", NULL);
-	struct target_says says = hear(&child);
+	struct fixture *fixture = live_or_skip(state);
+	struct child child = live_start(fixture, "wait", NULL);
+	struct target_says says = live_hear(&child);
 	struct process_mapping program, plugin, vdso;
 	struct stat target, plugin_stat;
 	CLEANUP_FREE char *maps = NULL;
@@ -310,11 +116,11 @@ static void a_file_is_kept_when_its_name_and_its_process_go(void **state)
 	assert_int_equal(stat(fixture->plugin, &plugin_stat), 0);
 	snprintf(path, sizeof(path), "/proc/%d/maps", child.pid);
 	assert_int_equal(file_read(AT_FDCWD, path, 1 << 20, &maps, NULL), 0);
-	note(fixture, &child.key, says.after_ns);
+	live_note(fixture, &child.key, says.after_ns);
 	assert_int_equal(unlink(fixture->target), 0);
 	assert_int_equal(unlink(fixture->plugin), 0);
-	end_target(&child);
-	processes_catch_up(fixture->processes, clock_monotonic_ns() + PATIENCE_NS);
+	live_end(&child);
+	live_catch_up(fixture);
 	program = mapping_at(fixture, &child.key, says.after_ns, says.code);
 	assert_file(fixture, program.file, &target);
 	plugin = mapping_at(fixture, &child.key, says.after_ns, says.plugin);
@@ -331,14 +137,14 @@ static void a_file_is_kept_when_its_name_and_its_process_go(void **state)
 
 static void processes_of_before_are_known(void **state)
 {
-	struct fixture *fixture = fixture_or_skip(state);
-	struct process_key self = key_of(getpid());
+	struct fixture *fixture = live_or_skip(state);
+	struct process_key self = live_key_of(getpid());
 	struct process_description about;
 	uint64_t now = clock_monotonic_ns();
 	char path[PATH_MAX] = "";
 	struct stat program;
 
-	note(fixture, &self, now);
+	live_note(fixture, &self, now);
 	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
 	assert_int_equal(stat(path, &program), 0);
 	assert_true(processes_describe(fixture->processes, &self, now, &about));
@@ -371,9 +177,9 @@ static void enter_namespace(const struct fixture *fixture)
 
 static void a_program_in_another_mount_namespace_is_read(void **state)
 {
-	struct fixture *fixture = fixture_or_skip(state);
-	struct child child = start_target(fixture, "wait", enter_namespace);
-	struct target_says says = hear(&child);
+	struct fixture *fixture = live_or_skip(state);
+	struct child child = live_start(fixture, "wait", enter_namespace);
+	struct target_says says = live_hear(&child);
 	struct process_mapping mapping;
 	struct stat inside, outside;
 	char path[128];
@@ -382,11 +188,11 @@ static void a_program_in_another_mount_namespace_is_read(void **state)
 	assert_int_equal(stat(path, &inside), 0);
 	assert_int_equal(stat(fixture->target, &outside), 0);
 	assert_int_not_equal(inside.st_dev, outside.st_dev);
-	note(fixture, &child.key, says.after_ns);
+	live_note(fixture, &child.key, says.after_ns);
 	mapping = mapping_at(fixture, &child.key, says.after_ns, says.code);
 	assert_string_equal(mapping.path, fixture->target);
 	assert_file(fixture, mapping.file, &inside);
-	end_target(&child);
+	live_end(&child);
 	// The namespace is gone with its last process; the descriptor still holds the file.
 	assert_file(fixture, mapping.file, &inside);
 }
@@ -410,8 +216,8 @@ static void enter_overlay(const struct fixture *fixture)
 
 static void a_program_in_an_overlay_is_read(void **state)
 {
-	struct fixture *fixture = fixture_or_skip(state);
-	struct child child = start_target(fixture, "wait", enter_overlay);
+	struct fixture *fixture = live_or_skip(state);
+	struct child child = live_start(fixture, "wait", enter_overlay);
 	struct process_mapping mapping;
 	struct target_says says;
 	struct stat inside;
@@ -426,11 +232,11 @@ static void a_program_in_an_overlay_is_read(void **state)
 	}
 	snprintf(path, sizeof(path), "/proc/%d/exe", child.pid);
 	assert_int_equal(stat(path, &inside), 0);
-	note(fixture, &child.key, says.after_ns);
+	live_note(fixture, &child.key, says.after_ns);
 	mapping = mapping_at(fixture, &child.key, says.after_ns, says.code);
 	assert_string_equal(mapping.path, fixture->target);
 	assert_file(fixture, mapping.file, &inside);
-	end_target(&child);
+	live_end(&child);
 	assert_file(fixture, mapping.file, &inside);
 }
 
@@ -451,9 +257,9 @@ static void enter_namespace_and_fork(const struct fixture *fixture)
 
 static void a_file_is_reached_through_a_parent_in_its_namespace(void **state)
 {
-	struct fixture *fixture = fixture_or_skip(state);
-	struct child child = start_target(fixture, NULL, enter_namespace_and_fork);
-	struct target_says says = hear(&child), forked = hear(&child);
+	struct fixture *fixture = live_or_skip(state);
+	struct child child = live_start(fixture, NULL, enter_namespace_and_fork);
+	struct target_says says = live_hear(&child), forked = live_hear(&child);
 	struct process_key key = { .pid = says.pid, .start_boottime_ns = clock_boottime_ns() };
 	struct process_mapping mapping;
 	struct stat inside;
@@ -466,10 +272,10 @@ static void a_file_is_reached_through_a_parent_in_its_namespace(void **state)
 	for (int i = 0; i < 500 && !access(path, F_OK); i++)
 		usleep(10000);
 	assert_int_not_equal(access(path, F_OK), 0);
-	note(fixture, &key, says.after_ns);
+	live_note(fixture, &key, says.after_ns);
 	mapping = mapping_at(fixture, &key, says.after_ns, says.code);
 	assert_file(fixture, mapping.file, &inside);
-	end_target(&child);
+	live_end(&child);
 }
 
 static bool set_cpu_online(unsigned int cpu, bool online)
@@ -499,7 +305,7 @@ static void run_on_cpu_1(const struct fixture *fixture)
 
 static void a_cpu_that_comes_back_is_listened_to(void **state)
 {
-	struct fixture *fixture = fixture_or_skip(state);
+	struct fixture *fixture = live_or_skip(state);
 	struct child child;
 	struct target_says says;
 
@@ -509,18 +315,18 @@ static void a_cpu_that_comes_back_is_listened_to(void **state)
 	}
 	assert_true(set_cpu_online(1, true));
 	sleep(2); // twice the time within which CPUs are looked at
-	child = start_target(fixture, NULL, run_on_cpu_1);
-	says = hear(&child);
-	hear(&child);
-	end_target(&child);
-	note(fixture, &child.key, says.after_ns);
+	child = live_start(fixture, NULL, run_on_cpu_1);
+	says = live_hear(&child);
+	live_hear(&child);
+	live_end(&child);
+	live_note(fixture, &child.key, says.after_ns);
 	assert_string_equal(mapping_at(fixture, &child.key, says.after_ns, says.plugin).path,
 			    fixture->plugin);
 }
 
 static void it_can_be_started_and_stopped_again(void **state)
 {
-	struct fixture *fixture = fixture_or_skip(state);
+	struct fixture *fixture = live_or_skip(state);
 
 	processes_stop(fixture->processes);
 	processes_stop(fixture->processes);
@@ -538,7 +344,7 @@ static void it_can_be_started_and_stopped_again(void **state)
 
 int main(void)
 {
-#define LIVE_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define LIVE_TEST(test) cmocka_unit_test_setup_teardown(test, live_set_up, live_tear_down)
 	const struct CMUnitTest tests[] = {
 		LIVE_TEST(a_process_of_milliseconds_is_known),
 		LIVE_TEST(a_file_is_kept_when_its_name_and_its_process_go),

@@ -418,8 +418,8 @@ static void test_a_worker_that_cannot_start_says_why(void **state)
 	struct fixture *fixture = *state;
 
 	fixture->fake.body = complaining_body;
-	expect_start_error(fixture, "cannot start the process that reads symbols: install system "
-				    "call filter: ");
+	expect_start_error(fixture, "cannot start the process that reads files of programs: "
+				    "install system call filter: ");
 	fixture->fake.body = dumb_body;
 	expect_start_error(fixture, "ended before it was ready");
 	fixture->fake.body = babbling_body;

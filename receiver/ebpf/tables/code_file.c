@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "code_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* A directory lies in one slab. */
+enum { PAGES_MOST = UNWIND_SLAB_BYTES / sizeof(uint32_t) };
+
+struct code_file *code_file_create(uint32_t id)
+{
+	struct code_file *file = calloc(1, sizeof(*file));
+
+	if (file)
+		file->id = id;
+	return file;
+}
+
+void code_file_destroy(struct code_file *file)
+{
+	if (!file)
+		return;
+	free(file->segments);
+	free(file->pages);
+	free(file);
+}
+
+/* The kernel maps whole pages: a segment that begins within one is mapped from its start on. */
+static struct worker_segment as_mapped(struct worker_segment segment)
+{
+	uint64_t head = segment.file_offset & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+
+	if (head > segment.address)
+		return segment;
+	segment.file_offset -= head;
+	segment.address -= head;
+	segment.file_bytes += head;
+	segment.memory_bytes += head;
+	return segment;
+}
+
+int code_file_learn(struct code_file *file, const struct worker_answer *answer)
+{
+	uint64_t first = answer->page_first, limit = answer->page_limit;
+
+	if (!answer->has_tables || limit <= first)
+		return -ENOENT;
+	file->segments = calloc(answer->segment_count, sizeof(*file->segments));
+	if (!file->segments)
+		return -ENOMEM;
+	for (size_t i = 0; i < answer->segment_count; i++) {
+		struct worker_segment segment = as_mapped(answer->segments[i]);
+
+		if (!segment.executable)
+			continue;
+		file->segments[file->segment_count++] = segment;
+		if (segment.address >> UNWIND_PAGE_SHIFT < first)
+			first = segment.address >> UNWIND_PAGE_SHIFT;
+	}
+	if (limit - first > PAGES_MOST)
+		limit = first + PAGES_MOST; // 504 MiB; what lies beyond goes by frame pointers
+	file->pages = calloc(limit - first, sizeof(*file->pages));
+	if (!file->pages)
+		return -ENOMEM;
+	file->page_first = (uint32_t)first;
+	file->page_count = (uint32_t)(limit - first);
+	return 0;
+}
+
+bool code_file_find(const struct code_file *file, uint64_t file_offset, uint32_t *index_ret,
+		    uint32_t *offset_ret)
+{
+	const struct worker_segment *segment =
+		worker_find_segment(file->segments, file->segment_count, file_offset);
+	uint64_t address, page;
+
+	if (!segment)
+		return false;
+	address = segment->address + (file_offset - segment->file_offset);
+	page = address >> UNWIND_PAGE_SHIFT;
+	if (page < file->page_first || page - file->page_first >= file->page_count)
+		return false;
+	*index_ret = (uint32_t)(page - file->page_first);
+	*offset_ret = address & ((1u << UNWIND_PAGE_SHIFT) - 1);
+	return true;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is known of the code of one file: where its segments lie and which pages of its text the
+ * kernel side has. One thread at a time.
+ */
+#pragma once
+
+#include "memory.h"
+
+#include "worker/worker.h"
+
+#include "base/base.h"
+
+enum code_page_state {
+	CODE_PAGE_ABSENT,
+	CODE_PAGE_WANTED, /* missed, and not asked for yet */
+	CODE_PAGE_ASKED,
+	CODE_PAGE_PRESENT,
+	CODE_PAGE_FAILED, /* has no rules; frame pointers there */
+};
+
+struct code_page {
+	uint32_t handle;
+	uint16_t length; /* bytes; what memory_free wants */
+	uint8_t state;   /* enum code_page_state */
+	uint32_t epoch;  /* when it was seen last */
+};
+
+enum code_file_state {
+	CODE_FILE_WANTED, /* to be asked for */
+	CODE_FILE_ASKED,
+	CODE_FILE_BARE,
+	CODE_FILE_KNOWN,
+};
+
+struct code_file {
+	uint32_t id;
+	uint32_t users; /* processes */
+	enum code_file_state state;
+	bool page_request;               /* one is under way */
+	bool queued;                     /* stands in the queue of those to ask for */
+	uint64_t retry_ns;               /* misses do not count before */
+	struct worker_segment *segments; /* owned: the executable ones */
+	size_t segment_count;
+	uint32_t page_first, page_count;
+	struct code_page *pages; /* owned, page_count of them */
+	uint32_t directory;      /* handle of page_count handles; 0: none */
+};
+
+struct code_file *code_file_create(uint32_t id); /* NULL without memory */
+void code_file_destroy(struct code_file *file);  /* accepts NULL; leaves the kernel's side alone */
+
+/* Take over what @answer says of the file. 0, -ENOENT when it has no table that can be used, or
+ * -ENOMEM. */
+int code_file_learn(struct code_file *file, const struct worker_answer *answer);
+
+/* The number of the page that holds @file_offset, from 0; false when it is not code of the file. */
+bool code_file_find(const struct code_file *file, uint64_t file_offset, uint32_t *index_ret,
+		    uint32_t *offset_ret);

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+
+enum {
+	GRACE_NS = 100000000, /* a walk takes less than a millisecond */
+	WORDS = (UNWIND_SLAB_LINES + 63) / 64,
+};
+
+struct slab {
+	uint64_t used[WORDS]; /* a bit for each line */
+	uint32_t free_lines;
+};
+
+/* Lines that were freed; given back when their grace is over. */
+struct grace {
+	uint32_t handle, lines;
+	uint64_t until_ns;
+};
+
+struct memory {
+	struct memory_slabs slabs;
+	uint64_t limit;
+	VECTOR(struct slab) table;
+	VECTOR(struct grace) waiting; /* in order of time from `first` on */
+	size_t first;
+	uint64_t used_lines;
+};
+
+struct memory *memory_create(const struct memory_slabs *slabs, uint64_t limit_bytes)
+{
+	struct memory *memory = calloc(1, sizeof(*memory));
+
+	if (!memory)
+		return NULL;
+	memory->slabs = *slabs;
+	memory->limit = limit_bytes / UNWIND_SLAB_BYTES;
+	return memory;
+}
+
+void memory_destroy(struct memory *memory)
+{
+	if (!memory)
+		return;
+	VECTOR_DEINIT(&memory->table);
+	VECTOR_DEINIT(&memory->waiting);
+	free(memory);
+}
+
+static uint32_t lines_of(size_t length)
+{
+	return (uint32_t)((length + UNWIND_LINE_BYTES - 1) / UNWIND_LINE_BYTES);
+}
+
+/* ---- lines of a slab ---- */
+
+static bool slab_is_used(const struct slab *slab, uint32_t line)
+{
+	return slab->used[line / 64] >> (line % 64) & 1;
+}
+
+static void slab_mark(struct slab *slab, uint32_t line, uint32_t count, bool used)
+{
+	for (uint32_t i = line; i < line + count; i++) {
+		if (used)
+			slab->used[i / 64] |= UINT64_C(1) << (i % 64);
+		else
+			slab->used[i / 64] &= ~(UINT64_C(1) << (i % 64));
+	}
+	slab->free_lines += used ? -count : count;
+}
+
+/* The first line of @count free ones in a row; UINT32_MAX when there are none. */
+static uint32_t slab_find(const struct slab *slab, uint32_t count)
+{
+	uint32_t length = 0;
+
+	if (slab->free_lines < count)
+		return UINT32_MAX;
+	for (uint32_t line = 0; line < UNWIND_SLAB_LINES; line++) {
+		length = slab_is_used(slab, line) ? 0 : length + 1;
+		if (length == count)
+			return line + 1 - count;
+	}
+	return UINT32_MAX;
+}
+
+/* ---- objects ---- */
+
+static void end_grace(struct memory *memory, uint64_t now_ns)
+{
+	while (memory->first < memory->waiting.count &&
+	       memory->waiting.items[memory->first].until_ns <= now_ns) {
+		const struct grace *grace = &memory->waiting.items[memory->first++];
+
+		slab_mark(&memory->table.items[grace->handle >> UNWIND_LINE_BITS],
+			  grace->handle & ((1 << UNWIND_LINE_BITS) - 1), grace->lines, false);
+		memory->used_lines -= grace->lines;
+	}
+	if (memory->first == memory->waiting.count)
+		memory->first = memory->waiting.count = 0;
+}
+
+static bool add_slab(struct memory *memory)
+{
+	uint32_t number = (uint32_t)memory->table.count;
+	struct slab slab = { .free_lines = UNWIND_SLAB_LINES };
+
+	if (number >= memory->limit || !VECTOR_RESERVE(&memory->table, 1) ||
+	    memory->slabs.create(memory->slabs.context, number) != 0)
+		return false;
+	// Handle 0 is no object.
+	if (!number)
+		slab_mark(&slab, 0, 1, true);
+	memory->table.items[memory->table.count++] = slab;
+	return true;
+}
+
+static bool find_lines(struct memory *memory, uint32_t count, uint32_t *slab_ret,
+		       uint32_t *line_ret)
+{
+	for (uint32_t i = 0; i < memory->table.count || add_slab(memory); i++) {
+		uint32_t line = slab_find(&memory->table.items[i], count);
+
+		if (line == UINT32_MAX)
+			continue;
+		*slab_ret = i;
+		*line_ret = line;
+		return true;
+	}
+	return false;
+}
+
+uint32_t memory_put(struct memory *memory, const void *bytes, size_t length, uint64_t now_ns)
+{
+	uint32_t lines = lines_of(length), slab, line;
+
+	end_grace(memory, now_ns);
+	// The first line of the first slab is taken: the longest object needs another one.
+	if (!length || length > UNWIND_SLAB_BYTES || !find_lines(memory, lines, &slab, &line) ||
+	    memory->slabs.write(memory->slabs.context, slab, line * UNWIND_LINE_BYTES, bytes,
+				length) != 0)
+		return 0;
+	slab_mark(&memory->table.items[slab], line, lines, true);
+	memory->used_lines += lines;
+	return slab << UNWIND_LINE_BITS | line;
+}
+
+int memory_change(struct memory *memory, uint32_t handle, uint32_t offset, const void *bytes,
+		  size_t length)
+{
+	uint32_t start = (handle & ((1 << UNWIND_LINE_BITS) - 1)) * UNWIND_LINE_BYTES;
+
+	if (!handle || handle >> UNWIND_LINE_BITS >= memory->table.count ||
+	    offset > UNWIND_SLAB_BYTES - start || length > UNWIND_SLAB_BYTES - start - offset)
+		return -EINVAL;
+	return memory->slabs.write(memory->slabs.context, handle >> UNWIND_LINE_BITS,
+				   start + offset, bytes, length);
+}
+
+void memory_free(struct memory *memory, uint32_t handle, size_t length, uint64_t now_ns)
+{
+	struct grace grace = {
+		.handle = handle,
+		.lines = lines_of(length),
+		.until_ns = now_ns + GRACE_NS,
+	};
+
+	if (!handle)
+		return;
+	// Without memory to remember it the object stays where it is.
+	(void)VECTOR_PUSH(&memory->waiting, grace);
+}
+
+uint64_t memory_bytes(const struct memory *memory)
+{
+	return (uint64_t)memory->table.count * UNWIND_SLAB_BYTES;
+}
+
+uint64_t memory_used(const struct memory *memory)
+{
+	return memory->used_lines * UNWIND_LINE_BYTES;
+}

@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pages.h"
+
+#include "code_file.h"
+
+#include "unwind/unwind.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+/* A page there is no room for is not asked for again at once. */
+static const uint64_t retry_ns = 1000000000;
+
+/* Pages that come together: a walk tells of one at a time, and what calls lies near. A power of
+ * two. */
+enum { MISS_GROUP = 4 };
+
+struct pages {
+	struct memory *memory;            /* borrowed */
+	struct rule_table *rules;         /* borrowed */
+	VECTOR(struct code_file *) files; /* owned; by file id; NULL = unknown */
+	struct code_file *vdso;           /* owned */
+	VECTOR(uint32_t) queue;           /* files to ask for */
+	uint32_t bare_page;               /* handle of one that has no rules */
+	uint32_t epoch;
+	struct pages_counts counts;
+	uint8_t page[UNWIND_SLAB_BYTES]; /* one that is being written */
+};
+
+struct pages *pages_create(struct memory *memory, struct rule_table *rules)
+{
+	struct pages *pages = calloc(1, sizeof(*pages));
+
+	if (!pages)
+		return NULL;
+	pages->memory = memory;
+	pages->rules = rules;
+	pages->epoch = 1;
+	return pages;
+}
+
+void pages_destroy(struct pages *pages)
+{
+	if (!pages)
+		return;
+	for (size_t i = 0; i < pages->files.count; i++)
+		code_file_destroy(pages->files.items[i]);
+	code_file_destroy(pages->vdso);
+	VECTOR_DEINIT(&pages->files);
+	VECTOR_DEINIT(&pages->queue);
+	free(pages);
+}
+
+/* ---- files ---- */
+
+static struct code_file *find_file(const struct pages *pages, uint32_t file)
+{
+	if (file == PAGES_VDSO)
+		return pages->vdso;
+	return file < pages->files.count ? pages->files.items[file] : NULL;
+}
+
+static struct code_file *add_file(struct pages *pages, uint32_t id)
+{
+	struct code_file *file;
+
+	if (id >= pages->files.count) {
+		size_t more = id + 1 - pages->files.count;
+
+		if (!VECTOR_RESERVE(&pages->files, more))
+			return NULL;
+		memset(pages->files.items + pages->files.count, 0,
+		       more * sizeof(*pages->files.items));
+		pages->files.count += more;
+	}
+	file = code_file_create(id);
+	if (file)
+		pages->counts.files++;
+	pages->files.items[id] = file;
+	return file;
+}
+
+/* Without memory it is asked for at its next miss. */
+static void queue_file(struct pages *pages, struct code_file *file)
+{
+	if (!file->queued)
+		file->queued = VECTOR_PUSH(&pages->queue, file->id);
+}
+
+static enum pages_state state_of(const struct code_file *file)
+{
+	switch (file->state) {
+	case CODE_FILE_BARE:
+		return PAGES_BARE;
+	case CODE_FILE_KNOWN:
+		return PAGES_HAS_TABLE;
+	default:
+		return PAGES_PENDING;
+	}
+}
+
+enum pages_state pages_use(struct pages *pages, uint32_t id)
+{
+	struct code_file *file = find_file(pages, id);
+
+	if (!file && id != PAGES_VDSO)
+		file = add_file(pages, id);
+	if (!file)
+		return PAGES_BARE;
+	file->users++;
+	if (file->state == CODE_FILE_WANTED)
+		queue_file(pages, file);
+	return state_of(file);
+}
+
+enum pages_state pages_state(const struct pages *pages, uint32_t id)
+{
+	const struct code_file *file = find_file(pages, id);
+
+	return file ? state_of(file) : PAGES_BARE;
+}
+
+static void drop_page(struct pages *pages, struct code_page *page, uint64_t now_ns)
+{
+	memory_free(pages->memory, page->handle, page->length, now_ns);
+	page->handle = 0;
+	page->state = CODE_PAGE_ABSENT;
+	pages->counts.pages--;
+}
+
+/* Nobody runs it any more, and none of it is left: as if it had never been. */
+static void drop_file(struct pages *pages, struct code_file *file, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < file->page_count; i++)
+		if (file->pages[i].state == CODE_PAGE_PRESENT)
+			drop_page(pages, &file->pages[i], now_ns);
+	memory_free(pages->memory, file->directory, file->page_count * sizeof(uint32_t), now_ns);
+	pages->files.items[file->id] = NULL;
+	pages->counts.files--;
+	code_file_destroy(file);
+}
+
+static bool is_empty(const struct code_file *file)
+{
+	for (uint32_t i = 0; i < file->page_count; i++)
+		if (file->pages[i].state == CODE_PAGE_PRESENT)
+			return false;
+	return true;
+}
+
+/* Under way or queued it has to stay: the answer will come by its number. */
+static bool is_idle(const struct code_file *file)
+{
+	return !file->users && !file->queued && !file->page_request &&
+	       file->state != CODE_FILE_ASKED;
+}
+
+void pages_release(struct pages *pages, uint32_t id, uint64_t now_ns)
+{
+	struct code_file *file = find_file(pages, id);
+
+	if (!file || !file->users)
+		return;
+	file->users--;
+	// Its pages stay for the next process, as long as there is room.
+	if (id != PAGES_VDSO && is_idle(file) && is_empty(file))
+		drop_file(pages, file, now_ns);
+}
+
+void pages_place(const struct pages *pages, uint32_t id, uint64_t file_offset,
+		 struct unwind_range *range)
+{
+	const struct code_file *file = find_file(pages, id);
+	uint32_t index, offset;
+
+	range->kind = UNWIND_RANGE_BARE;
+	if (!file || file->state == CODE_FILE_BARE)
+		return;
+	range->kind = UNWIND_RANGE_TABLE;
+	range->directory = 0;
+	if (file->state != CODE_FILE_KNOWN)
+		return; // walks end there until the answer is in
+	if (!code_file_find(file, file_offset, &index, &offset)) {
+		range->kind = UNWIND_RANGE_BARE;
+		return;
+	}
+	range->directory = file->directory;
+	range->first = index;
+	range->page_offset = (uint16_t)offset;
+}
+
+/* ---- what is missing ---- */
+
+void pages_miss(struct pages *pages, uint32_t id, uint64_t file_offset, uint64_t now_ns)
+{
+	struct code_file *file = find_file(pages, id);
+	uint32_t index, offset;
+
+	if (!file || now_ns < file->retry_ns)
+		return;
+	if (file->state == CODE_FILE_WANTED)
+		queue_file(pages, file);
+	if (file->state != CODE_FILE_KNOWN || !code_file_find(file, file_offset, &index, &offset) ||
+	    file->pages[index].state != CODE_PAGE_ABSENT)
+		return;
+	index &= ~(MISS_GROUP - 1u);
+	for (uint32_t i = index; i < index + MISS_GROUP && i < file->page_count; i++)
+		if (file->pages[i].state == CODE_PAGE_ABSENT)
+			file->pages[i].state = CODE_PAGE_WANTED;
+	queue_file(pages, file);
+}
+
+void pages_touch(struct pages *pages, uint32_t id, uint64_t file_offset)
+{
+	struct code_file *file = find_file(pages, id);
+	uint32_t index, offset;
+
+	if (file && file->state == CODE_FILE_KNOWN &&
+	    code_file_find(file, file_offset, &index, &offset))
+		file->pages[index].epoch = pages->epoch;
+}
+
+void pages_next_epoch(struct pages *pages)
+{
+	pages->epoch++;
+}
+
+static void collect_wanted(struct code_file *file, struct pages_request *request)
+{
+	for (uint32_t i = 0; i < file->page_count && request->count < WORKER_MAX_PAGES; i++) {
+		if (file->pages[i].state != CODE_PAGE_WANTED)
+			continue;
+		file->pages[i].state = CODE_PAGE_ASKED;
+		request->numbers[request->count++] = file->page_first + i;
+	}
+}
+
+bool pages_next_request(struct pages *pages, struct pages_request *ret)
+{
+	for (size_t at = 0; at < pages->queue.count; at++) {
+		struct code_file *file = find_file(pages, pages->queue.items[at]);
+
+		// The rest of what is wanted of a file comes after the answer that is due.
+		if (file->page_request || file->state == CODE_FILE_ASKED)
+			continue;
+		*ret = (struct pages_request){ .file = file->id };
+		if (file->state == CODE_FILE_KNOWN) {
+			collect_wanted(file, ret);
+			file->page_request = ret->count > 0;
+		} else if (file->state == CODE_FILE_WANTED) {
+			file->state = CODE_FILE_ASKED;
+		}
+		file->queued = false;
+		pages->queue.items[at--] = pages->queue.items[--pages->queue.count];
+		if (file->page_request || file->state == CODE_FILE_ASKED)
+			return true;
+	}
+	return false;
+}
+
+void pages_forget_request(struct pages *pages, uint32_t id, uint64_t now_ns)
+{
+	struct code_file *file = find_file(pages, id);
+
+	if (!file)
+		return;
+	file->retry_ns = now_ns + retry_ns;
+	if (file->state == CODE_FILE_ASKED)
+		file->state = CODE_FILE_WANTED;
+	for (uint32_t i = 0; i < file->page_count; i++)
+		if (file->pages[i].state == CODE_PAGE_ASKED)
+			file->pages[i].state = CODE_PAGE_ABSENT;
+	file->page_request = false;
+}
+
+/* ---- what a worker answered ---- */
+
+static void set_entry(struct pages *pages, struct code_file *file, uint32_t index, uint32_t handle)
+{
+	memory_change(pages->memory, file->directory, index * (uint32_t)sizeof(handle), &handle,
+		      sizeof(handle));
+}
+
+/* Code whose rules cannot be had is walked by frame pointers: every block says "unknown". */
+static void fail_page(struct pages *pages, struct code_file *file, uint32_t index, uint64_t now_ns)
+{
+	uint16_t first[UNWIND_BLOCKS + 2] = { 0 };
+	uint32_t rows[UNWIND_BLOCKS] = { 0 };
+
+	if (!pages->bare_page) {
+		for (uint32_t i = 0; i <= UNWIND_BLOCKS; i++)
+			first[i] = (uint16_t)i;
+		memcpy(pages->page, first, sizeof(first));
+		memcpy(pages->page + UNWIND_PAGE_HEAD_BYTES, rows, sizeof(rows));
+		pages->bare_page = memory_put(pages->memory, pages->page,
+					      UNWIND_PAGE_HEAD_BYTES + sizeof(rows), now_ns);
+	}
+	file->pages[index].state = CODE_PAGE_FAILED;
+	set_entry(pages, file, index, pages->bare_page);
+	pages->counts.failed++;
+}
+
+static void refuse_page(struct pages *pages, struct code_file *file, uint32_t index,
+			uint64_t now_ns)
+{
+	file->pages[index].state = CODE_PAGE_ABSENT;
+	file->retry_ns = now_ns + retry_ns;
+	pages->counts.refused++;
+}
+
+static void put_page(struct pages *pages, struct code_file *file, uint32_t index, size_t length,
+		     uint64_t now_ns)
+{
+	struct code_page *page = &file->pages[index];
+
+	page->handle = memory_put(pages->memory, pages->page, length, now_ns);
+	if (!page->handle) {
+		refuse_page(pages, file, index, now_ns);
+		return;
+	}
+	page->length = (uint16_t)length;
+	page->state = CODE_PAGE_PRESENT;
+	page->epoch = pages->epoch;
+	set_entry(pages, file, index, page->handle);
+	pages->counts.pages++;
+	pages->counts.built++;
+}
+
+/* A row with the number that its rule has among all files' rules. */
+static uint32_t renumber(struct pages *pages, const struct worker_answer *answer, uint32_t row)
+{
+	uint32_t rule = row >> 16;
+
+	if (rule >= UNWIND_PACKED_FP || rule < WORKER_FIRST_RULE ||
+	    rule - WORKER_FIRST_RULE >= answer->rule_count)
+		return row;
+	rule = rule_table_number(pages->rules, &answer->rules[rule - WORKER_FIRST_RULE]);
+	return (row & 0xffff) | rule << 16;
+}
+
+static void learn_page(struct pages *pages, struct code_file *file,
+		       const struct worker_answer *answer, const struct worker_page *page,
+		       uint64_t now_ns)
+{
+	uint32_t index = page->number - file->page_first;
+	uint32_t *rows = (uint32_t *)(pages->page + UNWIND_PAGE_HEAD_BYTES);
+
+	if (page->number < file->page_first || index >= file->page_count ||
+	    page->row_count > UNWIND_PAGE_ROWS || file->pages[index].state == CODE_PAGE_PRESENT)
+		return;
+	memset(pages->page, 0, UNWIND_PAGE_HEAD_BYTES);
+	memcpy(pages->page, page->first, (UNWIND_BLOCKS + 1) * sizeof(*page->first));
+	for (uint32_t i = 0; i < page->row_count; i++)
+		rows[i] = renumber(pages, answer, page->rows[i]);
+	put_page(pages, file, index, UNWIND_PAGE_HEAD_BYTES + page->row_count * sizeof(*rows),
+		 now_ns);
+}
+
+static bool make_directory(struct pages *pages, struct code_file *file, uint64_t now_ns)
+{
+	memset(pages->page, 0, file->page_count * sizeof(uint32_t));
+	file->directory =
+		memory_put(pages->memory, pages->page, file->page_count * sizeof(uint32_t), now_ns);
+	return file->directory != 0;
+}
+
+/* What kind of file it is. */
+static void learn_file(struct pages *pages, struct code_file *file,
+		       const struct worker_answer *answer, uint64_t now_ns)
+{
+	file->state = CODE_FILE_BARE;
+	if (answer->outcome != WORKER_ANSWERED || code_file_learn(file, answer))
+		return;
+	if (make_directory(pages, file, now_ns))
+		file->state = CODE_FILE_KNOWN;
+	else
+		pages->counts.refused++;
+}
+
+bool pages_learn(struct pages *pages, const struct worker_answer *answer, uint64_t now_ns)
+{
+	struct code_file *file = find_file(pages, answer->file);
+	bool was_pending;
+
+	if (!file)
+		return false;
+	was_pending = file->state == CODE_FILE_ASKED;
+	if (answer->outcome == WORKER_MISSING) {
+		pages_forget_request(pages, answer->file, now_ns);
+		return false;
+	}
+	if (was_pending)
+		learn_file(pages, file, answer, now_ns);
+	file->page_request = false;
+	if (file->state == CODE_FILE_KNOWN)
+		for (size_t i = 0; i < answer->page_count; i++)
+			learn_page(pages, file, answer, &answer->pages[i], now_ns);
+	for (uint32_t i = 0; i < file->page_count; i++)
+		if (file->pages[i].state == CODE_PAGE_ASKED)
+			fail_page(pages, file, i, now_ns);
+	if (!file->users && is_idle(file) && is_empty(file))
+		drop_file(pages, file, now_ns);
+	return was_pending;
+}
+
+/* ---- the vDSO ---- */
+
+/* Bytes of the image at @elf as it is mapped: its section headers come last. */
+static size_t image_size(const Elf64_Ehdr *elf)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = elf->e_shoff + (size_t)elf->e_shnum * elf->e_shentsize;
+
+	return (bytes + page - 1) / page * page;
+}
+
+static int number_rule(void *context, const struct unwind_rule *rule)
+{
+	return (int)rule_table_number(context, rule);
+}
+
+static void build_vdso_page(struct pages *pages, const struct unwind_source *source,
+			    uint16_t machine, uint32_t index, uint64_t now_ns)
+{
+	uint64_t start = (uint64_t)(pages->vdso->page_first + index) << UNWIND_PAGE_SHIFT;
+	struct page page;
+	size_t length;
+
+	page_begin(&page, start, machine, number_rule, pages->rules);
+	unwind_source_visit(source, start, start + (1u << UNWIND_PAGE_SHIFT), page_take, &page);
+	length = page_finish(&page);
+	if (length) {
+		page_write(&page, pages->page);
+		put_page(pages, pages->vdso, index, length, now_ns);
+	}
+	page_deinit(&page);
+}
+
+/* The image's only segment as an answer of a worker's would have it. */
+static struct worker_answer describe_vdso(const struct elf_view *view,
+					  struct worker_segment *segment)
+{
+	*segment = (struct worker_segment){
+		.file_offset = view->segments[0].file_offset,
+		.file_bytes = view->segments[0].file_bytes,
+		.address = view->segments[0].address,
+		.memory_bytes = view->segments[0].file_bytes,
+		.executable = 1,
+	};
+	return (struct worker_answer){
+		.file = PAGES_VDSO,
+		.outcome = WORKER_ANSWERED,
+		.segments = segment,
+		.segment_count = 1,
+		.has_tables = true,
+		.page_first = (uint32_t)(segment->address >> UNWIND_PAGE_SHIFT),
+		.page_limit = (uint32_t)((segment->address + segment->memory_bytes - 1) >>
+					 UNWIND_PAGE_SHIFT) +
+			      1,
+	};
+}
+
+void pages_learn_vdso(struct pages *pages, uint64_t now_ns)
+{
+	// The kernel's own bytes, not a profiled program's: they need no sandbox.
+	const Elf64_Ehdr *elf = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+	struct worker_segment segment;
+	struct unwind_source source;
+	struct worker_answer answer;
+	struct elf_view view;
+
+	if (!elf || !elf_view_init(&view, elf, image_size(elf)) || !view.segment_count ||
+	    !view.segments[0].file_bytes || unwind_source_init(&source, &view))
+		return;
+	answer = describe_vdso(&view, &segment);
+	pages->vdso = code_file_create(PAGES_VDSO);
+	if (pages->vdso) {
+		learn_file(pages, pages->vdso, &answer, now_ns);
+		for (uint32_t i = 0;
+		     pages->vdso->state == CODE_FILE_KNOWN && i < pages->vdso->page_count; i++)
+			build_vdso_page(pages, &source, view.machine, i, now_ns);
+	}
+	unwind_source_deinit(&source);
+}
+
+/* ---- eviction ---- */
+
+/* The epoch of what was seen longest ago; UINT32_MAX without pages. */
+static uint32_t oldest_epoch(const struct pages *pages)
+{
+	uint32_t oldest = UINT32_MAX;
+
+	for (size_t f = 0; f < pages->files.count; f++) {
+		const struct code_file *file = pages->files.items[f];
+
+		for (uint32_t i = 0; file && i < file->page_count; i++)
+			if (file->pages[i].state == CODE_PAGE_PRESENT &&
+			    file->pages[i].epoch < oldest)
+				oldest = file->pages[i].epoch;
+	}
+	return oldest;
+}
+
+/* Returns the bytes that become free. */
+static uint64_t evict_epoch(struct pages *pages, uint32_t epoch, uint64_t wanted, uint64_t now_ns)
+{
+	uint64_t freed = 0;
+
+	for (size_t f = 0; f < pages->files.count && freed < wanted; f++) {
+		struct code_file *file = pages->files.items[f];
+
+		for (uint32_t i = 0; file && i < file->page_count && freed < wanted; i++) {
+			struct code_page *page = &file->pages[i];
+
+			if (page->state != CODE_PAGE_PRESENT || page->epoch > epoch)
+				continue;
+			freed += page->length;
+			set_entry(pages, file, i, 0);
+			drop_page(pages, page, now_ns);
+			pages->counts.evicted++;
+		}
+		if (file && is_idle(file) && is_empty(file))
+			drop_file(pages, file, now_ns);
+	}
+	return freed;
+}
+
+void pages_evict(struct pages *pages, uint64_t limit_bytes, uint64_t now_ns)
+{
+	uint64_t used = memory_used(pages->memory), target = limit_bytes / 4 * 3;
+
+	while (used > target) {
+		uint32_t oldest = oldest_epoch(pages);
+		uint64_t freed;
+
+		// What the last samples have seen stays: to drop it would be to build it again.
+		if (oldest == UINT32_MAX || oldest + 1 >= pages->epoch)
+			return;
+		freed = evict_epoch(pages, oldest, used - target, now_ns);
+		used -= freed < used ? freed : used;
+	}
+}
+
+struct pages_counts pages_counts(const struct pages *pages)
+{
+	return pages->counts;
+}

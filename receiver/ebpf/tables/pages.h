@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files whose code processes run, each with the pages of its text that the kernel side has: a
+ * directory, and rules of 64 KiB each, brought in when a walk has missed them and dropped when they
+ * have not been seen in samples for longest.
+ *
+ * Says what to ask a worker (pages_next_request) and learns from what it answers; asks nobody. One
+ * thread at a time.
+ */
+#pragma once
+
+#include "memory.h"
+#include "rule_table.h"
+
+#include "worker/worker.h"
+
+struct pages;
+
+struct pages_counts {
+	uint64_t files, pages;   /* now */
+	uint64_t built, evicted; /* pages, since create */
+	uint64_t refused;        /* pages there was no room for */
+	uint64_t failed;         /* pages whose rules could not be had */
+};
+
+/* NULL without memory. Both are borrowed until destroy. */
+struct pages *pages_create(struct memory *memory, struct rule_table *rules);
+void pages_destroy(struct pages *pages); /* accepts NULL */
+
+enum pages_state {
+	PAGES_PENDING,   /* nothing is known of the file yet: a request waits, or is under way */
+	PAGES_HAS_TABLE, /* a range of it leads to pages */
+	PAGES_BARE,      /* there is no table to be had: frame pointers */
+};
+
+/* What is known of @file, of which the caller has a use; it is asked for when it is new. */
+enum pages_state pages_use(struct pages *pages, uint32_t file);
+void pages_release(struct pages *pages, uint32_t file, uint64_t now_ns);
+enum pages_state pages_state(const struct pages *pages, uint32_t file);
+
+/*
+ * Complete @range, which begins at @file_offset of @file: kind, directory, first, page_offset. The
+ * file number of the vDSO is PAGES_VDSO.
+ */
+void pages_place(const struct pages *pages, uint32_t file, uint64_t file_offset,
+		 struct unwind_range *range);
+
+/* A walk found no rules at @file_offset. */
+void pages_miss(struct pages *pages, uint32_t file, uint64_t file_offset, uint64_t now_ns);
+
+/* A sample has a frame at @file_offset. */
+void pages_touch(struct pages *pages, uint32_t file, uint64_t file_offset);
+void pages_next_epoch(struct pages *pages); /* what is touched from now on is newer */
+
+struct pages_request {
+	uint32_t file;
+	uint32_t numbers[WORKER_MAX_PAGES]; /* none: what the file is */
+	size_t count;
+};
+
+/* What to ask next; it counts as under way then. False: nothing. */
+bool pages_next_request(struct pages *pages, struct pages_request *ret);
+
+/* The request could not be made. It is made again when the file is missed, or used, anew. */
+void pages_forget_request(struct pages *pages, uint32_t file, uint64_t now_ns);
+
+/* True when the file was pending and is no more. */
+bool pages_learn(struct pages *pages, const struct worker_answer *answer, uint64_t now_ns);
+
+/* Files have ids of `processes`; this one is the kernel's, read by ourselves. */
+enum { PAGES_VDSO = UINT32_MAX - 2 };
+void pages_learn_vdso(struct pages *pages, uint64_t now_ns);
+
+/* Drop what was not seen for longest, until three quarters of @limit_bytes hold the rest. */
+void pages_evict(struct pages *pages, uint64_t limit_bytes, uint64_t now_ns);
+
+struct pages_counts pages_counts(const struct pages *pages);

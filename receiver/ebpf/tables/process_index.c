@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process_index.h"
+
+#include <stddef.h>
+
+static struct unwind_bucket *bucket_of(const struct process_index *index, uint32_t pid)
+{
+	return &index->buckets[pid & (UNWIND_BUCKETS - 1)];
+}
+
+static struct unwind_process *find_slot(const struct process_index *index, uint32_t pid)
+{
+	struct unwind_bucket *bucket = bucket_of(index, pid);
+
+	for (size_t i = 0; i < UNWIND_BUCKET_SLOTS; i++)
+		if (bucket->slots[i].who && (uint32_t)bucket->slots[i].who == pid)
+			return &bucket->slots[i];
+	return NULL;
+}
+
+static struct unwind_process *free_slot(const struct process_index *index, uint32_t pid)
+{
+	struct unwind_bucket *bucket = bucket_of(index, pid);
+
+	for (size_t i = 0; i < UNWIND_BUCKET_SLOTS; i++)
+		if (!bucket->slots[i].who)
+			return &bucket->slots[i];
+	return NULL;
+}
+
+bool process_index_set(struct process_index *index, uint32_t pid, uint32_t identity,
+		       uint32_t ranges, uint32_t count)
+{
+	uint64_t who = pid | (uint64_t)identity << 32;
+	struct unwind_process *slot = find_slot(index, pid);
+
+	if (!slot)
+		slot = free_slot(index, pid);
+	if (!slot)
+		return false;
+	// A walk that reads between the two finds nobody, and one that began before looks again.
+	if (slot->who != who)
+		__atomic_store_n(&slot->who, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&slot->code, ranges | (uint64_t)count << 32, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&slot->who, who, __ATOMIC_SEQ_CST);
+	return true;
+}
+
+void process_index_remove(struct process_index *index, uint32_t pid)
+{
+	struct unwind_process *slot = find_slot(index, pid);
+
+	if (slot)
+		__atomic_store_n(&slot->who, 0, __ATOMIC_SEQ_CST);
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slabs.h"
+
+#include "base/base.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/*
+ * Putting a map into another one waits until every program that runs has ended, some
+ * milliseconds: slabs are made several at a time, a quarter of what there is.
+ */
+enum { GROUP_LEAST = 4, GROUP_MOST = 32, GROUP_SHARE = 4 };
+
+struct slabs {
+	int outer_fd;
+	uint32_t limit;
+	VECTOR(int) fds; /* owned */
+	uint8_t value[UNWIND_SLAB_BYTES];
+};
+
+struct slabs *slabs_create(int outer_fd, uint32_t count)
+{
+	struct slabs *slabs = calloc(1, sizeof(*slabs));
+
+	if (!slabs)
+		return NULL;
+	slabs->outer_fd = outer_fd;
+	slabs->limit = count;
+	return slabs;
+}
+
+void slabs_destroy(struct slabs *slabs)
+{
+	if (!slabs)
+		return;
+	for (size_t i = 0; i < slabs->fds.count; i++)
+		close(slabs->fds.items[i]);
+	VECTOR_DEINIT(&slabs->fds);
+	free(slabs);
+}
+
+/* The usual limit of 1,024 files is meant for programs that call select(). */
+static bool raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= limit.rlim_max)
+		return false;
+	limit.rlim_cur = limit.rlim_max;
+	return !setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int create_inner(void)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_slab", sizeof(uint32_t),
+				UNWIND_SLAB_BYTES, 1, NULL);
+
+	if (fd == -EMFILE && raise_descriptor_limit())
+		fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_slab", sizeof(uint32_t),
+				    UNWIND_SLAB_BYTES, 1, NULL);
+	return fd;
+}
+
+/* Put fds[@first ...] into the array. Kernels before 5.13 take only one at a time. */
+static int publish(struct slabs *slabs, uint32_t first, const int *fds, uint32_t count)
+{
+	uint32_t keys[GROUP_MOST], done = count;
+	int status;
+
+	for (uint32_t i = 0; i < count; i++)
+		keys[i] = first + i;
+	if (count > 1 && !bpf_map_update_batch(slabs->outer_fd, keys, fds, &done, NULL))
+		return 0;
+	for (uint32_t i = 0; i < count; i++) {
+		status = bpf_map_update_elem(slabs->outer_fd, &keys[i], &fds[i], BPF_ANY);
+		if (status)
+			return status;
+	}
+	return 0;
+}
+
+static uint32_t group_size(const struct slabs *slabs)
+{
+	uint32_t count = (uint32_t)slabs->fds.count / GROUP_SHARE;
+
+	if (count < GROUP_LEAST)
+		count = GROUP_LEAST;
+	if (count > GROUP_MOST)
+		count = GROUP_MOST;
+	return count < slabs->limit - slabs->fds.count ? count
+						       : slabs->limit - (uint32_t)slabs->fds.count;
+}
+
+static int slabs_add(void *context, uint32_t slab)
+{
+	struct slabs *slabs = context;
+	uint32_t wanted = group_size(slabs), count = 0;
+	int fds[GROUP_MOST], status = -ENOSPC;
+
+	if (slab < slabs->fds.count)
+		return 0;
+	if (!VECTOR_RESERVE(&slabs->fds, wanted))
+		return -ENOMEM;
+	while (count < wanted) {
+		fds[count] = create_inner();
+		if (fds[count] < 0) {
+			status = fds[count];
+			break;
+		}
+		count++;
+	}
+	if (count)
+		status = publish(slabs, (uint32_t)slabs->fds.count, fds, count);
+	for (uint32_t i = 0; i < count; i++) {
+		if (status)
+			close(fds[i]);
+		else
+			slabs->fds.items[slabs->fds.count++] = fds[i];
+	}
+	return status;
+}
+
+/*
+ * An array's value can only be written as a whole. The rest is written as it was: nobody else
+ * changes it, and a reader sees the same bytes.
+ */
+static int slabs_write(void *context, uint32_t slab, uint32_t offset, const void *bytes,
+		       size_t length)
+{
+	struct slabs *slabs = context;
+	uint32_t zero = 0;
+	int status;
+
+	if (slab >= slabs->fds.count || offset > UNWIND_SLAB_BYTES ||
+	    length > UNWIND_SLAB_BYTES - offset)
+		return -EINVAL;
+	status = bpf_map_lookup_elem(slabs->fds.items[slab], &zero, slabs->value);
+	if (status)
+		return status;
+	memcpy(slabs->value + offset, bytes, length);
+	return bpf_map_update_elem(slabs->fds.items[slab], &zero, slabs->value, BPF_ANY);
+}
+
+struct memory_slabs slabs_operations(struct slabs *slabs)
+{
+	return (struct memory_slabs){
+		.create = slabs_add,
+		.write = slabs_write,
+		.context = slabs,
+	};
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is told of sampled processes, and how often. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tell.h"
+
+#include "processes/files.h"
+#include "processes/resolve.h"
+
+#include <stdio.h>
+
+/* A sample of @pid, which was forked at @forked_ns. */
+static void sample(struct table *table, uint64_t time_ns, uint32_t pid, uint64_t forked_ns,
+		   uint32_t exec_id)
+{
+	struct process_key key = key_of(pid, forked_ns);
+
+	key.exec_id = exec_id;
+	assert_non_null(table_note(table, &key, time_ns));
+}
+
+/* What is there to be told, in order: "+PID/EXEC_ID" for a program that runs, "-" for an end. */
+static const char *changes(struct table *table)
+{
+	static char text[256];
+	struct process_change change;
+	size_t length = 0;
+
+	text[0] = '\0';
+	while (table_take_change(table, &change)) {
+		assert_true(length < sizeof(text) - 32);
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%c%u/%u",
+					   length ? " " : "", change.alive ? '+' : '-',
+					   change.key.pid, change.key.exec_id);
+	}
+	return text;
+}
+
+/* Process 10 runs a program, forked at 10 s, exec'd at 11 s, sampled at 12 s. */
+static void begin_sampled(struct table *table)
+{
+	tell_fork(table, 10 * S, 1, 10);
+	tell_name(table, RECORD_EXEC, 11 * S, 10, "prog");
+	tell_mmap(table, 11 * S + 1, 10, 0x1000, 0x1000, 0, "//anon");
+	sample(table, 12 * S, 10, 10 * S, 4);
+	assert_string_equal(changes(table), "+10/4");
+}
+
+static void a_program_is_told_of_once_it_is_sampled(void **state)
+{
+	struct table *table = *state;
+	struct process_change change;
+
+	tell_fork(table, 10 * S, 1, 10);
+	tell_name(table, RECORD_EXEC, 11 * S, 10, "prog");
+	tell_mmap(table, 11 * S + 1, 10, 0x1000, 0x1000, 0, "//anon");
+	assert_string_equal(changes(table), "");
+	sample(table, 12 * S, 10, 10 * S, 4);
+	assert_true(table_take_change(table, &change));
+	assert_int_equal(change.key.pid, 10);
+	assert_int_equal(change.key.exec_id, 4);
+	assert_int_equal(change.key.start_boottime_ns, key_of(10, 10 * S).start_boottime_ns);
+	assert_true(change.alive);
+	assert_string_equal(changes(table), "");
+	sample(table, 13 * S, 10, 10 * S, 4);
+	assert_string_equal(changes(table), "");
+}
+
+static void many_mappings_are_one_change(void **state)
+{
+	struct table *table = *state;
+
+	begin_sampled(table);
+	for (uint64_t i = 0; i < 10000; i++)
+		tell_mmap(table, 13 * S + i, 10, 0x1000 * (i % 64), 0x1000 + 0x1000 * (i % 2), 0,
+			  i % 3 ? "//anon" : "[anon:JIT]");
+	assert_string_equal(changes(table), "+10/4");
+	// mprotect() tells of what is known.
+	tell_mmap(table, 14 * S, 10, 0x400000, 0x10000, 0, "//anon");
+	assert_string_equal(changes(table), "+10/4");
+	for (uint64_t i = 0; i < 100; i++)
+		tell_mmap(table, 15 * S + i, 10, 0x400000, 0x1000 * (1 + i % 16), 0, "//anon");
+	assert_string_equal(changes(table), "");
+}
+
+static void those_never_sampled_are_not_told_of(void **state)
+{
+	struct table *table = *state;
+
+	begin_sampled(table);
+	tell_fork(table, 20 * S, 10, 20);
+	tell_mmap(table, 21 * S, 20, 0x5000, 0x1000, 0, "//anon");
+	tell_name(table, RECORD_EXEC, 22 * S, 20, "other");
+	tell_exit(table, 23 * S, 20, 20);
+	assert_string_equal(changes(table), "");
+	// Nor is what ended before anybody could have been told.
+	tell_fork(table, 24 * S, 10, 30);
+	sample(table, 25 * S, 30, 24 * S, 4);
+	tell_exit(table, 26 * S, 30, 30);
+	assert_string_equal(changes(table), "");
+}
+
+static void a_child_is_told_of_by_itself(void **state)
+{
+	struct table *table = *state;
+
+	begin_sampled(table);
+	tell_fork(table, 20 * S, 10, 20);
+	sample(table, 21 * S, 20, 20 * S, 4);
+	assert_string_equal(changes(table), "+20/4");
+	// What a parent does after the fork does not change its child.
+	tell_mmap(table, 22 * S, 10, 0x5000, 0x1000, 0, "//anon");
+	assert_string_equal(changes(table), "+10/4");
+	tell_exit(table, 23 * S, 10, 10);
+	assert_string_equal(changes(table), "-10/4");
+}
+
+static void an_exec_ends_a_program_and_its_first_sample_begins_one(void **state)
+{
+	struct table *table = *state;
+
+	begin_sampled(table);
+	tell_name(table, RECORD_EXEC, 20 * S, 10, "next");
+	tell_mmap(table, 20 * S + 1, 10, 0x5000, 0x1000, 0, "//anon");
+	assert_string_equal(changes(table), "-10/4");
+	tell_mmap(table, 20 * S + 2, 10, 0x7000, 0x1000, 0, "//anon");
+	// A sample of before the exec, drained after it.
+	sample(table, 19 * S, 10, 10 * S, 4);
+	assert_string_equal(changes(table), "");
+	sample(table, 21 * S, 10, 10 * S, 5);
+	assert_string_equal(changes(table), "+10/5");
+	// Between two passes.
+	tell_name(table, RECORD_EXEC, 22 * S, 10, "last");
+	sample(table, 23 * S, 10, 10 * S, 6);
+	assert_string_equal(changes(table), "-10/5 +10/6");
+	// Nobody told of this one.
+	sample(table, 24 * S, 10, 10 * S, 7);
+	assert_string_equal(changes(table), "-10/6 +10/7");
+}
+
+static void a_sample_right_after_an_exec_counts(void **state)
+{
+	struct table *table = *state;
+
+	begin_sampled(table);
+	tell_name(table, RECORD_EXEC, 20 * S, 10, "next");
+	// The exec is told a moment before the id changes.
+	sample(table, 20 * S + 1000, 10, 10 * S, 4);
+	assert_string_equal(changes(table), "-10/4");
+	sample(table, 20 * S + 100000, 10, 10 * S, 5);
+	assert_string_equal(changes(table), "+10/5");
+	// The same where the id from before is not known.
+	tell_fork(table, 30 * S, 10, 20);
+	tell_name(table, RECORD_EXEC, 31 * S, 20, "child");
+	sample(table, 31 * S + 1000, 20, 30 * S, 5);
+	sample(table, 31 * S + 100000, 20, 30 * S, 6);
+	assert_string_equal(changes(table), "+20/6");
+	assert_true(table_newest(table, 20)->space->complete);
+}
+
+static void an_end_is_told(void **state)
+{
+	struct table *table = *state;
+
+	begin_sampled(table);
+	tell_exit(table, 20 * S, 10, 10);
+	assert_string_equal(changes(table), "-10/4");
+	table_forget(table, 21 * S);
+	assert_string_equal(changes(table), "");
+}
+
+static void an_end_that_was_mistaken_is_taken_back(void **state)
+{
+	struct table *table = *state;
+
+	begin_sampled(table);
+	tell_exit(table, 20 * S, 10, 10);
+	assert_string_equal(changes(table), "-10/4");
+	sample(table, 25 * S, 10, 10 * S, 4);
+	assert_string_equal(changes(table), "+10/4");
+}
+
+static void what_is_dropped_is_told_too(void **state)
+{
+	struct table *table = *state;
+
+	begin_sampled(table);
+	tell_exit(table, 20 * S, 10, 10);
+	table_forget(table, 21 * S);
+	assert_string_equal(changes(table), "-10/4");
+
+	tell_fork(table, 30 * S, 1, 11);
+	sample(table, 31 * S, 11, 30 * S, 7);
+	assert_string_equal(changes(table), "+11/7");
+	table->max_bytes = 0;
+	table_evict(table);
+	assert_null(table_newest(table, 11));
+	assert_string_equal(changes(table), "-11/7");
+}
+
+static void the_next_user_of_a_number_is_another(void **state)
+{
+	struct table *table = *state;
+	struct process_change change;
+
+	begin_sampled(table);
+	// Its end went untold.
+	tell_fork(table, 30 * S, 1, 10);
+	sample(table, 31 * S, 10, 30 * S, 4);
+	assert_true(table_take_change(table, &change));
+	assert_false(change.alive);
+	assert_int_equal(change.key.start_boottime_ns, key_of(10, 10 * S).start_boottime_ns);
+	assert_true(table_take_change(table, &change));
+	assert_true(change.alive);
+	assert_int_equal(change.key.start_boottime_ns, key_of(10, 30 * S).start_boottime_ns);
+	assert_string_equal(changes(table), "");
+}
+
+static void files_found_are_a_change(void **state)
+{
+	struct table *table = *state;
+	struct files *files = files_create(4, 1 << 20);
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	assert_non_null(files);
+	begin_sampled(table);
+	tell_mmap(table, 13 * S, 10, 0x5000, 0x1000, 4711, "/nowhere/lib.so");
+	assert_string_equal(changes(table), "+10/4");
+	resolve_files(table, &lock, files);
+	assert_string_equal(changes(table), "+10/4");
+	resolve_files(table, &lock, files);
+	assert_string_equal(changes(table), "");
+	files_destroy(files);
+}
+
+/* However many come and go, as many ends are told as beginnings. */
+static void ends_are_told_of_all(void **state)
+{
+	enum { ROUNDS = 50, AT_ONCE = 100 };
+	struct table *table = *state;
+	struct process_change change;
+	uint32_t begun = 0, ended = 0, pid = 100;
+
+	for (uint64_t round = 1; round <= ROUNDS; round++) {
+		for (uint32_t i = 0; i < AT_ONCE; i++, pid++) {
+			tell_fork(table, round * S, 1, pid);
+			sample(table, round * S + 1, pid, round * S, 4);
+		}
+		while (table_take_change(table, &change))
+			begun += change.alive, ended += !change.alive;
+		for (uint32_t i = 1; i <= AT_ONCE; i++)
+			tell_exit(table, round * S + 2, pid - i, pid - i);
+		if (round % 2)
+			table_forget(table, round * S + 2);
+	}
+	while (table_take_change(table, &change))
+		begun += change.alive, ended += !change.alive;
+	assert_int_equal(begun, ROUNDS * AT_ONCE);
+	assert_int_equal(ended, ROUNDS * AT_ONCE);
+	assert_int_equal(table->told, 0);
+}
+
+int main(void)
+{
+#define CHANGES_TEST(test) cmocka_unit_test_setup_teardown(test, table_set_up, table_tear_down)
+	const struct CMUnitTest tests[] = {
+		CHANGES_TEST(a_program_is_told_of_once_it_is_sampled),
+		CHANGES_TEST(many_mappings_are_one_change),
+		CHANGES_TEST(those_never_sampled_are_not_told_of),
+		CHANGES_TEST(a_child_is_told_of_by_itself),
+		CHANGES_TEST(an_exec_ends_a_program_and_its_first_sample_begins_one),
+		CHANGES_TEST(a_sample_right_after_an_exec_counts),
+		CHANGES_TEST(an_end_is_told),
+		CHANGES_TEST(an_end_that_was_mistaken_is_taken_back),
+		CHANGES_TEST(what_is_dropped_is_told_too),
+		CHANGES_TEST(the_next_user_of_a_number_is_another),
+		CHANGES_TEST(files_found_are_a_change),
+		CHANGES_TEST(ends_are_told_of_all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Samples of a batch: what they carry, which become one, and their times. */
+#include "report_fixture.h"
+
+#include "base/base.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+static void a_sample_carries_names_and_whose_it_is(void **state)
+{
+	static const __u64 frames[] = { KERNEL_START + 0x10, 0x400800, 0x401801, 0x600000 };
+	struct sample_record record = sample_record_make(7, 8, 1500, frames, 1, 3);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	CLEANUP_FREE char *text = NULL;
+
+	(void)state;
+	fixture_append(&record);
+	batch = fixture_build();
+	text = fixture_print(batch);
+	fixture_expect_text(text, "do_syscall_64");
+	fixture_expect_text(text, "serve");
+	fixture_expect_text(text, "/opt/b?b/library.so");
+	fixture_expect_text(text, "c0ffee");
+	fixture_expect_text(text, "server");
+	fixture_expect_text(text, "worker");
+	// Paths are bytes; what leaves is UTF-8.
+	fixture_expect_text(text, "/opt/b?b/server");
+	assert_int_equal(profcol_batch_events(batch), 1);
+}
+
+static void equal_samples_become_one_with_their_times_in_order(void **state)
+{
+	static const __u64 frames[] = { 0x400800 };
+	struct sample_record record = sample_record_make(7, 8, 1500, frames, 0, 1);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	struct profcol_sample sample;
+	struct profcol_profile profile;
+	struct profcol_range range;
+
+	(void)state;
+	fixture_append(&record);
+	record.head.time_ns = 1200;
+	fixture_append(&record);
+	record.head.tid = 10;
+	fixture_append(&record);
+	batch = fixture_build();
+	assert_int_equal(profcol_batch_count(batch, PROFCOL_SAMPLES), 2);
+	assert_int_equal(profcol_batch_events(batch), 3);
+	sample = profcol_batch_sample(batch, 0);
+	assert_int_equal(sample.value_count, 0);
+	assert_int_equal(sample.timestamp_count, 2);
+	assert_int_equal(sample.timestamps_unix_ns[1] - sample.timestamps_unix_ns[0], 300);
+	profile = profcol_batch_profile(batch, 0, &range);
+	assert_int_equal(profile.duration_ns, 1000);
+	assert_int_equal(profile.period, 50000000);
+	assert_int_equal(sample.timestamps_unix_ns[0] - profile.time_unix_ns, 200);
+}
+
+static void without_timestamps_samples_are_counts(void **state)
+{
+	static const __u64 frames[] = { 0x400800 }, other[] = { 0x400900 };
+	struct sample_record record = sample_record_make(7, 8, 1500, frames, 0, 1);
+	struct sample_record elsewhere = sample_record_make(7, 8, 1500, other, 0, 1);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	struct profcol_sample sample;
+	int64_t sum = 0;
+
+	(void)state;
+	fixture_config.timestamps = false;
+	fixture_append(&record);
+	fixture_append(&elsewhere);
+	// Another time, another CPU, another thread of the same name.
+	record.head.time_ns = 1600;
+	fixture_append(&record);
+	record.head.cpu = 5;
+	fixture_append(&record);
+	record.head.tid = 9;
+	fixture_append(&record);
+	batch = fixture_build();
+	assert_int_equal(profcol_batch_count(batch, PROFCOL_SAMPLES), 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		sample = profcol_batch_sample(batch, i);
+		assert_int_equal(sample.timestamp_count, 0);
+		assert_int_equal(sample.value_count, 1);
+		sum += sample.values[0];
+		assert_null(fixture_sample_attribute(batch, i, "thread.id"));
+		assert_null(fixture_sample_attribute(batch, i, "cpu.logical_number"));
+		assert_string_equal(fixture_sample_attribute(batch, i, "thread.name"), "worker");
+	}
+	assert_int_equal(sum, 5);
+	assert_int_equal(profcol_batch_events(batch), 5);
+	// A thread of another name is not the same.
+	memcpy(record.head.comm, "reader", 7);
+	fixture_append(&record);
+	profcol_batch_unref(batch);
+	batch = fixture_build();
+	assert_int_equal(profcol_batch_count(batch, PROFCOL_SAMPLES), 3);
+}
+
+static void a_window_ends_after_its_last_sample_and_never_empty(void **state)
+{
+	static const __u64 frames[] = { 0x400800 };
+	struct sample_record at_the_edge = sample_record_make(7, 7, 1000, frames, 0, 1);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	struct profcol_profile profile;
+	struct profcol_sample sample;
+	struct profcol_range range;
+
+	(void)state;
+	// Opened, sampled and closed in the same nanosecond.
+	fixture_append(&at_the_edge);
+	batch = fixture_build_until(1000);
+	profile = profcol_batch_profile(batch, 0, &range);
+	sample = profcol_batch_sample(batch, 0);
+	assert_int_equal(profile.duration_ns, 1);
+	assert_int_equal(sample.timestamps_unix_ns[0], profile.time_unix_ns);
+}
+
+static void the_window_holds_every_sample(void **state)
+{
+	static const __u64 frames[] = { 0x400800 };
+	struct sample_record early = sample_record_make(7, 7, 900, frames, 0, 1);
+	struct sample_record late = sample_record_make(7, 7, 2000, frames, 0, 1);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	struct profcol_profile profile;
+	struct profcol_sample sample;
+	struct profcol_range range;
+
+	(void)state;
+	fixture_append(&early);
+	fixture_append(&late);
+	batch = fixture_build();
+	profile = profcol_batch_profile(batch, 0, &range);
+	sample = profcol_batch_sample(batch, 0);
+	assert_true(sample.timestamps_unix_ns[0] >= profile.time_unix_ns);
+	assert_true(sample.timestamps_unix_ns[1] < profile.time_unix_ns + profile.duration_ns);
+}
+
+#define WITH_CAPTURE(test) cmocka_unit_test_setup_teardown(test, fixture_set_up, fixture_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_CAPTURE(a_sample_carries_names_and_whose_it_is),
+		WITH_CAPTURE(equal_samples_become_one_with_their_times_in_order),
+		WITH_CAPTURE(without_timestamps_samples_are_counts),
+		WITH_CAPTURE(a_window_ends_after_its_last_sample_and_never_empty),
+		WITH_CAPTURE(the_window_holds_every_sample),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the kernel side is told of processes and files; processes_code is played by the test.
+profcol_unit_test(ebpf_tables_test SOURCES tables/tables_test.c tables/kernel_model.c
+	LIBRARIES profcol_ebpf_tables)

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_model.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int create(void *context, uint32_t slab)
+{
+	struct kernel_model *model = context;
+
+	if (slab != model->slab_count || slab >= MODEL_SLABS)
+		return -ENOSPC;
+	model->slab_count++;
+	return 0;
+}
+
+static int write_bytes(void *context, uint32_t slab, uint32_t offset, const void *bytes,
+		       size_t length)
+{
+	struct kernel_model *model = context;
+
+	if (slab >= model->slab_count || offset + length > UNWIND_SLAB_BYTES)
+		return -EINVAL;
+	memcpy(model->slabs[slab] + offset, bytes, length);
+	return 0;
+}
+
+struct memory_slabs kernel_model_slabs(struct kernel_model *model)
+{
+	return (struct memory_slabs){ .create = create, .write = write_bytes, .context = model };
+}
+
+static const void *object(const struct kernel_model *model, uint32_t handle)
+{
+	return model->slabs[handle >> UNWIND_LINE_BITS] +
+	       (handle & ((1 << UNWIND_LINE_BITS) - 1)) * UNWIND_LINE_BYTES;
+}
+
+static const struct unwind_process *find_process(const struct kernel_model *model, uint32_t pid,
+						 uint32_t identity)
+{
+	const struct unwind_bucket *bucket = &model->buckets[pid & (UNWIND_BUCKETS - 1)];
+
+	for (size_t i = 0; i < UNWIND_BUCKET_SLOTS; i++)
+		if (bucket->slots[i].who == (pid | (uint64_t)identity << 32))
+			return &bucket->slots[i];
+	return NULL;
+}
+
+static uint32_t find_rule(const struct kernel_model *model, uint32_t page, uint32_t address)
+{
+	const uint16_t *first = object(model, page);
+	const uint32_t *rows = (const uint32_t *)((const uint8_t *)first + UNWIND_PAGE_HEAD_BYTES);
+	uint32_t block = address >> UNWIND_BLOCK_SHIFT, row = first[block];
+
+	while (row + 1 < first[block + 1] && (rows[row + 1] & 0xff) <= (address & 0xff))
+		row++;
+	return rows[row] >> 16;
+}
+
+struct model_finding kernel_model_find(const struct kernel_model *model, uint32_t pid,
+				       uint32_t identity, uint64_t pc)
+{
+	const struct unwind_process *process = find_process(model, pid, identity);
+	struct model_finding found = { MODEL_NO_RANGE, 0, 0, 0 };
+	const struct unwind_range *ranges;
+	uint32_t count;
+
+	if (!process)
+		return (struct model_finding){ MODEL_NO_PROCESS, 0, 0, 0 };
+	ranges = object(model, (uint32_t)process->code);
+	count = (uint32_t)(process->code >> 32);
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t distance = pc - ranges[i].start, address;
+		uint32_t page;
+
+		if (pc < ranges[i].start || distance >= (uint64_t)ranges[i].pages << 12)
+			continue;
+		found.what = MODEL_BARE;
+		found.file = ranges[i].file;
+		found.file_offset = ((uint64_t)ranges[i].file_page << 12) + distance;
+		if (ranges[i].kind == UNWIND_RANGE_BARE)
+			return found;
+		address = ranges[i].page_offset + distance;
+		found.what = MODEL_NO_PAGE;
+		if (!ranges[i].directory)
+			return found;
+		page = ((const uint32_t *)object(
+			model,
+			ranges[i].directory))[ranges[i].first + (address >> UNWIND_PAGE_SHIFT)];
+		if (!page)
+			return found;
+		found.what = MODEL_RULE;
+		found.rule = find_rule(model, page, (uint32_t)address & 0xffff);
+		return found;
+	}
+	return found;
+}
+
+void model_answer_init(struct model_answer *model, uint32_t file, uint64_t address,
+		       uint64_t file_offset, uint32_t page_count)
+{
+	uint64_t bytes = ((uint64_t)page_count << UNWIND_PAGE_SHIFT) - (address & 0xffff);
+
+	memset(model, 0, sizeof(*model));
+	for (uint32_t i = 0; i <= UNWIND_BLOCKS; i++)
+		model->first[i] = (uint16_t)i;
+	model->segment = (struct worker_segment){ .file_offset = file_offset,
+						  .file_bytes = bytes,
+						  .address = address,
+						  .memory_bytes = bytes,
+						  .executable = 1 };
+	model->answer = (struct worker_answer){
+		.file = file,
+		.outcome = WORKER_ANSWERED,
+		.segments = &model->segment,
+		.segment_count = 1,
+		.has_tables = true,
+		.page_first = (uint32_t)(address >> UNWIND_PAGE_SHIFT),
+		.page_limit = (uint32_t)(address >> UNWIND_PAGE_SHIFT) + page_count,
+		.pages = model->pages,
+		.rules = model->rules,
+	};
+}
+
+void model_answer_add(struct model_answer *model, uint32_t number, int32_t mark)
+{
+	size_t i = model->answer.page_count++;
+
+	model->rules[i] = (struct unwind_rule){ .cfa = UNWIND_CFA_REGISTER, .cfa_offset = mark };
+	for (size_t block = 0; block < UNWIND_BLOCKS; block++)
+		model->rows[i][block] = (uint32_t)(WORKER_FIRST_RULE + i) << 16;
+	model->pages[i] = (struct worker_page){ .number = number,
+						.row_count = UNWIND_BLOCKS,
+						.first = model->first,
+						.rows = model->rows[i] };
+	model->answer.rule_count = i + 1;
+}

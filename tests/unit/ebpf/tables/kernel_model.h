@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel side's memory, kept by the test, and its way from a program counter to a rule, as
+ * bpf/unwind.bpf.h goes it: what the tests assert is what a walk would find.
+ */
+#pragma once
+
+#include "tables/memory.h"
+#include "tables/process_index.h"
+#include "tables/rule_table.h"
+
+#include "worker/worker.h"
+
+enum { MODEL_SLABS = 64 };
+
+struct kernel_model {
+	uint8_t slabs[MODEL_SLABS][UNWIND_SLAB_BYTES];
+	uint32_t slab_count;
+	struct unwind_bucket buckets[UNWIND_BUCKETS];
+	struct unwind_rule rules[UNWIND_RULES];
+};
+
+struct memory_slabs kernel_model_slabs(struct kernel_model *model);
+
+/* What a walk finds for @pc: a packed rule, a number of the table, or why there is none. */
+struct model_finding {
+	enum { MODEL_NO_PROCESS, MODEL_NO_RANGE, MODEL_BARE, MODEL_NO_PAGE, MODEL_RULE } what;
+	uint32_t rule; /* RULE: 16 bits of the row */
+	uint32_t file; /* as in the frame: file id + 1, or 0 */
+	uint64_t file_offset;
+};
+
+struct model_finding kernel_model_find(const struct kernel_model *model, uint32_t pid,
+				       uint32_t identity, uint64_t pc);
+
+/* Files as a worker would describe them: each page has one rule for all of it. */
+struct model_answer {
+	struct worker_answer answer;
+	struct worker_segment segment;
+	struct worker_page pages[64];
+	uint16_t first[UNWIND_BLOCKS + 1];
+	uint32_t rows[64][UNWIND_BLOCKS];
+	struct unwind_rule rules[64];
+};
+
+/*
+ * @file has @count pages of text at @address, which is @file_offset in the file. The answer has
+ * those of @numbers; page i has a wide rule with cfa_offset = @marks[i].
+ */
+void model_answer_init(struct model_answer *model, uint32_t file, uint64_t address,
+		       uint64_t file_offset, uint32_t page_count);
+void model_answer_add(struct model_answer *model, uint32_t number, int32_t mark);
