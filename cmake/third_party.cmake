@@ -29,7 +29,7 @@ profcol_third_party(z zlib.h libz.a)
 profcol_third_party_program_only(elf libelf.h elf third_party::z)
 profcol_third_party_program_only(bpf bpf/libbpf.h bpf third_party::elf)
 profcol_third_party(yaml yaml.h libyaml.a)
-profcol_third_party(jansson jansson.h libjansson.a)
+profcol_third_party_program_only(jansson jansson.h jansson)
 profcol_third_party(nanopb pb_encode.h libprotobuf-nanopb.a)
 profcol_third_party(protobuf_c protobuf-c/protobuf-c.h libprotobuf-c.a)
 profcol_third_party(deflate libdeflate.h libdeflate.a)
@@ -37,6 +37,7 @@ profcol_third_party(iberty libiberty/demangle.h libiberty.a)
 profcol_third_party(cap sys/capability.h libcap.a)
 profcol_third_party(seccomp seccomp.h libseccomp.a)
 profcol_third_party(nettle nettle/sha2.h libnettle.a)
+profcol_third_party(pcre2 pcre2.h libpcre2-8.a)
 
 # gRPC's C core. It is C++ inside: its archives, in one group since they refer to each other, and
 # the C++ run-time library are linked statically too, so that a C program can use it.
@@ -77,8 +78,8 @@ target_link_libraries(third_party::grpc INTERFACE
 	$<IF:$<BOOL:$<TARGET_PROPERTY:PROFCOL_IS_PLUGIN>>,third_party::grpc_shared,third_party::grpc_archives>)
 
 # libevent: the loop and its streams, also those in TLS. Its evhttp is not used.
-profcol_third_party(crypto openssl/crypto.h libcrypto.a)
-profcol_third_party(ssl openssl/ssl.h libssl.a third_party::crypto)
-profcol_third_party(event event2/event.h libevent_core.a)
-profcol_third_party(event_openssl event2/bufferevent_ssl.h libevent_openssl.a
+profcol_third_party_program_only(crypto openssl/crypto.h crypto)
+profcol_third_party_program_only(ssl openssl/ssl.h ssl third_party::crypto)
+profcol_third_party_program_only(event event2/event.h event_core)
+profcol_third_party_program_only(event_openssl event2/bufferevent_ssl.h event_openssl
 	third_party::event third_party::ssl)

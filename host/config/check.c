@@ -20,17 +20,28 @@ struct checking {
 
 static const struct place nowhere = { .line = 1, .column = 1 };
 
+/* In lower_snake_case; names of attributes have dots between such words. */
 static bool is_key(const char *key)
 {
-	return *key >= 'a' && *key <= 'z' &&
-	       !key[strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_")];
+	size_t length = strlen(key);
+
+	return *key >= 'a' && *key <= 'z' && key[length - 1] != '.' && !strstr(key, "..") &&
+	       !key[strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_.")];
+}
+
+static bool has_list(const struct profcol_option *table, const char *key)
+{
+	for (; key && table->key; table++)
+		if (table->type == PROFCOL_OPTION_LIST && !strcmp(table->key, key))
+			return true;
+	return false;
 }
 
 static const char *find_fault(const struct profcol_option *option)
 {
 	if (!is_key(option->key))
 		return "the key is not lower_snake_case";
-	if ((unsigned int)option->type > PROFCOL_OPTION_SECTIONS)
+	if ((unsigned int)option->type > PROFCOL_OPTION_ANY)
 		return "is of a type that this program does not know";
 	if (!option->doc || !*option->doc)
 		return "the option has no doc line";
@@ -43,6 +54,11 @@ static const char *find_fault(const struct profcol_option *option)
 	if (option->type == PROFCOL_OPTION_SECTIONS &&
 	    (!option->nested || !option->item_size || option->fallback))
 		return "a list of sections has no table or no size, or a default of its own";
+	if (option->type == PROFCOL_OPTION_SECTIONS && option->names &&
+	    !has_list(option->nested, option->names[0]))
+		return "a text in place of a section has no list to be in";
+	if (option->type == PROFCOL_OPTION_ANY && option->fallback)
+		return "a value of any type has a default";
 	if (option->type == PROFCOL_OPTION_INT && option->min > option->max)
 		return "the lower bound is above the upper one";
 	if (option->type == PROFCOL_OPTION_DOUBLE && option->double_min > option->double_max)

@@ -117,23 +117,35 @@ static void report_unknown_type(struct loading *loading, enum profcol_kind kind,
 		     id->text, valid, remedy);
 }
 
+/* The value of the key @name, @length bytes, of a map; the item of that number of a list. */
+static const struct yaml_node *find_part(const struct yaml_node *body, const char *name,
+					 size_t length)
+{
+	char *end;
+	unsigned long item;
+
+	for (size_t i = 0; body->kind == YAML_MAP && i < body->count; i++) {
+		const char *key = body->entries[i].key->text;
+
+		if (strlen(key) == length && !memcmp(key, name, length))
+			return body->entries[i].value;
+	}
+	if (body->kind != YAML_LIST || *name < '0' || *name > '9')
+		return NULL;
+	item = strtoul(name, &end, 10);
+	return end == name + length && item < body->count ? body->items[item] : NULL;
+}
+
 /* A message of validate() begins with the key it is about: where is that? */
 static struct place find_key(const struct yaml_node *body, struct place place, const char *message)
 {
-	while (body && body->kind == YAML_MAP) {
+	while (body) {
 		size_t length = strspn(message, "abcdefghijklmnopqrstuvwxyz_0123456789");
-		const struct yaml_entry *found = NULL;
 
-		for (size_t i = 0; i < body->count && !found; i++) {
-			const char *key = body->entries[i].key->text;
-
-			if (strlen(key) == length && !memcmp(key, message, length))
-				found = &body->entries[i];
-		}
-		if (!found)
+		body = find_part(body, message, length);
+		if (!body)
 			break;
-		place = found->value->place;
-		body = found->value;
+		place = body->place;
 		message += length;
 		if (!strncmp(message, "::", 2))
 			message += 2;

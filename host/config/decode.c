@@ -271,34 +271,6 @@ static void decode_nested(const struct target *target)
 		       target->path, target->field);
 }
 
-static void decode_sections(const struct target *target)
-{
-	const struct decoding *decoding = target->decoding;
-	const struct profcol_option *option = target->option;
-	const struct yaml_node *node = target->node;
-	char *items;
-
-	if (node->kind != YAML_LIST) {
-		decode_wrong_type(target, node, target->path, "slice",
-				  "; write each as '- key: value' below it");
-		return;
-	}
-	items = arena_alloc(decoding->memory, node->count * option->item_size + 1);
-	if (!items) {
-		decoding->problems->no_memory = true;
-		return;
-	}
-	memset(items, 0, node->count * option->item_size);
-	for (size_t i = 0; i < node->count; i++) {
-		struct path here = { .parent = target->path, .index = i };
-
-		decode_options(decoding, option->nested, node->items[i], node->items[i]->place,
-			       &here, items + i * option->item_size);
-	}
-	*(struct profcol_sections *)target->field =
-		(struct profcol_sections){ .items = items, .count = node->count };
-}
-
 static void (*const decoders[])(const struct target *target) = {
 	[PROFCOL_OPTION_BOOL] = decode_bool,     [PROFCOL_OPTION_INT] = decode_int,
 	[PROFCOL_OPTION_DOUBLE] = decode_double, [PROFCOL_OPTION_DURATION] = decode_duration,
@@ -306,6 +278,7 @@ static void (*const decoders[])(const struct target *target) = {
 	[PROFCOL_OPTION_SECRET] = decode_string, [PROFCOL_OPTION_ENUM] = decode_enum,
 	[PROFCOL_OPTION_LIST] = decode_list,     [PROFCOL_OPTION_MAP] = decode_map,
 	[PROFCOL_OPTION_NESTED] = decode_nested, [PROFCOL_OPTION_SECTIONS] = decode_sections,
+	[PROFCOL_OPTION_ANY] = decode_any,
 };
 
 size_t decode_field_size(enum profcol_option_type type)
@@ -331,6 +304,8 @@ size_t decode_field_size(enum profcol_option_type type)
 		return sizeof(struct profcol_map);
 	case PROFCOL_OPTION_SECTIONS:
 		return sizeof(struct profcol_sections);
+	case PROFCOL_OPTION_ANY:
+		return sizeof(struct profcol_any);
 	case PROFCOL_OPTION_NESTED:
 		break;
 	}

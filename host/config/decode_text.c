@@ -191,6 +191,64 @@ void decode_map(const struct target *target)
 	*map = (struct profcol_map){ .keys = keys, .values = values, .count = node->count };
 }
 
+/* ---- any type ---- */
+
+static void take_any(const struct target *target, const struct yaml_node *node,
+		     struct profcol_any *ret);
+
+/* The items of a list or the values of a map, as deep as YAML_DEPTH_MAX lets them be. */
+static void take_any_items(const struct target *target, const struct yaml_node *node,
+			   struct profcol_any *ret)
+{
+	struct profcol_any *items =
+		arena_alloc(target->decoding->memory, (node->count + 1) * sizeof(*items));
+	const char **keys = keep_array(target, node->count);
+
+	if (!items || !keys) {
+		target->decoding->problems->no_memory = true;
+		return;
+	}
+	for (size_t i = 0; i < node->count; i++) {
+		bool is_map = node->kind == YAML_MAP;
+
+		take_any(target, is_map ? node->entries[i].value : node->items[i], &items[i]);
+		if (is_map)
+			keys[i] = keep_text(target, node->entries[i].key->text,
+					    strlen(node->entries[i].key->text));
+	}
+	ret->type = node->kind == YAML_MAP ? PROFCOL_ANY_MAP : PROFCOL_ANY_LIST;
+	ret->items = items;
+	ret->keys = keys;
+	ret->count = node->count;
+}
+
+static void take_any(const struct target *target, const struct yaml_node *node,
+		     struct profcol_any *ret)
+{
+	const struct scalar *scalar = &node->scalar;
+
+	*ret = (struct profcol_any){ .type = PROFCOL_ANY_NONE };
+	if (node->broken || yaml_is_null(node))
+		return;
+	if (node->kind != YAML_SCALAR) {
+		take_any_items(target, node, ret);
+	} else if (scalar->type == SCALAR_BOOL) {
+		*ret = (struct profcol_any){ PROFCOL_ANY_BOOL, .boolean = scalar->boolean };
+	} else if (scalar->type == SCALAR_INT) {
+		*ret = (struct profcol_any){ PROFCOL_ANY_INT, .integer = scalar->integer };
+	} else if (scalar->type == SCALAR_FLOAT) {
+		*ret = (struct profcol_any){ PROFCOL_ANY_DOUBLE, .real = scalar->number };
+	} else {
+		ret->text = keep_text(target, node->text, strlen(node->text));
+		ret->type = ret->text ? PROFCOL_ANY_TEXT : PROFCOL_ANY_NONE;
+	}
+}
+
+void decode_any(const struct target *target)
+{
+	take_any(target, target->node, target->field);
+}
+
 void decode_join_words(char *to, size_t size, const char *const *words, const char *separator)
 {
 	size_t used = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to the decoder: texts, and the lists and maps of them. */
+/* Private to the decoder: texts, the lists and maps of them, values of any type, and lists of
+ * sections. */
 #pragma once
 
 #include "decode.h"
@@ -28,6 +29,8 @@ bool decode_split_list(struct arena *memory, const char *text, struct profcol_li
 
 void decode_list(const struct target *target);
 void decode_map(const struct target *target);
+void decode_any(const struct target *target);
+void decode_sections(const struct target *target);
 
 /* Print the NULL-terminated @words with @separator between them; cut with "..." at the end. */
 void decode_join_words(char *to, size_t size, const char *const *words, const char *separator);

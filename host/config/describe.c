@@ -99,6 +99,7 @@ const char *describe_type(enum profcol_option_type type)
 		[PROFCOL_OPTION_SECRET] = "secret",  [PROFCOL_OPTION_ENUM] = "enum",
 		[PROFCOL_OPTION_LIST] = "list",      [PROFCOL_OPTION_MAP] = "map",
 		[PROFCOL_OPTION_NESTED] = "section", [PROFCOL_OPTION_SECTIONS] = "list of sections",
+		[PROFCOL_OPTION_ANY] = "any",
 	};
 
 	return names[type];
@@ -116,6 +117,8 @@ static void print_type(const struct profcol_option *option, FILE *to)
 		print_quantity_bounds(option, to);
 	else if (option->type == PROFCOL_OPTION_ENUM)
 		print_words(option, to);
+	else if (option->type == PROFCOL_OPTION_SECTIONS && option->names)
+		fputs(" or texts", to);
 }
 
 static void print_default(const struct profcol_option *option, FILE *to)

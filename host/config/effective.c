@@ -33,6 +33,44 @@ static void print_list(const struct printing *printing, const struct profcol_lis
 	emit_end_list(printing->emitter);
 }
 
+/* As deep as a file may nest. */
+static void print_any(const struct printing *printing, const struct profcol_any *value)
+{
+	struct emitter *emitter = printing->emitter;
+
+	switch (value->type) {
+	case PROFCOL_ANY_NONE:
+		emit_null(emitter);
+		break;
+	case PROFCOL_ANY_TEXT:
+		emit_text(emitter, value->text);
+		break;
+	case PROFCOL_ANY_BOOL:
+		emit_bool(emitter, value->boolean);
+		break;
+	case PROFCOL_ANY_INT:
+		emit_int(emitter, value->integer);
+		break;
+	case PROFCOL_ANY_DOUBLE:
+		emit_double(emitter, value->real);
+		break;
+	case PROFCOL_ANY_LIST:
+		emit_begin_list(emitter);
+		for (size_t i = 0; i < value->count; i++)
+			print_any(printing, &value->items[i]);
+		emit_end_list(emitter);
+		break;
+	case PROFCOL_ANY_MAP:
+		emit_begin_map(emitter);
+		for (size_t i = 0; i < value->count; i++) {
+			emit_key(emitter, value->keys[i]);
+			print_any(printing, &value->items[i]);
+		}
+		emit_end_map(emitter);
+		break;
+	}
+}
+
 /* Headers, all of them: they may be tokens. */
 static void print_map(const struct printing *printing, const struct profcol_map *map)
 {
@@ -133,6 +171,9 @@ static void print_value(struct printing *printing, const struct profcol_option *
 		break;
 	case PROFCOL_OPTION_SECTIONS:
 		print_sections(printing, option, field);
+		break;
+	case PROFCOL_OPTION_ANY:
+		print_any(printing, field);
 		break;
 	}
 }

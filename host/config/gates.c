@@ -9,7 +9,7 @@
 
 enum { GATES_MAX = 64, WORD_SHOWN_MAX = 100 };
 
-#define NO_OTTL           "there is no OTTL"
+#define NO_OTTL           "conditions do not have it"
 #define NO_SUCH_PROCESSOR "there is no such processor"
 #define NO_SUCH_SIGNAL    "there are profiles only"
 
@@ -39,7 +39,7 @@ const struct gate gates[] = {
 	{ "pkg.exporterhelper.queueBatchEnabled", "Alpha", false,
 	  "sending_queue::batch is on by default", "write 'batch: {}' into sending_queue" },
 	{ "processor.filter.defaultErrorModeIgnore", "Stable", true,
-	  "error_mode of filter is ignore by default", NO_SUCH_PROCESSOR },
+	  "error_mode of filter is ignore by default", "it always is" },
 	{ "processor.k8sattributes.DontEmitV0K8sConventions", "Alpha", false,
 	  "k8sattributes leaves out attributes of the old conventions", NO_SUCH_PROCESSOR },
 	{ "processor.k8sattributes.EmitV1K8sConventions", "Alpha", false,

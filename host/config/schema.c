@@ -218,8 +218,12 @@ static json_t *nested_schema(const struct profcol_option *option)
 
 static json_t *sections_schema(const struct profcol_option *option)
 {
+	json_t *item = table_schema(option->nested);
+
+	if (option->names)
+		item = json_pack("{s:[o, {s:s}]}", "anyOf", item, "type", "string");
 	return json_pack("{s:o, s:s, s:o}", "type", types_of(option, "array", "string"), "pattern",
-			 EXPANSION, "items", table_schema(option->nested));
+			 EXPANSION, "items", item);
 }
 
 /* ---- options and tables ---- */
@@ -250,6 +254,8 @@ static json_t *value_schema(const struct profcol_option *option)
 		return nested_schema(option);
 	case PROFCOL_OPTION_SECTIONS:
 		return sections_schema(option);
+	case PROFCOL_OPTION_ANY:
+		break;
 	}
 	return json_object();
 }

@@ -261,6 +261,12 @@ void profcol_builder_set_resource_attributes(struct profcol_builder *builder, ui
 					     uint32_t attribute_list);
 void profcol_builder_set_sample_attributes(struct profcol_builder *builder, uint32_t sample,
 					   uint32_t attribute_list);
+/* The same of an entry of the dictionary, for all that refer to it. Entries may so become equal;
+ * the zero value stays as it is. */
+void profcol_builder_set_location_attributes(struct profcol_builder *builder, uint32_t location,
+					     uint32_t attribute_list);
+void profcol_builder_set_mapping_attributes(struct profcol_builder *builder, uint32_t mapping,
+					    uint32_t attribute_list);
 
 /* The builder's rows so far, readable like a batch; borrowed until the next call that adds. */
 const struct profcol_batch *profcol_builder_peek(const struct profcol_builder *builder);

@@ -34,6 +34,7 @@ enum profcol_option_type {
 				  * list of {name, value} */
 	PROFCOL_OPTION_NESTED,   /* a struct described by .nested */
 	PROFCOL_OPTION_SECTIONS, /* struct profcol_sections of structs described by .nested */
+	PROFCOL_OPTION_ANY,      /* struct profcol_any: whatever is written */
 };
 
 struct profcol_list {
@@ -52,8 +53,32 @@ struct profcol_sections {
 	size_t count;
 };
 
+/* A value of the file with the type that it has there. */
+struct profcol_any {
+	enum profcol_any_type {
+		PROFCOL_ANY_NONE, /* not given, or null */
+		PROFCOL_ANY_TEXT,
+		PROFCOL_ANY_BOOL,
+		PROFCOL_ANY_INT,
+		PROFCOL_ANY_DOUBLE,
+		PROFCOL_ANY_LIST,
+		PROFCOL_ANY_MAP,
+	} type;
+	union {
+		const char *text;
+		bool boolean;
+		int64_t integer;
+		double real;
+		struct {
+			const struct profcol_any *items;
+			const char *const *keys; /* of a MAP, in the order of the file */
+			size_t count;
+		};
+	};
+};
+
 struct profcol_option {
-	const char *key;      /* lower_snake_case; NULL ends the table */
+	const char *key;      /* lower_snake_case, or an attribute's name; NULL ends the table */
 	const char *doc;      /* one line: what it does, units, range */
 	const char *fallback; /* default as YAML text; NULL = zero value, "" for strings */
 	enum profcol_option_type type;
@@ -61,7 +86,8 @@ struct profcol_option {
 	int64_t min, max; /* INT: inclusive; DURATION (ns) and BYTES: inclusive, max 0 = none */
 	double double_min, double_max; /* DOUBLE: inclusive */
 	/* ENUM: accepted words, NULL-terminated; an empty first one means "not given" and is not
-	 * shown. */
+	 * shown. SECTIONS: NULL, or one word: an item may also be a text, which then stands for
+	 * the one item of the LIST of that name in the section; all items are texts, or none. */
 	const char *const *names;
 	const struct profcol_option *nested; /* NESTED: table relative to the field, an empty one:
 					      * what is in it is not read; SECTIONS: relative to
@@ -186,6 +212,20 @@ struct profcol_option {
 	  .nested = (nested_),                                                                     \
 	  .item_size = sizeof(item_),                                                              \
 	  .offset = PROFCOL_FIELD(config, field, struct profcol_sections) }
+/* As SECTIONS, of which an item may be a text: that in the LIST @names_[0] of a section. */
+#define PROFCOL_OPTION_SECTIONS_OR_TEXTS(key_, config, field, item_, nested_, names_, doc_)        \
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_SECTIONS,                                                         \
+	  .doc = (doc_),                                                                           \
+	  .names = (names_),                                                                       \
+	  .nested = (nested_),                                                                     \
+	  .item_size = sizeof(item_),                                                              \
+	  .offset = PROFCOL_FIELD(config, field, struct profcol_sections) }
+#define PROFCOL_OPTION_ANY(key_, config, field, doc_)                                              \
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_ANY,                                                              \
+	  .doc = (doc_),                                                                           \
+	  .offset = PROFCOL_FIELD(config, field, struct profcol_any) }
 #define PROFCOL_OPTION_END { .key = NULL }
 
 #define PROFCOL_MILLISECOND INT64_C(1000000)

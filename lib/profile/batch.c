@@ -231,7 +231,16 @@ static bool string_is(const struct profcol_batch *batch, uint32_t id, const char
 	return string.length == strlen(text) && !memcmp(string.bytes, text, string.length);
 }
 
-static uint64_t sample_events(const struct profcol_sample *sample, bool counts_samples)
+bool profile_counts_samples(const struct profcol_batch *batch, uint32_t profile)
+{
+	struct profcol_range samples;
+	struct profcol_profile row = profcol_batch_profile(batch, profile, &samples);
+
+	return string_is(batch, row.sample_type, "samples") &&
+	       string_is(batch, row.sample_unit, "count");
+}
+
+uint64_t profile_sample_events(const struct profcol_sample *sample, bool counts_samples)
 {
 	// The bound keeps the sum of what a peer may claim within 63 bits.
 	if (counts_samples && !sample->timestamp_count && sample->value_count == 1 &&
@@ -248,14 +257,13 @@ uint64_t profcol_batch_events(const struct profcol_batch *batch)
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct profcol_range range;
-		struct profcol_profile profile = profcol_batch_profile(batch, i, &range);
-		bool counts_samples = string_is(batch, profile.sample_type, "samples") &&
-				      string_is(batch, profile.sample_unit, "count");
+		bool counts_samples = profile_counts_samples(batch, i);
 
+		profcol_batch_profile(batch, i, &range);
 		for (uint32_t row = range.begin; row < range.end; row++) {
 			struct profcol_sample sample = profcol_batch_sample(batch, row);
 
-			events += sample_events(&sample, counts_samples);
+			events += profile_sample_events(&sample, counts_samples);
 		}
 	}
 	return events;

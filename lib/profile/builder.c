@@ -254,3 +254,33 @@ void profcol_builder_set_sample_attributes(struct profcol_builder *builder, uint
 	if (cell)
 		*cell = attribute_list;
 }
+
+/* As builder_edit() of a dictionary's row, which is looked up by its contents. */
+static void *builder_edit_entry(struct profcol_builder *builder, enum profcol_table table,
+				enum column_id id, uint32_t row)
+{
+	if (!row)
+		return NULL;
+	intern_clear(&builder->indexes[table]);
+	return builder_edit(builder, table, id, row);
+}
+
+void profcol_builder_set_location_attributes(struct profcol_builder *builder, uint32_t location,
+					     uint32_t attribute_list)
+{
+	struct location_row *row =
+		builder_edit_entry(builder, PROFCOL_LOCATIONS, COLUMN_LOCATION, location);
+
+	if (row)
+		row->attributes = attribute_list;
+}
+
+void profcol_builder_set_mapping_attributes(struct profcol_builder *builder, uint32_t mapping,
+					    uint32_t attribute_list)
+{
+	struct profcol_mapping *row =
+		builder_edit_entry(builder, PROFCOL_MAPPINGS, COLUMN_MAPPING, mapping);
+
+	if (row)
+		row->attributes = attribute_list;
+}

@@ -14,7 +14,7 @@
 
 struct otlp_encode_options;
 
-/* ---- whole batches (merge.c, split.c, compact.c) ---- */
+/* ---- whole batches (merge.c, split.c, compact.c, select.c) ---- */
 
 /*
  * One batch with the contents of @batches in order. Dictionaries are re-indexed;
@@ -38,6 +38,34 @@ profile_split(const struct profcol_batch *batch, const struct otlp_encode_option
 /* The same contents without unreferenced dictionary entries, text included. */
 PROFCOL_MUST_CHECK struct profcol_error *profile_compact(const struct profcol_batch *batch,
 							 struct profcol_batch **ret);
+
+/* What is kept of a batch: a byte for each row of profiles and of samples, 0 = it goes. */
+struct profile_kept {
+	const uint8_t *profiles;
+	const uint8_t *samples; /* of a profile that goes, without effect */
+};
+
+/*
+ * What is kept of @batch, compact: of the rest, not even text is left. Scopes without profiles
+ * and resources without scopes go too, those that were empty before included; profiles stay that
+ * have no samples.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *profile_select(const struct profcol_batch *batch,
+							const struct profile_kept *kept,
+							struct profcol_batch **ret);
+
+/*
+ * As profile_compact(), and several times as fast, for a batch in which no two entries of a table
+ * are equal; the order of the entries stays.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *profile_drop_unused(const struct profcol_batch *batch,
+							     struct profcol_batch **ret);
+
+/* Do the values of the profile in row @profile count samples? */
+bool profile_counts_samples(const struct profcol_batch *batch, uint32_t profile);
+
+/* Events in one sample, of which profcol_batch_events() is the sum. */
+uint64_t profile_sample_events(const struct profcol_sample *sample, bool counts_samples);
 
 /* Bytes of memory that @batch keeps alive, shared tables counted in full. */
 size_t profile_memory(const struct profcol_batch *batch);

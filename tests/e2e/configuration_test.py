@@ -240,6 +240,8 @@ BOUNDS = {
     "max_grpc_retries": [-1],
     "pin_cpu_ids": ["0-", "a", "3-1", "0,,1", "4294967296"],
     "resource_by": ["pod"],
+    "max_stack_depth": [0, 1025],
+    "unwind_memory": ["1023KiB", "1025MiB"],
     "probes": [
         [{"type": "tracepoint", "symbol": "x"}],
         [{"symbol": "x"}],

@@ -34,7 +34,7 @@ COLLECTOR = {
 }
 OURS = {
     "profcol_samples": ("counter", {"kind", "component", "outcome"}),
-    "profcol_user_stacks": ("counter", {"receiver", "end"}),
+    "profcol_unwind_stacks": ("counter", {"receiver", "end"}),
     "profcol_bpf_runs": ("counter", {"receiver", "program"}),
     "profcol_bpf_run_seconds": ("counter", {"receiver", "program"}),
     "profcol_bpf_map_bytes": ("gauge", {"receiver"}),
@@ -107,7 +107,7 @@ def test_the_figures_are_plausible(running):
     assert 1 << 20 < metrics.value("otelcol_process_memory_rss") < 1 << 31
     status = {"component": "pprof", "status": "ok"}
     assert metrics.value("profcol_component_status", **status) == 1
-    assert metrics.value("profcol_user_stacks") > 0
+    assert metrics.value("profcol_unwind_stacks") > 0
 
 
 @pytest.mark.sanitized

@@ -23,9 +23,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 	for (size_t i = 0; i < PROBES; i++)
 		offsets[i] = i * (size / PROBES + 1);
-	if (image_init(&image, bytes, size))
-		return 0;
-	if (!answer_write(&image, offsets, PROBES, &body, &body_bytes)) {
+	image_init(&image, bytes, size);
+	if (!image_read_symbols(&image) &&
+	    !answer_write(&image, offsets, PROBES, &body, &body_bytes)) {
 		if (!answer_read(body, body_bytes, offsets, PROBES, &answer))
 			abort();
 		free(body);

@@ -41,7 +41,8 @@ class Observation:
     types: tuple  # profile.frame.type of each frame of the sample; None: not told
 
 
-def _any_value(data):
+def _any_value(data, strings):
+    """The value, of which texts may be references into the string table."""
     fields = fields_of(data)
     if fields[1]:
         return fields[1][-1].decode()
@@ -49,6 +50,16 @@ def _any_value(data):
         return bool(fields[2][-1])
     if fields[3]:
         return signed(fields[3][-1])
+    if fields[4]:
+        return struct.unpack("<d", struct.pack("<Q", fields[4][-1]))[0]
+    if fields[5]:
+        return tuple(_any_value(item, strings) for item in fields_of(fields[5][-1])[1])
+    if fields[6]:
+        return frozenset(_inline_attributes(fields_of(fields[6][-1])[1], strings).items())
+    if fields[7]:
+        return fields[7][-1]
+    if fields[8]:
+        return strings[fields[8][-1]]
     assert not any(fields.values()), f"a value of another type than the tests know: {dict(fields)}"
     return None
 
@@ -58,10 +69,8 @@ def _inline_attributes(messages, strings):
     attributes = {}
     for fields in map(fields_of, messages):
         key = fields[1][-1].decode() if fields[1] else strings[one(fields, 3)]
-        value = fields_of(one(fields, 2, b""))
-        reference = value[8]
         assert key not in attributes, f"attribute '{key}' comes twice"
-        attributes[key] = strings[reference[-1]] if reference else _any_value(one(fields, 2, b""))
+        attributes[key] = _any_value(one(fields, 2, b""), strings)
     return attributes
 
 
@@ -70,7 +79,7 @@ class _Dictionary:
         top = fields_of(data)
         self.strings = [text.decode() for text in top[5]]
         self._attributes = [
-            (self.strings[one(fields, 1)], _any_value(one(fields, 2, b"")))
+            (self.strings[one(fields, 1)], _any_value(one(fields, 2, b""), self.strings))
             for fields in map(fields_of, top[6])
         ]
         self.mappings = [

@@ -6,7 +6,7 @@ static const struct profcol_option unknown_options[] = {
 	{ .key = "number",
 	  .doc = "of a later type",
 	  .fallback = "1",
-	  .type = (enum profcol_option_type)(PROFCOL_OPTION_SECTIONS + 1) },
+	  .type = (enum profcol_option_type)(PROFCOL_OPTION_ANY + 1) },
 	PROFCOL_OPTION_END,
 };
 

@@ -47,7 +47,7 @@ static const struct profcol_option ill_formed_options[] = {
 	  .nested = faulty_options,
 	  .doc = "no size" },
 	{ .key = "later",
-	  .type = (enum profcol_option_type)(PROFCOL_OPTION_SECTIONS + 1),
+	  .type = (enum profcol_option_type)(PROFCOL_OPTION_ANY + 1),
 	  .doc = "no such type",
 	  .fallback = "1" },
 	PROFCOL_OPTION_END,

@@ -166,6 +166,30 @@ static struct profcol_batch *compact(struct profcol_batch *batch)
 	return result(error, made);
 }
 
+static struct profcol_batch *drop_unused(struct profcol_batch *batch)
+{
+	struct profcol_batch *made = NULL;
+	struct profcol_error *error = profile_drop_unused(batch, &made);
+
+	return result(error, made);
+}
+
+/* Every other sample. */
+static struct profcol_batch *select_half(struct profcol_batch *batch)
+{
+	uint8_t profiles[64], samples[64];
+	const struct profile_kept kept = { profiles, samples };
+	struct profcol_batch *made = NULL;
+	struct profcol_error *error;
+
+	for (unsigned int i = 0; i < sizeof(samples); i++) {
+		profiles[i] = 1;
+		samples[i] = i % 2;
+	}
+	error = profile_select(batch, &kept, &made);
+	return result(error, made);
+}
+
 static struct profcol_batch *split(struct profcol_batch *batch)
 {
 	struct profcol_batch *head = NULL, *tail = NULL;
@@ -199,6 +223,18 @@ static void compact_survives_lack_of_memory(void **state)
 	survives(compact, false);
 }
 
+static void drop_unused_survives_lack_of_memory(void **state)
+{
+	(void)state;
+	survives(drop_unused, false);
+}
+
+static void select_survives_lack_of_memory(void **state)
+{
+	(void)state;
+	survives(select_half, false);
+}
+
 static void split_survives_lack_of_memory(void **state)
 {
 	(void)state;
@@ -228,6 +264,8 @@ int main(void)
 		cmocka_unit_test(builder_survives_lack_of_memory),
 		cmocka_unit_test(merge_survives_lack_of_memory),
 		cmocka_unit_test(compact_survives_lack_of_memory),
+		cmocka_unit_test(drop_unused_survives_lack_of_memory),
+		cmocka_unit_test(select_survives_lack_of_memory),
 		cmocka_unit_test(split_survives_lack_of_memory),
 		cmocka_unit_test(too_long_text_is_refused),
 	};

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * One call, as events: the name is looked up, its addresses are tried one after the other, the
+ * request is written, the answer read. Whatever happens first of an end, a fault, the deadline and
+ * a cancellation leaves the loop.
+ */
+#include "answer.h"
+#include "client.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
+#include <event2/event.h>
+#include <netdb.h>
+#include <openssl/ssl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#define SECOND UINT64_C(1000000000)
+
+enum {
+	PIECE_MAX_BYTES = 64 << 10,
+	ADDRESS_SECONDS = 3, /* for one of several addresses */
+};
+
+struct exchange {
+	const struct http_client *client; /* borrowed, as the next two */
+	const struct http_client_request *request;
+	const struct http_url *url;
+	struct event_base *base; /* owned, as all events and the stream */
+	struct event *deadline, *cancelled, *looked_up;
+	struct event *patience;      /* for this address, then between two pieces */
+	struct lookup *lookup;       /* owned */
+	struct addrinfo *literal;    /* owned; instead of a look-up */
+	const struct addrinfo *next; /* address to try next; borrowed from one of these */
+	struct bufferevent *stream;
+	bool connected;
+	struct http_answer answer;   /* owned */
+	struct profcol_error *error; /* owned: why it has ended */
+};
+
+static void event_drop(struct event **event)
+{
+	if (*event)
+		event_free(*event);
+	*event = NULL;
+}
+
+static void exchange_deinit(struct exchange *exchange)
+{
+	if (exchange->stream)
+		bufferevent_free(exchange->stream);
+	event_drop(&exchange->deadline);
+	event_drop(&exchange->cancelled);
+	event_drop(&exchange->looked_up);
+	event_drop(&exchange->patience);
+	if (exchange->base) {
+		// A callback that is due still refers to the stream.
+		event_base_loop(exchange->base, EVLOOP_NONBLOCK);
+		event_base_free(exchange->base);
+	}
+	lookup_drop(exchange->lookup);
+	if (exchange->literal)
+		freeaddrinfo(exchange->literal);
+	http_answer_deinit(&exchange->answer);
+	profcol_error_destroy(exchange->error);
+}
+
+/* Takes @error (may be NULL: a success). */
+static void exchange_finish(struct exchange *exchange, struct profcol_error *error)
+{
+	profcol_error_destroy(exchange->error);
+	exchange->error = error;
+	event_base_loopbreak(exchange->base);
+}
+
+static struct profcol_error *out_of_memory(void)
+{
+	return profcol_error_errno(ENOMEM, "send a request");
+}
+
+/* ---- time ---- */
+
+static bool arm(struct event *timer, uint64_t ns)
+{
+	struct timeval after = { .tv_sec = (time_t)(ns / SECOND),
+				 .tv_usec = (suseconds_t)(ns % SECOND / 1000) };
+
+	return event_add(timer, &after) == 0;
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *context)
+{
+	struct exchange *exchange = context;
+
+	(void)fd;
+	(void)what;
+	exchange_finish(exchange,
+			profcol_error_create(PROFCOL_UNAVAILABLE, "no %s in time",
+					     !exchange->next && !exchange->stream ? "address found"
+					     : exchange->connected                ? "whole answer"
+										  : "connection"));
+}
+
+static void on_cancelled(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd;
+	(void)what;
+	exchange_finish(context, profcol_error_create(PROFCOL_SHUTDOWN, "cancelled"));
+}
+
+/* ---- a connection ---- */
+
+static void exchange_connect(struct exchange *exchange);
+
+/* This address has failed; @error (taken) stands when it was the last one. */
+static void exchange_try_next(struct exchange *exchange, struct profcol_error *error)
+{
+	if (!exchange->next || exchange->connected) {
+		exchange_finish(exchange, error);
+		return;
+	}
+	profcol_error_destroy(error);
+	exchange_connect(exchange);
+}
+
+static void on_patience(evutil_socket_t fd, short what, void *context)
+{
+	struct exchange *exchange = context;
+
+	(void)fd;
+	(void)what;
+	exchange_try_next(exchange,
+			  profcol_error_create(PROFCOL_UNAVAILABLE,
+					       exchange->connected
+						       ? "the server has been silent for too long"
+						       : "no connection in time"));
+}
+
+static bool exchange_send(struct exchange *exchange)
+{
+	const struct http_client_request *request = exchange->request;
+	struct evbuffer *output = bufferevent_get_output(exchange->stream);
+	const char *target = exchange->url->target;
+	bool fine;
+
+	fine = evbuffer_add_printf(output, "%s %s%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n",
+				   request->method ? request->method : "GET",
+				   target[0] == '/' ? "" : "/", target,
+				   exchange->url->authority) >= 0;
+	for (size_t i = 0; fine && i < request->header_count; i++)
+		fine = evbuffer_add_printf(output, "%s: %s\r\n", request->headers[i].name,
+					   request->headers[i].value) >= 0;
+	// A server may want to know that nothing follows.
+	if (fine && request->method && strcmp(request->method, "GET"))
+		fine = evbuffer_add_printf(output, "Content-Length: 0\r\n") >= 0;
+	return fine && evbuffer_add_printf(output, "\r\n") >= 0;
+}
+
+static void on_readable(struct bufferevent *stream, void *context)
+{
+	struct evbuffer *input = bufferevent_get_input(stream);
+	struct exchange *exchange = context;
+	struct profcol_error *error = NULL;
+	size_t length;
+
+	if (exchange->request->idle_ns)
+		arm(exchange->patience, exchange->request->idle_ns);
+	while (!error && exchange->answer.state != HTTP_ANSWER_DONE &&
+	       (length = evbuffer_get_length(input))) {
+		const unsigned char *bytes;
+
+		if (length > PIECE_MAX_BYTES)
+			length = PIECE_MAX_BYTES;
+		bytes = evbuffer_pullup(input, (ev_ssize_t)length);
+		error = bytes ? http_answer_feed(&exchange->answer, (const char *)bytes, length)
+			      : out_of_memory();
+		evbuffer_drain(input, length);
+	}
+	if (error || exchange->answer.state == HTTP_ANSWER_DONE)
+		exchange_finish(exchange, error);
+}
+
+static void exchange_begin_talk(struct exchange *exchange)
+{
+	exchange->connected = true;
+	event_del(exchange->patience);
+	if (exchange->request->idle_ns)
+		arm(exchange->patience, exchange->request->idle_ns);
+	if (!exchange_send(exchange) || bufferevent_enable(exchange->stream, EV_READ | EV_WRITE))
+		exchange_finish(exchange, out_of_memory());
+}
+
+static struct profcol_error *exchange_explain(const struct exchange *exchange, int error)
+{
+	SSL *session = bufferevent_openssl_get_ssl(exchange->stream);
+	char text[256];
+
+	if (session && (!error || SSL_get_verify_result(session) != X509_V_OK)) {
+		http_client_tls_explain(session, bufferevent_get_openssl_error(exchange->stream),
+					text, sizeof(text));
+		return profcol_error_create(PROFCOL_UNAVAILABLE, "%s", text);
+	}
+	return profcol_error_create(PROFCOL_UNAVAILABLE, "%s",
+				    error ? strerrordesc_np(error) : "the server hung up");
+}
+
+static void on_event(struct bufferevent *stream, short what, void *context)
+{
+	struct exchange *exchange = context;
+	int error = EVUTIL_SOCKET_ERROR();
+
+	if (what & BEV_EVENT_CONNECTED) {
+		exchange_begin_talk(exchange);
+		return;
+	}
+	if (!exchange->connected) {
+		exchange_try_next(exchange,
+				  exchange_explain(exchange, what & BEV_EVENT_ERROR ? error : 0));
+		return;
+	}
+	// What has come with the end may be the end of the answer.
+	on_readable(stream, exchange);
+	if (exchange->error || exchange->answer.state == HTTP_ANSWER_DONE)
+		return;
+	if (what & BEV_EVENT_EOF)
+		exchange_finish(exchange, http_answer_end(&exchange->answer));
+	else
+		exchange_finish(exchange, exchange_explain(exchange, error));
+}
+
+/* A stream that is not connected yet; NULL without memory. */
+static struct bufferevent *exchange_stream(struct exchange *exchange)
+{
+	const int options = BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS;
+	struct bufferevent *stream;
+	SSL *session;
+
+	if (!exchange->url->tls)
+		return bufferevent_socket_new(exchange->base, -1, options);
+	session = http_client_tls_begin(exchange->client, exchange->url);
+	if (!session)
+		return NULL;
+	stream = bufferevent_openssl_socket_new(exchange->base, -1, session,
+						BUFFEREVENT_SSL_CONNECTING, options);
+	if (!stream) {
+		SSL_free(session);
+		return NULL;
+	}
+	// Many servers end without a word; the answer itself says where it ends.
+	bufferevent_openssl_set_allow_dirty_shutdown(stream, 1);
+	return stream;
+}
+
+static void exchange_connect(struct exchange *exchange)
+{
+	const struct addrinfo *address = exchange->next;
+
+	if (exchange->stream)
+		bufferevent_free(exchange->stream);
+	exchange->next = address->ai_next;
+	exchange->stream = exchange_stream(exchange);
+	if (!exchange->stream) {
+		exchange_finish(exchange, out_of_memory());
+		return;
+	}
+	bufferevent_setcb(exchange->stream, on_readable, NULL, on_event, exchange);
+	if (exchange->next)
+		arm(exchange->patience, ADDRESS_SECONDS * SECOND);
+	else
+		event_del(exchange->patience);
+	if (bufferevent_socket_connect(exchange->stream, address->ai_addr,
+				       (int)address->ai_addrlen) < 0)
+		exchange_try_next(exchange,
+				  profcol_error_create(PROFCOL_UNAVAILABLE, "%s",
+						       strerrordesc_np(EVUTIL_SOCKET_ERROR())));
+}
+
+/* ---- the name ---- */
+
+static void on_looked_up(evutil_socket_t fd, short what, void *context)
+{
+	struct exchange *exchange = context;
+	int status = lookup_result(exchange->lookup, &exchange->next);
+
+	(void)fd;
+	(void)what;
+	event_drop(&exchange->looked_up);
+	if (!status && exchange->next)
+		exchange_connect(exchange);
+	else
+		exchange_finish(exchange,
+				profcol_error_create(PROFCOL_UNAVAILABLE,
+						     "name '%s' has no address: %s",
+						     exchange->url->host, gai_strerror(status)));
+}
+
+static struct profcol_error *exchange_look_up(struct exchange *exchange)
+{
+	const struct addrinfo wanted = { .ai_socktype = SOCK_STREAM,
+					 .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV };
+	const struct http_url *url = exchange->url;
+
+	if (url->literal) {
+		if (getaddrinfo(url->host, url->port, &wanted, &exchange->literal))
+			return profcol_error_create(PROFCOL_SYSTEM, "'%s' is no address here",
+						    url->host);
+		exchange->next = exchange->literal;
+		exchange_connect(exchange);
+		return NULL;
+	}
+	exchange->lookup = lookup_start(url->host, url->port);
+	if (!exchange->lookup)
+		return out_of_memory();
+	exchange->looked_up = event_new(exchange->base, lookup_fd(exchange->lookup), EV_READ,
+					on_looked_up, exchange);
+	if (!exchange->looked_up || event_add(exchange->looked_up, NULL))
+		return out_of_memory();
+	return NULL;
+}
+
+/* ---- all of it ---- */
+
+static struct profcol_error *exchange_init(struct exchange *exchange)
+{
+	uint64_t now = clock_monotonic_ns(), deadline = exchange->request->deadline_ns;
+
+	exchange->base = event_base_new();
+	if (!exchange->base || !http_answer_init(&exchange->answer, exchange->request))
+		return out_of_memory();
+	exchange->deadline = evtimer_new(exchange->base, on_deadline, exchange);
+	exchange->patience = evtimer_new(exchange->base, on_patience, exchange);
+	if (!exchange->deadline || !exchange->patience)
+		return out_of_memory();
+	if (exchange->request->cancel_fd) {
+		exchange->cancelled = event_new(exchange->base, exchange->request->cancel_fd,
+						EV_READ, on_cancelled, exchange);
+		if (!exchange->cancelled || event_add(exchange->cancelled, NULL))
+			return out_of_memory();
+	}
+	if (deadline <= now)
+		return profcol_error_create(PROFCOL_UNAVAILABLE, "no connection in time");
+	if (deadline != UINT64_MAX && !arm(exchange->deadline, deadline - now))
+		return out_of_memory();
+	return NULL;
+}
+
+struct profcol_error *http_client_exchange(const struct http_client *client,
+					   const struct http_client_request *request,
+					   const struct http_url *url,
+					   struct http_client_response *response)
+{
+	CLEANUP(exchange_deinit)
+	struct exchange exchange = {
+		.client = client,
+		.request = request,
+		.url = url,
+	};
+	struct profcol_error *error = exchange_init(&exchange);
+
+	if (!error)
+		error = exchange_look_up(&exchange);
+	if (error)
+		return error;
+	// What has ended at once has left no loop to break.
+	if (!exchange.error)
+		event_base_dispatch(exchange.base);
+	error = TAKE(exchange.error);
+	if (error)
+		return error;
+	*response = exchange.answer.response;
+	exchange.answer.response = (struct http_client_response){ 0 };
+	return NULL;
+}

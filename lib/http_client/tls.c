@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client.h"
+
+#include "base/base.h"
+
+#include <fcntl.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A bundle of all the world's authorities has 220 KB. */
+enum { PEM_MAX_BYTES = 4 << 20 };
+
+static void bio_cleanup(BIO **bio)
+{
+	BIO_free(*bio);
+}
+
+static void ssl_ctx_cleanup(SSL_CTX **context)
+{
+	SSL_CTX_free(*context);
+}
+
+/* All certificates of @pem; how many there are. */
+static unsigned int context_trust(SSL_CTX *context, const char *pem)
+{
+	CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, -1);
+	unsigned int count = 0;
+	X509 *certificate;
+
+	while (bio && (certificate = PEM_read_bio_X509(bio, NULL, NULL, NULL))) {
+		X509_STORE_add_cert(SSL_CTX_get_cert_store(context), certificate);
+		X509_free(certificate);
+		count++;
+	}
+	ERR_clear_error();
+	return count;
+}
+
+static struct profcol_error *tls_load_authorities(SSL_CTX *context,
+						  const struct http_client_settings *settings)
+{
+	CLEANUP_FREE char *text = NULL;
+	int status;
+
+	if (!settings->ca_file && !settings->ca_pem) {
+		SSL_CTX_set_default_verify_paths(context);
+		ERR_clear_error();
+		return NULL;
+	}
+	if (settings->ca_pem)
+		return context_trust(context, settings->ca_pem)
+			       ? NULL
+			       : profcol_error_create(PROFCOL_CONFIG,
+						      "the text of the authorities to trust has no "
+						      "certificate in PEM format");
+	status = file_read(AT_FDCWD, settings->ca_file, PEM_MAX_BYTES, &text, NULL);
+	if (status)
+		return profcol_error_create(PROFCOL_CONFIG,
+					    "cannot read the authorities to trust, '%s': %s",
+					    settings->ca_file, strerrordesc_np(-status));
+	if (!context_trust(context, text))
+		return profcol_error_create(PROFCOL_CONFIG,
+					    "no certificate in '%s'; it has to be in PEM format",
+					    settings->ca_file);
+	return NULL;
+}
+
+/* The first certificate is ours, the others its chain. */
+static bool context_identify(SSL_CTX *context, const char *certificates, const char *key_pem)
+{
+	CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(certificates, -1);
+	CLEANUP(bio_cleanup) BIO *key_bio = BIO_new_mem_buf(key_pem, -1);
+	X509 *certificate = bio ? PEM_read_bio_X509(bio, NULL, NULL, NULL) : NULL;
+	// The empty text as password: nobody is asked for one.
+	EVP_PKEY *key =
+		key_bio ? PEM_read_bio_PrivateKey(key_bio, NULL, NULL, (char[]){ "" }) : NULL;
+	X509 *issuer;
+	bool fine;
+
+	fine = certificate && key && SSL_CTX_use_certificate(context, certificate) == 1 &&
+	       SSL_CTX_use_PrivateKey(context, key) == 1 && SSL_CTX_check_private_key(context) == 1;
+	while (fine && (issuer = PEM_read_bio_X509(bio, NULL, NULL, NULL))) {
+		SSL_CTX_add1_chain_cert(context, issuer);
+		X509_free(issuer);
+	}
+	EVP_PKEY_free(key);
+	X509_free(certificate);
+	ERR_clear_error();
+	return fine;
+}
+
+struct profcol_error *http_client_tls_create(const struct http_client_settings *settings,
+					     SSL_CTX **ret)
+{
+	CLEANUP(ssl_ctx_cleanup) SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+	struct profcol_error *error;
+
+	if (!context)
+		return profcol_error_create(PROFCOL_NO_MEMORY, "out of memory for TLS");
+	SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+	error = tls_load_authorities(context, settings);
+	if (error)
+		return error;
+	if (settings->cert_pem && settings->key_pem &&
+	    !context_identify(context, settings->cert_pem, settings->key_pem))
+		return profcol_error_create(PROFCOL_CONFIG,
+					    "our certificate and its key cannot be used: both have "
+					    "to be in PEM format, fit each other, and the key has "
+					    "to be without a password");
+	SSL_CTX_set_verify(
+		context, settings->insecure_skip_verify ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
+	*ret = TAKE(context);
+	return NULL;
+}
+
+SSL *http_client_tls_begin(const struct http_client *client, const struct http_url *url)
+{
+	const char *name = client->server_name ? client->server_name : url->host;
+	bool literal = !client->server_name && url->literal;
+	SSL *session = SSL_new(client->trust);
+	bool fine;
+
+	if (!session)
+		return NULL;
+	if (literal)
+		fine = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), name) == 1;
+	else
+		// The macro of that name would cast the constness away.
+		fine = SSL_set1_host(session, name) == 1 &&
+		       SSL_ctrl(session, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+				(void *)(uintptr_t)name) == 1;
+	if (!fine) {
+		SSL_free(session);
+		return NULL;
+	}
+	return session;
+}
+
+void http_client_tls_explain(SSL *session, unsigned long code, char *to, size_t size)
+{
+	long result = SSL_get_verify_result(session);
+	const char *reason = code ? ERR_reason_error_string(code) : NULL;
+
+	if (result != X509_V_OK && SSL_get_verify_mode(session) != SSL_VERIFY_NONE)
+		snprintf(to, size, "the server's certificate is not accepted: %s",
+			 X509_verify_cert_error_string(result));
+	else if (reason)
+		snprintf(to, size, "TLS failed: %s", reason);
+	else
+		snprintf(to, size, "TLS failed: the server hung up");
+}

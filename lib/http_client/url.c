@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "url.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PORT_MAX = 65535 };
+
+static bool is_printable(const char *text)
+{
+	for (; *text; text++)
+		if (*text <= ' ' || *text >= 0x7f)
+			return false;
+	return true;
+}
+
+static bool is_address(const char *host)
+{
+	uint8_t address[sizeof(struct in6_addr)];
+
+	return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
+}
+
+/* Digits after ':', or nothing at all. */
+static bool url_parse_port(struct http_url *url, const char *text, size_t length)
+{
+	size_t digits;
+
+	if (!length) {
+		snprintf(url->port, sizeof(url->port), "%d", url->tls ? 443 : 80);
+		return true;
+	}
+	digits = strspn(text + 1, "0123456789");
+	if (text[0] != ':' || digits != length - 1 || !digits || digits >= sizeof(url->port))
+		return false;
+	memcpy(url->port, text + 1, digits);
+	url->port[digits] = '\0';
+	return atoi(url->port) > 0 && atoi(url->port) <= PORT_MAX;
+}
+
+/* HOST or [ADDRESS], up to its port. */
+static size_t url_parse_host(struct http_url *url, const char *text, size_t length)
+{
+	bool bracketed = length && text[0] == '[';
+	const char *begin = text + bracketed, *end;
+
+	end = memchr(begin, bracketed ? ']' : ':', length - bracketed);
+	if (!end && bracketed)
+		return 0;
+	if (!end)
+		end = text + length;
+	if (end == begin || (size_t)(end - begin) >= sizeof(url->host))
+		return 0;
+	memcpy(url->host, begin, (size_t)(end - begin));
+	url->host[end - begin] = '\0';
+	url->literal = is_address(url->host);
+	if (bracketed && !url->literal)
+		return 0;
+	return (size_t)(end - text) + bracketed;
+}
+
+bool http_url_parse(struct http_url *url, const char *text)
+{
+	size_t length, host;
+
+	*url = (struct http_url){ .tls = !strncmp(text, "https://", 8) };
+	if (!is_printable(text) || (!url->tls && strncmp(text, "http://", 7)))
+		return false;
+	text += url->tls ? 8 : 7;
+	length = strcspn(text, "/?#");
+	if (!length || memchr(text, '@', length) || text[length] == '#' ||
+	    length >= sizeof(url->authority))
+		return false;
+	memcpy(url->authority, text, length);
+	url->target = text + length;
+	host = url_parse_host(url, text, length);
+	return host && url_parse_port(url, text + host, length - host);
+}

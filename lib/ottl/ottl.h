@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OTTL conditions over a batch: "profile.period > 0 and resource.attributes["x"] != nil".
+ * A condition is compiled once, with every path, function and literal resolved and checked, and
+ * evaluated per resource, scope, profile or sample. README.md has the language: what it shares
+ * with the OpenTelemetry Collector's, what it adds, and where they differ.
+ *
+ * The only header of lib/ottl that other folders include.
+ *
+ * Threads: a condition and a pattern are immutable once made; a run, and each pattern match,
+ * belongs to one thread at a time. Any number of runs may evaluate one condition at once.
+ */
+#pragma once
+
+#include <profcol/batch.h>
+#include <profcol/errors.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- conditions ---- */
+
+/* What a condition is evaluated for. Paths of outer levels can be used in inner ones. */
+enum ottl_context {
+	OTTL_RESOURCE,
+	OTTL_SCOPE,
+	OTTL_PROFILE,
+	OTTL_SAMPLE,
+};
+
+enum {
+	OTTL_MAX_TEXT = 16 << 10,   /* bytes of a condition */
+	OTTL_MAX_DEPTH = 64,        /* parentheses, arguments, lists and keys inside each other */
+	OTTL_MAX_STRING = 64 << 10, /* bytes of a text that a converter makes */
+	OTTL_MAX_ITEMS = 4096,      /* of a list or map that is looked into or made */
+	OTTL_MESSAGE_SIZE = 256,    /* bytes of an evaluation's message, NUL included */
+};
+
+/* "resource", "scope" (also "instrumentation_scope"), "profile", "sample" (also "profilesample").
+ * False for other names; *@ret is then not written. */
+bool ottl_context_parse(const char *name, enum ottl_context *ret);
+
+/* The name that the Collector uses: "resource", "scope", "profile", "profilesample". */
+const char *ottl_context_name(enum ottl_context context);
+
+struct ottl_condition;
+
+/*
+ * The condition @text for @context. In a path the name of the context may be left out:
+ * `attributes["x"]` is that of @context itself. CONFIG errors begin with "LINE:COLUMN: ", the place
+ * in @text, both from 1, the column in characters. *@ret is the caller's to destroy, and written
+ * only on success.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *ottl_compile(enum ottl_context context, const char *text,
+						      struct ottl_condition **ret);
+
+/*
+ * As above where nothing says the context: the innermost one that a path of @text names. Every
+ * path has to name one. A condition without paths is an error.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *ottl_compile_inferred(const char *text,
+							       struct ottl_condition **ret);
+
+void ottl_condition_destroy(struct ottl_condition *condition); /* accepts NULL */
+
+enum ottl_context ottl_condition_context(const struct ottl_condition *condition);
+
+/* As it was given to ottl_compile(); borrowed from the condition. */
+const char *ottl_condition_text(const struct ottl_condition *condition);
+
+/* ---- evaluation ---- */
+
+/*
+ * Evaluates conditions over one batch. It remembers what they said of each stack, location,
+ * mapping, function and attribute list, so that this is found out once per entry, whatever the
+ * number of samples.
+ */
+struct ottl_run;
+
+/* Borrows @batch until the destroy. NULL without memory. */
+struct ottl_run *ottl_run_create(const struct profcol_batch *batch);
+void ottl_run_destroy(struct ottl_run *run); /* accepts NULL */
+
+static inline void ottl_run_cleanup(struct ottl_run **run)
+{
+	ottl_run_destroy(*run);
+}
+#define OTTL_CLEANUP_RUN __attribute__((cleanup(ottl_run_cleanup)))
+
+/* Rows of the batch, each in the one before; those inside of the condition's context are unused. */
+struct ottl_position {
+	uint32_t resource, scope, profile, sample;
+};
+
+enum ottl_result {
+	OTTL_FALSE,
+	OTTL_TRUE,
+	/* It has no value here: types that do not fit, a division by 0, a limit of a pattern. */
+	OTTL_ERROR,
+};
+
+/*
+ * @condition at @position. On OTTL_ERROR, and only then, ottl_run_message() says why. A condition
+ * may be destroyed before a run that has evaluated it, unless another one is evaluated afterwards.
+ */
+enum ottl_result ottl_evaluate(const struct ottl_condition *condition, struct ottl_run *run,
+			       const struct ottl_position *position);
+
+/* Why the last evaluation was an OTTL_ERROR; at most OTTL_MESSAGE_SIZE bytes, borrowed until the
+ * next evaluation. */
+const char *ottl_run_message(const struct ottl_run *run);
+
+/* ---- regular expressions: RE2's syntax, matched by PCRE2 under limits ---- */
+
+struct ottl_pattern;
+
+/*
+ * The pattern @text of @length bytes. What RE2 lacks is refused: CONFIG, with the offset in the
+ * pattern. *@ret is the caller's to destroy, and written only on success.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *ottl_pattern_create(const char *text, size_t length,
+							     struct ottl_pattern **ret);
+void ottl_pattern_destroy(struct ottl_pattern *pattern); /* accepts NULL */
+
+/*
+ * Does @pattern occur in @bytes? OTTL_ERROR when that took more steps than the limit, or without
+ * memory. Any thread, several at once.
+ */
+enum ottl_result ottl_pattern_match(const struct ottl_pattern *pattern, const char *bytes,
+				    size_t length);
+
+/* Groups with a name, (?P<name>...), in the order of their numbers. */
+size_t ottl_pattern_group_count(const struct ottl_pattern *pattern);
+const char *ottl_pattern_group_name(const struct ottl_pattern *pattern, size_t group);
+
+/*
+ * As ottl_pattern_match(); when it is OTTL_TRUE, @groups_ret has ottl_pattern_group_count() texts
+ * inside @bytes: those without a match are empty, with bytes NULL.
+ */
+enum ottl_result ottl_pattern_extract(const struct ottl_pattern *pattern, const char *bytes,
+				      size_t length, struct profcol_text *groups_ret);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text to tree: the grammar of conditions. Names are taken as they are. */
+#pragma once
+
+#include "tree.h"
+
+/*
+ * The tree of @text, in @arena. CONFIG with "LINE:COLUMN: " for what the grammar does not have.
+ * Borrows @text as long as the tree is used.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *parser_read(struct arena *arena, const char *text,
+						     struct node **ret);

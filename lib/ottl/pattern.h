@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What regular expressions share inside this folder; ottl.h has what others may use of them. */
+#pragma once
+
+#include "scratch.h"
+
+#include <profcol/batch.h>
+#include <profcol/errors.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * The regular expression @text, in the syntax of RE2 as Go has it, in that of PCRE2. What the two
+ * do not share is written otherwise, or refused: CONFIG, worded as Go does, with the offset.
+ * *@ret is the caller's to free().
+ */
+PROFCOL_MUST_CHECK struct profcol_error *pattern_translate(const char *text, size_t length,
+							   char **ret, size_t *length_ret);
+
+/* @text, which is UTF-8, with its upper-case letters replaced. False without memory. */
+bool pattern_lower(struct profcol_text text, struct scratch *scratch, struct profcol_text *ret);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cgroup with the least memory among those that this process is in, of either version of the
+ * kernel's interface. Private to the processor; one thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cgroup {
+	int fd;         /* owned: its directory; -1 = none has a limit */
+	bool is_second; /* version 2 */
+	uint64_t limit_bytes;
+};
+
+/*
+ * Look for it as of the directory @process_fd (borrowed), which is as /proc/self; paths in
+ * `mountinfo` are taken relative to @root_fd (borrowed). 0, also when there is no limit; or a
+ * negative errno.
+ */
+int cgroup_init(struct cgroup *cgroup, int process_fd, int root_fd);
+void cgroup_deinit(struct cgroup *cgroup);
+
+/* Bytes that count against the limit, but for pages of files. 0 or a negative errno. */
+int cgroup_read(const struct cgroup *cgroup, uint64_t *ret);
+
+/* Memory of the machine; @system_fd (borrowed) is a directory as /proc. 0 or a negative errno. */
+int cgroup_read_machine(int system_fd, uint64_t *ret);

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `resource_detection` and `memory_limiter` do to profiles of the real program."""
+import http.server
+import json
+import subprocess
+import threading
+
+import pytest
+
+from profcol_run import pipeline, read_profile
+
+IDENTITY = {
+    "accountId": "123456789012",
+    "region": "eu-north-1",
+    "availabilityZone": "eu-north-1a",
+    "instanceId": "i-0abc",
+    "imageId": "ami-1",
+    "instanceType": "m7i.large",
+}
+TOKEN = "s3cret"
+
+
+class Metadata(http.server.BaseHTTPRequestHandler):
+    """The metadata service of an instance, version 2: nothing without a token."""
+
+    pages = {
+        "/latest/meta-data/instance-id": "i-0abc",
+        "/latest/meta-data/hostname": "ip-10-0-0-1.eu-north-1.compute.internal",
+        "/latest/dynamic/instance-identity/document": json.dumps(IDENTITY),
+        "/latest/meta-data/tags/instance": "team\nName",
+        "/latest/meta-data/tags/instance/team": "payments",
+    }
+
+    def do_PUT(self):
+        needed = "X-aws-ec2-metadata-token-ttl-seconds" in self.headers
+        self.answer(200 if needed and self.path == "/latest/api/token" else 400, TOKEN)
+
+    def do_GET(self):
+        if self.headers.get("X-aws-ec2-metadata-token") != TOKEN:
+            self.answer(401, "")
+        elif self.path in self.pages:
+            self.answer(200, self.pages[self.path])
+        else:
+            self.answer(404, "")
+
+    def answer(self, status, text):
+        away = self.server.is_away.is_set()
+        self.send_response(503 if away else status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def metadata(monkeypatch):
+    """The service; its `is_away` makes it answer with errors."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Metadata)
+    server.is_away = threading.Event()
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    monkeypatch.setenv(
+        "AWS_EC2_METADATA_SERVICE_ENDPOINT", f"http://127.0.0.1:{server.server_port}"
+    )
+    with server:
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def _through(directory, processors):
+    """The profiler through `processors`, in their order, into a pprof file in `directory`."""
+    configuration = pipeline(directory)
+    configuration["processors"] = processors
+    configuration["service"]["pipelines"]["profiles"]["processors"] = list(processors)
+    return configuration
+
+
+def _labels(directory):
+    """Labels of every sample."""
+    return [sample.labels for sample in read_profile(directory).samples]
+
+
+@pytest.mark.sanitized
+def test_samples_say_on_which_machine_they_were_taken(
+    start_profcol, burner, metadata, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
+    processors = {
+        "memory_limiter": {"check_interval": "100ms", "limit_percentage": 90},
+        "resourcedetection": {
+            "detectors": ["env", "ec2", "system"],
+            "ec2": {"tags": ["^team$"]},
+        },
+        "batch": {},
+    }
+    run = start_profcol(_through(tmp_path / "out", processors)).wait_ready()
+    burner.wait_burnt(1500)
+    run.stop()
+    labels = _labels(tmp_path / "out")
+    assert labels
+    for one in labels:
+        assert one["cloud.region"] == "eu-north-1"
+        assert one["cloud.platform"] == "aws_ec2"
+        assert one["host.id"] == "i-0abc"
+        assert one["host.name"] == "ip-10-0-0-1.eu-north-1.compute.internal"
+        assert one["ec2.tag.team"] == "payments"
+        assert one["os.type"] == "linux"
+        assert one["deployment.environment.name"] == "test"
+        assert "ec2.tag.Name" not in one
+    assert "exporters batch by bytes themselves" in run.log
+    assert run.balance().lost == 0
+    assert run.balance().exported == run.balance().taken - run.balance().filtered > 0
+
+
+def test_a_service_that_comes_late_holds_no_data_up(start_profcol, burner, metadata, tmp_path):
+    metadata.is_away.set()
+    processors = {
+        "resource_detection": {
+            "detectors": ["ec2"],
+            "retry": {"initial_interval": "100ms", "max_interval": "200ms"},
+        }
+    }
+    run = start_profcol(_through(tmp_path / "out", processors)).wait_ready()
+    run.wait_logged("detector 'ec2' has no answer")
+    burner.wait_burnt(1000)
+    metadata.is_away.clear()
+    run.wait_logged("detector 'ec2' has found ")
+    burner.wait_burnt(2500)
+    run.stop()
+    regions = {one.get("cloud.region") for one in _labels(tmp_path / "out")}
+    assert regions == {None, "eu-north-1"}
+    assert run.balance().lost == 0
+
+
+def test_without_metadata_that_is_demanded_it_does_not_start(
+    start_profcol, metadata, tmp_path
+):
+    metadata.is_away.set()
+    processors = {
+        "resource_detection": {
+            "detectors": ["ec2"],
+            "timeout": "500ms",
+            "fail_on_missing_metadata": True,
+        }
+    }
+    run = start_profcol(_through(tmp_path / "out", processors))
+    assert run.wait_exit() == 1
+    assert "resource detection failed: detector 'ec2'" in run.log
+    assert "503" in run.log
+
+
+AGENT = """
+receivers:
+  profiling: {}
+processors:
+  memory_limiter:
+    check_interval: 5s
+    limit_percentage: 80
+    spike_limit_percentage: 25
+  resourcedetection/env:
+    detectors: [env, k8snode, system, gcp, eks, aks, docker]
+    timeout: 2s
+    override: false
+    k8snode: {auth_type: serviceAccount, node_from_env_var: K8S_NODE_NAME}
+    system: {hostname_sources: [os], resource_attributes: {host.id: {enabled: true}}}
+    docker: {resource_attributes: {host.name: {enabled: false}}}
+  resource:
+    attributes: [{key: k8s.cluster.name, value: prod, action: upsert}]
+  batch: {}
+exporters:
+  otlp:
+    endpoint: gateway:4317
+    tls: {insecure: true}
+extensions:
+  health_check: {endpoint: "127.0.0.1:13133"}
+service:
+  extensions: [health_check]
+  pipelines:
+    profiles:
+      receivers: [profiling]
+      processors: [memory_limiter, resourcedetection/env, resource, batch]
+      exporters: [otlp]
+"""
+
+
+def test_a_configuration_of_a_nodes_agent_is_taken_as_it_is(program, tmp_path):
+    (tmp_path / "agent.yaml").write_text(AGENT)
+    command = [program, "validate", "--config", tmp_path / "agent.yaml"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+@pytest.mark.sanitized
+def test_without_memory_data_is_refused_and_booked(start_profcol, burner, tmp_path):
+    processors = {"memory_limiter": {"check_interval": "50ms", "limit_mib": 1}}
+    run = start_profcol(_through(tmp_path / "out", processors)).wait_ready()
+    run.wait_logged("Memory usage is above soft limit. Refusing data.")
+    burner.wait_burnt(1500)
+    run.stop()
+    balance = run.balance()
+    assert balance.exported == 0
+    assert balance.causes["unavailable"] == balance.lost > 0
+
+
+def test_clients_are_told_to_come_back(start_profcol, burner, tmp_path):
+    receiver = {"protocols": {"grpc": {"endpoint": f"{tmp_path}/socket", "transport": "unix"}}}
+    gateway = start_profcol(
+        {
+            "receivers": {"otlp": receiver},
+            "processors": {"memory_limiter": {"check_interval": "50ms", "limit_mib": 1}},
+            "exporters": {"debug": {}},
+            "service": {
+                "pipelines": {
+                    "profiles": {
+                        "receivers": ["otlp"],
+                        "processors": ["memory_limiter"],
+                        "exporters": ["debug"],
+                    }
+                }
+            },
+        }
+    ).wait_ready()
+    gateway.wait_logged("Refusing data.")
+    sender = start_profcol(
+        pipeline(
+            exporters={
+                "otlp_grpc": {
+                    "endpoint": f"unix://{tmp_path}/socket",
+                    "tls": {"insecure": True},
+                    "retry_on_failure": {"initial_interval": "100ms"},
+                }
+            }
+        )
+    ).wait_ready()
+    sender.wait_logged("data refused due to high memory usage")
+    sender.stop()
+    gateway.stop()
+    assert "unavailable" in sender.log
+    assert sender.balance().exported == 0
+    assert gateway.balance().causes["unavailable"] == gateway.balance().taken > 0
