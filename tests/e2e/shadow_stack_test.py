@@ -15,7 +15,7 @@ FOREIGN = "memcpy"
 
 @dataclasses.dataclass(frozen=True)
 class Shadow:
-    functions: list  # of the program
+    functions: tuple  # of the program
     true_chains: set
     reported_chains: collections.Counter  # of samples
 
@@ -30,11 +30,11 @@ def shadow(start_profcol, start_target, build_target, tmp_path_factory):
     target.wait_burnt(8000)
     run.stop()
 
-    functions, true_chains = shadow_file.read(directory / "shadow")
+    told = shadow_file.read(directory / "shadow")
     reported = collections.Counter()
     for sample in read_profile(directory / "out").of_pid(target.pid):
-        reported[reported_chain(sample, str(path), functions)] += sample.count
-    return Shadow(functions, true_chains, reported)
+        reported[reported_chain(sample, str(path), told.functions)] += sample.count
+    return Shadow(told.functions, set(told.chains), reported)
 
 
 def reported_chain(sample, path, functions):

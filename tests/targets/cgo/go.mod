@@ -1,0 +1,3 @@
+module profcol/targets/cgo
+
+go 1.19
