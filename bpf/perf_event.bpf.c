@@ -152,6 +152,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx,
 						  SAMPLE_MAX_KERNEL_FRAMES * sizeof(__u64), 0),
 				    SAMPLE_MAX_KERNEL_FRAMES - 1);
 	// Lets the verifier see the bound, whatever the compiler did to the one above.
+	asm volatile("" : "+r"(kernel_frames));
 	kernel_frames &= SAMPLE_MAX_KERNEL_FRAMES - 1;
 	if (pid_tgid && kernel_has_user_part())
 		user_frames = walk_user(ctx, record, kernel_frames);

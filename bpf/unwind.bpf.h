@@ -30,6 +30,7 @@ struct unwind_walk {
 	__u64 window_start;
 	__u64 window[UNWIND_WINDOW_WORDS];
 	__u32 ranges, range_count; /* of the process */
+	__u32 range;               /* number of that which the last frame lay in */
 	__u32 base, count;         /* frames: where in the record, how many so far */
 	bool exact;                /* the pc is where execution stood, no return address */
 	bool first;                /* all registers are those of the interrupt */
@@ -69,18 +70,13 @@ struct {
 	__array(values, struct unwind_slab_map);
 } unwind_slabs SEC(".maps");
 
-/* Rules that have no packed form; struct unwind_rule of the receiver, as it is. */
-struct unwind_wide_rule {
-	__u8 cfa, cfa_register, ra, fp, signal, unsupported, stack_switch, reserved;
-	__s32 cfa_offset, cfa_addend, ra_offset, fp_offset;
-};
-
+/* Rules that have no packed form. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, UNWIND_RULES);
 	__type(key, __u32);
-	__type(value, struct unwind_wide_rule);
+	__type(value, struct unwind_rule);
 } unwind_rules SEC(".maps");
 
 /* ---- slabs ---- */
@@ -160,7 +156,22 @@ static __always_inline __u64 unwind_mask_less(__u64 a, __u64 b)
 	return difference;
 }
 
-/* The last range that begins at or before @pc; NULL when that does not hold it. */
+static __always_inline struct unwind_range *unwind_range_at(struct unwind_slab *slab, __u64 offset)
+{
+	if (offset > UNWIND_SLAB_BYTES - sizeof(struct unwind_range))
+		return NULL;
+	return (void *)&slab->bytes[offset];
+}
+
+static __always_inline bool unwind_range_holds(const struct unwind_range *range, __u64 pc)
+{
+	return pc >= range->start && pc - range->start < (__u64)range->pages << 12;
+}
+
+/*
+ * The range that holds @pc, or NULL: that of the frame before, or else the last one that begins at
+ * or before it.
+ */
 static __always_inline struct unwind_range *unwind_find_range(struct unwind_walk *walk, __u64 pc)
 {
 	struct unwind_slab *slab = unwind_slab_of(walk->ranges);
@@ -169,25 +180,23 @@ static __always_inline struct unwind_range *unwind_find_range(struct unwind_walk
 
 	if (!slab)
 		return NULL;
+	range = unwind_range_at(slab, base + (__u64)walk->range * sizeof(*range));
+	if (range && unwind_range_holds(range, pc))
+		return range;
 #pragma unroll
 	for (__u64 step = 1 << (UNWIND_RANGE_STEPS - 1); step; step >>= 1) {
 		__u64 probe = found + step;
-		__u64 offset = base + (probe * sizeof(*range) &
-				       unwind_mask_less(probe, walk->range_count));
 
-		if (offset > UNWIND_SLAB_BYTES - sizeof(*range))
+		range = unwind_range_at(slab, base + (probe * sizeof(*range) &
+						      unwind_mask_less(probe, walk->range_count)));
+		if (!range)
 			return NULL;
-		range = (void *)&slab->bytes[offset];
 		found += step & unwind_mask_less(probe, walk->range_count) &
 			 ~unwind_mask_less(pc, range->start);
 	}
-	base += found * sizeof(*range);
-	if (base > UNWIND_SLAB_BYTES - sizeof(*range))
-		return NULL;
-	range = (void *)&slab->bytes[base];
-	if (pc < range->start || pc - range->start >= (__u64)range->pages << 12)
-		return NULL;
-	return range;
+	walk->range = (__u32)found;
+	range = unwind_range_at(slab, base + found * sizeof(*range));
+	return range && unwind_range_holds(range, pc) ? range : NULL;
 }
 
 /* The handle of the page that holds @distance from the range's start; 0: not there. */
@@ -197,7 +206,8 @@ static __always_inline __u32 unwind_find_page(const struct unwind_range *range, 
 	__u64 entry = range->first + ((range->page_offset + distance) >> UNWIND_PAGE_SHIFT);
 	__u64 offset = unwind_offset_of(range->directory) + entry * sizeof(__u32);
 
-	if (!slab || offset > UNWIND_SLAB_BYTES - sizeof(__u32))
+	// Handle 0 lies in a slab, too.
+	if (!range->directory || !slab || offset > UNWIND_SLAB_BYTES - sizeof(__u32))
 		return 0;
 	return *(__u32 *)&slab->bytes[offset];
 }
@@ -242,13 +252,16 @@ static __always_inline int unwind_return(struct unwind_walk *walk, __u64 cfa, __
 					 bool other_stack)
 {
 	ra &= unwind_address_mask;
-	if (ra < UNWIND_LOWEST)
+	if (!ra)
 		return UNWIND_END_ENTRY;
+	if (ra < UNWIND_LOWEST)
+		return UNWIND_END_NO_MAPPING;
 	if (cfa <= walk->sp && !walk->first && !other_stack)
 		return UNWIND_END_BAD_CFA;
 	walk->sp = cfa;
 	walk->pc = ra;
 	walk->fp = fp;
+	walk->link = 0;
 	walk->exact = false;
 	walk->first = false;
 	return 0;
@@ -283,6 +296,9 @@ static __always_inline int unwind_by_frame_pointer(struct unwind_walk *walk)
 		unwind_move_window(walk, frame);
 	if (!unwind_read(walk, frame, &fp) || !unwind_read(walk, frame + 8, &ra))
 		return UNWIND_END_UNREADABLE;
+	// Memory that was never written looks like the end of a chain.
+	if (!ra && fp)
+		return UNWIND_END_BAD_POINTER;
 	return unwind_return(walk, frame + 16, ra, fp, false);
 }
 
@@ -329,19 +345,8 @@ static __always_inline __u64 unwind_register(struct bpf_perf_event_data *ctx,
 	return 0;
 }
 
-/* By the receiver's rule.h: enum unwind_cfa, enum unwind_saved. */
+/* DWARF numbers. */
 enum {
-	UNWIND_WIDE_REGISTER = 2,
-	UNWIND_WIDE_DEREFERENCED = 3,
-	UNWIND_WIDE_PLT = 4,
-
-	UNWIND_WIDE_SAME = 0,
-	UNWIND_WIDE_AT_CFA = 1,
-	UNWIND_WIDE_AT_SP = 2,
-	UNWIND_WIDE_AT_FP = 3,
-	UNWIND_WIDE_IN_REGISTER = 4,
-	UNWIND_WIDE_LOST = 5,
-
 #if defined(__TARGET_ARCH_x86)
 	UNWIND_SP = 7,
 	UNWIND_FP = 6,
@@ -369,15 +374,13 @@ static __always_inline bool unwind_base(struct bpf_perf_event_data *ctx, struct 
 static __always_inline bool unwind_saved(struct unwind_walk *walk, __u32 how, __s32 offset,
 					 __u64 cfa, __u64 same, __u64 *ret)
 {
-	__u64 base = how == UNWIND_WIDE_AT_SP   ? walk->sp
-		     : how == UNWIND_WIDE_AT_FP ? walk->fp
-						: cfa;
+	__u64 base = how == UNWIND_AT_SP ? walk->sp : how == UNWIND_AT_FP ? walk->fp : cfa;
 
 	*ret = same;
-	if (how == UNWIND_WIDE_SAME)
+	if (how == UNWIND_SAME)
 		return true;
 	// In another register: that is not carried from frame to frame.
-	if (how == UNWIND_WIDE_LOST || how == UNWIND_WIDE_IN_REGISTER) {
+	if (how == UNWIND_LOST || how == UNWIND_IN_REGISTER) {
 		*ret = 0;
 		return true;
 	}
@@ -387,8 +390,8 @@ static __always_inline bool unwind_saved(struct unwind_walk *walk, __u32 how, __
 static __always_inline int unwind_apply_wide(struct bpf_perf_event_data *ctx,
 					     struct unwind_walk *walk, __u32 number, __u64 *frame)
 {
-	struct unwind_wide_rule *rule = bpf_map_lookup_elem(&unwind_rules, &number);
-	__u64 cfa, ra, fp;
+	struct unwind_rule *rule = bpf_map_lookup_elem(&unwind_rules, &number);
+	__u64 cfa, ra, fp, link = 0;
 	int end;
 
 	if (!rule)
@@ -396,18 +399,20 @@ static __always_inline int unwind_apply_wide(struct bpf_perf_event_data *ctx,
 	// Nobody called a signal's trampoline: the byte before it is another function's.
 	if (rule->signal && !walk->exact && !walk->first)
 		(*frame)++;
-	if (rule->cfa < UNWIND_WIDE_REGISTER || rule->cfa > UNWIND_WIDE_PLT ||
+	if (rule->cfa < UNWIND_CFA_REGISTER || rule->cfa > UNWIND_CFA_PLT ||
 	    !unwind_base(ctx, walk, rule->cfa_register, &cfa))
 		return UNWIND_END_UNSUPPORTED;
 	cfa += (__s64)rule->cfa_offset;
-	if (rule->cfa == UNWIND_WIDE_DEREFERENCED) {
+	if (rule->cfa == UNWIND_CFA_DEREFERENCED) {
 		if (!unwind_read(walk, cfa, &cfa))
 			return UNWIND_END_UNREADABLE;
 		cfa += (__s64)rule->cfa_addend;
-	} else if (rule->cfa == UNWIND_WIDE_PLT && (walk->pc & 15) >= (__u32)rule->cfa_addend) {
+	} else if (rule->cfa == UNWIND_CFA_PLT && (walk->pc & 15) >= (__u32)rule->cfa_addend) {
 		cfa += 8;
 	}
-	if (rule->ra == UNWIND_WIDE_IN_REGISTER) {
+	if (rule->ra == UNWIND_SAME && !walk->link)
+		return UNWIND_END_UNSUPPORTED;
+	if (rule->ra == UNWIND_IN_REGISTER) {
 		if (!walk->first)
 			return UNWIND_END_UNSUPPORTED;
 		ra = unwind_register(ctx, walk, rule->ra_offset);
@@ -418,12 +423,13 @@ static __always_inline int unwind_apply_wide(struct bpf_perf_event_data *ctx,
 		return UNWIND_END_UNREADABLE;
 #if defined(__TARGET_ARCH_arm64)
 	// In struct sigcontext x30 lies two registers before the pc.
-	if (rule->signal && !unwind_read(walk, walk->sp + (__s64)rule->ra_offset - 16, &walk->link))
+	if (rule->signal && !unwind_read(walk, walk->sp + (__s64)rule->ra_offset - 16, &link))
 		return UNWIND_END_UNREADABLE;
 #endif
 	end = unwind_return(walk, cfa, ra, fp, rule->signal || rule->stack_switch);
 	// What a signal interrupted did not call.
 	walk->exact = rule->signal;
+	walk->link = link;
 	return end;
 }
 
@@ -438,6 +444,7 @@ static __always_inline int unwind_begin(struct bpf_perf_event_data *ctx, struct 
 	walk->entry = 0;
 	walk->link = 0;
 	walk->count = 0;
+	walk->range = 0;
 	walk->exact = walk->first = true;
 	if (kernel_interrupted_user(&ctx->regs)) {
 		const bpf_user_pt_regs_t *user = &ctx->regs;

@@ -58,6 +58,43 @@ enum {
 	UNWIND_RULE_END = 1,
 };
 
+/* Where the canonical frame address is: the caller's stack pointer, at the call. */
+enum unwind_cfa {
+	UNWIND_CFA_UNKNOWN,      /* no table says anything of this code */
+	UNWIND_CFA_END,          /* the outermost frame: it has no caller */
+	UNWIND_CFA_REGISTER,     /* register + offset */
+	UNWIND_CFA_DEREFERENCED, /* *(register + offset) + addend */
+	/* register + offset + (pc % 16 >= addend ? 8 : 0): a stub of the procedure linkage table */
+	UNWIND_CFA_PLT,
+	UNWIND_CFA_UNSUPPORTED, /* said, but not in a form of ours; .unsupported says why */
+};
+
+/* Where the caller's value of a register is. */
+enum unwind_saved {
+	UNWIND_SAME,        /* still in the register */
+	UNWIND_AT_CFA,      /* *(cfa + offset) */
+	UNWIND_AT_SP,       /* *(stack pointer of this frame + offset): signal frames */
+	UNWIND_AT_FP,       /* *(frame pointer of this frame + offset): realigned stacks */
+	UNWIND_IN_REGISTER, /* in the register of DWARF number `offset`; known in a leaf only */
+	UNWIND_LOST,        /* the caller's value is gone */
+};
+
+/* Machine-independent: `register` is sp, fp or, in a leaf, any other DWARF number. */
+struct unwind_rule {
+	__u8 cfa;          /* enum unwind_cfa */
+	__u8 cfa_register; /* DWARF number */
+	__u8 ra;           /* enum unwind_saved: the return address */
+	__u8 fp;           /* enum unwind_saved: the frame pointer */
+	__u8 signal;       /* 1: interrupted there, not called; the pc is exact */
+	__u8 unsupported;  /* enum unwind_unsupported */
+	__u8 stack_switch; /* 1: the caller is on another stack, which need not lie above */
+	__u8 reserved;
+	__s32 cfa_offset, cfa_addend;
+	__s32 ra_offset, fp_offset;
+};
+
+_Static_assert(sizeof(struct unwind_rule) == 24, "no padding: rules are compared as bytes");
+
 enum unwind_range_kind {
 	UNWIND_RANGE_TABLE, /* a file, with a directory */
 	UNWIND_RANGE_BARE,  /* executable memory of no file, or of one without any table */

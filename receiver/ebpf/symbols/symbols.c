@@ -148,7 +148,7 @@ struct symbols *symbols_create(const struct profcol_host *host, struct processes
 	symbols->host = host;
 	symbols->processes = processes;
 	symbols->kernel = kernel_create("");
-	symbols->pool = worker_pool_create(host, symbols_take_answer, symbols);
+	symbols->pool = worker_pool_create(host, "purpose=symbols", symbols_take_answer, symbols);
 	symbols->has_vdso = worker_read_vdso(&symbols->vdso);
 	if (!symbols->kernel || !symbols->pool) {
 		symbols_destroy(symbols);

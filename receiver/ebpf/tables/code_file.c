@@ -8,12 +8,17 @@
 /* A directory lies in one slab. */
 enum { PAGES_MOST = UNWIND_SLAB_BYTES / sizeof(uint32_t) };
 
+/* Of a file in the table of rules: libcrypto has 120. */
+enum { RULES_MOST = 512 };
+
 struct code_file *code_file_create(uint32_t id)
 {
 	struct code_file *file = calloc(1, sizeof(*file));
 
-	if (file)
-		file->id = id;
+	if (!file)
+		return NULL;
+	file->id = id;
+	file->rules_left = RULES_MOST;
 	return file;
 }
 
@@ -46,6 +51,8 @@ int code_file_learn(struct code_file *file, const struct worker_answer *answer)
 
 	if (!answer->has_tables || limit <= first)
 		return -ENOENT;
+	free(TAKE(file->segments)); // of an attempt that failed
+	file->segment_count = 0;
 	file->segments = calloc(answer->segment_count, sizeof(*file->segments));
 	if (!file->segments)
 		return -ENOMEM;

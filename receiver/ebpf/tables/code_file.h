@@ -39,7 +39,9 @@ struct code_file {
 	enum code_file_state state;
 	bool page_request;               /* one is under way */
 	bool queued;                     /* stands in the queue of those to ask for */
-	uint64_t retry_ns;               /* misses do not count before */
+	uint64_t retry_ns;               /* nothing is asked before */
+	uint32_t failures;               /* attempts to learn of it that came to nothing */
+	uint32_t rules_left;             /* that it may add to the table of rules */
 	struct worker_segment *segments; /* owned: the executable ones */
 	size_t segment_count;
 	uint32_t page_first, page_count;

@@ -4,9 +4,12 @@
 #include "base/base.h"
 
 #include <errno.h>
+#include <string.h>
 
 enum {
 	GRACE_NS = 100000000, /* a walk takes less than a millisecond */
+	COMPACT = 64,
+	KINDS = 2,
 	WORDS = (UNWIND_SLAB_LINES + 63) / 64,
 };
 
@@ -23,20 +26,23 @@ struct grace {
 
 struct memory {
 	struct memory_slabs slabs;
-	uint64_t limit;
+	uint64_t (*clock_ns)(void);
+	uint64_t limit; /* slabs */
 	VECTOR(struct slab) table;
 	VECTOR(struct grace) waiting; /* in order of time from `first` on */
 	size_t first;
-	uint64_t used_lines;
+	uint64_t used_lines[KINDS]; /* of objects that are not freed */
 };
 
-struct memory *memory_create(const struct memory_slabs *slabs, uint64_t limit_bytes)
+struct memory *memory_create(const struct memory_slabs *slabs, uint64_t limit_bytes,
+			     uint64_t (*clock_ns)(void))
 {
 	struct memory *memory = calloc(1, sizeof(*memory));
 
 	if (!memory)
 		return NULL;
 	memory->slabs = *slabs;
+	memory->clock_ns = clock_ns;
 	memory->limit = limit_bytes / UNWIND_SLAB_BYTES;
 	return memory;
 }
@@ -90,18 +96,22 @@ static uint32_t slab_find(const struct slab *slab, uint32_t count)
 
 /* ---- objects ---- */
 
-static void end_grace(struct memory *memory, uint64_t now_ns)
+static void end_grace(struct memory *memory)
 {
-	while (memory->first < memory->waiting.count &&
-	       memory->waiting.items[memory->first].until_ns <= now_ns) {
-		const struct grace *grace = &memory->waiting.items[memory->first++];
+	uint64_t now = memory->clock_ns();
+	struct grace *items = memory->waiting.items;
+
+	while (memory->first < memory->waiting.count && items[memory->first].until_ns <= now) {
+		const struct grace *grace = &items[memory->first++];
 
 		slab_mark(&memory->table.items[grace->handle >> UNWIND_LINE_BITS],
 			  grace->handle & ((1 << UNWIND_LINE_BITS) - 1), grace->lines, false);
-		memory->used_lines -= grace->lines;
 	}
-	if (memory->first == memory->waiting.count)
-		memory->first = memory->waiting.count = 0;
+	if (memory->first < COMPACT || memory->first < memory->waiting.count / 2)
+		return;
+	memory->waiting.count -= memory->first;
+	memmove(items, items + memory->first, memory->waiting.count * sizeof(*items));
+	memory->first = 0;
 }
 
 static bool add_slab(struct memory *memory)
@@ -134,18 +144,26 @@ static bool find_lines(struct memory *memory, uint32_t count, uint32_t *slab_ret
 	return false;
 }
 
-uint32_t memory_put(struct memory *memory, const void *bytes, size_t length, uint64_t now_ns)
+static bool has_share(const struct memory *memory, enum memory_kind kind, uint32_t lines)
+{
+	uint64_t share = memory->limit * UNWIND_SLAB_LINES / 2;
+
+	return kind == MEMORY_DROPPABLE || memory->used_lines[kind] + lines <= share;
+}
+
+uint32_t memory_put(struct memory *memory, enum memory_kind kind, const void *bytes, size_t length)
 {
 	uint32_t lines = lines_of(length), slab, line;
 
-	end_grace(memory, now_ns);
+	end_grace(memory);
 	// The first line of the first slab is taken: the longest object needs another one.
-	if (!length || length > UNWIND_SLAB_BYTES || !find_lines(memory, lines, &slab, &line) ||
+	if (!length || length > UNWIND_SLAB_BYTES || !has_share(memory, kind, lines) ||
+	    !find_lines(memory, lines, &slab, &line) ||
 	    memory->slabs.write(memory->slabs.context, slab, line * UNWIND_LINE_BYTES, bytes,
 				length) != 0)
 		return 0;
 	slab_mark(&memory->table.items[slab], line, lines, true);
-	memory->used_lines += lines;
+	memory->used_lines[kind] += lines;
 	return slab << UNWIND_LINE_BITS | line;
 }
 
@@ -161,26 +179,23 @@ int memory_change(struct memory *memory, uint32_t handle, uint32_t offset, const
 				   start + offset, bytes, length);
 }
 
-void memory_free(struct memory *memory, uint32_t handle, size_t length, uint64_t now_ns)
+void memory_free(struct memory *memory, enum memory_kind kind, uint32_t handle, size_t length)
 {
 	struct grace grace = {
 		.handle = handle,
 		.lines = lines_of(length),
-		.until_ns = now_ns + GRACE_NS,
+		.until_ns = memory->clock_ns() + GRACE_NS,
 	};
 
 	if (!handle)
 		return;
-	// Without memory to remember it the object stays where it is.
+	memory->used_lines[kind] -= grace.lines;
+	// Without memory to remember it, its place stays taken.
 	(void)VECTOR_PUSH(&memory->waiting, grace);
-}
-
-uint64_t memory_bytes(const struct memory *memory)
-{
-	return (uint64_t)memory->table.count * UNWIND_SLAB_BYTES;
 }
 
 uint64_t memory_used(const struct memory *memory)
 {
-	return memory->used_lines * UNWIND_LINE_BYTES;
+	return (memory->used_lines[MEMORY_DROPPABLE] + memory->used_lines[MEMORY_FIXED]) *
+	       UNWIND_LINE_BYTES;
 }

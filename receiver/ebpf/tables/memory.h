@@ -23,23 +23,29 @@ struct memory_slabs {
 
 struct memory;
 
-/* @limit_bytes bounds the slabs. NULL without memory. */
-struct memory *memory_create(const struct memory_slabs *slabs, uint64_t limit_bytes);
+/* Two kinds of objects: those that can be dropped for others, and those that cannot, which get no
+ * more than half of the memory. */
+enum memory_kind { MEMORY_DROPPABLE, MEMORY_FIXED };
+
+/* @limit_bytes bounds the slabs; @clock_ns tells when a grace period is over. NULL without memory.
+ */
+struct memory *memory_create(const struct memory_slabs *slabs, uint64_t limit_bytes,
+			     uint64_t (*clock_ns)(void));
 void memory_destroy(struct memory *memory); /* accepts NULL */
 
 /*
  * Put @length bytes (at most UNWIND_SLAB_BYTES, not 0) somewhere and return the handle; 0 when
- * there is no room, or the slabs failed. @now_ns tells whose grace is over.
+ * there is no room, or the slabs failed.
  */
-uint32_t memory_put(struct memory *memory, const void *bytes, size_t length, uint64_t now_ns);
+uint32_t memory_put(struct memory *memory, enum memory_kind kind, const void *bytes, size_t length);
 
 /* Change @length bytes of an object, at @offset in it. Readers may see half of it, but no half of
- * an aligned word. 0 or a negative errno. */
+ * an aligned word. 0 or a negative errno: it is as it was. */
 int memory_change(struct memory *memory, uint32_t handle, uint32_t offset, const void *bytes,
 		  size_t length);
 
-/* No walk that begins from now on can find the object. @length as it was put. */
-void memory_free(struct memory *memory, uint32_t handle, size_t length, uint64_t now_ns);
+/* No walk that begins from now on can find the object. @kind and @length as it was put; handle 0
+ * is nothing. */
+void memory_free(struct memory *memory, enum memory_kind kind, uint32_t handle, size_t length);
 
-uint64_t memory_bytes(const struct memory *memory); /* of all slabs that were made */
-uint64_t memory_used(const struct memory *memory);  /* of all objects, those in grace included */
+uint64_t memory_used(const struct memory *memory); /* bytes of all objects */

@@ -11,8 +11,12 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* A page there is no room for is not asked for again at once. */
+/* What there is no room for, or no worker, is not asked for again at once... */
 static const uint64_t retry_ns = 1000000000;
+
+/* ...and a file that a worker failed on only some times: it may have been the machine's fault. */
+static const uint64_t failed_retry_ns = 10000000000;
+enum { ATTEMPTS = 3 };
 
 /* Pages that come together: a walk tells of one at a time, and what calls lies near. A power of
  * two. */
@@ -26,6 +30,7 @@ struct pages {
 	VECTOR(uint32_t) queue;           /* files to ask for */
 	uint32_t bare_page;               /* handle of one that has no rules */
 	uint32_t epoch;
+	bool wants_room; /* something was refused since the last eviction */
 	struct pages_counts counts;
 	uint8_t page[UNWIND_SLAB_BYTES]; /* one that is being written */
 };
@@ -123,21 +128,19 @@ enum pages_state pages_state(const struct pages *pages, uint32_t id)
 	return file ? state_of(file) : PAGES_BARE;
 }
 
-static void drop_page(struct pages *pages, struct code_page *page, uint64_t now_ns)
+static void drop_page(struct pages *pages, struct code_page *page)
 {
-	memory_free(pages->memory, page->handle, page->length, now_ns);
+	memory_free(pages->memory, MEMORY_DROPPABLE, page->handle, page->length);
 	page->handle = 0;
 	page->state = CODE_PAGE_ABSENT;
 	pages->counts.pages--;
 }
 
 /* Nobody runs it any more, and none of it is left: as if it had never been. */
-static void drop_file(struct pages *pages, struct code_file *file, uint64_t now_ns)
+static void drop_file(struct pages *pages, struct code_file *file)
 {
-	for (uint32_t i = 0; i < file->page_count; i++)
-		if (file->pages[i].state == CODE_PAGE_PRESENT)
-			drop_page(pages, &file->pages[i], now_ns);
-	memory_free(pages->memory, file->directory, file->page_count * sizeof(uint32_t), now_ns);
+	memory_free(pages->memory, MEMORY_FIXED, file->directory,
+		    file->page_count * sizeof(uint32_t));
 	pages->files.items[file->id] = NULL;
 	pages->counts.files--;
 	code_file_destroy(file);
@@ -158,7 +161,7 @@ static bool is_idle(const struct code_file *file)
 	       file->state != CODE_FILE_ASKED;
 }
 
-void pages_release(struct pages *pages, uint32_t id, uint64_t now_ns)
+void pages_release(struct pages *pages, uint32_t id)
 {
 	struct code_file *file = find_file(pages, id);
 
@@ -167,7 +170,7 @@ void pages_release(struct pages *pages, uint32_t id, uint64_t now_ns)
 	file->users--;
 	// Its pages stay for the next process, as long as there is room.
 	if (id != PAGES_VDSO && is_idle(file) && is_empty(file))
-		drop_file(pages, file, now_ns);
+		drop_file(pages, file);
 }
 
 void pages_place(const struct pages *pages, uint32_t id, uint64_t file_offset,
@@ -175,21 +178,25 @@ void pages_place(const struct pages *pages, uint32_t id, uint64_t file_offset,
 {
 	const struct code_file *file = find_file(pages, id);
 	uint32_t index, offset;
+	uint64_t room;
 
 	range->kind = UNWIND_RANGE_BARE;
 	if (!file || file->state == CODE_FILE_BARE)
 		return;
-	range->kind = UNWIND_RANGE_TABLE;
 	range->directory = 0;
-	if (file->state != CODE_FILE_KNOWN)
-		return; // walks end there until the answer is in
-	if (!code_file_find(file, file_offset, &index, &offset)) {
-		range->kind = UNWIND_RANGE_BARE;
+	if (file->state != CODE_FILE_KNOWN) {
+		range->kind = UNWIND_RANGE_TABLE; // walks end there until the answer is in
 		return;
 	}
+	if (!code_file_find(file, file_offset, &index, &offset))
+		return;
+	range->kind = UNWIND_RANGE_TABLE;
 	range->directory = file->directory;
 	range->first = index;
 	range->page_offset = (uint16_t)offset;
+	room = (((uint64_t)(file->page_count - index) << UNWIND_PAGE_SHIFT) - offset) >> 12;
+	if (range->pages > room)
+		range->pages = (uint32_t)room;
 }
 
 /* ---- what is missing ---- */
@@ -199,12 +206,12 @@ void pages_miss(struct pages *pages, uint32_t id, uint64_t file_offset, uint64_t
 	struct code_file *file = find_file(pages, id);
 	uint32_t index, offset;
 
-	if (!file || now_ns < file->retry_ns)
+	if (!file || file->state != CODE_FILE_KNOWN || now_ns < file->retry_ns ||
+	    !code_file_find(file, file_offset, &index, &offset))
 		return;
-	if (file->state == CODE_FILE_WANTED)
+	if (file->pages[index].state == CODE_PAGE_WANTED)
 		queue_file(pages, file);
-	if (file->state != CODE_FILE_KNOWN || !code_file_find(file, file_offset, &index, &offset) ||
-	    file->pages[index].state != CODE_PAGE_ABSENT)
+	if (file->pages[index].state != CODE_PAGE_ABSENT)
 		return;
 	index &= ~(MISS_GROUP - 1u);
 	for (uint32_t i = index; i < index + MISS_GROUP && i < file->page_count; i++)
@@ -228,34 +235,55 @@ void pages_next_epoch(struct pages *pages)
 	pages->epoch++;
 }
 
-static void collect_wanted(struct code_file *file, struct pages_request *request)
+/* True when there are more than one request takes. */
+static bool collect_wanted(struct code_file *file, struct pages_request *request)
 {
-	for (uint32_t i = 0; i < file->page_count && request->count < WORKER_MAX_PAGES; i++) {
+	for (uint32_t i = 0; i < file->page_count; i++) {
 		if (file->pages[i].state != CODE_PAGE_WANTED)
 			continue;
+		if (request->count == WORKER_MAX_PAGES)
+			return true;
 		file->pages[i].state = CODE_PAGE_ASKED;
 		request->numbers[request->count++] = file->page_first + i;
 	}
+	return false;
+}
+
+/* Take what is to be asked of @file; false when that is nothing. */
+static bool take_request(struct pages *pages, struct code_file *file, struct pages_request *ret)
+{
+	*ret = (struct pages_request){ .file = file->id };
+	if (file->state == CODE_FILE_WANTED) {
+		file->state = CODE_FILE_ASKED;
+		return true;
+	}
+	if (file->state == CODE_FILE_KNOWN && collect_wanted(file, ret))
+		queue_file(pages, file);
+	file->page_request = ret->count > 0;
+	return file->page_request;
+}
+
+static void unqueue(struct pages *pages, size_t at)
+{
+	uint32_t *items = pages->queue.items;
+
+	find_file(pages, items[at])->queued = false;
+	pages->queue.count--;
+	memmove(items + at, items + at + 1, (pages->queue.count - at) * sizeof(*items));
 }
 
 bool pages_next_request(struct pages *pages, struct pages_request *ret)
 {
-	for (size_t at = 0; at < pages->queue.count; at++) {
+	for (size_t at = 0; at < pages->queue.count;) {
 		struct code_file *file = find_file(pages, pages->queue.items[at]);
 
 		// The rest of what is wanted of a file comes after the answer that is due.
-		if (file->page_request || file->state == CODE_FILE_ASKED)
+		if (file->page_request || file->state == CODE_FILE_ASKED) {
+			at++;
 			continue;
-		*ret = (struct pages_request){ .file = file->id };
-		if (file->state == CODE_FILE_KNOWN) {
-			collect_wanted(file, ret);
-			file->page_request = ret->count > 0;
-		} else if (file->state == CODE_FILE_WANTED) {
-			file->state = CODE_FILE_ASKED;
 		}
-		file->queued = false;
-		pages->queue.items[at--] = pages->queue.items[--pages->queue.count];
-		if (file->page_request || file->state == CODE_FILE_ASKED)
+		unqueue(pages, at);
+		if (take_request(pages, file, ret))
 			return true;
 	}
 	return false;
@@ -276,31 +304,27 @@ void pages_forget_request(struct pages *pages, uint32_t id, uint64_t now_ns)
 	file->page_request = false;
 }
 
-/* ---- what a worker answered ---- */
-
-static void set_entry(struct pages *pages, struct code_file *file, uint32_t index, uint32_t handle)
+void pages_retry(struct pages *pages, uint64_t now_ns)
 {
-	memory_change(pages->memory, file->directory, index * (uint32_t)sizeof(handle), &handle,
-		      sizeof(handle));
+	for (size_t i = 0; i < pages->files.count; i++) {
+		struct code_file *file = pages->files.items[i];
+
+		if (!file || !file->users || now_ns < file->retry_ns)
+			continue;
+		if (file->state == CODE_FILE_BARE && file->failures && file->failures < ATTEMPTS)
+			file->state = CODE_FILE_WANTED;
+		if (file->state == CODE_FILE_WANTED)
+			queue_file(pages, file);
+	}
 }
 
-/* Code whose rules cannot be had is walked by frame pointers: every block says "unknown". */
-static void fail_page(struct pages *pages, struct code_file *file, uint32_t index, uint64_t now_ns)
-{
-	uint16_t first[UNWIND_BLOCKS + 2] = { 0 };
-	uint32_t rows[UNWIND_BLOCKS] = { 0 };
+/* ---- what a worker answered ---- */
 
-	if (!pages->bare_page) {
-		for (uint32_t i = 0; i <= UNWIND_BLOCKS; i++)
-			first[i] = (uint16_t)i;
-		memcpy(pages->page, first, sizeof(first));
-		memcpy(pages->page + UNWIND_PAGE_HEAD_BYTES, rows, sizeof(rows));
-		pages->bare_page = memory_put(pages->memory, pages->page,
-					      UNWIND_PAGE_HEAD_BYTES + sizeof(rows), now_ns);
-	}
-	file->pages[index].state = CODE_PAGE_FAILED;
-	set_entry(pages, file, index, pages->bare_page);
-	pages->counts.failed++;
+/* False: the kernel's side is as it was. */
+static bool set_entry(struct pages *pages, struct code_file *file, uint32_t index, uint32_t handle)
+{
+	return !memory_change(pages->memory, file->directory, index * (uint32_t)sizeof(handle),
+			      &handle, sizeof(handle));
 }
 
 static void refuse_page(struct pages *pages, struct code_file *file, uint32_t index,
@@ -308,36 +332,73 @@ static void refuse_page(struct pages *pages, struct code_file *file, uint32_t in
 {
 	file->pages[index].state = CODE_PAGE_ABSENT;
 	file->retry_ns = now_ns + retry_ns;
+	pages->wants_room = true;
 	pages->counts.refused++;
+}
+
+/* A page where every block says "unknown". */
+static uint32_t bare_page(struct pages *pages)
+{
+	uint16_t first[UNWIND_BLOCKS + 2] = { 0 };
+	uint32_t rows[UNWIND_BLOCKS] = { 0 };
+
+	if (pages->bare_page)
+		return pages->bare_page;
+	for (uint32_t i = 0; i <= UNWIND_BLOCKS; i++)
+		first[i] = (uint16_t)i;
+	memcpy(pages->page, first, sizeof(first));
+	memcpy(pages->page + UNWIND_PAGE_HEAD_BYTES, rows, sizeof(rows));
+	pages->bare_page = memory_put(pages->memory, MEMORY_FIXED, pages->page,
+				      UNWIND_PAGE_HEAD_BYTES + sizeof(rows));
+	return pages->bare_page;
+}
+
+/* Code whose rules cannot be had is walked by frame pointers. */
+static void fail_page(struct pages *pages, struct code_file *file, uint32_t index, uint64_t now_ns)
+{
+	uint32_t handle = bare_page(pages);
+
+	if (!handle || !set_entry(pages, file, index, handle)) {
+		refuse_page(pages, file, index, now_ns);
+		return;
+	}
+	file->pages[index].state = CODE_PAGE_FAILED;
+	pages->counts.failed++;
 }
 
 static void put_page(struct pages *pages, struct code_file *file, uint32_t index, size_t length,
 		     uint64_t now_ns)
 {
 	struct code_page *page = &file->pages[index];
+	uint32_t handle = memory_put(pages->memory, MEMORY_DROPPABLE, pages->page, length);
 
-	page->handle = memory_put(pages->memory, pages->page, length, now_ns);
-	if (!page->handle) {
+	if (!handle || !set_entry(pages, file, index, handle)) {
+		memory_free(pages->memory, MEMORY_DROPPABLE, handle, length);
 		refuse_page(pages, file, index, now_ns);
 		return;
 	}
-	page->length = (uint16_t)length;
-	page->state = CODE_PAGE_PRESENT;
-	page->epoch = pages->epoch;
-	set_entry(pages, file, index, page->handle);
+	*page = (struct code_page){ .handle = handle,
+				    .length = (uint16_t)length,
+				    .state = CODE_PAGE_PRESENT,
+				    .epoch = pages->epoch };
 	pages->counts.pages++;
 	pages->counts.built++;
 }
 
 /* A row with the number that its rule has among all files' rules. */
-static uint32_t renumber(struct pages *pages, const struct worker_answer *answer, uint32_t row)
+static uint32_t renumber(struct pages *pages, struct code_file *file,
+			 const struct worker_answer *answer, uint32_t row)
 {
 	uint32_t rule = row >> 16;
+	const struct unwind_rule *known;
 
 	if (rule >= UNWIND_PACKED_FP || rule < WORKER_FIRST_RULE ||
 	    rule - WORKER_FIRST_RULE >= answer->rule_count)
 		return row;
-	rule = rule_table_number(pages->rules, &answer->rules[rule - WORKER_FIRST_RULE]);
+	known = &answer->rules[rule - WORKER_FIRST_RULE];
+	if (known->cfa == UNWIND_CFA_UNSUPPORTED && known->unsupported < UNWIND_UNSUPPORTED_COUNT)
+		pages->counts.unsupported[known->unsupported]++;
+	rule = rule_table_number(pages->rules, known, &file->rules_left);
 	return (row & 0xffff) | rule << 16;
 }
 
@@ -354,30 +415,48 @@ static void learn_page(struct pages *pages, struct code_file *file,
 	memset(pages->page, 0, UNWIND_PAGE_HEAD_BYTES);
 	memcpy(pages->page, page->first, (UNWIND_BLOCKS + 1) * sizeof(*page->first));
 	for (uint32_t i = 0; i < page->row_count; i++)
-		rows[i] = renumber(pages, answer, page->rows[i]);
+		rows[i] = renumber(pages, file, answer, page->rows[i]);
 	put_page(pages, file, index, UNWIND_PAGE_HEAD_BYTES + page->row_count * sizeof(*rows),
 		 now_ns);
 }
 
-static bool make_directory(struct pages *pages, struct code_file *file, uint64_t now_ns)
+static bool make_directory(struct pages *pages, struct code_file *file)
 {
 	memset(pages->page, 0, file->page_count * sizeof(uint32_t));
-	file->directory =
-		memory_put(pages->memory, pages->page, file->page_count * sizeof(uint32_t), now_ns);
+	file->directory = memory_put(pages->memory, MEMORY_FIXED, pages->page,
+				     file->page_count * sizeof(uint32_t));
 	return file->directory != 0;
+}
+
+/* It may go better another time. Meanwhile its code goes by frame pointers. */
+static void fail_file(struct pages *pages, struct code_file *file, uint64_t now_ns)
+{
+	file->state = CODE_FILE_BARE;
+	file->retry_ns = now_ns + failed_retry_ns;
+	if (++file->failures == ATTEMPTS)
+		pages->counts.files_given_up++;
 }
 
 /* What kind of file it is. */
 static void learn_file(struct pages *pages, struct code_file *file,
 		       const struct worker_answer *answer, uint64_t now_ns)
 {
-	file->state = CODE_FILE_BARE;
-	if (answer->outcome != WORKER_ANSWERED || code_file_learn(file, answer))
-		return;
-	if (make_directory(pages, file, now_ns))
+	int status = answer->outcome == WORKER_ANSWERED ? code_file_learn(file, answer) : -EIO;
+
+	if (status == -ENOENT) {
+		file->state = CODE_FILE_BARE; // and stays so: the file has no table
+		file->failures = 0;
+	} else if (status) {
+		fail_file(pages, file, now_ns);
+	} else if (make_directory(pages, file)) {
 		file->state = CODE_FILE_KNOWN;
-	else
+		file->failures = 0;
+	} else {
+		file->state = CODE_FILE_WANTED;
+		file->retry_ns = now_ns + retry_ns;
+		pages->wants_room = true;
 		pages->counts.refused++;
+	}
 }
 
 bool pages_learn(struct pages *pages, const struct worker_answer *answer, uint64_t now_ns)
@@ -387,23 +466,24 @@ bool pages_learn(struct pages *pages, const struct worker_answer *answer, uint64
 
 	if (!file)
 		return false;
-	was_pending = file->state == CODE_FILE_ASKED;
 	if (answer->outcome == WORKER_MISSING) {
 		pages_forget_request(pages, answer->file, now_ns);
 		return false;
 	}
+	was_pending = file->state == CODE_FILE_ASKED;
 	if (was_pending)
 		learn_file(pages, file, answer, now_ns);
 	file->page_request = false;
-	if (file->state == CODE_FILE_KNOWN)
-		for (size_t i = 0; i < answer->page_count; i++)
-			learn_page(pages, file, answer, &answer->pages[i], now_ns);
+	for (size_t i = 0; file->state == CODE_FILE_KNOWN && i < answer->page_count; i++)
+		learn_page(pages, file, answer, &answer->pages[i], now_ns);
 	for (uint32_t i = 0; i < file->page_count; i++)
 		if (file->pages[i].state == CODE_PAGE_ASKED)
 			fail_page(pages, file, i, now_ns);
-	if (!file->users && is_idle(file) && is_empty(file))
-		drop_file(pages, file, now_ns);
-	return was_pending;
+	if (is_idle(file) && is_empty(file)) {
+		drop_file(pages, file);
+		return false;
+	}
+	return was_pending && file->state != CODE_FILE_WANTED;
 }
 
 /* ---- the vDSO ---- */
@@ -419,22 +499,24 @@ static size_t image_size(const Elf64_Ehdr *elf)
 
 static int number_rule(void *context, const struct unwind_rule *rule)
 {
-	return (int)rule_table_number(context, rule);
+	struct pages *pages = context;
+
+	return (int)rule_table_number(pages->rules, rule, &pages->vdso->rules_left);
 }
 
 static void build_vdso_page(struct pages *pages, const struct unwind_source *source,
-			    uint16_t machine, uint32_t index, uint64_t now_ns)
+			    uint16_t machine, uint32_t index)
 {
 	uint64_t start = (uint64_t)(pages->vdso->page_first + index) << UNWIND_PAGE_SHIFT;
 	struct page page;
 	size_t length;
 
-	page_begin(&page, start, machine, number_rule, pages->rules);
+	page_begin(&page, start, machine, number_rule, pages);
 	unwind_source_visit(source, start, start + (1u << UNWIND_PAGE_SHIFT), page_take, &page);
 	length = page_finish(&page);
 	if (length) {
 		page_write(&page, pages->page);
-		put_page(pages, pages->vdso, index, length, now_ns);
+		put_page(pages, pages->vdso, index, length, 0);
 	}
 	page_deinit(&page);
 }
@@ -463,7 +545,7 @@ static struct worker_answer describe_vdso(const struct elf_view *view,
 	};
 }
 
-void pages_learn_vdso(struct pages *pages, uint64_t now_ns)
+void pages_learn_vdso(struct pages *pages)
 {
 	// The kernel's own bytes, not a profiled program's: they need no sandbox.
 	const Elf64_Ehdr *elf = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
@@ -478,10 +560,10 @@ void pages_learn_vdso(struct pages *pages, uint64_t now_ns)
 	answer = describe_vdso(&view, &segment);
 	pages->vdso = code_file_create(PAGES_VDSO);
 	if (pages->vdso) {
-		learn_file(pages, pages->vdso, &answer, now_ns);
+		learn_file(pages, pages->vdso, &answer, 0);
 		for (uint32_t i = 0;
 		     pages->vdso->state == CODE_FILE_KNOWN && i < pages->vdso->page_count; i++)
-			build_vdso_page(pages, &source, view.machine, i, now_ns);
+			build_vdso_page(pages, &source, view.machine, i);
 	}
 	unwind_source_deinit(&source);
 }
@@ -505,7 +587,7 @@ static uint32_t oldest_epoch(const struct pages *pages)
 }
 
 /* Returns the bytes that become free. */
-static uint64_t evict_epoch(struct pages *pages, uint32_t epoch, uint64_t wanted, uint64_t now_ns)
+static uint64_t evict_epoch(struct pages *pages, uint32_t epoch, uint64_t wanted)
 {
 	uint64_t freed = 0;
 
@@ -515,23 +597,27 @@ static uint64_t evict_epoch(struct pages *pages, uint32_t epoch, uint64_t wanted
 		for (uint32_t i = 0; file && i < file->page_count && freed < wanted; i++) {
 			struct code_page *page = &file->pages[i];
 
-			if (page->state != CODE_PAGE_PRESENT || page->epoch > epoch)
+			if (page->state != CODE_PAGE_PRESENT || page->epoch > epoch ||
+			    !set_entry(pages, file, i, 0))
 				continue;
 			freed += page->length;
-			set_entry(pages, file, i, 0);
-			drop_page(pages, page, now_ns);
+			drop_page(pages, page);
 			pages->counts.evicted++;
 		}
 		if (file && is_idle(file) && is_empty(file))
-			drop_file(pages, file, now_ns);
+			drop_file(pages, file);
 	}
 	return freed;
 }
 
-void pages_evict(struct pages *pages, uint64_t limit_bytes, uint64_t now_ns)
+void pages_evict(struct pages *pages, uint64_t limit_bytes)
 {
 	uint64_t used = memory_used(pages->memory), target = limit_bytes / 4 * 3;
 
+	// Below that, too: no place may be long enough for what was refused.
+	if (pages->wants_room && target > used / 8 * 7)
+		target = used / 8 * 7;
+	pages->wants_room = false;
 	while (used > target) {
 		uint32_t oldest = oldest_epoch(pages);
 		uint64_t freed;
@@ -539,12 +625,17 @@ void pages_evict(struct pages *pages, uint64_t limit_bytes, uint64_t now_ns)
 		// What the last samples have seen stays: to drop it would be to build it again.
 		if (oldest == UINT32_MAX || oldest + 1 >= pages->epoch)
 			return;
-		freed = evict_epoch(pages, oldest, used - target, now_ns);
+		freed = evict_epoch(pages, oldest, used - target);
+		if (!freed)
+			return;
 		used -= freed < used ? freed : used;
 	}
 }
 
 struct pages_counts pages_counts(const struct pages *pages)
 {
-	return pages->counts;
+	struct pages_counts counts = pages->counts;
+
+	counts.rules_refused = pages->rules->refused;
+	return counts;
 }

@@ -19,8 +19,11 @@ struct pages;
 struct pages_counts {
 	uint64_t files, pages;   /* now */
 	uint64_t built, evicted; /* pages, since create */
-	uint64_t refused;        /* pages there was no room for */
+	uint64_t refused;        /* pages and directories there was no room for */
 	uint64_t failed;         /* pages whose rules could not be had */
+	uint64_t files_given_up; /* files that no worker could read */
+	uint64_t rules_refused;  /* rules there was no room for */
+	uint64_t unsupported[UNWIND_UNSUPPORTED_COUNT]; /* rows with such a rule, by why */
 };
 
 /* NULL without memory. Both are borrowed until destroy. */
@@ -35,12 +38,16 @@ enum pages_state {
 
 /* What is known of @file, of which the caller has a use; it is asked for when it is new. */
 enum pages_state pages_use(struct pages *pages, uint32_t file);
-void pages_release(struct pages *pages, uint32_t file, uint64_t now_ns);
+void pages_release(struct pages *pages, uint32_t file);
 enum pages_state pages_state(const struct pages *pages, uint32_t file);
 
+/* Files have ids of `processes`; this one is the kernel's, read by ourselves. */
+enum { PAGES_VDSO = UINT32_MAX - 2 };
+void pages_learn_vdso(struct pages *pages);
+
 /*
- * Complete @range, which begins at @file_offset of @file: kind, directory, first, page_offset. The
- * file number of the vDSO is PAGES_VDSO.
+ * Complete @range, which begins at @file_offset of @file: kind, directory, first, page_offset. It
+ * is made shorter where the file's directory ends.
  */
 void pages_place(const struct pages *pages, uint32_t file, uint64_t file_offset,
 		 struct unwind_range *range);
@@ -54,24 +61,24 @@ void pages_next_epoch(struct pages *pages); /* what is touched from now on is ne
 
 struct pages_request {
 	uint32_t file;
-	uint32_t numbers[WORKER_MAX_PAGES]; /* none: what the file is */
+	uint32_t numbers[WORKER_MAX_PAGES]; /* ascending; none: what the file is */
 	size_t count;
 };
 
 /* What to ask next; it counts as under way then. False: nothing. */
 bool pages_next_request(struct pages *pages, struct pages_request *ret);
 
-/* The request could not be made. It is made again when the file is missed, or used, anew. */
+/* The request could not be made, for want of a worker or of memory: it waits for pages_retry. */
 void pages_forget_request(struct pages *pages, uint32_t file, uint64_t now_ns);
 
-/* True when the file was pending and is no more. */
+/* True when processes that run the file have to be told again: it was pending. */
 bool pages_learn(struct pages *pages, const struct worker_answer *answer, uint64_t now_ns);
 
-/* Files have ids of `processes`; this one is the kernel's, read by ourselves. */
-enum { PAGES_VDSO = UINT32_MAX - 2 };
-void pages_learn_vdso(struct pages *pages, uint64_t now_ns);
+/* What came to nothing is queued again when its time has come. Once a second. */
+void pages_retry(struct pages *pages, uint64_t now_ns);
 
-/* Drop what was not seen for longest, until three quarters of @limit_bytes hold the rest. */
-void pages_evict(struct pages *pages, uint64_t limit_bytes, uint64_t now_ns);
+/* Drop what was not seen for longest, until three quarters of @limit_bytes hold the rest; more when
+ * something was refused since. */
+void pages_evict(struct pages *pages, uint64_t limit_bytes);
 
 struct pages_counts pages_counts(const struct pages *pages);

@@ -27,7 +27,7 @@ static bool rule_equal(uint32_t id, const void *context)
 	return !memcmp(&lookup->rules[id], lookup->wanted, sizeof(*lookup->wanted));
 }
 
-uint32_t rule_table_number(struct rule_table *table, const struct unwind_rule *rule)
+uint32_t rule_table_number(struct rule_table *table, const struct unwind_rule *rule, uint32_t *left)
 {
 	struct lookup lookup = { table->rules, rule };
 	uint32_t hash = intern_hash(rule, sizeof(*rule));
@@ -35,8 +35,12 @@ uint32_t rule_table_number(struct rule_table *table, const struct unwind_rule *r
 
 	if (id != INTERN_MISSING)
 		return id;
-	if (table->count >= UNWIND_RULES || !intern_insert(&table->index, hash, table->count))
+	if (!*left || table->count >= UNWIND_RULES ||
+	    !intern_insert(&table->index, hash, table->count)) {
+		table->refused++;
 		return UNWIND_RULE_UNKNOWN;
+	}
+	(*left)--;
 	table->rules[table->count] = *rule;
 	return table->count++;
 }

@@ -15,12 +15,33 @@
  */
 enum { GROUP_LEAST = 4, GROUP_MOST = 32, GROUP_SHARE = 4 };
 
+/* What files of programs, exporters and workers take. */
+enum { OTHER_DESCRIPTORS = 1024 };
+
 struct slabs {
 	int outer_fd;
 	uint32_t limit;
 	VECTOR(int) fds; /* owned */
 	uint8_t value[UNWIND_SLAB_BYTES];
 };
+
+/* How many of @wanted descriptors we may take, once the limit is as high as it goes. The usual one
+ * of 1,024 is meant for programs that call select(). */
+static uint32_t take_share(uint32_t wanted)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return wanted;
+	if (limit.rlim_cur < (rlim_t)wanted + OTHER_DESCRIPTORS &&
+	    limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (limit.rlim_cur >= (rlim_t)wanted + OTHER_DESCRIPTORS)
+		return wanted;
+	return wanted < limit.rlim_cur / 2 ? wanted : (uint32_t)(limit.rlim_cur / 2);
+}
 
 struct slabs *slabs_create(int outer_fd, uint32_t count)
 {
@@ -29,7 +50,7 @@ struct slabs *slabs_create(int outer_fd, uint32_t count)
 	if (!slabs)
 		return NULL;
 	slabs->outer_fd = outer_fd;
-	slabs->limit = count;
+	slabs->limit = take_share(count);
 	return slabs;
 }
 
@@ -43,26 +64,10 @@ void slabs_destroy(struct slabs *slabs)
 	free(slabs);
 }
 
-/* The usual limit of 1,024 files is meant for programs that call select(). */
-static bool raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= limit.rlim_max)
-		return false;
-	limit.rlim_cur = limit.rlim_max;
-	return !setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static int create_inner(void)
 {
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_slab", sizeof(uint32_t),
-				UNWIND_SLAB_BYTES, 1, NULL);
-
-	if (fd == -EMFILE && raise_descriptor_limit())
-		fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_slab", sizeof(uint32_t),
-				    UNWIND_SLAB_BYTES, 1, NULL);
-	return fd;
+	return bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_slab", sizeof(uint32_t),
+			      UNWIND_SLAB_BYTES, 1, NULL);
 }
 
 /* Put fds[@first ...] into the array. Kernels before 5.13 take only one at a time. */
@@ -152,4 +157,14 @@ struct memory_slabs slabs_operations(struct slabs *slabs)
 		.write = slabs_write,
 		.context = slabs,
 	};
+}
+
+uint32_t slabs_limit(const struct slabs *slabs)
+{
+	return slabs->limit;
+}
+
+uint64_t slabs_bytes(const struct slabs *slabs)
+{
+	return (uint64_t)slabs->fds.count * UNWIND_SLAB_BYTES;
 }

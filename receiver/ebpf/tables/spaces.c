@@ -7,12 +7,16 @@
 
 enum { CHAINS = 1024 };
 
+static const uint64_t LONGEST_BYTES = 1ull << 43; /* of a range; its pages are counted in 32 bits */
+
 struct space_ranges {
 	struct space_ranges *next; /* in its chain */
 	struct process_key key;
 	uint32_t handle, count; /* of its ranges; 0: not told yet */
 	uint64_t hash;          /* of them: what has not changed is not written again */
 	bool waits;             /* for a file of it */
+	bool refused;           /* there was no room for it */
+	uint32_t dropped;       /* mappings that did not fit */
 	VECTOR(uint32_t) files; /* used, each once */
 };
 
@@ -41,12 +45,6 @@ struct spaces *spaces_create(struct processes *processes, struct pages *pages,
 	return spaces;
 }
 
-static void space_destroy(struct space_ranges *space)
-{
-	VECTOR_DEINIT(&space->files);
-	free(space);
-}
-
 void spaces_destroy(struct spaces *spaces)
 {
 	if (!spaces)
@@ -56,7 +54,8 @@ void spaces_destroy(struct spaces *spaces)
 			struct space_ranges *space = spaces->chains[i];
 
 			spaces->chains[i] = space->next;
-			space_destroy(space);
+			VECTOR_DEINIT(&space->files);
+			free(space);
 		}
 	free(spaces);
 }
@@ -68,23 +67,30 @@ static uint32_t identity_of(const struct process_key *key)
 	return unwind_identity(key->start_boottime_ns, key->exec_id);
 }
 
-static struct unwind_range range_of(const struct spaces *spaces, const struct process_code *code)
+static void add_range(struct spaces *spaces, size_t *count, const struct process_code *code,
+		      uint64_t start)
 {
+	uint64_t offset = code->file_offset + (start - code->start);
 	struct unwind_range range = {
-		.start = code->start,
-		.pages = (uint32_t)((code->limit - code->start) >> 12),
+		.start = start,
+		.pages = (uint32_t)((code->limit - start) >> 12),
 		.kind = UNWIND_RANGE_BARE,
 	};
 
-	if (code->vdso) {
-		// Frames in it are told as addresses: it is no file that could be named.
-		pages_place(spaces->pages, PAGES_VDSO, code->file_offset, &range);
-	} else if (code->file != PROCESS_NO_FILE) {
+	// A frame has no room for places beyond: such code is told as addresses.
+	bool has_file = code->file != PROCESS_NO_FILE &&
+			offset + (code->limit - start) <= 1ull << UNWIND_FRAME_SHIFT;
+
+	if (has_file) {
 		range.file = code->file + 1;
-		range.file_page = (uint32_t)(code->file_offset >> 12);
-		pages_place(spaces->pages, code->file, code->file_offset, &range);
+		range.file_page = (uint32_t)(offset >> 12);
 	}
-	return range;
+	// Frames in the vDSO are told as addresses, too: it is no file that could be named.
+	if (has_file && start == code->start)
+		pages_place(spaces->pages, code->file, offset, &range);
+	else if (code->vdso && start == code->start)
+		pages_place(spaces->pages, PAGES_VDSO, offset, &range);
+	spaces->ranges[(*count)++] = range;
 }
 
 /* How many there are. The vsyscall page, in the upper half, is none that walks can search for. */
@@ -92,15 +98,40 @@ static size_t make_ranges(struct spaces *spaces, size_t code_count)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < code_count; i++)
-		if (spaces->code[i].limit <= UNWIND_ADDRESS_LIMIT)
-			spaces->ranges[count++] = range_of(spaces, &spaces->code[i]);
+	for (size_t i = 0; i < code_count && count < UNWIND_RANGES; i++) {
+		const struct process_code *code = &spaces->code[i];
+		uint64_t reached;
+
+		if (code->limit > UNWIND_ADDRESS_LIMIT || code->limit - code->start > LONGEST_BYTES)
+			continue;
+		add_range(spaces, &count, code, code->start);
+		reached = code->start + ((uint64_t)spaces->ranges[count - 1].pages << 12);
+		// More is mapped than the file has text: what lies beyond has no table.
+		if (reached < code->limit && count < UNWIND_RANGES)
+			add_range(spaces, &count, code, reached);
+	}
 	return count;
 }
 
+/* The kernel side knows nothing of the process any more. */
+static void withdraw(struct spaces *spaces, struct space_ranges *space)
+{
+	process_index_remove(spaces->index, space->key.pid);
+	memory_free(spaces->memory, MEMORY_FIXED, space->handle,
+		    space->count * sizeof(*spaces->ranges));
+	spaces->counts.processes -= space->handle != 0;
+	space->handle = 0;
+	space->count = 0;
+}
+
+static void refuse(struct spaces *spaces, struct space_ranges *space)
+{
+	spaces->counts.processes_refused += !space->refused;
+	space->refused = true;
+}
+
 /* Tell the kernel side. What it had is freed, since it is found no more. */
-static void publish(struct spaces *spaces, struct space_ranges *space, size_t count,
-		    uint64_t now_ns)
+static void publish(struct spaces *spaces, struct space_ranges *space, size_t count)
 {
 	size_t bytes = count * sizeof(*spaces->ranges);
 	uint32_t low = intern_hash_seeded(spaces->ranges, bytes, 1);
@@ -109,20 +140,22 @@ static void publish(struct spaces *spaces, struct space_ranges *space, size_t co
 
 	if (space->handle && space->count == count && space->hash == hash)
 		return;
-	handle = memory_put(spaces->memory, spaces->ranges, bytes, now_ns);
+	handle = memory_put(spaces->memory, MEMORY_FIXED, spaces->ranges, bytes);
 	if (!handle || !process_index_set(spaces->index, space->key.pid, identity_of(&space->key),
 					  handle, (uint32_t)count)) {
 		// What is there is out of date: better none than a wrong one.
-		memory_free(spaces->memory, handle, bytes, now_ns);
-		process_index_remove(spaces->index, space->key.pid);
-		spaces->counts.processes_refused++;
-		handle = 0;
+		memory_free(spaces->memory, MEMORY_FIXED, handle, bytes);
+		withdraw(spaces, space);
+		refuse(spaces, space);
+		return;
 	}
-	spaces->counts.processes += (handle != 0) - (space->handle != 0);
-	memory_free(spaces->memory, space->handle, space->count * sizeof(*spaces->ranges), now_ns);
+	memory_free(spaces->memory, MEMORY_FIXED, space->handle,
+		    space->count * sizeof(*spaces->ranges));
+	spaces->counts.processes += !space->handle;
 	space->handle = handle;
-	space->count = handle ? (uint32_t)count : 0;
+	space->count = (uint32_t)count;
 	space->hash = hash;
+	space->refused = false;
 }
 
 static bool has_file(const struct space_ranges *space, uint32_t file)
@@ -133,13 +166,15 @@ static bool has_file(const struct space_ranges *space, uint32_t file)
 	return false;
 }
 
-/* The files of the code are used from now on, and those used before no more. */
+/*
+ * The files of the code are used from now on; those used before are handed over, to be released
+ * when nothing leads to them any more.
+ */
 static void use_files(struct spaces *spaces, struct space_ranges *space, size_t code_count,
-		      uint64_t now_ns)
+		      struct space_ranges *before)
 {
-	struct space_ranges before = { .files = { space->files.items, space->files.count,
-						  space->files.capacity } };
-
+	before->files.items = space->files.items;
+	before->files.count = space->files.count;
 	space->files.items = NULL;
 	space->files.count = space->files.capacity = 0;
 	for (size_t i = 0; i < code_count; i++) {
@@ -150,9 +185,13 @@ static void use_files(struct spaces *spaces, struct space_ranges *space, size_t 
 			continue;
 		pages_use(spaces->pages, file);
 	}
-	for (size_t i = 0; i < before.files.count; i++)
-		pages_release(spaces->pages, before.files.items[i], now_ns);
-	VECTOR_DEINIT(&before.files);
+}
+
+static void release_files(struct spaces *spaces, struct space_ranges *space)
+{
+	for (size_t i = 0; i < space->files.count; i++)
+		pages_release(spaces->pages, space->files.items[i]);
+	VECTOR_DEINIT(&space->files);
 }
 
 static bool is_pending(const struct spaces *spaces, const struct space_ranges *space)
@@ -163,22 +202,34 @@ static bool is_pending(const struct spaces *spaces, const struct space_ranges *s
 	return false;
 }
 
-static void refresh(struct spaces *spaces, struct space_ranges *space, uint64_t now_ns)
+/* At most what fits; the rest is counted. */
+static size_t read_code(struct spaces *spaces, struct space_ranges *space)
 {
 	size_t count = processes_code(spaces->processes, &space->key, spaces->code, UNWIND_RANGES);
+	uint32_t dropped = count > UNWIND_RANGES ? (uint32_t)(count - UNWIND_RANGES) : 0;
 
-	if (count > UNWIND_RANGES) {
-		spaces->counts.ranges_dropped += count - UNWIND_RANGES;
-		count = UNWIND_RANGES;
-	}
-	use_files(spaces, space, count, now_ns);
+	if (dropped > space->dropped)
+		spaces->counts.ranges_dropped += dropped - space->dropped;
+	space->dropped = dropped;
+	return count - dropped;
+}
+
+static void refresh(struct spaces *spaces, struct space_ranges *space)
+{
+	size_t count = read_code(spaces, space);
+	struct space_ranges before = { 0 };
+
+	use_files(spaces, space, count, &before);
 	space->waits = is_pending(spaces, space);
 	// Until then the kernel's own walker does better than one that ends at the first frame.
-	if (space->waits && !space->handle)
-		return;
-	count = make_ranges(spaces, count);
-	if (count)
-		publish(spaces, space, count, now_ns);
+	if (!space->waits || space->handle) {
+		count = make_ranges(spaces, count);
+		if (count)
+			publish(spaces, space, count);
+		else
+			withdraw(spaces, space);
+	}
+	release_files(spaces, &before);
 }
 
 /* ---- all processes ---- */
@@ -192,25 +243,22 @@ static struct space_ranges **find_place(struct spaces *spaces, uint32_t pid)
 	return place;
 }
 
-static void drop(struct spaces *spaces, struct space_ranges **place, uint64_t now_ns)
+static void drop(struct spaces *spaces, struct space_ranges **place)
 {
 	struct space_ranges *space = *place;
 
 	*place = space->next;
-	process_index_remove(spaces->index, space->key.pid);
-	memory_free(spaces->memory, space->handle, space->count * sizeof(*spaces->ranges), now_ns);
-	spaces->counts.processes -= space->handle != 0;
-	for (size_t i = 0; i < space->files.count; i++)
-		pages_release(spaces->pages, space->files.items[i], now_ns);
-	space_destroy(space);
+	withdraw(spaces, space);
+	release_files(spaces, space);
+	free(space);
 }
 
-void spaces_update(struct spaces *spaces, const struct process_key *key, uint64_t now_ns)
+void spaces_update(struct spaces *spaces, const struct process_key *key)
 {
 	struct space_ranges **place = find_place(spaces, key->pid);
 
 	if (*place && identity_of(&(*place)->key) != identity_of(key))
-		drop(spaces, place, now_ns);
+		drop(spaces, place);
 	place = find_place(spaces, key->pid);
 	if (!*place) {
 		struct space_ranges *space = calloc(1, sizeof(*space));
@@ -222,23 +270,47 @@ void spaces_update(struct spaces *spaces, const struct process_key *key, uint64_
 		space->key = *key;
 		*place = space;
 	}
-	refresh(spaces, *place, now_ns);
+	refresh(spaces, *place);
 }
 
-void spaces_end(struct spaces *spaces, const struct process_key *key, uint64_t now_ns)
+void spaces_end(struct spaces *spaces, const struct process_key *key)
 {
 	struct space_ranges **place = find_place(spaces, key->pid);
 
 	if (*place && identity_of(&(*place)->key) == identity_of(key))
-		drop(spaces, place, now_ns);
+		drop(spaces, place);
 }
 
-void spaces_file_known(struct spaces *spaces, uint32_t file, uint64_t now_ns)
+void spaces_file_known(struct spaces *spaces, uint32_t file)
 {
 	for (size_t i = 0; i < CHAINS; i++)
 		for (struct space_ranges *space = spaces->chains[i]; space; space = space->next)
-			if (space->waits && has_file(space, file))
-				refresh(spaces, space, now_ns);
+			if (has_file(space, file))
+				refresh(spaces, space);
+}
+
+void spaces_retry(struct spaces *spaces)
+{
+	for (size_t i = 0; i < CHAINS; i++)
+		for (struct space_ranges *space = spaces->chains[i]; space; space = space->next)
+			if (space->refused)
+				refresh(spaces, space);
+}
+
+void spaces_refresh_all(struct spaces *spaces)
+{
+	for (size_t i = 0; i < CHAINS; i++) {
+		struct space_ranges **place = &spaces->chains[i];
+
+		while (*place) {
+			refresh(spaces, *place);
+			// It has ended, or executed another program, unheard of.
+			if (!(*place)->files.count && !(*place)->handle)
+				drop(spaces, place);
+			else
+				place = &(*place)->next;
+		}
+	}
 }
 
 struct spaces_counts spaces_counts(const struct spaces *spaces)

@@ -15,8 +15,8 @@ struct spaces;
 
 struct spaces_counts {
 	uint64_t processes;         /* known to the kernel side now */
-	uint64_t ranges_dropped;    /* there were more in a process than fit */
-	uint64_t processes_refused; /* there was no room for */
+	uint64_t ranges_dropped;    /* mappings that were more than fit of one process */
+	uint64_t processes_refused; /* processes there was no room for, at first */
 };
 
 /* NULL without memory. All are borrowed until destroy. */
@@ -28,12 +28,18 @@ void spaces_destroy(struct spaces *spaces); /* accepts NULL */
  * The process of @key has other executable memory than before, or is new. Its files are asked for;
  * a new process is told to the kernel side when all of them are known.
  */
-void spaces_update(struct spaces *spaces, const struct process_key *key, uint64_t now_ns);
+void spaces_update(struct spaces *spaces, const struct process_key *key);
 
 /* The process of @key has ended. */
-void spaces_end(struct spaces *spaces, const struct process_key *key, uint64_t now_ns);
+void spaces_end(struct spaces *spaces, const struct process_key *key);
 
-/* @file is pending no more. */
-void spaces_file_known(struct spaces *spaces, uint32_t file, uint64_t now_ns);
+/* What is known of @file has changed. */
+void spaces_file_known(struct spaces *spaces, uint32_t file);
+
+/* Try again for those there was no room for. Once a second. */
+void spaces_retry(struct spaces *spaces);
+
+/* News of processes were lost: look at all of them. */
+void spaces_refresh_all(struct spaces *spaces);
 
 struct spaces_counts spaces_counts(const struct spaces *spaces);

@@ -21,6 +21,7 @@
 enum {
 	/* A sample brings one at most, and they are taken many times a second. */
 	NOTES_MAX = 8192,
+	MISSES_MAX = NOTES_MAX / 2, /* of these: a miss comes again, a change does not */
 	/* While a worker is asked, how long something new may have to wait. */
 	PASS_NS = 10000000,
 	HOUSEKEEPING_NS = 1000000000,
@@ -34,9 +35,11 @@ struct table_note {
 };
 
 struct tables_metrics {
-	struct profcol_metric *memory, *used, *files, *pages, *processes;          /* gauges */
-	struct profcol_metric *built, *evicted, *refused, *failed, *notes_dropped; /* counters */
-	struct profcol_metric *ranges_dropped, *processes_refused;                 /* counters */
+	struct profcol_metric *memory, *used, *files, *pages, *processes; /* gauges */
+	/* Counters: */
+	struct profcol_metric *built, *evicted, *refused, *failed, *notes_dropped;
+	struct profcol_metric *ranges_dropped, *processes_refused, *files_given_up, *rules_refused;
+	struct profcol_metric *unsupported[UNWIND_UNSUPPORTED_COUNT];
 };
 
 struct tables {
@@ -48,6 +51,8 @@ struct tables {
 	pthread_mutex_t queue_lock; /* over what follows */
 	pthread_cond_t queued;
 	VECTOR(struct table_note) notes;
+	size_t misses;  /* among the notes */
+	bool lost_news; /* of processes */
 	bool stopping;
 
 	pthread_mutex_t lock; /* over what follows but the pool; not held over I/O */
@@ -64,6 +69,15 @@ struct tables {
 	VECTOR(struct table_note) taken;
 	pthread_t thread;
 	bool running;
+};
+
+static const char *const unsupported_labels[UNWIND_UNSUPPORTED_COUNT] = {
+	[UNWIND_BAD_PROGRAM] = "kind=bad_program",
+	[UNWIND_CFA_EXPRESSION] = "kind=cfa_expression",
+	[UNWIND_RA_EXPRESSION] = "kind=ra_expression",
+	[UNWIND_FP_EXPRESSION] = "kind=fp_expression",
+	[UNWIND_RANGE] = "kind=offset_range",
+	[UNWIND_OTHER_STACK] = "kind=other_stack",
 };
 
 static void register_metrics(struct tables *tables)
@@ -98,7 +112,15 @@ static void register_metrics(struct tables *tables)
 		.processes_refused =
 			host->metric(host, PROFCOL_COUNTER, "unwind_processes_refused", "",
 				     "Processes there was no room for in the unwinder's tables"),
+		.files_given_up = host->metric(host, PROFCOL_COUNTER, "unwind_files_given_up", "",
+					       "Files that could not be read for their rules"),
+		.rules_refused = host->metric(host, PROFCOL_COUNTER, "unwind_rules_refused", "",
+					      "Unwind rules there was no room for"),
 	};
+	for (size_t kind = UNWIND_SUPPORTED + 1; kind < UNWIND_UNSUPPORTED_COUNT; kind++)
+		tables->metrics.unsupported[kind] = host->metric(
+			host, PROFCOL_COUNTER, "unwind_rows_unsupported", unsupported_labels[kind],
+			"Places in code whose unwind rule cannot be expressed");
 }
 
 static void take_answer(void *context, const struct worker_answer *answer);
@@ -121,7 +143,7 @@ struct tables *tables_create(const struct profcol_host *host, struct processes *
 	pthread_cond_init(&tables->queued, &attributes);
 	pthread_condattr_destroy(&attributes);
 	register_metrics(tables);
-	tables->pool = worker_pool_create(host, take_answer, tables);
+	tables->pool = worker_pool_create(host, "purpose=unwind", take_answer, tables);
 	if (!tables->pool || !VECTOR_RESERVE(&tables->notes, NOTES_MAX) ||
 	    !VECTOR_RESERVE(&tables->taken, NOTES_MAX)) {
 		tables_destroy(tables);
@@ -157,13 +179,15 @@ void tables_destroy(struct tables *tables)
 
 static void queue_note(struct tables *tables, const struct table_note *note)
 {
-	bool full, first;
+	bool full, first, is_miss = note->kind == NOTE_MISS;
 
 	pthread_mutex_lock(&tables->queue_lock);
-	full = tables->notes.count >= NOTES_MAX;
+	full = tables->notes.count >= NOTES_MAX || (is_miss && tables->misses >= MISSES_MAX);
 	first = !tables->notes.count;
 	if (!full)
 		tables->notes.items[tables->notes.count++] = *note;
+	tables->misses += is_miss && !full;
+	tables->lost_news |= full && !is_miss;
 	if (first)
 		pthread_cond_signal(&tables->queued);
 	pthread_mutex_unlock(&tables->queue_lock);
@@ -199,7 +223,7 @@ uint64_t tables_map_bytes(struct tables *tables)
 	uint64_t bytes;
 
 	pthread_mutex_lock(&tables->lock);
-	bytes = tables->memory ? memory_bytes(tables->memory) : 0;
+	bytes = tables->slabs ? slabs_bytes(tables->slabs) : 0;
 	pthread_mutex_unlock(&tables->lock);
 	return bytes;
 }
@@ -213,24 +237,22 @@ static void take_answer(void *context, const struct worker_answer *answer)
 
 	pthread_mutex_lock(&tables->lock);
 	if (pages_learn(tables->pages, answer, now))
-		spaces_file_known(tables->spaces, answer->file, now);
+		spaces_file_known(tables->spaces, answer->file);
 	pthread_mutex_unlock(&tables->lock);
 }
 
 static void handle_note(struct tables *tables, const struct table_note *note)
 {
-	uint64_t now = clock_monotonic_ns();
-
 	pthread_mutex_lock(&tables->lock);
 	switch (note->kind) {
 	case NOTE_CHANGED:
-		spaces_update(tables->spaces, &note->key, now);
+		spaces_update(tables->spaces, &note->key);
 		break;
 	case NOTE_ENDED:
-		spaces_end(tables->spaces, &note->key, now);
+		spaces_end(tables->spaces, &note->key);
 		break;
 	case NOTE_MISS:
-		pages_miss(tables->pages, note->file, note->file_offset, now);
+		pages_miss(tables->pages, note->file, note->file_offset, clock_monotonic_ns());
 		break;
 	}
 	pthread_mutex_unlock(&tables->lock);
@@ -280,7 +302,7 @@ static void show_metrics(struct tables *tables)
 	pthread_mutex_lock(&tables->lock);
 	pages = pages_counts(tables->pages);
 	spaces = spaces_counts(tables->spaces);
-	profcol_metric_set(metrics->memory, (int64_t)memory_bytes(tables->memory));
+	profcol_metric_set(metrics->memory, (int64_t)slabs_bytes(tables->slabs));
 	profcol_metric_set(metrics->used, (int64_t)memory_used(tables->memory));
 	pthread_mutex_unlock(&tables->lock);
 	profcol_metric_set(metrics->files, (int64_t)pages.files);
@@ -292,19 +314,25 @@ static void show_metrics(struct tables *tables)
 	profcol_metric_set(metrics->processes, (int64_t)spaces.processes);
 	profcol_metric_set(metrics->ranges_dropped, (int64_t)spaces.ranges_dropped);
 	profcol_metric_set(metrics->processes_refused, (int64_t)spaces.processes_refused);
+	profcol_metric_set(metrics->files_given_up, (int64_t)pages.files_given_up);
+	profcol_metric_set(metrics->rules_refused, (int64_t)pages.rules_refused);
+	for (size_t kind = UNWIND_SUPPORTED + 1; kind < UNWIND_UNSUPPORTED_COUNT; kind++)
+		profcol_metric_set(metrics->unsupported[kind], (int64_t)pages.unsupported[kind]);
 }
 
 static void keep_house(struct tables *tables)
 {
 	pthread_mutex_lock(&tables->lock);
-	pages_evict(tables->pages, tables->limit_bytes, clock_monotonic_ns());
+	pages_evict(tables->pages, tables->limit_bytes);
+	pages_retry(tables->pages, clock_monotonic_ns());
+	spaces_retry(tables->spaces);
 	pthread_mutex_unlock(&tables->lock);
 	show_metrics(tables);
 }
 
 /* Take what was noted into `taken`, waiting for it until @deadline_ns. False: it is time to stop.
  */
-static bool take_notes(struct tables *tables, uint64_t deadline_ns)
+static bool take_notes(struct tables *tables, uint64_t deadline_ns, bool *lost_news_ret)
 {
 	struct timespec deadline = clock_timespec(deadline_ns);
 	struct table_note *empty = tables->taken.items;
@@ -318,24 +346,38 @@ static bool take_notes(struct tables *tables, uint64_t deadline_ns)
 	tables->taken.count = tables->notes.count;
 	tables->notes.items = empty;
 	tables->notes.count = 0;
+	tables->misses = 0;
+	*lost_news_ret = tables->lost_news;
+	tables->lost_news = false;
 	stopping = tables->stopping;
 	pthread_mutex_unlock(&tables->queue_lock);
 	return !stopping;
+}
+
+static void look_at_all(struct tables *tables)
+{
+	pthread_mutex_lock(&tables->lock);
+	spaces_refresh_all(tables->spaces);
+	pthread_mutex_unlock(&tables->lock);
 }
 
 static void *tables_run(void *context)
 {
 	struct tables *tables = context;
 	uint64_t housekeeping = 0, now;
+	bool lost_news;
 
 	pthread_setname_np(pthread_self(), "unwind");
 	for (;;) {
 		now = clock_monotonic_ns();
 		// With answers due the pool is waited for, else the queue is.
-		if (!take_notes(tables, worker_pool_is_busy(tables->pool) ? now : housekeeping))
+		if (!take_notes(tables, worker_pool_is_busy(tables->pool) ? now : housekeeping,
+				&lost_news))
 			return NULL;
 		for (size_t i = 0; i < tables->taken.count; i++)
 			handle_note(tables, &tables->taken.items[i]);
+		if (lost_news)
+			look_at_all(tables);
 		while (ask_next(tables))
 			;
 		if (worker_pool_is_busy(tables->pool))
@@ -389,8 +431,9 @@ static bool create_parts(struct tables *tables, const struct tables_maps *maps)
 		slabs_create(maps->slabs, (uint32_t)(tables->limit_bytes / UNWIND_SLAB_BYTES));
 	if (!tables->slabs)
 		return false;
+	tables->limit_bytes = (uint64_t)slabs_limit(tables->slabs) * UNWIND_SLAB_BYTES;
 	operations = slabs_operations(tables->slabs);
-	tables->memory = memory_create(&operations, tables->limit_bytes);
+	tables->memory = memory_create(&operations, tables->limit_bytes, clock_monotonic_ns);
 	if (tables->memory)
 		tables->pages = pages_create(tables->memory, &tables->rules);
 	if (tables->pages)
@@ -410,7 +453,7 @@ struct profcol_error *tables_start(struct tables *tables, const struct tables_ma
 	pthread_mutex_lock(&tables->lock);
 	created = create_parts(tables, maps);
 	if (created)
-		pages_learn_vdso(tables->pages, clock_monotonic_ns());
+		pages_learn_vdso(tables->pages);
 	pthread_mutex_unlock(&tables->lock);
 	if (!created)
 		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory for the unwinder");

@@ -44,7 +44,7 @@ struct worker_pool {
 	struct profcol_metric *starts, *crashes, *timeouts, *bad_answers, *alive;
 };
 
-struct worker_pool *worker_pool_create(const struct profcol_host *host,
+struct worker_pool *worker_pool_create(const struct profcol_host *host, const char *label,
 				       worker_answered_function answered, void *context)
 {
 	struct worker_pool *pool = calloc(1, sizeof(*pool));
@@ -57,16 +57,16 @@ struct worker_pool *worker_pool_create(const struct profcol_host *host,
 	pool->last = &pool->first;
 	for (size_t i = 0; i < POOL_PROCESSES; i++)
 		pool->processes[i].socket = -1;
-	pool->starts = host->metric(host, PROFCOL_COUNTER, "symbol_worker_starts", "",
+	pool->starts = host->metric(host, PROFCOL_COUNTER, "worker_starts", label,
 				    "processes started to read files of profiled programs");
-	pool->crashes = host->metric(host, PROFCOL_COUNTER, "symbol_worker_crashes", "",
+	pool->crashes = host->metric(host, PROFCOL_COUNTER, "worker_crashes", label,
 				     "such processes that died of a file");
-	pool->timeouts = host->metric(host, PROFCOL_COUNTER, "symbol_worker_timeouts", "",
+	pool->timeouts = host->metric(host, PROFCOL_COUNTER, "worker_timeouts", label,
 				      "such processes ended for working too long on a file");
 	pool->bad_answers =
-		host->metric(host, PROFCOL_COUNTER, "symbol_worker_bad_answers", "",
+		host->metric(host, PROFCOL_COUNTER, "worker_bad_answers", label,
 			     "such processes ended for an answer that failed the checks");
-	pool->alive = host->metric(host, PROFCOL_GAUGE, "symbol_workers", "",
+	pool->alive = host->metric(host, PROFCOL_GAUGE, "workers", label,
 				   "processes that read files of profiled programs");
 	return pool;
 }

@@ -120,8 +120,9 @@ typedef void (*worker_answered_function)(void *context, const struct worker_answ
 
 struct worker_pool;
 
-/* @answered comes from inside worker_pool_run. @host is borrowed until destroy. NULL: no memory. */
-struct worker_pool *worker_pool_create(const struct profcol_host *host,
+/* @answered comes from inside worker_pool_run; @label, "purpose=symbols", tells the pool's metrics
+ * from another one's. @host is borrowed until destroy. NULL: no memory. */
+struct worker_pool *worker_pool_create(const struct profcol_host *host, const char *label,
 				       worker_answered_function answered, void *context);
 void worker_pool_destroy(struct worker_pool *pool); /* ends the workers; accepts NULL */
 

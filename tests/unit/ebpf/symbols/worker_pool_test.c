@@ -55,7 +55,7 @@ static int setup(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	fake_host_init(&fixture->fake);
-	fixture->pool = worker_pool_create(&fixture->fake.host, take_answer, fixture);
+	fixture->pool = worker_pool_create(&fixture->fake.host, "purpose=test", take_answer, fixture);
 	*state = fixture;
 	return fixture->pool ? 0 : -1;
 }
@@ -219,7 +219,7 @@ static void test_a_hang_ends_after_five_seconds(void **state)
 	assert_true(run_until(fixture, 0, 8000));
 	assert_int_equal(fixture->files[0].outcome, WORKER_TIMED_OUT);
 	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 4900, 7000);
-	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_worker_timeouts", ""), 1);
+	assert_int_equal(fake_host_metric(&fixture->fake, "worker_timeouts", "purpose=test"), 1);
 	ask(fixture, 1);
 	expect_answer(fixture, 1);
 }
@@ -242,7 +242,7 @@ static void test_killed_in_the_middle_the_next_file_works(void **state)
 		expect_answer(fixture, file + 1);
 		assert_int_equal(fixture->fake.helper_count, last + 2);
 	}
-	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_worker_crashes", ""), 5);
+	assert_int_equal(fake_host_metric(&fixture->fake, "worker_crashes", "purpose=test"), 5);
 }
 
 static void test_killed_while_idle_nothing_is_lost(void **state)
@@ -329,7 +329,7 @@ static void expect_end_with_parent(bool stopped)
 		struct fixture fixture = { 0 };
 
 		fake_host_init(&fixture.fake);
-		fixture.pool = worker_pool_create(&fixture.fake.host, take_answer, &fixture);
+		fixture.pool = worker_pool_create(&fixture.fake.host, "purpose=test", take_answer, &fixture);
 		if (worker_pool_start(fixture.pool))
 			_exit(1);
 		if (write(report[1], &fixture.fake.helpers[0], sizeof(pid_t)) != sizeof(pid_t))
@@ -442,7 +442,7 @@ static void test_a_lying_worker_is_replaced(void **state)
 	ask(fixture, 0);
 	assert_true(run_until(fixture, 0, 3000));
 	assert_int_equal(fixture->files[0].outcome, WORKER_MISBEHAVED);
-	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_worker_bad_answers", ""), 1);
+	assert_int_equal(fake_host_metric(&fixture->fake, "worker_bad_answers", "purpose=test"), 1);
 	ask(fixture, 1);
 	expect_answer(fixture, 1);
 }

@@ -84,7 +84,7 @@ struct model_finding kernel_model_find(const struct kernel_model *model, uint32_
 		address = ranges[i].page_offset + distance;
 		found.what = MODEL_NO_PAGE;
 		if (!ranges[i].directory)
-			return found;
+			return found; // unwind_find_page()
 		page = ((const uint32_t *)object(
 			model,
 			ranges[i].directory))[ranges[i].first + (address >> UNWIND_PAGE_SHIFT)];

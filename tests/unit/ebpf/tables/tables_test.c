@@ -31,6 +31,13 @@ struct fixture {
 	struct model_answer answer;
 };
 
+static uint64_t now;
+
+static uint64_t played_clock(void)
+{
+	return now;
+}
+
 /* What processes_code tells. */
 static struct process_code played_code[2000];
 static size_t played_count;
@@ -70,12 +77,13 @@ static int set_up_with(void **state, uint64_t limit)
 
 	assert_non_null(fixture);
 	slabs = kernel_model_slabs(&fixture->model);
-	fixture->memory = memory_create(&slabs, limit);
+	fixture->memory = memory_create(&slabs, limit, played_clock);
 	fixture->index.buckets = fixture->model.buckets;
 	rule_table_init(&fixture->rules, fixture->model.rules);
 	fixture->pages = pages_create(fixture->memory, &fixture->rules);
 	fixture->spaces = spaces_create(NULL, fixture->pages, fixture->memory, &fixture->index);
 	played_count = 0;
+	now = MS;
 	*state = fixture;
 	return 0;
 }
@@ -131,14 +139,14 @@ static void expect_no_request(struct fixture *fixture)
 static void learn(struct fixture *fixture, uint64_t now_ns)
 {
 	if (pages_learn(fixture->pages, &fixture->answer.answer, now_ns))
-		spaces_file_known(fixture->spaces, fixture->answer.answer.file, now_ns);
+		spaces_file_known(fixture->spaces, fixture->answer.answer.file);
 }
 
 /* A process with file 7 (text at ELF address 0x21000, file offset 0x20000) at 0x400000. */
 static void begin_process(struct fixture *fixture, uint32_t page_count)
 {
 	play(0x400000, (uint64_t)page_count * PAGE - 0x1000, 7, 0x20000);
-	spaces_update(fixture->spaces, &key, MS);
+	spaces_update(fixture->spaces, &key);
 	assert_int_equal(expect_request(fixture, 7, 0), 0);
 	model_answer_init(&fixture->answer, 7, 0x21000, 0x20000, page_count);
 }
@@ -216,7 +224,7 @@ static void a_segment_may_begin_within_a_page(void **state)
 	struct fixture *fixture = *state;
 
 	play(0x400000, 2 * PAGE, 7, 0x1f000);
-	spaces_update(fixture->spaces, &key, MS);
+	spaces_update(fixture->spaces, &key);
 	assert_int_equal(expect_request(fixture, 7, 0), 0);
 	model_answer_init(&fixture->answer, 7, 0x207d0, 0x1f7d0, 2);
 	model_answer_add(&fixture->answer, 2, 16);
@@ -273,9 +281,154 @@ static void without_a_worker_it_is_tried_again(void **state)
 	fixture->answer.answer = (struct worker_answer){ .file = 7, .outcome = WORKER_MISSING };
 	learn(fixture, 2 * MS);
 	assert_int_equal(find(fixture, 0x400000).what, MODEL_NO_PROCESS);
+	pages_retry(fixture->pages, 3 * MS);
 	expect_no_request(fixture);
-	spaces_update(fixture->spaces, &key, 2000 * MS);
+	pages_retry(fixture->pages, 2000 * MS);
 	assert_int_equal(expect_request(fixture, 7, 0), 0);
+}
+
+static void a_file_that_failed_is_tried_again_but_not_for_ever(void **state)
+{
+	struct fixture *fixture = *state;
+	struct worker_answer bad = { .file = 7, .outcome = WORKER_TIMED_OUT };
+	struct model_answer good;
+	uint64_t time = 2 * MS;
+
+	begin_process(fixture, 2);
+	good = fixture->answer;
+	fixture->answer.answer = bad;
+	learn(fixture, time);
+	time += 11000 * MS;
+	pages_retry(fixture->pages, time);
+	assert_int_equal(expect_request(fixture, 7, 0), 0);
+	fixture->answer = good;
+	fixture->answer.answer.segments = &fixture->answer.segment;
+	fixture->answer.answer.pages = fixture->answer.pages;
+	fixture->answer.answer.rules = fixture->answer.rules;
+	learn(fixture, time);
+	assert_int_equal(find(fixture, 0x400000).what, MODEL_NO_PAGE);
+
+	// Another one never works.
+	played_count = 0;
+	play(0x800000, PAGE, 9, 0);
+	spaces_update(fixture->spaces, &key);
+	bad.file = 9;
+	for (int attempt = 0; attempt < 3; attempt++) {
+		assert_int_equal(expect_request(fixture, 9, 0), 0);
+		fixture->answer.answer = bad;
+		learn(fixture, time);
+		assert_int_equal(find(fixture, 0x800000).what, MODEL_BARE);
+		time += 11000 * MS;
+		pages_retry(fixture->pages, time);
+	}
+	expect_no_request(fixture);
+	assert_int_equal(pages_counts(fixture->pages).files_given_up, 1);
+}
+
+static void everything_that_is_missed_is_asked_for(void **state)
+{
+	enum { COUNT = 400 };
+	struct fixture *fixture = *state;
+	struct pages_request request;
+	size_t asked = 0;
+
+	play(0x400000, (uint64_t)COUNT * PAGE, 7, 0);
+	spaces_update(fixture->spaces, &key);
+	assert_int_equal(expect_request(fixture, 7, 0), 0);
+	model_answer_init(&fixture->answer, 7, 0, 0, COUNT);
+	learn(fixture, 2 * MS);
+	for (uint64_t i = 0; i < COUNT; i += 4)
+		pages_miss(fixture->pages, 7, i * PAGE, 3 * MS);
+	while (pages_next_request(fixture->pages, &request)) {
+		assert_int_equal(request.file, 7);
+		model_answer_init(&fixture->answer, 7, 0, 0, COUNT);
+		for (size_t i = 0; i < request.count; i++)
+			model_answer_add(&fixture->answer, request.numbers[i], 16);
+		asked += request.count;
+		learn(fixture, 4 * MS);
+	}
+	assert_int_equal(asked, COUNT);
+	assert_int_equal(mark_at(fixture, 0x400000 + (uint64_t)(COUNT - 1) * PAGE), 16);
+}
+
+static void files_are_asked_for_in_their_order(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint32_t file = 1; file <= 5; file++)
+		play(file * 0x100000ull, PAGE, file, 0);
+	spaces_update(fixture->spaces, &key);
+	for (uint32_t file = 1; file <= 5; file++)
+		assert_int_equal(expect_request(fixture, file, 0), 0);
+}
+
+static void a_pending_file_leads_nowhere(void **state)
+{
+	struct fixture *fixture = *state;
+
+	pages_learn_vdso(fixture->pages);
+	begin_process(fixture, 1);
+	model_answer_add(&fixture->answer, 2, 16);
+	learn(fixture, 2 * MS);
+	// It maps another library, which is not known yet.
+	play(0x10000000, 64 * PAGE, 8, 0);
+	spaces_update(fixture->spaces, &key);
+	assert_int_equal(mark_at(fixture, 0x400000), 16);
+	for (uint64_t i = 0; i < 64; i++)
+		assert_int_equal(find(fixture, 0x10000000 + i * PAGE).what, MODEL_NO_PAGE);
+}
+
+static void what_is_mapped_beyond_the_text_has_no_table(void **state)
+{
+	struct fixture *fixture = *state;
+	struct model_finding found;
+
+	play(0x400000, 5 * PAGE, 7, 0x20000);
+	spaces_update(fixture->spaces, &key);
+	assert_int_equal(expect_request(fixture, 7, 0), 0);
+	model_answer_init(&fixture->answer, 7, 0x21000, 0x20000, 2);
+	model_answer_add(&fixture->answer, 2, 16);
+	model_answer_add(&fixture->answer, 3, 32);
+	learn(fixture, 2 * MS);
+	assert_int_equal(mark_at(fixture, 0x400000 + 2 * PAGE - 0x1001), 32);
+	found = find(fixture, 0x400000 + 2 * PAGE - 0x1000);
+	assert_int_equal(found.what, MODEL_BARE);
+	assert_int_equal(found.file_offset, 0x20000 + 2 * PAGE - 0x1000);
+	assert_int_equal(find(fixture, 0x400000 + 5 * PAGE - 1).what, MODEL_BARE);
+}
+
+static void places_beyond_a_frame_s_room_are_addresses(void **state)
+{
+	struct fixture *fixture = *state;
+
+	play(0x400000, PAGE, 7, (1ull << 40) - 0x1000);
+	play(0x800000, PAGE, 7, 1ull << 40);
+	spaces_update(fixture->spaces, &key);
+	assert_int_equal(expect_request(fixture, 7, 0), 0);
+	fixture->answer.answer = (struct worker_answer){ .file = 7, .outcome = WORKER_ANSWERED };
+	learn(fixture, 2 * MS);
+	assert_int_equal(find(fixture, 0x400000).file, 0);
+	assert_int_equal(find(fixture, 0x800000).file, 0);
+}
+
+static void one_file_does_not_take_the_place_of_all_rules(void **state)
+{
+	enum { COUNT = 40 };
+	struct fixture *fixture = *state;
+
+	for (int round = 0; round < 20; round++) {
+		play(0x400000, (uint64_t)COUNT * PAGE, 7, 0);
+		spaces_update(fixture->spaces, &key);
+		model_answer_init(&fixture->answer, 7, 0, 0, 20 * COUNT);
+		if (!round)
+			assert_int_equal(expect_request(fixture, 7, 0), 0);
+		for (uint32_t i = 0; i < COUNT; i++)
+			model_answer_add(&fixture->answer, (uint32_t)round * COUNT + i,
+					 8 * (round * COUNT + (int32_t)i + 1));
+		learn(fixture, 2 * MS);
+	}
+	assert_true(fixture->rules.count < 600);
+	assert_true(pages_counts(fixture->pages).rules_refused > 0);
 }
 
 static void anonymous_code_is_bare_and_has_no_file(void **state)
@@ -283,7 +436,7 @@ static void anonymous_code_is_bare_and_has_no_file(void **state)
 	struct fixture *fixture = *state;
 
 	play(0x10000, 0x5000, PROCESS_NO_FILE, 0);
-	spaces_update(fixture->spaces, &key, MS);
+	spaces_update(fixture->spaces, &key);
 	assert_int_equal(find(fixture, 0x14fff).what, MODEL_BARE);
 	assert_int_equal(find(fixture, 0x14fff).file, 0);
 }
@@ -294,7 +447,7 @@ static void the_vsyscall_page_hides_nothing(void **state)
 
 	play(0x10000, 0x5000, PROCESS_NO_FILE, 0);
 	play(0xffffffffff600000, 0x1000, PROCESS_NO_FILE, 0);
-	spaces_update(fixture->spaces, &key, MS);
+	spaces_update(fixture->spaces, &key);
 	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
 	assert_int_equal(find(fixture, 0xffffffffff600000).what, MODEL_NO_RANGE);
 }
@@ -303,12 +456,12 @@ static void the_vdso_of_this_machine_has_rules(void **state)
 {
 	struct fixture *fixture = *state;
 
-	pages_learn_vdso(fixture->pages, MS);
+	pages_learn_vdso(fixture->pages);
 	played_code[played_count++] = (struct process_code){ .start = 0x7fff0000,
 							     .limit = 0x7fff0000 + 0x2000,
 							     .file = PROCESS_NO_FILE,
 							     .vdso = true };
-	spaces_update(fixture->spaces, &key, MS);
+	spaces_update(fixture->spaces, &key);
 	assert_int_equal(find(fixture, 0x7fff0000).what, MODEL_RULE);
 	assert_int_equal(find(fixture, 0x7fff0000).file, 0);
 }
@@ -318,10 +471,10 @@ static void changes_replace_what_was(void **state)
 	struct fixture *fixture = *state;
 
 	play(0x10000, 0x5000, PROCESS_NO_FILE, 0);
-	spaces_update(fixture->spaces, &key, MS);
+	spaces_update(fixture->spaces, &key);
 	played_count = 0;
 	play(0x20000, 0x5000, PROCESS_NO_FILE, 0);
-	spaces_update(fixture->spaces, &key, 2 * MS);
+	spaces_update(fixture->spaces, &key);
 	assert_int_equal(find(fixture, 0x10000).what, MODEL_NO_RANGE);
 	assert_int_equal(find(fixture, 0x20000).what, MODEL_BARE);
 	assert_int_equal(spaces_counts(fixture->spaces).processes, 1);
@@ -333,17 +486,17 @@ static void another_program_of_the_pid_is_another_process(void **state)
 	struct process_key other = key;
 
 	play(0x10000, 0x5000, PROCESS_NO_FILE, 0);
-	spaces_update(fixture->spaces, &key, MS);
+	spaces_update(fixture->spaces, &key);
 	other.exec_id++;
-	spaces_update(fixture->spaces, &other, 2 * MS);
+	spaces_update(fixture->spaces, &other);
 	assert_int_equal(find(fixture, 0x10000).what, MODEL_NO_PROCESS);
-	spaces_end(fixture->spaces, &key, 3 * MS); // late news of the first
+	spaces_end(fixture->spaces, &key); // late news of the first
 	assert_int_equal(kernel_model_find(&fixture->model, other.pid,
 					   unwind_identity(other.start_boottime_ns, other.exec_id),
 					   0x10000)
 				 .what,
 			 MODEL_BARE);
-	spaces_end(fixture->spaces, &other, 4 * MS);
+	spaces_end(fixture->spaces, &other);
 	assert_int_equal(spaces_counts(fixture->spaces).processes, 0);
 }
 
@@ -355,12 +508,12 @@ static void a_bucket_that_is_full_refuses_and_counts(void **state)
 	play(0x10000, 0x5000, PROCESS_NO_FILE, 0);
 	for (uint32_t i = 0; i <= UNWIND_BUCKET_SLOTS; i++) {
 		other.pid = key.pid + i * UNWIND_BUCKETS;
-		spaces_update(fixture->spaces, &other, MS);
+		spaces_update(fixture->spaces, &other);
 	}
 	assert_int_equal(spaces_counts(fixture->spaces).processes, UNWIND_BUCKET_SLOTS);
 	assert_int_equal(spaces_counts(fixture->spaces).processes_refused, 1);
-	spaces_end(fixture->spaces, &key, 2 * MS);
-	spaces_update(fixture->spaces, &other, 3 * MS);
+	spaces_end(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &other);
 	assert_int_equal(spaces_counts(fixture->spaces).processes, UNWIND_BUCKET_SLOTS);
 }
 
@@ -370,7 +523,7 @@ static void ranges_beyond_the_limit_are_counted(void **state)
 
 	for (uint64_t i = 0; i < 1500; i++)
 		play(0x10000 + i * 0x2000, 0x1000, PROCESS_NO_FILE, 0);
-	spaces_update(fixture->spaces, &key, MS);
+	spaces_update(fixture->spaces, &key);
 	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
 	assert_int_equal(find(fixture, 0x10000 + (UNWIND_RANGES - 1) * 0x2000ull).what, MODEL_BARE);
 	assert_int_equal(find(fixture, 0x10000 + UNWIND_RANGES * 0x2000ull).what, MODEL_NO_RANGE);
@@ -395,7 +548,7 @@ static void beyond_the_limit_pages_are_refused_and_counted(void **state)
 	counts = pages_counts(fixture->pages);
 	assert_true(counts.refused > 0);
 	assert_int_equal(counts.pages + counts.refused, 64);
-	assert_true(memory_bytes(fixture->memory) <= 2 * UNWIND_SLAB_BYTES);
+	assert_true(fixture->model.slab_count <= 2);
 	assert_int_equal(mark_at(fixture, 0x400000), 16);
 	assert_int_equal(find(fixture, 0x400000 + 63 * PAGE - 0x1000).what, MODEL_NO_PAGE);
 	// Not again at once: each attempt would cost what building it costs.
@@ -413,7 +566,7 @@ static void what_is_not_seen_goes_first(void **state)
 		pages_next_epoch(fixture->pages);
 		pages_touch(fixture->pages, 7, 0x20000);
 	}
-	pages_evict(fixture->pages, limit, 1000 * MS);
+	pages_evict(fixture->pages, limit);
 	assert_int_equal(mark_at(fixture, 0x400000), 16);
 	assert_int_equal(find(fixture, 0x400000 + PAGE).what, MODEL_NO_PAGE);
 	assert_true(pages_counts(fixture->pages).evicted > 0);
@@ -432,7 +585,7 @@ static void what_is_in_use_stays_even_when_full(void **state)
 
 	fill(fixture, 38);
 	pages_next_epoch(fixture->pages);
-	pages_evict(fixture->pages, 2 * UNWIND_SLAB_BYTES, 1000 * MS);
+	pages_evict(fixture->pages, 2 * UNWIND_SLAB_BYTES);
 	assert_int_equal(pages_counts(fixture->pages).evicted, 0);
 }
 
@@ -441,30 +594,127 @@ static void a_file_nobody_runs_goes_with_its_last_page(void **state)
 	struct fixture *fixture = *state;
 
 	fill(fixture, 38);
-	spaces_end(fixture->spaces, &key, 3 * MS);
+	spaces_end(fixture->spaces, &key);
 	assert_int_equal(pages_counts(fixture->pages).files, 1);
 	for (int batch = 0; batch < 3; batch++)
 		pages_next_epoch(fixture->pages);
-	pages_evict(fixture->pages, 0, 1000 * MS);
+	pages_evict(fixture->pages, 0);
 	assert_int_equal(pages_counts(fixture->pages).files, 0);
 	assert_int_equal(pages_counts(fixture->pages).pages, 0);
 	// It may come back.
-	spaces_update(fixture->spaces, &key, 2000 * MS);
+	spaces_update(fixture->spaces, &key);
 	assert_int_equal(expect_request(fixture, 7, 0), 0);
+}
+
+static void a_refusal_makes_room(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fill(fixture, 64);
+	assert_true(pages_counts(fixture->pages).refused > 0);
+	for (int batch = 0; batch < 3; batch++)
+		pages_next_epoch(fixture->pages);
+	// However little three quarters of the limit are.
+	pages_evict(fixture->pages, UINT64_MAX);
+	assert_true(pages_counts(fixture->pages).evicted > 0);
+}
+
+static void what_is_freed_is_not_evicted_for_again(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t evicted;
+
+	fill(fixture, 38);
+	for (int batch = 0; batch < 3; batch++)
+		pages_next_epoch(fixture->pages);
+	pages_evict(fixture->pages, 2 * UNWIND_SLAB_BYTES);
+	evicted = pages_counts(fixture->pages).evicted;
+	assert_true(evicted > 0);
+	pages_evict(fixture->pages, 2 * UNWIND_SLAB_BYTES);
+	assert_int_equal(pages_counts(fixture->pages).evicted, evicted);
+}
+
+static void a_process_that_was_refused_gets_in_later(void **state)
+{
+	struct fixture *fixture = *state;
+	uint8_t bytes[UNWIND_SLAB_BYTES - UNWIND_LINE_BYTES] = { 0 };
+	uint32_t first = memory_put(fixture->memory, MEMORY_DROPPABLE, bytes, sizeof(bytes));
+	uint32_t second = memory_put(fixture->memory, MEMORY_DROPPABLE, bytes, sizeof(bytes));
+
+	assert_true(first && second);
+	for (uint64_t i = 0; i < 100; i++)
+		play(0x10000 + i * 0x2000, 0x1000, PROCESS_NO_FILE, 0);
+	spaces_update(fixture->spaces, &key);
+	assert_int_equal(find(fixture, 0x10000).what, MODEL_NO_PROCESS);
+	spaces_retry(fixture->spaces);
+	assert_int_equal(spaces_counts(fixture->spaces).processes_refused, 1);
+	memory_free(fixture->memory, MEMORY_DROPPABLE, first, sizeof(bytes));
+	now += 200 * MS;
+	spaces_retry(fixture->spaces);
+	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
+}
+
+static void what_cannot_be_dropped_takes_half_at_most(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_key other = key;
+
+	for (uint64_t i = 0; i < 300; i++)
+		play(0x10000 + i * 0x2000, 0x1000, PROCESS_NO_FILE, 0);
+	for (uint32_t i = 0; i < UNWIND_BUCKET_SLOTS; i++) {
+		other.pid = key.pid + i * UNWIND_BUCKETS;
+		spaces_update(fixture->spaces, &other);
+	}
+	assert_int_equal(spaces_counts(fixture->spaces).processes, 3);
+	assert_true(memory_used(fixture->memory) <= UNWIND_SLAB_BYTES);
+}
+
+static void after_lost_news_all_processes_are_looked_at(void **state)
+{
+	struct fixture *fixture = *state;
+
+	play(0x10000, 0x5000, PROCESS_NO_FILE, 0);
+	spaces_update(fixture->spaces, &key);
+	played_count = 0;
+	play(0x20000, 0x5000, PROCESS_NO_FILE, 0);
+	spaces_refresh_all(fixture->spaces);
+	assert_int_equal(find(fixture, 0x20000).what, MODEL_BARE);
+	played_count = 0;
+	spaces_refresh_all(fixture->spaces);
+	assert_int_equal(find(fixture, 0x20000).what, MODEL_NO_PROCESS);
+	assert_int_equal(spaces_counts(fixture->spaces).processes, 0);
 }
 
 static void freed_memory_waits_for_walks(void **state)
 {
 	struct fixture *fixture = *state;
 	uint8_t bytes[UNWIND_SLAB_BYTES - UNWIND_LINE_BYTES] = { 0 };
-	uint32_t first = memory_put(fixture->memory, bytes, sizeof(bytes), MS);
-	uint32_t second = memory_put(fixture->memory, bytes, sizeof(bytes), MS);
+	uint32_t first = memory_put(fixture->memory, MEMORY_DROPPABLE, bytes, sizeof(bytes));
+	uint32_t second = memory_put(fixture->memory, MEMORY_DROPPABLE, bytes, sizeof(bytes));
 
 	assert_true(first && second);
-	assert_int_equal(memory_put(fixture->memory, bytes, sizeof(bytes), MS), 0);
-	memory_free(fixture->memory, first, sizeof(bytes), 2 * MS);
-	assert_int_equal(memory_put(fixture->memory, bytes, sizeof(bytes), 3 * MS), 0);
-	assert_int_equal(memory_put(fixture->memory, bytes, sizeof(bytes), 200 * MS), first);
+	assert_int_equal(memory_put(fixture->memory, MEMORY_DROPPABLE, bytes, sizeof(bytes)), 0);
+	memory_free(fixture->memory, MEMORY_DROPPABLE, first, sizeof(bytes));
+	now += 99 * MS;
+	assert_int_equal(memory_put(fixture->memory, MEMORY_DROPPABLE, bytes, sizeof(bytes)), 0);
+	now += MS;
+	assert_int_equal(memory_put(fixture->memory, MEMORY_DROPPABLE, bytes, sizeof(bytes)),
+			 first);
+}
+
+/* Nobody ever waits for the last walk to end before freeing the next. */
+static void memory_comes_back_under_steady_change(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t handles[8] = { 0 };
+	uint8_t bytes[1000] = { 0 };
+
+	for (size_t i = 0; i < 20000; i++) {
+		memory_free(fixture->memory, MEMORY_FIXED, handles[i % 8], sizeof(bytes));
+		handles[i % 8] = memory_put(fixture->memory, MEMORY_FIXED, bytes, sizeof(bytes));
+		assert_int_not_equal(handles[i % 8], 0);
+		now += 10 * MS;
+	}
 }
 
 #define TEST(name)  cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -482,6 +732,14 @@ int main(void)
 		TEST(pages_without_rules_go_by_frame_pointers),
 		TEST(a_file_that_no_worker_can_read_is_bare),
 		TEST(without_a_worker_it_is_tried_again),
+		TEST(a_file_that_failed_is_tried_again_but_not_for_ever),
+		TEST(everything_that_is_missed_is_asked_for),
+		TEST(files_are_asked_for_in_their_order),
+		TEST(a_pending_file_leads_nowhere),
+		TEST(what_is_mapped_beyond_the_text_has_no_table),
+		TEST(places_beyond_a_frame_s_room_are_addresses),
+		TEST(one_file_does_not_take_the_place_of_all_rules),
+		TEST(after_lost_news_all_processes_are_looked_at),
 		TEST(anonymous_code_is_bare_and_has_no_file),
 		TEST(the_vsyscall_page_hides_nothing),
 		TEST(the_vdso_of_this_machine_has_rules),
@@ -493,7 +751,12 @@ int main(void)
 		SMALL(what_is_not_seen_goes_first),
 		SMALL(what_is_in_use_stays_even_when_full),
 		SMALL(a_file_nobody_runs_goes_with_its_last_page),
+		SMALL(a_refusal_makes_room),
+		SMALL(what_is_freed_is_not_evicted_for_again),
+		SMALL(a_process_that_was_refused_gets_in_later),
+		SMALL(what_cannot_be_dropped_takes_half_at_most),
 		SMALL(freed_memory_waits_for_walks),
+		SMALL(memory_comes_back_under_steady_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

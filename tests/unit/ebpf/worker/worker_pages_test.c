@@ -60,7 +60,7 @@ static int setup(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	fake_host_init(&fixture->fake);
-	fixture->pool = worker_pool_create(&fixture->fake.host, take_answer, fixture);
+	fixture->pool = worker_pool_create(&fixture->fake.host, "purpose=test", take_answer, fixture);
 	*state = fixture;
 	return fixture->pool ? 0 : -1;
 }
@@ -262,7 +262,7 @@ static void test_killed_in_the_middle(void **state)
 	kill(fixture->fake.helpers[0], SIGKILL);
 	expect_outcome(fixture, 0, WORKER_CRASHED);
 	assert_false(fixture->files[0].has_tables);
-	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_worker_crashes", ""), 1);
+	assert_int_equal(fake_host_metric(&fixture->fake, "worker_crashes", "purpose=test"), 1);
 	expect_work_goes_on(fixture);
 	assert_int_equal(fixture->fake.helper_count, 2);
 }
@@ -279,7 +279,7 @@ static void test_a_hang_ends_and_holds_up_nobody(void **state)
 	assert_false(fixture->files[0].answered);
 	expect_outcome(fixture, 0, WORKER_TIMED_OUT);
 	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 4900, 7000);
-	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_worker_timeouts", ""), 1);
+	assert_int_equal(fake_host_metric(&fixture->fake, "worker_timeouts", "purpose=test"), 1);
 	expect_work_goes_on(fixture);
 }
 
@@ -367,7 +367,7 @@ static void expect_replaced(struct fixture *fixture, int (*body)(int socket))
 	ask(fixture, 0, LARGE_FILE, NULL, 0);
 	expect_outcome(fixture, 0, WORKER_MISBEHAVED);
 	assert_int_equal(fixture->files[0].segments, 0);
-	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_worker_bad_answers", ""), 1);
+	assert_int_equal(fake_host_metric(&fixture->fake, "worker_bad_answers", "purpose=test"), 1);
 	expect_work_goes_on(fixture);
 }
 
