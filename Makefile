@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DURATION ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow build fuzz peers bench bench-gateway bench-codec format lint install clean
+.PHONY: help run test test-slow kernels build fuzz peers bench bench-gateway bench-codec format lint install clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -20,6 +20,12 @@ test-slow: build ## the tests that take minutes: a peer that is away for one, an
 	@scripts/setup.sh test
 	@scripts/peers.sh gateway reference tools >/dev/null
 	@/usr/bin/python3 -m pytest -p no:cacheprovider tests -m slow --profcol build/release/profcol
+
+kernels: ## Debian's kernels 5.10, 6.1 and 6.12, emulated: every program loads, stacks are whole
+	@scripts/setup.sh kernels
+	@$(MAKE) --no-print-directory build
+	@/usr/bin/python3 -m pytest -p no:cacheprovider tests/kernels -m kernels -rP \
+		--profcol build/release/profcol
 
 build: ## the program: build/release/profcol
 	@scripts/setup.sh build
