@@ -19,7 +19,9 @@ struct {
 	__uint(max_entries, 512 * 1024); /* set before load from the number of CPUs */
 } samples SEC(".maps");
 
+/* One piece, so that one lookup finds it all. The record is its end. */
 struct scratch {
+	struct unwind_walk walk;
 	struct sample_head head;
 	__u64 frames[SAMPLE_MAX_FRAMES];
 };
@@ -29,7 +31,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct scratch);
-} scratch SEC(".maps");
+} scratches SEC(".maps");
 
 /* The program does not preempt itself on one CPU: plain additions are exact. */
 struct {
@@ -59,15 +61,15 @@ static __always_inline __u32 frame_count(long bytes, __u32 most)
 	return frames < most ? frames : most;
 }
 
-static __always_inline void emit(struct sample_counters *count, struct scratch *record,
+static __always_inline void emit(struct sample_counters *count, struct scratch *scratch,
 				 __u32 frames)
 {
-	__u64 size = sizeof(record->head) + (__u64)frames * sizeof(__u64);
+	__u64 size = sizeof(scratch->head) + (__u64)frames * sizeof(__u64);
 	__u64 flags = BPF_RB_NO_WAKEUP;
 
 	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) > wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
-	if (size > sizeof(*record) || bpf_ringbuf_output(&samples, record, size, flags))
+	if (size > SAMPLE_MAX_BYTES || bpf_ringbuf_output(&samples, &scratch->head, size, flags))
 		count->of[SAMPLE_COUNTER_RING_FULL]++;
 	else
 		count->of[SAMPLE_COUNTER_EMITTED]++;
@@ -80,41 +82,39 @@ static __always_inline void emit(struct sample_counters *count, struct scratch *
 __noinline int unwind_step(struct bpf_perf_event_data *ctx)
 {
 	__u32 zero = 0, at;
-	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
-	struct scratch *record = bpf_map_lookup_elem(&scratch, &zero);
+	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
+	struct unwind_walk *walk;
 	__u64 frame = 0;
 	int end;
 
-	if (!walk || !record)
+	if (!scratch)
 		return UNWIND_END_BROKEN_TABLE;
+	walk = &scratch->walk;
 	at = walk->base + walk->count;
 	if (walk->count >= max_stack_depth || at >= SAMPLE_MAX_FRAMES)
 		return UNWIND_END_DEPTH;
 	end = unwind_frame(ctx, walk, &frame);
 	if (frame) {
-		record->frames[at] = frame;
+		scratch->frames[at] = frame;
 		walk->count++;
 	}
 	return end;
 }
 
 /* The user's frames into the record, after the @kernel_frames in it. Returns how many. */
-static __always_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct scratch *record,
+static __always_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct scratch *scratch,
 				       __u32 kernel_frames)
 {
-	__u32 zero = 0, frames, identity;
-	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
-	int end;
+	struct unwind_walk *walk = &scratch->walk;
+	struct sample_head *head = &scratch->head;
+	__u32 frames, identity = unwind_identity(head->start_boottime_ns, head->exec_id);
+	int end = unwind_begin(ctx, walk);
 
-	if (!walk)
-		return 0;
-	end = unwind_begin(ctx, walk);
-	identity = unwind_identity(record->head.start_boottime_ns, record->head.exec_id);
-	if (!end && !unwind_find_process(walk, record->head.pid, identity))
+	if (!end && !unwind_find_process(walk, head->pid, identity))
 		end = UNWIND_END_NO_PROCESS;
-	record->head.end = (__u16)end;
+	head->end = (__u16)end;
 	if (end == UNWIND_END_NO_PROCESS)
-		return frame_count(bpf_get_stack(ctx, &record->frames[kernel_frames],
+		return frame_count(bpf_get_stack(ctx, &scratch->frames[kernel_frames],
 						 SAMPLE_MAX_USER_FRAMES * sizeof(__u64),
 						 BPF_F_USER_STACK),
 				   SAMPLE_MAX_USER_FRAMES);
@@ -124,7 +124,7 @@ static __always_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct s
 	unwind_move_window(walk, walk->sp & ~7ull);
 	for (int i = 0; i <= SAMPLE_MAX_USER_FRAMES && !end; i++)
 		end = unwind_step(ctx);
-	record->head.end = (__u16)end;
+	head->end = (__u16)end;
 	frames = walk->count;
 	return frames < SAMPLE_MAX_USER_FRAMES ? frames : SAMPLE_MAX_USER_FRAMES;
 }
@@ -134,7 +134,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx,
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 zero = 0, kernel_frames = 0, user_frames = 0;
-	struct scratch *record;
+	struct scratch *scratch;
 
 	count->of[SAMPLE_COUNTER_TAKEN]++;
 	// Thread 0 is the idle task of each CPU.
@@ -142,23 +142,23 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx,
 		count->of[SAMPLE_COUNTER_IDLE]++;
 		return;
 	}
-	record = bpf_map_lookup_elem(&scratch, &zero);
-	if (!record)
+	scratch = bpf_map_lookup_elem(&scratches, &zero);
+	if (!scratch)
 		return;
-	fill_head(&record->head, pid_tgid, now_ns);
+	fill_head(&scratch->head, pid_tgid, now_ns);
 	if (!kernel_interrupted_user(&ctx->regs))
 		kernel_frames =
-			frame_count(bpf_get_stack(ctx, record->frames,
+			frame_count(bpf_get_stack(ctx, scratch->frames,
 						  SAMPLE_MAX_KERNEL_FRAMES * sizeof(__u64), 0),
 				    SAMPLE_MAX_KERNEL_FRAMES - 1);
 	// Lets the verifier see the bound, whatever the compiler did to the one above.
 	asm volatile("" : "+r"(kernel_frames));
 	kernel_frames &= SAMPLE_MAX_KERNEL_FRAMES - 1;
 	if (pid_tgid && kernel_has_user_part())
-		user_frames = walk_user(ctx, record, kernel_frames);
-	record->head.kernel_count = (__u16)kernel_frames;
-	record->head.user_count = (__u16)user_frames;
-	emit(count, record, kernel_frames + user_frames);
+		user_frames = walk_user(ctx, scratch, kernel_frames);
+	scratch->head.kernel_count = (__u16)kernel_frames;
+	scratch->head.user_count = (__u16)user_frames;
+	emit(count, scratch, kernel_frames + user_frames);
 }
 
 SEC("perf_event")

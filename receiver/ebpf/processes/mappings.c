@@ -54,6 +54,15 @@ static bool is_known(const struct mapping *old, const struct mapping *new)
 	return !new->inode || new->file_offset == old->file_offset + (new->start - old->start);
 }
 
+/* @known has been told again. Of a part of it the time is not kept: that would split it. */
+static void note_again(struct mapping *known, const struct mapping *told)
+{
+	if (told->start != known->start || told->limit != known->limit)
+		return;
+	if (told->begin_ns > known->begin_ns && told->begin_ns > known->again_ns)
+		known->again_ns = told->begin_ns;
+}
+
 static void forget_oldest(struct mappings *mappings, struct texts *texts, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -98,11 +107,20 @@ static size_t lay_over(struct mappings *mappings, struct texts *texts, const str
 			from = limit;
 			continue;
 		}
+		if (from < start && old->again_ns > new->begin_ns)
+			pieces[count++] = cut(new, texts, from, start);
 		if (old->start < start)
 			pieces[count++] = cut(old, texts, old->start, start);
 		if (old->limit > limit)
 			rest = cut(old, texts, limit, old->limit);
 		cover(mappings, texts, cut(old, texts, start, limit), new->begin_ns);
+		if (old->again_ns > new->begin_ns) {
+			// Told late too: what was there before came back.
+			cover(mappings, texts, cut(new, texts, start, limit), old->again_ns);
+			pieces[count] = cut(old, texts, start, limit);
+			pieces[count++].begin_ns = old->again_ns;
+			from = limit;
+		}
 		texts_release(texts, old->path);
 	}
 	if (from < new->limit)
@@ -119,14 +137,17 @@ int mappings_add(struct mappings *mappings, struct texts *texts, const struct ma
 
 	while (last < mappings->now.count && mappings->now.items[last].start < mapping->limit)
 		last++;
-	if (last == first + 1 && is_known(&mappings->now.items[first], mapping))
+	if (last == first + 1 && is_known(&mappings->now.items[first], mapping)) {
+		note_again(&mappings->now.items[first], mapping);
 		return 0;
+	}
 	if (mappings->now.count >= MAPPINGS_MAX)
 		return -ENOSPC;
 	// Each old one leaves at most itself and a part of the new; one more at each end.
+	// Of each overlap at most two are covered.
 	pieces = calloc(2 * (last - first) + 2, sizeof(*pieces));
 	if (!pieces || !VECTOR_RESERVE(&mappings->now, last - first + 2) ||
-	    !VECTOR_RESERVE(&mappings->past, last - first))
+	    !VECTOR_RESERVE(&mappings->past, 2 * (last - first)))
 		return -ENOMEM;
 	count = lay_over(mappings, texts, mapping, first, last, pieces);
 	memmove(mappings->now.items + first + count, mappings->now.items + last,

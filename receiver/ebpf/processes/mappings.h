@@ -32,6 +32,7 @@ struct mapping {
 	uint64_t start, limit; /* limit exclusive */
 	uint64_t file_offset;  /* of start, bytes */
 	uint64_t begin_ns;
+	uint64_t again_ns;      /* told again, the last time; or 0 */
 	uint64_t device, inode; /* as maps prints them; inode 0 = no file */
 	struct text *path;      /* a reference */
 	uint32_t file;

@@ -124,7 +124,9 @@ bool processes_find_mapping(struct processes *processes, const struct process_ke
  * The executable mappings that @key's program has now, by start, without overlap; neighbours that
  * continue each other in one file are one, and so are anonymous ones. Left out is what has a file
  * without an id yet: when it has one, that is a change. Writes at most @count and returns how many
- * there are; 0 when the program is unknown or has ended, or without memory.
+ * there are; when that is more, those without a file have been left out first. Of forks of forks
+ * with tens of thousands of mappings each, those at the lowest addresses only are listed and
+ * counted. 0 when the program is unknown or has ended, or without memory.
  */
 size_t processes_code(struct processes *processes, const struct process_key *key,
 		      struct process_code *ret, size_t count);

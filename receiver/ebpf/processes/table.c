@@ -13,6 +13,9 @@ enum {
 	EXEC_TOLERANCE_NS = 1000000,
 	/* A process is sampled on its way out after its end has been told, but not for long. */
 	EXIT_TOLERANCE_NS = 1000000000,
+	/* Six times in each second, and four more at once: a program that starts maps libraries. */
+	TELL_NS = 1000000000 / 6,
+	TELL_AHEAD_NS = 3 * TELL_NS,
 };
 
 bool table_init(struct table *table, size_t max_bytes, size_t max_text_bytes)
@@ -284,11 +287,17 @@ void table_mark_changed(struct table *table, struct process *process)
 	TAILQ_INSERT_TAIL(&table->changed, process, change);
 }
 
+/* Is the program that was told of the one that runs? */
+static bool is_told(const struct process *process)
+{
+	return process->told && process_runs(process) &&
+	       process->told_exec_id == process->space->exec_id;
+}
+
 /* The end of the program that was told of, if it has ended. */
 static bool take_end(struct table *table, struct process *process, struct process_change *ret)
 {
-	if (!process->told ||
-	    (process_runs(process) && process->told_exec_id == process->space->exec_id))
+	if (!process->told || is_told(process))
 		return false;
 	*ret = (struct process_change){ .key = told_key(process), .alive = false };
 	process->told = false;
@@ -296,7 +305,26 @@ static bool take_end(struct table *table, struct process *process, struct proces
 	return true;
 }
 
-bool table_take_change(struct table *table, struct process_change *ret)
+/* The first one marked, but for those that have been told of too often lately; NULL. */
+static struct process *next_changed(const struct table *table, uint64_t now_ns)
+{
+	struct process *process = TAILQ_FIRST(&table->changed);
+
+	while (process && is_told(process) && process->told_until_ns > now_ns + TELL_AHEAD_NS)
+		process = TAILQ_NEXT(process, change);
+	return process;
+}
+
+static void tell(struct process *process, uint64_t now_ns)
+{
+	if (!process->told || process->told_until_ns < now_ns)
+		process->told_until_ns = now_ns;
+	process->told_until_ns += TELL_NS;
+	process->told = true;
+	process->told_exec_id = process->space->exec_id;
+}
+
+bool table_take_change(struct table *table, uint64_t now_ns, struct process_change *ret)
 {
 	struct process *process;
 
@@ -304,7 +332,7 @@ bool table_take_change(struct table *table, struct process_change *ret)
 		*ret = (struct process_change){ .key = table->gone.items[--table->gone.count] };
 		return true;
 	}
-	while ((process = TAILQ_FIRST(&table->changed))) {
+	while ((process = next_changed(table, now_ns))) {
 		if (take_end(table, process, ret))
 			return true; // there may be a next program
 		TAILQ_REMOVE(&table->changed, process, change);
@@ -314,8 +342,7 @@ bool table_take_change(struct table *table, struct process_change *ret)
 		    (!process->told && !VECTOR_RESERVE(&table->gone, table->told + 1)))
 			continue;
 		table->told += !process->told;
-		process->told = true;
-		process->told_exec_id = process->space->exec_id;
+		tell(process, now_ns);
 		*ret = (struct process_change){ .key = told_key(process), .alive = true };
 		return true;
 	}

@@ -33,6 +33,7 @@ struct process {
 	bool changed;           /* stands in table.changed, by `change` */
 	bool told;              /* table_take_change has told of a program, not yet of its end */
 	uint32_t told_exec_id;  /* of that program */
+	uint64_t told_until_ns; /* its changes up to then are paid for: TELL_NS for each one told */
 	struct text *container; /* a reference; NULL = none */
 	struct space *space;    /* a reference: the newest */
 	TAILQ_ENTRY(process) change;
@@ -106,11 +107,12 @@ struct process *table_take_unresolved(struct table *table);
 void table_mark_changed(struct table *table, struct process *process);
 
 /*
- * The next thing to tell of those marked, and of those dropped; false when there is none. Nothing
- * is told of a program before a sample has shown its exec id, but for the end of the last one. The
- * end of one user of a number comes before the next one.
+ * The next thing to tell of those marked, and of those dropped; false when there is none at
+ * @now_ns. Nothing is told of a program before a sample has shown its exec id, but for the end of
+ * the last one. The end of one user of a number comes before the next one. Of a program that
+ * changes all the time it is told at most ten times a second: it stays marked until it can be.
  */
-bool table_take_change(struct table *table, struct process_change *ret);
+bool table_take_change(struct table *table, uint64_t now_ns, struct process_change *ret);
 
 void table_end(struct table *table, struct process *process, uint64_t time_ns);
 void table_set_container(struct table *table, struct process *process, const char *id);

@@ -12,7 +12,7 @@
 
 /*
  * The memory of this module, 32 MiB: a process takes about 1 kB, one that maps a hundred
- * libraries 8 kB, a path 60 bytes. That is room for thousands of processes of the larger kind
+ * libraries 9 kB, a path 60 bytes. That is room for thousands of processes of the larger kind
  * and, for some seconds, ten thousands that have ended.
  */
 enum {
@@ -198,12 +198,13 @@ static void handle_note(struct watch *watch, const struct note *note)
 
 static void tell_changes(struct watch *watch)
 {
+	uint64_t now = clock_monotonic_ns();
 	struct process_change change;
 	bool more = watch->changed != NULL;
 
 	while (more) {
 		pthread_mutex_lock(&watch->table_lock);
-		more = table_take_change(&watch->table, &change);
+		more = table_take_change(&watch->table, now, &change);
 		pthread_mutex_unlock(&watch->table_lock);
 		if (more)
 			watch->changed(watch->changed_context, &change.key, change.alive);

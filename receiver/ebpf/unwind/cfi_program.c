@@ -7,7 +7,12 @@
 #include <dwarf.h>
 #include <string.h>
 
-enum { REMEMBERED_DEPTH = 32 };
+enum {
+	REMEMBERED_DEPTH = 32,
+	/* DW_CFA_AARCH64_negate_ra_state_with_pc (DWARF for the Arm 64-bit Architecture), which
+	 * dwarf.h does not have. */
+	NEGATE_RA_STATE_WITH_PC = 0x2c,
+};
 
 /* Where one saved register is said to be. */
 struct place {
@@ -339,9 +344,9 @@ static void run_extended(struct run *run, uint8_t instruction, struct reader *re
 	case DW_CFA_restore_state:
 		run_remembering(run, instruction);
 		break;
-	case DW_CFA_GNU_window_save: // arm64: DW_CFA_AARCH64_negate_ra_state; addresses are
-				     // stripped of their signature always
-		break;
+	case NEGATE_RA_STATE_WITH_PC:
+	case DW_CFA_GNU_window_save: // arm64: DW_CFA_AARCH64_negate_ra_state
+		break;               // Addresses are stripped of their signature always.
 	case DW_CFA_GNU_args_size:
 		encoding_read_uleb128(reader);
 		break;

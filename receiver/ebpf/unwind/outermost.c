@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "outermost.h"
 
+#include "entry.h"
+
 #include <elf.h>
 #include <string.h>
 
 enum {
-	ENTRY_BYTES = 96,  /* no C library's entry is longer */
 	FOLLOW_BYTES = 64, /* within these it goes on to the next function */
 	NEAR_BYTES = 1024, /* between two functions of one small source file */
 	CALL_BYTES = 5,
 	INSTRUCTION_BYTES = 4, /* arm64 */
-	FORM_BYTES = 12,       /* of these three one has the form of an entry */
 };
 
 static uint32_t instruction_at(const uint8_t *bytes)
@@ -30,58 +30,6 @@ static bool begins_with(const struct elf_piece *code, size_t at, const void *for
 #define BEGINS_WITH(code, at, ...)                                                                 \
 	begins_with((code), (at), (const uint8_t[]){ __VA_ARGS__ },                                \
 		    sizeof((const uint8_t[]){ __VA_ARGS__ }))
-
-/* ---- the entry of a program ---- */
-
-/*
- * There the frame pointer is unspecified and to be cleared, and the arguments are on the stack
- * (System V ABI AMD64, 3.4.1): glibc's sysdeps/x86_64/start.S and dl-machine.h, musl's
- * arch/x86_64/crt_arch.h.
- */
-static size_t entry_bytes_amd64(const struct elf_piece *code)
-{
-	size_t at = BEGINS_WITH(code, 0, 0xf3, 0x0f, 0x1e, 0xfa) ? 4 : 0; // endbr64
-
-	if (!BEGINS_WITH(code, at, 0x31, 0xed) &&       // xor %ebp, %ebp
-	    !BEGINS_WITH(code, at, 0x48, 0x31, 0xed) && // xor %rbp, %rbp
-	    !BEGINS_WITH(code, at, 0x48, 0x89, 0xe7))   // mov %rsp, %rdi
-		return 0;
-	for (; at < code->length; at++) {
-		if (BEGINS_WITH(code, at, 0xf4)) // hlt
-			return at + 1;
-		if (BEGINS_WITH(code, at, 0x41, 0xff, 0xe4)) // jmp *%r12
-			return at + 3;
-	}
-	return code->length;
-}
-
-/* glibc's sysdeps/aarch64/start.S and dl-machine.h, musl's arch/aarch64/crt_arch.h. */
-static size_t entry_bytes_arm64(const struct elf_piece *code)
-{
-	for (size_t at = 0; at < FORM_BYTES; at += INSTRUCTION_BYTES) {
-		if (at + INSTRUCTION_BYTES > code->length)
-			return 0;
-		switch (instruction_at(code->bytes + at)) {
-		case 0xd503245f: // bti c
-		case 0xd50324df: // bti jc
-			continue;
-		case 0xd280001d: // mov x29, #0
-		case 0xd280001e: // mov x30, #0
-		case 0x910003e0: // mov x0, sp
-			return code->length / INSTRUCTION_BYTES * INSTRUCTION_BYTES;
-		default:
-			return 0;
-		}
-	}
-	return 0;
-}
-
-static size_t entry_bytes(const struct elf_view *view, bool arm64)
-{
-	struct elf_piece code = elf_view_code(view, view->entry, ENTRY_BYTES);
-
-	return arm64 ? entry_bytes_arm64(&code) : entry_bytes_amd64(&code);
-}
 
 /* ---- where a call leads to ---- */
 
@@ -134,7 +82,7 @@ static bool may_hold_musl(const struct elf_view *view)
 struct outermost outermost_find(const struct elf_view *view, const struct unwind_machine *machine)
 {
 	bool arm64 = machine->elf_machine == EM_AARCH64;
-	size_t bytes = entry_bytes(view, arm64);
+	size_t bytes = entry_bytes(view);
 	struct outermost found = {
 		.machine = machine,
 		.entry = view->entry,

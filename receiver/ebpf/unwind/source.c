@@ -10,6 +10,13 @@ enum { MAX_INFLATED_BYTES = 64 << 20 };
 
 /* ---- life ---- */
 
+static void drop_inflated(struct unwind_source *source)
+{
+	free(source->inflated);
+	source->inflated = NULL;
+	source->inflated_bytes = 0;
+}
+
 /* The section as it is, or inflated. False without memory. */
 static bool read_debug_frame(struct unwind_source *source, const struct elf_view *view,
 			     struct elf_piece *ret)
@@ -32,10 +39,13 @@ static bool read_debug_frame(struct unwind_source *source, const struct elf_view
 	if (!source->inflated)
 		return false;
 	length = size;
-	if (uncompress(source->inflated, &length, packed.bytes, packed.length) == Z_OK) {
-		*ret = (struct elf_piece){ .bytes = source->inflated, .length = length };
-		source->debug_frame_unreadable = false;
+	if (uncompress(source->inflated, &length, packed.bytes, packed.length) != Z_OK) {
+		drop_inflated(source);
+		return true;
 	}
+	source->inflated_bytes = size;
+	source->debug_frame_unreadable = false;
+	*ret = (struct elf_piece){ .bytes = source->inflated, .length = length };
 	return true;
 }
 
@@ -63,8 +73,7 @@ void unwind_source_deinit(struct unwind_source *source)
 {
 	cfi_deinit(&source->eh_frame);
 	cfi_deinit(&source->debug_frame);
-	free(source->inflated);
-	source->inflated = NULL;
+	drop_inflated(source);
 }
 
 /* ---- by address ---- */

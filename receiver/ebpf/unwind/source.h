@@ -13,7 +13,8 @@ struct unwind_source {
 	struct cfi eh_frame, debug_frame;
 	struct pclntab go;
 	struct stubs stubs;
-	uint8_t *inflated; /* owned: .debug_frame of a file that has it compressed; or NULL */
+	uint8_t *inflated;     /* owned: .debug_frame of a file that has it compressed; or NULL */
+	size_t inflated_bytes; /* allocated for it */
 	/* There is a .debug_frame that cannot be read: compressed otherwise than by zlib, broken,
 	 * or larger than our bounds. */
 	bool debug_frame_unreadable;

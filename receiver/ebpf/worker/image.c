@@ -48,9 +48,8 @@ static size_t cfi_memory(const struct cfi *cfi)
 
 static size_t source_memory(const struct unwind_source *source)
 {
-	size_t inflated = source->inflated ? source->debug_frame.section.piece.length : 0;
-
-	return cfi_memory(&source->eh_frame) + cfi_memory(&source->debug_frame) + inflated;
+	return cfi_memory(&source->eh_frame) + cfi_memory(&source->debug_frame) +
+	       source->inflated_bytes;
 }
 
 size_t image_memory(const struct image *image)

@@ -24,21 +24,26 @@ static void sample(struct table *table, uint64_t time_ns, uint32_t pid, uint64_t
 	assert_non_null(table_note(table, &key, time_ns));
 }
 
-/* What is there to be told, in order: "+PID/EXEC_ID" for a program that runs, "-" for an end. */
-static const char *changes(struct table *table)
+/* What is to be told now, in order: "+PID/EXEC_ID" for a program that runs, "-" for an end. */
+static const char *changes_at(struct table *table, uint64_t now_ns)
 {
 	static char text[256];
 	struct process_change change;
 	size_t length = 0;
 
 	text[0] = '\0';
-	while (table_take_change(table, &change)) {
+	while (table_take_change(table, now_ns, &change)) {
 		assert_true(length < sizeof(text) - 32);
 		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%c%u/%u",
 					   length ? " " : "", change.alive ? '+' : '-',
 					   change.key.pid, change.key.exec_id);
 	}
 	return text;
+}
+
+static const char *changes(struct table *table)
+{
+	return changes_at(table, 1);
 }
 
 /* Process 10 runs a program, forked at 10 s, exec'd at 11 s, sampled at 12 s. */
@@ -61,7 +66,7 @@ static void a_program_is_told_of_once_it_is_sampled(void **state)
 	tell_mmap(table, 11 * S + 1, 10, 0x1000, 0x1000, 0, "//anon");
 	assert_string_equal(changes(table), "");
 	sample(table, 12 * S, 10, 10 * S, 4);
-	assert_true(table_take_change(table, &change));
+	assert_true(table_take_change(table, 1, &change));
 	assert_int_equal(change.key.pid, 10);
 	assert_int_equal(change.key.exec_id, 4);
 	assert_int_equal(change.key.start_boottime_ns, key_of(10, 10 * S).start_boottime_ns);
@@ -212,10 +217,10 @@ static void the_next_user_of_a_number_is_another(void **state)
 	// Its end went untold.
 	tell_fork(table, 30 * S, 1, 10);
 	sample(table, 31 * S, 10, 30 * S, 4);
-	assert_true(table_take_change(table, &change));
+	assert_true(table_take_change(table, 1, &change));
 	assert_false(change.alive);
 	assert_int_equal(change.key.start_boottime_ns, key_of(10, 10 * S).start_boottime_ns);
-	assert_true(table_take_change(table, &change));
+	assert_true(table_take_change(table, 1, &change));
 	assert_true(change.alive);
 	assert_int_equal(change.key.start_boottime_ns, key_of(10, 30 * S).start_boottime_ns);
 	assert_string_equal(changes(table), "");
@@ -238,6 +243,58 @@ static void files_found_are_a_change(void **state)
 	files_destroy(files);
 }
 
+/* A runtime that makes code all the time, and one that made some just now. */
+static void ten_times_a_second_is_enough(void **state)
+{
+	enum { SECONDS = 5, STEPS = 1000, STEP = 1000000000 / STEPS };
+	struct table *table = *state;
+	uint32_t times[SECONDS] = { 0 };
+	uint64_t now = 0, at = 100 * S;
+
+	begin_sampled(table);
+	tell_fork(table, 20 * S, 10, 20);
+	sample(table, 21 * S, 20, 20 * S, 4);
+	assert_string_equal(changes_at(table, at - 1), "+20/4");
+	for (uint64_t i = 0; i < SECONDS * STEPS; i++) {
+		now = at + i * STEP;
+		tell_mmap(table, now, 10, 0x100000 + 0x1000 * i, 0x1000, 0, "//anon");
+		times[i / STEPS] += !strcmp(changes_at(table, now), "+10/4");
+	}
+	for (size_t i = 0; i < SECONDS; i++)
+		assert_in_range(times[i], 5, 10);
+	// Others do not wait for it.
+	tell_mmap(table, now, 20, 0x5000, 0x1000, 0, "//anon");
+	tell_mmap(table, now, 10, 0x5000, 0x1000, 0, "//anon");
+	assert_string_equal(changes_at(table, now), "+20/4");
+	assert_string_equal(changes_at(table, now), "");
+	// The last of them is told, and is the last.
+	assert_string_equal(changes_at(table, now + S), "+10/4");
+	assert_string_equal(changes_at(table, now + 2 * S), "");
+}
+
+/* An end does not wait, nor does the next program; and nothing that waits outlives its process. */
+static void ends_and_beginnings_do_not_wait(void **state)
+{
+	struct table *table = *state;
+
+	begin_sampled(table);
+	for (uint64_t i = 0; i < 20; i++) {
+		tell_mmap(table, 13 * S + i, 10, 0x100000 + 0x1000 * i, 0x1000, 0, "//anon");
+		changes(table);
+	}
+	assert_string_equal(changes(table), "");
+	tell_name(table, RECORD_EXEC, 20 * S, 10, "next");
+	sample(table, 21 * S, 10, 10 * S, 5);
+	assert_string_equal(changes(table), "-10/4 +10/5");
+	for (uint64_t i = 0; i < 20; i++) {
+		tell_mmap(table, 22 * S + i, 10, 0x100000 + 0x1000 * i, 0x1000, 0, "//anon");
+		changes(table);
+	}
+	tell_exit(table, 23 * S, 10, 10);
+	assert_string_equal(changes(table), "-10/5");
+	assert_string_equal(changes_at(table, 10 * S), "");
+}
+
 /* However many come and go, as many ends are told as beginnings. */
 static void ends_are_told_of_all(void **state)
 {
@@ -251,14 +308,14 @@ static void ends_are_told_of_all(void **state)
 			tell_fork(table, round * S, 1, pid);
 			sample(table, round * S + 1, pid, round * S, 4);
 		}
-		while (table_take_change(table, &change))
+		while (table_take_change(table, 1, &change))
 			begun += change.alive, ended += !change.alive;
 		for (uint32_t i = 1; i <= AT_ONCE; i++)
 			tell_exit(table, round * S + 2, pid - i, pid - i);
 		if (round % 2)
 			table_forget(table, round * S + 2);
 	}
-	while (table_take_change(table, &change))
+	while (table_take_change(table, 1, &change))
 		begun += change.alive, ended += !change.alive;
 	assert_int_equal(begun, ROUNDS * AT_ONCE);
 	assert_int_equal(ended, ROUNDS * AT_ONCE);
@@ -280,6 +337,8 @@ int main(void)
 		CHANGES_TEST(what_is_dropped_is_told_too),
 		CHANGES_TEST(the_next_user_of_a_number_is_another),
 		CHANGES_TEST(files_found_are_a_change),
+		CHANGES_TEST(ten_times_a_second_is_enough),
+		CHANGES_TEST(ends_and_beginnings_do_not_wait),
 		CHANGES_TEST(ends_are_told_of_all),
 	};
 

@@ -223,6 +223,62 @@ static void two_thousand_mappings_are_listed(void **state)
 	assert_int_equal(codes[MANY - 1].file, 5);
 }
 
+/* A runtime makes code everywhere; the libraries lie above and between. */
+static void what_has_a_file_is_kept_before_what_has_none(void **state)
+{
+	enum { MANY = 5000, FILES = 50, ROOM = 100 };
+	struct table *table = *state;
+	struct process_code codes[ROOM];
+	size_t files = 0;
+
+	table->max_bytes = SIZE_MAX;
+	begin_program(table, 10 * S, 10);
+	for (uint64_t i = 1; i <= MANY; i++)
+		tell_map(table, 11 * S, 10, 0x10000 * i, 0x10000 * i + 0x1000,
+			 i % (MANY / FILES) ? 0 : 5, 0);
+	tell_mmap(table, 11 * S, 10, 0x7fff00000000, 0x2000, 0, "[vdso]");
+	assert_int_equal(list(table, 10, codes, ROOM), MANY + 1);
+	for (size_t i = 0; i < ROOM; i++) {
+		assert_true(!i || codes[i - 1].limit <= codes[i].start);
+		files += codes[i].file == 5;
+	}
+	assert_int_equal(files, FILES);
+	assert_true(codes[ROOM - 1].vdso);
+	// The rest are the lowest of those without.
+	for (uint64_t i = 0; i < ROOM - FILES - 1; i++)
+		assert_int_equal(codes[i].start, 0x10000 * (i + 1));
+	// With less room than files it is files only.
+	assert_int_equal(list(table, 10, codes, FILES / 2), MANY + 1);
+	for (size_t i = 0; i < FILES / 2; i++)
+		assert_true(codes[i].file == 5 || codes[i].vdso);
+}
+
+/* All that one process may have is looked at, but not all that its parents may have, too. */
+static void forks_of_forks_with_a_great_many_are_cut_short(void **state)
+{
+	enum { MANY = 60000, GENERATIONS = 8, ROOM = 1008 };
+	struct table *table = *state;
+	static struct process_code codes[ROOM];
+	size_t count;
+
+	table->max_bytes = SIZE_MAX;
+	begin_program(table, 10 * S, 10);
+	for (uint32_t i = 0; i < GENERATIONS; i++) {
+		if (i)
+			tell_fork(table, (20 + 2 * i) * S, 10 + i - 1, 10 + i);
+		for (uint64_t j = 1; j <= MANY; j++)
+			tell_map(table, (21 + 2 * i) * S, 10 + i, 0x100000 * j + 0x2000 * i,
+				 0x100000 * j + 0x2000 * i + 0x1000, j == MANY ? 5 : 0, 0);
+	}
+	assert_int_equal(list(table, 10, codes, ROOM), MANY);
+	assert_int_equal(codes[ROOM - 1].file, 5);
+	count = list(table, 10 + GENERATIONS - 1, codes, ROOM);
+	assert_true(count > ROOM && count < 2 * MANY);
+	for (size_t i = 0; i < ROOM; i++)
+		assert_int_equal(codes[i].start,
+				 0x100000 * (1 + i / GENERATIONS) + 0x2000 * (i % GENERATIONS));
+}
+
 enum { MODEL_PAGES = 40, MODEL_PROCESSES = 12, MODEL_STEPS = 60 };
 
 /* As page by page lookups have it, in order, and as few as can be. */
@@ -306,6 +362,8 @@ int main(void)
 		CODE_TEST(a_file_without_an_id_is_left_out),
 		CODE_TEST(a_child_has_what_its_parent_had_at_the_fork),
 		CODE_TEST(two_thousand_mappings_are_listed),
+		CODE_TEST(what_has_a_file_is_kept_before_what_has_none),
+		CODE_TEST(forks_of_forks_with_a_great_many_are_cut_short),
 		CODE_TEST(lists_agree_with_lookups),
 	};
 

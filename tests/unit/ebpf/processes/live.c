@@ -46,6 +46,7 @@ static void take_change(void *context, const struct process_key *key, bool alive
 
 	pthread_mutex_lock(&fixture->changes_lock);
 	(void)VECTOR_PUSH(&fixture->changes, ((struct live_change){ .key = *key, .alive = alive }));
+	pthread_cond_broadcast(&fixture->changes_grown);
 	pthread_mutex_unlock(&fixture->changes_lock);
 }
 
@@ -83,6 +84,7 @@ int live_set_up(void **state)
 	copy_file(PROCESSES_TARGET, fixture->plugin);
 	fixture->processes = processes_create(&fixture->host, &fixture->variables);
 	pthread_mutex_init(&fixture->changes_lock, NULL);
+	pthread_cond_init(&fixture->changes_grown, NULL);
 	processes_on_change(fixture->processes, take_change, fixture);
 	error = processes_start(fixture->processes);
 	if (!error)

@@ -30,6 +30,7 @@ struct fixture {
 	size_t metric_count;
 	struct processes *processes;
 	pthread_mutex_t changes_lock;
+	pthread_cond_t changes_grown;
 	VECTOR(struct live_change) changes; /* all of them, in order */
 	char directory[64], target[96], plugin[96];
 };

@@ -206,6 +206,27 @@ static void records_may_come_late(void **state)
 	assert_string_equal(path_at(table, 10, 10 * S, 17 * S, 0x9000), "-");
 }
 
+/* A library is unloaded and loaded again; what was there between is told last. */
+static void what_came_back_is_not_hidden_by_what_is_told_late(void **state)
+{
+	struct table *table = *state;
+
+	tell_fork(table, 10 * S, 1, 10);
+	tell_name(table, RECORD_EXEC, 11 * S, 10, "prog");
+	tell_mmap(table, 12 * S, 10, 0x4000, 0x4000, 7, "/lib/back");
+	tell_mmap(table, 16 * S, 10, 0x4000, 0x4000, 7, "/lib/back");
+	tell_mmap(table, 14 * S, 10, 0x3000, 0x2000, 8, "/lib/between");
+	for (uint64_t time = 13; time < 20; time += 2)
+		assert_string_equal(path_at(table, 10, 10 * S, time * S, 0x4000),
+				    time == 15 ? "/lib/between" : "/lib/back");
+	assert_string_equal(path_at(table, 10, 10 * S, 15 * S, 0x5000), "/lib/back");
+	assert_string_equal(path_at(table, 10, 10 * S, 17 * S, 0x5000), "/lib/back");
+	assert_string_equal(path_at(table, 10, 10 * S, 17 * S, 0x3000), "/lib/between");
+	tell_mmap(table, 18 * S, 10, 0x4000, 0x4000, 9, "/lib/next");
+	assert_string_equal(path_at(table, 10, 10 * S, 19 * S, 0x4000), "/lib/next");
+	assert_string_equal(path_at(table, 10, 10 * S, 17 * S, 0x4000), "/lib/back");
+}
+
 enum { MODEL_MAPPINGS = 24, MODEL_PAGES = 32 };
 
 /* Whatever the order they are told in, the newest mapping at or before a time is found. */
@@ -484,6 +505,7 @@ int main(void)
 		TABLE_TEST(threads_are_no_processes),
 		TABLE_TEST(users_of_one_number_are_told_apart),
 		TABLE_TEST(records_may_come_late),
+		TABLE_TEST(what_came_back_is_not_hidden_by_what_is_told_late),
 		TABLE_TEST(overlaps_resolve_as_if_told_in_order),
 		TABLE_TEST(what_is_mapped_over_and_over_stays_bounded),
 		TABLE_TEST(what_nobody_told_is_read),

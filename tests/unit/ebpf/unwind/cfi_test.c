@@ -210,6 +210,18 @@ static void expect_broken(uint64_t from)
 	assert_int_equal(rules_at(&rules, CODE + CODE_BYTES - 1)->unsupported, UNWIND_BAD_PROGRAM);
 }
 
+/* Whether a return address is signed, and with what, does not say where it is. */
+static void test_signed_return_addresses_are_passed_over(void **state)
+{
+	(void)state;
+	RUN(0x2d, DW_CFA_advance_loc | 4, DW_CFA_def_cfa_offset, 32);
+	assert_rule_kind(rules_at(&rules, CODE + 4), UNWIND_CFA_REGISTER);
+	assert_int_equal(rules_at(&rules, CODE + 4)->cfa_offset, 32);
+	RUN(0x2c, DW_CFA_advance_loc | 4, DW_CFA_def_cfa_offset, 32);
+	assert_rule_kind(rules_at(&rules, CODE + 4), UNWIND_CFA_REGISTER);
+	assert_int_equal(rules_at(&rules, CODE + 4)->cfa_offset, 32);
+}
+
 static void test_a_broken_program_gives_rules_up_to_where_it_breaks(void **state)
 {
 	uint8_t deep[64];
@@ -315,6 +327,7 @@ int main(void)
 		cmocka_unit_test(test_a_realigned_stack),
 		cmocka_unit_test(test_a_signal_frame_is_marked),
 		cmocka_unit_test(test_what_no_rule_can_say_is_told_by_kind),
+		cmocka_unit_test(test_signed_return_addresses_are_passed_over),
 		cmocka_unit_test(test_a_broken_program_gives_rules_up_to_where_it_breaks),
 		cmocka_unit_test(test_code_behind_the_function_is_not_its_own),
 		cmocka_unit_test(test_lengths_that_lie_end_the_section),

@@ -94,6 +94,8 @@ static void test_debug_frame_says_what_eh_frame_says(void **state)
 	assert_int_equal(debug_frame.source.eh_frame.count, 0);
 	assert_true(debug_frame.source.debug_frame.count >= 4);
 	assert_non_null(compressed.source.inflated);
+	assert_int_equal(compressed.source.inflated_bytes,
+			 elf_view_section(&debug_frame.view, ".debug_frame").length);
 	assert_int_equal(compressed.source.debug_frame.count, debug_frame.source.debug_frame.count);
 	text = elf_view_section(&debug_frame.view, ".text");
 	compare(&debug_frame.source, &compressed.source, text.address, text.address + text.length);
@@ -127,6 +129,8 @@ static void expect_unreadable(uint32_t type, uint64_t size, const void *body, si
 	made_elf_finish(&elf, true);
 	assert_int_equal(unwind_source_init(&source, &elf.view), 0);
 	assert_true(source.debug_frame_unreadable);
+	assert_null(source.inflated);
+	assert_int_equal(source.inflated_bytes, 0);
 	assert_true(unwind_source_is_empty(&source));
 	unwind_source_deinit(&source);
 }

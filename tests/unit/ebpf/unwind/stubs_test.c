@@ -200,28 +200,84 @@ static void expect_entry(uint16_t machine, const void *form, size_t length, size
 
 static void test_entries_are_the_end_of_a_walk(void **state)
 {
-	// glibc: endbr64; xor %ebp, %ebp; mov %rdx, %r9; pop %rsi; mov %rsp, %rdx; ... call; hlt
+	// glibc's, as GNU ld makes it of a static program
 	static const uint8_t glibc[] = {
-		0xf3, 0x0f, 0x1e, 0xfa, 0x31, 0xed, 0x49, 0x89, 0xd1, 0x5e,
-		0x48, 0x89, 0xe2, 0xff, 0x15, 1,    2,    3,    4,    0xf4
+		0xf3, 0x0f, 0x1e, 0xfa,                   // endbr64
+		0x31, 0xed,                               // xor %ebp, %ebp
+		0x49, 0x89, 0xd1,                         // mov %rdx, %r9
+		0x5e,                                     // pop %rsi
+		0x48, 0x89, 0xe2,                         // mov %rsp, %rdx
+		0x48, 0x83, 0xe4, 0xf0,                   // and $-16, %rsp
+		0x50, 0x54,                               // push %rax; push %rsp
+		0x45, 0x31, 0xc0, 0x31, 0xc9,             // xor %r8d, %r8d; xor %ecx, %ecx
+		0x48, 0xc7, 0xc7, 0xf4, 0x41, 0xff, 0xe4, // mov $main, %rdi
+		0x67, 0xe8, 0xf4, 2,    3,    0x7f,       // addr32 call __libc_start_main
+		0xf4                                      // hlt
 	};
-	// musl: xor %rbp, %rbp; mov %rsp, %rdi; lea 0(%rip), %rsi; and $-16, %rsp; call
-	static const uint8_t musl[] = { 0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d,
-					0x35, 1,    2,    3,    4,    0x48, 0x83, 0xe4,
-					0xf0, 0xe8, 1,    2,    3,    0x7f };
-	// The dynamic linker: mov %rsp, %rdi; call; ... jmp *%r12
-	static const uint8_t linker[] = { 0x48, 0x89, 0xe7, 0xe8, 1,    2,    3,
-					  0x7f, 0x49, 0x89, 0xc4, 0x41, 0xff, 0xe4 };
-	static const uint32_t arm64[] = { 0xd503245f, 0xd280001d, 0xd280001e };
+	// What tells its end otherwise is part of displacements here.
+	static const uint8_t dynamic[] = { 0x31, 0xed, 0x48, 0x8b, 0x3d, 0xf4, 0x41, 0xff,
+					   0xe4, 0xff, 0x15, 0xf4, 0xf4, 0xf4, 0xf4, 0xf4 };
+	// The dynamic linker's: mov %rsp, %rdi; call _dl_start; ... call _dl_init; ... jmp *%r12
+	static const uint8_t linker[] = { 0x48, 0x89, 0xe7, 0xe8, 0xf4, 2,    3,    0x7f, 0x49,
+					  0x89, 0xc4, 0x48, 0x8b, 0x14, 0x24, 0x48, 0x89, 0xd6,
+					  0x49, 0x89, 0xe5, 0x48, 0x83, 0xe4, 0xf0, 0x48, 0x8b,
+					  0x3d, 0xf4, 2,    3,    4,    0x49, 0x8d, 0x4c, 0xd5,
+					  0x10, 0x49, 0x8d, 0x55, 0x08, 0x31, 0xed, 0xe8, 0xf4,
+					  2,    3,    0x7f, 0x48, 0x8d, 0x15, 1,    2,    3,
+					  4,    0x4c, 0x89, 0xec, 0x41, 0xff, 0xe4 };
+	// Zig's: xor %ebp, %ebp; mov %rsp, %rdi; and $-16, %rsp; mov $main, %rax; call *%rax; ud2
+	static const uint8_t zig[] = { 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x83, 0xe4, 0xf0, 0x48,
+				       0xc7, 0xc0, 1,    2,    3,    4,    0xff, 0xd0, 0x0f, 0x0b };
 	// The start of .text, which linkers gave as the entry of libraries.
 	static const uint8_t library[] = { 0x48, 0x83, 0xec, 0x08, 0xf4 };
 
 	(void)state;
 	expect_entry(EM_X86_64, glibc, sizeof(glibc), sizeof(glibc));
-	expect_entry(EM_X86_64, musl, sizeof(musl), 96);
+	expect_entry(EM_X86_64, dynamic, sizeof(dynamic), sizeof(dynamic));
+	expect_entry(EM_X86_64, zig, sizeof(zig), 18);
 	expect_entry(EM_X86_64, linker, sizeof(linker), sizeof(linker));
-	expect_entry(EM_AARCH64, arm64, sizeof(arm64), 96);
 	expect_entry(EM_X86_64, library, sizeof(library), 0);
+}
+
+static void test_an_entry_that_nothing_closes_ends_at_its_call(void **state)
+{
+	enum { MUSL_BYTES = 22, OWN_BYTES = 15 };
+	// musl's, and _start_c behind it: xor %rbp, %rbp; mov %rsp, %rdi; lea _DYNAMIC(%rip), %rsi;
+	// and $-16, %rsp; call _start_c; mov (%rdi), %esi; lea 8(%rdi), %rdx; ... hlt
+	static const uint8_t musl[] = { 0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d, 0x35, 0xf4,
+					0x41, 0xff, 0xe4, 0x48, 0x83, 0xe4, 0xf0, 0xe8, 0xf4, 2,
+					3,    0x7f, 0x8b, 0x37, 0x48, 0x8d, 0x57, 0x08, 0x45, 0x31,
+					0xc9, 0xe9, 0xf4, 2,    3,    0x7f, 0xf4 };
+	// One's own: xor %ebp, %ebp; mov (%rsp), %edi; lea 8(%rsp), %rsi; call 16 bytes on; hlt
+	static const uint8_t own[] = { 0x31, 0xed, 0x8b, 0x3c, 0x24, 0x48, 0x8d, 0x74,
+				       0x24, 0x08, 0xe8, 16,   0,    0,    0,    0xf4 };
+	static const uint8_t without[] = { 0x31, 0xed, 0x8b, 0x3c, 0x24, 0xf4 };
+
+	(void)state;
+	expect_entry(EM_X86_64, musl, sizeof(musl), MUSL_BYTES);
+	expect_entry(EM_X86_64, own, sizeof(own), OWN_BYTES);
+	expect_entry(EM_X86_64, without, sizeof(without), 2);
+}
+
+static void test_entries_of_arm64(void **state)
+{
+	// glibc: bti c; mov x29, #0; mov x30, #0; ... bl __libc_start_main; bl abort; adrp
+	static const uint32_t glibc[] = { 0xd503245f, 0xd280001d, 0xd280001e, 0xaa0003e5,
+					  0x94000010, 0x94000020, 0x90000000 };
+	// musl: mov x29, #0; mov x30, #0; mov x0, sp; adrp; add; and sp, x0, #-16; b _start_c
+	static const uint32_t musl[] = { 0xd280001d, 0xd280001e, 0x910003e0, 0xb0000001,
+					 0x91000021, 0x927cec1f, 0x14000001, 0xaa0003e8 };
+	// The dynamic linker: mov x0, sp; bl _dl_start; mov x21, x0; bl _dl_init; adrp; br x21
+	static const uint32_t linker[] = { 0x910003e0, 0x94000040, 0xaa0003f5, 0x94000050,
+					   0x90000000, 0xd61f02a0, 0xaa0003e8 };
+	// mov x29, #0; bl main; mov x8, #93; svc #0
+	static const uint32_t own[] = { 0xd280001d, 0x94000001, 0xd2800ba8, 0xd4000001 };
+
+	(void)state;
+	expect_entry(EM_AARCH64, glibc, sizeof(glibc), 24);
+	expect_entry(EM_AARCH64, musl, sizeof(musl), 28);
+	expect_entry(EM_AARCH64, linker, sizeof(linker), 24);
+	expect_entry(EM_AARCH64, own, sizeof(own), 8);
 }
 
 /* ---- calls that nothing stands above ---- */
@@ -339,6 +395,8 @@ int main(void)
 		cmocka_unit_test(test_glibcs_signal_return_has_the_form),
 #endif
 		cmocka_unit_test(test_entries_are_the_end_of_a_walk),
+		cmocka_unit_test(test_an_entry_that_nothing_closes_ends_at_its_call),
+		cmocka_unit_test(test_entries_of_arm64),
 		cmocka_unit_test(test_the_call_in_a_new_thread_is_the_end),
 		cmocka_unit_test(test_musls_calls_of_main_and_of_a_threads_function_are_the_end),
 		cmocka_unit_test(test_in_a_static_program_the_entry_leads_to_the_call_of_main),
