@@ -114,6 +114,9 @@ static struct profcol_error *answer_keep(struct http_answer *answer, const char 
 	response->body = grown;
 	response->length += length;
 	grown[response->length] = '\0';
+	// The rest may have no end, and nobody wants it.
+	if (response->status != 200 && response->length == answer->request->max_bytes)
+		answer->state = HTTP_ANSWER_DONE;
 	return NULL;
 }
 

@@ -371,6 +371,9 @@ struct profcol_error *http_client_exchange(const struct http_client *client,
 	if (!exchange.error)
 		event_base_dispatch(exchange.base);
 	error = TAKE(exchange.error);
+	// A loop can fail: what has not come to its end is no answer.
+	if (!error && exchange.answer.state != HTTP_ANSWER_DONE)
+		error = profcol_error_create(PROFCOL_UNAVAILABLE, "the call ended early");
 	if (error)
 		return error;
 	*response = exchange.answer.response;

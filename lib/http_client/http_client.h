@@ -48,8 +48,8 @@ struct http_client_request {
 	uint64_t idle_ns;     /* the server may be silent for so long; 0 = until the deadline */
 	int cancel_fd;        /* the call ends once this is readable, e.g. an eventfd; 0 = none */
 
-	/* Most bytes of body that are kept. A longer one is an error if the status is 200, else it
-	 * is cut. */
+	/* Most bytes of body that are kept. A longer one is an error if the status is 200; else it
+	 * is cut, and the rest is not waited for. */
 	size_t max_bytes;
 
 	/*

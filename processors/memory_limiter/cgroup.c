@@ -134,19 +134,28 @@ static int read_number(int fd, const char *file, uint64_t *ret)
 	return errno || end == text ? -EPROTO : 0;
 }
 
-/* Keep the directory when its limit is the least so far. */
+/* It is missing where the controller is not passed on: the next one above has the figure then. */
+static const char *usage_file(const struct cgroup *cgroup)
+{
+	return cgroup->is_second ? "memory.current" : "memory.usage_in_bytes";
+}
+
+/*
+ * The limit of @path, if it is the least so far. What counts against it is the usage of the first
+ * directory that has one: those above count the neighbours, too.
+ */
 static void cgroup_consider(struct cgroup *cgroup, int root_fd, const char *path)
 {
 	CLEANUP_FD int fd = openat(root_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	uint64_t limit;
+	uint64_t limit, used;
 
-	if (fd < 0 ||
-	    read_number(fd, cgroup->is_second ? "memory.max" : "memory.limit_in_bytes", &limit) ||
-	    limit >= UNLIMITED_BYTES || (cgroup->fd >= 0 && limit >= cgroup->limit_bytes))
+	if (fd < 0)
 		return;
-	cleanup_fd(&cgroup->fd);
-	cgroup->fd = TAKE_FD(fd);
-	cgroup->limit_bytes = limit;
+	if (!read_number(fd, cgroup->is_second ? "memory.max" : "memory.limit_in_bytes", &limit) &&
+	    limit < cgroup->limit_bytes)
+		cgroup->limit_bytes = limit;
+	if (cgroup->fd < 0 && !read_number(fd, usage_file(cgroup), &used))
+		cgroup->fd = TAKE_FD(fd);
 }
 
 /* What of @path lies below the mount: the whole hierarchy need not be mounted. */
@@ -164,13 +173,27 @@ static const char *path_below(const struct mount *mount, const char *path)
 		       : "";
 }
 
+/* From @path, which is cut off piece by piece, up to where it has less than @least bytes. */
+static void cgroup_climb(struct cgroup *cgroup, int root_fd, char *path, size_t least)
+{
+	for (;;) {
+		char *slash;
+
+		cgroup_consider(cgroup, root_fd, path);
+		slash = strrchr(path, '/');
+		if (!slash || (size_t)(slash - path) < least)
+			return;
+		*slash = '\0';
+	}
+}
+
 int cgroup_init(struct cgroup *cgroup, int process_fd, int root_fd)
 {
 	CLEANUP_FREE char *path = NULL, *full = NULL;
 	struct mount mount;
 	int status;
 
-	*cgroup = (struct cgroup){ .fd = -1 };
+	*cgroup = (struct cgroup){ .fd = -1, .limit_bytes = UNLIMITED_BYTES };
 	status = read_path(process_fd, &cgroup->is_second, &path);
 	if (!status)
 		status = read_mount(process_fd, cgroup->is_second, &mount);
@@ -184,15 +207,12 @@ int cgroup_init(struct cgroup *cgroup, int process_fd, int root_fd)
 		return -ENOMEM;
 	}
 	// A limit of one above holds for those below, up to where it is mounted.
-	for (size_t least = strlen(mount.point) + 1;;) {
-		char *slash;
-
-		cgroup_consider(cgroup, root_fd, full);
-		slash = strrchr(full, '/');
-		if (!slash || (size_t)(slash - full) < least)
-			return 0;
-		*slash = '\0';
+	cgroup_climb(cgroup, root_fd, full, strlen(mount.point) + 1);
+	if (cgroup->limit_bytes == UNLIMITED_BYTES) {
+		cleanup_fd(&cgroup->fd);
+		cgroup->fd = -1;
 	}
+	return 0;
 }
 
 void cgroup_deinit(struct cgroup *cgroup)
@@ -200,36 +220,62 @@ void cgroup_deinit(struct cgroup *cgroup)
 	cleanup_fd(&cgroup->fd);
 }
 
-/* A line "@key NUMBER" of memory.stat; 0 when it is missing. */
-static uint64_t stat_of(const char *text, const char *key)
+/* A line "@key NUMBER" of memory.stat; false when it is missing. */
+static bool find_stat(const char *text, const char *key, uint64_t *ret)
 {
 	size_t length = strlen(key);
 
+	*ret = 0;
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
-		if (!strncmp(line, key, length) && line[length] == ' ')
-			return strtoull(line + length + 1, NULL, 10);
+		if (strncmp(line, key, length) || line[length] != ' ')
+			continue;
+		*ret = strtoull(line + length + 1, NULL, 10);
+		return true;
 	}
+	return false;
+}
+
+static uint64_t less(uint64_t number, uint64_t by)
+{
+	return number > by ? number - by : 0;
+}
+
+static int read_second(const struct cgroup *cgroup, const char *text, uint64_t *ret)
+{
+	uint64_t used, cached, shared, slab;
+	int status = read_number(cgroup->fd, usage_file(cgroup), &used);
+
+	if (status)
+		return status;
+	find_stat(text, "file", &cached);
+	// Among it is what lies in memory only, which nobody can take back.
+	find_stat(text, "shmem", &shared);
+	find_stat(text, "slab_reclaimable", &slab);
+	*ret = less(less(used, less(cached, shared)), slab);
+	return 0;
+}
+
+/* Its usage has caches of the kernel that memory.stat does not tell apart. */
+static int read_first(const char *text, uint64_t *ret)
+{
+	uint64_t resident, shared;
+
+	if (!find_stat(text, "total_rss", &resident))
+		return -EPROTO;
+	find_stat(text, "total_shmem", &shared);
+	*ret = resident + shared;
 	return 0;
 }
 
 int cgroup_read(const struct cgroup *cgroup, uint64_t *ret)
 {
-	const char *file = cgroup->is_second ? "memory.current" : "memory.usage_in_bytes";
 	CLEANUP_FREE char *text = NULL;
-	uint64_t used, cached, shared;
-	int status = read_number(cgroup->fd, file, &used);
+	int status = file_read(cgroup->fd, "memory.stat", TEXT_MAX_BYTES, &text, NULL);
 
-	if (!status)
-		status = file_read(cgroup->fd, "memory.stat", TEXT_MAX_BYTES, &text, NULL);
 	if (status)
 		return status;
-	cached = stat_of(text, cgroup->is_second ? "file" : "total_cache");
-	// Both count what lies in memory only, which nobody can take back.
-	shared = stat_of(text, cgroup->is_second ? "shmem" : "total_shmem");
-	cached -= shared < cached ? shared : cached;
-	*ret = used > cached ? used - cached : 0;
-	return 0;
+	return cgroup->is_second ? read_second(cgroup, text, ret) : read_first(text, ret);
 }
 
 int cgroup_read_machine(int system_fd, uint64_t *ret)

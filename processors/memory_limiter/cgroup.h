@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cgroup with the least memory among those that this process is in, of either version of the
- * kernel's interface. Private to the processor; one thread.
+ * The memory of the cgroup that this process is in, and how much of it there may be, by either
+ * version of the kernel's interface. Private to the processor; one thread.
  */
 #pragma once
 
@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 struct cgroup {
-	int fd;         /* owned: its directory; -1 = none has a limit */
-	bool is_second; /* version 2 */
-	uint64_t limit_bytes;
+	int fd;               /* owned: its directory; -1 = neither it nor one above has a limit */
+	bool is_second;       /* version 2 */
+	uint64_t limit_bytes; /* the least of its own and of those above */
 };
 
 /*
@@ -22,7 +22,11 @@ struct cgroup {
 int cgroup_init(struct cgroup *cgroup, int process_fd, int root_fd);
 void cgroup_deinit(struct cgroup *cgroup);
 
-/* Bytes that count against the limit, but for pages of files. 0 or a negative errno. */
+/*
+ * Bytes of this cgroup that the kernel cannot take back: neither pages of files nor, in version 2,
+ * its caches of them. In version 1 without all that the kernel itself holds, BPF maps too. 0 or a
+ * negative errno.
+ */
 int cgroup_read(const struct cgroup *cgroup, uint64_t *ret);
 
 /* Memory of the machine; @system_fd (borrowed) is a directory as /proc. 0 or a negative errno. */

@@ -225,8 +225,14 @@ static struct profcol_error *find_limits(struct memory_limiter *limiter)
 
 static int read_used(struct memory_limiter *limiter, uint64_t now_ns, uint64_t *ret)
 {
-	return limiter->cgroup.fd < 0 ? usage_read(&limiter->usage, now_ns, ret)
-				      : cgroup_read(&limiter->cgroup, ret);
+	int status;
+
+	if (limiter->cgroup.fd < 0)
+		return usage_read(&limiter->usage, now_ns, ret);
+	status = cgroup_read(&limiter->cgroup, ret);
+	if (!status && !limiter->cgroup.is_second)
+		*ret += usage_maps(&limiter->usage, now_ns);
+	return status;
 }
 
 /* From now on data is refused, or not. */

@@ -116,17 +116,21 @@ static uint64_t read_maps(const struct usage *usage)
 	return bytes;
 }
 
+uint64_t usage_maps(struct usage *usage, uint64_t now_ns)
+{
+	if (!usage->maps_read_ns || now_ns - usage->maps_read_ns >= MAPS_INTERVAL_NS) {
+		usage->map_bytes = read_maps(usage);
+		usage->maps_read_ns = now_ns;
+	}
+	return usage->map_bytes;
+}
+
 int usage_read(struct usage *usage, uint64_t now_ns, uint64_t *ret)
 {
 	uint64_t resident;
 	int status = read_resident(usage, &resident);
 
-	if (status)
-		return status;
-	if (!usage->maps_read_ns || now_ns - usage->maps_read_ns >= MAPS_INTERVAL_NS) {
-		usage->map_bytes = read_maps(usage);
-		usage->maps_read_ns = now_ns;
-	}
-	*ret = resident + usage->map_bytes;
-	return 0;
+	if (!status)
+		*ret = resident + usage_maps(usage, now_ns);
+	return status;
 }

@@ -20,8 +20,8 @@ struct usage {
 void usage_init(struct usage *usage, int process_fd);
 void usage_deinit(struct usage *usage);
 
-/*
- * Bytes of both. 0, or a negative errno when /proc does not tell. Maps hardly change: they are
- * looked for again every ten seconds.
- */
+/* Bytes of the maps, which hardly change: they are looked for again every ten seconds. */
+uint64_t usage_maps(struct usage *usage, uint64_t now_ns);
+
+/* Bytes of both. 0, or a negative errno when /proc does not tell. */
 int usage_read(struct usage *usage, uint64_t now_ns, uint64_t *ret);

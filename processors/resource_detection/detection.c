@@ -2,7 +2,6 @@
 #include "detection.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -16,7 +15,14 @@
 #define ATTEMPT_NS    (30 * PROFCOL_SECOND)
 #define WAIT_LEAST_NS UINT64_C(10000000)
 
-enum { NAME_BYTES = 32 };
+enum {
+	NAME_BYTES = 32,
+
+	/* No signal and no reload gets through while the start waits: so long for what may come
+	 * later, and for what is demanded. */
+	START_SECONDS = 5,
+	START_REQUIRED_SECONDS = 30,
+};
 
 enum run_state {
 	RUN_BEGUN,  /* has not said anything yet */
@@ -106,7 +112,7 @@ static void run_log(const struct run *run, const struct found *found)
 				 run->name, text ? text : "attributes");
 }
 
-/* Takes @found. */
+/* Takes @found. Nothing does not replace what was found before: a machine does not move away. */
 static void run_succeed(struct run *run, struct found *found)
 {
 	struct detection *detection = run->detection;
@@ -115,8 +121,11 @@ static void run_succeed(struct run *run, struct found *found)
 	pthread_mutex_lock(&detection->lock);
 	if (detection->started && !run->found.attributes.count)
 		run_log(run, found);
-	old = run->found;
-	run->found = *found;
+	old = *found;
+	if (found->attributes.count || !run->found.attributes.count) {
+		old = run->found;
+		run->found = *found;
+	}
 	profcol_error_destroy(run->error);
 	run->error = NULL;
 	run->state = RUN_DONE;
@@ -341,16 +350,14 @@ struct profcol_error *detection_create(const struct profcol_host *host,
 	return NULL;
 }
 
-/* How long the start waits at most. */
-static uint64_t detection_patience(const struct detection *detection)
+uint64_t detection_patience(const struct resource_detection_config *config, bool required)
 {
-	const struct resource_detection_config *config = detection->config;
-	uint64_t longest = config->timeout_ns ? config->timeout_ns : ATTEMPT_NS;
+	uint64_t most = (required ? START_REQUIRED_SECONDS : START_SECONDS) * PROFCOL_SECOND;
+	uint64_t patience = config->timeout_ns ? config->timeout_ns : ATTEMPT_NS;
 
-	for (size_t i = 0; i < detection->run_count; i++)
-		if (detection->runs[i].required && config->retry.max_elapsed_time_ns > longest)
-			longest = config->retry.max_elapsed_time_ns;
-	return longest;
+	if (required && config->retry.max_elapsed_time_ns > patience)
+		patience = config->retry.max_elapsed_time_ns;
+	return patience < most ? patience : most;
 }
 
 static bool is_decided(const struct run *run)
@@ -359,32 +366,36 @@ static bool is_decided(const struct run *run)
 	       (run->state == RUN_TRYING && !run->required);
 }
 
-/* Under the lock. */
-static void detection_wait(struct detection *detection)
+/* Until @run is decided, or the start, which was at @begin_ns, waits no longer. Under the lock. */
+static void run_await(struct run *run, uint64_t begin_ns)
 {
+	struct detection *detection = run->detection;
 	struct timespec deadline =
-		clock_timespec(clock_monotonic_ns() + detection_patience(detection));
+		clock_timespec(begin_ns + detection_patience(detection->config, run->required));
 	int status = 0;
 
-	for (size_t i = 0; i < detection->run_count; i++)
-		while (!is_decided(&detection->runs[i]) && status != ETIMEDOUT)
-			status = pthread_cond_clockwait(&detection->changed, &detection->lock,
-							CLOCK_MONOTONIC, &deadline);
+	while (!is_decided(run) && status != ETIMEDOUT)
+		status = pthread_cond_clockwait(&detection->changed, &detection->lock,
+						CLOCK_MONOTONIC, &deadline);
 }
 
 /* Why the start has to fail because of @run; NULL if it has not. Under the lock. */
 static struct profcol_error *run_verdict(struct run *run)
 {
+	uint64_t patience = detection_patience(run->detection->config, true);
 	struct profcol_error *error;
 
 	if (run->state == RUN_DONE)
 		return NULL;
-	if (run->error && (run->required || is_final(run->error)))
-		error = TAKE(run->error);
-	else if (run->required)
-		error = profcol_error_create(PROFCOL_UNAVAILABLE, "no answer in time");
-	else
+	if (!run->required && (!run->error || !is_final(run->error)))
 		return NULL;
+	error = TAKE(run->error);
+	if (!error)
+		error = profcol_error_create(PROFCOL_UNAVAILABLE, "no answer");
+	if (run->state != RUN_FAILED)
+		error = profcol_error_prefix(error,
+					     "no metadata in %g s, and the start waits no longer",
+					     (double)patience / PROFCOL_SECOND);
 	return profcol_error_prefix(error, "detector '%s'", run->name);
 }
 
@@ -422,6 +433,7 @@ static struct profcol_error *run_begin(struct run *run)
 
 struct profcol_error *detection_start(struct detection *detection)
 {
+	uint64_t begin_ns = clock_monotonic_ns();
 	struct profcol_error *error = NULL;
 
 	profcol_log_debug(detection->host->logger, "began detecting resource information");
@@ -430,7 +442,8 @@ struct profcol_error *detection_start(struct detection *detection)
 	if (error)
 		return error;
 	pthread_mutex_lock(&detection->lock);
-	detection_wait(detection);
+	for (size_t i = 0; i < detection->run_count; i++)
+		run_await(&detection->runs[i], begin_ns);
 	detection->started = true;
 	error = detection_judge(detection);
 	pthread_mutex_unlock(&detection->lock);

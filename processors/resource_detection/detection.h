@@ -27,8 +27,11 @@ detection_create(const struct profcol_host *host, const struct resource_detectio
 		 struct detection **ret);
 void detection_destroy(struct detection *detection); /* accepts NULL; after detection_stop */
 
+/* How long the start waits for one detector, ns; @required: it fails without its answer. */
+uint64_t detection_patience(const struct resource_detection_config *config, bool required);
+
 /*
- * Begin, and wait until every detector has an answer, or has failed once, or `timeout` is over;
+ * Begin, and wait until every detector has an answer, or has failed once, or its patience is over;
  * what is left goes on. An error when one that must not fail has: what its code says is CONFIG or
  * SYSTEM, or fail_on_missing_metadata is on. On error too, detection_stop.
  */

@@ -37,7 +37,8 @@ bool detectors_match(const struct profcol_list *patterns, const char *text)
 		struct profcol_error *error = ottl_pattern_create(item, strlen(item), &pattern);
 
 		profcol_error_destroy(error);
-		found = pattern && ottl_pattern_match(pattern, text, strlen(text)) == OTTL_TRUE;
+		found = pattern &&
+			ottl_pattern_match(pattern, text, strlen(text), NULL) == OTTL_TRUE;
 		ottl_pattern_destroy(pattern);
 	}
 	return found;

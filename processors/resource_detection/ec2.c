@@ -103,7 +103,9 @@ static struct profcol_error *server_has(const struct detecting *detecting, const
 	return NULL;
 }
 
-/* What the service account is given there, then who issues its tokens, then the server's version.
+/*
+ * What the service account is given there, then who issues its tokens, then the server's version. A
+ * pod that has nothing to ask the server with is none that EKS has set up for it.
  */
 static struct profcol_error *is_eks(const struct detecting *detecting, bool *ret)
 {
@@ -121,7 +123,13 @@ static struct profcol_error *is_eks(const struct detecting *detecting, bool *ret
 	if (!error && *ret)
 		return NULL;
 	profcol_error_destroy(error);
-	return server_has(detecting, "/version", "gitVersion", "-eks-", ret);
+	error = server_has(detecting, "/version", "gitVersion", "-eks-", ret);
+	if (!error || profcol_error_code(error) != PROFCOL_CONFIG)
+		return error;
+	profcol_log_info(detecting->logger, "cannot tell EKS, taken for another platform: %s",
+			 profcol_error_message(error));
+	profcol_error_destroy(error);
+	return NULL;
 }
 
 /* A cluster's tag has its name as the value, or, older ones, at the end of the key. */

@@ -80,6 +80,14 @@ static struct profcol_error *imds_begin(struct imds *imds)
 	return imds->token ? NULL : profcol_error_errno(ENOMEM, "ask for metadata");
 }
 
+/* Google's service, at the same address, refuses whoever does not name its header. */
+static bool is_foreign(const struct http_client_response *response)
+{
+	const char *flavor;
+
+	return http_client_response_header(response, "Metadata-Flavor", &flavor) > 0;
+}
+
 struct profcol_error *imds_get(const struct imds *imds, const char *path, char **ret)
 {
 	CLEANUP(http_client_response_deinit) struct http_client_response response = { 0 };
@@ -97,9 +105,15 @@ struct profcol_error *imds_get(const struct imds *imds, const char *path, char *
 	}
 	request.url = url;
 	error = service_ask(imds->detecting, &request, &response);
-	if (!error && response.status == 200)
+	if (error)
+		return error;
+	if (response.status == 200)
 		*ret = TAKE(response.body);
-	return error;
+	// A token that is not taken, or a service that is switched off: not that there is nothing.
+	if ((response.status == 401 || response.status == 403) && !is_foreign(&response))
+		return profcol_error_create(PROFCOL_UNAVAILABLE, "'%s' answers with status %d", url,
+					    response.status);
+	return NULL;
 }
 
 struct profcol_error *imds_init(struct imds *imds, const struct detecting *detecting,

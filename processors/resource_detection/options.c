@@ -247,12 +247,13 @@ const struct profcol_option resource_detection_options[] = {
 	PROFCOL_OPTION_BOOL("override", CONFIG, override, "true",
 			    "replace the values of attributes that a resource has already"),
 	PROFCOL_OPTION_DURATION("timeout", CONFIG, timeout_ns, "5s", 0, 0,
-				"for one attempt, and how long the start waits for the first one"),
+				"for one attempt, and how long the start waits for the first one, "
+				"which is 5s at most"),
 	PROFCOL_OPTION_DURATION("refresh_interval", CONFIG, refresh_interval_ns, "0s", 0, 0,
 				"look again this often; 0 = never"),
 	PROFCOL_OPTION_BOOL("fail_on_missing_metadata", CONFIG, fail_on_missing_metadata, "false",
-			    "do not start when a metadata service cannot be reached; else it is "
-			    "tried again meanwhile"),
+			    "do not start when a metadata service cannot be reached, in 30s at "
+			    "most; else it is tried again meanwhile"),
 	PROFCOL_OPTION_NESTED("retry", CONFIG, retry, retry_options, "what happens when it fails"),
 	PROFCOL_OPTION_NESTED("system", CONFIG, system, system_options, "of the detector system"),
 	PROFCOL_OPTION_NESTED("k8s_api", CONFIG, k8s_api, k8s_api_options,

@@ -4,6 +4,7 @@ import http.server
 import json
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -45,6 +46,9 @@ class Metadata(http.server.BaseHTTPRequestHandler):
 
     def answer(self, status, text):
         away = self.server.is_away.is_set()
+        if self.server.is_silent.is_set():
+            self.server.is_ending.wait()
+            return
         self.send_response(503 if away else status)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
@@ -56,9 +60,11 @@ class Metadata(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def metadata(monkeypatch):
-    """The service; its `is_away` makes it answer with errors."""
+    """The service; its `is_away` makes it answer with errors, `is_silent` not at all."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Metadata)
     server.is_away = threading.Event()
+    server.is_silent = threading.Event()
+    server.is_ending = threading.Event()
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     monkeypatch.setenv(
@@ -66,6 +72,7 @@ def metadata(monkeypatch):
     )
     with server:
         yield server
+        server.is_ending.set()
         server.shutdown()
         thread.join()
 
@@ -150,6 +157,17 @@ def test_without_metadata_that_is_demanded_it_does_not_start(
     assert run.wait_exit() == 1
     assert "resource detection failed: detector 'ec2'" in run.log
     assert "503" in run.log
+
+
+def test_a_silent_service_does_not_keep_it_from_ending(start_profcol, metadata, tmp_path):
+    metadata.is_silent.set()
+    processors = {"resource_detection": {"detectors": ["ec2"], "timeout": "10m"}}
+    run = start_profcol(_through(tmp_path / "out", processors))
+    run.wait_logged("Starting profcol...")
+    begin = time.monotonic()
+    run.stop()
+    assert time.monotonic() - begin < 12
+    assert "detected resource information: none yet" in run.log
 
 
 AGENT = """

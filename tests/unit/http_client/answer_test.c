@@ -212,7 +212,39 @@ static void streams_are_passed_on_and_can_be_left(void **state)
 	assert_null(http_answer_feed(&answer, "HTTP/1.1 410 Gone\r\n\r\n0123456789", 31));
 	assert_int_equal(taken.length, 0);
 	assert_string_equal(answer.response.body, "01234567");
+	// The rest is not waited for: it may have no end.
+	assert_int_equal(answer.state, HTTP_ANSWER_DONE);
 	http_answer_deinit(&answer);
+}
+
+/* Whatever the body's form is, and wherever it is cut into pieces. */
+static void errors_without_an_end_are_left(void **state)
+{
+	static const char *const heads[] = {
+		"HTTP/1.1 500 Oh\r\n\r\n",
+		"HTTP/1.1 500 Oh\r\nContent-Length: 999999999999\r\n\r\n",
+		"HTTP/1.1 500 Oh\r\nTransfer-Encoding: chunked\r\n\r\nffffffff\r\n",
+		"HTTP/1.1 500 Oh\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n",
+	};
+	static const size_t most[] = { 0, 8 };
+
+	(void)state;
+	for (size_t i = 0; i < 4 * 2; i++) {
+		const struct http_client_request request = { .max_bytes = most[i % 2] };
+		struct http_answer answer;
+
+		assert_true(http_answer_init(&answer, &request));
+		assert_null(http_answer_feed(&answer, heads[i / 2], strlen(heads[i / 2])));
+		for (size_t byte = 0; byte < 8; byte++) {
+			if (answer.state == HTTP_ANSWER_DONE)
+				break;
+			assert_null(http_answer_feed(&answer, "x", 1));
+		}
+		assert_int_equal(answer.state, HTTP_ANSWER_DONE);
+		assert_int_equal(answer.response.status, 500);
+		assert_int_equal(answer.response.length, request.max_bytes);
+		http_answer_deinit(&answer);
+	}
 }
 
 static void headers_are_found_whatever_their_case(void **state)
@@ -291,6 +323,7 @@ int main(void)
 		cmocka_unit_test(what_is_too_much_is_refused),
 		cmocka_unit_test(answers_that_are_cut_off_are_told),
 		cmocka_unit_test(streams_are_passed_on_and_can_be_left),
+		cmocka_unit_test(errors_without_an_end_are_left),
 		cmocka_unit_test(headers_are_found_whatever_their_case),
 		cmocka_unit_test(urls_have_their_parts),
 	};

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include <event2/event.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -41,8 +42,24 @@ static const struct stand_in_route routes[] = {
 	  .raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 		 "4\r\none\n\r\n4\r\ntwo\n\r\n6\r\nthree\n\r\n",
 	  .byte_ms = 1 },
+	{ .request = "GET /endless ",
+	  .raw = "HTTP/1.1 500 Oh\r\n\r\n12345678",
+	  .padding = 20000,
+	  .byte_ms = 1 },
 	{ .request = NULL },
 };
+
+/* ---- the loop of a call, which may fail ---- */
+
+static bool loop_fails;
+
+int __real_event_base_dispatch(struct event_base *base);
+int __wrap_event_base_dispatch(struct event_base *base);
+
+int __wrap_event_base_dispatch(struct event_base *base)
+{
+	return loop_fails ? -1 : __real_event_base_dispatch(base);
+}
 
 struct fixture {
 	struct stand_in *server;
@@ -184,6 +201,19 @@ static void what_is_wrong_is_told(void **state)
 	fixture_deinit(&fixture);
 }
 
+static void a_call_without_an_answer_is_no_success(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	fixture_init(&fixture);
+	loop_fails = true;
+	expect_error(fixture_get(&fixture, "/hello"), PROFCOL_UNAVAILABLE, "ended early");
+	loop_fails = false;
+	assert_null(fixture_get(&fixture, "/hello"));
+	fixture_deinit(&fixture);
+}
+
 struct taken {
 	char text[64];
 	size_t length, stop_at; /* no more from so many bytes on; 0 = never */
@@ -220,6 +250,28 @@ static void streams_are_passed_on_as_they_come(void **state)
 	taken = (struct taken){ 0 };
 	expect_error(fixture_get(&fixture, "/watch"), PROFCOL_UNAVAILABLE, "in the middle");
 	assert_string_equal(taken.text, "one\ntwo\nthree\n");
+	fixture_deinit(&fixture);
+}
+
+/* An error page that goes on for ever, and nobody who counts the time. */
+static void errors_without_an_end_are_left(void **state)
+{
+	struct taken taken = { 0 };
+	struct fixture fixture;
+	uint64_t begin = clock_monotonic_ns();
+
+	(void)state;
+	fixture_init(&fixture);
+	fixture.request.take = take;
+	fixture.request.context = &taken;
+	fixture.request.max_bytes = 8;
+	fixture.request.deadline_ns = UINT64_MAX;
+	fixture.request.idle_ns = 15000 * MILLISECOND;
+	assert_null(fixture_get(&fixture, "/endless"));
+	assert_int_equal(fixture.response.status, 500);
+	assert_string_equal(fixture.response.body, "12345678");
+	assert_int_equal(taken.length, 0);
+	assert_true(clock_monotonic_ns() - begin < 15000 * MILLISECOND);
 	fixture_deinit(&fixture);
 }
 
@@ -402,6 +454,8 @@ int main(void)
 		cmocka_unit_test(a_deadline_holds_for_all_of_it),
 		cmocka_unit_test(what_is_wrong_is_told),
 		cmocka_unit_test(streams_are_passed_on_as_they_come),
+		cmocka_unit_test(a_call_without_an_answer_is_no_success),
+		cmocka_unit_test(errors_without_an_end_are_left),
 		cmocka_unit_test(calls_can_be_cancelled),
 		cmocka_unit_test(certificates_are_checked),
 		cmocka_unit_test(a_client_shows_its_own_certificate),

@@ -375,6 +375,72 @@ static void a_cluster_of_eks_is_known(void **state)
 	stand_in_stop(server);
 }
 
+/* Another cloud's cluster, with a pod that shows no token. */
+static void a_pod_without_a_token_is_not_on_eks(void **state)
+{
+	struct processor processor;
+
+	(void)state;
+	setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1", 1);
+	setenv("KUBERNETES_SERVICE_PORT", "1", 1);
+	setenv("OTEL_RESOURCE_ATTRIBUTES", "team=pay", 1);
+	processor_start(&processor, PROCESSOR,
+			"{detectors: [env, eks], fail_on_missing_metadata: true}");
+	EXPECT_FOUND(&processor, { "team", "pay" }, { "cloud.provider", NULL });
+	assert_int_equal(fake_host_log_count(&processor.fake, "taken for another platform"), 1);
+	processor_deinit(&processor);
+	// Where it is EKS for sure, and the way to the instance is barred, the token is missed.
+	setenv("AWS_WEB_IDENTITY_TOKEN_FILE", "/x/eks.amazonaws.com/y", 1);
+	setenv("K8S_NODE_NAME", "node-1", 1);
+	assert_refused(PROCESSOR, "{detectors: [eks], eks: {node_from_env_var: K8S_NODE_NAME}}",
+		       "cannot read the token of the service account");
+}
+
+static void who_refuses_metadata_is_tried_again(void **state)
+{
+	static struct stand_in_route routes[] = {
+		{ .request = "PUT ", .status = 403 },
+		{ .request = "", .status = 401 },
+		{ .request = NULL },
+	};
+	static const int statuses[] = { 401, 403 };
+	struct stand_in *server = stand_in_start(routes, NULL);
+
+	(void)state;
+	use_clouds(server);
+	for (size_t i = 0; i < 2; i++) {
+		char text[64];
+
+		routes[1].status = statuses[i];
+		stand_in_change(server, routes);
+		snprintf(text, sizeof(text), "answers with status %d", statuses[i]);
+		assert_refused(PROCESSOR,
+			       "{detectors: [ec2], fail_on_missing_metadata: true, retry: "
+			       "{enabled: false}}",
+			       text);
+	}
+	stand_in_stop(server);
+}
+
+/* It refuses whoever does not name its own header. */
+static void googles_service_is_not_that_of_an_instance(void **state)
+{
+	static const struct stand_in_route routes[] = {
+		{ .request = "", .status = 403, .headers = "Metadata-Flavor: Google\r\n" },
+		{ .request = NULL },
+	};
+	struct stand_in *server = stand_in_start(routes, NULL);
+	struct processor processor;
+
+	(void)state;
+	use_clouds(server);
+	processor_start(&processor, PROCESSOR,
+			"{detectors: [ec2], fail_on_missing_metadata: true}");
+	EXPECT_FOUND(&processor, { "cloud.provider", NULL });
+	processor_deinit(&processor);
+	stand_in_stop(server);
+}
+
 #define TEST(function) cmocka_unit_test_setup(function, forget_machine)
 
 int main(void)
@@ -389,6 +455,9 @@ int main(void)
 		TEST(a_node_without_its_name_stops_the_start),
 		TEST(a_pod_shows_its_token),
 		TEST(a_cluster_of_eks_is_known),
+		TEST(a_pod_without_a_token_is_not_on_eks),
+		TEST(who_refuses_metadata_is_tried_again),
+		TEST(googles_service_is_not_that_of_an_instance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,8 @@
  */
 #include "detection_fixture.h"
 
+#include "processors/resource_detection/detection.h"
+
 #include "base/base.h"
 
 #include <setjmp.h>
@@ -231,6 +233,50 @@ static void a_slow_service_holds_nothing_up(void **state)
 	stand_in_stop(server);
 }
 
+/* Whatever `timeout` says: a signal to end, or a reload, would have to wait as long. */
+static void a_patient_configuration_holds_nothing_up(void **state)
+{
+	static const struct stand_in_route silent[] = {
+		{ .request = "", .status = 200, .delay_ms = 60000 },
+		{ .request = NULL },
+	};
+	struct stand_in *server = stand_in_start(silent, NULL);
+	struct processor processor;
+	uint64_t begin = clock_monotonic_ns();
+
+	(void)state;
+	use_clouds(server);
+	setenv("OTEL_RESOURCE_ATTRIBUTES", "team=pay", 1);
+	processor_start(&processor, PROCESSOR, "{detectors: [env, gcp], timeout: 10m}");
+	EXPECT_FOUND(&processor, { "team", "pay" }, { "cloud.provider", NULL });
+	processor_deinit(&processor);
+	assert_true(clock_monotonic_ns() - begin < 20000 * MILLISECOND);
+	stand_in_stop(server);
+}
+
+static void the_start_waits_no_longer_than_it_may(void **state)
+{
+	static const struct {
+		uint64_t timeout_s, elapsed_s, patience_s, required_s;
+	} rows[] = {
+		{ 2, 0, 2, 2 },    { 2, 20, 2, 20 }, { 2, 600, 2, 30 },
+		{ 600, 0, 5, 30 }, { 0, 10, 5, 30 }, { 5, 0, 5, 5 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct resource_detection_config config = {
+			.timeout_ns = rows[i].timeout_s * PROFCOL_SECOND,
+			.retry.max_elapsed_time_ns = rows[i].elapsed_s * PROFCOL_SECOND,
+		};
+
+		assert_int_equal(detection_patience(&config, false),
+				 rows[i].patience_s * PROFCOL_SECOND);
+		assert_int_equal(detection_patience(&config, true),
+				 rows[i].required_s * PROFCOL_SECOND);
+	}
+}
+
 static void the_end_does_not_wait_for_a_slow_service(void **state)
 {
 	static const struct stand_in_route slow[] = {
@@ -348,6 +394,10 @@ static void what_was_found_is_refreshed(void **state)
 		{ .request = "", .status = 503 },
 		{ .request = NULL },
 	};
+	static const struct stand_in_route nothing[] = {
+		{ .request = "", .status = 404 },
+		{ .request = NULL },
+	};
 	struct stand_in *server = stand_in_start(detection_ec2_routes, NULL);
 	struct processor processor;
 	unsigned int asked;
@@ -366,6 +416,13 @@ static void what_was_found_is_refreshed(void **state)
 	while (stand_in_count(server, "PUT ") < asked + 2)
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 	EXPECT_FOUND(&processor, { "cloud.region", "eu-north-1" });
+	// Nor is it lost when something else answers in its place.
+	stand_in_change(server, nothing);
+	asked = stand_in_count(server, "GET /latest/meta-data/instance-id");
+	while (stand_in_count(server, "GET /latest/meta-data/instance-id") < asked + 2)
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	EXPECT_FOUND(&processor, { "cloud.region", "eu-north-1" });
+	assert_int_equal(fake_host_metric(&processor.fake, "resource_detection_attributes"), 4);
 	processor_deinit(&processor);
 	stand_in_stop(server);
 }
@@ -420,6 +477,8 @@ int main(void)
 		TEST(lists_are_lists),
 		TEST(without_a_cloud_nothing_is_added_and_nobody_waits),
 		TEST(a_slow_service_holds_nothing_up),
+		TEST(a_patient_configuration_holds_nothing_up),
+		TEST(the_start_waits_no_longer_than_it_may),
 		TEST(the_end_does_not_wait_for_a_slow_service),
 		TEST(bad_answers_do_no_harm),
 		TEST(broken_documents_are_not_believed),
