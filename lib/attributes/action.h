@@ -47,6 +47,7 @@ struct edit {
 	VECTOR(struct edit_item) items;
 	VECTOR(uint32_t) ids;
 	VECTOR(struct profcol_text) groups;
+	struct ottl_budget matches;
 	bool changed; /* the list at hand */
 	bool removed; /* some list has lost something that was there: a key, or a value */
 	bool no_memory;

@@ -350,3 +350,12 @@ bool attributes_actions_use_context(const struct attributes_actions *actions)
 {
 	return actions->use_context;
 }
+
+bool attributes_actions_hide(const struct attributes_actions *actions)
+{
+	for (size_t i = 0; i < actions->count; i++)
+		if (actions->items[i].kind == ACTION_DELETE ||
+		    actions->items[i].kind == ACTION_HASH)
+			return true;
+	return false;
+}

@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include "ottl/ottl.h"
+
 #include <profcol/batch.h>
 #include <profcol/errors.h>
 #include <profcol/options.h>
@@ -84,14 +86,18 @@ attributes_match_create(const struct attributes_match_config *config, enum attri
 			const char *key, struct attributes_match **ret);
 void attributes_match_destroy(struct attributes_match *match); /* accepts NULL */
 
-/* Do resource and scope (rows of the batch) have what @match asks of them? At the level of
- * locations and mappings it asks nothing. */
-bool attributes_match_parents(const struct attributes_match *match,
-			      const struct profcol_batch *batch, uint32_t resource, uint32_t scope);
+/*
+ * Do resource and scope (rows of the batch) have what @match asks of them? At the level of
+ * locations and mappings it asks nothing. OTTL_ERROR where a pattern cannot tell within its limit.
+ */
+enum ottl_result attributes_match_parents(const struct attributes_match *match,
+					  const struct profcol_batch *batch, uint32_t resource,
+					  uint32_t scope, struct ottl_budget *budget);
 
 /* Does the attribute list of that id have it? */
-bool attributes_match_list(const struct attributes_match *match, const struct profcol_batch *batch,
-			   uint32_t list);
+enum ottl_result attributes_match_list(const struct attributes_match *match,
+				       const struct profcol_batch *batch, uint32_t list,
+				       struct ottl_budget *budget);
 
 /* ---- actions (actions.c, edit.c) ---- */
 
@@ -113,6 +119,9 @@ attributes_actions_create(const struct profcol_sections *configs, const char *ke
 			  struct attributes_actions **ret);
 void attributes_actions_destroy(struct attributes_actions *actions); /* accepts NULL */
 
+/* Is one of them to make something unreadable: `delete` or `hash`? */
+bool attributes_actions_hide(const struct attributes_actions *actions);
+
 /* Does one of them ask for `from_context`, which no batch has? */
 bool attributes_actions_use_context(const struct attributes_actions *actions);
 
@@ -122,7 +131,8 @@ struct attributes_transform {
 	enum attributes_level level;
 	const struct attributes_actions *actions;
 	/* Which lists are changed: those that match @include, unless it is NULL, and do not match
-	 * @exclude, unless it is NULL. */
+	 * @exclude, unless it is NULL. Where a pattern cannot tell, actions that hide something
+	 * change the list, and others do not. */
 	const struct attributes_match *include, *exclude;
 };
 

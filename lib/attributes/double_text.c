@@ -1,36 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "double_text.h"
 
+#include "base/base.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS_MAX = 24 };
-
-/* The digits of @value, which is positive and finite, without a point; returns the exponent of the
- * first one. */
-static int find_digits(double value, char digits[DIGITS_MAX])
-{
-	char text[DIGITS_MAX + 8];
-	size_t count = 0;
-	int precision = 0;
-
-	do
-		snprintf(text, sizeof(text), "%.*e", precision, value);
-	while (strtod(text, NULL) != value && precision++ < 17);
-	memset(digits, 0, DIGITS_MAX);
-	for (const char *c = text; *c != 'e'; c++)
-		if (*c != '.')
-			digits[count++] = *c;
-	return (int)strtol(strchr(text, 'e') + 1, NULL, 10);
-}
-
 /* @to has room for any double: the smallest has 324 places behind the point. */
 static void print_plain(double value, char *to, size_t size)
 {
-	char digits[DIGITS_MAX];
-	int whole = find_digits(value, digits) + 1, count = (int)strlen(digits);
+	char digits[NUMBER_DIGITS_SIZE];
+	int whole = number_digits(value, digits) + 1, count = (int)strlen(digits);
 	int zeros = whole <= 0 ? -whole : whole - count;
 	char *at = to;
 
@@ -51,8 +33,8 @@ static void print_plain(double value, char *to, size_t size)
 
 static void print_with_exponent(double value, char *to, size_t size)
 {
-	char digits[DIGITS_MAX];
-	int exponent = find_digits(value, digits);
+	char digits[NUMBER_DIGITS_SIZE];
+	int exponent = number_digits(value, digits);
 
 	snprintf(to, size, "%c%s%se%c%d", digits[0], digits[1] ? "." : "", digits + 1,
 		 exponent < 0 ? '-' : '+', abs(exponent));

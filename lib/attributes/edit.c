@@ -151,14 +151,15 @@ static void act_put(struct edit *edit, const struct action *action)
 /* ---- delete, hash ---- */
 
 /* Where a pattern cannot tell within its limit, the safe side is that it matches. */
-static bool matches_pattern(const struct edit *edit, const struct action *action, size_t position)
+static bool matches_pattern(struct edit *edit, const struct action *action, size_t position)
 {
 	struct profcol_text key;
 
 	if (!action->pattern)
 		return false;
 	key = profcol_batch_string(edit_batch(edit), edit->items.items[position].attribute.key);
-	return ottl_pattern_match(action->pattern, key.bytes, key.length) != OTTL_FALSE;
+	return ottl_pattern_match(action->pattern, key.bytes, key.length, &edit->matches) !=
+	       OTTL_FALSE;
 }
 
 static void act_delete(struct edit *edit, const struct action *action)
@@ -209,8 +210,8 @@ static void act_extract(struct edit *edit, const struct action *action)
 		return;
 	}
 	memcpy(subject, text.bytes, text.length + 1);
-	if (ottl_pattern_extract(action->pattern, subject, text.length, edit->groups.items) !=
-	    OTTL_TRUE)
+	if (ottl_pattern_extract(action->pattern, subject, text.length, &edit->matches,
+				 edit->groups.items) != OTTL_TRUE)
 		return;
 	for (size_t i = 0; i < ottl_pattern_group_count(action->pattern); i++) {
 		const struct profcol_text *group = &edit->groups.items[i];

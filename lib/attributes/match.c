@@ -70,11 +70,26 @@ static struct profcol_error *text_rule_init(struct text_rule *rule, const char *
 	return is_regexp ? compile(section, index, text, &rule->pattern) : NULL;
 }
 
-static bool text_rule_matches(const struct text_rule *rule, struct profcol_text text)
+/* Of two that both have to be: one that is not settles it, whatever is in doubt. */
+static enum ottl_result both(enum ottl_result left, enum ottl_result right)
+{
+	if (left == OTTL_FALSE || right == OTTL_FALSE)
+		return OTTL_FALSE;
+	return left == OTTL_TRUE ? right : left;
+}
+
+static enum ottl_result result_of(bool boolean)
+{
+	return boolean ? OTTL_TRUE : OTTL_FALSE;
+}
+
+static enum ottl_result text_rule_matches(const struct text_rule *rule, struct profcol_text text,
+					  struct ottl_budget *budget)
 {
 	if (rule->pattern)
-		return ottl_pattern_match(rule->pattern, text.bytes, text.length) == OTTL_TRUE;
-	return text.length == rule->length && !memcmp(text.bytes, rule->text, text.length);
+		return ottl_pattern_match(rule->pattern, text.bytes, text.length, budget);
+	return result_of(text.length == rule->length &&
+			 !memcmp(text.bytes, rule->text, text.length));
 }
 
 /* ---- properties ---- */
@@ -139,18 +154,21 @@ static void properties_deinit(struct properties *properties)
 	free(properties->items);
 }
 
-static bool property_matches(const struct property *property, const struct profcol_batch *batch,
-			     const struct profcol_value *value)
+static enum ottl_result property_matches(const struct property *property,
+					 const struct profcol_batch *batch,
+					 const struct profcol_value *value,
+					 struct ottl_budget *budget)
 {
 	char space[ATTRIBUTES_DOUBLE_MAX];
 	struct profcol_text text;
 
 	if (!property->has_value)
-		return true;
+		return OTTL_TRUE;
 	if (!property->pattern)
-		return constant_equals(&property->value, batch, value);
-	return attributes_value_text(batch, value, space, &text) &&
-	       ottl_pattern_match(property->pattern, text.bytes, text.length) == OTTL_TRUE;
+		return result_of(constant_equals(&property->value, batch, value));
+	if (!attributes_value_text(batch, value, space, &text))
+		return OTTL_FALSE;
+	return ottl_pattern_match(property->pattern, text.bytes, text.length, budget);
 }
 
 /* The value of the first attribute called @key in list @list. */
@@ -172,18 +190,21 @@ static bool find_value(const struct profcol_batch *batch, uint32_t list, const c
 	return false;
 }
 
-static bool properties_match(const struct properties *properties, const struct profcol_batch *batch,
-			     uint32_t list)
+static enum ottl_result properties_match(const struct properties *properties,
+					 const struct profcol_batch *batch, uint32_t list,
+					 struct ottl_budget *budget)
 {
-	for (size_t i = 0; i < properties->count; i++) {
+	enum ottl_result result = OTTL_TRUE;
+
+	for (size_t i = 0; i < properties->count && result != OTTL_FALSE; i++) {
 		const struct property *property = &properties->items[i];
 		struct profcol_value value;
 
-		if (!find_value(batch, list, property->key, property->key_length, &value) ||
-		    !property_matches(property, batch, &value))
-			return false;
+		if (!find_value(batch, list, property->key, property->key_length, &value))
+			return OTTL_FALSE;
+		result = both(result, property_matches(property, batch, &value, budget));
 	}
-	return true;
+	return result;
 }
 
 /* ---- making one ---- */
@@ -360,45 +381,61 @@ void attributes_match_destroy(struct attributes_match *match)
 
 /* ---- matching ---- */
 
-static bool match_service(const struct attributes_match *match, const struct profcol_batch *batch,
-			  uint32_t list)
+static enum ottl_result match_service(const struct attributes_match *match,
+				      const struct profcol_batch *batch, uint32_t list,
+				      struct ottl_budget *budget)
 {
+	enum ottl_result result = OTTL_FALSE;
 	struct profcol_value value;
 
 	if (!match->service_count)
-		return true;
+		return OTTL_TRUE;
 	if (!find_value(batch, list, "service.name", strlen("service.name"), &value) ||
 	    value.type != PROFCOL_VALUE_STRING)
-		return false;
-	for (size_t i = 0; i < match->service_count; i++)
-		if (text_rule_matches(&match->services[i],
-				      profcol_batch_string(batch, value.string)))
-			return true;
-	return false;
+		return OTTL_FALSE;
+	for (size_t i = 0; i < match->service_count && result != OTTL_TRUE; i++) {
+		enum ottl_result one = text_rule_matches(
+			&match->services[i], profcol_batch_string(batch, value.string), budget);
+
+		result = one != OTTL_FALSE ? one : result;
+	}
+	return result;
 }
 
-bool attributes_match_parents(const struct attributes_match *match,
-			      const struct profcol_batch *batch, uint32_t resource, uint32_t scope)
+static enum ottl_result match_library(const struct library *library,
+				      const struct profcol_batch *batch,
+				      const struct profcol_scope *scope, struct ottl_budget *budget)
+{
+	enum ottl_result result =
+		text_rule_matches(&library->name, profcol_batch_string(batch, scope->name), budget);
+
+	if (result == OTTL_FALSE || !library->has_version)
+		return result;
+	return both(result, text_rule_matches(&library->version,
+					      profcol_batch_string(batch, scope->version), budget));
+}
+
+enum ottl_result attributes_match_parents(const struct attributes_match *match,
+					  const struct profcol_batch *batch, uint32_t resource,
+					  uint32_t scope, struct ottl_budget *budget)
 {
 	struct profcol_range range;
 	uint32_t list = profcol_batch_resource(batch, resource, &range).attributes;
 	struct profcol_scope row = profcol_batch_scope(batch, scope, &range);
+	enum ottl_result result = OTTL_TRUE;
 
-	for (size_t i = 0; i < match->library_count; i++) {
-		const struct library *library = &match->libraries[i];
-
-		if (!text_rule_matches(&library->name, profcol_batch_string(batch, row.name)) ||
-		    (library->has_version &&
-		     !text_rule_matches(&library->version,
-					profcol_batch_string(batch, row.version))))
-			return false;
-	}
-	return match_service(match, batch, list) &&
-	       properties_match(&match->resources, batch, list);
+	for (size_t i = 0; i < match->library_count && result != OTTL_FALSE; i++)
+		result = both(result, match_library(&match->libraries[i], batch, &row, budget));
+	if (result != OTTL_FALSE)
+		result = both(result, match_service(match, batch, list, budget));
+	if (result != OTTL_FALSE)
+		result = both(result, properties_match(&match->resources, batch, list, budget));
+	return result;
 }
 
-bool attributes_match_list(const struct attributes_match *match, const struct profcol_batch *batch,
-			   uint32_t list)
+enum ottl_result attributes_match_list(const struct attributes_match *match,
+				       const struct profcol_batch *batch, uint32_t list,
+				       struct ottl_budget *budget)
 {
-	return properties_match(&match->attributes, batch, list);
+	return properties_match(&match->attributes, batch, list, budget);
 }

@@ -22,6 +22,7 @@ struct work {
 	const struct profcol_batch *batch; /* borrowed: as it came */
 	struct edit edit;                  /* its builder is owned here */
 	struct known_list *lists;          /* owned; of the batch's own lists */
+	bool hides;                        /* the actions remove or hash */
 	bool changed;
 };
 
@@ -45,32 +46,50 @@ struct parents {
 	bool may_include, may_exclude;
 };
 
-static struct parents look_at_parents(const struct work *work, uint32_t resource, uint32_t scope)
+/* Where a pattern cannot tell, the safe side is to hide what is to be hidden, and else to leave it.
+ */
+static bool is_included(const struct work *work, enum ottl_result result)
 {
-	const struct attributes_transform *transform = work->transform;
+	return result == OTTL_TRUE || (result == OTTL_ERROR && work->hides);
+}
+
+static bool is_excluded(const struct work *work, enum ottl_result result)
+{
+	return result == OTTL_TRUE || (result == OTTL_ERROR && !work->hides);
+}
+
+static struct parents look_at_parents(struct work *work, uint32_t resource, uint32_t scope)
+{
+	const struct attributes_match *include = work->transform->include;
+	const struct attributes_match *exclude = work->transform->exclude;
+	struct ottl_budget *budget = &work->edit.matches;
 
 	return (struct parents){
-		.may_include =
-			!transform->include ||
-			attributes_match_parents(transform->include, work->batch, resource, scope),
-		.may_exclude =
-			transform->exclude &&
-			attributes_match_parents(transform->exclude, work->batch, resource, scope),
+		.may_include = !include ||
+			       is_included(work, attributes_match_parents(include, work->batch,
+									  resource, scope, budget)),
+		.may_exclude = exclude &&
+			       is_excluded(work, attributes_match_parents(exclude, work->batch,
+									  resource, scope, budget)),
 	};
 }
 
 /* Is list @id, of a row with those parents, to be changed? */
 static bool is_wanted(struct work *work, uint32_t id, struct parents parents)
 {
-	const struct attributes_transform *transform = work->transform;
+	const struct attributes_match *include = work->transform->include;
+	const struct attributes_match *exclude = work->transform->exclude;
+	struct ottl_budget *budget = &work->edit.matches;
 	struct known_list *list = &work->lists[id];
 
 	if (!list->is_matched) {
 		list->is_matched = true;
-		list->is_included = !transform->include ||
-				    attributes_match_list(transform->include, work->batch, id);
-		list->is_excluded = transform->exclude &&
-				    attributes_match_list(transform->exclude, work->batch, id);
+		list->is_included =
+			!include ||
+			is_included(work, attributes_match_list(include, work->batch, id, budget));
+		list->is_excluded =
+			exclude &&
+			is_excluded(work, attributes_match_list(exclude, work->batch, id, budget));
 	}
 	return parents.may_include && list->is_included &&
 	       !(parents.may_exclude && list->is_excluded);
@@ -186,7 +205,11 @@ static struct profcol_error *no_memory(void)
 struct profcol_error *attributes_transform(const struct attributes_transform *transform,
 					   struct profcol_batch *batch, struct profcol_batch **ret)
 {
-	struct work work CLEANUP(work_deinit) = { .transform = transform, .batch = batch };
+	struct work work CLEANUP(work_deinit) = {
+		.transform = transform,
+		.batch = batch,
+		.hides = attributes_actions_hide(transform->actions),
+	};
 	bool is_entry =
 		transform->level == ATTRIBUTES_LOCATION || transform->level == ATTRIBUTES_MAPPING;
 	PROFCOL_CLEANUP_BATCH struct profcol_batch *edited = NULL;
@@ -201,6 +224,9 @@ struct profcol_error *attributes_transform(const struct attributes_transform *tr
 		*ret = profcol_batch_ref(batch);
 		return NULL;
 	}
+	// What is gone from the lists is still in what the profiles were made from.
+	if (work.edit.removed)
+		profile_clear_payloads(work.edit.builder);
 	error = profcol_builder_seal(TAKE(work.edit.builder), &edited);
 	// Entries that have become equal have to become one.
 	if (!error && is_entry)

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -290,29 +289,6 @@ struct profcol_value value_hash(struct profcol_builder *builder, const struct pr
 
 /* ---- conversions ---- */
 
-/* In RFC 4648's alphabet with padding; NULL without memory. */
-static char *base64(struct profcol_text bytes)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	char *text = malloc((bytes.length + 2) / 3 * 4 + 1), *to = text;
-
-	for (size_t i = 0; text && i < bytes.length; i += 3) {
-		const uint8_t *from = (const uint8_t *)bytes.bytes + i;
-		size_t left = bytes.length - i;
-		uint32_t group = (uint32_t)from[0] << 16 | (left > 1 ? (uint32_t)from[1] << 8 : 0) |
-				 (left > 2 ? from[2] : 0);
-
-		*to++ = digits[group >> 18];
-		*to++ = digits[group >> 12 & 63];
-		*to++ = left > 1 ? digits[group >> 6 & 63] : '=';
-		*to++ = left > 2 ? digits[group & 63] : '=';
-	}
-	if (text)
-		*to = '\0';
-	return text;
-}
-
 static struct profcol_value put_text(struct profcol_builder *builder, const char *text)
 {
 	return (struct profcol_value){
@@ -338,71 +314,37 @@ static struct profcol_value to_string(struct profcol_builder *builder,
 		attributes_value_text(NULL, value, space, &text);
 		return put_text(builder, space);
 	case PROFCOL_VALUE_BYTES: {
-		CLEANUP_FREE char *encoded =
-			base64(profcol_batch_blob(profcol_builder_peek(builder), value->blob));
+		struct profcol_text blob =
+			profcol_batch_blob(profcol_builder_peek(builder), value->blob);
+		CLEANUP_FREE char *encoded = malloc(STRINGS_BASE64_SIZE(blob.length));
 
-		return encoded ? put_text(builder, encoded) : *value;
+		if (!encoded)
+			return *value;
+		strings_base64(encoded, blob.bytes, blob.length);
+		return put_text(builder, encoded);
 	}
 	default:
 		return *value;
 	}
 }
 
-/* What a machine instruction gives for what does not fit. */
-static int64_t truncate_double(double value)
-{
-	return value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : INT64_MIN;
-}
-
-static bool parse_int(const char *text, int64_t *ret)
-{
-	const char *digits = text + (*text == '+' || *text == '-');
-	char *end;
-
-	if (*digits < '0' || *digits > '9')
-		return false;
-	errno = 0;
-	*ret = strtoll(text, &end, 10);
-	return !*end && !errno;
-}
-
-static bool parse_double(const char *text, double *ret)
-{
-	char *end;
-
-	// Neither blanks nor what strtod() has beyond numbers: "nan(...)".
-	if (!*text || *text == ' ' || (*text >= '\t' && *text <= '\r') || strchr(text, '('))
-		return false;
-	errno = 0;
-	*ret = strtod(text, &end);
-	return !*end && end != text && !(errno == ERANGE && isinf(*ret));
-}
-
-/* The text of a string value, or NULL when there is a NUL in it. */
-static const char *number_text(struct profcol_builder *builder, const struct profcol_value *value)
-{
-	struct profcol_text text =
-		profcol_batch_string(profcol_builder_peek(builder), value->string);
-
-	return strlen(text.bytes) == text.length ? text.bytes : NULL;
-}
-
 static struct profcol_value to_int(struct profcol_builder *builder,
 				   const struct profcol_value *value)
 {
 	struct profcol_value converted = { .type = PROFCOL_VALUE_INT };
-	const char *text;
+	struct profcol_text text;
 
 	switch (value->type) {
 	case PROFCOL_VALUE_DOUBLE:
-		converted.integer = truncate_double(value->real);
+		converted.integer = number_truncate(value->real);
 		return converted;
 	case PROFCOL_VALUE_BOOL:
 		converted.integer = value->boolean;
 		return converted;
 	case PROFCOL_VALUE_STRING:
-		text = number_text(builder, value);
-		return text && parse_int(text, &converted.integer) ? converted : *value;
+		text = profcol_batch_string(profcol_builder_peek(builder), value->string);
+		return number_parse_int(text.bytes, text.length, &converted.integer) ? converted
+										     : *value;
 	default:
 		return *value;
 	}
@@ -412,7 +354,7 @@ static struct profcol_value to_double(struct profcol_builder *builder,
 				      const struct profcol_value *value)
 {
 	struct profcol_value converted = { .type = PROFCOL_VALUE_DOUBLE };
-	const char *text;
+	struct profcol_text text;
 
 	switch (value->type) {
 	case PROFCOL_VALUE_INT:
@@ -422,8 +364,9 @@ static struct profcol_value to_double(struct profcol_builder *builder,
 		converted.real = value->boolean;
 		return converted;
 	case PROFCOL_VALUE_STRING:
-		text = number_text(builder, value);
-		return text && parse_double(text, &converted.real) ? converted : *value;
+		text = profcol_batch_string(profcol_builder_peek(builder), value->string);
+		return number_parse_double(text.bytes, text.length, &converted.real) ? converted
+										     : *value;
 	default:
 		return *value;
 	}

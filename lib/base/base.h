@@ -12,6 +12,7 @@
 #include "findings.h"
 #include "intern.h"
 #include "lookup.h"
+#include "numbers.h"
 #include "radix.h"
 #include "reader.h"
 #include "strings.h"

@@ -173,3 +173,23 @@ void strings_hex(char *to, const void *bytes, size_t length)
 	}
 	to[2 * length] = '\0';
 }
+
+void strings_base64(char *to, const void *bytes, size_t length)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *from = bytes;
+
+	for (size_t i = 0; i < length; i += 3) {
+		size_t left = length - i;
+		uint32_t group = (uint32_t)from[i] << 16;
+
+		group |= left > 1 ? (uint32_t)from[i + 1] << 8 : 0;
+		group |= left > 2 ? from[i + 2] : 0;
+		*to++ = digits[group >> 18];
+		*to++ = digits[group >> 12 & 63];
+		*to++ = left > 1 ? digits[group >> 6 & 63] : '=';
+		*to++ = left > 2 ? digits[group & 63] : '=';
+	}
+	*to = '\0';
+}

@@ -23,3 +23,10 @@ bool strings_is_utf8(const char *bytes, size_t length);
 
 /* @length bytes as lower-case hexadecimal digits; @to has room for 2 * @length + 1 bytes. */
 void strings_hex(char *to, const void *bytes, size_t length);
+
+/* Bytes of @length bytes in base64, NUL included. */
+#define STRINGS_BASE64_SIZE(length) (((length) + 2) / 3 * 4 + 1)
+
+/* In the standard alphabet of RFC 4648, with padding; @to has room for
+ * STRINGS_BASE64_SIZE(@length). */
+void strings_base64(char *to, const void *bytes, size_t length);

@@ -6,44 +6,9 @@
 
 #include "base/base.h"
 
-#include <errno.h>
-#include <math.h>
 #include <string.h>
-#include <strings.h>
 
-enum { NUMBER_LENGTH_MAX = 400 };
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-/* ---- integers ---- */
-
-static bool parse_int(struct profcol_text text, int64_t *ret)
-{
-	bool is_negative = text.length && text.bytes[0] == '-';
-	size_t begin = text.length && (is_negative || text.bytes[0] == '+');
-	int64_t value = 0;
-
-	if (begin == text.length)
-		return false;
-	for (size_t i = begin; i < text.length; i++) {
-		int digit = text.bytes[i] - '0';
-
-		if (!is_digit(text.bytes[i]) || __builtin_mul_overflow(value, 10, &value) ||
-		    __builtin_add_overflow(value, is_negative ? -digit : digit, &value))
-			return false;
-	}
-	*ret = value;
-	return true;
-}
-
-/* What is out of range becomes the least integer, as on the machines that Go runs on. */
-static int64_t truncate_double(double real)
-{
-	return real >= -0x1p63 && real < 0x1p63 ? (int64_t)real : INT64_MIN;
-}
+/* ---- numbers ---- */
 
 bool convert_to_int(const struct value *value, struct value *ret)
 {
@@ -57,70 +22,19 @@ bool convert_to_int(const struct value *value, struct value *ret)
 		*ret = *value;
 		return true;
 	case VALUE_DOUBLE:
-		*ret = value_int(truncate_double(value->real));
+		*ret = value_int(number_truncate(value->real));
 		return true;
 	case VALUE_BOOL:
 		*ret = value_int(value->boolean);
 		return true;
 	case VALUE_STRING:
-		*ret = parse_int(value->text, &integer) ? value_int(integer) : (struct value){ 0 };
+		*ret = number_parse_int(value->text.bytes, value->text.length, &integer)
+			       ? value_int(integer)
+			       : (struct value){ 0 };
 		return true;
 	default:
 		return false;
 	}
-}
-
-/* ---- floats ---- */
-
-static const char *skip_digits(const char *at, bool is_hex)
-{
-	while (is_digit(*at) ||
-	       (is_hex && ((*at >= 'a' && *at <= 'f') || (*at >= 'A' && *at <= 'F'))))
-		at++;
-	return at;
-}
-
-/* Is @text a number as Go writes them? strtod() takes more than that. */
-static bool is_float(const char *text)
-{
-	const char *at = text + (*text == '+' || *text == '-'), *begin, *point;
-	bool is_hex = at[0] == '0' && (at[1] == 'x' || at[1] == 'X');
-	char power = is_hex ? 'p' : 'e';
-	size_t digits;
-
-	if (!strcasecmp(at, "inf") || !strcasecmp(at, "infinity") || !strcasecmp(text, "nan"))
-		return true;
-	begin = at + (is_hex ? 2 : 0);
-	at = skip_digits(begin, is_hex);
-	digits = (size_t)(at - begin);
-	if (*at == '.') {
-		point = at + 1;
-		at = skip_digits(point, is_hex);
-		digits += (size_t)(at - point);
-	}
-	if (!digits)
-		return false;
-	if ((*at | 0x20) != power)
-		return !is_hex && !*at;
-	at += 1 + (at[1] == '+' || at[1] == '-');
-	return is_digit(*at) && !*skip_digits(at, false);
-}
-
-static bool parse_double(struct profcol_text text, double *ret)
-{
-	char copy[NUMBER_LENGTH_MAX + 1];
-
-	if (!text.length || text.length > NUMBER_LENGTH_MAX ||
-	    memchr(text.bytes, '\0', text.length))
-		return false;
-	memcpy(copy, text.bytes, text.length);
-	copy[text.length] = '\0';
-	if (!is_float(copy))
-		return false;
-	errno = 0;
-	*ret = strtod(copy, NULL);
-	// Too small a number is 0.
-	return errno != ERANGE || fabs(*ret) < 1;
 }
 
 bool convert_to_double(const struct value *value, struct value *ret)
@@ -138,7 +52,7 @@ bool convert_to_double(const struct value *value, struct value *ret)
 		return true;
 	case VALUE_STRING:
 		*ret = value_double(0);
-		return parse_double(value->text, &ret->real);
+		return number_parse_double(value->text.bytes, value->text.length, &ret->real);
 	default:
 		return false;
 	}

@@ -3,14 +3,12 @@
 
 #include "functions.h"
 #include "paths.h"
+#include "pattern.h"
 #include "run.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-/* After as many matches of one call have ended at their limit, the rest of a run goes without. */
-enum { MATCH_FAILURES_MAX = 8 };
 
 bool evaluation_fail(struct evaluation *evaluation, const char *format, ...)
 {
@@ -35,8 +33,7 @@ static bool apply_key(struct evaluation *evaluation, const struct value *key, st
 	}
 	if (value->type == VALUE_LIST && key->type == VALUE_INT) {
 		if (key->integer < 0 || key->integer >= value->count)
-			return evaluation_fail(evaluation, "index %lld out of bounds",
-					       (long long)key->integer);
+			return evaluation_fail(evaluation, "index out of bounds");
 		*value = value->items[key->integer];
 		return true;
 	}
@@ -208,6 +205,8 @@ static bool evaluate_collection(struct evaluation *evaluation, const struct node
 	for (uint32_t i = 0; i < node->child_count; i++)
 		if (!evaluate_value(evaluation, node->children[i], &items[i]))
 			return false;
+	if (is_map)
+		value_sort_pairs(items, node->child_count / 2);
 	*ret = (struct value){ .type = is_map ? VALUE_MAP : VALUE_LIST,
 			       .count = node->child_count / (is_map ? 2 : 1),
 			       .items = items };
@@ -240,9 +239,17 @@ bool evaluate_value(struct evaluation *evaluation, const struct node *node, stru
 
 /* ---- regular expressions ---- */
 
+static bool fail_match(struct evaluation *evaluation, const struct node *node, const char *what,
+		       size_t length)
+{
+	return evaluation_fail(evaluation, "%u:%u: %s %s of %zu bytes", node->place.line,
+			       node->place.column, node->name, what, length);
+}
+
 /* The pattern of a call that has it from elsewhere; that of the last time, if it is the same. */
 static const struct ottl_pattern *pattern_of_text(struct evaluation *evaluation,
-						  struct pattern_use *use, struct profcol_text text)
+						  const struct node *node, struct pattern_use *use,
+						  struct profcol_text text)
 {
 	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
 
@@ -253,6 +260,7 @@ static const struct ottl_pattern *pattern_of_text(struct evaluation *evaluation,
 	free(use->text);
 	use->text = malloc(text.length + 1);
 	if (!use->text) {
+		evaluation->scratch->is_exhausted = true;
 		evaluation_fail(evaluation, "no memory for a pattern");
 		return NULL;
 	}
@@ -260,8 +268,12 @@ static const struct ottl_pattern *pattern_of_text(struct evaluation *evaluation,
 		memcpy(use->text, text.bytes, text.length);
 	use->length = text.length;
 	error = ottl_pattern_create(use->text, use->length, &use->pattern);
+	if (error && profcol_error_code(error) == PROFCOL_NO_MEMORY)
+		evaluation->scratch->is_exhausted = true;
+	// Its text may come from a batch: no data in messages.
 	if (error)
-		evaluation_fail(evaluation, "%s", profcol_error_message(error));
+		fail_match(evaluation, node, "is given no regular expression but a text",
+			   text.length);
 	return use->pattern;
 }
 
@@ -270,24 +282,27 @@ bool evaluate_match(struct evaluation *evaluation, const struct node *node,
 {
 	struct pattern_use *use = &evaluation->state->patterns[node->pattern_slot];
 	const struct ottl_pattern *compiled = node->pattern;
-	enum ottl_result result;
+	enum pattern_outcome outcome;
 
-	if (use->failures == MATCH_FAILURES_MAX)
-		return evaluation_fail(evaluation,
-				       "%u:%u: %s has reached its limit of steps too often",
-				       node->place.line, node->place.column, node->name);
 	if (!compiled)
-		compiled = pattern_of_text(evaluation, use, pattern);
+		compiled = pattern_of_text(evaluation, node, use, pattern);
 	if (!compiled)
 		return false;
-	result = ottl_pattern_match(compiled, text.bytes, text.length);
-	*ret = result == OTTL_TRUE;
-	if (result != OTTL_ERROR)
+	outcome = pattern_match(compiled, text, &evaluation->run->matches);
+	*ret = outcome == PATTERN_TRUE;
+	switch (outcome) {
+	case PATTERN_TRUE:
+	case PATTERN_FALSE:
 		return true;
-	use->failures++;
-	return evaluation_fail(evaluation,
-			       "%u:%u: %s has reached its limit of steps on a text of %zu bytes",
-			       node->place.line, node->place.column, node->name, text.length);
+	case PATTERN_TOO_SLOW:
+		return fail_match(evaluation, node, "has reached its limit on a text", text.length);
+	case PATTERN_TOO_LONG:
+		return fail_match(evaluation, node, "is given too long a text", text.length);
+	case PATTERN_NO_MEMORY:
+		evaluation->scratch->is_exhausted = true;
+		break;
+	}
+	return fail_match(evaluation, node, "has no memory for a text", text.length);
 }
 
 /* ---- conditions ---- */
@@ -345,7 +360,8 @@ static unsigned int recall(struct evaluation *evaluation, const uint8_t *memo, u
 static void remember(struct evaluation *evaluation, uint8_t *memo, uint32_t slot,
 		     enum ottl_result result)
 {
-	if (!memo)
+	// Another time there may be memory.
+	if (!memo || (result == OTTL_ERROR && evaluation->scratch->is_exhausted))
 		return;
 	*memo = (uint8_t)(result + 1);
 	if (result == OTTL_ERROR)
@@ -366,11 +382,14 @@ static enum ottl_result evaluate_frame(struct evaluation *evaluation, const stru
 				? frame_memo(evaluation, node, evaluation->frame.function)
 				: NULL;
 	unsigned int known = recall(evaluation, memo, node->frame_memo_slot);
+	struct scratch_mark mark = scratch_mark(evaluation->scratch);
 	enum ottl_result result;
 
 	if (known != NOT_KNOWN)
 		return known;
 	result = evaluate_single(evaluation, node);
+	// So deep stacks need no more than shallow ones.
+	scratch_release(evaluation->scratch, mark);
 	remember(evaluation, memo, node->frame_memo_slot, result);
 	return result;
 }

@@ -29,7 +29,7 @@ bool evaluation_fail(struct evaluation *evaluation, const char *format, ...)
 
 /*
  * Does the regular expression of the call @node, its own or @pattern, occur in @text? False with a
- * message when the pattern is none, or took too long, or has done so too often in this run.
+ * message when the pattern is none, or took too long.
  */
 bool evaluate_match(struct evaluation *evaluation, const struct node *node,
 		    struct profcol_text pattern, struct profcol_text text, bool *ret);

@@ -115,9 +115,8 @@ static bool call_double(struct evaluation *evaluation, const struct node *node, 
 	if (convert_to_double(&value, ret))
 		return true;
 	if (value.type == VALUE_STRING)
-		return evaluation_fail(evaluation, "%s: \"%.*s\" is no number", node->name,
-				       (int)(value.text.length < 64 ? value.text.length : 64),
-				       value.text.bytes);
+		return evaluation_fail(evaluation, "%s: a string of %zu bytes is no number",
+				       node->name, value.text.length);
 	return evaluation_fail(evaluation, "%s: unsupported type: %s", node->name,
 			       value_type_name(value.type));
 }
@@ -221,21 +220,19 @@ static bool call_substring(struct evaluation *evaluation, const struct node *nod
 	if (!argument_int(evaluation, node, 1, &start))
 		return false;
 	if (start < 0)
-		return evaluation_fail(evaluation, "%s: start %lld cannot be negative", node->name,
-				       (long long)start);
+		return evaluation_fail(evaluation, "%s: start cannot be negative", node->name);
 	if (!argument_int(evaluation, node, 2, &length))
 		return false;
 	if (length <= 0)
-		return evaluation_fail(evaluation, "%s: length %lld cannot be negative or zero",
-				       node->name, (long long)length);
+		return evaluation_fail(evaluation, "%s: length cannot be negative or zero",
+				       node->name);
 	if (!argument_string(evaluation, node, 0, &text))
 		return false;
 	if (start > (int64_t)text.length || length > (int64_t)text.length - start)
 		return evaluation_fail(evaluation,
-				       "%s: start(%lld)+length(%lld) cannot be greater than the "
-				       "length of target string(%zu)",
-				       node->name, (long long)start, (long long)length,
-				       text.length);
+				       "%s: start + length cannot be greater than the length of "
+				       "target string (%zu)",
+				       node->name, text.length);
 	begin = (size_t)start;
 	end = (size_t)(start + length);
 	if (node->children[3] && node->children[3]->literal.boolean) {

@@ -124,11 +124,19 @@ PROFCOL_MUST_CHECK struct profcol_error *ottl_pattern_create(const char *text, s
 void ottl_pattern_destroy(struct ottl_pattern *pattern); /* accepts NULL */
 
 /*
- * Does @pattern occur in @bytes? OTTL_ERROR when that took more steps than the limit, or without
- * memory. Any thread, several at once.
+ * Processor time that slow matches have taken: of all texts of a batch together, so zeroed before
+ * the first. When it is used up each text still has a little. One thread at a time.
+ */
+struct ottl_budget {
+	uint64_t spent_ns;
+};
+
+/*
+ * Does @pattern occur in @bytes? OTTL_ERROR when that took too long, for more than OTTL_MAX_STRING
+ * bytes, or without memory. @budget may be NULL: of one text alone. Any thread, several at once.
  */
 enum ottl_result ottl_pattern_match(const struct ottl_pattern *pattern, const char *bytes,
-				    size_t length);
+				    size_t length, struct ottl_budget *budget);
 
 /* Groups with a name, (?P<name>...), in the order of their numbers. */
 size_t ottl_pattern_group_count(const struct ottl_pattern *pattern);
@@ -139,4 +147,5 @@ const char *ottl_pattern_group_name(const struct ottl_pattern *pattern, size_t g
  * inside @bytes: those without a match are empty, with bytes NULL.
  */
 enum ottl_result ottl_pattern_extract(const struct ottl_pattern *pattern, const char *bytes,
-				      size_t length, struct profcol_text *groups_ret);
+				      size_t length, struct ottl_budget *budget,
+				      struct profcol_text *groups_ret);

@@ -377,8 +377,7 @@ bool path_read_attribute(const struct path *path, struct evaluation *evaluation,
 	    !find_attribute(evaluation->batch, path->attributes(evaluation), key, &attribute))
 		return true;
 	if (!value_of_attribute(evaluation->batch, &attribute.value, evaluation->scratch, ret))
-		return evaluation_fail(evaluation, "attribute '%.*s' is too large",
-				       (int)(key.length < 64 ? key.length : 64), key.bytes);
+		return evaluation_fail(evaluation, "the attribute is too large");
 	return true;
 }
 
@@ -403,6 +402,7 @@ static bool read_attributes(struct evaluation *evaluation, uint32_t list, struct
 					&items[2 * (size_t)i + 1]))
 			return evaluation_fail(evaluation, "the attributes are too large");
 	}
+	value_sort_pairs(items, count);
 	*ret = (struct value){ .type = VALUE_MAP, .count = count, .items = items };
 	return true;
 }

@@ -2,6 +2,7 @@
 /* What regular expressions share inside this folder; ottl.h has what others may use of them. */
 #pragma once
 
+#include "ottl.h"
 #include "scratch.h"
 
 #include <profcol/batch.h>
@@ -17,6 +18,18 @@
  */
 PROFCOL_MUST_CHECK struct profcol_error *pattern_translate(const char *text, size_t length,
 							   char **ret, size_t *length_ret);
+
+enum pattern_outcome {
+	PATTERN_FALSE,
+	PATTERN_TRUE,
+	PATTERN_TOO_SLOW,
+	PATTERN_TOO_LONG, /* the text */
+	PATTERN_NO_MEMORY,
+};
+
+/* As ottl_pattern_match(), and why. */
+enum pattern_outcome pattern_match(const struct ottl_pattern *pattern, struct profcol_text text,
+				   struct ottl_budget *budget);
 
 /* @text, which is UTF-8, with its upper-case letters replaced. False without memory. */
 bool pattern_lower(struct profcol_text text, struct scratch *scratch, struct profcol_text *ret);

@@ -72,6 +72,8 @@ static struct profcol_error *resolve_collection(struct resolver *resolver, struc
 		return no_memory();
 	for (uint32_t i = 0; i < node->child_count; i++)
 		items[i] = node->children[i]->literal;
+	if (is_map)
+		value_sort_pairs(items, node->child_count / 2);
 	node->kind = NODE_LITERAL;
 	node->literal = (struct value){ .type = is_map ? VALUE_MAP : VALUE_LIST,
 					.count = node->child_count / (is_map ? 2 : 1),

@@ -10,7 +10,6 @@ struct pattern_use {
 		*pattern; /* owned: of a call whose pattern is no literal, the last one */
 	char *text;       /* owned: what it was made from */
 	size_t length;
-	unsigned int failures; /* matches that ended at their limit */
 };
 
 /* One part of a condition, by the entry of its table. */
@@ -32,6 +31,7 @@ struct ottl_run {
 	VECTOR(struct condition_state) states;
 	size_t next_state; /* to look at first: conditions are asked in turn, over and over */
 	struct scratch scratch;
+	struct ottl_budget matches;
 	char message[OTTL_MESSAGE_SIZE];
 };
 

@@ -5,7 +5,7 @@
 
 enum { ALIGNMENT = 16 };
 
-void *scratch_alloc(struct scratch *scratch, size_t bytes)
+static void *alloc(struct scratch *scratch, size_t bytes)
 {
 	size_t room = (size_t)SCRATCH_FIRST_BYTES << scratch->chunk;
 	void *memory;
@@ -29,6 +29,14 @@ void *scratch_alloc(struct scratch *scratch, size_t bytes)
 	return memory;
 }
 
+void *scratch_alloc(struct scratch *scratch, size_t bytes)
+{
+	void *memory = alloc(scratch, bytes);
+
+	scratch->is_exhausted |= !memory;
+	return memory;
+}
+
 void *scratch_array(struct scratch *scratch, size_t count, size_t size)
 {
 	size_t bytes;
@@ -40,6 +48,7 @@ void scratch_reset(struct scratch *scratch)
 {
 	scratch->chunk = 0;
 	scratch->used = 0;
+	scratch->is_exhausted = false;
 }
 
 void scratch_deinit(struct scratch *scratch)

@@ -5,6 +5,7 @@
 
 #include "proto/proto.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { WIRE_DEPTH_MAX = 64, MEMBERS = 7 };
@@ -40,12 +41,37 @@ static bool text_equal(struct profcol_text left, struct profcol_text right)
 	return left.length == right.length && !text_compare(left, right);
 }
 
+static int compare_pairs(const void *left, const void *right)
+{
+	const struct value *first = left, *second = right;
+	int order = text_compare(first->text, second->text);
+
+	return order ? order : (first->count > second->count) - (first->count < second->count);
+}
+
+void value_sort_pairs(struct value *items, uint32_t count)
+{
+	// Of several with one key, the first remains the one that is found.
+	for (uint32_t i = 0; i < count; i++)
+		items[2 * (size_t)i].count = i;
+	qsort(items, count, 2 * sizeof(*items), compare_pairs);
+}
+
 const struct value *value_find(const struct value *map, struct profcol_text key)
 {
-	for (uint32_t i = 0; i < map->count; i++)
-		if (text_equal(map->items[2 * (size_t)i].text, key))
-			return &map->items[2 * (size_t)i + 1];
-	return NULL;
+	uint32_t begin = 0, end = map->count;
+
+	while (begin < end) {
+		uint32_t middle = begin + (end - begin) / 2;
+
+		if (text_compare(map->items[2 * (size_t)middle].text, key) < 0)
+			begin = middle + 1;
+		else
+			end = middle;
+	}
+	return begin < map->count && text_equal(map->items[2 * (size_t)begin].text, key)
+		       ? &map->items[2 * (size_t)begin + 1]
+		       : NULL;
 }
 
 /* Inside lists and maps, where 1 and 1.0 differ. */
@@ -247,6 +273,7 @@ static bool map_of_wire(struct reader reader, unsigned int depth, struct scratch
 		if (field.number == 1 && field.wire == PROTO_BYTES &&
 		    !pair_of_wire(field.bytes, depth, scratch, &items[2 * (size_t)i++]))
 			return false;
+	value_sort_pairs(items, count);
 	*ret = (struct value){ .type = VALUE_MAP, .count = count, .items = items };
 	return !reader.failed;
 }

@@ -34,8 +34,9 @@ struct value {
 		bool boolean;
 		int64_t integer;
 		double real;
-		struct profcol_text text;  /* without a NUL behind it */
-		const struct value *items; /* of a map: each key (a string), then its value */
+		struct profcol_text text; /* without a NUL behind it */
+		const struct value
+			*items; /* of a map: each key (a string), then its value; by key */
 	};
 };
 
@@ -76,6 +77,9 @@ bool value_compare(const struct value *left, const struct value *right, enum com
 
 /* -1, 0 or 1, byte by byte, the shorter one first. */
 int text_compare(struct profcol_text left, struct profcol_text right);
+
+/* Put the pairs of a map that is being made into the order of their keys, as all maps have them. */
+void value_sort_pairs(struct value *items, uint32_t count);
 
 /* The value of @key in a map, NULL when there is none. */
 const struct value *value_find(const struct value *map, struct profcol_text key);

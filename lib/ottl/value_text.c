@@ -57,24 +57,6 @@ static void text_append_string(struct text *text, const char *string)
 
 /* ---- numbers ---- */
 
-/* "123e-4": the fewest digits that give @real again, without a point; returns the exponent. */
-static int shortest_digits(double real, char digits[static 32])
-{
-	char written[32];
-	size_t count = 0;
-
-	for (int precision = 0; precision <= 16; precision++) {
-		snprintf(written, sizeof(written), "%.*e", precision, real);
-		if (strtod(written, NULL) == real)
-			break;
-	}
-	for (const char *at = written; *at && *at != 'e'; at++)
-		if (*at != '.')
-			digits[count++] = *at;
-	digits[count] = '\0';
-	return atoi(strchr(written, 'e') + 1);
-}
-
 /* Digits before the point, and behind it. */
 static void append_plain(struct text *text, const char *digits, int exponent)
 {
@@ -97,7 +79,7 @@ static void append_plain(struct text *text, const char *digits, int exponent)
 
 static void append_double(struct text *text, double real)
 {
-	char digits[32] = "", power[16];
+	char digits[NUMBER_DIGITS_SIZE], power[16];
 	double size = fabs(real);
 	int exponent;
 
@@ -107,7 +89,7 @@ static void append_double(struct text *text, double real)
 	}
 	if (signbit(real))
 		text_append(text, "-", 1);
-	exponent = shortest_digits(size, digits);
+	exponent = number_digits(size, digits);
 	if (size == 0 || (size >= 1e-6 && size < 1e21)) {
 		append_plain(text, digits, exponent);
 		return;
@@ -174,23 +156,18 @@ static void append_hex(struct text *text, struct profcol_text bytes)
 
 static void append_base64(struct text *text, struct profcol_text bytes)
 {
-	static const char alphabet[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	char *to;
 
 	text_append(text, "\"", 1);
-	for (size_t i = 0; i < bytes.length && !text->failed; i += 3) {
-		size_t left = bytes.length - i;
-		uint32_t group = (uint32_t)(unsigned char)bytes.bytes[i] << 16;
-		char out[4];
-
-		if (left > 1)
-			group |= (uint32_t)(unsigned char)bytes.bytes[i + 1] << 8;
-		if (left > 2)
-			group |= (unsigned char)bytes.bytes[i + 2];
-		for (unsigned int j = 0; j < 4; j++)
-			out[j] = j <= left ? alphabet[group >> (18 - 6 * j) & 63] : '=';
-		text_append(text, out, sizeof(out));
+	to = bytes.length > OTTL_MAX_STRING ? NULL
+					    : text_room(text, STRINGS_BASE64_SIZE(bytes.length));
+	if (!to) {
+		text->failed = true;
+		return;
 	}
+	strings_base64(to, bytes.bytes, bytes.length);
+	// The NUL behind it gives way.
+	text->length += STRINGS_BASE64_SIZE(bytes.length) - 1;
 	text_append(text, "\"", 1);
 }
 
@@ -254,34 +231,16 @@ static void append_list(struct text *text, const struct value *list)
 	text_append(text, "]", 1);
 }
 
-/* The pair that comes next by its key: those behind @last, or all when that is NULL. */
-static const struct value *next_pair(const struct value *map, const struct value *last)
-{
-	const struct value *best = NULL;
-
-	for (uint32_t i = 0; i < map->count; i++) {
-		const struct value *pair = &map->items[2 * (size_t)i];
-
-		if (last && text_compare(pair->text, last->text) <= 0)
-			continue;
-		if (!best || text_compare(pair->text, best->text) < 0)
-			best = pair;
-	}
-	return best;
-}
-
 static void append_map(struct text *text, const struct value *map)
 {
-	const struct value *pair = NULL;
-
 	text_append(text, "{", 1);
-	while (!text->failed) {
-		bool is_first = !pair;
+	for (uint32_t i = 0; i < map->count && !text->failed; i++) {
+		const struct value *pair = &map->items[2 * (size_t)i];
 
-		pair = next_pair(map, pair);
-		if (!pair)
-			break;
-		if (!is_first)
+		// Of several with one key, the first.
+		if (i && !text_compare(pair[0].text, pair[-2].text))
+			continue;
+		if (i)
 			text_append(text, ",", 1);
 		append_quoted(text, pair[0].text);
 		text_append(text, ":", 1);

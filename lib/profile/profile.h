@@ -48,7 +48,7 @@ struct profile_kept {
 /*
  * What is kept of @batch, compact: of the rest, not even text is left. Scopes without profiles
  * and resources without scopes go too, those that were empty before included; profiles stay that
- * have no samples.
+ * have no samples. A profile that loses samples loses its original payload, which has them all.
  */
 PROFCOL_MUST_CHECK struct profcol_error *profile_select(const struct profcol_batch *batch,
 							const struct profile_kept *kept,
@@ -60,6 +60,9 @@ PROFCOL_MUST_CHECK struct profcol_error *profile_select(const struct profcol_bat
  */
 PROFCOL_MUST_CHECK struct profcol_error *profile_drop_unused(const struct profcol_batch *batch,
 							     struct profcol_batch **ret);
+
+/* Take the original payloads of all profiles away: of a batch that they no longer agree with. */
+void profile_clear_payloads(struct profcol_builder *builder);
 
 /* Do the values of the profile in row @profile count samples? */
 bool profile_counts_samples(const struct profcol_batch *batch, uint32_t profile);

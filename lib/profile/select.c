@@ -3,6 +3,7 @@
  * Selecting walks over what is kept twice: to mark what it needs of the dictionary, and, when that
  * is made, to write it.
  */
+#include "builder.h"
 #include "profile.h"
 #include "prune.h"
 
@@ -68,12 +69,29 @@ static void select_sample(struct selection *selection, uint32_t row)
 		profcol_builder_add_sample(selection->builder, &sample);
 }
 
+static bool loses_samples(const struct selection *selection, struct profcol_range samples)
+{
+	for (uint32_t i = samples.begin; selection->kept && i < samples.end; i++)
+		if (!selection->kept->samples[i])
+			return true;
+	return false;
+}
+
+/* In the format that the profile came in, with all that it came with. */
+static void clear_payload(struct profcol_profile *profile)
+{
+	profile->original_payload_format = 0;
+	profile->original_payload = 0;
+}
+
 static void select_profile(struct selection *selection, uint32_t row)
 {
 	struct profcol_range samples;
 	struct profcol_profile profile =
 		profcol_batch_profile(selection->prune.from, row, &samples);
 
+	if (loses_samples(selection, samples))
+		clear_payload(&profile);
 	visit(selection, PROFCOL_STRINGS, &profile.sample_type);
 	visit(selection, PROFCOL_STRINGS, &profile.sample_unit);
 	visit(selection, PROFCOL_STRINGS, &profile.period_type);
@@ -159,4 +177,25 @@ struct profcol_error *profile_drop_unused(const struct profcol_batch *batch,
 					  struct profcol_batch **ret)
 {
 	return profcol_error_prefix(select_rows(batch, NULL, ret), "drop unused entries");
+}
+
+void profile_clear_payloads(struct profcol_builder *builder)
+{
+	const struct profcol_batch *batch = builder->batch;
+	const struct profile_row *rows = COLUMN(batch, COLUMN_PROFILE, struct profile_row);
+	uint32_t count = column_length(batch, COLUMN_PROFILE);
+	struct profile_row *own = NULL;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (!rows[i].profile.original_payload && !rows[i].profile.original_payload_format)
+			continue;
+		// The column is copied only when there is something to write.
+		own = column_own(&builder->batch->columns[COLUMN_PROFILE], COLUMN_PROFILE);
+		if (!own) {
+			builder->out_of_memory = true;
+			return;
+		}
+		rows = own;
+		clear_payload(&own[i].profile);
+	}
 }

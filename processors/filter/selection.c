@@ -34,6 +34,7 @@ struct look {
 	const struct profcol_batch *batch; /* borrowed */
 	uint8_t *lists[LEVELS];            /* owned; flags by list, of the levels in use */
 	uint8_t *stacks;                   /* owned; flags by stack */
+	struct ottl_budget matches;
 };
 
 static struct profcol_error *no_memory(void)
@@ -163,7 +164,8 @@ void look_destroy(struct look *look)
 
 /* A pattern that cannot tell within its limit gives @doubtful. */
 static bool rule_accepts(const struct rule *rule, const struct profcol_batch *batch,
-			 const struct profcol_value *value, bool doubtful)
+			 const struct profcol_value *value, struct ottl_budget *budget,
+			 bool doubtful)
 {
 	const struct profcol_list *values = &rule->config->values;
 	char space[ATTRIBUTES_DOUBLE_MAX];
@@ -178,8 +180,8 @@ static bool rule_accepts(const struct rule *rule, const struct profcol_batch *ba
 		    !memcmp(values->items[i], text.bytes, text.length))
 			return true;
 	for (size_t i = 0; i < rule->patterns.count; i++) {
-		enum ottl_result result =
-			ottl_pattern_match(rule->patterns.items[i], text.bytes, text.length);
+		enum ottl_result result = ottl_pattern_match(rule->patterns.items[i], text.bytes,
+							     text.length, budget);
 
 		if (result == OTTL_ERROR ? doubtful : result == OTTL_TRUE)
 			return true;
@@ -187,9 +189,8 @@ static bool rule_accepts(const struct rule *rule, const struct profcol_batch *ba
 	return false;
 }
 
-static bool rules_match(const struct look *look, const struct rules *rules,
-			enum attributes_level level, const struct profcol_attribute *attribute,
-			bool doubtful)
+static bool rules_match(struct look *look, const struct rules *rules, enum attributes_level level,
+			const struct profcol_attribute *attribute, bool doubtful)
 {
 	struct profcol_text key = profcol_batch_string(look->batch, attribute->key);
 
@@ -198,7 +199,7 @@ static bool rules_match(const struct look *look, const struct rules *rules,
 
 		if (rule->config->level == (int)level && rule->key_length == key.length &&
 		    !memcmp(rule->config->key, key.bytes, key.length) &&
-		    rule_accepts(rule, look->batch, &attribute->value, doubtful))
+		    rule_accepts(rule, look->batch, &attribute->value, &look->matches, doubtful))
 			return true;
 	}
 	return false;

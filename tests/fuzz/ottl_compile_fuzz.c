@@ -73,8 +73,8 @@ static void fuzz_pattern(const char *text, size_t length)
 	count = ottl_pattern_group_count(pattern);
 	groups = calloc(count + 1, sizeof(*groups));
 	check(groups != NULL);
-	if (ottl_pattern_extract(pattern, text, length, groups) == OTTL_TRUE) {
-		check(ottl_pattern_match(pattern, text, length) != OTTL_FALSE);
+	if (ottl_pattern_extract(pattern, text, length, NULL, groups) == OTTL_TRUE) {
+		check(ottl_pattern_match(pattern, text, length, NULL) != OTTL_FALSE);
 		for (size_t i = 0; i < count; i++) {
 			check(ottl_pattern_group_name(pattern, i)[0] != '\0');
 			check(!groups[i].bytes ||

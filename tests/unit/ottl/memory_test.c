@@ -74,6 +74,9 @@ static bool survive(const struct profcol_batch *batch, const char *text, long nt
 		assert_string_not_equal(ottl_run_message(run), "");
 	if (run && result != OTTL_ERROR)
 		assert_int_equal(result, OTTL_TRUE);
+	// A lack of memory is not remembered.
+	if (run)
+		assert_int_equal(ottl_evaluate(condition, run, &position), OTTL_TRUE);
 	profcol_error_destroy(error);
 	ottl_run_destroy(run);
 	ottl_condition_destroy(condition);

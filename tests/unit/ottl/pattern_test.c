@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include <time.h>
+
 static struct ottl_pattern *create(const char *text)
 {
 	struct ottl_pattern *pattern = NULL;
@@ -26,7 +28,7 @@ static struct ottl_pattern *create(const char *text)
 static enum ottl_result match(const char *text, const char *subject, size_t length)
 {
 	struct ottl_pattern *pattern = create(text);
-	enum ottl_result result = ottl_pattern_match(pattern, subject, length);
+	enum ottl_result result = ottl_pattern_match(pattern, subject, length, NULL);
 
 	ottl_pattern_destroy(pattern);
 	return result;
@@ -236,6 +238,121 @@ static void long_texts_of_usual_patterns_are_no_error(void **state)
 	assert_int_equal(match("(?i)^[a-z]+$", letters, LENGTH), OTTL_TRUE);
 }
 
+static uint64_t thread_time_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* @unit, over and over, then @end: a text of @length bytes, the caller's to free. */
+static char *repeat(const char *unit, size_t length, const char *end)
+{
+	size_t unit_length = strlen(unit), end_length = strlen(end);
+	char *text = malloc(length + 1);
+
+	assert_non_null(text);
+	for (size_t i = 0; i < length; i++)
+		text[i] = unit[i % unit_length];
+	memcpy(text + length - end_length, end, end_length + 1);
+	return text;
+}
+
+/* Each beginning alone is quick, all of them together are not: 64 Ki times 64 Ki letters. */
+static void quadratic_time_ends_at_the_limit_too(void **state)
+{
+	static const struct {
+		const char *pattern, *unit, *end;
+	} cases[] = {
+		{ "\\pL+\\pL+z", "a", "!z" },   { "\\pL+\\pL+[yz]", "a", "!" },
+		{ "\\pL+[0-9]", "a", "!" },     { "a.*b.*c.*[yz]$", "abc", "!" },
+		{ "\\w+::\\w+<", "ab", "::a" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		CLEANUP_FREE char *text = repeat(cases[i].unit, OTTL_MAX_STRING, cases[i].end);
+		uint64_t begin = thread_time_ns(), end;
+		enum ottl_result result = match(cases[i].pattern, text, OTTL_MAX_STRING);
+
+		end = thread_time_ns();
+		if (result == OTTL_TRUE || end - begin > 600000000)
+			fail_msg("%s: %d after %llu ns", cases[i].pattern, result,
+				 (unsigned long long)(end - begin));
+	}
+}
+
+static void texts_have_a_bound(void **state)
+{
+	CLEANUP_FREE char *text = repeat("a", OTTL_MAX_STRING + 1, "");
+
+	(void)state;
+	assert_int_equal(match("a", text, OTTL_MAX_STRING), OTTL_TRUE);
+	assert_int_equal(match("a", text, OTTL_MAX_STRING + 1), OTTL_ERROR);
+}
+
+static void usual_patterns_are_answered_for_long_names(void **state)
+{
+	enum { LENGTH = 4096 };
+	CLEANUP_FREE char *path = repeat("/directory", LENGTH, "/libc.so");
+	CLEANUP_FREE char *other = repeat("/directory", LENGTH, "/libc.o");
+	CLEANUP_FREE char *letters = repeat("abcdefghij", LENGTH, "yz");
+	CLEANUP_FREE char *name = repeat("a::b<int>", 2007, "Secre");
+
+	(void)state;
+	assert_int_equal(match("/.*/.*/.*\\.so$", path, LENGTH), OTTL_TRUE);
+	assert_int_equal(match("/.*/.*/.*\\.so$", other, LENGTH), OTTL_FALSE);
+	assert_int_equal(match("a.*b.*c.*z$", letters, LENGTH), OTTL_TRUE);
+	assert_int_equal(match("^.*::.*::Secret$", name, 2007), OTTL_FALSE);
+}
+
+/* Long texts are matched a part at a time: found wherever it is, the first one of them. */
+static void a_match_is_found_anywhere_in_a_long_text(void **state)
+{
+	static const size_t places[] = { 0, 2, 4, 14, 1022, 20000, 30002 };
+	struct ottl_pattern *pattern = create("(?P<all>\\bx(?P<one>\xc3\xa9?)|zz$)");
+	struct profcol_text groups[2];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		CLEANUP_FREE char *text = repeat("\xc3\xa9", 30006, "  ");
+
+		memcpy(text + places[i], " x\xc3\xa9", 4);
+		assert_int_equal(ottl_pattern_extract(pattern, text, 30006, NULL, groups),
+				 OTTL_TRUE);
+		assert_ptr_equal(groups[0].bytes, text + places[i] + 1);
+		assert_int_equal(groups[0].length, 3);
+		assert_int_equal(groups[1].length, 2);
+	}
+	ottl_pattern_destroy(pattern);
+}
+
+/* What others have used up leaves enough for what is usual. */
+static void a_spent_budget_leaves_each_text_a_little(void **state)
+{
+	struct ottl_budget budget = { .spent_ns = UINT64_MAX / 2 };
+	struct ottl_pattern *pattern = create("^.*::.*<.*>::.*Secret$");
+	CLEANUP_FREE char *hostile = repeat("::<>", 2007, "Secre");
+	static const char name[] = "std::vector<std::pair<int, Secret>>::operator=::Secret";
+	uint64_t begin;
+
+	(void)state;
+	assert_int_equal(ottl_pattern_match(pattern, hostile, 2007, &budget), OTTL_FALSE);
+	ottl_pattern_destroy(pattern);
+	pattern = create("^.*::.*<.*>::.*Secre[st]$");
+	begin = thread_time_ns();
+	assert_int_equal(ottl_pattern_match(pattern, hostile, 2007, &budget), OTTL_ERROR);
+	assert_true(thread_time_ns() - begin < 20000000);
+	assert_int_equal(ottl_pattern_match(pattern, name, strlen(name), &budget), OTTL_TRUE);
+	assert_true(budget.spent_ns > UINT64_MAX / 2);
+	ottl_pattern_destroy(pattern);
+	// Nor does length alone make a text slow.
+	pattern = create("Secret.*::$");
+	assert_int_equal(ottl_pattern_match(pattern, hostile, 2007, &budget), OTTL_FALSE);
+	ottl_pattern_destroy(pattern);
+}
+
 static void assert_group(struct profcol_text group, const char *text)
 {
 	if (!text) {
@@ -259,13 +376,13 @@ static void groups_are_found_by_name(void **state)
 	assert_string_equal(ottl_pattern_group_name(pattern, 1), "1st");
 	assert_string_equal(ottl_pattern_group_name(pattern, 2), "query");
 	assert_string_equal(ottl_pattern_group_name(pattern, 3), "z");
-	assert_int_equal(ottl_pattern_extract(pattern, subject, strlen(subject), groups),
+	assert_int_equal(ottl_pattern_extract(pattern, subject, strlen(subject), NULL, groups),
 			 OTTL_TRUE);
 	assert_group(groups[0], "GET");
 	assert_group(groups[1], "cart");
 	assert_group(groups[2], NULL);
 	assert_group(groups[3], "/");
-	assert_int_equal(ottl_pattern_extract(pattern, "no", 2, groups), OTTL_FALSE);
+	assert_int_equal(ottl_pattern_extract(pattern, "no", 2, NULL, groups), OTTL_FALSE);
 	ottl_pattern_destroy(pattern);
 }
 
@@ -277,7 +394,7 @@ static void groups_lie_in_the_text_that_was_given(void **state)
 	struct profcol_text groups[2];
 
 	(void)state;
-	assert_int_equal(ottl_pattern_extract(pattern, subject, 3, groups), OTTL_TRUE);
+	assert_int_equal(ottl_pattern_extract(pattern, subject, 3, NULL, groups), OTTL_TRUE);
 	assert_ptr_equal(groups[0].bytes, subject + 1);
 	assert_group(groups[1], NULL);
 	ottl_pattern_destroy(pattern);
@@ -291,6 +408,11 @@ int main(void)
 		cmocka_unit_test(what_pcre2_alone_refuses_is_an_error_too),
 		cmocka_unit_test(exponential_time_ends_at_the_limit),
 		cmocka_unit_test(long_texts_of_usual_patterns_are_no_error),
+		cmocka_unit_test(quadratic_time_ends_at_the_limit_too),
+		cmocka_unit_test(texts_have_a_bound),
+		cmocka_unit_test(usual_patterns_are_answered_for_long_names),
+		cmocka_unit_test(a_match_is_found_anywhere_in_a_long_text),
+		cmocka_unit_test(a_spent_budget_leaves_each_text_a_little),
 		cmocka_unit_test(groups_are_found_by_name),
 		cmocka_unit_test(groups_lie_in_the_text_that_was_given),
 	};

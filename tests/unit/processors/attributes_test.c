@@ -220,6 +220,88 @@ static void what_is_removed_from_samples_leaves_no_text(void **state)
 	processor_deinit(&processor);
 }
 
+/* A batch with one sample, whose thread is called so that patterns do not come to an end. */
+static struct profcol_batch *doubtful_batch(void)
+{
+	static const char name[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!";
+	struct profcol_builder *builder = profcol_builder_create();
+	struct profcol_batch *batch = NULL;
+	struct profcol_sample sample = { .value_count = 1, .values = &(const int64_t){ 1 } };
+	uint32_t attributes[2];
+
+	assert_non_null(builder);
+	attributes[0] =
+		profcol_builder_attribute_string(builder, "thread.name", name, strlen(name));
+	attributes[1] = profcol_builder_attribute_string(builder, "user", "alice", 5);
+	sample.attributes = profcol_builder_attribute_list(builder, attributes, 2);
+	profcol_builder_add_resource(builder, &(struct profcol_resource){ 0 });
+	profcol_builder_add_scope(builder, &(struct profcol_scope){ 0 });
+	profcol_builder_add_profile(builder, &(struct profcol_profile){ 0 });
+	profcol_builder_add_sample(builder, &sample);
+	assert_no_error(profcol_builder_seal(builder, &batch));
+	return batch;
+}
+
+/* Where a pattern reaches its limit, what is to be hidden is hidden; all else is left alone. */
+static void doubt_hides(void **state)
+{
+#define DOUBT "{match_type: regexp, attributes: [{key: thread.name, value: '^(a|aa)+[b-d]$'}]}\n"
+	static const struct {
+		const char *yaml;
+		bool hides, marks;
+	} cases[] = {
+		{ "include: " DOUBT "actions: [{key: user, action: delete}]", true, false },
+		{ "exclude: " DOUBT "actions: [{key: user, action: hash}]", true, false },
+		{ "include: " DOUBT MARK, false, false },
+		{ "exclude: " DOUBT MARK, false, false },
+		{ "include: " DOUBT "actions: [{key: mark, value: 1, action: insert},"
+		  " {key: user, action: delete}]",
+		  true, true },
+		{ "include: {match_type: regexp, attributes: [{key: none, value: a},"
+		  " {key: thread.name, value: '^(a|aa)+[b-d]$'}]}\n"
+		  "actions: [{key: user, action: delete}]",
+		  false, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct processor processor;
+		const struct profcol_batch *batch;
+
+		processor_start(&processor, PROCESSOR, cases[i].yaml);
+		batch = processor_consume(&processor, doubtful_batch());
+		if (is_anywhere(batch, "alice") == cases[i].hides ||
+		    is_anywhere(batch, "mark") != cases[i].marks)
+			fail_msg("%s: not so", cases[i].yaml);
+		processor_deinit(&processor);
+	}
+}
+
+/* Whatever level it was removed from: nobody here knows the formats of payloads. */
+static void original_payloads_go_with_what_is_removed(void **state)
+{
+	static const char *const removing[] = {
+		"actions: [{key: user.email, action: delete}]",
+		"actions: [{key: thread.name, action: hash}]",
+		"level: resource\nactions: [{key: process.command_line, action: delete}]",
+		("level: mapping\n"
+		 "actions: [{key: process.executable.build_id.gnu, action: hash}]"),
+		"level: location\nactions: [{pattern: type, action: delete}]",
+	};
+	struct processor processor;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(removing) / sizeof(removing[0]); i++) {
+		const struct profcol_batch *batch = process(&processor, removing[i]);
+
+		if (is_anywhere(batch, "raw: ") || is_anywhere(batch, "x-raw"))
+			fail_msg("%s: the original payload is still there", removing[i]);
+		processor_deinit(&processor);
+	}
+	assert_true(is_anywhere(process(&processor, MARK), "raw: sweeper"));
+	processor_deinit(&processor);
+}
+
 /* Adding shares the dictionary with the batch that came: its own strings keep their ids. */
 static void what_is_added_leaves_the_dictionary_as_it_was(void **state)
 {
@@ -339,6 +421,8 @@ int main(void)
 		cmocka_unit_test(mappings_have_their_level),
 		cmocka_unit_test(entries_that_become_equal_are_one),
 		cmocka_unit_test(what_is_removed_from_samples_leaves_no_text),
+		cmocka_unit_test(doubt_hides),
+		cmocka_unit_test(original_payloads_go_with_what_is_removed),
 		cmocka_unit_test(what_is_added_leaves_the_dictionary_as_it_was),
 		cmocka_unit_test(doubles_have_plain_text),
 		cmocka_unit_test(faults_are_named),

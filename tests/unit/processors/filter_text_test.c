@@ -79,6 +79,30 @@ static void dropped_by_attributes(void **state)
 			 " key: process.executable.build_id.gnu, values: ['0c0d']}]");
 }
 
+/* The profile that it was made from has the dropped samples, too: "raw: web, batch". */
+static void an_original_payload_goes_with_one_of_its_samples(void **state)
+{
+	struct processor processor;
+	const struct profcol_batch *after;
+	struct profcol_range samples;
+	struct profcol_profile profile;
+
+	(void)state;
+	processor_start(&processor, &profcol_processor_filter,
+			"profile_conditions: ['sample.attributes[\"thread.name\"] == \"batch\"']");
+	after = processor_consume(&processor, shop_batch_create());
+	assert_non_null(after);
+	assert_false(is_anywhere(after, "batch"));
+	profile = profcol_batch_profile(after, 0, &samples);
+	assert_int_equal(samples.end - samples.begin, 1);
+	assert_int_equal(profile.original_payload, 0);
+	assert_int_equal(profile.original_payload_format, 0);
+	// Those that lose nothing keep theirs.
+	assert_true(is_anywhere(after, "raw: other"));
+	assert_true(is_anywhere(after, "raw: sweeper"));
+	processor_deinit(&processor);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -86,6 +110,7 @@ int main(void)
 		cmocka_unit_test(dropped_by_sample),
 		cmocka_unit_test(dropped_by_frame),
 		cmocka_unit_test(dropped_by_attributes),
+		cmocka_unit_test(an_original_payload_goes_with_one_of_its_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,7 +86,7 @@ static void add_resource(struct profcol_builder *builder, const char *service, c
 }
 
 static void add_profile(struct profcol_builder *builder, const char *scope, const char *version,
-			const char *type, const char *unit)
+			const char *type, const char *unit, const char *payload)
 {
 	const struct profcol_scope row = {
 		.name = profcol_builder_cstring(builder, scope),
@@ -97,6 +97,8 @@ static void add_profile(struct profcol_builder *builder, const char *scope, cons
 		.sample_unit = profcol_builder_cstring(builder, unit),
 		.time_unix_ns = 1000,
 		.duration_ns = 1000,
+		.original_payload_format = profcol_builder_cstring(builder, "x-raw"),
+		.original_payload = profcol_builder_blob(builder, payload, strlen(payload)),
 	};
 
 	profcol_builder_add_scope(builder, &row);
@@ -139,14 +141,15 @@ struct profcol_batch *shop_batch_create(void)
 		      frame(builder, cron, "cron_main", "native"));
 	add_resource(builder, "shop", "prod", 4711, 0.5,
 		     value_attribute(builder, "container.privileged", yes));
-	add_profile(builder, "profcol", "1.0", "samples", "count");
+	add_profile(builder, "profcol", "1.0", "samples", "count", "raw: web, batch");
 	add_sample(builder, pay, "web", profcol_builder_attribute_int(builder, "cpu", 1), 0, 3);
 	add_sample(builder, tally, "batch", 0, 2, 0);
-	add_profile(builder, "other", "2.0", "cpu", "nanoseconds");
+	add_profile(builder, "other", "2.0", "cpu", "nanoseconds", "raw: other");
 	add_sample(builder, pay, "web", 0, 10000000, 0);
 	add_resource(builder, "cron", "jobs", 815, 2,
 		     text_attribute(builder, "process.command_line", "cron --password=hunter2"));
-	add_profile(builder, "profcol", "1.0", "samples", "count");
+	add_profile(builder, "profcol", "1.0", "samples", "count",
+		    "raw: sweeper, alice@example.com");
 	add_sample(builder, sweep, "sweeper",
 		   text_attribute(builder, "user.email", "alice@example.com"), 0, 4);
 	assert_no_error(profcol_builder_seal(builder, &batch));

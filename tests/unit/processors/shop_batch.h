@@ -11,6 +11,8 @@
  * Resources have service.name, k8s.namespace.name (prod, jobs), process.pid (4711, 815), load (0.5,
  * 2), and container.privileged (true) or process.command_line. The stack of cron has the mapping
  * /opt/cron, and user.email is on its sample. Frames are `native`, but for `sweep`: `cpython`.
+ * Each profile has an original payload, of format x-raw: "raw: " and the names of its threads
+ * ("other" in the second one); that of cron has the address too.
  */
 #pragma once
 
