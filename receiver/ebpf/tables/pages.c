@@ -5,11 +5,8 @@
 
 #include "unwind/unwind.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <unistd.h>
 
 /* What there is no room for, or no worker, is not asked for again at once... */
 static const uint64_t retry_ns = 1000000000;
@@ -488,15 +485,6 @@ bool pages_learn(struct pages *pages, const struct worker_answer *answer, uint64
 
 /* ---- the vDSO ---- */
 
-/* Bytes of the image at @elf as it is mapped: its section headers come last. */
-static size_t image_size(const Elf64_Ehdr *elf)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t bytes = elf->e_shoff + (size_t)elf->e_shnum * elf->e_shentsize;
-
-	return (bytes + page - 1) / page * page;
-}
-
 static int number_rule(void *context, const struct unwind_rule *rule)
 {
 	struct pages *pages = context;
@@ -547,14 +535,14 @@ static struct worker_answer describe_vdso(const struct elf_view *view,
 
 void pages_learn_vdso(struct pages *pages)
 {
-	// The kernel's own bytes, not a profiled program's: they need no sandbox.
-	const Elf64_Ehdr *elf = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
 	struct worker_segment segment;
 	struct unwind_source source;
 	struct worker_answer answer;
 	struct elf_view view;
+	size_t bytes;
+	const void *image = worker_vdso_image(&bytes);
 
-	if (!elf || !elf_view_init(&view, elf, image_size(elf)) || !view.segment_count ||
+	if (!image || !elf_view_init(&view, image, bytes) || !view.segment_count ||
 	    !view.segments[0].file_bytes || unwind_source_init(&source, &view))
 		return;
 	answer = describe_vdso(&view, &segment);

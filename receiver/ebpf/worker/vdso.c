@@ -8,24 +8,29 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* Bytes of the image at @elf as it is mapped: its section headers come last. */
-static size_t image_size(const Elf64_Ehdr *elf)
+const void *worker_vdso_image(size_t *bytes_ret)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t bytes = elf->e_shoff + (size_t)elf->e_shnum * elf->e_shentsize;
+	// The kernel's own bytes, not a profiled program's: they need no sandbox.
+	const Elf64_Ehdr *elf = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes;
 
-	return (bytes + page - 1) / page * page;
+	if (!elf || memcmp(elf->e_ident, ELFMAG, SELFMAG))
+		return NULL;
+	// As it is mapped: its section headers come last.
+	bytes = elf->e_shoff + (size_t)elf->e_shnum * elf->e_shentsize;
+	*bytes_ret = (bytes + page - 1) / page * page;
+	return elf;
 }
 
 bool worker_read_vdso(struct worker_vdso *ret)
 {
-	// The kernel's own bytes, not a profiled program's: they need no sandbox.
-	const Elf64_Ehdr *elf = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
 	struct elf_facts facts;
+	size_t bytes;
+	const void *image = worker_vdso_image(&bytes);
 
-	if (!elf || memcmp(elf->e_ident, ELFMAG, SELFMAG))
+	if (!image)
 		return false;
-	elf_facts_read(elf, image_size(elf), &facts);
+	elf_facts_read(image, bytes, &facts);
 	memcpy(ret->build_id_gnu, facts.build_id_gnu, sizeof(ret->build_id_gnu));
 	memcpy(ret->htlhash, facts.htlhash, sizeof(ret->htlhash));
 	return true;

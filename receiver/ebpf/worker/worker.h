@@ -166,3 +166,6 @@ struct worker_vdso {
 	char htlhash[33];
 };
 bool worker_read_vdso(struct worker_vdso *ret);
+
+/* The image itself, in the caller's own memory; its length in bytes. NULL where there is none. */
+const void *worker_vdso_image(size_t *bytes_ret);
