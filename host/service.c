@@ -123,7 +123,6 @@ static struct profcol_error *run_reload(struct service *service)
 		.registry = service->settings->registry,
 		.plugins = &service->config->service.plugins,
 		.graph = service->graph,
-		.events = &service->events,
 		.log = service->log,
 		.telemetry = service->telemetry,
 		.watch = service->watch,
@@ -214,9 +213,11 @@ static struct profcol_error *run_graph(struct service *service)
 		profcol_error_destroy(shut_down(service));
 		return fail_start(error);
 	}
-	graph_set_ready(service->graph, true);
-	profcol_log_info(&service->logger.base,
-			 "Everything is ready. Begin running and processing data.");
+	if (!lifecycle_is_ending(service->graph)) {
+		graph_set_ready(service->graph, true);
+		profcol_log_info(&service->logger.base,
+				 "Everything is ready. Begin running and processing data.");
+	}
 	error = await_end(service);
 	failure = shut_down(service);
 	graph_lock(service->graph);
@@ -258,6 +259,7 @@ static struct profcol_error *make_graph(struct service *service)
 		.log = service->log,
 		.spawner = service->spawner,
 		.http = service->http,
+		.end_fd = service->events.end_fd,
 		.fatal = post_fatal,
 		.context = service,
 	};

@@ -3,17 +3,26 @@
 
 #include "base/base.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 void events_init(struct events *events)
 {
 	*events = (struct events){
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.posted = PTHREAD_COND_INITIALIZER,
+		.end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 	};
+	// Then starts that wait are waited for.
+	if (events->end_fd < 0)
+		events->end_fd = 0;
 }
 
 void events_deinit(struct events *events)
 {
 	profcol_error_destroy(TAKE(events->error));
+	if (events->end_fd)
+		close(events->end_fd);
 	pthread_cond_destroy(&events->posted);
 	pthread_mutex_destroy(&events->lock);
 }
@@ -22,6 +31,8 @@ void events_deinit(struct events *events)
 static void post(struct events *events, enum event_kind kind)
 {
 	events->pending[kind] = true;
+	if (events->end_fd && (kind == EVENT_END || kind == EVENT_FATAL))
+		(void)eventfd_write(events->end_fd, 1);
 	pthread_cond_signal(&events->posted);
 }
 
@@ -57,16 +68,6 @@ void events_post_files_changed(struct events *events)
 	pthread_mutex_lock(&events->lock);
 	post(events, EVENT_FILES_CHANGED);
 	pthread_mutex_unlock(&events->lock);
-}
-
-bool events_have_end(struct events *events)
-{
-	bool pending;
-
-	pthread_mutex_lock(&events->lock);
-	pending = events->pending[EVENT_END];
-	pthread_mutex_unlock(&events->lock);
-	return pending;
 }
 
 /* Under the lock: the most urgent one, or EVENT_KINDS. */

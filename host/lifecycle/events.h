@@ -33,6 +33,7 @@ struct events {
 	int number;
 	uint64_t since_ns;           /* of END */
 	struct profcol_error *error; /* owned; of the first FATAL */
+	int end_fd; /* readable for ever after the first END or FATAL; 0 without one */
 };
 
 void events_init(struct events *events);
@@ -43,9 +44,6 @@ void events_post_end(struct events *events, int number);
 void events_post_fatal(struct events *events, struct profcol_error *error); /* takes @error */
 void events_post_reload(struct events *events);
 void events_post_files_changed(struct events *events);
-
-/* Has an end been posted that nobody has taken yet? Any thread. */
-bool events_have_end(struct events *events);
 
 /* Wait for the next event. One thread. */
 struct event events_wait(struct events *events);

@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lifecycle.h"
 
+#include <poll.h>
+
 struct profcol_error *lifecycle_start_instance(struct instance *instance)
 {
 	return profcol_error_prefix(instance_start(instance), "%s '%s'", instance_kind(instance),
 				    instance->id);
 }
 
+bool lifecycle_is_ending(const struct graph *graph)
+{
+	struct pollfd end = { .fd = graph->settings.end_fd, .events = POLLIN };
+
+	return end.fd && poll(&end, 1, 0) == 1;
+}
+
 struct profcol_error *lifecycle_start(struct graph *graph)
 {
+	const size_t count = graph->layout->entries.count;
 	struct profcol_error *error = NULL;
 
-	for (size_t i = 0; i < graph->layout->entries.count && !error; i++)
+	for (size_t i = 0; i < count && !error && !lifecycle_is_ending(graph); i++)
 		error = lifecycle_start_instance(graph->layout->entries.items[i].instance);
 	return error;
 }

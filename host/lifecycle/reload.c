@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reload.h"
 
+#include "lifecycle.h"
 #include "transition.h"
 #include "watch.h"
 
@@ -150,6 +151,11 @@ static void finish(const struct reload *reload)
 	const struct profcol_logger *logger = &reload->logger->base;
 
 	reload->patience->drain_ns = config->service.shutdown_timeout_ns;
+	// What did not start, or has not found out what it waited for, may not run as it should.
+	if (lifecycle_is_ending(reload->graph)) {
+		profcol_log_info(logger, "Config reload cut short, the process ends.");
+		return;
+	}
 	watch_files_of(reload, config);
 	telemetry_note_reload(reload->telemetry, true);
 	profcol_log_info(logger, "Config reload complete.");
@@ -160,7 +166,6 @@ static struct profcol_error *go_over(const struct reload *reload, struct config 
 	const struct transition_settings settings = {
 		.patience = reload->patience,
 		.logger = &reload->logger->base,
-		.events = reload->events,
 	};
 	const char *outcome = untouched;
 	struct profcol_error *error;

@@ -8,7 +8,6 @@
 #include "pipeline/graph.h"
 #include "supervision.h"
 
-struct events;
 struct log_output;
 struct telemetry;
 struct watch;
@@ -18,7 +17,6 @@ struct reload {
 	const struct component_registry *registry; /* plugins included */
 	const struct profcol_list *plugins;        /* directories that they were loaded from */
 	struct graph *graph;
-	struct events *events;
 	struct log_output *log;
 	struct telemetry *telemetry;
 	struct watch *watch; /* NULL without --watch-config */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transition.h"
 
-#include "events.h"
 #include "lifecycle.h"
 
 #include <stdio.h>
@@ -167,12 +166,6 @@ static void exchange(struct transition *transition)
 
 /* ---- entering the new one ---- */
 
-/* What waits at the doors still gets to the exporters; more need not come. */
-static bool is_ending(const struct transition *transition)
-{
-	return transition->settings->events && events_have_end(transition->settings->events);
-}
-
 static struct profcol_error *start_entries(struct transition *transition, bool receivers)
 {
 	const struct layout *to = transition->to;
@@ -185,7 +178,7 @@ static struct profcol_error *start_entries(struct transition *transition, bool r
 		    (instance_type_kind(instance) == PROFCOL_RECEIVER) != receivers)
 			continue;
 		error = lifecycle_start_instance(instance);
-		if (error && !transition->back && !is_ending(transition))
+		if (error && !transition->back && !lifecycle_is_ending(transition->graph))
 			return error;
 		if (!error)
 			continue;
@@ -217,7 +210,8 @@ static struct profcol_error *enter(struct transition *transition)
 	if (error)
 		return error;
 	release_edges(transition->to);
-	return is_ending(transition) ? NULL : start_entries(transition, true);
+	// What waits at the doors still gets to the exporters; more need not come.
+	return lifecycle_is_ending(transition->graph) ? NULL : start_entries(transition, true);
 }
 
 /* ---- planning ---- */

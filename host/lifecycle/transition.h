@@ -13,18 +13,13 @@
 #include "pipeline/graph.h"
 #include "supervision.h"
 
-struct events;
-
 struct transition_settings {
 	const struct lifecycle_patience *patience; /* for what is shut down on the way */
 	const struct profcol_logger *logger;
-	/* Borrowed; once an end is among them receivers are started no more, and there is no way
-	 * back. May be NULL. */
-	struct events *events;
 };
 
 enum transition_result {
-	TRANSITION_DONE,
+	TRANSITION_DONE,            /* also when lifecycle_is_ending has cut it short */
 	TRANSITION_REFUSED,         /* nothing has been stopped */
 	TRANSITION_PUT_BACK,        /* all runs again as it was before */
 	TRANSITION_PUT_BACK_PARTLY, /* the same, but for what did not start: the log names it */
@@ -33,7 +28,8 @@ enum transition_result {
 
 /*
  * Go over to @config, which it takes whatever the result. Says in the log what it restarts. *@ret
- * is set unless the result is DONE. Main thread.
+ * is set unless the result is DONE. Once the process is asked to end, receivers are started no
+ * more, and there is no way back. Main thread.
  */
 enum transition_result transition_apply(struct graph *graph, struct config *config,
 					const struct transition_settings *settings,

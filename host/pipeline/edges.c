@@ -72,6 +72,19 @@ struct edges_targets *edges_enter(struct edges *edges, uint64_t samples)
 	return targets;
 }
 
+struct edges_targets *edges_look(struct edges *edges)
+{
+	struct edges_targets *targets = NULL;
+
+	pthread_mutex_lock(&edges->lock);
+	if (!edges->held) {
+		targets = edges->targets;
+		targets->users++;
+	}
+	pthread_mutex_unlock(&edges->lock);
+	return targets;
+}
+
 void edges_leave(struct edges *edges, struct edges_targets *targets)
 {
 	bool last;

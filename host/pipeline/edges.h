@@ -48,6 +48,9 @@ bool edges_lead_to(struct edges *edges, const struct edges_targets *targets);
 struct edges_targets *edges_enter(struct edges *edges, uint64_t samples);
 void edges_leave(struct edges *edges, struct edges_targets *targets);
 
+/* As edges_enter, to look and not to hand anything on: NULL, without waiting, while held. */
+struct edges_targets *edges_look(struct edges *edges);
+
 /* Samples handed on so far; exact once the edges are held and nobody is inside. */
 uint64_t edges_passed(struct edges *edges);
 

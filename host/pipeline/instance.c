@@ -7,6 +7,7 @@
 #include "sending/sending.h"
 
 #include "base/base.h"
+#include "profile/profile.h"
 
 #include <profcol/batch.h>
 #include <profcol/storage.h>
@@ -89,7 +90,7 @@ static bool instance_init(struct instance *instance, const struct config_compone
 	logging_init(&instance->logger, instance->id, settings->level, settings->log_fd,
 		     settings->log);
 	logging_set_component(&instance->logger, instance_kind(instance), instance->pipeline);
-	services_init(instance, settings->version);
+	services_init(instance, settings);
 	return true;
 }
 
@@ -311,6 +312,14 @@ static struct profcol_error *instance_pass(struct instance *instance, struct pro
 	}
 	if (instance->sending)
 		return sending_consume(instance->sending, batch);
+	if (type->kind == PROFCOL_EXPORTER) {
+		PROFCOL_CLEANUP_BATCH struct profcol_batch *taken = batch;
+
+		// It may write the dictionary as it finds it.
+		error = profile_tidy(taken, &batch);
+		if (error)
+			return error;
+	}
 	if (!(type->capabilities & PROFCOL_SERIAL))
 		return type->consume(instance->self, batch);
 	pthread_mutex_lock(&instance->serial);
@@ -358,4 +367,38 @@ struct profcol_error *instance_consume_next(struct instance *instance, struct pr
 				  memory_order_relaxed);
 	profcol_batch_unref(batch);
 	return error;
+}
+
+/* ---- what those that come after know ---- */
+
+static bool instance_knows(struct instance *instance, const char *key, const char *value)
+{
+	const struct profcol_component *type = instance->type;
+	bool knows;
+
+	if (!type->knows)
+		return true;
+	// It is being shut down, or given new options.
+	if (pthread_rwlock_tryrdlock(&instance->gate) != 0)
+		return false;
+	// Who does not run refuses batches: on the way back from a reload that failed it may run
+	// again in a moment.
+	knows = atomic_load(&instance->state) == INSTANCE_RUNNING &&
+		type->knows(instance->self, key, value);
+	pthread_rwlock_unlock(&instance->gate);
+	return knows;
+}
+
+bool instance_known_next(struct instance *instance, const char *key, const char *value)
+{
+	struct edges_targets *next = edges_look(&instance->next);
+	bool known = next != NULL;
+
+	// As deep as the longest pipeline: nothing leads back.
+	for (size_t i = 0; known && i < next->count; i++)
+		known = instance_knows(next->items[i], key, value) &&
+			instance_known_next(next->items[i], key, value);
+	if (next)
+		edges_leave(&instance->next, next);
+	return known;
 }

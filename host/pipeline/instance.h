@@ -42,6 +42,7 @@ struct instance_settings {
 	struct spawner *spawner;  /* borrowed; NULL when helpers cannot be had */
 	struct http_server *http; /* borrowed; NULL when there are no pages */
 	struct graph *graph;      /* borrowed: what `view` shows; set by graph_create */
+	int end_fd;               /* borrowed: as the host's; 0 = none */
 
 	/* A component has reported FATAL_ERROR. Takes @error, which names it. Any thread. NULL: it
 	 * is logged and nothing more. */
@@ -159,6 +160,9 @@ PROFCOL_MUST_CHECK struct profcol_error *instance_consume(struct instance *insta
 /* Hand @batch to each of those behind @instance; it takes it. Any thread. */
 PROFCOL_MUST_CHECK struct profcol_error *instance_consume_next(struct instance *instance,
 							       struct profcol_batch *batch);
+
+/* As the host's `known`: do all that come after @instance know that resource? Any thread. */
+bool instance_known_next(struct instance *instance, const char *key, const char *value);
 
 enum profcol_kind instance_type_kind(const struct instance *instance);
 /* For messages: "receiver", "exporter", ... */

@@ -73,18 +73,22 @@ static struct profcol_error *host_http_open(const struct profcol_host *host,
 	return http_server_open(instance->http, settings, ret);
 }
 
-void services_init(struct instance *instance, const char *version)
+static bool host_known(const struct profcol_host *host, const char *key, const char *value)
+{
+	return instance_known_next(instance_of(host), key, value);
+}
+
+void services_init(struct instance *instance, const struct instance_settings *settings)
 {
 	enum profcol_kind kind = instance->type->kind;
+	bool has_next = kind == PROFCOL_RECEIVER || kind == PROFCOL_PROCESSOR;
 
 	instance->host = (struct profcol_host){
 		.size = sizeof(instance->host),
 		.id = instance->id,
-		.version = version,
+		.version = settings->version,
 		.logger = &instance->logger.base,
-		.consume_next = kind == PROFCOL_RECEIVER || kind == PROFCOL_PROCESSOR
-					? host_consume_next
-					: NULL,
+		.consume_next = has_next ? host_consume_next : NULL,
 		.account = host_account,
 		.metric = host_metric,
 		.report_status = host_report_status,
@@ -93,5 +97,7 @@ void services_init(struct instance *instance, const char *version)
 		.view_release = view_release,
 		.http_open = host_http_open,
 		.http_close = http_listener_close,
+		.known = has_next ? host_known : NULL,
+		.end_fd = settings->end_fd,
 	};
 }

@@ -5,4 +5,4 @@
 #include "instance.h"
 
 /* Fill in @instance's `host`. Its configuration, its logger and its id are set. */
-void services_init(struct instance *instance, const char *version);
+void services_init(struct instance *instance, const struct instance_settings *settings);

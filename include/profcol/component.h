@@ -127,6 +127,22 @@ struct profcol_host {
 		const struct profcol_host *host, const struct profcol_http_settings *settings,
 		struct profcol_http_listener **ret);
 	void (*http_close)(struct profcol_http_listener *listener);
+
+	/*
+	 * Has every component that follows this instance in its pipelines said that it knows the
+	 * resource with attribute @key (see profcol_component.knows)? True when none of them has
+	 * such a function. False, without waiting, while a reload replaces what follows, and while
+	 * one that has such a function does not run. NULL where consume_next is. Any thread.
+	 */
+	bool (*known)(const struct profcol_host *host, const char *key, const char *value);
+
+	/*
+	 * Readable once the process has been asked to end: a start that waits stops waiting then,
+	 * and returns without an error, at the start of the program as in a reload, which is then
+	 * cut short. Whoever has done so may still get batches before it is shut down. To be
+	 * polled only: owned by the host; 0 = there is none.
+	 */
+	int end_fd;
 };
 
 /* One thing that a component asks of the machine; see profcol_component.diagnose. */
@@ -260,4 +276,13 @@ struct profcol_component {
 	 * Optional.
 	 */
 	void (*diagnose)(const void *config, struct profcol_findings *findings);
+
+	/*
+	 * Can this component say by now all that it has to say about a resource whose attribute
+	 * @key is @value, e.g. "container.id"? True also when it never will: of other keys, of what
+	 * it has found out not to exist, after a failure for good. A receiver may hold back what is
+	 * new for a while until it is (profcol_host.known). Cheap, does not block: called again and
+	 * again, from any thread, between start and shutdown, also while consume runs. Optional.
+	 */
+	bool (*knows)(void *self, const char *key, const char *value);
 };

@@ -138,7 +138,8 @@ struct attributes_transform {
 
 /*
  * *@ret is @batch with its attributes changed; a further reference to @batch itself when nothing
- * has changed. What was removed or replaced leaves no text behind: the result is then compact.
+ * has changed. What was removed or replaced leaves no text behind: the result is then compact, or
+ * marked for those who write it (profile_mark_unused()).
  */
 PROFCOL_MUST_CHECK struct profcol_error *
 attributes_transform(const struct attributes_transform *transform, struct profcol_batch *batch,

@@ -225,14 +225,14 @@ struct profcol_error *attributes_transform(const struct attributes_transform *tr
 		return NULL;
 	}
 	// What is gone from the lists is still in what the profiles were made from.
-	if (work.edit.removed)
+	if (work.edit.removed) {
 		profile_clear_payloads(work.edit.builder);
+		profile_mark_unused(work.edit.builder);
+	}
 	error = profcol_builder_seal(TAKE(work.edit.builder), &edited);
 	// Entries that have become equal have to become one.
 	if (!error && is_entry)
 		error = profile_compact(edited, ret);
-	else if (!error && work.edit.removed)
-		error = profile_drop_unused(edited, ret);
 	else if (!error)
 		*ret = TAKE(edited);
 	return profcol_error_prefix(error, "change attributes");

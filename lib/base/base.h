@@ -17,3 +17,4 @@
 #include "reader.h"
 #include "strings.h"
 #include "vector.h"
+#include "wake.h"

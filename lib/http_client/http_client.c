@@ -48,6 +48,13 @@ struct profcol_error *http_client_create(const struct http_client_settings *sett
 	return NULL;
 }
 
+bool http_client_is_url(const char *text)
+{
+	struct http_url url;
+
+	return http_url_parse(&url, text);
+}
+
 /* A name as RFC 9110 has it, and a value that ends no line. */
 static bool header_is_sound(const struct http_client_header *header)
 {

@@ -35,6 +35,9 @@ http_client_create(const struct http_client_settings *settings, struct http_clie
 /* No call may be in progress. Accepts NULL. */
 void http_client_destroy(struct http_client *client);
 
+/* Is it http(s)://HOST[:PORT][/PATH][?QUERY], with no user or password? Pure. */
+bool http_client_is_url(const char *text);
+
 struct http_client_header {
 	const char *name, *value;
 };

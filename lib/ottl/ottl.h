@@ -149,3 +149,13 @@ const char *ottl_pattern_group_name(const struct ottl_pattern *pattern, size_t g
 enum ottl_result ottl_pattern_extract(const struct ottl_pattern *pattern, const char *bytes,
 				      size_t length, struct ottl_budget *budget,
 				      struct profcol_text *groups_ret);
+
+/* All groups, with a name or without, count from 1; capture 0 is the whole match. The number of the
+ * named group @group. */
+size_t ottl_pattern_capture_count(const struct ottl_pattern *pattern);
+size_t ottl_pattern_capture_number(const struct ottl_pattern *pattern, size_t group);
+
+/* As ottl_pattern_extract(), of all groups: @captures_ret has one text more than there are. */
+enum ottl_result ottl_pattern_capture(const struct ottl_pattern *pattern, const char *bytes,
+				      size_t length, struct ottl_budget *budget,
+				      struct profcol_text *captures_ret);

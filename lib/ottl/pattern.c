@@ -384,6 +384,43 @@ const char *ottl_pattern_group_name(const struct ottl_pattern *pattern, size_t g
 	return pattern->names[group];
 }
 
+size_t ottl_pattern_capture_count(const struct ottl_pattern *pattern)
+{
+	uint32_t count = 0;
+
+	pcre2_pattern_info(pattern->code, PCRE2_INFO_CAPTURECOUNT, &count);
+	return count;
+}
+
+size_t ottl_pattern_capture_number(const struct ottl_pattern *pattern, size_t group)
+{
+	return pattern->numbers[group];
+}
+
+/* Those behind the last group that took part are unset, too. */
+static struct profcol_text capture_of(pcre2_match_data *data, const char *bytes, size_t number)
+{
+	const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(data) + 2 * number;
+
+	if (ends[0] == PCRE2_UNSET)
+		return (struct profcol_text){ 0 };
+	return (struct profcol_text){ bytes + ends[0], ends[1] - ends[0] };
+}
+
+enum ottl_result ottl_pattern_capture(const struct ottl_pattern *pattern, const char *bytes,
+				      size_t length, struct ottl_budget *budget,
+				      struct profcol_text *captures_ret)
+{
+	pcre2_match_data *data = pcre2_match_data_create_from_pattern(pattern->code, NULL);
+	enum ottl_result result =
+		result_of(match(pattern, (struct profcol_text){ bytes, length }, budget, data));
+
+	for (size_t i = 0; result == OTTL_TRUE && i <= ottl_pattern_capture_count(pattern); i++)
+		captures_ret[i] = capture_of(data, bytes, i);
+	pcre2_match_data_free(data);
+	return result;
+}
+
 enum ottl_result ottl_pattern_extract(const struct ottl_pattern *pattern, const char *bytes,
 				      size_t length, struct ottl_budget *budget,
 				      struct profcol_text *groups_ret)
@@ -392,15 +429,8 @@ enum ottl_result ottl_pattern_extract(const struct ottl_pattern *pattern, const 
 	enum ottl_result result =
 		result_of(match(pattern, (struct profcol_text){ bytes, length }, budget, data));
 
-	for (uint32_t i = 0; result == OTTL_TRUE && i < pattern->name_count; i++) {
-		const PCRE2_SIZE *ends =
-			pcre2_get_ovector_pointer(data) + 2 * (size_t)pattern->numbers[i];
-
-		groups_ret[i] = (struct profcol_text){ 0 };
-		// Those behind the last group that took part are unset, too.
-		if (ends[0] != PCRE2_UNSET)
-			groups_ret[i] = (struct profcol_text){ bytes + ends[0], ends[1] - ends[0] };
-	}
+	for (uint32_t i = 0; result == OTTL_TRUE && i < pattern->name_count; i++)
+		groups_ret[i] = capture_of(data, bytes, pattern->numbers[i]);
 	pcre2_match_data_free(data);
 	return result;
 }

@@ -3,6 +3,7 @@
 #include "columns.h"
 
 #include "profile.h"
+#include "sealed_index.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ void profcol_batch_unref(struct profcol_batch *batch)
 		return;
 	for (unsigned int id = 0; id < COLUMN_COUNT; id++)
 		column_release(&batch->columns[id]);
+	sealed_index_unref(batch->index);
 	free(batch);
 }
 
@@ -271,7 +273,7 @@ uint64_t profcol_batch_events(const struct profcol_batch *batch)
 
 size_t profile_memory(const struct profcol_batch *batch)
 {
-	size_t bytes = sizeof(*batch);
+	size_t bytes = sizeof(*batch) + sealed_index_memory(batch->index);
 
 	for (unsigned int id = 0; id < COLUMN_COUNT; id++)
 		bytes += column_memory(&batch->columns[id], id);

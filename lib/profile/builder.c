@@ -6,19 +6,23 @@
 #include <string.h>
 #include <sys/random.h>
 
-static struct profcol_builder *builder_alloc(void)
+/* Takes over the reference to @base, which may be NULL. */
+static struct profcol_builder *builder_alloc(struct sealed_index *base)
 {
 	struct profcol_builder *builder = calloc(1, sizeof(*builder));
 
-	if (!builder)
-		return NULL;
-	builder->batch = batch_create();
-	if (!builder->batch) {
+	if (builder)
+		builder->batch = batch_create();
+	if (!builder || !builder->batch) {
+		sealed_index_unref(base);
 		free(builder);
 		return NULL;
 	}
+	builder->base = base;
 	// Early in boot there may be no randomness yet; an address will do then.
-	if (getrandom(&builder->hash_seed, sizeof(builder->hash_seed), GRND_NONBLOCK) < 0)
+	if (base)
+		builder->hash_seed = base->hash_seed;
+	else if (getrandom(&builder->hash_seed, sizeof(builder->hash_seed), GRND_NONBLOCK) < 0)
 		builder->hash_seed = (uintptr_t)builder;
 	return builder;
 }
@@ -29,13 +33,14 @@ void profcol_builder_destroy(struct profcol_builder *builder)
 		return;
 	for (unsigned int table = 0; table < DICTIONARY_TABLES; table++)
 		intern_deinit(&builder->indexes[table]);
+	sealed_index_unref(builder->base);
 	profcol_batch_unref(builder->batch);
 	free(builder);
 }
 
 struct profcol_builder *profcol_builder_create(void)
 {
-	struct profcol_builder *builder = builder_alloc();
+	struct profcol_builder *builder = builder_alloc(NULL);
 
 	if (builder && !dictionary_init(builder)) {
 		profcol_builder_destroy(builder);
@@ -61,7 +66,7 @@ static enum builder_depth builder_find_depth(const struct profcol_batch *batch)
 
 struct profcol_builder *profcol_builder_from(const struct profcol_batch *batch)
 {
-	struct profcol_builder *builder = builder_alloc();
+	struct profcol_builder *builder = builder_alloc(sealed_index_ref(batch->index));
 
 	if (!builder)
 		return NULL;
@@ -69,6 +74,7 @@ struct profcol_builder *profcol_builder_from(const struct profcol_batch *batch)
 		column_share(&builder->batch->columns[id], &batch->columns[id]);
 	for (unsigned int table = 0; table < ALL_TABLES; table++)
 		builder->checked[table] = profcol_batch_count(batch, table);
+	builder->batch->has_unused = batch->has_unused;
 	builder->depth = builder_find_depth(batch);
 	return builder;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "columns.h"
+#include "sealed_index.h"
 
 #include "base/base.h"
 
@@ -25,7 +26,9 @@ enum builder_depth {
 struct profcol_builder {
 	struct profcol_batch *batch; /* owned; what the seal gives away */
 
-	/* Of the dictionary tables: row i is in once count > i. Rows enter at the first look-up. */
+	struct sealed_index *base; /* a reference: the first rows of some tables; or NULL */
+	/* Of the dictionary tables, behind what `base` has of them: the next `count` rows. Rows
+	 * enter at the first look-up. */
 	struct intern indexes[DICTIONARY_TABLES];
 	uint64_t hash_seed; /* random: names come from hostile files */
 

@@ -68,8 +68,26 @@ static bool column_resize(struct column *column, enum column_id id, uint32_t cap
 	}
 	// Without a block before there was no count either; with one it was ours alone.
 	atomic_init(&block->references, 1);
+	atomic_init(&block->claimed, column->length);
 	block->capacity = capacity;
 	column->block = block;
+	return true;
+}
+
+/* Is the room up to @needed, within the capacity, for @column alone? */
+static bool column_claim(struct column *column, uint32_t needed)
+{
+	struct column_block *block = column->block;
+	unsigned int length = column->length;
+
+	if (!block)
+		return false;
+	if (column_is_shared(column))
+		return atomic_compare_exchange_strong_explicit(&block->claimed, &length, needed,
+							       memory_order_relaxed,
+							       memory_order_relaxed);
+	if (atomic_load_explicit(&block->claimed, memory_order_relaxed) < needed)
+		atomic_store_explicit(&block->claimed, needed, memory_order_relaxed);
 	return true;
 }
 
@@ -80,13 +98,16 @@ bool column_reserve(struct column *column, enum column_id id, uint32_t count)
 	if (count > COLUMN_MAX_LENGTH - column->length)
 		return false;
 	needed = column->length + count;
-	if (needed <= capacity && !column_is_shared(column))
+	if (!count || (needed <= capacity && column_claim(column, needed)))
 		return true;
 	if (capacity < FIRST_BLOCK_BYTES / cell_sizes[id])
 		capacity = FIRST_BLOCK_BYTES / cell_sizes[id];
 	while (capacity < needed)
 		capacity = capacity > COLUMN_MAX_LENGTH / 2 ? COLUMN_MAX_LENGTH : capacity * 2;
-	return column_resize(column, id, capacity);
+	if (!column_resize(column, id, capacity))
+		return false;
+	atomic_store_explicit(&column->block->claimed, needed, memory_order_relaxed);
+	return true;
 }
 
 void *column_append(struct column *column, enum column_id id, uint32_t count)
@@ -126,6 +147,13 @@ void *column_own(struct column *column, enum column_id id)
 	if (column_is_shared(column) && !column_resize(column, id, column->length))
 		return NULL;
 	return column->block ? column->block->cells : NULL;
+}
+
+void column_settle(struct column *column)
+{
+	if (column->block && !column_is_shared(column))
+		atomic_store_explicit(&column->block->claimed, column->length,
+				      memory_order_relaxed);
 }
 
 void column_share(struct column *to, const struct column *from)

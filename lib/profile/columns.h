@@ -70,9 +70,15 @@ struct profile_row {
 	uint32_t samples_end;
 };
 
+/*
+ * Cells below a column's length never change while the block is shared. So one of those that share
+ * it may append in place, where nobody else has: `claimed` is never below the length of any column
+ * on this block, and who moves it on from its own length has the cells in between for itself.
+ */
 struct column_block {
 	atomic_uint references;
-	uint32_t capacity; /* cells */
+	atomic_uint claimed; /* cells */
+	uint32_t capacity;   /* cells */
 	_Alignas(16) unsigned char cells[];
 };
 
@@ -81,9 +87,13 @@ struct column {
 	uint32_t length;            /* cells in use; never above 2^31 - 1 */
 };
 
+struct sealed_index; /* sealed_index.h */
+
 struct profcol_batch {
 	atomic_uint references;
 	struct column columns[COLUMN_COUNT];
+	bool has_unused;            /* in the dictionary: text that was removed */
+	struct sealed_index *index; /* a reference; NULL while being built, or without */
 };
 
 /* Bytes of a cell of column @id. */
@@ -109,7 +119,7 @@ static inline uint32_t column_row_begin(const uint32_t *ends, uint32_t row)
 }
 
 /*
- * Make room for @count more cells at the end of @column, as its only owner. False
+ * Make room for @count more cells at the end of @column, which nobody else will write to. False
  * without memory or past 2^31 - 1 cells; the column is then unchanged.
  */
 bool column_reserve(struct column *column, enum column_id id, uint32_t count);
@@ -128,6 +138,9 @@ bool column_append_copy(struct column *column, enum column_id id, const void *fr
  * shared. NULL without memory.
  */
 void *column_own(struct column *column, enum column_id id);
+
+/* No more is appended here: the room behind the last cell is free to whoever shares @column. */
+void column_settle(struct column *column);
 
 void column_share(struct column *to, const struct column *from);
 void column_release(struct column *column);

@@ -7,9 +7,10 @@
  *   without padding, since padding cannot be compared;
  * - locations: a record with a run of lines.
  *
- * An index holds the rows of its table in their order, so its count says which
- * are still missing: all of them in a builder made from a batch, until something
- * is looked up there.
+ * An index holds the rows of its table in their order, so its count says which are still missing.
+ * The first rows are in the index that a batch has kept from the builder it came from, if the table
+ * is one of those it keeps; the builder's own has those behind. What is not in either enters when
+ * something is looked up there.
  */
 #include "builder.h"
 
@@ -236,13 +237,14 @@ static const intern_equal_function equals[DICTIONARY_TABLES] = {
 static bool dictionary_index(struct profcol_builder *builder, enum profcol_table table)
 {
 	uint32_t rows = profcol_batch_count(builder->batch, table);
+	const struct intern *base = sealed_index_of(builder->base, table);
 	struct intern *index = &builder->indexes[table];
 
-	while (index->count < rows) {
+	for (uint32_t id = index->count + (base ? base->count : 0); id < rows; id++) {
 		struct record_key key;
-		struct entry row = entry_of_row(builder->batch, table, index->count, &key);
+		struct entry row = entry_of_row(builder->batch, table, id, &key);
 
-		if (!intern_insert(index, entry_hash(&row, builder->hash_seed), index->count))
+		if (!intern_insert(index, entry_hash(&row, builder->hash_seed), id))
 			return false;
 	}
 	return true;
@@ -250,7 +252,8 @@ static bool dictionary_index(struct profcol_builder *builder, enum profcol_table
 
 void dictionary_expect(struct profcol_builder *builder, enum profcol_table table, uint32_t rows)
 {
-	uint32_t present = profcol_batch_count(builder->batch, table);
+	const struct intern *base = sealed_index_of(builder->base, table);
+	uint32_t present = profcol_batch_count(builder->batch, table) - (base ? base->count : 0);
 
 	if (rows > INT32_MAX || !intern_reserve(&builder->indexes[table], present + rows))
 		builder->out_of_memory = true;
@@ -263,13 +266,20 @@ void dictionary_expect(struct profcol_builder *builder, enum profcol_table table
 static uint32_t dictionary_find(struct profcol_builder *builder, enum profcol_table table,
 				struct entry *entry, uint32_t *hash_ret)
 {
+	const struct intern *base = sealed_index_of(builder->base, table);
+	uint32_t id = INTERN_MISSING;
+
 	if (!dictionary_index(builder, table)) {
 		builder->out_of_memory = true;
 		return 0;
 	}
 	entry->batch = builder->batch;
 	*hash_ret = entry_hash(entry, builder->hash_seed);
-	return intern_find(&builder->indexes[table], *hash_ret, equals[table], entry);
+	if (base)
+		id = intern_find(base, *hash_ret, equals[table], entry);
+	return id != INTERN_MISSING
+		       ? id
+		       : intern_find(&builder->indexes[table], *hash_ret, equals[table], entry);
 }
 
 /* The id of the row just appended (@appended says whether that went well). */

@@ -103,6 +103,8 @@ static void front_share(struct profcol_batch *to, const struct profcol_batch *fr
 {
 	for (unsigned int id = 0; id < COLUMN_COUNT; id++)
 		column_share(&to->columns[id], &from->columns[id]);
+	sealed_index_unref(to->index);
+	to->index = sealed_index_ref(from->index);
 }
 
 struct profcol_error *front_extract(const struct profcol_batch *batch, struct front front,

@@ -51,10 +51,13 @@ static bool merge_init(struct merge *merge, struct profcol_batch *const *batches
 	merge->imports = calloc(count ? count : 1, sizeof(*merge->imports));
 	if (!merge->builder || !merge->imports)
 		return false;
-	for (; merge->count < count; merge->count++)
+	for (; merge->count < count; merge->count++) {
+		// Dictionaries come whole.
+		merge->builder->batch->has_unused |= batches[merge->count]->has_unused;
 		if (!import_init(&merge->imports[merge->count], batches[merge->count],
 				 merge->builder))
 			return false;
+	}
 	return true;
 }
 

@@ -61,6 +61,18 @@ PROFCOL_MUST_CHECK struct profcol_error *profile_select(const struct profcol_bat
 PROFCOL_MUST_CHECK struct profcol_error *profile_drop_unused(const struct profcol_batch *batch,
 							     struct profcol_batch **ret);
 
+/*
+ * Lists of attributes have been taken from rows of the tree, and what they said is to leave no text
+ * behind. That is done when the batch is written: the encoders leave out what no list needs, and
+ * profile_tidy() is for whoever reads the dictionary as it is.
+ */
+void profile_mark_unused(struct profcol_builder *builder);
+
+/* *@ret is a reference to @batch, or where that has something to be left out, what
+ * profile_drop_unused() makes of it. */
+PROFCOL_MUST_CHECK struct profcol_error *profile_tidy(struct profcol_batch *batch,
+						      struct profcol_batch **ret);
+
 /* Take the original payloads of all profiles away: of a batch that they no longer agree with. */
 void profile_clear_payloads(struct profcol_builder *builder);
 

@@ -31,42 +31,44 @@ void prune_deinit(struct prune *prune)
 
 static void need_of_stacks(struct prune *prune)
 {
-	for (uint32_t id = 1; id < profcol_batch_count(prune->from, PROFCOL_STACKS); id++) {
-		uint32_t count;
-		const uint32_t *locations = profcol_batch_stack(prune->from, id, &count);
+	const uint32_t *ends = COLUMN(prune->from, COLUMN_STACK_END, uint32_t);
+	const uint32_t *locations = COLUMN(prune->from, COLUMN_STACK_LOCATION, uint32_t);
+	uint32_t count = column_length(prune->from, COLUMN_STACK_END);
 
-		if (!prune->tables[PROFCOL_STACKS][id])
-			continue;
-		for (uint32_t i = 0; i < count; i++)
+	for (uint32_t id = 1; id < count; id++)
+		for (uint32_t i = ends[id - 1]; prune->tables[PROFCOL_STACKS][id] && i < ends[id];
+		     i++)
 			prune_need(prune, PROFCOL_LOCATIONS, locations[i]);
-	}
 }
 
 static void need_of_locations(struct prune *prune)
 {
-	for (uint32_t id = 1; id < profcol_batch_count(prune->from, PROFCOL_LOCATIONS); id++) {
-		struct profcol_location location;
+	const struct location_row *rows = COLUMN(prune->from, COLUMN_LOCATION, struct location_row);
+	const struct profcol_line *lines = COLUMN(prune->from, COLUMN_LINE, struct profcol_line);
+	uint32_t count = column_length(prune->from, COLUMN_LOCATION);
 
+	for (uint32_t id = 1; id < count; id++) {
 		if (!prune->tables[PROFCOL_LOCATIONS][id])
 			continue;
-		location = profcol_batch_location(prune->from, id);
-		prune_need(prune, PROFCOL_MAPPINGS, location.mapping);
-		prune_need(prune, PROFCOL_ATTRIBUTE_LISTS, location.attributes);
-		for (uint32_t i = 0; i < location.line_count; i++)
-			prune_need(prune, PROFCOL_FUNCTIONS, location.lines[i].function);
+		prune_need(prune, PROFCOL_MAPPINGS, rows[id].mapping);
+		prune_need(prune, PROFCOL_ATTRIBUTE_LISTS, rows[id].attributes);
+		for (uint32_t i = rows[id - 1].lines_end; i < rows[id].lines_end; i++)
+			prune_need(prune, PROFCOL_FUNCTIONS, lines[i].function);
 	}
 }
 
 static void need_of_functions(struct prune *prune)
 {
-	for (uint32_t id = 1; id < profcol_batch_count(prune->from, PROFCOL_FUNCTIONS); id++) {
-		struct profcol_function function = profcol_batch_function(prune->from, id);
+	const struct profcol_function *rows =
+		COLUMN(prune->from, COLUMN_FUNCTION, struct profcol_function);
+	uint32_t count = column_length(prune->from, COLUMN_FUNCTION);
 
+	for (uint32_t id = 1; id < count; id++) {
 		if (!prune->tables[PROFCOL_FUNCTIONS][id])
 			continue;
-		prune_need(prune, PROFCOL_STRINGS, function.name);
-		prune_need(prune, PROFCOL_STRINGS, function.system_name);
-		prune_need(prune, PROFCOL_STRINGS, function.filename);
+		prune_need(prune, PROFCOL_STRINGS, rows[id].name);
+		prune_need(prune, PROFCOL_STRINGS, rows[id].system_name);
+		prune_need(prune, PROFCOL_STRINGS, rows[id].filename);
 	}
 }
 
@@ -123,10 +125,15 @@ static void number_all(struct prune *prune)
 {
 	for (unsigned int table = 0; table < DICTIONARY_TABLES; table++) {
 		uint32_t rows = profcol_batch_count(prune->from, table), next = 0;
+		uint32_t *ids = prune->tables[table];
 
-		for (uint32_t id = 0; id < rows; id++)
-			if (prune->tables[table][id])
-				prune->tables[table][id] = ++next;
+		// Without a branch, which nobody could predict.
+		for (uint32_t id = 0; id < rows; id++) {
+			uint32_t mark = ids[id];
+
+			next += mark;
+			ids[id] = next & (0 - mark);
+		}
 	}
 }
 

@@ -6,6 +6,7 @@
  */
 #include "builder.h"
 
+#include <errno.h>
 #include <inttypes.h>
 
 /* What the checks of one table have at hand. */
@@ -319,6 +320,14 @@ static struct profcol_error *seal(struct profcol_builder *builder, struct profco
 	error = builder_check(builder);
 	if (error)
 		return error;
+	for (unsigned int id = 0; id < COLUMN_COUNT; id++)
+		column_settle(&builder->batch->columns[id]);
+	// Where nothing was looked up there is nothing to keep.
+	if (!builder->base && builder->indexes[PROFCOL_STRINGS].count)
+		builder->base = sealed_index_create(builder->indexes, builder->hash_seed);
+	if (!builder->base && builder->indexes[PROFCOL_STRINGS].count)
+		return profcol_error_errno(ENOMEM, "seal batch");
+	builder->batch->index = TAKE(builder->base);
 	*ret = TAKE(builder->batch);
 	return NULL;
 }

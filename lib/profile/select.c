@@ -58,15 +58,31 @@ static bool keeps_resource(const struct selection *selection, struct profcol_ran
 	return false;
 }
 
+static void mark_sample(struct selection *selection, uint32_t row)
+{
+	const struct profcol_batch *from = selection->prune.from;
+
+	prune_need(&selection->prune, PROFCOL_STACKS,
+		   COLUMN(from, COLUMN_SAMPLE_STACK, uint32_t)[row]);
+	prune_need(&selection->prune, PROFCOL_ATTRIBUTE_LISTS,
+		   COLUMN(from, COLUMN_SAMPLE_ATTRIBUTES, uint32_t)[row]);
+	prune_need(&selection->prune, PROFCOL_LINKS,
+		   COLUMN(from, COLUMN_SAMPLE_LINK, uint32_t)[row]);
+}
+
 static void select_sample(struct selection *selection, uint32_t row)
 {
-	struct profcol_sample sample = profcol_batch_sample(selection->prune.from, row);
+	struct profcol_sample sample;
 
+	if (!selection->builder) {
+		mark_sample(selection, row);
+		return;
+	}
+	sample = profcol_batch_sample(selection->prune.from, row);
 	visit(selection, PROFCOL_STACKS, &sample.stack);
 	visit(selection, PROFCOL_ATTRIBUTE_LISTS, &sample.attributes);
 	visit(selection, PROFCOL_LINKS, &sample.link);
-	if (selection->builder)
-		profcol_builder_add_sample(selection->builder, &sample);
+	profcol_builder_add_sample(selection->builder, &sample);
 }
 
 static bool loses_samples(const struct selection *selection, struct profcol_range samples)
@@ -177,6 +193,19 @@ struct profcol_error *profile_drop_unused(const struct profcol_batch *batch,
 					  struct profcol_batch **ret)
 {
 	return profcol_error_prefix(select_rows(batch, NULL, ret), "drop unused entries");
+}
+
+void profile_mark_unused(struct profcol_builder *builder)
+{
+	builder->batch->has_unused = true;
+}
+
+struct profcol_error *profile_tidy(struct profcol_batch *batch, struct profcol_batch **ret)
+{
+	if (batch->has_unused)
+		return profile_drop_unused(batch, ret);
+	*ret = profcol_batch_ref(batch);
+	return NULL;
 }
 
 void profile_clear_payloads(struct profcol_builder *builder)

@@ -241,6 +241,7 @@ static struct profcol_batch *tail_create(const struct profcol_batch *batch, stru
 		return NULL;
 	for (unsigned int id = 0; id <= COLUMN_LINK; id++)
 		column_share(&tail->columns[id], &batch->columns[id]);
+	tail->has_unused = batch->has_unused;
 	if (!tail_copy_tree(tail, batch, &front) || !tail_copy_samples(tail, batch, &front))
 		return NULL;
 	return TAKE(tail);

@@ -56,8 +56,8 @@ struct detection {
 	struct profcol_metric *attributes, *failures;
 
 	pthread_mutex_t lock; /* protects the rest, and the states of runs */
-	pthread_cond_t changed;
-	bool started;              /* what is found from now on is news */
+	int changed_fd;       /* owned; written to with each change of these; the start reads */
+	bool started;         /* what is found from now on is news */
 	struct detected *detected; /* owned reference */
 };
 
@@ -130,7 +130,7 @@ static void run_succeed(struct run *run, struct found *found)
 	run->error = NULL;
 	run->state = RUN_DONE;
 	detection_join(detection);
-	pthread_cond_broadcast(&detection->changed);
+	eventfd_write(detection->changed_fd, 1);
 	pthread_mutex_unlock(&detection->lock);
 	found_deinit(&old);
 }
@@ -145,7 +145,7 @@ static void run_fail(struct run *run, enum run_state state, struct profcol_error
 	profcol_error_destroy(run->error);
 	run->error = error;
 	run->state = state;
-	pthread_cond_broadcast(&detection->changed);
+	eventfd_write(detection->changed_fd, 1);
 	pthread_mutex_unlock(&detection->lock);
 }
 
@@ -290,7 +290,7 @@ void detection_destroy(struct detection *detection)
 	}
 	detected_unref(detection->detected);
 	cleanup_fd(&detection->cancel_fd);
-	pthread_cond_destroy(&detection->changed);
+	cleanup_fd(&detection->changed_fd);
 	pthread_mutex_destroy(&detection->lock);
 	free(detection->runs);
 	free(detection);
@@ -333,10 +333,10 @@ struct profcol_error *detection_create(const struct profcol_host *host,
 	detection->host = host;
 	detection->config = config;
 	pthread_mutex_init(&detection->lock, NULL);
-	pthread_cond_init(&detection->changed, NULL);
 	detection->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	detection->changed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	detection->runs = calloc(config->detectors.count + 1, sizeof(*detection->runs));
-	if (detection->cancel_fd < 0 || !detection->runs) {
+	if (detection->cancel_fd < 0 || detection->changed_fd < 0 || !detection->runs) {
 		detection_destroy(detection);
 		return profcol_error_errno(ENOMEM, "create the processor");
 	}
@@ -366,17 +366,20 @@ static bool is_decided(const struct run *run)
 	       (run->state == RUN_TRYING && !run->required);
 }
 
-/* Until @run is decided, or the start, which was at @begin_ns, waits no longer. Under the lock. */
-static void run_await(struct run *run, uint64_t begin_ns)
+/* Until @run is decided, or the start, which was at @begin_ns, waits no longer. Under the lock.
+ * False when the process is asked to end. */
+static bool run_await(struct run *run, uint64_t begin_ns)
 {
 	struct detection *detection = run->detection;
-	struct timespec deadline =
-		clock_timespec(begin_ns + detection_patience(detection->config, run->required));
-	int status = 0;
+	uint64_t deadline_ns = begin_ns + detection_patience(detection->config, run->required);
+	enum wake wake = WAKE_EVENT;
 
-	while (!is_decided(run) && status != ETIMEDOUT)
-		status = pthread_cond_clockwait(&detection->changed, &detection->lock,
-						CLOCK_MONOTONIC, &deadline);
+	while (!is_decided(run) && wake == WAKE_EVENT) {
+		pthread_mutex_unlock(&detection->lock);
+		wake = wake_wait(detection->changed_fd, detection->host->end_fd, deadline_ns);
+		pthread_mutex_lock(&detection->lock);
+	}
+	return wake != WAKE_END;
 }
 
 /* Why the start has to fail because of @run; NULL if it has not. Under the lock. */
@@ -435,6 +438,7 @@ struct profcol_error *detection_start(struct detection *detection)
 {
 	uint64_t begin_ns = clock_monotonic_ns();
 	struct profcol_error *error = NULL;
+	bool ended = false;
 
 	profcol_log_debug(detection->host->logger, "began detecting resource information");
 	for (size_t i = 0; i < detection->run_count && !error; i++)
@@ -442,10 +446,12 @@ struct profcol_error *detection_start(struct detection *detection)
 	if (error)
 		return error;
 	pthread_mutex_lock(&detection->lock);
-	for (size_t i = 0; i < detection->run_count; i++)
-		run_await(&detection->runs[i], begin_ns);
+	for (size_t i = 0; i < detection->run_count && !ended; i++)
+		ended = !run_await(&detection->runs[i], begin_ns);
 	detection->started = true;
-	error = detection_judge(detection);
+	// At the end of the process nobody asks any more what was found.
+	if (!ended)
+		error = detection_judge(detection);
 	pthread_mutex_unlock(&detection->lock);
 	return error;
 }

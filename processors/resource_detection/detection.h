@@ -33,7 +33,8 @@ uint64_t detection_patience(const struct resource_detection_config *config, bool
 /*
  * Begin, and wait until every detector has an answer, or has failed once, or its patience is over;
  * what is left goes on. An error when one that must not fail has: what its code says is CONFIG or
- * SYSTEM, or fail_on_missing_metadata is on. On error too, detection_stop.
+ * SYSTEM, or fail_on_missing_metadata is on. When the process is asked to end, it waits no longer,
+ * and that is no error. On error too, detection_stop.
  */
 PROFCOL_MUST_CHECK struct profcol_error *detection_start(struct detection *detection);
 

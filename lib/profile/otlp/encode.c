@@ -247,6 +247,9 @@ struct profcol_error *otlp_encode(const struct profcol_batch *batch,
 	struct profcol_error *error;
 
 	encoder_init(&encoder, batch, options);
+	// Without memory all would be written, also what must not be.
+	if (batch->has_unused && !encoder.numbering.strings)
+		return profcol_error_create(PROFCOL_NO_MEMORY, "encode OTLP: out of memory");
 	error = proto_encode(&encoder.writer, &sizes, put_request, &encoder, "OTLP", "split it",
 			     bytes_ret, length_ret);
 	numbering_deinit(&encoder.numbering);

@@ -53,12 +53,13 @@ static struct profcol_metric *fake_metric(const struct profcol_host *host,
 	size_t i = 0;
 
 	(void)kind;
-	(void)label;
 	(void)doc;
 	while (i < FAKE_METRICS_MAX - 1 && fake->metric_names[i] &&
-	       strcmp(fake->metric_names[i], name))
+	       (strcmp(fake->metric_names[i], name) != 0 ||
+		strcmp(fake->metric_labels[i], label) != 0))
 		i++;
 	fake->metric_names[i] = name;
+	snprintf(fake->metric_labels[i], sizeof(fake->metric_labels[i]), "%s", label);
 	return &fake->metrics[i];
 }
 
@@ -243,10 +244,26 @@ uint64_t fake_host_lost_by(struct fake_host *fake, const char *cause)
 
 int64_t fake_host_metric(struct fake_host *fake, const char *name)
 {
+	int64_t sum = 0;
+	bool known = false;
+
+	for (size_t i = 0; i < FAKE_METRICS_MAX && fake->metric_names[i]; i++) {
+		if (strcmp(fake->metric_names[i], name) != 0)
+			continue;
+		sum += profcol_metric_get(&fake->metrics[i]);
+		known = true;
+	}
+	if (!known)
+		fail_msg("there is no metric %s", name);
+	return sum;
+}
+
+int64_t fake_host_metric_with(struct fake_host *fake, const char *name, const char *label)
+{
 	for (size_t i = 0; i < FAKE_METRICS_MAX && fake->metric_names[i]; i++)
-		if (!strcmp(fake->metric_names[i], name))
+		if (!strcmp(fake->metric_names[i], name) && !strcmp(fake->metric_labels[i], label))
 			return profcol_metric_get(&fake->metrics[i]);
-	fail_msg("there is no metric %s", name);
+	fail_msg("there is no metric %s with %s", name, label);
 	return 0;
 }
 

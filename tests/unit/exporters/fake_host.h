@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { FAKE_METRICS_MAX = 32, FAKE_CAUSES_MAX = 8 };
+enum { FAKE_METRICS_MAX = 96, FAKE_LABEL_MAX = 64, FAKE_CAUSES_MAX = 8 };
 
 struct fake_host {
 	struct profcol_host host;
@@ -30,6 +30,7 @@ struct fake_host {
 	size_t log_length;
 	struct profcol_metric metrics[FAKE_METRICS_MAX];
 	const char *metric_names[FAKE_METRICS_MAX];
+	char metric_labels[FAKE_METRICS_MAX][FAKE_LABEL_MAX];
 };
 
 /* All options are zero: a test sets what matters to it. */
@@ -55,7 +56,9 @@ void fake_host_consume(struct fake_host *fake, struct profcol_batch *batch);
 void fake_host_shutdown(struct fake_host *fake);
 
 uint64_t fake_host_lost_by(struct fake_host *fake, const char *cause);
+/* Of one name the sum of all labels; or one with that label, "key=value". */
 int64_t fake_host_metric(struct fake_host *fake, const char *name);
+int64_t fake_host_metric_with(struct fake_host *fake, const char *name, const char *label);
 
 /* How often @text occurs in the log. */
 unsigned int fake_host_log_count(struct fake_host *fake, const char *text);

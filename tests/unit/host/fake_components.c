@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fake_components.h"
 
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -73,6 +74,8 @@ static struct profcol_error *fake_start(void *self)
 	if (fake->options->fatal)
 		fake->host->report_status(fake->host, PROFCOL_STATUS_FATAL_ERROR,
 					  "the test says so");
+	if (fake->options->waits)
+		poll(&(struct pollfd){ .fd = fake->host->end_fd, .events = POLLIN }, 1, -1);
 	return fail_with(fake->options->start_fails, "start");
 }
 

@@ -27,6 +27,7 @@ struct fake_options {
 	struct fake_journal *journal; /* may be NULL */
 	enum profcol_code create_fails, start_fails, consume_fails, shutdown_fails; /* 0 = no */
 	bool fatal;         /* start reports FATAL_ERROR */
+	bool waits;         /* start returns when the process is asked to end */
 	uint64_t filters;   /* a processor books so many samples of each batch as FILTERED */
 	bool keeps;         /* a processor holds its last batch until shutdown */
 	uint64_t takes;     /* a receiver: samples it books and pushes when shut down */

@@ -13,7 +13,6 @@ struct fake_journal reload_journal;
 atomic_bool reload_stalled;
 atomic_uint reload_inside;
 char reload_error[1024];
-struct events *reload_events;
 char reload_samples[4096];
 
 static atomic_bool ports[RELOAD_PORTS];
@@ -210,7 +209,6 @@ int reload_begin(void **state)
 	atomic_store(&reload_stalled, false);
 	atomic_store(&reload_inside, 0);
 	reload_error[0] = '\0';
-	reload_events = NULL;
 	logging_init(&logger, "profcol", PROFCOL_ERROR + 1, -1, NULL);
 	return 0;
 }
@@ -264,8 +262,7 @@ static const struct lifecycle_patience patience = {
 enum transition_result reload_to(struct graph *graph, const char *text)
 {
 	const struct transition_settings settings = { .patience = &patience,
-						      .logger = &logger.base,
-						      .events = reload_events };
+						      .logger = &logger.base };
 	struct profcol_error *error = NULL;
 	enum transition_result result;
 

@@ -51,7 +51,6 @@ struct graph *reload_graph(const char *text, struct config **first_ret);
 /* Go over to @text; what came of it, and why in reload_error. */
 enum transition_result reload_to(struct graph *graph, const char *text);
 extern char reload_error[1024];
-extern struct events *reload_events; /* what the service has met meanwhile; NULL at first */
 
 /* Shut down; all samples must be accounted for. The exit line is in reload_samples then. */
 void reload_finish(struct graph *graph, struct config *first);

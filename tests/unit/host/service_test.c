@@ -210,6 +210,36 @@ static void one_request_may_come_twice(void **state)
 	assert_int_equal(finish(&running), 0);
 }
 
+/* The exporter, which is started first. The receiver is not started any more. */
+static void a_start_that_waits_can_be_ended(void **state)
+{
+	static const struct fake_options exporter = { .waits = true };
+	static const struct fake_options receiver = { .start_fails = PROFCOL_SYSTEM };
+	struct running running;
+
+	(void)state;
+	start(&running, &settings, &receiver, &exporter);
+	await(&running, "\tStarting profcol...\t");
+	kill(running.pid, SIGTERM);
+	assert_int_equal(finish(&running), 0);
+	expect_line(&running, "\tReceived signal from OS\t");
+	expect_line(&running, "samples: taken=0 exported=0 filtered=0 lost=0\t");
+	assert_null(strstr(running.log, "Everything is ready"));
+}
+
+/* A component that is started meanwhile may give up: who waits is told as well. */
+static void a_start_that_waits_is_ended_by_a_fatal_error(void **state)
+{
+	static const struct fake_options exporter = { .waits = true, .fatal = true }, receiver;
+	struct running running;
+
+	(void)state;
+	start(&running, &settings, &receiver, &exporter);
+	assert_int_equal(finish(&running), 3);
+	expect_line(&running, "Error: exporter 'e': the test says so\n");
+	assert_null(strstr(running.log, "Everything is ready"));
+}
+
 static void a_component_that_hangs_cannot_hold_the_process(void **state)
 {
 	static atomic_bool hangs = true;
@@ -266,6 +296,8 @@ int main(void)
 		cmocka_unit_test(a_fatal_error_ends_the_run_in_order),
 		cmocka_unit_test(a_second_signal_ends_at_once),
 		cmocka_unit_test(one_request_may_come_twice),
+		cmocka_unit_test(a_start_that_waits_can_be_ended),
+		cmocka_unit_test(a_start_that_waits_is_ended_by_a_fatal_error),
 		cmocka_unit_test(a_component_that_hangs_cannot_hold_the_process),
 		cmocka_unit_test(a_failed_start_ends_with_its_reason),
 		cmocka_unit_test(a_failed_shutdown_is_an_error_after_the_exit_line),

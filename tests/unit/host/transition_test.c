@@ -247,17 +247,16 @@ static void who_lacks_its_storage_is_not_started(void **state)
 	reload_finish(graph, first);
 }
 
-/* SIGTERM during a reload: what is on its way arrives, and nothing new is begun or put back. */
-static void an_end_is_not_held_up(void **state)
+/* In a reload meanwhile: what is on its way arrives, and nothing new is begun or put back. */
+static void check_end(void (*post)(struct events *events))
 {
 	struct config *first;
 	struct graph *graph = reload_graph(TWO_PIPELINES("running: true", "", "", ""), &first);
 	struct events events;
 
-	(void)state;
 	events_init(&events);
-	events_post_end(&events, SIGTERM);
-	reload_events = &events;
+	post(&events);
+	graph->settings.end_fd = events.end_fd;
 	reload_await_batches(graph, "source", 2);
 	forget_journal();
 	assert_int_equal(reload_to(graph, TWO_PIPELINES("running: true, version: 1", "",
@@ -268,6 +267,23 @@ static void an_end_is_not_held_up(void **state)
 	reload_await_batches(graph, "source/b", 2);
 	reload_finish(graph, first);
 	events_deinit(&events);
+}
+
+static void post_sigterm(struct events *events)
+{
+	events_post_end(events, SIGTERM);
+}
+
+static void post_fatal(struct events *events)
+{
+	events_post_fatal(events, profcol_error_create(PROFCOL_SYSTEM, "the test says so"));
+}
+
+static void an_end_is_not_held_up(void **state)
+{
+	(void)state;
+	check_end(post_sigterm);
+	check_end(post_fatal);
 }
 
 #define ONE_PIPELINE(processors_, exporters_)                                                      \

@@ -126,7 +126,7 @@ static char *print_answer(const struct stand_in_route *route, size_t *length_ret
 	return whole;
 }
 
-static void talk_answer(struct talk *talk, const struct stand_in_route *route)
+static void talk_send(struct talk *talk, const struct stand_in_route *route)
 {
 	CLEANUP_FREE char *answer = NULL;
 	size_t length;
@@ -144,6 +144,13 @@ static void talk_answer(struct talk *talk, const struct stand_in_route *route)
 		if (!talk_write(talk, answer + i, 1) ||
 		    !wait_for(talk->server, -1, 0, (int)route->byte_ms))
 			return;
+}
+
+static void talk_answer(struct talk *talk, const struct stand_in_route *route)
+{
+	talk_send(talk, route);
+	if (route->hold_ms)
+		wait_for(talk->server, -1, 0, (int)route->hold_ms);
 }
 
 static void note_head(struct stand_in *server, const char *head)

@@ -19,6 +19,7 @@ struct stand_in_route {
 	size_t padding;      /* so many blanks after the body, or after @raw */
 	unsigned int delay_ms;
 	unsigned int byte_ms; /* a pause after each byte */
+	unsigned int hold_ms; /* silence before it hangs up */
 };
 
 struct stand_in;

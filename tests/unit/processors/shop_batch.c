@@ -253,13 +253,18 @@ static bool is_in_tables(const struct profcol_batch *batch, const char *text)
 
 bool is_anywhere(const struct profcol_batch *batch, const char *text)
 {
+	const struct otlp_encode_options by_reference = { .attribute_references = true };
 	const struct pprof_encode_options plain = { .compression_level = 0 };
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *tidy = NULL;
 	CLEANUP_FREE uint8_t *otlp = NULL;
+	CLEANUP_FREE uint8_t *references = NULL;
 	CLEANUP_FREE uint8_t *pprof = NULL;
-	size_t otlp_length, pprof_length;
+	size_t otlp_length, references_length, pprof_length;
 
 	assert_no_error(otlp_encode(batch, NULL, &otlp, &otlp_length));
+	assert_no_error(otlp_encode(batch, &by_reference, &references, &references_length));
 	assert_no_error(pprof_encode(batch, &plain, &pprof, &pprof_length));
-	return is_in(otlp, otlp_length, text) || is_in(pprof, pprof_length, text) ||
-	       is_in_tables(batch, text);
+	assert_no_error(profile_tidy((struct profcol_batch *)(uintptr_t)batch, &tidy));
+	return is_in(otlp, otlp_length, text) || is_in(references, references_length, text) ||
+	       is_in(pprof, pprof_length, text) || is_in_tables(tidy, text);
 }

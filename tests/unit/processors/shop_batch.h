@@ -41,5 +41,6 @@ void expect_int(const struct profcol_batch *batch, uint32_t list, const char *ke
 /* The id of the function, the mapping, of that name. Fails without. */
 uint32_t find_mapping(const struct profcol_batch *batch, const char *filename);
 
-/* Does @text occur in the OTLP encoding of @batch, in its pprof, uncompressed, or in a table? */
+/* Does @text occur in an OTLP encoding of @batch, in its pprof, uncompressed, or in a table of what
+ * other exporters get to see? */
 bool is_anywhere(const struct profcol_batch *batch, const char *text);

@@ -418,10 +418,13 @@ static void sample_attributes_copy_only_their_columns(void **state)
 		profcol_builder_set_sample_attributes(builder, i, list);
 	edited = seal(builder);
 	for (unsigned int id = 0; id < COLUMN_COUNT; id++) {
-		bool written = id == COLUMN_ATTRIBUTE || id == COLUMN_ATTRIBUTE_LIST_END ||
-			       id == COLUMN_ATTRIBUTE_LIST_ITEM || id == COLUMN_SAMPLE_ATTRIBUTES;
+		bool grown = id == COLUMN_ATTRIBUTE || id == COLUMN_ATTRIBUTE_LIST_END ||
+			     id == COLUMN_ATTRIBUTE_LIST_ITEM;
 
-		assert_int_equal(block(batch, id) != block(edited, id), written);
+		// Where there is room behind the last row, not even those that grow are copied.
+		if (!grown)
+			assert_int_equal(block(batch, id) != block(edited, id),
+					 id == COLUMN_SAMPLE_ATTRIBUTES);
 	}
 	for (uint32_t i = 0; i < samples; i++)
 		assert_int_equal(profcol_batch_sample(edited, i).attributes, list);
