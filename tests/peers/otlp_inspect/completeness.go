@@ -126,7 +126,8 @@ func (j *judge) judgeEnd(index int32) end {
 	// Pseudo files ([vdso], //anon) and code without any have no entry.
 	if key.name != "" && key.name[0] != '[' && !strings.HasPrefix(key.name, "//") {
 		if file := j.files.open(key); file != nil {
-			result.root = file.holds(location.Address())
+			address := location.Address()
+			result.root = file.holds(address) || file.saysNothing(address) && isRootName(result.name)
 			return result
 		}
 		result.missing = true

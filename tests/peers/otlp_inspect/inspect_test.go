@@ -249,8 +249,8 @@ func TestCompletenessIsDecidedByTheLastFrame(t *testing.T) {
 	if s.All.Complete != 6 || s.All.Incomplete != 10 || s.Wire.Observations != 20 {
 		t.Errorf("all: %+v, wire %+v", s.All, s.Wire)
 	}
-	if s.Reasons[0].Observations != 2 {
-		t.Errorf("reasons: %+v", s.Reasons)
+	if s.Cuts[0].Observations != 2 {
+		t.Errorf("cuts: %+v", s.Cuts)
 	}
 }
 

@@ -15,7 +15,8 @@ var rootNames = map[string]bool{
 	"_start": true, "_dl_start_user": true, "thread_start": true, "start_thread": true,
 	"clone": true, "__clone": true, "clone3": true, "__clone3": true, "__clone_internal": true,
 	"runtime.goexit": true, "runtime.rt0_go": true, "runtime.mstart": true, "runtime.mcall": true,
-	"_rt0_amd64": true, "_rt0_amd64_linux": true, "_rt0_arm64_linux": true,
+	"runtime.morestack": true,
+	"_rt0_amd64":        true, "_rt0_amd64_linux": true, "_rt0_arm64_linux": true,
 }
 
 func isRootName(name string) bool {
@@ -31,7 +32,8 @@ type elfRoots struct {
 	entry  uint64 // 0: a library
 	spans  []span // of functions in the symbol tables
 	frames []frameEntry
-	lines  *gosym.Table // nil: not Go
+	lines  *gosym.Table // nil: not Go, or not to be read
+	isGo   bool
 	file   *elf.File
 }
 
@@ -45,7 +47,8 @@ func readRoots(path string) (*elfRoots, error) {
 		return nil, err
 	}
 	defer file.Close()
-	result := &elfRoots{entry: file.Entry, frames: readFrames(file), lines: readGoLines(file), file: file}
+	result := &elfRoots{entry: file.Entry, frames: readFrames(file), lines: readGoLines(file),
+		isGo: file.Section(".go.buildinfo") != nil, file: file}
 	for _, read := range []func() ([]elf.Symbol, error){file.Symbols, file.DynamicSymbols} {
 		symbols, err := read()
 		if err != nil {
@@ -64,6 +67,22 @@ func readRoots(path string) (*elfRoots, error) {
 	return result, nil
 }
 
+// goTextStart is what the table's entries are relative to. A C linker puts code of its own in front
+// of Go's. The table says where that begins, since Go 1.18; in Go 1.26 no more, nor where it would
+// have to be relocated.
+func goTextStart(file *elf.File, text *elf.Section, table []byte) uint64 {
+	const textStartAt, magic118, magic120 = 24, 0xfffffff0, 0xfffffff1
+	if file.Type != elf.ET_EXEC || file.Class != elf.ELFCLASS64 || len(table) < textStartAt+8 {
+		return text.Addr
+	}
+	magic := file.ByteOrder.Uint32(table)
+	start := file.ByteOrder.Uint64(table[textStartAt:])
+	if magic != magic118 && magic != magic120 || start < text.Addr || start-text.Addr >= text.Size {
+		return text.Addr
+	}
+	return start
+}
+
 func readGoLines(file *elf.File) *gosym.Table {
 	text := file.Section(".text")
 	for _, name := range []string{".gopclntab", ".data.rel.ro.gopclntab"} {
@@ -75,7 +94,7 @@ func readGoLines(file *elf.File) *gosym.Table {
 		if err != nil {
 			return nil
 		}
-		table, err := gosym.NewTable(nil, gosym.NewLineTable(bytes, text.Addr))
+		table, err := gosym.NewTable(nil, gosym.NewLineTable(bytes, goTextStart(file, text, bytes)))
 		if err != nil {
 			return nil
 		}
@@ -88,6 +107,11 @@ func readGoLines(file *elf.File) *gosym.Table {
 // return addresses as they are is one off, so the byte before counts as well.
 func (r *elfRoots) holds(address uint64) bool {
 	return r.holdsExactly(address) || address > 0 && r.holdsExactly(address-1)
+}
+
+// saysNothing of an address: a Go program's table that is not to be read, or is wrong about it.
+func (r *elfRoots) saysNothing(address uint64) bool {
+	return r.isGo && (r.lines == nil || r.lines.PCToFunc(address) == nil)
 }
 
 func (r *elfRoots) holdsExactly(address uint64) bool {

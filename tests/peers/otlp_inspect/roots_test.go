@@ -4,6 +4,7 @@ package main
 
 import (
 	"debug/elf"
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -198,6 +199,26 @@ func TestHeadTailHash(t *testing.T) {
 		}
 		if got := headTailHash(path); got != want {
 			t.Errorf("%q: %s, want %s", content, got, want)
+		}
+	}
+}
+
+// Where a C linker has put its own code in front.
+func TestGoTextMayBeginBehindOtherCode(t *testing.T) {
+	table := make([]byte, 32)
+	binary.LittleEndian.PutUint32(table, 0xfffffff1)
+	text := &elf.Section{SectionHeader: elf.SectionHeader{Addr: 0x1000, Size: 0x100}}
+	for says, want := range map[uint64]uint64{0x1080: 0x1080, 0: 0x1000, 0x1100: 0x1000} {
+		binary.LittleEndian.PutUint64(table[24:], says)
+		for _, kind := range []elf.Type{elf.ET_EXEC, elf.ET_DYN} {
+			file := &elf.File{FileHeader: elf.FileHeader{Type: kind, Class: elf.ELFCLASS64,
+				ByteOrder: binary.LittleEndian}}
+			if kind == elf.ET_DYN {
+				want = 0x1000
+			}
+			if got := goTextStart(file, text, table); got != want {
+				t.Errorf("%v, the table says %#x: %#x, want %#x", kind, says, got, want)
+			}
 		}
 	}
 }

@@ -24,6 +24,10 @@ type tally struct {
 	// Neither: the process was giving up its user stack at that moment.
 	InExec int `json:"in_exec"`
 	InExit int `json:"in_exit"`
+	// Of complete and incomplete ones those whose process, mappings and pages had been seen
+	// settlingNs before.
+	SettledComplete   int `json:"settled_complete"`
+	SettledIncomplete int `json:"settled_incomplete"`
 	// complete / (complete + incomplete)
 	CompleteShare float64 `json:"complete_share"`
 	// Incomplete ones whose last frame lies in a file that could not be looked into.
@@ -51,9 +55,17 @@ type valueTally struct {
 	Sum          int64 `json:"sum"`
 }
 
-type reasonTally struct {
-	Reason       string `json:"reason"`
-	Observations int    `json:"observations"`
+// Incomplete stacks that end alike.
+type cut struct {
+	Program string `json:"program"`
+	Through string `json:"through"`
+	Reason  string `json:"reason"` // the last frame
+}
+
+type cutTally struct {
+	cut
+	Observations int `json:"observations"`
+	Settled      int `json:"settled"`
 }
 
 type summary struct {
@@ -69,21 +81,24 @@ type summary struct {
 	Wire wireTally `json:"wire"`
 
 	// Observations of the window from here on.
-	All           tally                  `json:"all"`
-	Programs      map[string]*tally      `json:"programs"`
-	KernelThreads tally                  `json:"kernel_threads"`
-	MeanDepth     float64                `json:"mean_depth"`
-	FrameTypes    map[string]*typeTally  `json:"frame_types"`
-	Values        map[string]*valueTally `json:"values"` // by sample type
-	FirstUnixNano uint64                 `json:"first_unix_nano"`
-	LastUnixNano  uint64                 `json:"last_unix_nano"`
-	Reasons       []reasonTally          `json:"incomplete_last_frames"`
+	All      tally             `json:"all"`
+	Programs map[string]*tally `json:"programs"`
+	Through  map[string]*tally `json:"through"` // a language runtime, or nativeOnly
+	// By program, of the stacks that lead through no runtime.
+	NativePrograms map[string]*tally      `json:"native_programs"`
+	KernelThreads  tally                  `json:"kernel_threads"`
+	MeanDepth      float64                `json:"mean_depth"`
+	FrameTypes     map[string]*typeTally  `json:"frame_types"`
+	Values         map[string]*valueTally `json:"values"` // by sample type
+	FirstUnixNano  uint64                 `json:"first_unix_nano"`
+	LastUnixNano   uint64                 `json:"last_unix_nano"`
+	Cuts           []*cutTally            `json:"cuts"`
 
-	reasons map[string]int
+	cuts map[cut]*cutTally
 }
 
-// How many last frames of incomplete stacks are listed.
-const reasonLimit = 40
+// How many kinds of incomplete stacks are listed.
+const cutLimit = 100
 
 // The time that counts, [from, to) in Unix nanoseconds.
 type window struct {
@@ -156,13 +171,15 @@ func isKernelTask(judge *judge, at place, sample pprofile.Sample) bool {
 	return true
 }
 
-func (t *tally) add(count int, judged stackVerdict) {
+func (t *tally) add(count, settled int, judged stackVerdict) {
 	t.Observations += count
 	switch judged.verdict {
 	case complete, kernelThread:
 		t.Complete += count
+		t.SettledComplete += settled
 	case incomplete, kernelThreadOpen:
 		t.Incomplete += count
+		t.SettledIncomplete += settled
 	case inExec:
 		t.InExec += count
 	case inExit:
@@ -231,7 +248,7 @@ func (s *summary) addFrames(judge *judge, sample pprofile.Sample, count int, tal
 	}
 }
 
-func (s *summary) addSample(judge *judge, at place, sample pprofile.Sample, window window) {
+func (s *summary) addSample(judge *judge, seen *lessonsOf, at place, sample pprofile.Sample, window window) {
 	count, sum, first, last := window.observed(at.profile, sample)
 	if count == 0 {
 		return
@@ -248,15 +265,24 @@ func (s *summary) addSample(judge *judge, at place, sample pprofile.Sample, wind
 
 	kernel := isKernelTask(judge, at, sample)
 	judged := judge.stack(sample.StackIndex(), kernel)
-	if judged.reason != "" {
-		s.reasons[judged.reason] += count
-	}
+	settled := seen.settled(at, sample, window)
 	tallies := []*tally{&s.All, &s.KernelThreads}
+	this := cut{Reason: judged.reason}
 	if !kernel {
-		tallies[1] = entry(s.Programs, programOf(at, sample))
+		this.Program, this.Through = programOf(at, sample), judge.runtimeOf(at, sample)
+		tallies = []*tally{&s.All, entry(s.Programs, this.Program), entry(s.Through, this.Through)}
+		if this.Through == nativeOnly {
+			tallies = append(tallies, entry(s.NativePrograms, this.Program))
+		}
 	}
 	for _, one := range tallies {
-		one.add(count, judged)
+		one.add(count, settled, judged)
+	}
+	if judged.reason != "" {
+		tally := entry(s.cuts, this)
+		tally.cut = this
+		tally.Observations += count
+		tally.Settled += settled
 	}
 	s.addFrames(judge, sample, count, tallies)
 }
@@ -264,27 +290,29 @@ func (s *summary) addSample(judge *judge, at place, sample pprofile.Sample, wind
 func (s *summary) finish() {
 	s.All.finish()
 	s.KernelThreads.finish()
-	for _, one := range s.Programs {
-		one.finish()
+	for _, table := range []map[string]*tally{s.Programs, s.Through, s.NativePrograms} {
+		for _, one := range table {
+			one.finish()
+		}
 	}
 	if s.All.Observations > 0 {
 		s.MeanDepth = float64(s.All.Frames) / float64(s.All.Observations)
 	}
-	for _, reason := range slices.Sorted(maps.Keys(s.reasons)) {
-		s.Reasons = append(s.Reasons, reasonTally{reason, s.reasons[reason]})
-	}
-	slices.SortStableFunc(s.Reasons, func(a, b reasonTally) int {
-		return cmp.Compare(b.Observations, a.Observations)
+	s.Cuts = slices.SortedFunc(maps.Values(s.cuts), func(a, b *cutTally) int {
+		return cmp.Or(cmp.Compare(b.Settled, a.Settled), cmp.Compare(b.Observations, a.Observations),
+			cmp.Compare(a.Program, b.Program), cmp.Compare(a.Through, b.Through),
+			cmp.Compare(a.Reason, b.Reason))
 	})
-	s.Reasons = s.Reasons[:min(len(s.Reasons), reasonLimit)]
+	s.Cuts = s.Cuts[:min(len(s.Cuts), cutLimit)]
 }
 
 // summarize counts what the requests hold within the window.
 func summarize(requests []request, files *files, window window) (*summary, error) {
 	s := &summary{Requests: len(requests), Tables: map[string]int{}, Programs: map[string]*tally{},
 		FrameTypes: map[string]*typeTally{}, Values: map[string]*valueTally{},
-		Reasons: []reasonTally{}, reasons: map[string]int{}}
+		Through: map[string]*tally{}, NativePrograms: map[string]*tally{}, cuts: map[cut]*cutTally{}}
 	s.addTables(requests)
+	all := newSightings()
 	for _, one := range requests {
 		for _, resource := range one.profiles.ResourceProfiles().All() {
 			path, found := resource.Resource().Attributes().Get("process.executable.path")
@@ -293,11 +321,18 @@ func summarize(requests []request, files *files, window window) (*summary, error
 			}
 		}
 	}
+	seen := make([]*lessonsOf, len(requests))
+	for i := range requests {
+		seen[i] = newLessonsOf(all, dictionary{requests[i].profiles.Dictionary()})
+		if err := eachSample(requests, i, seen[i].see); err != nil {
+			return nil, err
+		}
+	}
 	for i := range requests {
 		before := s.All.Observations
 		judge := newJudge(files, dictionary{requests[i].profiles.Dictionary()})
 		err := eachSample(requests, i, func(at place, sample pprofile.Sample) {
-			s.addSample(judge, at, sample, window)
+			s.addSample(judge, seen[i], at, sample, window)
 		})
 		if err != nil {
 			return nil, err

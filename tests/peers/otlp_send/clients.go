@@ -61,7 +61,9 @@ func run(s settings, paths []string) (figures, error) {
 	for range s.clients {
 		clients.Go(t.send)
 	}
-	time.AfterFunc(s.length, func() { t.end(nil) })
+	if !s.once {
+		time.AfterFunc(s.length, func() { t.end(nil) })
+	}
 	done := make(chan struct{})
 	go func() {
 		clients.Wait()
@@ -143,6 +145,10 @@ func (t *traffic) take() *payload {
 		if under == 0 || under+int64(one.observations) <= t.limit {
 			t.sent += int64(one.observations)
 			t.next = (t.next + 1) % len(t.payloads)
+			if t.settings.once && t.next == 0 {
+				t.ended = true
+				t.changed.Broadcast()
+			}
 			return one
 		}
 		t.changed.Wait()

@@ -23,6 +23,7 @@ type settings struct {
 	clients int
 	window  int
 	length  time.Duration
+	once    bool
 	// Without any arrival, or with refusals only, for so long the run has failed.
 	patience time.Duration
 }
@@ -48,6 +49,7 @@ func parseFlags() settings {
 	flag.IntVar(&s.clients, "clients", 8, "connections, each with one request at a time")
 	flag.IntVar(&s.window, "window", 64, "requests of average size between here and the sink")
 	flag.DurationVar(&s.length, "for", 10*time.Second, "how long to send")
+	flag.BoolVar(&s.once, "once", false, "send each request once instead, however long it takes")
 	flag.DurationVar(&s.patience, "patience", 30*time.Second,
 		"fail when nothing has arrived for so long")
 	flag.Parse()

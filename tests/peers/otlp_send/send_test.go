@@ -100,7 +100,7 @@ func (g *gateway) arrive(message []byte) {
 }
 
 // sendTo runs against this gateway with two requests of a framed file in turn.
-func sendTo(t *testing.T, g *gateway, compress bool) (figures, error) {
+func sendTo(t *testing.T, g *gateway, compress, once bool) (figures, error) {
 	t.Helper()
 	g.t, g.log = t, filepath.Join(t.TempDir(), "log")
 	file := filepath.Join(t.TempDir(), "requests")
@@ -120,14 +120,14 @@ func sendTo(t *testing.T, g *gateway, compress bool) (figures, error) {
 	server.Start()
 	defer server.Close()
 	s := settings{to: server.Listener.Addr().String(), log: g.log, gzip: compress, clients: 3,
-		window: 4, length: 200 * time.Millisecond, patience: time.Second}
+		window: 4, length: 200 * time.Millisecond, once: once, patience: time.Second}
 	return run(s, []string{file})
 }
 
 func TestAllArrives(t *testing.T) {
 	for _, compress := range []bool{false, true} {
 		g := &gateway{codes: []string{statusUnavailable, statusExhausted}}
-		result, err := sendTo(t, g, compress)
+		result, err := sendTo(t, g, compress, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,13 +142,24 @@ func TestAllArrives(t *testing.T) {
 	}
 }
 
+func TestEachOnce(t *testing.T) {
+	g := &gateway{codes: []string{statusUnavailable}}
+	result, err := sendTo(t, g, false, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Requests != 2 || g.taken != 2 || result.Arrived.Samples != 8 {
+		t.Errorf("not each of two requests once: %+v", result)
+	}
+}
+
 func TestFailures(t *testing.T) {
 	for text, g := range map[string]*gateway{
 		"have not arrived": {lose: 3},
 		"that were sent":   {double: 3},
 		"with code 13":     {codes: []string{"13"}},
 	} {
-		if _, err := sendTo(t, g, false); err == nil || !strings.Contains(err.Error(), text) {
+		if _, err := sendTo(t, g, false, false); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%v instead of an error with %q", err, text)
 		}
 	}

@@ -32,16 +32,17 @@ class Authority:
                  "-subj", "/CN=profcol tests", "-days", 2, "-keyout", self._key, "-out", self.path)
         # fmt: on
 
-    def issue(self, name, address="127.0.0.1", days=2):
+    def issue(self, name, address="127.0.0.1", days=2, organization=None):
         """A certificate of `name` and `address`; with negative `days`, one that has expired."""
         key, request, cert = (
             self._directory / f"{name}{suffix}" for suffix in (".key", ".csr", ".pem")
         )
         extensions = self._directory / f"{name}.ext"
         extensions.write_text(f"subjectAltName=DNS:{name},IP:{address}\n")
+        subject = f"/O={organization}/CN={name}" if organization else f"/CN={name}"
         # fmt: off
         _openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                 "-subj", f"/CN={name}", "-keyout", key, "-out", request)
+                 "-subj", subject, "-keyout", key, "-out", request)
         _openssl("x509", "-req", "-in", request, "-CA", self.path, "-CAkey", self._key,
                  "-CAcreateserial", "-days", days, "-extfile", extensions, "-out", cert)
         # fmt: on

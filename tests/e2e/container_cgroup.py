@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers as the kernel sees those of a pod: processes in a cgroup that is called as a kubelet
+and containerd call it.
+"""
+import contextlib
+import os
+import pathlib
+
+import pytest
+
+from target_run import Target
+
+
+def _unified_mount():
+    """Where cgroup v2 is mounted."""
+    for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        if after.startswith("cgroup2 "):
+            return pathlib.Path(before.split()[4])
+    return None
+
+
+def _make(path):
+    """Whether it was made here."""
+    with contextlib.suppress(FileExistsError):
+        path.mkdir()
+        return True
+    return False
+
+
+class ContainerCgroup:
+    """The cgroup of a container `identity` of a pod `uid`; remove() ends what runs in it."""
+
+    def __init__(self, uid, identity):
+        mount = _unified_mount()
+        if not mount or not os.access(mount / "cgroup.procs", os.W_OK):
+            unfit = "no cgroup v2 is mounted for writing; run: mount -t cgroup2 none /sys/fs/cgroup"
+            if os.environ.get("CI") == "true":
+                pytest.fail(unfit, pytrace=False)
+            pytest.skip(unfit)
+        pod = f"kubepods-burstable-pod{uid.replace('-', '_')}.slice"
+        scope = f"cri-containerd-{identity}.scope"
+        self._made, self._targets = [], []
+        path = mount
+        for part in ("kubepods.slice", "kubepods-burstable.slice", pod, scope):
+            path /= part
+            if _make(path):
+                self._made.append(path)
+        self._procs = path / "cgroup.procs"
+
+    def start(self, *command):
+        """A Target that executes its program within the container, as the first of it."""
+        script = f'echo $$ > {self._procs} && exec "$@"'
+        target = Target("sh", "-c", script, "sh", *command)
+        self._targets.append(target)
+        return target
+
+    def remove(self):
+        for target in self._targets:
+            target.kill()
+        for path in reversed(self._made):
+            with contextlib.suppress(OSError):  # another test's container is in it
+                path.rmdir()
