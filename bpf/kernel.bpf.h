@@ -14,14 +14,23 @@
 
 #include <stdbool.h>
 
+/* include/linux/mm_types.h */
+struct mm_struct {
+	unsigned long start_stack, mmap_base; /* both random for each exec */
+	unsigned long exec_vm;                /* pages of code */
+	void *exe_file;
+} __attribute__((preserve_access_index));
+
 /* include/linux/sched.h */
 struct task_struct {
 	struct task_struct *group_leader;
+	struct task_struct *real_parent;
+	int tgid;
 	__u64 start_boottime;
 	__u64 self_exec_id;
 	unsigned int flags;
 	void *stack;
-	void *mm;
+	struct mm_struct *mm;
 } __attribute__((preserve_access_index));
 
 enum { KERNEL_PF_KTHREAD = 0x00200000 }; /* of task_struct.flags */

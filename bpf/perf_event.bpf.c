@@ -1,56 +1,77 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The sampler: runs at every tick of the timer of each CPU, collects the kernel
- * and the user stack of the interrupted thread, and puts one record into the ring.
+ * and the user stack of the interrupted thread, and leaves one record in the CPU's buffer.
  */
+#include "fork.bpf.h"
 #include "kernel.bpf.h"
 #include "sample.h"
+#include "select.bpf.h"
 #include "unwind.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
 /* Set before load. */
 const volatile bool emit_idle = false;
-const volatile __u64 wakeup_bytes = 0; /* wake the reader once this much waits */
 const volatile __u32 max_stack_depth = SAMPLE_MAX_USER_FRAMES;
+const volatile __u64 ring_bytes = 64 * 1024; /* of each CPU; a power of two */
+const volatile __u64 wakeup_bytes = 0;       /* wake the receiver once this much waits */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 512 * 1024); /* set before load from the number of CPUs */
-} samples SEC(".maps");
+enum { URGENT_NS = 10000000 }; /* wake the receiver for a sample at most so often, on each CPU */
 
-/* One piece, so that one lookup finds it all. The record is its end. */
-struct scratch {
+/* The state of a walk shares the first page with the buffer's head: one lookup finds it all, and
+ * one page has it. */
+struct cpu_buffer {
+	struct sample_buffer shared;
+	__u64 consumed; /* as the receiver's was when it was looked at last */
+	__u64 woken_ns; /* when the receiver was woken last for what is missing */
+	bool unknown;   /* the process has no ranges of its own */
 	struct unwind_walk walk;
-	struct sample_head head;
-	__u64 frames[SAMPLE_MAX_FRAMES];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct scratch);
-} scratches SEC(".maps");
+_Static_assert(sizeof(struct cpu_buffer) <= SAMPLE_BUFFER_HEAD_BYTES, "the ring follows");
 
-/* The program does not preempt itself on one CPU: plain additions are exact. */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct sample_counters);
-} counters SEC(".maps");
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* and the size of a value: set before load */
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, SAMPLE_BUFFER_HEAD_BYTES + 64 * 1024 + SAMPLE_MAX_BYTES);
+} buffers SEC(".maps");
 
-static __always_inline void fill_head(struct sample_head *head, __u64 pid_tgid, __u64 now_ns)
+/* Carries nothing: a record in it wakes the receiver. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} wake_ups SEC(".maps");
+
+/* Where the record of this tick begins. The mask is constant to the verifier. */
+static __always_inline struct sample_head *record_of(struct cpu_buffer *buffer)
+{
+	__u64 at = buffer->shared.written;
+
+	asm volatile("" : "+r"(at));
+	return (void *)buffer + SAMPLE_BUFFER_HEAD_BYTES + (at & (ring_bytes - 1));
+}
+
+static __always_inline __u64 *frames_of(struct sample_head *record)
+{
+	return (__u64 *)(record + 1);
+}
+
+static __always_inline void fill_head(struct sample_head *head, __u32 cpu, __u64 pid_tgid,
+				      __u64 now_ns)
 {
 	head->time_ns = now_ns;
 	head->pid = (__u32)(pid_tgid >> 32);
 	head->tid = (__u32)pid_tgid;
-	head->cpu = bpf_get_smp_processor_id();
+	head->cpu = cpu;
 	head->origin = SAMPLE_CPU_CLOCK;
 	head->end = 0;
 	kernel_task_identity(&head->start_boottime_ns, &head->exec_id);
 	bpf_get_current_comm(head->comm, sizeof(head->comm));
+	head->reserved = 0;
+	head->uid = select_active ? (__u32)bpf_get_current_uid_gid() : SAMPLE_NO_UID;
 }
 
 static __always_inline __u32 frame_count(long bytes, __u32 most)
@@ -61,60 +82,98 @@ static __always_inline __u32 frame_count(long bytes, __u32 most)
 	return frames < most ? frames : most;
 }
 
-static __always_inline void emit(struct sample_counters *count, struct scratch *scratch,
-				 __u32 frames)
+/*
+ * Bytes that the receiver has not read, or had not when it was looked at last: that word is another
+ * CPU's, and is read again only when it matters.
+ */
+static __always_inline __u64 waiting_bytes(struct cpu_buffer *buffer, __u64 most)
 {
-	__u64 size = sizeof(scratch->head) + (__u64)frames * sizeof(__u64);
-	__u64 flags = BPF_RB_NO_WAKEUP;
+	__u64 waiting = buffer->shared.written - buffer->consumed;
 
-	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) > wakeup_bytes)
-		flags = BPF_RB_FORCE_WAKEUP;
-	if (size > SAMPLE_MAX_BYTES || bpf_ringbuf_output(&samples, &scratch->head, size, flags))
-		count->of[SAMPLE_COUNTER_RING_FULL]++;
-	else
-		count->of[SAMPLE_COUNTER_EMITTED]++;
+	if (waiting <= most)
+		return waiting;
+	buffer->consumed = *(volatile __u64 *)&buffer->shared.consumed;
+	return buffer->shared.written - buffer->consumed;
+}
+
+/* What is missing is fetched at once: the next walks want it, too. */
+static __always_inline bool is_urgent(struct cpu_buffer *buffer, const struct sample_head *head)
+{
+	if ((head->end != UNWIND_END_NO_PAGE && !buffer->unknown) ||
+	    head->time_ns - buffer->woken_ns < URGENT_NS)
+		return false;
+	buffer->woken_ns = head->time_ns;
+	return true;
+}
+
+/* The record is whole: hand it to the receiver. */
+static __always_inline void publish(struct cpu_buffer *buffer, const struct sample_head *head,
+				    __u32 frames)
+{
+	__u64 size = sizeof(*head) + (__u64)frames * sizeof(__u64);
+	__u64 waiting = waiting_bytes(buffer, wakeup_bytes - size);
+	bool wake = is_urgent(buffer, head);
+
+	asm volatile("" ::: "memory");
+	*(volatile __u64 *)&buffer->shared.written += size;
+#if defined(__TARGET_ARCH_x86)
+	*(volatile __u64 *)&buffer->shared.published = buffer->shared.written;
+#endif
+	buffer->shared.counters.of[SAMPLE_COUNTER_EMITTED]++;
+	// Of those that wait for room, the one that passes the bound.
+	if (!wake && (waiting > wakeup_bytes || waiting + size <= wakeup_bytes))
+		return;
+	if (!bpf_ringbuf_output(&wake_ups, &size, sizeof(size), BPF_RB_FORCE_WAKEUP)) {
+#if !defined(__TARGET_ARCH_x86)
+		// To commit a record is a full barrier (bpf_ringbuf_commit, kernel/bpf/ringbuf.c).
+		*(volatile __u64 *)&buffer->shared.published = buffer->shared.written;
+#endif
+	}
 }
 
 /*
  * One frame of the walk. Global, so that the verifier looks at it once and not as often as it is
  * called; such a function takes no pointers to maps.
  */
-__noinline int unwind_step(struct bpf_perf_event_data *ctx)
+__noinline int unwind_step(struct bpf_perf_event_data *ctx, __u32 cpu)
 {
-	__u32 zero = 0, at;
-	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
+	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &cpu);
 	struct unwind_walk *walk;
 	__u64 frame = 0;
+	__u32 at;
 	int end;
 
-	if (!scratch)
+	if (!buffer)
 		return UNWIND_END_BROKEN_TABLE;
-	walk = &scratch->walk;
+	walk = &buffer->walk;
 	at = walk->base + walk->count;
 	if (walk->count >= max_stack_depth || at >= SAMPLE_MAX_FRAMES)
 		return UNWIND_END_DEPTH;
-	end = unwind_frame(ctx, walk, &frame);
+	end = unwind_frame(ctx, walk, cpu, &frame);
 	if (frame) {
-		scratch->frames[at] = frame;
+		frames_of(record_of(buffer))[at] = frame;
 		walk->count++;
 	}
 	return end;
 }
 
 /* The user's frames into the record, after the @kernel_frames in it. Returns how many. */
-static __always_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct scratch *scratch,
-				       __u32 kernel_frames)
+static __always_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct cpu_buffer *buffer,
+				       struct sample_head *head, __u32 cpu, __u32 kernel_frames)
 {
-	struct unwind_walk *walk = &scratch->walk;
-	struct sample_head *head = &scratch->head;
+	struct unwind_walk *walk = &buffer->walk;
 	__u32 frames, identity = unwind_identity(head->start_boottime_ns, head->exec_id);
 	int end = unwind_begin(ctx, walk);
 
-	if (!end && !unwind_find_process(walk, head->pid, identity))
-		end = UNWIND_END_NO_PROCESS;
+	walk->number = buffer->shared.written;
+	if (!end && !unwind_find_process(walk, head->pid, identity, UNWIND_NOW)) {
+		buffer->unknown = true; // but not for good, as 32-bit code
+		if (!fork_find_process(walk))
+			end = UNWIND_END_NO_PROCESS;
+	}
 	head->end = (__u16)end;
 	if (end == UNWIND_END_NO_PROCESS)
-		return frame_count(bpf_get_stack(ctx, &scratch->frames[kernel_frames],
+		return frame_count(bpf_get_stack(ctx, &frames_of(head)[kernel_frames],
 						 SAMPLE_MAX_USER_FRAMES * sizeof(__u64),
 						 BPF_F_USER_STACK),
 				   SAMPLE_MAX_USER_FRAMES);
@@ -123,18 +182,19 @@ static __always_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct s
 	walk->base = kernel_frames;
 	unwind_move_window(walk, walk->sp & ~7ull);
 	for (int i = 0; i <= SAMPLE_MAX_USER_FRAMES && !end; i++)
-		end = unwind_step(ctx);
+		end = unwind_step(ctx, cpu);
 	head->end = (__u16)end;
 	frames = walk->count;
 	return frames < SAMPLE_MAX_USER_FRAMES ? frames : SAMPLE_MAX_USER_FRAMES;
 }
 
-static __always_inline void take_sample(struct bpf_perf_event_data *ctx,
-					struct sample_counters *count, __u64 now_ns)
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct cpu_buffer *buffer,
+					__u32 cpu, __u64 now_ns)
 {
+	struct sample_counters *count = &buffer->shared.counters;
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	__u32 zero = 0, kernel_frames = 0, user_frames = 0;
-	struct scratch *scratch;
+	__u32 kernel_frames = 0, user_frames = 0;
+	struct sample_head *head;
 
 	count->of[SAMPLE_COUNTER_TAKEN]++;
 	// Thread 0 is the idle task of each CPU.
@@ -142,36 +202,50 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx,
 		count->of[SAMPLE_COUNTER_IDLE]++;
 		return;
 	}
-	scratch = bpf_map_lookup_elem(&scratches, &zero);
-	if (!scratch)
+	// For the largest record: it is written in place.
+	if (waiting_bytes(buffer, ring_bytes - SAMPLE_MAX_BYTES) > ring_bytes - SAMPLE_MAX_BYTES) {
+		count->of[SAMPLE_COUNTER_RING_FULL]++;
 		return;
-	fill_head(&scratch->head, pid_tgid, now_ns);
+	}
+	head = record_of(buffer);
+	buffer->unknown = false;
+	fill_head(head, cpu, pid_tgid, now_ns);
 	if (!kernel_interrupted_user(&ctx->regs))
 		kernel_frames =
-			frame_count(bpf_get_stack(ctx, scratch->frames,
+			frame_count(bpf_get_stack(ctx, frames_of(head),
 						  SAMPLE_MAX_KERNEL_FRAMES * sizeof(__u64), 0),
 				    SAMPLE_MAX_KERNEL_FRAMES - 1);
 	// Lets the verifier see the bound, whatever the compiler did to the one above.
 	asm volatile("" : "+r"(kernel_frames));
 	kernel_frames &= SAMPLE_MAX_KERNEL_FRAMES - 1;
 	if (pid_tgid && kernel_has_user_part())
-		user_frames = walk_user(ctx, scratch, kernel_frames);
-	scratch->head.kernel_count = (__u16)kernel_frames;
-	scratch->head.user_count = (__u16)user_frames;
-	emit(count, scratch, kernel_frames + user_frames);
+		user_frames = walk_user(ctx, buffer, head, cpu, kernel_frames);
+	head->kernel_count = (__u16)kernel_frames;
+	head->user_count = (__u16)user_frames;
+	publish(buffer, head, kernel_frames + user_frames);
 }
 
 SEC("perf_event")
 int sample_cpu_clock(struct bpf_perf_event_data *ctx)
 {
-	__u64 begin_ns = bpf_ktime_get_ns();
-	__u32 zero = 0;
-	struct sample_counters *count = bpf_map_lookup_elem(&counters, &zero);
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &cpu);
+	__u64 begin_ns;
 
-	if (!count)
+	if (!buffer)
 		return 0;
-	take_sample(ctx, count, begin_ns);
+#if !defined(__TARGET_ARCH_x86)
+	*(volatile __u64 *)&buffer->shared.published = buffer->shared.written;
+#endif
+	// Not timed: the clock would be a third of it.
+	if (select_drops()) {
+		buffer->shared.counters.of[SAMPLE_COUNTER_TAKEN]++;
+		buffer->shared.counters.of[SAMPLE_COUNTER_UNSELECTED]++;
+		return 0;
+	}
+	begin_ns = bpf_ktime_get_ns();
+	take_sample(ctx, buffer, cpu, begin_ns);
 	// The kernel's own statistics of programs (BPF_ENABLE_STATS) want CAP_SYS_ADMIN.
-	count->of[SAMPLE_COUNTER_RUN_NS] += bpf_ktime_get_ns() - begin_ns;
+	buffer->shared.counters.of[SAMPLE_COUNTER_RUN_NS] += bpf_ktime_get_ns() - begin_ns;
 	return 0;
 }

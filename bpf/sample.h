@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "exec_record.h"
 #include "unwind_tables.h"
 
 #include <linux/types.h>
@@ -48,20 +49,26 @@ struct sample_head {
 	__u16 user_count;   /* frames */
 	__u16 end;          /* enum unwind_end: of the user's part; 0 where there is none */
 	char comm[SAMPLE_COMM_LENGTH]; /* of the thread */
+	__u32 uid; /* the thread's real user, in the initial user namespace; see SAMPLE_NO_UID */
+	__u32 reserved;
 };
+
+/* Nobody asked: nothing is selected by it. */
+#define SAMPLE_NO_UID (~0u)
 
 enum {
 	SAMPLE_MAX_FRAMES = SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_FRAMES,
 	SAMPLE_MAX_BYTES = sizeof(struct sample_head) + SAMPLE_MAX_FRAMES * sizeof(__u64),
 };
 
-/* Counters, each since load. taken = idle + emitted + ring_full. */
+/* Counters, each since load. taken = idle + unselected + emitted + ring_full. */
 enum sample_counter {
-	SAMPLE_COUNTER_TAKEN, /* ticks the program saw */
-	SAMPLE_COUNTER_IDLE,  /* of these on an idle CPU and therefore not emitted */
+	SAMPLE_COUNTER_TAKEN,      /* ticks the program saw */
+	SAMPLE_COUNTER_IDLE,       /* of these on an idle CPU and therefore not emitted */
+	SAMPLE_COUNTER_UNSELECTED, /* of a process that is not to be sampled */
 	SAMPLE_COUNTER_EMITTED,
 	SAMPLE_COUNTER_RING_FULL, /* lost: user space was too slow */
-	SAMPLE_COUNTER_RUN_NS,    /* time inside the program, over all ticks */
+	SAMPLE_COUNTER_RUN_NS,    /* time inside the program, but for unselected ones */
 	SAMPLE_COUNTER_COUNT,
 };
 
@@ -70,6 +77,37 @@ struct sample_counters {
 	__u64 of[SAMPLE_COUNTER_COUNT];
 };
 
-_Static_assert(sizeof(struct sample_head) == 56, "layout of a sample's head");
+/*
+ * What the program on one CPU shares with the receiver: an element of an array that both map. A
+ * ring of bytes follows this head after SAMPLE_BUFFER_HEAD_BYTES. It is a power of two of bytes
+ * long; the record that byte k begins lies at k modulo that, in one piece: beyond the ring's end
+ * there is room for SAMPLE_MAX_BYTES.
+ *
+ * The program writes `written` after the record; the receiver reads up to `published`. They are
+ * one but where other CPUs may see stores in another order (arm64): there `published` follows
+ * with the next tick, long after. Once no program runs any more, `written` may be read.
+ */
+struct sample_buffer {
+	__u64 written;   /* bytes since load */
+	__u64 published; /* of these */
+	struct sample_counters counters;
+	__u64 consumed __attribute__((aligned(64))); /* of these, by the receiver */
+	__u64 reserved[7];
+};
+
+enum { SAMPLE_BUFFER_HEAD_BYTES = 4096 };
+
+enum {
+	SELECT_BUCKETS = 1024, /* power of two */
+	SELECT_SLOTS = 8,
+};
+
+/* One cache line: processes that are not to be sampled, whose pid ends in the bucket's number. */
+struct select_bucket {
+	__u64 slots[SELECT_SLOTS]; /* pid | unwind_identity() << 32; 0: free. One slot for a pid */
+};
+
+_Static_assert(sizeof(struct select_bucket) == 64, "layout of a bucket");
+_Static_assert(sizeof(struct sample_head) == 64, "layout of a sample's head");
 _Static_assert(sizeof(struct sample_head) % 8 == 0, "frames are aligned");
 _Static_assert((SAMPLE_MAX_KERNEL_FRAMES & (SAMPLE_MAX_KERNEL_FRAMES - 1)) == 0, "index mask");

@@ -88,7 +88,8 @@ struct unwind_rule {
 	__u8 signal;       /* 1: interrupted there, not called; the pc is exact */
 	__u8 unsupported;  /* enum unwind_unsupported */
 	__u8 stack_switch; /* 1: the caller is on another stack, which need not lie above */
-	__u8 reserved;
+	/* 1: a thread that begins there has no caller. Its system call has given it 0. */
+	__u8 new_thread;
 	__s32 cfa_offset, cfa_addend;
 	__s32 ra_offset, fp_offset;
 };
@@ -144,12 +145,16 @@ enum {
 	UNWIND_BUCKETS = 4096, /* power of two */
 };
 
-/* One cache line: the processes whose pid ends in the bucket's number. */
+/* The processes whose pid ends in the bucket's number; a walk looks at the first cache line. */
 struct unwind_bucket {
 	struct unwind_process {
 		__u64 who;  /* pid | unwind_identity() << 32; 0: free */
 		__u64 code; /* handle of its ranges | how many << 32 */
 	} slots[UNWIND_BUCKET_SLOTS];
+
+	/* The second, for forks: of each slot, since when it has its code; CLOCK_BOOTTIME ns. */
+	__u64 since_ns[UNWIND_BUCKET_SLOTS];
+	__u64 reserved[4];
 };
 
 /* Tells apart those that had one pid one after the other, and their programs. */
@@ -161,5 +166,5 @@ static inline __u32 unwind_identity(__u64 start_boottime_ns, __u32 exec_id)
 }
 
 _Static_assert(sizeof(struct unwind_range) == 32, "layout of a range");
-_Static_assert(sizeof(struct unwind_bucket) == 64, "layout of a bucket");
+_Static_assert(sizeof(struct unwind_bucket) == 128, "layout of a bucket");
 _Static_assert(UNWIND_SLAB_LINES < 1 << UNWIND_LINE_BITS, "a line's number fits");

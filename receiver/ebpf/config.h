@@ -2,6 +2,8 @@
 /* The options of the `profiling` receiver, decoded (table in options.c). */
 #pragma once
 
+#include "select/select.h"
+
 #include <profcol/options.h>
 
 #include <stdbool.h>
@@ -42,14 +44,16 @@ struct profiling_config {
 	uint64_t reporter_interval_ns;
 	double reporter_jitter; /* 0 to 1: share of the interval, added or taken away */
 	uint64_t symbolization_wait_ns;
-	int64_t max_stack_depth;      /* frames of user code: 1 to SAMPLE_MAX_USER_FRAMES */
-	uint64_t unwind_memory_bytes; /* 1 MiB to 1 GiB: of unwind tables in the kernel */
+	int64_t max_stack_depth;         /* frames of user code: 1 to SAMPLE_MAX_USER_FRAMES */
+	uint64_t unwind_memory_bytes;    /* 1 MiB to 1 GiB: of unwind tables in the kernel */
+	uint64_t hold_new_containers_ns; /* 0: not at all */
 	bool send_idle_frames;
 	bool no_kernel_version_check;
 	bool timestamps;                      /* false: counts only */
 	int resource_by;                      /* enum resource_by */
 	int error_mode;                       /* enum error_mode: of errors at the start */
 	struct profcol_list include_env_vars; /* names */
+	struct select_config select;
 	struct unheeded_config unheeded;
 };
 

@@ -5,12 +5,16 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 /*
- * Ten rounds a second keep the ring buffer small and the table of processes close
+ * Ten rounds a second keep the buffers small and the table of processes close
  * behind the samples, at about 0.02 % of a CPU.
  */
-enum { ROUND_MS = 100 };
+enum { ROUND_MS = 100, REST_NS = 2000000 };
+
+/* At the end, for the last samples whose processes are not decided. */
+static const uint64_t SETTLE_NS = 1000000000;
 
 /* Far above any batch of the default interval; a longer one is closed early when it fills up. */
 enum { MAX_BATCH_BYTES = 64 << 20, NEARLY_FULL_BYTES = MAX_BATCH_BYTES / 2 };
@@ -19,6 +23,7 @@ struct drain {
 	const struct profcol_host *host;
 	struct processes *processes;
 	struct tables *tables;
+	struct select *select;
 	struct sampler *sampler;
 	pthread_t thread;
 	bool running;
@@ -26,7 +31,7 @@ struct drain {
 
 	pthread_mutex_t lock; /* over `open`; held for a round's appends or for a swap */
 	struct capture *open; /* owned */
-	uint64_t count;       /* records taken out of the ring buffer */
+	uint64_t count;       /* records taken out of the buffers */
 };
 
 static const char *lost_cause(int status)
@@ -41,22 +46,7 @@ static const char *lost_cause(int status)
 	}
 }
 
-/* The last frame of a walk that ended for want of rules says which. */
-static void note_miss(struct drain *drain, const struct sample_head *head)
-{
-	const uint64_t *frames = (const uint64_t *)(head + 1);
-	uint64_t last;
-
-	if (head->end != UNWIND_END_NO_PAGE || !head->user_count)
-		return;
-	last = frames[(size_t)head->kernel_count + head->user_count - 1];
-	if (last & UNWIND_FRAME_FILE)
-		tables_note_miss(drain->tables,
-				 (uint32_t)((last & ~UNWIND_FRAME_FILE) >> UNWIND_FRAME_SHIFT) - 1,
-				 last & ((1ull << UNWIND_FRAME_SHIFT) - 1));
-}
-
-static void take_record(void *context, const void *record, size_t length)
+static void append(void *context, const void *record, size_t length)
 {
 	struct drain *drain = context;
 	const struct sample_head *head = record;
@@ -65,7 +55,6 @@ static void take_record(void *context, const void *record, size_t length)
 	uint32_t process;
 	int status = capture_append(open, record, length, &process);
 
-	drain->count++;
 	if (status) {
 		drain->host->account(drain->host, PROFCOL_LOST, lost_cause(status), 1);
 		return;
@@ -73,11 +62,29 @@ static void take_record(void *context, const void *record, size_t length)
 	if (process >= known && head->pid)
 		processes_note_sample(drain->processes, &open->processes.items[process].key,
 				      head->time_ns);
-	note_miss(drain, head);
+	tables_note_sample(drain->tables, head);
+}
+
+static void take_record(void *context, const void *record, size_t length)
+{
+	struct drain *drain = context;
+
+	drain->count++;
+	if (select_takes(drain->select, record, length))
+		append(drain, record, length);
+}
+
+/* Samples that have waited can be taken: before there are many. */
+static void wake(void *context)
+{
+	struct drain *drain = context;
+
+	sampler_wake(drain->sampler);
 }
 
 struct drain *drain_create(const struct profcol_host *host, const struct profiling_config *config,
-			   struct processes *processes, struct tables *tables)
+			   struct processes *processes, struct tables *tables,
+			   struct select *select)
 {
 	struct drain *drain = calloc(1, sizeof(*drain));
 
@@ -86,8 +93,11 @@ struct drain *drain_create(const struct profcol_host *host, const struct profili
 	drain->host = host;
 	drain->processes = processes;
 	drain->tables = tables;
+	drain->select = select;
 	pthread_mutex_init(&drain->lock, NULL);
 	drain->sampler = sampler_create(host, config, take_record, drain);
+	if (drain->sampler)
+		select_on_decided(select, wake, drain);
 	drain->open = calloc(1, sizeof(*drain->open));
 	if (!drain->sampler || !drain->open) {
 		drain_destroy(drain);
@@ -101,7 +111,8 @@ void drain_destroy(struct drain *drain)
 {
 	if (!drain)
 		return;
-	drain_stop(drain);
+	drain_stop(drain, 0);
+	select_on_decided(drain->select, NULL, NULL);
 	sampler_destroy(drain->sampler);
 	if (drain->open)
 		capture_deinit(drain->open);
@@ -110,15 +121,28 @@ void drain_destroy(struct drain *drain)
 	free(drain);
 }
 
-/* Append all that lies in the ring buffer to the open batch. */
+/* Append all that lies in the buffers to the open batch, after what has waited. */
 static int drain_take(struct drain *drain)
 {
 	int status;
 
 	pthread_mutex_lock(&drain->lock);
+	select_release(drain->select, append, drain);
 	status = sampler_drain(drain->sampler);
 	pthread_mutex_unlock(&drain->lock);
 	return status;
+}
+
+/* No further sample comes: decide about those that are waiting. */
+static void drain_settle(struct drain *drain, uint64_t deadline_ns)
+{
+	uint64_t settled_ns = clock_monotonic_ns() + SETTLE_NS;
+
+	select_settle(drain->select, settled_ns < deadline_ns ? settled_ns : deadline_ns);
+	pthread_mutex_lock(&drain->lock);
+	select_release(drain->select, append, drain);
+	select_lose(drain->select);
+	pthread_mutex_unlock(&drain->lock);
 }
 
 static void *drain_run(void *context)
@@ -131,13 +155,16 @@ static void *drain_run(void *context)
 		status = sampler_wait(drain->sampler, ROUND_MS);
 		if (!status)
 			status = drain_take(drain);
+		// Each CPU may wake this thread, and what is missing may stay so.
+		nanosleep(&(struct timespec){ .tv_nsec = REST_NS }, NULL);
 		if (status) {
 			sampler_detach(drain->sampler);
-			profcol_log_error(drain->host->logger,
-					  "read the ring buffer: %s, no more samples are taken",
-					  strerror(-status));
+			profcol_log_error(
+				drain->host->logger,
+				"read the buffers of samples: %s, no more samples are taken",
+				strerror(-status));
 			drain->host->report_status(drain->host, PROFCOL_STATUS_PERMANENT_ERROR,
-						   "the ring buffer cannot be read");
+						   "the buffers of samples cannot be read");
 			break;
 		}
 	}
@@ -160,7 +187,7 @@ struct profcol_error *drain_start(struct drain *drain)
 	return NULL;
 }
 
-void drain_stop(struct drain *drain)
+void drain_stop(struct drain *drain, uint64_t deadline_ns)
 {
 	if (!drain->running)
 		return;
@@ -172,6 +199,7 @@ void drain_stop(struct drain *drain)
 	// No program runs any more: this takes the last sample. What cannot be read is booked by
 	// its absence (see drain_count).
 	(void)drain_take(drain);
+	drain_settle(drain, deadline_ns);
 }
 
 struct capture *drain_swap(struct drain *drain, struct capture *empty)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The drain thread: takes samples out of the kernel's ring buffer and appends
- * them to the open batch. It opens no file, never calls downstream, and shares
- * one lock with the reporter, who holds it only to swap two pointers.
+ * The drain thread: takes samples out of the buffers of the CPUs and appends
+ * those that select/ lets pass to the open batch. It opens no file, never calls
+ * downstream, and shares one lock with the reporter, who holds it only to swap two
+ * pointers, and one with the thread of select/, which holds it over no I/O.
  *
  * Threads: create, start, stop, destroy from the host's; the rest from the
  * reporter's, also while drain_stop runs.
@@ -11,19 +12,24 @@
 
 #include "capture.h"
 #include "sampler.h"
+#include "select/select.h"
 
 struct drain;
 
 /* NULL without memory. All are borrowed until destroy. */
 struct drain *drain_create(const struct profcol_host *host, const struct profiling_config *config,
-			   struct processes *processes, struct tables *tables);
+			   struct processes *processes, struct tables *tables,
+			   struct select *select);
 void drain_destroy(struct drain *drain); /* accepts NULL; stops first */
 
 /* Load the sampler, begin to sample and to drain. */
 PROFCOL_MUST_CHECK struct profcol_error *drain_start(struct drain *drain);
 
-/* Stop sampling, take what is left in the ring buffer, join. Idempotent. */
-void drain_stop(struct drain *drain);
+/*
+ * Stop sampling, take what is left in the buffers, join; wait for `select` to decide about the last
+ * samples, for a second at most and not beyond @deadline_ns (CLOCK_MONOTONIC). Idempotent.
+ */
+void drain_stop(struct drain *drain, uint64_t deadline_ns);
 
 /*
  * Close the open batch and open @empty (taken; cleared by the caller) in its place. The
@@ -34,7 +40,7 @@ struct capture *drain_swap(struct drain *drain, struct capture *empty);
 /* Is the open batch so full that it should be closed before its time? */
 bool drain_is_nearly_full(struct drain *drain);
 
-/* Samples taken out of the ring buffer so far, kept or not. */
+/* Samples taken out of the buffers so far, kept or not. */
 uint64_t drain_count(struct drain *drain);
 
 struct sampler *drain_sampler(struct drain *drain); /* borrowed */

@@ -3,9 +3,12 @@
 #include "config.h"
 #include "diagnose.h"
 #include "drain.h"
+#include "libbpf_messages.h"
 #include "processes/processes.h"
 #include "reporter.h"
 #include "requirements.h"
+#include "select/select.h"
+#include "settings.h"
 #include "symbols/symbols.h"
 #include "tables/tables.h"
 #include "unheeded.h"
@@ -19,9 +22,11 @@
 
 struct profiling {
 	const struct profcol_host *host;       /* borrowed */
-	const struct profiling_config *config; /* borrowed */
+	const struct profiling_config *config; /* borrowed, until there are others */
+	struct settings *settings;             /* owned: what the parts go by */
 	/* Owned; all NULL when the start has failed and the program goes on. */
 	struct processes *processes;
+	struct select *select;
 	struct symbols *symbols;
 	struct tables *tables;
 	struct drain *drain;
@@ -34,6 +39,7 @@ static void destroy_parts(struct profiling *profiling)
 	drain_destroy(TAKE(profiling->drain));
 	tables_destroy(TAKE(profiling->tables));
 	symbols_destroy(TAKE(profiling->symbols));
+	select_destroy(TAKE(profiling->select));
 	processes_destroy(TAKE(profiling->processes));
 }
 
@@ -44,34 +50,53 @@ static void profiling_destroy(void *self)
 	if (!profiling)
 		return;
 	destroy_parts(profiling);
+	settings_destroy(profiling->settings);
 	free(profiling);
+}
+
+/* False without memory. */
+static bool create_parts(struct profiling *profiling)
+{
+	const struct profcol_host *host = profiling->host;
+	const struct profiling_config *settings = &profiling->settings->config;
+
+	profiling->processes = processes_create(host, &settings->include_env_vars);
+	if (profiling->processes)
+		profiling->select = select_create(host, profiling->processes);
+	if (profiling->select)
+		profiling->symbols = symbols_create(host, profiling->processes);
+	if (profiling->symbols)
+		profiling->tables =
+			tables_create(host, profiling->processes, settings->unwind_memory_bytes);
+	if (profiling->tables)
+		profiling->drain = drain_create(host, settings, profiling->processes,
+						profiling->tables, profiling->select);
+	if (profiling->drain)
+		profiling->reporter =
+			reporter_create(host, settings, profiling->drain, profiling->processes,
+					profiling->symbols, profiling->tables);
+	return profiling->reporter;
 }
 
 static struct profcol_error *profiling_create(const struct profcol_host *host, const void *config,
 					      void **ret)
 {
 	struct profiling *profiling = calloc(1, sizeof(*profiling));
+	struct profcol_error *error;
 
 	if (!profiling)
 		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory for the profiler");
 	profiling->host = host;
 	profiling->config = config;
-	profiling->processes = processes_create(host, &profiling->config->include_env_vars);
-	if (profiling->processes)
-		profiling->symbols = symbols_create(host, profiling->processes);
-	if (profiling->symbols)
-		profiling->tables = tables_create(host, profiling->processes,
-						  profiling->config->unwind_memory_bytes);
-	if (profiling->tables)
-		profiling->drain =
-			drain_create(host, config, profiling->processes, profiling->tables);
-	if (profiling->drain)
-		profiling->reporter =
-			reporter_create(host, config, profiling->drain, profiling->processes,
-					profiling->symbols, profiling->tables);
-	if (!profiling->reporter) {
+	profiling->settings = settings_create(config);
+	if (!profiling->settings || !create_parts(profiling)) {
 		profiling_destroy(profiling);
 		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory for the profiler");
+	}
+	error = select_configure(profiling->select, &profiling->config->select);
+	if (error) {
+		profiling_destroy(profiling);
+		return profcol_error_prefix(error, "select");
 	}
 	processes_on_change(profiling->processes, tables_note_process, profiling->tables);
 	*ret = profiling;
@@ -80,10 +105,18 @@ static struct profcol_error *profiling_create(const struct profcol_host *host, c
 
 static void stop_parts(struct profiling *profiling, uint64_t deadline_ns)
 {
-	drain_stop(profiling->drain);
+	drain_stop(profiling->drain, deadline_ns);
 	reporter_stop(profiling->reporter, deadline_ns);
+	select_stop(profiling->select);
 	processes_stop(profiling->processes);
 	tables_stop(profiling->tables);
+}
+
+static struct profcol_error *start_select(struct profiling *profiling)
+{
+	struct select_maps maps = sampler_select_maps(drain_sampler(profiling->drain));
+
+	return select_start(profiling->select, &maps);
 }
 
 static struct profcol_error *start_tables(struct profiling *profiling)
@@ -91,6 +124,22 @@ static struct profcol_error *start_tables(struct profiling *profiling)
 	struct tables_maps maps = sampler_unwind_maps(drain_sampler(profiling->drain));
 
 	return tables_start(profiling->tables, &maps);
+}
+
+/* Without it all goes on, later: a program is known once it was sampled. */
+static void follow_execs(struct profiling *profiling)
+{
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+
+	// Where only some are profiled, most programs that start are not.
+	if (profiling->config->select.include.count)
+		return;
+	libbpf_messages_capture();
+	error = processes_follow_execs(profiling->processes);
+	if (error)
+		profcol_log_warn(profiling->host->logger,
+				 "%s, the first samples of programs that start are not walked",
+				 profcol_error_message(error));
 }
 
 static struct profcol_error *start_parts(struct profiling *profiling)
@@ -104,7 +153,11 @@ static struct profcol_error *start_parts(struct profiling *profiling)
 	if (!error)
 		error = requirements_explain_perf(&machine, processes_start(profiling->processes));
 	if (!error)
+		follow_execs(profiling);
+	if (!error)
 		error = requirements_explain_perf(&machine, drain_start(profiling->drain));
+	if (!error)
+		error = start_select(profiling);
 	if (!error)
 		error = start_tables(profiling);
 	// After the load, whose memory is free by then: the two are the peak of the start.
@@ -142,6 +195,24 @@ static struct profcol_error *profiling_shutdown(void *self, uint64_t deadline_ns
 	return NULL;
 }
 
+/* Which processes are selected changes while it runs; all else needs another one. */
+static bool profiling_reconfigure(void *self, const void *options)
+{
+	struct profiling *profiling = self;
+	const struct profiling_config *config = options;
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+
+	// One that could not start, and went on without profiles, is to try again.
+	if (!profiling->reporter || !settings_can_change(profiling->config, config))
+		return false;
+	error = select_configure(profiling->select, &config->select);
+	if (error)
+		return false;
+	profiling->config = config;
+	unheeded_log(&config->unheeded, profiling->host->logger);
+	return true;
+}
+
 extern const struct profcol_component profcol_receiver_profiling;
 
 const struct profcol_component profcol_receiver_profiling = {
@@ -158,6 +229,7 @@ const struct profcol_component profcol_receiver_profiling = {
 	.start = profiling_start,
 	.shutdown = profiling_shutdown,
 	.destroy = profiling_destroy,
+	.reconfigure = profiling_reconfigure,
 	.helper = worker_helper,
 	.diagnose = profiling_diagnose,
 };

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "sample.h"
+#include "select/select.h"
 
 #include <profcol/errors.h>
 
@@ -106,6 +107,10 @@ const struct profcol_option profiling_options[] = {
 			    "the time of every sample; if false, only how many there were"),
 	PROFCOL_OPTION_ENUM("resource_by", struct profiling_config, resource_by, "process",
 			    resource_by_words, "what the samples of one resource have in common"),
+	PROFCOL_OPTION_DURATION(
+		"hold_new_containers", struct profiling_config, hold_new_containers_ns, "10s", 0,
+		10 * PROFCOL_MINUTE,
+		"how long samples of a new container wait until the processors know it"),
 	PROFCOL_OPTION_LIST("include_env_vars", struct profiling_config, include_env_vars, NULL,
 			    "environment variables of processes to pass on as attributes"),
 	PROFCOL_OPTION_INT("max_stack_depth", struct profiling_config, max_stack_depth, "1024", 1,
@@ -122,6 +127,8 @@ const struct profcol_option profiling_options[] = {
 	PROFCOL_OPTION_ENUM("error_mode", struct profiling_config, error_mode, "propagate",
 			    error_mode_words,
 			    "`ignore`: go on without profiles where sampling cannot start"),
+	PROFCOL_OPTION_NESTED("select", struct profiling_config, select, select_options,
+			      "which processes are sampled; without, all"),
 	// From here on: unheeded.h.
 	PROFCOL_OPTION_DURATION("monitor_interval", struct profiling_config,
 				unheeded.monitor_interval_ns, "5s", 0, 0, "no effect"),
@@ -204,7 +211,10 @@ struct profcol_error *profiling_validate(const void *decoded)
 {
 	const struct profiling_config *config = decoded;
 	const struct probe_config *probes = config->unheeded.probes.items;
+	struct profcol_error *error = select_validate(&config->select);
 
+	if (error)
+		return error;
 	if (!is_cpu_list(config->unheeded.pin_cpu_ids))
 		return profcol_error_create(
 			PROFCOL_CONFIG,

@@ -72,7 +72,8 @@ static void register_metrics(struct report *report)
 }
 
 struct report *report_create(const struct profcol_host *host, const struct profiling_config *config,
-			     struct processes *processes, struct symbols *symbols)
+			     struct processes *processes, struct symbols *symbols,
+			     struct containers *containers)
 {
 	struct report *report = calloc(1, sizeof(*report));
 
@@ -82,7 +83,8 @@ struct report *report_create(const struct profcol_host *host, const struct profi
 	report->config = config;
 	report->processes = processes;
 	report->symbols = symbols;
-	resources_init(&report->resources, (enum resource_by)config->resource_by, processes);
+	resources_init(&report->resources, (enum resource_by)config->resource_by, processes,
+		       containers);
 	register_metrics(report);
 	return report;
 }

@@ -18,11 +18,14 @@
 #include <profcol/batch.h>
 #include <profcol/component.h>
 
+struct containers;
 struct report;
 
-/* NULL without memory. All are borrowed until destroy. */
+/* NULL without memory. All are borrowed until destroy. With @containers the containers of pods are
+ * met there as samples of them are reported; may be NULL. */
 struct report *report_create(const struct profcol_host *host, const struct profiling_config *config,
-			     struct processes *processes, struct symbols *symbols);
+			     struct processes *processes, struct symbols *symbols,
+			     struct containers *containers);
 void report_destroy(struct report *report); /* accepts NULL */
 
 /*

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reporter.h"
 
+#include "held.h"
 #include "report.h"
 
 #include "base/base.h"
@@ -23,13 +24,14 @@ struct reporter {
 	struct symbols *symbols;
 	struct tables *tables;
 	struct report *report;
+	struct containers containers; /* that were met; only if some may be held */
+	struct held *held;
 	VECTOR(struct tables_place) places;    /* of the batch; kept for its memory */
 	struct capture *spare;                 /* owned */
 	uint64_t booked[SAMPLE_COUNTER_COUNT]; /* totals of the kernel side already accounted */
 	struct profcol_metric *runs, *run_time, *ring_lost, *map_bytes;
 	uint64_t random;  /* state of the jitter */
 	bool cpus_failed; /* said once until it is mended */
-	bool counters_failed;
 	uint64_t refused; /* batches since the last line about them */
 	uint64_t refusal_quiet_until_ns;
 
@@ -40,6 +42,33 @@ struct reporter {
 	bool stopping;
 	uint64_t deadline_ns; /* of the last report; 0 before stopping */
 };
+
+/* Who refuses one batch mostly refuses the next: a line a minute. Takes @error. */
+static void log_refusal(struct reporter *reporter, struct profcol_error *error)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	reporter->refused++;
+	if (now >= reporter->refusal_quiet_until_ns) {
+		profcol_log_warn(reporter->host->logger,
+				 "%s, the batch is lost and counted (%" PRIu64
+				 " since the last such line)",
+				 profcol_error_message(error), reporter->refused);
+		reporter->refusal_quiet_until_ns = now + PROFCOL_MINUTE;
+		reporter->refused = 0;
+	}
+	profcol_error_destroy(error);
+}
+
+/* Takes @batch. */
+static void pass_on(void *context, struct profcol_batch *batch)
+{
+	struct reporter *reporter = context;
+	struct profcol_error *error = reporter->host->consume_next(reporter->host, batch);
+
+	if (error)
+		log_refusal(reporter, error);
+}
 
 static void register_metrics(struct reporter *reporter)
 {
@@ -52,8 +81,9 @@ static void register_metrics(struct reporter *reporter)
 					  "Time inside a BPF program, on all CPUs");
 	reporter->ring_lost = host->metric(host, PROFCOL_COUNTER, "ring_buffer_lost_samples", "",
 					   "Samples the kernel side had no room for");
-	reporter->map_bytes = host->metric(host, PROFCOL_GAUGE, "bpf_map_bytes", "",
-					   "Memory of the BPF maps, the ring buffer included");
+	reporter->map_bytes =
+		host->metric(host, PROFCOL_GAUGE, "bpf_map_bytes", "",
+			     "Memory of the BPF maps, the buffers of the CPUs included");
 }
 
 struct reporter *reporter_create(const struct profcol_host *host,
@@ -61,6 +91,9 @@ struct reporter *reporter_create(const struct profcol_host *host,
 				 struct processes *processes, struct symbols *symbols,
 				 struct tables *tables)
 {
+	// Without a resource for each container there is nothing to be known of.
+	uint64_t new_ns =
+		config->resource_by == RESOURCE_BY_HOST ? 0 : config->hold_new_containers_ns;
 	struct reporter *reporter = calloc(1, sizeof(*reporter));
 	pthread_condattr_t attributes;
 
@@ -79,9 +112,12 @@ struct reporter *reporter_create(const struct profcol_host *host,
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&reporter->wake, &attributes);
 	pthread_condattr_destroy(&attributes);
-	reporter->report = report_create(host, config, processes, symbols);
+	containers_init(&reporter->containers);
+	reporter->report = report_create(host, config, processes, symbols,
+					 new_ns ? &reporter->containers : NULL);
+	reporter->held = held_create(host, &reporter->containers, new_ns, pass_on, reporter);
 	reporter->spare = calloc(1, sizeof(*reporter->spare));
-	if (!reporter->report || !reporter->spare) {
+	if (!reporter->report || !reporter->held || !reporter->spare) {
 		reporter_destroy(reporter);
 		return NULL;
 	}
@@ -93,7 +129,9 @@ void reporter_destroy(struct reporter *reporter)
 {
 	if (!reporter)
 		return;
+	held_destroy(reporter->held);
 	report_destroy(reporter->report);
+	containers_deinit(&reporter->containers);
 	if (reporter->spare)
 		capture_deinit(reporter->spare);
 	free(reporter->spare);
@@ -114,30 +152,22 @@ static void book(struct reporter *reporter, enum profcol_outcome outcome, const 
 static void book_counters(struct reporter *reporter)
 {
 	uint64_t totals[SAMPLE_COUNTER_COUNT], new[SAMPLE_COUNTER_COUNT];
-	int status = sampler_counters(drain_sampler(reporter->drain), totals);
 
-	if (status) {
-		if (!reporter->counters_failed)
-			profcol_log_warn(reporter->host->logger,
-					 "read the counters of the sampling program: %s, the "
-					 "account of samples stands still",
-					 strerror(-status));
-		reporter->counters_failed = true;
-		return;
-	}
+	sampler_counters(drain_sampler(reporter->drain), totals);
 	for (size_t i = 0; i < SAMPLE_COUNTER_COUNT; i++) {
 		new[i] = totals[i] - reporter->booked[i];
 		reporter->booked[i] = totals[i];
 	}
 	book(reporter, PROFCOL_TAKEN, NULL, new[SAMPLE_COUNTER_TAKEN]);
 	book(reporter, PROFCOL_FILTERED, "idle", new[SAMPLE_COUNTER_IDLE]);
+	book(reporter, PROFCOL_FILTERED, "select", new[SAMPLE_COUNTER_UNSELECTED]);
 	book(reporter, PROFCOL_LOST, "ring_buffer_full", new[SAMPLE_COUNTER_RING_FULL]);
 	profcol_metric_set(reporter->runs, (int64_t)totals[SAMPLE_COUNTER_TAKEN]);
 	profcol_metric_set(reporter->run_time, (int64_t)totals[SAMPLE_COUNTER_RUN_NS]);
 	profcol_metric_set(reporter->ring_lost, (int64_t)totals[SAMPLE_COUNTER_RING_FULL]);
 }
 
-/* After the drain has ended: what was emitted and never came out of the ring buffer is lost. */
+/* After the drain has ended: what was emitted and never came out of the buffers is lost. */
 static void book_remains(struct reporter *reporter)
 {
 	uint64_t emitted, drained = drain_count(reporter->drain);
@@ -158,24 +188,8 @@ static void follow_cpus(struct reporter *reporter)
 	reporter->cpus_failed = error != NULL;
 }
 
-/* Who refuses one batch mostly refuses the next: a line a minute. Takes @error. */
-static void log_refusal(struct reporter *reporter, struct profcol_error *error)
-{
-	uint64_t now = clock_monotonic_ns();
-
-	reporter->refused++;
-	if (now >= reporter->refusal_quiet_until_ns) {
-		profcol_log_warn(reporter->host->logger,
-				 "%s, the batch is lost and counted (%" PRIu64
-				 " since the last such line)",
-				 profcol_error_message(error), reporter->refused);
-		reporter->refusal_quiet_until_ns = now + PROFCOL_MINUTE;
-		reporter->refused = 0;
-	}
-	profcol_error_destroy(error);
-}
-
-/* Build the batch of @closed and pass it on; every sample of it is booked, one way or another. */
+/* Build the batch of @closed and pass it on, but for what has to be held; every sample of it is
+ * booked, one way or another. */
 static void report_capture(struct reporter *reporter, const struct capture *closed, uint64_t end_ns,
 			   uint64_t limit_ns)
 {
@@ -200,9 +214,7 @@ static void report_capture(struct reporter *reporter, const struct capture *clos
 		log_refusal(reporter, error);
 		return;
 	}
-	error = reporter->host->consume_next(reporter->host, batch);
-	if (error)
-		log_refusal(reporter, error);
+	held_add(reporter->held, batch, clock_monotonic_ns());
 }
 
 /* What of unwind tables is in use. Without memory it may be dropped, and built again. */
@@ -224,7 +236,8 @@ static void show_map_bytes(struct reporter *reporter)
 {
 	profcol_metric_set(reporter->map_bytes,
 			   (int64_t)(sampler_map_bytes(drain_sampler(reporter->drain)) +
-				     tables_map_bytes(reporter->tables)));
+				     tables_map_bytes(reporter->tables) +
+				     processes_map_bytes(reporter->processes)));
 }
 
 static void report_once(struct reporter *reporter, uint64_t limit_ns)
@@ -243,7 +256,7 @@ static void report_once(struct reporter *reporter, uint64_t limit_ns)
 		report_capture(reporter, closed, now, limit_ns);
 		symbols_forget(reporter->symbols);
 	}
-	// Not up to now: samples of just before may still lie in the ring buffer.
+	// Not up to now: samples of just before may still lie in the buffers.
 	processes_forget(reporter->processes, closed->begin_ns);
 }
 
@@ -289,6 +302,7 @@ static void *reporter_run(void *context)
 			break;
 		follow_cpus(reporter);
 		book_counters(reporter);
+		held_check(reporter->held, clock_monotonic_ns());
 		if (clock_monotonic_ns() < due && !drain_is_nearly_full(reporter->drain))
 			continue;
 		report_once(reporter, 0);
@@ -297,6 +311,7 @@ static void *reporter_run(void *context)
 		if (due < clock_monotonic_ns())
 			due = clock_monotonic_ns() + next_interval(reporter);
 	}
+	held_flush(reporter->held);
 	report_once(reporter, reporter->deadline_ns);
 	book_remains(reporter);
 	return NULL;

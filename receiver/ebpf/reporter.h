@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reporter thread: closes the open batch every reporter_interval, turns it
- * into profiles and passes them on. It also keeps the books of the kernel side
- * and follows CPUs that come and go, once a second.
+ * The reporter thread: closes the open batch every reporter_interval, turns it into profiles and
+ * passes them on, those of new containers when these are known. It also keeps the books of the
+ * kernel side and follows CPUs that come and go, once a second.
  *
  * Threads: all calls from the host's; the reporter's own is in reporter.c.
  */

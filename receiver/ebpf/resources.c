@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-void resources_init(struct resources *resources, enum resource_by by, struct processes *processes)
+void resources_init(struct resources *resources, enum resource_by by, struct processes *processes,
+		    struct containers *containers)
 {
 	*resources = (struct resources){
 		.by = by,
 		.processes = processes,
+		.containers = containers,
 		.first_clock = clock_calibrate(),
 	};
 }
@@ -73,9 +75,20 @@ static bool add_description(struct resources *resources, struct profcol_builder 
 	return true;
 }
 
-/* The attributes of @process are the last ones from @begin on: share them out. */
+/* Who is in a pod is in one of its containers. */
+static bool add_container(struct resources *resources, struct profcol_builder *builder,
+			  const struct process_description *about)
+{
+	return add_text(resources, builder, "container.id", about->container_id) &&
+	       (!about->pod_uid[0] || add_text(resources, builder, "k8s.pod.uid", about->pod_uid));
+}
+
+/*
+ * The attributes of @process are the last ones from @begin on, of its container first, up to
+ * @container_end: share them out.
+ */
 static struct resource_member place(struct resources *resources, uint32_t process, uint32_t begin,
-				    uint32_t container, struct profcol_builder *builder)
+				    uint32_t container_end, struct profcol_builder *builder)
 {
 	struct resource_member member = { .begin = begin,
 					  .end = (uint32_t)resources->attributes.count };
@@ -88,12 +101,13 @@ static struct resource_member place(struct resources *resources, uint32_t proces
 		member.begin = member.end;
 		break;
 	case RESOURCE_BY_CONTAINER:
-		// It was put first; 0 is the group of those in none.
-		member.group = container;
-		if (container) {
+		// By its id; 0 is the group of those in none.
+		if (container_end > begin) {
+			member.group = resources->attributes.items[begin];
 			member.resource = profcol_builder_attribute_list(
-				builder, resources->attributes.items + begin, 1);
-			member.begin++;
+				builder, resources->attributes.items + begin,
+				container_end - begin);
+			member.begin = container_end;
 		}
 		break;
 	case RESOURCE_BY_HOST:
@@ -106,20 +120,21 @@ static bool build_member(struct resources *resources, const struct capture *capt
 			 uint32_t process, struct profcol_builder *builder)
 {
 	const struct capture_process *row = &capture->processes.items[process];
-	uint32_t begin = (uint32_t)resources->attributes.count, container = 0;
+	uint32_t begin = (uint32_t)resources->attributes.count, container_end;
 	struct process_description about = { .executable = "", .container_id = "" };
 
 	if (row->key.pid)
 		processes_describe(resources->processes, &row->key, row->first_ns, &about);
-	if (about.container_id[0]) {
-		if (!add_text(resources, builder, "container.id", about.container_id))
-			return false;
-		container = resources->attributes.items[begin];
-	}
+	if (about.container_id[0] && !add_container(resources, builder, &about))
+		return false;
+	// Of one outside of pods, nobody is going to hear more.
+	if (resources->containers && about.container_id[0] && about.pod_uid[0])
+		containers_meet(resources->containers, about.container_id, row->first_ns);
+	container_end = (uint32_t)resources->attributes.count;
 	return add_pid(resources, builder, &row->key) &&
 	       add_description(resources, builder, &about) &&
 	       VECTOR_PUSH(&resources->members,
-			   place(resources, process, begin, container, builder));
+			   place(resources, process, begin, container_end, builder));
 }
 
 bool resources_build(struct resources *resources, const struct capture *capture,

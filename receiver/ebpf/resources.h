@@ -9,6 +9,7 @@
 
 #include "capture.h"
 #include "config.h"
+#include "containers.h"
 
 #include <profcol/batch.h>
 
@@ -23,16 +24,19 @@ struct resource_member {
 
 struct resources {
 	enum resource_by by;
-	struct processes *processes; /* borrowed */
+	struct processes *processes;   /* borrowed, as the next */
+	struct containers *containers; /* that are met; may be NULL */
 	/* Of the start: a process keeps its time of creation when the wall clock is set. */
 	struct clock_calibration first_clock;
 	VECTOR(struct resource_member) members; /* one for each process of the capture */
 	VECTOR(uint32_t) attributes;            /* ids */
 };
 
-void resources_init(struct resources *resources, enum resource_by by, struct processes *processes);
+void resources_init(struct resources *resources, enum resource_by by, struct processes *processes,
+		    struct containers *containers);
 void resources_deinit(struct resources *resources);
 
-/* Describe every process of @capture in terms of @builder. False without memory. */
+/* Describe every process of @capture in terms of @builder, and meet the containers of pods. False
+ * without memory. */
 bool resources_build(struct resources *resources, const struct capture *capture,
 		     struct profcol_builder *builder);

@@ -4,6 +4,8 @@
 #include "libbpf_messages.h"
 #include "perf/perf.h"
 #include "perf_event.skel.h"
+#include "recent_rules.h"
+#include "sample_buffers.h"
 
 #include "base/base.h"
 
@@ -17,35 +19,40 @@
 #include <sys/ioctl.h>
 
 /*
- * Room for a second of samples of 640 bytes (73 frames) on each CPU, at 100 Hz and
- * accordingly at other rates: the drain thread comes by ten times a second, and may be
- * kept off a busy machine for several of its turns.
+ * Room for two seconds of samples of 600 bytes (67 frames) at 100 Hz on each CPU, and accordingly
+ * at other rates: the drain thread comes by ten times a second, and may be kept off a busy machine
+ * for several of its turns. Less for each where there are very many, or the rate is very high: a
+ * value of a map has at most 4 MiB, and all CPUs together should not take more than the last
+ * figure.
  */
 enum {
-	RING_BYTES_PER_CPU = 64 * 1024,
+	RING_BYTES = 128 * 1024,
 	RING_RATE = 100,
-	RING_BYTES_LEAST = 256 * 1024,
-	RING_BYTES_MOST = 256 << 20,
+	RING_BYTES_LEAST = 64 * 1024,
+	RING_BYTES_MOST = 2 << 20,
+	RING_BYTES_OF_ALL = 256 << 20,
 };
 
 struct sampler {
 	const struct profcol_host *host;
 	const struct profiling_config *config;
-	sampler_record_function take_record;
+	sample_buffers_function take_record;
 	void *context;
 
 	struct perf_event_bpf *programs;
-	struct ring_buffer *ring;
-	pthread_mutex_t lock;       /* over `events`; held while CPUs are looked after */
-	struct perf_events *events; /* NULL before start and once detached */
+	struct sample_buffers buffers;
+	struct recent_rules recent_rules;
+	struct ring_buffer *wake_ups; /* its records carry nothing */
+	pthread_mutex_t lock;         /* over `events`; held while CPUs are looked after */
+	struct perf_events *events;   /* NULL before start and once detached */
+	bool detached;                /* no program runs any more */
 	int wake_fd;
-	int cpu_count;                        /* possible CPUs */
-	struct sample_counters *cpu_counters; /* owned, cpu_count; scratch of sampler_counters */
+	uint32_t cpu_count; /* possible CPUs */
 };
 
 struct sampler *sampler_create(const struct profcol_host *host,
 			       const struct profiling_config *config,
-			       sampler_record_function take_record, void *context)
+			       sample_buffers_function take_record, void *context)
 {
 	struct sampler *sampler = calloc(1, sizeof(*sampler));
 
@@ -65,75 +72,129 @@ void sampler_destroy(struct sampler *sampler)
 	if (!sampler)
 		return;
 	sampler_detach(sampler);
-	ring_buffer__free(sampler->ring);
+	ring_buffer__free(sampler->wake_ups);
+	sample_buffers_deinit(&sampler->buffers);
+	recent_rules_deinit(&sampler->recent_rules);
 	perf_event_bpf__destroy(sampler->programs);
 	if (sampler->wake_fd >= 0)
 		close(sampler->wake_fd);
 	pthread_mutex_destroy(&sampler->lock);
-	free(sampler->cpu_counters);
 	free(sampler);
 }
 
-static uint32_t ring_bytes(int cpu_count, int64_t samples_per_second)
+/* Of one CPU; a power of two. */
+static size_t ring_bytes(int64_t samples_per_second, uint64_t cpus)
 {
-	uint64_t rate = ((uint64_t)samples_per_second + RING_RATE - 1) / RING_RATE;
-	uint64_t wanted = (uint64_t)cpu_count * RING_BYTES_PER_CPU * rate;
-	uint32_t bytes = RING_BYTES_LEAST;
+	uint64_t wanted = ((uint64_t)samples_per_second + RING_RATE - 1) / RING_RATE * RING_BYTES;
+	size_t bytes = RING_BYTES_LEAST;
 
-	// The kernel wants a power of two of pages.
-	while (bytes < wanted && bytes < RING_BYTES_MOST)
+	while (bytes < wanted && bytes < RING_BYTES_MOST && 2 * bytes * cpus <= RING_BYTES_OF_ALL)
 		bytes *= 2;
 	return bytes;
 }
 
-/* Bits of an address in user memory: arm64 signs return addresses in those above. */
+/*
+ * Bits of an address in user memory. arm64 signs return addresses in those above, as many as the
+ * kernel leaves (Documentation/arm64/pointer-authentication.rst); the instruction that takes the
+ * signature off says which. A processor that cannot sign takes it for no operation.
+ */
 static uint64_t address_mask(void)
 {
 #if defined(__aarch64__)
-	// 48 bits, and 52 in programs that ask for them (Documentation/arm64/memory.rst).
-	return (1ull << 52) - 1;
+	enum { USER_BITS = 55 }; /* the next one tells the kernel's half from the user's */
+	uint64_t mask = (1ull << USER_BITS) - 1;
+
+	// xpaclri, by the number that assemblers for older processors know it by.
+	asm("mov x30, %0\n\thint #7\n\tmov %0, x30" : "+r"(mask) : : "x30");
+	return mask;
 #else
 	return UINT64_MAX;
 #endif
 }
 
+/* What is set before load. A negative errno. */
+static int configure(struct sampler *sampler, size_t ring)
+{
+	const struct profiling_config *config = sampler->config;
+	struct perf_event_bpf *programs = sampler->programs;
+	int status;
+
+	programs->rodata->emit_idle = config->send_idle_frames;
+	programs->rodata->ring_bytes = ring;
+	programs->rodata->wakeup_bytes = ring / 4;
+	programs->rodata->max_stack_depth = (uint32_t)config->max_stack_depth;
+	programs->rodata->unwind_address_mask = address_mask();
+	status = bpf_map__set_value_size(programs->maps.buffers,
+					 (uint32_t)sample_buffers_stride(ring));
+	if (!status)
+		status = bpf_map__set_max_entries(programs->maps.buffers, sampler->cpu_count);
+	if (!status)
+		status = bpf_map__set_max_entries(
+			programs->maps.unwind_slabs,
+			(uint32_t)(config->unwind_memory_bytes / UNWIND_SLAB_BYTES));
+	if (!status)
+		status = bpf_map__set_max_entries(programs->maps.unwind_recent, sampler->cpu_count);
+	return status;
+}
+
+/* One more than the highest number that a CPU here can have. */
+static struct profcol_error *count_cpus(uint32_t *ret)
+{
+	CLEANUP_FREE uint32_t *cpus = NULL;
+	size_t count;
+	struct profcol_error *error = perf_cpus(false, &cpus, &count);
+
+	if (!error)
+		*ret = cpus[count - 1] + 1;
+	return error;
+}
+
+/* Those of all CPUs there are, before any is sampled. */
+static struct profcol_error *make_recent_rules(struct sampler *sampler)
+{
+	CLEANUP_FREE uint32_t *cpus = NULL;
+	size_t count;
+	struct profcol_error *error = perf_cpus(true, &cpus, &count);
+
+	if (!error && recent_rules_init(&sampler->recent_rules,
+					bpf_map__fd(sampler->programs->maps.unwind_recent),
+					sampler->cpu_count))
+		error = profcol_error_create(PROFCOL_NO_MEMORY, "no memory for %u CPUs",
+					     sampler->cpu_count);
+	return error ? error : recent_rules_make(&sampler->recent_rules, cpus, count);
+}
+
 static struct profcol_error *sampler_load(struct sampler *sampler)
 {
+	struct profcol_error *error = count_cpus(&sampler->cpu_count);
+	size_t ring;
 	int status;
-	uint32_t bytes;
 
-	sampler->cpu_count = libbpf_num_possible_cpus();
-	if (sampler->cpu_count <= 0)
-		return profcol_error_errno(-sampler->cpu_count, "count possible CPUs");
-	sampler->cpu_counters = calloc((size_t)sampler->cpu_count, sizeof(*sampler->cpu_counters));
-	if (!sampler->cpu_counters)
-		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory for CPU counters");
+	if (error)
+		return error;
+	ring = ring_bytes(sampler->config->samples_per_second, sampler->cpu_count);
 	libbpf_messages_capture();
 	sampler->programs = perf_event_bpf__open();
 	if (!sampler->programs)
 		return libbpf_messages_error(errno, "open the sampling program");
-	bytes = ring_bytes(sampler->cpu_count, sampler->config->samples_per_second);
-	sampler->programs->rodata->emit_idle = sampler->config->send_idle_frames;
-	sampler->programs->rodata->wakeup_bytes = bytes / 4;
-	sampler->programs->rodata->max_stack_depth = (uint32_t)sampler->config->max_stack_depth;
-	sampler->programs->rodata->unwind_address_mask = address_mask();
-	status = bpf_map__set_max_entries(sampler->programs->maps.samples, bytes);
-	if (!status)
-		status = bpf_map__set_max_entries(
-			sampler->programs->maps.unwind_slabs,
-			(uint32_t)(sampler->config->unwind_memory_bytes / UNWIND_SLAB_BYTES));
+	status = configure(sampler, ring);
 	if (!status)
 		status = perf_event_bpf__load(sampler->programs);
 	if (status)
 		return libbpf_messages_error(-status, "load the sampling program");
-	return NULL;
+	status =
+		sample_buffers_init(&sampler->buffers, bpf_map__fd(sampler->programs->maps.buffers),
+				    sampler->cpu_count, ring);
+	if (status)
+		return profcol_error_errno(-status, "map the buffers of samples");
+	return make_recent_rules(sampler);
 }
 
-static int take_record(void *context, void *record, size_t length)
+static int take_wake_up(void *context, void *record, size_t length)
 {
-	struct sampler *sampler = context;
-
-	sampler->take_record(sampler->context, record, length);
+	(void)context;
+	(void)record;
+	(void)length;
 	return 0;
 }
 
@@ -141,7 +202,10 @@ static struct profcol_error *attach(void *context, unsigned int cpu, int fd)
 {
 	struct sampler *sampler = context;
 	int program = bpf_program__fd(sampler->programs->progs.sample_cpu_clock);
+	struct profcol_error *error = recent_rules_make(&sampler->recent_rules, &cpu, 1);
 
+	if (error)
+		return error;
 	// Not a bpf_link: that exists from 5.15 on only, and would own the event.
 	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 		return profcol_error_errno(errno, "attach the sampling program to CPU %u", cpu);
@@ -175,10 +239,10 @@ struct profcol_error *sampler_start(struct sampler *sampler)
 		return profcol_error_create(PROFCOL_SYSTEM,
 					    "no file descriptor for wake-ups; raise "
 					    "the limit on open files");
-	sampler->ring = ring_buffer__new(bpf_map__fd(sampler->programs->maps.samples), take_record,
-					 sampler, NULL);
-	if (!sampler->ring)
-		return libbpf_messages_error(errno, "map the ring buffer");
+	sampler->wake_ups = ring_buffer__new(bpf_map__fd(sampler->programs->maps.wake_ups),
+					     take_wake_up, sampler, NULL);
+	if (!sampler->wake_ups)
+		return libbpf_messages_error(errno, "map the ring buffer of wake-ups");
 	error = sampler_open_events(sampler);
 	if (!error || !perf_events_count(sampler->events))
 		return error;
@@ -190,21 +254,30 @@ struct profcol_error *sampler_start(struct sampler *sampler)
 
 int sampler_drain(struct sampler *sampler)
 {
-	int taken = ring_buffer__consume(sampler->ring);
+	bool stopped;
+	int taken = ring_buffer__consume(sampler->wake_ups);
 
-	return taken < 0 ? taken : 0;
+	pthread_mutex_lock(&sampler->lock);
+	stopped = sampler->detached;
+	pthread_mutex_unlock(&sampler->lock);
+	if (taken < 0)
+		return taken;
+	return sample_buffers_take(&sampler->buffers, stopped, sampler->take_record,
+				   sampler->context);
 }
 
 int sampler_wait(struct sampler *sampler, int timeout_ms)
 {
 	struct pollfd fds[] = {
-		{ .fd = ring_buffer__epoll_fd(sampler->ring), .events = POLLIN },
+		{ .fd = ring_buffer__epoll_fd(sampler->wake_ups), .events = POLLIN },
 		{ .fd = sampler->wake_fd, .events = POLLIN },
 	};
 
 	// The kernel wakes us only when much waits: mostly this is a timer.
 	if (poll(fds, 2, timeout_ms) < 0 && errno != EINTR)
 		return -errno;
+	// What was asked for is taken; without anything it fails.
+	(void)eventfd_read(sampler->wake_fd, &(eventfd_t){ 0 });
 	return 0;
 }
 
@@ -229,21 +302,13 @@ void sampler_detach(struct sampler *sampler)
 {
 	pthread_mutex_lock(&sampler->lock);
 	perf_events_destroy(TAKE(sampler->events));
+	sampler->detached = true;
 	pthread_mutex_unlock(&sampler->lock);
 }
 
-int sampler_counters(struct sampler *sampler, uint64_t totals[SAMPLE_COUNTER_COUNT])
+void sampler_counters(const struct sampler *sampler, uint64_t totals[SAMPLE_COUNTER_COUNT])
 {
-	int map = bpf_map__fd(sampler->programs->maps.counters);
-	uint32_t zero = 0;
-
-	if (bpf_map_lookup_elem(map, &zero, sampler->cpu_counters))
-		return -errno;
-	memset(totals, 0, SAMPLE_COUNTER_COUNT * sizeof(*totals));
-	for (int cpu = 0; cpu < sampler->cpu_count; cpu++)
-		for (uint32_t counter = 0; counter < SAMPLE_COUNTER_COUNT; counter++)
-			totals[counter] += sampler->cpu_counters[cpu].of[counter];
-	return 0;
+	sample_buffers_counters(&sampler->buffers, totals);
 }
 
 struct tables_maps sampler_unwind_maps(const struct sampler *sampler)
@@ -255,27 +320,27 @@ struct tables_maps sampler_unwind_maps(const struct sampler *sampler)
 	};
 }
 
-static uint64_t map_bytes(const struct bpf_map *map, uint64_t cpu_count)
+struct select_maps sampler_select_maps(const struct sampler *sampler)
+{
+	return (struct select_maps){
+		.unselected = bpf_map__fd(sampler->programs->maps.select_unselected),
+		.active = &sampler->programs->bss->select_active,
+	};
+}
+
+static uint64_t map_bytes(const struct bpf_map *map)
 {
 	uint64_t entries = bpf_map__max_entries(map);
 	uint64_t value = (bpf_map__value_size(map) + 7u) & ~7u; // the kernel's rounding
 
-	switch (bpf_map__type(map)) {
-	case BPF_MAP_TYPE_RINGBUF:
-		return entries; // of bytes
-	case BPF_MAP_TYPE_PERCPU_ARRAY:
-		return entries * value * cpu_count;
-	default:
-		return entries * value;
-	}
+	return bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF ? entries : entries * value;
 }
 
 uint64_t sampler_map_bytes(const struct sampler *sampler)
 {
 	const struct bpf_map *map;
-	uint64_t bytes = 0;
+	uint64_t bytes = sampler->recent_rules.bytes;
 
-	bpf_object__for_each_map(map, sampler->programs->obj) bytes +=
-		map_bytes(map, (uint64_t)sampler->cpu_count);
+	bpf_object__for_each_map(map, sampler->programs->obj) bytes += map_bytes(map);
 	return bytes;
 }

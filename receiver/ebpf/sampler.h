@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernel side, loaded and running: one BPF program on the timer of every
- * online CPU, its ring buffer, its counters.
+ * online CPU, its buffer, its counters.
  *
  * Threads: create, start and destroy from the host's, while no other thread uses it;
  * wait and drain from one at a time, counters from one at a time; wake, follow_cpus
@@ -10,7 +10,8 @@
 #pragma once
 
 #include "config.h"
-#include "sample.h"
+#include "sample_buffers.h"
+#include "select/select.h"
 #include "tables/tables.h"
 
 #include <profcol/component.h>
@@ -19,13 +20,10 @@
 
 struct sampler;
 
-/* Takes one record (bpf/sample.h); the bytes are valid for the call. */
-typedef void (*sampler_record_function)(void *context, const void *record, size_t length);
-
 /* NULL without memory. @host is borrowed until destroy. */
 struct sampler *sampler_create(const struct profcol_host *host,
 			       const struct profiling_config *config,
-			       sampler_record_function take_record, void *context);
+			       sample_buffers_function take_record, void *context);
 void sampler_destroy(struct sampler *sampler); /* accepts NULL; detaches first */
 
 /* Load the programs, attach them, and begin to sample. */
@@ -43,14 +41,17 @@ int sampler_drain(struct sampler *sampler);
 /* CPUs that came online are sampled too; see perf/perf.h. Does nothing once detached. */
 PROFCOL_MUST_CHECK struct profcol_error *sampler_follow_cpus(struct sampler *sampler);
 
-/* Stop sampling for good. What is in the ring buffer stays there for sampler_drain. */
+/* Stop sampling for good. What is in the buffers stays there for sampler_drain. */
 void sampler_detach(struct sampler *sampler);
 
-/* Totals over all CPUs since start, by enum sample_counter. 0 or a negative errno. */
-int sampler_counters(struct sampler *sampler, uint64_t totals[SAMPLE_COUNTER_COUNT]);
+/* Totals over all CPUs since start, by enum sample_counter. */
+void sampler_counters(const struct sampler *sampler, uint64_t totals[SAMPLE_COUNTER_COUNT]);
 
 /* Where the program looks for unwind tables; valid once started, borrowed. */
 struct tables_maps sampler_unwind_maps(const struct sampler *sampler);
 
-/* Memory of the kernel side's maps that it has from the start; constant once started. */
+/* Where it looks for processes that are not to be sampled; valid once started, borrowed. */
+struct select_maps sampler_select_maps(const struct sampler *sampler);
+
+/* Memory of the kernel side's maps, but for what tables/ makes. The caller of follow_cpus. */
 uint64_t sampler_map_bytes(const struct sampler *sampler);

@@ -2,10 +2,12 @@
 """Fixtures of the tests that drive the real program as root on the real kernel."""
 import contextlib
 import os
+import shutil
 import subprocess
 
 import pytest
 
+from plugin_builds import run_quietly
 from profcol_run import Profcol
 from target_run import Target
 
@@ -14,6 +16,7 @@ _FRAME_POINTERS = ["-g", "-O2", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame
 # Each program in tests/targets: its source, its compiler and flags.
 _TARGETS = {
     "burn": ("burn.c", ["gcc", *_FRAME_POINTERS]),
+    "forks": ("forks.c", ["gcc", "-O2", "-fomit-frame-pointer"]),
     "mangled_names": ("mangled_names.cc", ["g++", *_FRAME_POINTERS]),
     "shadow_stack": (
         "shadow_stack.c",
@@ -83,3 +86,40 @@ def burner(build_target):
     target = Target(build_target("burn"))
     yield target
     target.kill()
+
+
+@pytest.fixture(scope="session")
+def prefix(program, tmp_path_factory):
+    """Where the program under test is installed, by the rules of `make install`."""
+    destination = tmp_path_factory.mktemp("destination")
+    environment = os.environ | {"DESTDIR": str(destination)}
+    command = ["cmake", "--install", program.parent, "--prefix", "/opt/it"]
+    run_quietly(*command, env=environment, umask=0o002)  # of many a user
+    return destination / "opt/it"
+
+
+@pytest.fixture(scope="session")
+def sample_plugins(source, prefix, tmp_path_factory):
+    """The folder with the plugins of tests/plugin, built with what is installed."""
+    build = tmp_path_factory.mktemp("sample_plugins")
+    tree = shutil.copytree(source / "tests/plugin", build / "source")  # nothing beside it to find
+    search = f"-DCMAKE_PREFIX_PATH={prefix}"
+    strict = "-DCMAKE_MODULE_LINKER_FLAGS=-Wl,-z,defs"  # of many a distribution
+    run_quietly("cmake", "-S", tree, "-B", build, "-G", "Ninja", search, strict)
+    run_quietly("cmake", "--build", build)
+    return build
+
+
+@pytest.fixture
+def plugin_directory(tmp_path):
+    """plugin_directory(file...): a directory that plugins may be loaded from, with these."""
+
+    def make(*files):
+        directory = tmp_path / "plugins"
+        directory.mkdir(mode=0o755, exist_ok=True)
+        for file in files:
+            shutil.copy(file, directory)
+            (directory / file.name).chmod(0o644)
+        return directory
+
+    return make

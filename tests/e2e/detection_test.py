@@ -2,13 +2,13 @@
 """What `resource_detection` and `memory_limiter` do to profiles of the real program."""
 import http.server
 import json
+import signal
 import subprocess
 import threading
-import time
 
 import pytest
 
-from profcol_run import pipeline, read_profile
+from profcol_run import READY, pipeline, read_profile, with_metrics
 
 IDENTITY = {
     "accountId": "123456789012",
@@ -47,6 +47,7 @@ class Metadata(http.server.BaseHTTPRequestHandler):
     def answer(self, status, text):
         away = self.server.is_away.is_set()
         if self.server.is_silent.is_set():
+            self.server.is_asked.set()
             self.server.is_ending.wait()
             return
         self.send_response(503 if away else status)
@@ -64,6 +65,7 @@ def metadata(monkeypatch):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Metadata)
     server.is_away = threading.Event()
     server.is_silent = threading.Event()
+    server.is_asked = threading.Event()  # while it is silent
     server.is_ending = threading.Event()
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -159,15 +161,39 @@ def test_without_metadata_that_is_demanded_it_does_not_start(
     assert "503" in run.log
 
 
-def test_a_silent_service_does_not_keep_it_from_ending(start_profcol, metadata, tmp_path):
+@pytest.mark.parametrize("required", [False, True])
+def test_a_silent_service_does_not_keep_it_from_ending(
+    required, start_profcol, metadata, tmp_path
+):
     metadata.is_silent.set()
-    processors = {"resource_detection": {"detectors": ["ec2"], "timeout": "10m"}}
-    run = start_profcol(_through(tmp_path / "out", processors))
-    run.wait_logged("Starting profcol...")
-    begin = time.monotonic()
+    options = {"detectors": ["ec2"], "timeout": "10m", "fail_on_missing_metadata": required}
+    run = start_profcol(_through(tmp_path / "out", {"resource_detection": options}))
+    assert metadata.is_asked.wait(timeout=60)
     run.stop()
-    assert time.monotonic() - begin < 12
-    assert "detected resource information: none yet" in run.log
+    # Had it waited for the whole time, it would have said what came of it.
+    assert "detected resource information" not in run.log
+    assert "resource detection failed" not in run.log
+    assert READY not in run.log
+
+
+def test_a_silent_service_does_not_keep_it_from_ending_in_a_reload(
+    start_profcol, metadata, tmp_path
+):
+    metadata.is_silent.set()
+    configuration = _through(tmp_path / "out", {})
+    run = start_profcol(configuration).wait_ready()
+    options = {"detectors": ["ec2"], "timeout": "10m", "fail_on_missing_metadata": True}
+    configuration = with_metrics(
+        _through(tmp_path / "out", {"resource_detection": options}), run.metrics_port
+    )
+    run.configuration.write_text(json.dumps(configuration))
+    run.process.send_signal(signal.SIGHUP)
+    assert metadata.is_asked.wait(timeout=60)
+    run.stop()
+    assert "Config reload cut short, the process ends." in run.log
+    assert "Config reload complete." not in run.log
+    assert "Config reload failed" not in run.log
+    assert run.balance().lost == 0
 
 
 AGENT = """

@@ -61,8 +61,12 @@ class Places:
                 continue
             for at in range(offset, offset + size, _SYMBOL.size):
                 name, info, _, section, address, length = _SYMBOL.unpack_from(data, at)
-                if info & 15 in _CODE_TYPES and 0 < section < len(sections):
-                    yield _text(data, sections[link][4] + name), address, length, section
+                if info & 15 not in _CODE_TYPES or not 0 < section < len(sections):
+                    continue
+                text = _text(data, sections[link][4] + name)
+                # On arm64 "$x" and "$d" say where code and data begin.
+                if not text.startswith("$"):
+                    yield text, address, length, section
 
     def name_at(self, address):
         """The name of a function, PLT, or None."""

@@ -13,6 +13,7 @@ import tempfile
 
 import pytest
 
+from plugin_builds import run_quietly, with_plugins
 from profcol_run import Profcol, pipeline, read_profile
 from waiting import wait_until
 
@@ -22,68 +23,12 @@ EX_CONFIG = 78
 PROFILER = "profcol_receiver_profiling.so"
 
 
-def run_quietly(*command, **options):
-    """A command that has to succeed, and what it prints."""
-    result = subprocess.run(
-        [str(word) for word in command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        **options,
-    )
-    assert result.returncode == 0, f"{command}:\n{result.stdout}"
-    return result.stdout
-
-
-@pytest.fixture(scope="module")
-def prefix(program, tmp_path_factory):
-    """Where the program under test is installed, by the rules of `make install`."""
-    destination = tmp_path_factory.mktemp("destination")
-    environment = os.environ | {"DESTDIR": str(destination)}
-    command = ["cmake", "--install", program.parent, "--prefix", "/opt/it"]
-    run_quietly(*command, env=environment, umask=0o002)  # of many a user
-    return destination / "opt/it"
-
-
-@pytest.fixture(scope="module")
-def sample_plugins(source, prefix, tmp_path_factory):
-    """The folder with the plugins of tests/plugin, built with what is installed."""
-    build = tmp_path_factory.mktemp("sample_plugins")
-    tree = shutil.copytree(source / "tests/plugin", build / "source")  # nothing beside it to find
-    search = f"-DCMAKE_PREFIX_PATH={prefix}"
-    strict = "-DCMAKE_MODULE_LINKER_FLAGS=-Wl,-z,defs"  # of many a distribution
-    run_quietly("cmake", "-S", tree, "-B", build, "-G", "Ninja", search, strict)
-    run_quietly("cmake", "--build", build)
-    return build
-
-
 @pytest.fixture(scope="module")
 def our_plugins(source):
     """(program, folder): a build that has every component as a plugin, none built in."""
     run_quietly("cmake", "--preset", "plugins", cwd=source)
     run_quietly("cmake", "--build", "--preset", "plugins", cwd=source)
     return source / "build/plugins/profcol", source / "build/plugins/plugins"
-
-
-@pytest.fixture
-def plugin_directory(tmp_path):
-    """plugin_directory(file...): a directory that plugins may be loaded from, with these."""
-
-    def make(*files):
-        directory = tmp_path / "plugins"
-        directory.mkdir(mode=0o755, exist_ok=True)
-        for file in files:
-            shutil.copy(file, directory)
-            (directory / file.name).chmod(0o644)
-        return directory
-
-    return make
-
-
-def with_plugins(configuration, directory):
-    configuration["service"]["plugins"] = [str(directory)]
-    return configuration
 
 
 def with_extension(configuration, name):

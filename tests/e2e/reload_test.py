@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 
@@ -57,15 +58,21 @@ def _reload(run, configuration, outcome=_DONE):
     wait_until(over, f"'{outcome}' once more in:\n{run.log[-2000:]}")
 
 
+def _is_slab(run, descriptor):
+    """Whether it is a map that holds unwind tables: those of the programs that were met."""
+    text = pathlib.Path(f"/proc/{run.pid}/fdinfo/{descriptor}").read_text()
+    return re.search(r"^value_size:\s*32256$", text, re.MULTILINE) is not None
+
+
 def _descriptors(run, directory):
-    """Those that a reload may leave open: all but the files of other programs, which the profiler
-    opens as it meets them."""
+    """Those that a reload may leave open: all but what belongs to other programs, their files and
+    unwind tables, which the profiler opens and makes as it meets them."""
     own = ("socket:", "pipe:", "anon_inode:", str(directory))
-    links = []
+    count = 0
     for path in pathlib.Path(f"/proc/{run.pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):
-            links.append(os.readlink(path))
-    return sum(link.startswith(own) for link in links)
+            count += os.readlink(path).startswith(own) and not _is_slab(run, path.name)
+    return count
 
 
 # Threads of gRPC's, which it starts as it needs them, and keeps when the exporter has gone.

@@ -15,7 +15,8 @@ SIGNAL = "<signal>"
 UNWINDER = "<unwinder>"
 VDSO = "[vdso]"
 
-# What returns from a signal handler, where that is not in libc: glibc's, musl's, Go's.
+# What returns from a signal handler, where that is not in libc: glibc's, musl's, Go's. On arm64 it
+# is in the vDSO.
 _RESTORERS = {"__restore_rt", "__restore", "runtime.sigreturn__sigaction.abi0"}
 _UNKNOWN = "<unknown>"
 
@@ -112,7 +113,7 @@ class TrueChains:
         for place in self._without_leaf_of_others(chain):
             if place == VDSO and out and out[-1] == VDSO:
                 continue  # it has functions of its own
-            if self._signal and (place in _RESTORERS or ".so" in place):
+            if self._signal and (place in _RESTORERS or ".so" in place or place == VDSO):
                 place = SIGNAL
             out.append(place)
         return tuple(out)

@@ -15,7 +15,8 @@
  *
  * go, debug_frame, stubs: .eh_frame has no rule there, but Go's function table, .debug_frame, or we
  * know the code by its form. own: the caller is on another
- * stack, or beyond a signal, which a file's tables do not say (Go). unsupported: by enum
+ * stack, or beyond a signal, which a file's tables do not say (Go), or found by what the callee has
+ * saved. unsupported: by enum
  * unwind_unsupported. Exit code 1 when anything is different.
  */
 #include "unwind/unwind.h"
@@ -303,6 +304,22 @@ static bool is_own(const struct compared *file, const struct unwind_rule *rule,
 	       rule->cfa == UNWIND_CFA_END;
 }
 
+/* A register that no walk carries: we say where its callee has saved it, the table that it is the
+ * base of the CFA (callee_saved.h). */
+static bool is_by_callee(const struct compared *file, const struct world *world,
+			 const struct unwind_rule *rule, const struct caller *libdw)
+{
+	struct unwind_rule said = { 0 };
+	struct caller caller;
+
+	if (file->is_go || rule->cfa != UNWIND_CFA_DEREFERENCED ||
+	    rule->cfa_register != file->machine->sp || rule->cfa_offset >= 0)
+		return false;
+	cfi_visit(&file->source.eh_frame, world->pc, world->pc + 1, take_rule, &said);
+	caller = ours(world, &said);
+	return agree(&caller, libdw, false);
+}
+
 /* Where a rule comes from that .eh_frame does not have. */
 static uint64_t *origin(const struct compared *file, uint64_t pc, struct sums *sums)
 {
@@ -334,7 +351,7 @@ static void compare(const struct compared *file, uint64_t pc, struct sums *sums)
 		sums->end += mine.kind == ENTRY;
 	} else if (!file->is_go && libdw.kind == NO_RULE) {
 		++*origin(file, pc, sums);
-	} else if (is_own(file, &rule, &libdw)) {
+	} else if (is_own(file, &rule, &libdw) || is_by_callee(file, &world, &rule, &libdw)) {
 		sums->own++;
 	} else if (mine.kind == BEYOND) {
 		if (++sums->unsupported[mine.unsupported] <= SHOWN)

@@ -2,6 +2,7 @@
 #include "cpu_list.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 
 /* A decimal number below CPU_LIST_MAX at *@text, which moves behind it. */
@@ -59,6 +60,15 @@ int cpu_list_parse(struct cpu_list *list, const char *text)
 		text++;
 	}
 	return !*text || (text[0] == '\n' && !text[1]) ? 0 : -EINVAL;
+}
+
+int cpu_list_read(struct cpu_list *list, const char *path)
+{
+	enum { MAX_BYTES = 1 << 20 };
+	CLEANUP_FREE char *text = NULL;
+	int status = file_read(AT_FDCWD, path, MAX_BYTES, &text, NULL);
+
+	return status ? status : cpu_list_parse(list, text);
 }
 
 void cpu_list_deinit(struct cpu_list *list)

@@ -19,4 +19,8 @@ struct cpu_list {
  * one of no CPUs.
  */
 int cpu_list_parse(struct cpu_list *list, const char *text);
+
+/* The same from the file at @path; or as file_read. */
+int cpu_list_read(struct cpu_list *list, const char *path);
+
 void cpu_list_deinit(struct cpu_list *list);

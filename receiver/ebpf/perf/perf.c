@@ -10,8 +10,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#define ONLINE   "/sys/devices/system/cpu/online"
+#define POSSIBLE "/sys/devices/system/cpu/possible"
+
 enum {
-	LIST_MAX_BYTES = 1 << 20,
 	/* Over less than this, clocks prove nothing. */
 	LEAST_PROOF_NS = 1000000,
 	/* The share of the time by which an event's clock and the machine's may differ. */
@@ -149,16 +151,12 @@ static bool event_is_dead(struct perf_slot *slot)
 
 static struct profcol_error *read_online(struct perf_events *events)
 {
-	static const char path[] = "/sys/devices/system/cpu/online";
-	CLEANUP_FREE char *text = NULL;
-	int status = file_read(AT_FDCWD, path, LIST_MAX_BYTES, &text, NULL);
+	int status = cpu_list_read(&events->online, ONLINE);
 	const uint32_t *cpus;
 	size_t count;
 
-	if (!status)
-		status = cpu_list_parse(&events->online, text);
 	if (status)
-		return profcol_error_errno(-status, "read the online CPUs from '%s'", path);
+		return profcol_error_errno(-status, "read the online CPUs from '%s'", ONLINE);
 	cpus = events->online.cpus.items;
 	count = events->online.cpus.count;
 	for (size_t i = 0; i < events->slots.count; i++)
@@ -169,6 +167,23 @@ static struct profcol_error *read_online(struct perf_events *events)
 						    "no memory for the events of %zu CPUs", count);
 	for (size_t i = 0; i < count; i++)
 		events->slots.items[cpus[i]].online = true;
+	return NULL;
+}
+
+struct profcol_error *perf_cpus(bool online, uint32_t **ret, size_t *count_ret)
+{
+	const char *path = online ? ONLINE : POSSIBLE;
+	struct cpu_list list = { 0 };
+	int status = cpu_list_read(&list, path);
+
+	if (!status && !list.cpus.count)
+		status = -ENODATA;
+	if (status) {
+		cpu_list_deinit(&list);
+		return profcol_error_errno(-status, "read the numbers of CPUs from '%s'", path);
+	}
+	*ret = list.cpus.items;
+	*count_ret = list.cpus.count;
 	return NULL;
 }
 

@@ -14,7 +14,14 @@
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/*
+ * The numbers of the CPUs that are online, or else of all that may ever be, ascending, at
+ * least one. *@ret is the caller's to free.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *perf_cpus(bool online, uint32_t **ret, size_t *count_ret);
 
 struct perf_events;
 

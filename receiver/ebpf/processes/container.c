@@ -128,3 +128,55 @@ bool container_id_parse(const char *text, size_t length, char ret[CONTAINER_ID_S
 	ret[found_length] = '\0';
 	return true;
 }
+
+/* ---- pods ---- */
+
+enum { UUID_LENGTH = POD_UID_SIZE - 1 };
+
+/* A UUID, in which systemd wants '_' for '-'. */
+static bool take_uuid(const char *at, char ret[POD_UID_SIZE])
+{
+	for (size_t i = 0; i < UUID_LENGTH; i++) {
+		bool hyphen = i == 8 || i == 13 || i == 18 || i == 23;
+
+		if (hyphen ? at[i] != '-' && at[i] != '_' : !is_hex(&at[i], 1))
+			return false;
+		ret[i] = hyphen ? '-' : at[i];
+	}
+	ret[UUID_LENGTH] = '\0';
+	return true;
+}
+
+/* "/kubepods/burstable/pod<UUID>/...", "/kubepods-pod<UUID>.slice/..." */
+static bool take_pod(const struct span *line, char ret[POD_UID_SIZE])
+{
+	enum { WORD = 3 }; /* "pod" */
+
+	for (const char *at = line->begin + 1; line->end - at >= WORD + UUID_LENGTH; at++) {
+		const char *after = at + WORD + UUID_LENGTH;
+
+		if (!memcmp(at, "pod", WORD) && (at[-1] == '/' || at[-1] == '-') &&
+		    (after == line->end || *after == '/' || *after == '.') &&
+		    take_uuid(at + WORD, ret))
+			return true;
+	}
+	return false;
+}
+
+bool pod_uid_parse(const char *text, size_t length, char ret[POD_UID_SIZE])
+{
+	const char *end = text + length;
+	bool found = false;
+
+	ret[0] = '\0';
+	while (text < end && !found) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+		const struct span line = { text, newline ? newline : end };
+
+		text = newline ? newline + 1 : end;
+		found = take_pod(&line, ret);
+	}
+	if (!found)
+		ret[0] = '\0';
+	return found;
+}

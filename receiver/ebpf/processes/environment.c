@@ -49,6 +49,7 @@ static bool is_reserved(const char *key)
 	static const char *const exact[] = {
 		"container.id",
 		"cpu.logical_number",
+		"k8s.pod.uid",
 		"process.creation.time",
 		"process.executable.name",
 		"process.executable.path",

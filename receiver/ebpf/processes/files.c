@@ -406,6 +406,26 @@ uint32_t files_identify(struct files *files, const struct file_search *search)
 	return id;
 }
 
+uint32_t files_recognize(struct files *files, const struct file_search *search)
+{
+	uint32_t id = identify_held(files, &search->mapped);
+	struct identity identity;
+	struct stat stat;
+	int fd;
+
+	if (id != PROCESS_NO_FILE)
+		return id;
+	fd = search_open(search, &stat);
+	if (fd < 0)
+		return PROCESS_NO_FILE;
+	close(fd);
+	pthread_mutex_lock(&files->lock);
+	identity = identity_of(files, &stat);
+	id = identity_find(files, &identity);
+	pthread_mutex_unlock(&files->lock);
+	return id == INTERN_MISSING ? PROCESS_NO_FILE : id;
+}
+
 /* A descriptor of its own, with its own position, for the file behind @fd. */
 static int open_anew(int fd)
 {

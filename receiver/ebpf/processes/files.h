@@ -41,6 +41,10 @@ struct file_search {
  */
 uint32_t files_identify(struct files *files, const struct file_search *search);
 
+/* The same, of a file that has an id already; PROCESS_NO_FILE of any other, which gets none. Holds
+ * nothing open that was not. */
+uint32_t files_recognize(struct files *files, const struct file_search *search);
+
 /* A descriptor held for @file, opened anew for the caller. -ENOENT when none is held. */
 int files_open(struct files *files, uint32_t file);
 

@@ -71,6 +71,7 @@ static void learn_fork(struct table *table, const struct record *record)
 		process->space = space_fork(&table->pool, table_space_at(parent, record->time_ns),
 					    record->time_ns);
 		process->container = texts_share(&table->pool.texts, parent->container);
+		process->pod = texts_share(&table->pool.texts, parent->pod);
 	}
 	if (!process->space)
 		process->space = space_create(&table->pool, record->time_ns);
@@ -104,6 +105,7 @@ static void learn_exec(struct table *table, const struct record *record)
 		return;
 	}
 	space->complete = true;
+	space->executed = true;
 	set_comm(space, record->text, record->text_length);
 	space->older = process->space;
 	process->space = space;
@@ -140,7 +142,7 @@ static void learn_mapping(struct table *table, struct process *process, struct s
 			space->complete = false;
 			space->suspect_ns = mapping->begin_ns;
 		}
-	} else if (mapping->inode && process->sampled_ns) {
+	} else if (mapping->inode && process_is_followed(process)) {
 		table_mark_unresolved(table, process);
 	}
 	if (space == process->space && space->mappings.changes != changes)
@@ -277,7 +279,8 @@ int learn_facts(struct table *table, struct proc_facts *facts)
 	space = process->space;
 	if (space->begin_ns > facts->begin_ns)
 		return -EAGAIN;
-	if (!space->comm[0])
+	// Where records were lost, that of another name may have been among them.
+	if (!space->comm[0] || !space->complete)
 		memcpy(space->comm, facts->stat.comm, sizeof(space->comm));
 	if (facts->executable_read) {
 		space->executable_read = true;
@@ -291,7 +294,7 @@ int learn_facts(struct table *table, struct proc_facts *facts)
 		table->malformed_environments += facts->environment->malformed;
 	}
 	if (facts->container_read)
-		table_set_container(table, process, facts->container_id);
+		table_set_container(table, process, facts->container_id, facts->pod_uid);
 	if (facts->maps)
 		learn_maps(table, process, facts);
 	return 0;

@@ -38,7 +38,7 @@ static int read_stat(int process, struct proc_stat *ret)
 	return proc_stat_parse(text, length, ret) ? 0 : -EBADMSG;
 }
 
-static int read_container(int process, char ret[CONTAINER_ID_SIZE])
+static int read_container(int process, char ret[CONTAINER_ID_SIZE], char pod_uid_ret[POD_UID_SIZE])
 {
 	CLEANUP_FREE char *text = NULL;
 	size_t length;
@@ -47,6 +47,7 @@ static int read_container(int process, char ret[CONTAINER_ID_SIZE])
 	if (status)
 		return status == -ENOENT ? -ESRCH : status;
 	container_id_parse(text, length, ret);
+	pod_uid_parse(text, length, pod_uid_ret);
 	return 0;
 }
 
@@ -102,7 +103,7 @@ int proc_read(uint32_t pid, unsigned int parts, const struct profcol_list *varia
 		status = -ESRCH;
 	if (status)
 		return status;
-	status = read_container(process, ret->container_id);
+	status = read_container(process, ret->container_id, ret->pod_uid);
 	ret->container_read = !status;
 	// A leader that ended before its threads shows none of what the others still have.
 	if (ret->stat.state == 'Z')
@@ -125,12 +126,12 @@ void proc_facts_deinit(struct proc_facts *facts)
 	free(TAKE(facts->environment));
 }
 
-int proc_read_container(uint32_t pid, char ret[CONTAINER_ID_SIZE])
+int proc_read_container(uint32_t pid, char ret[CONTAINER_ID_SIZE], char pod_uid_ret[POD_UID_SIZE])
 {
 	CLEANUP_FD int process = open_process(pid);
 
-	ret[0] = '\0';
-	return process < 0 ? process : read_container(process, ret);
+	ret[0] = pod_uid_ret[0] = '\0';
+	return process < 0 ? process : read_container(process, ret, pod_uid_ret);
 }
 
 static void close_directory(DIR **directory)

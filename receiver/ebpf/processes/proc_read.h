@@ -23,6 +23,7 @@ struct proc_facts {
 	char executable[PATH_MAX]; /* "" for a kernel thread */
 	bool executable_read;
 	char container_id[CONTAINER_ID_SIZE];
+	char pod_uid[POD_UID_SIZE];
 	bool container_read;
 	char *maps; /* owned; NULL when not asked for or not to be had */
 	size_t maps_length;
@@ -40,7 +41,7 @@ int proc_read(uint32_t pid, unsigned int parts, const struct profcol_list *varia
 void proc_facts_deinit(struct proc_facts *facts);
 
 /* As above, the container id alone. */
-int proc_read_container(uint32_t pid, char ret[CONTAINER_ID_SIZE]);
+int proc_read_container(uint32_t pid, char ret[CONTAINER_ID_SIZE], char pod_uid_ret[POD_UID_SIZE]);
 
 /*
  * Call @visit with the number of every process there is. A negative errno of

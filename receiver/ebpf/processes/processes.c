@@ -2,6 +2,7 @@
 #include "processes.h"
 
 #include "code.h"
+#include "prompt.h"
 #include "resolve.h"
 #include "watch.h"
 
@@ -14,8 +15,17 @@
 
 enum {
 	NOTES_MAX = 4096,
-	PASS_MS = 100,
 	HOUSEKEEPING_NS = 1000000000,
+	/*
+	 * Records are looked at so often, and at once when a program starts. Then its libraries
+	 * follow, of which nothing wakes us: the next look comes soon, those after it in times that
+	 * double.
+	 */
+	PASS_NS = 100000000,
+	PASS_SOON_NS = 500000,
+	/* After each look: a ninth of a CPU, as long as one takes no more than 2.5 ms. */
+	REST_FACTOR = 8,
+	REST_MOST_NS = 20000000,
 };
 
 struct processes {
@@ -110,19 +120,48 @@ static bool show_progress(struct processes *processes, uint64_t known_ns)
 	return stopping;
 }
 
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+/* In proportion to what was worked since @used_ns, so that execs are taken in together; notes are
+ * not left to wait. */
+static void rest(struct processes *processes, uint64_t used_ns)
+{
+	uint64_t rest_ns = REST_FACTOR * (thread_cpu_ns() - used_ns);
+
+	side_band_rest(processes->watch.side_band, rest_ns < REST_MOST_NS ? rest_ns : REST_MOST_NS);
+}
+
+static uint64_t next_wait(uint64_t wait_ns, bool news)
+{
+	if (news)
+		return PASS_SOON_NS;
+	return 2 * wait_ns < PASS_NS ? 2 * wait_ns : PASS_NS;
+}
+
 static void *processes_run(void *context)
 {
 	struct processes *processes = context;
 	uint64_t housekeeping = clock_monotonic_ns() + HOUSEKEEPING_NS, began;
+	uint64_t wait_ns = PASS_NS, used_ns = thread_cpu_ns();
 	size_t count;
 
 	pthread_setname_np(pthread_self(), "processes");
+	prompt_thread();
 	do {
-		side_band_wait(processes->watch.side_band, PASS_MS);
+		rest(processes, used_ns);
+		side_band_wait(processes->watch.side_band, wait_ns);
+		used_ns = thread_cpu_ns();
 		began = clock_monotonic_ns();
 		// Notes first: what the kernel told before a sample is in the rings by then.
 		count = take_notes(processes);
 		watch_pass(&processes->watch, processes->taken, count);
+		wait_ns = next_wait(wait_ns, processes->watch.news);
 		if (began >= housekeeping) {
 			watch_keep_house(&processes->watch);
 			housekeeping = began + HOUSEKEEPING_NS;
@@ -143,6 +182,20 @@ struct profcol_error *processes_start(struct processes *processes)
 		return profcol_error_errno(status, "start the thread that follows processes");
 	processes->running = true;
 	return NULL;
+}
+
+struct profcol_error *processes_follow_execs(struct processes *processes)
+{
+	int status = watch_follow_execs(&processes->watch);
+
+	return status ? profcol_error_errno(-status, "listen to execs") : NULL;
+}
+
+uint64_t processes_map_bytes(struct processes *processes)
+{
+	struct execs *execs = atomic_load_explicit(&processes->watch.execs, memory_order_acquire);
+
+	return execs ? execs_map_bytes(execs) : 0;
 }
 
 void processes_stop(struct processes *processes)
@@ -179,19 +232,22 @@ void processes_note_sample(struct processes *processes, const struct process_key
 		side_band_wake(processes->watch.side_band);
 }
 
-void processes_catch_up(struct processes *processes, uint64_t deadline_ns)
+bool processes_catch_up(struct processes *processes, uint64_t deadline_ns)
 {
+	bool known;
 	uint64_t wanted = clock_monotonic_ns();
 	struct timespec deadline = clock_timespec(deadline_ns);
 
 	if (!processes->running)
-		return;
+		return false;
 	side_band_wake(processes->watch.side_band);
 	pthread_mutex_lock(&processes->progress_lock);
 	while (processes->known_ns < wanted &&
 	       !pthread_cond_timedwait(&processes->progress, &processes->progress_lock, &deadline))
 		;
+	known = processes->known_ns >= wanted;
 	pthread_mutex_unlock(&processes->progress_lock);
+	return known;
 }
 
 bool processes_describe(struct processes *processes, const struct process_key *key,
@@ -218,9 +274,80 @@ bool processes_describe(struct processes *processes, const struct process_key *k
 		}
 		if (process->container)
 			ret->container_id = process->container->bytes;
+		if (process->pod && process->pod->length < sizeof(ret->pod_uid))
+			memcpy(ret->pod_uid, process->pod->bytes, process->pod->length);
 	}
 	pthread_mutex_unlock(&watch->table_lock);
 	return process != NULL;
+}
+
+/* What the process had at @time_ns, unless that is known to be another program's; NULL. */
+static const struct space *space_of_program(const struct process *process,
+					    const struct process_key *key, uint64_t time_ns)
+{
+	const struct space *space = table_space_at(process, time_ns);
+
+	if (!space || !space->exec_id_known || space->exec_id == key->exec_id)
+		return space;
+	// An exec is told before the exec id changes: the sample is of the one before.
+	space = space->older;
+	return space && space->exec_id_known && space->exec_id == key->exec_id ? space : NULL;
+}
+
+bool processes_name(struct processes *processes, const struct process_key *key, uint64_t time_ns,
+		    struct process_names *ret)
+{
+	struct watch *watch = &processes->watch;
+	const struct process *process;
+	const struct space *space;
+
+	*ret = (struct process_names){ 0 };
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_find(&watch->table, key, time_ns);
+	if (process) {
+		ret->parent = process->parent;
+		space = space_of_program(process, key, time_ns);
+		if (space) {
+			ret->of_program = space->exec_id_known;
+			memcpy(ret->comm, space->comm, sizeof(ret->comm));
+			snprintf(ret->executable, sizeof(ret->executable), "%s",
+				 space_executable(space));
+		}
+	}
+	pthread_mutex_unlock(&watch->table_lock);
+	return process != NULL;
+}
+
+bool processes_still_runs(struct processes *processes, const struct process_key *key,
+			  uint64_t time_ns)
+{
+	struct watch *watch = &processes->watch;
+	const struct process *process;
+	const struct space *space;
+	bool same = true;
+
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_find(&watch->table, key, UINT64_MAX);
+	space = process ? process->space : NULL;
+	// Ids ascend; one that is later than any we know of is of an exec that went untold.
+	if (space && space->exec_id_known)
+		same = (int32_t)(space->exec_id - key->exec_id) <= 0;
+	else if (space)
+		same = space->begin_ns <= time_ns;
+	pthread_mutex_unlock(&watch->table_lock);
+	return same;
+}
+
+bool processes_origin(struct processes *processes, uint32_t pid, uint64_t by_ns,
+		      struct process_origin *ret)
+{
+	struct watch *watch = &processes->watch;
+	bool found;
+
+	pthread_mutex_lock(&watch->table_lock);
+	found = table_find_origin(&watch->table, pid, by_ns, ret);
+	pthread_mutex_unlock(&watch->table_lock);
+	return found;
 }
 
 bool processes_find_mapping(struct processes *processes, const struct process_key *key,
@@ -260,6 +387,19 @@ size_t processes_code(struct processes *processes, const struct process_key *key
 		found = code_list(process->space, ret, count);
 	pthread_mutex_unlock(&watch->table_lock);
 	return found;
+}
+
+bool processes_is_sampled(struct processes *processes, const struct process_key *key)
+{
+	struct watch *watch = &processes->watch;
+	const struct process *process;
+	bool sampled;
+
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_find(&watch->table, key, UINT64_MAX);
+	sampled = process && process->sampled_ns;
+	pthread_mutex_unlock(&watch->table_lock);
+	return sampled;
 }
 
 int processes_open_file(struct processes *processes, uint32_t file)

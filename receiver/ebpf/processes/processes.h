@@ -16,8 +16,11 @@
  */
 #pragma once
 
+#include "proc_read.h"
+
 #include <profcol/component.h>
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -61,6 +64,7 @@ struct process_description {
 	char comm[16];            /* of the group leader, NUL-terminated */
 	const char *executable;   /* path as the process sees it; "" when unknown */
 	const char *container_id; /* "" when in none */
+	char pod_uid[37];         /* of Kubernetes; "" when in none */
 	struct process_attributes attributes;
 };
 
@@ -88,10 +92,11 @@ struct processes *processes_create(const struct profcol_host *host,
 void processes_destroy(struct processes *processes); /* accepts NULL; stops first */
 
 /*
- * Have @changed told, before start, of every sampled process: when its program is new to sampling
- * (its first sample, and the first one after an exec), when its executable mappings or their files
- * have changed, and with @alive false when the program has ended, by exit or by exec. Called from
- * the thread in here without a lock held, once for all that one pass brought; it should not wait.
+ * Have @changed told, before start, of every process that is followed: when its program is new
+ * (its exec, see processes_follow_execs, or else its first sample), when its executable mappings or
+ * their files have changed, and with @alive false when the program has ended, by exit or by exec.
+ * Called from the thread in here without a lock held, once for all that one pass brought; while it
+ * waits, records wait too, in rings that have room for a tenth of a second.
  */
 void processes_on_change(struct processes *processes,
 			 void (*changed)(void *context, const struct process_key *key, bool alive),
@@ -102,6 +107,17 @@ PROFCOL_MUST_CHECK struct profcol_error *processes_start(struct processes *proce
 void processes_stop(struct processes *processes);
 
 /*
+ * Once started, and with libbpf's messages taken over: hear of execs as they happen, by the keys
+ * that samples will have. Programs that start from then on are followed like those sampled if their
+ * files have ids already, so that what is told of them is told before they run. Whoever runs a new
+ * file is followed from its first sample on: most are never sampled, and ids are not given back.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *processes_follow_execs(struct processes *processes);
+
+/* Memory of the kernel side's maps that tell of execs; 0 when nothing does. */
+uint64_t processes_map_bytes(struct processes *processes);
+
+/*
  * A sample of @key was taken at @time_ns (CLOCK_MONOTONIC). Cheap when the process is known to be
  * sampled already; else queued (bounded, counted) for the thread.
  */
@@ -109,12 +125,41 @@ void processes_note_sample(struct processes *processes, const struct process_key
 			   uint64_t time_ns);
 
 /* Wait until everything noted or recorded by the kernel before this call is known, at most until
- * @deadline_ns (CLOCK_MONOTONIC). */
-void processes_catch_up(struct processes *processes, uint64_t deadline_ns);
+ * @deadline_ns (CLOCK_MONOTONIC). False when it is not known by then. */
+bool processes_catch_up(struct processes *processes, uint64_t deadline_ns);
 
 /* Text in the results below is borrowed until processes_forget. False: unknown. */
 bool processes_describe(struct processes *processes, const struct process_key *key,
 			uint64_t time_ns, struct process_description *ret);
+
+/* What a program is called, and who has started it; the texts are copies. */
+struct process_names {
+	char comm[16];             /* of the group leader, NUL-terminated */
+	char executable[PATH_MAX]; /* path as the process sees it; "" when it has none, or unknown
+				    */
+	uint32_t parent;           /* process number; 0 = unknown */
+	bool of_program; /* the texts are known to be those of the key's program; else perhaps of
+			    the one before */
+};
+
+/* As processes_describe, but the texts are empty when they are those of another program. */
+bool processes_name(struct processes *processes, const struct process_key *key, uint64_t time_ns,
+		    struct process_names *ret);
+
+/* Has the process not executed another program since @key's sample at @time_ns, as far as known? */
+bool processes_still_runs(struct processes *processes, const struct process_key *key,
+			  uint64_t time_ns);
+
+/* Who has started a process, and when that started itself: between the two (CLOCK_BOOTTIME). */
+struct process_origin {
+	uint32_t parent; /* process number; 0 = unknown */
+	uint64_t earliest_ns, latest_ns;
+};
+
+/* Of the latest process with the number @pid that may have started by @by_ns (CLOCK_BOOTTIME).
+ * False: unknown. */
+bool processes_origin(struct processes *processes, uint32_t pid, uint64_t by_ns,
+		      struct process_origin *ret);
 
 /* The executable mapping that held @address at @time_ns. */
 bool processes_find_mapping(struct processes *processes, const struct process_key *key,
@@ -130,6 +175,9 @@ bool processes_find_mapping(struct processes *processes, const struct process_ke
  */
 size_t processes_code(struct processes *processes, const struct process_key *key,
 		      struct process_code *ret, size_t count);
+
+/* Has the program, or an earlier one of the process, been sampled? */
+bool processes_is_sampled(struct processes *processes, const struct process_key *key);
 
 /*
  * A descriptor for reading @file, owned by the caller; reopened through any living process that

@@ -23,7 +23,8 @@ struct round {
 	uint32_t pid;
 	uint64_t begin_ns; /* tells users of the pid apart */
 	bool alive;
-	bool cut; /* there are more files than fit */
+	bool sampled; /* or else announced only: files that are new are left for its first sample */
+	bool cut;     /* there are more files than fit */
 	uint32_t ancestors[RESOLVE_ANCESTORS];
 	size_t ancestor_count;
 	size_t count;
@@ -47,10 +48,14 @@ size_t resolve_ancestors(const struct table *table, const struct process *proces
 
 typedef void (*mapping_function)(void *context, struct mapping *mapping);
 
-/* Every mapping @process has or had, with those of the parents whose spaces it shares. */
+/*
+ * Every mapping @process has, with those of the parents whose spaces it shares; and what it had
+ * before an exec, if it was sampled: else nobody asks for that.
+ */
 static void visit_mappings(struct process *process, mapping_function visit, void *context)
 {
-	for (struct space *own = process->space; own; own = own->older) {
+	for (struct space *own = process->space; own;
+	     own = process->sampled_ns ? own->older : NULL) {
 		for (struct space *space = own; space; space = space->parent) {
 			struct mappings *mappings = &space->mappings;
 
@@ -98,6 +103,7 @@ static bool begin_round(struct round *round)
 	round->pid = process->pid;
 	round->begin_ns = process->begin_ns;
 	round->alive = process->end_ns == PROCESS_ALIVE;
+	round->sampled = process->sampled_ns;
 	round->cut = false;
 	round->count = 0;
 	visit_mappings(process, want, round);
@@ -116,6 +122,14 @@ static void answer(void *context, struct mapping *mapping)
 		mapping->file = wanted->file;
 }
 
+static bool has_unanswered(const struct round *round)
+{
+	for (size_t i = 0; i < round->count; i++)
+		if (round->files[i].file == MAPPING_FILE_UNRESOLVED)
+			return true;
+	return false;
+}
+
 /* The process may have been dropped since: then nobody needs the answer. */
 static void end_round(struct round *round)
 {
@@ -128,7 +142,9 @@ static void end_round(struct round *round)
 		visit_mappings(process, answer, round);
 	if (process && round->count)
 		table_mark_changed(round->table, process);
-	if (process && round->cut)
+	if (process && has_unanswered(round))
+		table_unannounce(round->table, process);
+	else if (process && round->cut)
 		table_mark_unresolved(round->table, process);
 	for (size_t i = 0; i < round->count; i++)
 		texts_release(&round->table->pool.texts, round->files[i].path);
@@ -151,7 +167,13 @@ static void identify(struct round *round, struct files *files)
 			.root_count = round->ancestor_count,
 		};
 
-		wanted->file = files_identify(files, &search);
+		if (round->sampled) {
+			wanted->file = files_identify(files, &search);
+			continue;
+		}
+		wanted->file = files_recognize(files, &search);
+		if (wanted->file == PROCESS_NO_FILE)
+			wanted->file = MAPPING_FILE_UNRESOLVED;
 	}
 }
 

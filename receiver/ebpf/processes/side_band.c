@@ -8,6 +8,7 @@
 #include "base/base.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -25,6 +26,9 @@ enum {
 	WAKE_BYTES = RING_BYTES / 4,
 	EVENTS_AT_ONCE = 16,
 };
+
+/* What the epoll set knows descriptors by, that are no CPU's. */
+static const uint64_t WAKE = UINT64_MAX, ADDED = UINT64_MAX - 1;
 
 struct cpu_ring {
 	struct ring ring;
@@ -68,7 +72,7 @@ struct side_band *side_band_create(void)
 	};
 	struct side_band *side_band = calloc(1, sizeof(*side_band));
 	struct perf_events_hooks hooks = { ring_opened, ring_gone, side_band };
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = WAKE };
 
 	if (!side_band)
 		return NULL;
@@ -230,17 +234,38 @@ void side_band_take(struct side_band *side_band, uint64_t until_ns, side_band_fu
 			ring_release(&side_band->rings.items[i].ring);
 }
 
-void side_band_wait(struct side_band *side_band, int timeout_ms)
+int side_band_add(struct side_band *side_band, int fd)
 {
-	struct epoll_event events[EVENTS_AT_ONCE];
-	int count = epoll_wait(side_band->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = ADDED };
 
+	return epoll_ctl(side_band->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+void side_band_wait(struct side_band *side_band, uint64_t timeout_ns)
+{
+	struct pollfd pollfd = { .fd = side_band->epoll_fd, .events = POLLIN };
+	struct timespec timeout = clock_timespec(timeout_ns);
+	struct epoll_event events[EVENTS_AT_ONCE];
+	int count;
+
+	// epoll_wait() knows milliseconds only, and epoll_pwait2() came with 5.11.
+	if (ppoll(&pollfd, 1, &timeout, NULL) <= 0)
+		return;
+	count = epoll_wait(side_band->epoll_fd, events, EVENTS_AT_ONCE, 0);
 	for (int i = 0; i < count; i++) {
 		eventfd_t ignored;
 
-		if (events[i].data.u64 == UINT64_MAX)
+		if (events[i].data.u64 == WAKE)
 			eventfd_read(side_band->wake_fd, &ignored);
 	}
+}
+
+void side_band_rest(const struct side_band *side_band, uint64_t timeout_ns)
+{
+	struct pollfd pollfd = { .fd = side_band->wake_fd, .events = POLLIN };
+	struct timespec timeout = clock_timespec(timeout_ns);
+
+	(void)ppoll(&pollfd, 1, &timeout, NULL);
 }
 
 void side_band_wake(struct side_band *side_band)

@@ -38,7 +38,9 @@ struct space {
 	struct text *attributes; /* as environment_attributes.bytes; a reference; NULL = none */
 	bool complete;           /* all mappings are known... */
 	uint64_t suspect_ns;     /* ...or else those up to this time */
+	bool executed;           /* begun by an exec, not by a fork or before we looked */
 	bool exec_id_known;
+	bool exec_id_told; /* by the exec itself; one that a sample brought may be the last one's */
 	uint32_t exec_id;
 	char comm[16];
 };

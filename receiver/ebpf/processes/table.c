@@ -13,10 +13,11 @@ enum {
 	EXEC_TOLERANCE_NS = 1000000,
 	/* A process is sampled on its way out after its end has been told, but not for long. */
 	EXIT_TOLERANCE_NS = 1000000000,
-	/* Six times in each second, and four more at once: a program that starts maps libraries. */
 	TELL_NS = 1000000000 / 6,
-	TELL_AHEAD_NS = 3 * TELL_NS,
 };
+
+/* A program that starts maps libraries, one after the other. */
+static const uint64_t TELL_AHEAD_NS = 30ull * TELL_NS;
 
 bool table_init(struct table *table, size_t max_bytes, size_t max_text_bytes)
 {
@@ -55,6 +56,7 @@ static void process_destroy(struct table *table, struct process *process)
 		process->space = older;
 	}
 	texts_release(&table->pool.texts, process->container);
+	texts_release(&table->pool.texts, process->pod);
 	free(process);
 	table->count--;
 }
@@ -177,6 +179,45 @@ static bool has_start(const struct table *table, const struct process *process, 
 	return true;
 }
 
+static uint64_t less(uint64_t ns, uint64_t by_ns)
+{
+	return ns > by_ns ? ns - by_ns : 0;
+}
+
+/* The starts that has_start is true of. */
+static struct process_origin origin_of(const struct table *table, const struct process *process)
+{
+	struct process_origin origin = { .parent = process->parent };
+
+	if (process->start_ns) {
+		origin.earliest_ns = origin.latest_ns = process->start_ns;
+	} else if (process->start_tick_ns) {
+		origin.earliest_ns = less(process->start_tick_ns, 2 * table->tick_ns);
+		origin.latest_ns = process->start_tick_ns + 2 * table->tick_ns;
+	} else if (process->forked_ns) {
+		origin.earliest_ns = less(process->forked_ns, FORK_TOLERANCE_NS);
+		origin.latest_ns = process->forked_ns + FORK_TOLERANCE_NS;
+	} else {
+		origin.latest_ns = process->begin_ns + table->boot_offset_ns;
+	}
+	return origin;
+}
+
+bool table_find_origin(const struct table *table, uint32_t pid, uint64_t by_ns,
+		       struct process_origin *ret)
+{
+	const struct process *process = *bucket_of(table, pid);
+
+	for (; process; process = process->next) {
+		if (process->pid != pid)
+			continue;
+		*ret = origin_of(table, process);
+		if (ret->earliest_ns <= by_ns)
+			return true;
+	}
+	return false;
+}
+
 struct process *table_find(const struct table *table, const struct process_key *key,
 			   uint64_t time_ns)
 {
@@ -199,7 +240,7 @@ struct space *table_space_at(const struct process *process, uint64_t time_ns)
 	return space;
 }
 
-/* The process has exec'd and nobody told us: what it has now is to be read from /proc. */
+/* The process has exec'd and nobody told us: what it has now, its name too, is read from /proc. */
 static void begin_untold(struct table *table, struct process *process, uint32_t exec_id,
 			 uint64_t time_ns)
 {
@@ -209,7 +250,6 @@ static void begin_untold(struct table *table, struct process *process, uint32_t 
 		process->space->complete = false;
 		return;
 	}
-	memcpy(space->comm, process->space->comm, sizeof(space->comm));
 	space->suspect_ns = time_ns;
 	space->exec_id_known = true;
 	space->exec_id = exec_id;
@@ -241,6 +281,7 @@ static void note_exec_id(struct table *table, struct process *process,
 struct process *table_note(struct table *table, const struct process_key *key, uint64_t time_ns)
 {
 	struct process *process = table_find(table, key, time_ns);
+	bool first;
 
 	if (!process)
 		return NULL;
@@ -248,13 +289,44 @@ struct process *table_note(struct table *table, const struct process_key *key, u
 	if (process->end_ns < time_ns && time_ns - process->end_ns > EXIT_TOLERANCE_NS)
 		process->end_ns = PROCESS_ALIVE;
 	table_mark_unresolved(table, process);
+	first = !process->sampled_ns;
 	if (process->sampled_ns < time_ns)
 		process->sampled_ns = time_ns;
 	note_exec_id(table, process, key, time_ns);
-	if (!process->told || !process_runs(process) ||
+	// Of one that was announced the first sample is news, too: it is needed now.
+	if (first || !process->told || !process_runs(process) ||
 	    process->told_exec_id != process->space->exec_id)
 		table_mark_changed(table, process);
 	return process;
+}
+
+void table_announce(struct table *table, const struct process_key *key, uint64_t time_ns)
+{
+	struct process *process = table_find(table, key, time_ns);
+	struct space *space = process ? table_space_at(process, time_ns) : NULL;
+
+	if (!space || process->end_ns != PROCESS_ALIVE)
+		return;
+	process->start_ns = key->start_boottime_ns;
+	if (!space->executed || (space->exec_id_told && space->exec_id != key->exec_id)) {
+		// The record of this exec was lost: the next sample has it read from /proc.
+		if (space == process->space) {
+			begin_untold(table, process, key->exec_id, time_ns);
+			table_unannounce(table, process);
+		}
+		return;
+	}
+	space->exec_id_known = space->exec_id_told = true;
+	space->exec_id = key->exec_id;
+	process->announced = true;
+	table_mark_unresolved(table, process);
+	table_mark_changed(table, process);
+}
+
+void table_unannounce(struct table *table, struct process *process)
+{
+	table_mark_changed(table, process);
+	process->announced = false;
 }
 
 void table_mark_unresolved(struct table *table, struct process *process)
@@ -281,7 +353,7 @@ struct process *table_take_unresolved(struct table *table)
 
 void table_mark_changed(struct table *table, struct process *process)
 {
-	if (process->changed || !process->sampled_ns)
+	if (process->changed || !process_is_followed(process))
 		return;
 	process->changed = true;
 	TAILQ_INSERT_TAIL(&table->changed, process, change);
@@ -290,7 +362,7 @@ void table_mark_changed(struct table *table, struct process *process)
 /* Is the program that was told of the one that runs? */
 static bool is_told(const struct process *process)
 {
-	return process->told && process_runs(process) &&
+	return process->told && process_is_followed(process) && process_runs(process) &&
 	       process->told_exec_id == process->space->exec_id;
 }
 
@@ -327,6 +399,7 @@ static void tell(struct process *process, uint64_t now_ns)
 bool table_take_change(struct table *table, uint64_t now_ns, struct process_change *ret)
 {
 	struct process *process;
+	bool first;
 
 	if (table->gone.count) {
 		*ret = (struct process_change){ .key = table->gone.items[--table->gone.count] };
@@ -338,20 +411,28 @@ bool table_take_change(struct table *table, uint64_t now_ns, struct process_chan
 		TAILQ_REMOVE(&table->changed, process, change);
 		process->changed = false;
 		// Without memory it is told of when it changes again.
-		if (!process_runs(process) ||
+		if (!process_is_followed(process) || !process_runs(process) ||
 		    (!process->told && !VECTOR_RESERVE(&table->gone, table->told + 1)))
 			continue;
-		table->told += !process->told;
+		first = !process->told;
+		table->told += first;
 		tell(process, now_ns);
-		*ret = (struct process_change){ .key = told_key(process), .alive = true };
+		*ret = (struct process_change){
+			.key = told_key(process),
+			.alive = true,
+			.first = first,
+		};
 		return true;
 	}
 	return false;
 }
 
-void table_set_container(struct table *table, struct process *process, const char *id)
+void table_set_container(struct table *table, struct process *process, const char *id,
+			 const char *pod_uid)
 {
 	texts_release(&table->pool.texts, process->container);
+	texts_release(&table->pool.texts, process->pod);
+	process->pod = pod_uid[0] ? texts_take(&table->pool.texts, pod_uid, strlen(pod_uid)) : NULL;
 	process->container = id[0] ? texts_take(&table->pool.texts, id, strlen(id)) : NULL;
 	process->container_read = true;
 }

@@ -25,7 +25,8 @@ struct process {
 	uint64_t begin_ns;      /* at the latest */
 	uint64_t end_ns;        /* or PROCESS_ALIVE */
 	uint64_t last_exit_ns;  /* of one of its threads */
-	uint64_t sampled_ns;    /* last; 0 = never: then its files are not opened */
+	uint64_t sampled_ns;    /* last; 0 = never */
+	bool announced;         /* has told by which key samples will come: see table_announce */
 	int32_t threads;
 	bool leader_exited;
 	bool container_read;    /* else `container` is what the parent had */
@@ -35,9 +36,16 @@ struct process {
 	uint32_t told_exec_id;  /* of that program */
 	uint64_t told_until_ns; /* its changes up to then are paid for: TELL_NS for each one told */
 	struct text *container; /* a reference; NULL = none */
+	struct text *pod;       /* its uid; a reference; NULL = none */
 	struct space *space;    /* a reference: the newest */
 	TAILQ_ENTRY(process) change;
 };
+
+/* Are its files opened and its changes told? */
+static inline bool process_is_followed(const struct process *process)
+{
+	return process->sampled_ns || process->announced;
+}
 
 /* Is there a program, and is it known how samples of it call it? */
 static inline bool process_runs(const struct process *process)
@@ -45,10 +53,11 @@ static inline bool process_runs(const struct process *process)
 	return process->end_ns == PROCESS_ALIVE && process->space && process->space->exec_id_known;
 }
 
-/* What is new of a sampled process. */
+/* What is new of a process that is followed. */
 struct process_change {
 	struct process_key key;
 	bool alive; /* false: the program of @key has ended */
+	bool first; /* the program was not told of before */
 };
 
 struct table {
@@ -59,8 +68,8 @@ struct table {
 	size_t max_bytes;            /* of processes and spaces; what is least needed goes first */
 	uint64_t tick_ns;            /* a clock tick of /proc */
 	uint64_t boot_offset_ns;     /* CLOCK_BOOTTIME - CLOCK_MONOTONIC at present */
-	VECTOR(uint32_t) unresolved; /* sampled processes with mappings whose file has no id yet */
-	TAILQ_HEAD(, process) changed;   /* sampled processes to tell of, the first marked first */
+	VECTOR(uint32_t) unresolved; /* those followed with mappings whose file has no id yet */
+	TAILQ_HEAD(, process) changed;   /* those followed to tell of, the first marked first */
 	size_t told;                     /* processes that are */
 	VECTOR(struct process_key) gone; /* of those told and dropped; with room for @told more */
 	bool has_lost;                   /* records were lost since this was last cleared */
@@ -80,6 +89,16 @@ void table_deinit(struct table *table);
  */
 struct process *table_note(struct table *table, const struct process_key *key, uint64_t time_ns);
 
+/*
+ * The program that began with the exec at @time_ns, of which records have told, will be called @key
+ * by its samples: it is followed from now on.
+ */
+void table_announce(struct table *table, const struct process_key *key, uint64_t time_ns);
+
+/* @process is not followed before its next sample, and what was told of it ends: something of it is
+ * not known, and one that is never sampled is not worth the knowing. No effect on one sampled. */
+void table_unannounce(struct table *table, struct process *process);
+
 /* Whose sample, and the space it had at @time_ns; NULL. */
 struct process *table_find(const struct table *table, const struct process_key *key,
 			   uint64_t time_ns);
@@ -94,28 +113,34 @@ struct process *table_add(struct table *table, uint32_t pid, uint64_t begin_ns);
 /* The latest user of @pid; NULL. */
 struct process *table_newest(const struct table *table, uint32_t pid);
 
+/* As processes_origin. */
+bool table_find_origin(const struct table *table, uint32_t pid, uint64_t by_ns,
+		       struct process_origin *ret);
+
 /* Whatever happened since @since_ns may have been missed: believe nothing newer unread. */
 void table_suspect(struct table *table, uint64_t since_ns);
 
-/* Mappings of @process, which is sampled, have files without an id. */
+/* Mappings of @process, which is followed, have files without an id. */
 void table_mark_unresolved(struct table *table, struct process *process);
 
 /* One that was marked, which it is no more; NULL when there is none. */
 struct process *table_take_unresolved(struct table *table);
 
-/* There is something to tell of @process if it is sampled. */
+/* There is something to tell of @process if it is followed. */
 void table_mark_changed(struct table *table, struct process *process);
 
 /*
  * The next thing to tell of those marked, and of those dropped; false when there is none at
- * @now_ns. Nothing is told of a program before a sample has shown its exec id, but for the end of
- * the last one. The end of one user of a number comes before the next one. Of a program that
- * changes all the time it is told at most ten times a second: it stays marked until it can be.
+ * @now_ns. Nothing is told of a program before its exec id is known, but for the end of the last
+ * one. The end of one user of a number comes before the next one. Of a program that changes all the
+ * time it is told six times a second, but for thirty times that it has in advance: it stays marked
+ * until it can be.
  */
 bool table_take_change(struct table *table, uint64_t now_ns, struct process_change *ret);
 
 void table_end(struct table *table, struct process *process, uint64_t time_ns);
-void table_set_container(struct table *table, struct process *process, const char *id);
+void table_set_container(struct table *table, struct process *process, const char *id,
+			 const char *pod_uid);
 
 /* Drop what ended before @time_ns, and texts nobody uses. */
 void table_forget(struct table *table, uint64_t time_ns);

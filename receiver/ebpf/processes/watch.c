@@ -73,8 +73,10 @@ bool watch_init(struct watch *watch, const struct profcol_host *host,
 
 void watch_deinit(struct watch *watch)
 {
+	execs_destroy(atomic_load(&watch->execs));
 	side_band_destroy(watch->side_band);
 	files_destroy(watch->files);
+	VECTOR_DEINIT(&watch->told);
 	table_deinit(&watch->table);
 	pthread_mutex_destroy(&watch->table_lock);
 }
@@ -84,11 +86,53 @@ static void take_record(void *context, const struct record *record)
 	learn_record(context, record);
 }
 
+int watch_follow_execs(struct watch *watch)
+{
+	struct execs *execs;
+	int status = execs_create(&execs);
+
+	if (!status)
+		status = side_band_add(watch->side_band, execs_fd(execs));
+	if (status)
+		execs_destroy(execs);
+	else
+		atomic_store_explicit(&watch->execs, execs, memory_order_release);
+	return status;
+}
+
+static void take_exec(void *context, const struct exec_record *record)
+{
+	struct watch *watch = context;
+
+	// Without memory it is known when it is sampled.
+	(void)VECTOR_PUSH(&watch->told, *record);
+}
+
+static void announce(struct watch *watch)
+{
+	for (size_t i = 0; i < watch->told.count; i++) {
+		const struct exec_record *record = &watch->told.items[i];
+		struct process_key key = { .pid = record->pid,
+					   .exec_id = record->exec_id,
+					   .start_boottime_ns = record->start_boottime_ns };
+
+		table_announce(&watch->table, &key, record->time_ns);
+	}
+	watch->news |= watch->told.count > 0;
+	watch->told.count = 0;
+}
+
 /* Take in the records there are. */
 static void sync_records(struct watch *watch)
 {
-	uint64_t until = clock_monotonic_ns(), boot_offset = clock_boottime_ns() - until;
+	struct execs *execs = atomic_load_explicit(&watch->execs, memory_order_acquire);
+	uint64_t until, boot_offset;
 
+	// Before the time is taken: by then the records of each of these are in the rings.
+	if (execs)
+		execs_take(execs, take_exec, watch);
+	until = clock_monotonic_ns();
+	boot_offset = clock_boottime_ns() - until;
 	pthread_mutex_lock(&watch->table_lock);
 	watch->table.boot_offset_ns = boot_offset;
 	side_band_take(watch->side_band, until, take_record, &watch->table);
@@ -98,6 +142,7 @@ static void sync_records(struct watch *watch)
 		watch->table.has_lost = false;
 		watch->repair_due = true;
 	}
+	announce(watch);
 	table_evict(&watch->table);
 	pthread_mutex_unlock(&watch->table_lock);
 	watch->known_ns = until;
@@ -151,7 +196,7 @@ static enum need note_need(struct watch *watch, const struct note *note)
 static void inherit_container(struct watch *watch, const struct note *note)
 {
 	uint32_t ancestors[RESOLVE_ANCESTORS];
-	char id[CONTAINER_ID_SIZE] = "";
+	char id[CONTAINER_ID_SIZE] = "", pod_uid[POD_UID_SIZE] = "";
 	struct process *process, *from;
 	size_t count = 0;
 	int status = -ESRCH;
@@ -161,19 +206,20 @@ static void inherit_container(struct watch *watch, const struct note *note)
 	from = process ? table_newest(&watch->table, process->parent) : NULL;
 	if (process && from && from->container_read) {
 		table_set_container(&watch->table, process,
-				    from->container ? from->container->bytes : "");
+				    from->container ? from->container->bytes : "",
+				    from->pod ? from->pod->bytes : "");
 	} else if (process) {
 		count = resolve_ancestors(&watch->table, process, ancestors);
 	}
 	pthread_mutex_unlock(&watch->table_lock);
 	for (size_t i = 0; i < count && status; i++)
-		status = proc_read_container(ancestors[i], id);
+		status = proc_read_container(ancestors[i], id, pod_uid);
 	if (status)
 		return;
 	pthread_mutex_lock(&watch->table_lock);
 	process = table_find(&watch->table, &note->key, note->time_ns);
 	if (process)
-		table_set_container(&watch->table, process, id);
+		table_set_container(&watch->table, process, id, pod_uid);
 	pthread_mutex_unlock(&watch->table_lock);
 }
 
@@ -208,11 +254,13 @@ static void tell_changes(struct watch *watch)
 		pthread_mutex_unlock(&watch->table_lock);
 		if (more)
 			watch->changed(watch->changed_context, &change.key, change.alive);
+		watch->news |= more && change.first;
 	}
 }
 
 void watch_pass(struct watch *watch, const struct note *notes, size_t count)
 {
+	watch->news = false;
 	sync_records(watch);
 	for (size_t i = 0; i < count; i++)
 		handle_note(watch, &notes[i]);

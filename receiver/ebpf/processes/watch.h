@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "execs.h"
 #include "files.h"
 #include "side_band.h"
 #include "table.h"
@@ -13,6 +14,7 @@
 #include <profcol/component.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* A sample that has been taken. */
 struct note {
@@ -30,6 +32,7 @@ struct watch {
 	const struct profcol_host *host;
 	const struct profcol_list *variables; /* borrowed: as for environment_parse */
 	struct side_band *side_band;          /* owned */
+	_Atomic(struct execs *) execs;        /* owned; NULL = not listened to */
 	struct files *files;                  /* owned */
 	struct table table;
 	pthread_mutex_t table_lock;
@@ -38,10 +41,12 @@ struct watch {
 	void *changed_context; /* borrowed */
 	struct watch_metrics metrics;
 	/* Of the one thread: */
-	uint64_t known_ns;    /* everything up to then has been taken in */
-	uint64_t followed_ns; /* when the CPUs were last looked at */
-	bool repair_due;      /* records have been missed */
-	bool cpus_failed;     /* said once until it is mended */
+	VECTOR(struct exec_record) told; /* execs that are about to be taken in */
+	bool news;                       /* the last pass brought programs that are new */
+	uint64_t known_ns;               /* everything up to then has been taken in */
+	uint64_t followed_ns;            /* when the CPUs were last looked at */
+	bool repair_due;                 /* records have been missed */
+	bool cpus_failed;                /* said once until it is mended */
 };
 
 /* False without memory. Both are borrowed until deinit. */
@@ -51,6 +56,10 @@ void watch_deinit(struct watch *watch);
 
 /* Listen, then read all processes there are. An error when no CPU can be listened to. */
 PROFCOL_MUST_CHECK struct profcol_error *watch_start(struct watch *watch);
+
+/* From now on hear of execs as soon as they happen; after the start, from any thread. 0 or a
+ * negative errno. */
+int watch_follow_execs(struct watch *watch);
 
 /* Take in all records up to now, then what @notes ask for. */
 void watch_pass(struct watch *watch, const struct note *notes, size_t count);

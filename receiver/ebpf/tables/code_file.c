@@ -5,11 +5,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Of memory: where in one of 64 KiB it lies is not known yet. */
+enum { PAGE_SHIFT = 12 };
+
 /* A directory lies in one slab. */
 enum { PAGES_MOST = UNWIND_SLAB_BYTES / sizeof(uint32_t) };
 
 /* Of a file in the table of rules: libcrypto has 120. */
 enum { RULES_MOST = 512 };
+
+/* Places that are remembered until the file is known: what programs are in when they begin. */
+enum { MISSED_MOST = 256 };
 
 struct code_file *code_file_create(uint32_t id)
 {
@@ -28,6 +34,7 @@ void code_file_destroy(struct code_file *file)
 		return;
 	free(file->segments);
 	free(file->pages);
+	VECTOR_DEINIT(&file->missed);
 	free(file);
 }
 
@@ -52,7 +59,8 @@ int code_file_learn(struct code_file *file, const struct worker_answer *answer)
 	if (!answer->has_tables || limit <= first)
 		return -ENOENT;
 	free(TAKE(file->segments)); // of an attempt that failed
-	file->segment_count = 0;
+	free(TAKE(file->pages));
+	file->segment_count = file->page_count = 0;
 	file->segments = calloc(answer->segment_count, sizeof(*file->segments));
 	if (!file->segments)
 		return -ENOMEM;
@@ -73,6 +81,17 @@ int code_file_learn(struct code_file *file, const struct worker_answer *answer)
 	file->page_first = (uint32_t)first;
 	file->page_count = (uint32_t)(limit - first);
 	return 0;
+}
+
+void code_file_remember(struct code_file *file, uint64_t file_offset)
+{
+	uint64_t page = file_offset >> PAGE_SHIFT;
+
+	for (size_t i = 0; i < file->missed.count; i++)
+		if (file->missed.items[i] >> PAGE_SHIFT == page)
+			return;
+	if (file->missed.count < MISSED_MOST)
+		(void)VECTOR_PUSH(&file->missed, file_offset);
 }
 
 bool code_file_find(const struct code_file *file, uint64_t file_offset, uint32_t *index_ret,

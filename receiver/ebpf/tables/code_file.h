@@ -23,6 +23,7 @@ struct code_page {
 	uint32_t handle;
 	uint16_t length; /* bytes; what memory_free wants */
 	uint8_t state;   /* enum code_page_state */
+	uint8_t tries;   /* left to find room for it; WANTED and ASKED only */
 	uint32_t epoch;  /* when it was seen last */
 };
 
@@ -36,9 +37,11 @@ enum code_file_state {
 struct code_file {
 	uint32_t id;
 	uint32_t users; /* processes */
+	uint32_t epoch; /* when the last of them went */
 	enum code_file_state state;
 	bool page_request;               /* one is under way */
 	bool queued;                     /* stands in the queue of those to ask for */
+	bool waits;                      /* is to be queued, at retry_ns */
 	uint64_t retry_ns;               /* nothing is asked before */
 	uint32_t failures;               /* attempts to learn of it that came to nothing */
 	uint32_t rules_left;             /* that it may add to the table of rules */
@@ -47,6 +50,7 @@ struct code_file {
 	uint32_t page_first, page_count;
 	struct code_page *pages; /* owned, page_count of them */
 	uint32_t directory;      /* handle of page_count handles; 0: none */
+	VECTOR(uint64_t) missed; /* places in it, bytes, that were missed before it was known */
 };
 
 struct code_file *code_file_create(uint32_t id); /* NULL without memory */
@@ -55,6 +59,9 @@ void code_file_destroy(struct code_file *file);  /* accepts NULL; leaves the ker
 /* Take over what @answer says of the file. 0, -ENOENT when it has no table that can be used, or
  * -ENOMEM. */
 int code_file_learn(struct code_file *file, const struct worker_answer *answer);
+
+/* Keep @file_offset in `missed`; beyond a bound not, nor without memory. */
+void code_file_remember(struct code_file *file, uint64_t file_offset);
 
 /* The number of the page that holds @file_offset, from 0; false when it is not code of the file. */
 bool code_file_find(const struct code_file *file, uint64_t file_offset, uint32_t *index_ret,

@@ -8,16 +8,25 @@
 #include <errno.h>
 #include <string.h>
 
-/* What there is no room for, or no worker, is not asked for again at once... */
-static const uint64_t retry_ns = 1000000000;
+/* What there is no room for, or no worker, is not asked for again at once: what was dropped for it
+ * is free by then. */
+static const uint64_t retry_ns = 500000000;
 
-/* ...and a file that a worker failed on only some times: it may have been the machine's fault. */
+/* A file that could not be read is tried again, the first time soon, but only some times: it may
+ * have been the machine's fault. */
 static const uint64_t failed_retry_ns = 10000000000;
 enum { ATTEMPTS = 3 };
 
+/* So often is a page asked for that a walk has missed, as long as there is no room for it. */
+enum { PAGE_TRIES = 3 };
+
 /* Pages that come together: a walk tells of one at a time, and what calls lies near. A power of
  * two. */
-enum { MISS_GROUP = 4 };
+enum { MISS_GROUP = 8 };
+
+/* What is known of a file that nobody runs and that has no pages is kept so long: programs that
+ * live for a moment only are run again. */
+enum { KEEP_EPOCHS = 12 };
 
 struct pages {
 	struct memory *memory;            /* borrowed */
@@ -28,6 +37,7 @@ struct pages {
 	uint32_t bare_page;               /* handle of one that has no rules */
 	uint32_t epoch;
 	bool wants_room; /* something was refused since the last eviction */
+	bool waits;      /* something is to be asked for at a later time */
 	struct pages_counts counts;
 	uint8_t page[UNWIND_SLAB_BYTES]; /* one that is being written */
 };
@@ -115,6 +125,7 @@ enum pages_state pages_use(struct pages *pages, uint32_t id)
 	file->users++;
 	if (file->state == CODE_FILE_WANTED)
 		queue_file(pages, file);
+	pages->waits |= file->waits;
 	return state_of(file);
 }
 
@@ -158,6 +169,11 @@ static bool is_idle(const struct code_file *file)
 	       file->state != CODE_FILE_ASKED;
 }
 
+static bool is_unused(const struct pages *pages, const struct code_file *file)
+{
+	return is_idle(file) && is_empty(file) && pages->epoch - file->epoch >= KEEP_EPOCHS;
+}
+
 void pages_release(struct pages *pages, uint32_t id)
 {
 	struct code_file *file = find_file(pages, id);
@@ -165,9 +181,8 @@ void pages_release(struct pages *pages, uint32_t id)
 	if (!file || !file->users)
 		return;
 	file->users--;
-	// Its pages stay for the next process, as long as there is room.
-	if (id != PAGES_VDSO && is_idle(file) && is_empty(file))
-		drop_file(pages, file);
+	// It stays for the next process: its pages as long as there is room, else for some time.
+	file->epoch = pages->epoch;
 }
 
 void pages_place(const struct pages *pages, uint32_t id, uint64_t file_offset,
@@ -198,33 +213,70 @@ void pages_place(const struct pages *pages, uint32_t id, uint64_t file_offset,
 
 /* ---- what is missing ---- */
 
-void pages_miss(struct pages *pages, uint32_t id, uint64_t file_offset, uint64_t now_ns)
+/* What is wanted of the file is asked for now, or when its time has come. */
+static void want(struct pages *pages, struct code_file *file, uint64_t now_ns)
 {
-	struct code_file *file = find_file(pages, id);
-	uint32_t index, offset;
-
-	if (!file || file->state != CODE_FILE_KNOWN || now_ns < file->retry_ns ||
-	    !code_file_find(file, file_offset, &index, &offset))
-		return;
-	if (file->pages[index].state == CODE_PAGE_WANTED)
+	if (now_ns >= file->retry_ns)
 		queue_file(pages, file);
-	if (file->pages[index].state != CODE_PAGE_ABSENT)
-		return;
-	index &= ~(MISS_GROUP - 1u);
-	for (uint32_t i = index; i < index + MISS_GROUP && i < file->page_count; i++)
-		if (file->pages[i].state == CODE_PAGE_ABSENT)
-			file->pages[i].state = CODE_PAGE_WANTED;
-	queue_file(pages, file);
+	file->waits = !file->queued;
+	pages->waits |= file->waits;
 }
 
-void pages_touch(struct pages *pages, uint32_t id, uint64_t file_offset)
+static bool is_hopeless(const struct code_file *file)
+{
+	return file->state == CODE_FILE_BARE && (!file->failures || file->failures >= ATTEMPTS);
+}
+
+static void miss_page(struct pages *pages, struct code_file *file, uint32_t index, uint64_t now_ns)
+{
+	uint32_t group = index & ~(MISS_GROUP - 1u);
+
+	if (file->pages[index].state == CODE_PAGE_ABSENT) {
+		for (uint32_t i = group; i < group + MISS_GROUP && i < file->page_count; i++)
+			if (file->pages[i].state == CODE_PAGE_ABSENT)
+				file->pages[i].state = CODE_PAGE_WANTED;
+		file->pages[index].tries = PAGE_TRIES;
+	}
+	if (file->pages[index].state == CODE_PAGE_WANTED)
+		want(pages, file, now_ns);
+}
+
+bool pages_miss(struct pages *pages, uint32_t id, uint64_t file_offset, uint64_t now_ns)
 {
 	struct code_file *file = find_file(pages, id);
 	uint32_t index, offset;
 
-	if (file && file->state == CODE_FILE_KNOWN &&
-	    code_file_find(file, file_offset, &index, &offset))
-		file->pages[index].epoch = pages->epoch;
+	if (!file)
+		return false;
+	if (file->state != CODE_FILE_KNOWN && !is_hopeless(file))
+		code_file_remember(file, file_offset);
+	else if (file->state == CODE_FILE_KNOWN &&
+		 code_file_find(file, file_offset, &index, &offset))
+		miss_page(pages, file, index, now_ns);
+	return true;
+}
+
+/* What was missed before the file was known. */
+static void miss_remembered(struct pages *pages, struct code_file *file, uint64_t now_ns)
+{
+	for (size_t i = 0; file->state == CODE_FILE_KNOWN && i < file->missed.count; i++)
+		(void)pages_miss(pages, file->id, file->missed.items[i], now_ns);
+	if (file->state == CODE_FILE_KNOWN || is_hopeless(file))
+		VECTOR_DEINIT(&file->missed);
+}
+
+void pages_touch(struct pages *pages, uint32_t id, uint64_t file_offset, uint64_t now_ns)
+{
+	struct code_file *file = find_file(pages, id);
+	uint32_t index, offset;
+
+	if (!file || file->state != CODE_FILE_KNOWN ||
+	    !code_file_find(file, file_offset, &index, &offset))
+		return;
+	file->pages[index].epoch = pages->epoch;
+	// Met while its file went by frame pointers, or dropped since.
+	if (file->pages[index].state == CODE_PAGE_ABSENT)
+		miss_page(pages, file, index, now_ns);
 }
 
 void pages_next_epoch(struct pages *pages)
@@ -250,12 +302,15 @@ static bool collect_wanted(struct code_file *file, struct pages_request *request
 static bool take_request(struct pages *pages, struct code_file *file, struct pages_request *ret)
 {
 	*ret = (struct pages_request){ .file = file->id };
+	file->waits = false;
 	if (file->state == CODE_FILE_WANTED) {
 		file->state = CODE_FILE_ASKED;
 		return true;
 	}
-	if (file->state == CODE_FILE_KNOWN && collect_wanted(file, ret))
+	if (file->state == CODE_FILE_KNOWN && collect_wanted(file, ret)) {
 		queue_file(pages, file);
+		file->waits = !file->queued;
+	}
 	file->page_request = ret->count > 0;
 	return file->page_request;
 }
@@ -267,6 +322,11 @@ static void unqueue(struct pages *pages, size_t at)
 	find_file(pages, items[at])->queued = false;
 	pages->queue.count--;
 	memmove(items + at, items + at + 1, (pages->queue.count - at) * sizeof(*items));
+}
+
+bool pages_wants(const struct pages *pages)
+{
+	return pages->queue.count > 0;
 }
 
 bool pages_next_request(struct pages *pages, struct pages_request *ret)
@@ -286,33 +346,50 @@ bool pages_next_request(struct pages *pages, struct pages_request *ret)
 	return false;
 }
 
-void pages_forget_request(struct pages *pages, uint32_t id, uint64_t now_ns)
+/* What was asked of @file is wanted still. */
+static void want_again(struct pages *pages, struct code_file *file, uint64_t now_ns)
 {
-	struct code_file *file = find_file(pages, id);
-
-	if (!file)
-		return;
 	file->retry_ns = now_ns + retry_ns;
 	if (file->state == CODE_FILE_ASKED)
 		file->state = CODE_FILE_WANTED;
 	for (uint32_t i = 0; i < file->page_count; i++)
 		if (file->pages[i].state == CODE_PAGE_ASKED)
-			file->pages[i].state = CODE_PAGE_ABSENT;
+			file->pages[i].state = CODE_PAGE_WANTED;
 	file->page_request = false;
+	want(pages, file, now_ns);
+}
+
+void pages_forget_request(struct pages *pages, uint32_t id, uint64_t now_ns)
+{
+	struct code_file *file = find_file(pages, id);
+
+	if (file)
+		want_again(pages, file, now_ns);
 }
 
 void pages_retry(struct pages *pages, uint64_t now_ns)
 {
+	pages->waits = false;
 	for (size_t i = 0; i < pages->files.count; i++) {
 		struct code_file *file = pages->files.items[i];
 
-		if (!file || !file->users || now_ns < file->retry_ns)
+		if (file && is_unused(pages, file)) {
+			drop_file(pages, file);
 			continue;
-		if (file->state == CODE_FILE_BARE && file->failures && file->failures < ATTEMPTS)
+		}
+		if (!file || !file->users)
+			continue;
+		if (now_ns >= file->retry_ns && file->state == CODE_FILE_BARE && !is_hopeless(file))
 			file->state = CODE_FILE_WANTED;
-		if (file->state == CODE_FILE_WANTED)
-			queue_file(pages, file);
+		if (file->state == CODE_FILE_WANTED || file->waits)
+			want(pages, file, now_ns);
+		pages->waits |= file->state == CODE_FILE_BARE && !is_hopeless(file);
 	}
+}
+
+bool pages_waits(const struct pages *pages)
+{
+	return pages->waits || pages->wants_room;
 }
 
 /* ---- what a worker answered ---- */
@@ -327,8 +404,13 @@ static bool set_entry(struct pages *pages, struct code_file *file, uint32_t inde
 static void refuse_page(struct pages *pages, struct code_file *file, uint32_t index,
 			uint64_t now_ns)
 {
-	file->pages[index].state = CODE_PAGE_ABSENT;
+	struct code_page *page = &file->pages[index];
+
+	page->state = page->tries ? CODE_PAGE_WANTED : CODE_PAGE_ABSENT;
+	page->tries -= page->tries > 0;
 	file->retry_ns = now_ns + retry_ns;
+	if (page->state == CODE_PAGE_WANTED)
+		want(pages, file, now_ns);
 	pages->wants_room = true;
 	pages->counts.refused++;
 }
@@ -429,7 +511,8 @@ static bool make_directory(struct pages *pages, struct code_file *file)
 static void fail_file(struct pages *pages, struct code_file *file, uint64_t now_ns)
 {
 	file->state = CODE_FILE_BARE;
-	file->retry_ns = now_ns + failed_retry_ns;
+	file->retry_ns = now_ns + (file->failures ? failed_retry_ns : retry_ns);
+	pages->waits = true;
 	if (++file->failures == ATTEMPTS)
 		pages->counts.files_given_up++;
 }
@@ -456,6 +539,14 @@ static void learn_file(struct pages *pages, struct code_file *file,
 	}
 }
 
+/* Was it not the file's fault? It can be read again when another program runs it, at the latest. */
+static bool is_worth_another_try(struct code_file *file, enum worker_outcome outcome)
+{
+	if (outcome != WORKER_UNREADABLE)
+		return outcome == WORKER_MISSING;
+	return !file->users || (file->state == CODE_FILE_KNOWN && ++file->failures < ATTEMPTS);
+}
+
 bool pages_learn(struct pages *pages, const struct worker_answer *answer, uint64_t now_ns)
 {
 	struct code_file *file = find_file(pages, answer->file);
@@ -463,23 +554,22 @@ bool pages_learn(struct pages *pages, const struct worker_answer *answer, uint64
 
 	if (!file)
 		return false;
-	if (answer->outcome == WORKER_MISSING) {
-		pages_forget_request(pages, answer->file, now_ns);
+	if (is_worth_another_try(file, answer->outcome)) {
+		want_again(pages, file, now_ns);
 		return false;
 	}
 	was_pending = file->state == CODE_FILE_ASKED;
 	if (was_pending)
 		learn_file(pages, file, answer, now_ns);
+	else if (answer->outcome == WORKER_ANSWERED)
+		file->failures = 0;
 	file->page_request = false;
 	for (size_t i = 0; file->state == CODE_FILE_KNOWN && i < answer->page_count; i++)
 		learn_page(pages, file, answer, &answer->pages[i], now_ns);
 	for (uint32_t i = 0; i < file->page_count; i++)
 		if (file->pages[i].state == CODE_PAGE_ASKED)
 			fail_page(pages, file, i, now_ns);
-	if (is_idle(file) && is_empty(file)) {
-		drop_file(pages, file);
-		return false;
-	}
+	miss_remembered(pages, file, now_ns);
 	return was_pending && file->state != CODE_FILE_WANTED;
 }
 

@@ -52,11 +52,15 @@ void pages_learn_vdso(struct pages *pages);
 void pages_place(const struct pages *pages, uint32_t file, uint64_t file_offset,
 		 struct unwind_range *range);
 
-/* A walk found no rules at @file_offset. */
-void pages_miss(struct pages *pages, uint32_t file, uint64_t file_offset, uint64_t now_ns);
+/*
+ * A sample has met code at @file_offset, and found no rules. They are asked for as soon as that
+ * can be: when it is known what the file is, when there may be room again. False when nothing at
+ * all is known of the file.
+ */
+bool pages_miss(struct pages *pages, uint32_t file, uint64_t file_offset, uint64_t now_ns);
 
-/* A sample has a frame at @file_offset. */
-void pages_touch(struct pages *pages, uint32_t file, uint64_t file_offset);
+/* A batch has a frame at @file_offset. */
+void pages_touch(struct pages *pages, uint32_t file, uint64_t file_offset, uint64_t now_ns);
 void pages_next_epoch(struct pages *pages); /* what is touched from now on is newer */
 
 struct pages_request {
@@ -64,6 +68,8 @@ struct pages_request {
 	uint32_t numbers[WORKER_MAX_PAGES]; /* ascending; none: what the file is */
 	size_t count;
 };
+
+bool pages_wants(const struct pages *pages); /* is there something to ask, or under way? */
 
 /* What to ask next; it counts as under way then. False: nothing. */
 bool pages_next_request(struct pages *pages, struct pages_request *ret);
@@ -74,8 +80,10 @@ void pages_forget_request(struct pages *pages, uint32_t file, uint64_t now_ns);
 /* True when processes that run the file have to be told again: it was pending. */
 bool pages_learn(struct pages *pages, const struct worker_answer *answer, uint64_t now_ns);
 
-/* What came to nothing is queued again when its time has come. Once a second. */
+/* What came to nothing is queued again when its time has come. Once a second, and more often while
+ * pages_waits. */
 void pages_retry(struct pages *pages, uint64_t now_ns);
+bool pages_waits(const struct pages *pages); /* for its time, or for room */
 
 /* Drop what was not seen for longest, until three quarters of @limit_bytes hold the rest; more when
  * something was refused since. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process_index.h"
 
-#include <stddef.h>
+#include "base/base.h"
 
 static struct unwind_bucket *bucket_of(const struct process_index *index, uint32_t pid)
 {
@@ -41,9 +41,24 @@ bool process_index_set(struct process_index *index, uint32_t pid, uint32_t ident
 	// A walk that reads between the two finds nobody, and one that began before looks again.
 	if (slot->who != who)
 		__atomic_store_n(&slot->who, 0, __ATOMIC_SEQ_CST);
+	// First, so that no fork of before takes the new code for its own.
+	__atomic_store_n(&bucket_of(index, pid)->since_ns[slot - bucket_of(index, pid)->slots],
+			 clock_boottime_ns(), __ATOMIC_SEQ_CST);
 	__atomic_store_n(&slot->code, ranges | (uint64_t)count << 32, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&slot->who, who, __ATOMIC_SEQ_CST);
 	return true;
+}
+
+size_t process_index_rivals(const struct process_index *index, uint32_t pid,
+			    uint32_t pids[UNWIND_BUCKET_SLOTS])
+{
+	const struct unwind_bucket *bucket = bucket_of(index, pid);
+	size_t count = 0;
+
+	for (size_t i = 0; i < UNWIND_BUCKET_SLOTS; i++)
+		if (bucket->slots[i].who && (uint32_t)bucket->slots[i].who != pid)
+			pids[count++] = (uint32_t)bucket->slots[i].who;
+	return count;
 }
 
 void process_index_remove(struct process_index *index, uint32_t pid)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spaces.h"
 
+#include "range_sets.h"
+
 #include "base/base.h"
 
 #include <string.h>
@@ -12,8 +14,7 @@ static const uint64_t LONGEST_BYTES = 1ull << 43; /* of a range; its pages are c
 struct space_ranges {
 	struct space_ranges *next; /* in its chain */
 	struct process_key key;
-	uint32_t handle, count; /* of its ranges; 0: not told yet */
-	uint64_t hash;          /* of them: what has not changed is not written again */
+	struct range_set *set;  /* a use; NULL: the kernel side is not told of it */
 	bool waits;             /* for a file of it */
 	bool refused;           /* there was no room for it */
 	uint32_t dropped;       /* mappings that did not fit */
@@ -23,9 +24,10 @@ struct space_ranges {
 struct spaces {
 	struct processes *processes;
 	struct pages *pages;
-	struct memory *memory;
+	struct range_sets *sets; /* owned */
 	struct process_index *index;
 	struct space_ranges *chains[CHAINS]; /* owned; by pid */
+	bool wants_memory;                   /* there was none for a process */
 	struct spaces_counts counts;
 	struct process_code code[UNWIND_RANGES];
 	struct unwind_range ranges[UNWIND_RANGES]; /* those being written */
@@ -40,9 +42,12 @@ struct spaces *spaces_create(struct processes *processes, struct pages *pages,
 		return NULL;
 	spaces->processes = processes;
 	spaces->pages = pages;
-	spaces->memory = memory;
 	spaces->index = index;
-	return spaces;
+	spaces->sets = range_sets_create(memory);
+	if (spaces->sets)
+		return spaces;
+	free(spaces);
+	return NULL;
 }
 
 void spaces_destroy(struct spaces *spaces)
@@ -57,6 +62,7 @@ void spaces_destroy(struct spaces *spaces)
 			VECTOR_DEINIT(&space->files);
 			free(space);
 		}
+	range_sets_destroy(spaces->sets);
 	free(spaces);
 }
 
@@ -117,11 +123,8 @@ static size_t make_ranges(struct spaces *spaces, size_t code_count)
 static void withdraw(struct spaces *spaces, struct space_ranges *space)
 {
 	process_index_remove(spaces->index, space->key.pid);
-	memory_free(spaces->memory, MEMORY_FIXED, space->handle,
-		    space->count * sizeof(*spaces->ranges));
-	spaces->counts.processes -= space->handle != 0;
-	space->handle = 0;
-	space->count = 0;
+	spaces->counts.processes -= space->set != NULL;
+	range_sets_release(spaces->sets, TAKE(space->set));
 }
 
 static void refuse(struct spaces *spaces, struct space_ranges *space)
@@ -130,31 +133,65 @@ static void refuse(struct spaces *spaces, struct space_ranges *space)
 	space->refused = true;
 }
 
-/* Tell the kernel side. What it had is freed, since it is found no more. */
+static struct space_ranges **find_place(struct spaces *spaces, uint32_t pid)
+{
+	struct space_ranges **place = &spaces->chains[pid % CHAINS];
+
+	while (*place && (*place)->key.pid != pid)
+		place = &(*place)->next;
+	return place;
+}
+
+static bool is_sampled(const struct spaces *spaces, const struct space_ranges *space)
+{
+	return processes_is_sampled(spaces->processes, &space->key);
+}
+
+/* A sampled process takes the place of one that never was, and comes back when it is sampled. */
+static bool make_place(struct spaces *spaces, const struct space_ranges *space)
+{
+	uint32_t pids[UNWIND_BUCKET_SLOTS];
+	size_t count = process_index_rivals(spaces->index, space->key.pid, pids);
+
+	if (!is_sampled(spaces, space))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		struct space_ranges *rival = *find_place(spaces, pids[i]);
+
+		if (!rival || is_sampled(spaces, rival))
+			continue;
+		withdraw(spaces, rival);
+		return true;
+	}
+	return false;
+}
+
+static bool tell(struct spaces *spaces, const struct space_ranges *space,
+		 const struct range_set *set)
+{
+	return process_index_set(spaces->index, space->key.pid, identity_of(&space->key),
+				 set->handle, set->count);
+}
+
+/* Tell the kernel side. What it had is let go, since it is found no more. */
 static void publish(struct spaces *spaces, struct space_ranges *space, size_t count)
 {
-	size_t bytes = count * sizeof(*spaces->ranges);
-	uint32_t low = intern_hash_seeded(spaces->ranges, bytes, 1);
-	uint64_t hash = low | (uint64_t)intern_hash_seeded(spaces->ranges, bytes, 2) << 32;
-	uint32_t handle;
+	struct range_set *set = range_sets_use(spaces->sets, spaces->ranges, count);
 
-	if (space->handle && space->count == count && space->hash == hash)
-		return;
-	handle = memory_put(spaces->memory, MEMORY_FIXED, spaces->ranges, bytes);
-	if (!handle || !process_index_set(spaces->index, space->key.pid, identity_of(&space->key),
-					  handle, (uint32_t)count)) {
+	spaces->wants_memory |= !set;
+	// What has not changed is told already.
+	if (set && set != space->set && !tell(spaces, space, set) &&
+	    !(make_place(spaces, space) && tell(spaces, space, set)))
+		range_sets_release(spaces->sets, TAKE(set));
+	if (!set) {
 		// What is there is out of date: better none than a wrong one.
-		memory_free(spaces->memory, MEMORY_FIXED, handle, bytes);
 		withdraw(spaces, space);
 		refuse(spaces, space);
 		return;
 	}
-	memory_free(spaces->memory, MEMORY_FIXED, space->handle,
-		    space->count * sizeof(*spaces->ranges));
-	spaces->counts.processes += !space->handle;
-	space->handle = handle;
-	space->count = (uint32_t)count;
-	space->hash = hash;
+	spaces->counts.processes += !space->set;
+	range_sets_release(spaces->sets, space->set);
+	space->set = set;
 	space->refused = false;
 }
 
@@ -222,7 +259,7 @@ static void refresh(struct spaces *spaces, struct space_ranges *space)
 	use_files(spaces, space, count, &before);
 	space->waits = is_pending(spaces, space);
 	// Until then the kernel's own walker does better than one that ends at the first frame.
-	if (!space->waits || space->handle) {
+	if (!space->waits || space->set) {
 		count = make_ranges(spaces, count);
 		if (count)
 			publish(spaces, space, count);
@@ -233,15 +270,6 @@ static void refresh(struct spaces *spaces, struct space_ranges *space)
 }
 
 /* ---- all processes ---- */
-
-static struct space_ranges **find_place(struct spaces *spaces, uint32_t pid)
-{
-	struct space_ranges **place = &spaces->chains[pid % CHAINS];
-
-	while (*place && (*place)->key.pid != pid)
-		place = &(*place)->next;
-	return place;
-}
 
 static void drop(struct spaces *spaces, struct space_ranges **place)
 {
@@ -289,28 +317,25 @@ void spaces_file_known(struct spaces *spaces, uint32_t file)
 				refresh(spaces, space);
 }
 
+/* Those never sampled make room for those that are. */
+static void make_memory(struct spaces *spaces)
+{
+	for (size_t i = 0; i < CHAINS; i++)
+		for (struct space_ranges *space = spaces->chains[i]; space; space = space->next)
+			if (space->set && !is_sampled(spaces, space))
+				withdraw(spaces, space);
+	spaces->wants_memory = false;
+}
+
 void spaces_retry(struct spaces *spaces)
 {
 	for (size_t i = 0; i < CHAINS; i++)
 		for (struct space_ranges *space = spaces->chains[i]; space; space = space->next)
-			if (space->refused)
+			if (space->refused && is_sampled(spaces, space))
 				refresh(spaces, space);
-}
-
-void spaces_refresh_all(struct spaces *spaces)
-{
-	for (size_t i = 0; i < CHAINS; i++) {
-		struct space_ranges **place = &spaces->chains[i];
-
-		while (*place) {
-			refresh(spaces, *place);
-			// It has ended, or executed another program, unheard of.
-			if (!(*place)->files.count && !(*place)->handle)
-				drop(spaces, place);
-			else
-				place = &(*place)->next;
-		}
-	}
+	// It is free a moment later: there may be walks under way.
+	if (spaces->wants_memory)
+		make_memory(spaces);
 }
 
 struct spaces_counts spaces_counts(const struct spaces *spaces)

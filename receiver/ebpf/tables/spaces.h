@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The executable memory of sampled processes as the kernel side knows it: sorted ranges for each.
- * One thread at a time.
+ * The executable memory of processes that are followed as the kernel side knows it: sorted ranges
+ * for each. One thread at a time.
  */
 #pragma once
 
@@ -36,10 +36,7 @@ void spaces_end(struct spaces *spaces, const struct process_key *key);
 /* What is known of @file has changed. */
 void spaces_file_known(struct spaces *spaces, uint32_t file);
 
-/* Try again for those there was no room for. Once a second. */
+/* Try again for those sampled that there was no room for. Once a second. */
 void spaces_retry(struct spaces *spaces);
-
-/* News of processes were lost: look at all of them. */
-void spaces_refresh_all(struct spaces *spaces);
 
 struct spaces_counts spaces_counts(const struct spaces *spaces);

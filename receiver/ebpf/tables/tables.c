@@ -2,6 +2,8 @@
 #include "tables.h"
 
 #include "memory.h"
+#include "met.h"
+#include "notes.h"
 #include "pages.h"
 #include "process_index.h"
 #include "rule_table.h"
@@ -19,19 +21,15 @@
 #include <unistd.h>
 
 enum {
-	/* A sample brings one at most, and they are taken many times a second. */
-	NOTES_MAX = 8192,
-	MISSES_MAX = NOTES_MAX / 2, /* of these: a miss comes again, a change does not */
+	/* A sample brings one at most, they are taken many times a second, and what is missing is
+	 * missed again. */
+	MISSES_MAX = 4096,
+	ADDRESSES_MAX = 4096,
+	EARLY_MAX = 8192, /* programs that are there at the start */
 	/* While a worker is asked, how long something new may have to wait. */
 	PASS_NS = 10000000,
 	HOUSEKEEPING_NS = 1000000000,
-};
-
-struct table_note {
-	enum { NOTE_CHANGED, NOTE_ENDED, NOTE_MISS } kind;
-	struct process_key key; /* CHANGED, ENDED */
-	uint32_t file;          /* MISS */
-	uint64_t file_offset;   /* MISS */
+	WAITING_NS = 200000000, /* the same, while something is to be tried again */
 };
 
 struct tables_metrics {
@@ -47,12 +45,13 @@ struct tables {
 	struct processes *processes;
 	uint64_t limit_bytes;
 	struct tables_metrics metrics;
+	struct notes notes; /* of the thread that takes samples */
 
 	pthread_mutex_t queue_lock; /* over what follows */
 	pthread_cond_t queued;
-	VECTOR(struct table_note) notes;
-	size_t misses;  /* among the notes */
-	bool lost_news; /* of processes */
+	VECTOR(struct tables_place) misses;
+	VECTOR(struct met_address) addresses;
+	bool wanted; /* a file, by a process that is new */
 	bool stopping;
 
 	pthread_mutex_t lock; /* over what follows but the pool; not held over I/O */
@@ -61,12 +60,15 @@ struct tables {
 	struct process_index index;
 	struct rule_table rules;
 	struct pages *pages;
-	struct spaces *spaces;
-	size_t index_bytes, rules_bytes; /* of the mappings */
+	struct met *met;
+	struct spaces *spaces;            /* NULL before the start */
+	VECTOR(struct process_key) early; /* those told of by then, and not ended */
+	size_t index_bytes, rules_bytes;  /* of the mappings */
 
 	/* Of the thread: */
 	struct worker_pool *pool;
-	VECTOR(struct table_note) taken;
+	VECTOR(struct tables_place) taken;
+	VECTOR(struct met_address) taken_addresses;
 	pthread_t thread;
 	bool running;
 };
@@ -104,8 +106,8 @@ static void register_metrics(struct tables *tables)
 		.failed = host->metric(host, PROFCOL_COUNTER, "unwind_pages_failed", "",
 				       "Pages whose unwind rules cannot be read"),
 		.notes_dropped = host->metric(host, PROFCOL_COUNTER, "unwind_notes_dropped", "",
-					      "Changes and misses that came faster than they could "
-					      "be dealt with"),
+					      "Misses that came faster than they could be dealt "
+					      "with"),
 		.ranges_dropped = host->metric(host, PROFCOL_COUNTER, "unwind_ranges_dropped", "",
 					       "Mappings beyond what the unwinder holds of one "
 					       "process"),
@@ -144,8 +146,10 @@ struct tables *tables_create(const struct profcol_host *host, struct processes *
 	pthread_condattr_destroy(&attributes);
 	register_metrics(tables);
 	tables->pool = worker_pool_create(host, "purpose=unwind", take_answer, tables);
-	if (!tables->pool || !VECTOR_RESERVE(&tables->notes, NOTES_MAX) ||
-	    !VECTOR_RESERVE(&tables->taken, NOTES_MAX)) {
+	if (!tables->pool || !VECTOR_RESERVE(&tables->misses, MISSES_MAX) ||
+	    !VECTOR_RESERVE(&tables->taken, MISSES_MAX) ||
+	    !VECTOR_RESERVE(&tables->addresses, ADDRESSES_MAX) ||
+	    !VECTOR_RESERVE(&tables->taken_addresses, ADDRESSES_MAX)) {
 		tables_destroy(tables);
 		return NULL;
 	}
@@ -159,6 +163,7 @@ void tables_destroy(struct tables *tables)
 	tables_stop(tables);
 	worker_pool_destroy(tables->pool);
 	spaces_destroy(tables->spaces);
+	met_destroy(tables->met);
 	pages_destroy(tables->pages);
 	memory_destroy(tables->memory);
 	slabs_destroy(tables->slabs);
@@ -167,8 +172,11 @@ void tables_destroy(struct tables *tables)
 		munmap(tables->index.buckets, tables->index_bytes);
 	if (tables->rules.rules)
 		munmap(tables->rules.rules, tables->rules_bytes);
-	VECTOR_DEINIT(&tables->notes);
+	VECTOR_DEINIT(&tables->misses);
 	VECTOR_DEINIT(&tables->taken);
+	VECTOR_DEINIT(&tables->addresses);
+	VECTOR_DEINIT(&tables->taken_addresses);
+	VECTOR_DEINIT(&tables->early);
 	pthread_cond_destroy(&tables->queued);
 	pthread_mutex_destroy(&tables->lock);
 	pthread_mutex_destroy(&tables->queue_lock);
@@ -177,43 +185,100 @@ void tables_destroy(struct tables *tables)
 
 /* ---- what others tell ---- */
 
-static void queue_note(struct tables *tables, const struct table_note *note)
+static bool process_key_equal(const struct process_key *a, const struct process_key *b)
 {
-	bool full, first, is_miss = note->kind == NOTE_MISS;
+	return a->pid == b->pid && a->exec_id == b->exec_id &&
+	       a->start_boottime_ns == b->start_boottime_ns;
+}
 
-	pthread_mutex_lock(&tables->queue_lock);
-	full = tables->notes.count >= NOTES_MAX || (is_miss && tables->misses >= MISSES_MAX);
-	first = !tables->notes.count;
-	if (!full)
-		tables->notes.items[tables->notes.count++] = *note;
-	tables->misses += is_miss && !full;
-	tables->lost_news |= full && !is_miss;
-	if (first)
-		pthread_cond_signal(&tables->queued);
-	pthread_mutex_unlock(&tables->queue_lock);
-	if (full)
-		profcol_metric_add(tables->metrics.notes_dropped, 1);
+/* Before the start: who is there then. */
+static void note_early(struct tables *tables, const struct process_key *key, bool alive)
+{
+	size_t i = 0;
+
+	while (i < tables->early.count && !process_key_equal(&tables->early.items[i], key))
+		i++;
+	// Without room or memory it is told of when it changes again.
+	if (alive && i == tables->early.count && i < EARLY_MAX)
+		(void)VECTOR_PUSH(&tables->early, *key);
+	else if (!alive && i < tables->early.count)
+		tables->early.items[i] = tables->early.items[--tables->early.count];
 }
 
 void tables_note_process(void *context, const struct process_key *key, bool alive)
 {
-	queue_note(context,
-		   &(struct table_note){ .kind = alive ? NOTE_CHANGED : NOTE_ENDED, .key = *key });
+	struct tables *tables = context;
+	bool wants = false;
+
+	// At once, in the thread that tells: every change of threads is time in which the program
+	// runs unknown.
+	pthread_mutex_lock(&tables->lock);
+	if (tables->spaces) {
+		if (alive)
+			spaces_update(tables->spaces, key);
+		else
+			spaces_end(tables->spaces, key);
+		wants = pages_wants(tables->pages);
+	} else {
+		note_early(tables, key, alive);
+	}
+	pthread_mutex_unlock(&tables->lock);
+	if (!wants)
+		return;
+	pthread_mutex_lock(&tables->queue_lock);
+	tables->wanted = true;
+	pthread_cond_signal(&tables->queued);
+	pthread_mutex_unlock(&tables->queue_lock);
 }
 
-void tables_note_miss(struct tables *tables, uint32_t file, uint64_t file_offset)
+void tables_note_sample(struct tables *tables, const struct sample_head *head)
 {
-	queue_note(tables, &(struct table_note){
-				   .kind = NOTE_MISS, .file = file, .file_offset = file_offset });
+	notes_take(&tables->notes, tables, head);
+}
+
+bool tables_note_miss(struct tables *tables, uint32_t file, uint64_t file_offset)
+{
+	bool full;
+
+	pthread_mutex_lock(&tables->queue_lock);
+	full = tables->misses.count >= MISSES_MAX;
+	if (!full)
+		tables->misses.items[tables->misses.count++] =
+			(struct tables_place){ .file = file, .file_offset = file_offset };
+	if (tables->misses.count == 1)
+		pthread_cond_signal(&tables->queued);
+	pthread_mutex_unlock(&tables->queue_lock);
+	if (full)
+		profcol_metric_add(tables->metrics.notes_dropped, 1);
+	return !full;
+}
+
+bool tables_note_address(struct tables *tables, const struct process_key *key, uint64_t address)
+{
+	bool full;
+
+	pthread_mutex_lock(&tables->queue_lock);
+	full = tables->addresses.count >= ADDRESSES_MAX;
+	if (!full)
+		tables->addresses.items[tables->addresses.count++] =
+			(struct met_address){ .key = *key, .address = address };
+	if (tables->addresses.count == 1)
+		pthread_cond_signal(&tables->queued);
+	pthread_mutex_unlock(&tables->queue_lock);
+	if (full)
+		profcol_metric_add(tables->metrics.notes_dropped, 1);
+	return !full;
 }
 
 void tables_touch(struct tables *tables, const struct tables_place *places, size_t count)
 {
+	uint64_t now = clock_monotonic_ns();
+
 	pthread_mutex_lock(&tables->lock);
 	if (tables->pages) {
 		pages_next_epoch(tables->pages);
 		for (size_t i = 0; i < count; i++)
-			pages_touch(tables->pages, places[i].file, places[i].file_offset);
+			pages_touch(tables->pages, places[i].file, places[i].file_offset, now);
 	}
 	pthread_mutex_unlock(&tables->lock);
 }
@@ -241,20 +306,15 @@ static void take_answer(void *context, const struct worker_answer *answer)
 	pthread_mutex_unlock(&tables->lock);
 }
 
-static void handle_note(struct tables *tables, const struct table_note *note)
+static void handle_misses(struct tables *tables)
 {
+	uint64_t now = clock_monotonic_ns();
+
 	pthread_mutex_lock(&tables->lock);
-	switch (note->kind) {
-	case NOTE_CHANGED:
-		spaces_update(tables->spaces, &note->key);
-		break;
-	case NOTE_ENDED:
-		spaces_end(tables->spaces, &note->key);
-		break;
-	case NOTE_MISS:
-		pages_miss(tables->pages, note->file, note->file_offset, clock_monotonic_ns());
-		break;
-	}
+	for (size_t i = 0; i < tables->taken.count; i++)
+		(void)pages_miss(tables->pages, tables->taken.items[i].file,
+				 tables->taken.items[i].file_offset, now);
+	met_take(tables->met, tables->taken_addresses.items, tables->taken_addresses.count, now);
 	pthread_mutex_unlock(&tables->lock);
 }
 
@@ -322,62 +382,67 @@ static void show_metrics(struct tables *tables)
 
 static void keep_house(struct tables *tables)
 {
+	uint64_t now = clock_monotonic_ns();
+
 	pthread_mutex_lock(&tables->lock);
 	pages_evict(tables->pages, tables->limit_bytes);
-	pages_retry(tables->pages, clock_monotonic_ns());
+	pages_retry(tables->pages, now);
+	met_retry(tables->met, now);
 	spaces_retry(tables->spaces);
 	pthread_mutex_unlock(&tables->lock);
 	show_metrics(tables);
 }
 
-/* Take what was noted into `taken`, waiting for it until @deadline_ns. False: it is time to stop.
- */
-static bool take_notes(struct tables *tables, uint64_t deadline_ns, bool *lost_news_ret)
+static bool has_waiting(struct tables *tables)
+{
+	bool waits;
+
+	pthread_mutex_lock(&tables->lock);
+	waits = pages_waits(tables->pages) || met_waits(tables->met);
+	pthread_mutex_unlock(&tables->lock);
+	return waits;
+}
+
+/* Take what was missed into `taken`, waiting until @deadline_ns for something to do. False: it is
+ * time to stop. */
+static bool take_misses(struct tables *tables, uint64_t deadline_ns)
 {
 	struct timespec deadline = clock_timespec(deadline_ns);
-	struct table_note *empty = tables->taken.items;
+	struct tables_place *empty = tables->taken.items;
+	struct met_address *empty_addresses = tables->taken_addresses.items;
 	bool stopping;
 
 	pthread_mutex_lock(&tables->queue_lock);
-	while (!tables->notes.count && !tables->stopping &&
+	while (!tables->misses.count && !tables->addresses.count && !tables->wanted &&
+	       !tables->stopping &&
 	       !pthread_cond_timedwait(&tables->queued, &tables->queue_lock, &deadline))
 		;
-	tables->taken.items = tables->notes.items;
-	tables->taken.count = tables->notes.count;
-	tables->notes.items = empty;
-	tables->notes.count = 0;
-	tables->misses = 0;
-	*lost_news_ret = tables->lost_news;
-	tables->lost_news = false;
+	tables->taken.items = tables->misses.items;
+	tables->taken.count = tables->misses.count;
+	tables->misses.items = empty;
+	tables->misses.count = 0;
+	tables->taken_addresses.items = tables->addresses.items;
+	tables->taken_addresses.count = tables->addresses.count;
+	tables->addresses.items = empty_addresses;
+	tables->addresses.count = 0;
+	tables->wanted = false;
 	stopping = tables->stopping;
 	pthread_mutex_unlock(&tables->queue_lock);
 	return !stopping;
-}
-
-static void look_at_all(struct tables *tables)
-{
-	pthread_mutex_lock(&tables->lock);
-	spaces_refresh_all(tables->spaces);
-	pthread_mutex_unlock(&tables->lock);
 }
 
 static void *tables_run(void *context)
 {
 	struct tables *tables = context;
 	uint64_t housekeeping = 0, now;
-	bool lost_news;
 
 	pthread_setname_np(pthread_self(), "unwind");
 	for (;;) {
 		now = clock_monotonic_ns();
 		// With answers due the pool is waited for, else the queue is.
-		if (!take_notes(tables, worker_pool_is_busy(tables->pool) ? now : housekeeping,
-				&lost_news))
+		if (!take_misses(tables, worker_pool_is_busy(tables->pool) ? now : housekeeping))
 			return NULL;
-		for (size_t i = 0; i < tables->taken.count; i++)
-			handle_note(tables, &tables->taken.items[i]);
-		if (lost_news)
-			look_at_all(tables);
+		handle_misses(tables);
 		while (ask_next(tables))
 			;
 		if (worker_pool_is_busy(tables->pool))
@@ -387,6 +452,8 @@ static void *tables_run(void *context)
 			keep_house(tables);
 			housekeeping = now + HOUSEKEEPING_NS;
 		}
+		if (housekeeping > now + WAITING_NS && has_waiting(tables))
+			housekeeping = now + WAITING_NS;
 	}
 }
 
@@ -437,6 +504,8 @@ static bool create_parts(struct tables *tables, const struct tables_maps *maps)
 	if (tables->memory)
 		tables->pages = pages_create(tables->memory, &tables->rules);
 	if (tables->pages)
+		tables->met = met_create(tables->processes, tables->pages);
+	if (tables->met)
 		tables->spaces = spaces_create(tables->processes, tables->pages, tables->memory,
 					       &tables->index);
 	return tables->spaces != NULL;
@@ -452,8 +521,12 @@ struct profcol_error *tables_start(struct tables *tables, const struct tables_ma
 		return error;
 	pthread_mutex_lock(&tables->lock);
 	created = create_parts(tables, maps);
-	if (created)
+	if (created) {
 		pages_learn_vdso(tables->pages);
+		for (size_t i = 0; i < tables->early.count; i++)
+			spaces_update(tables->spaces, &tables->early.items[i]);
+	}
+	VECTOR_DEINIT(&tables->early);
 	pthread_mutex_unlock(&tables->lock);
 	if (!created)
 		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory for the unwinder");

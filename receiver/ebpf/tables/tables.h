@@ -5,7 +5,10 @@
  * by. The files are read by a worker process (worker/), which a thread of this module talks to.
  *
  * Threads: create, start, stop and destroy from the host's; the rest from any, also before start
- * and after stop: they only queue, or hold a lock for moments.
+ * and after stop. Notes of samples only queue. tables_note_process and tables_touch take a lock
+ * that this module's thread holds while it writes to the kernel: mostly for microseconds, but some
+ * 15 ms when a slab is made, since the kernel then waits for all walks under way, and longer on a
+ * busy machine.
  */
 #pragma once
 
@@ -13,6 +16,7 @@
 
 #include <profcol/component.h>
 
+struct sample_head;
 struct tables;
 
 /* NULL without memory. All are borrowed until destroy. @limit_bytes bounds the kernel's memory. */
@@ -33,8 +37,17 @@ void tables_stop(struct tables *tables);
 /* A processes_on_change function; @context is the tables. */
 void tables_note_process(void *context, const struct process_key *key, bool alive);
 
-/* A walk ended at @file_offset of @file, since the rules of that page were missing. */
-void tables_note_miss(struct tables *tables, uint32_t file, uint64_t file_offset);
+/* What the walk of @head, a checked record (bpf/sample.h), has missed. From one thread at a time;
+ * allocates nothing. */
+void tables_note_sample(struct tables *tables, const struct sample_head *head);
+
+/* A walk ended at @file_offset of @file, since the rules of that page were missing. False: there is
+ * no room for the note, and it is counted. */
+bool tables_note_miss(struct tables *tables, uint32_t file, uint64_t file_offset);
+
+/* A sample of @key's program has met @address, which the kernel side does not know yet. As above.
+ */
+bool tables_note_address(struct tables *tables, const struct process_key *key, uint64_t address);
 
 /* A place in a file that samples of one batch have. */
 struct tables_place {

@@ -163,6 +163,18 @@ static size_t find_entry(const struct cfi *cfi, uint64_t address)
 	return low ? low - 1 : 0;
 }
 
+bool cfi_find(const struct cfi *cfi, uint64_t address, struct cfi_fde *ret)
+{
+	struct cfi_index_entry entry;
+	size_t next;
+
+	if (!cfi->count)
+		return false;
+	entry = entry_at(cfi, find_entry(cfi, address));
+	return cfi_entry_read(&cfi->section, entry.offset, ret, &next) == CFI_ENTRY_FDE &&
+	       ret->start == address;
+}
+
 static void give_unknown(uint64_t start, uint64_t limit, unwind_take_function take, void *context)
 {
 	static const struct unwind_rule unknown = { .cfa = UNWIND_CFA_UNKNOWN };

@@ -206,3 +206,23 @@ struct unwind_rule go_frame_pointer_rule(const struct unwind_machine *machine, i
 		.stack_switch = 1,
 	};
 }
+
+bool go_frame_popped(const struct elf_view *view, const struct unwind_machine *machine,
+		     uint64_t address, struct unwind_rule *ret)
+{
+	enum { REX_B = 0x41, POP = 0x58, R8 = 8, POP_BYTES = 2 };
+	struct elf_piece code = elf_view_code(view, address - POP_BYTES, POP_BYTES);
+
+	// pop %r8 to %r15, whose DWARF numbers are theirs
+	if (machine->elf_machine != EM_X86_64 || code.length < POP_BYTES ||
+	    code.bytes[0] != REX_B || (code.bytes[1] & 0xf8) != POP)
+		return false;
+	*ret = (struct unwind_rule){
+		.cfa = UNWIND_CFA_REGISTER,
+		.cfa_register = machine->sp,
+		.ra = UNWIND_IN_REGISTER,
+		.ra_offset = R8 + (code.bytes[1] & 7),
+		.fp = UNWIND_SAME,
+	};
+	return true;
+}

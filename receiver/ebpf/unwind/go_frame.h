@@ -43,3 +43,10 @@ struct go_frame go_frame_read(const struct elf_view *view, const struct unwind_m
 
 /* By the frame pointer. @depth: bytes that the function has taken off the stack. */
 struct unwind_rule go_frame_pointer_rule(const struct unwind_machine *machine, int32_t depth);
+
+/*
+ * Has the code before @address popped its return address into a register, of which the rule tells?
+ * syscall.rawVforkSyscall keeps it there, since a child overwrites it on the stack. amd64 only.
+ */
+bool go_frame_popped(const struct elf_view *view, const struct unwind_machine *machine,
+		     uint64_t address, struct unwind_rule *ret);

@@ -180,9 +180,25 @@ size_t outermost_call_bytes(const struct outermost *outermost, const struct elf_
 							     : call_bytes_amd64(outermost, code);
 }
 
-/* glibc's sysdeps/unix/sysv/linux/x86_64/__start_context.S, which has a table entry from there on.
+/*
+ * glibc's sysdeps/unix/sysv/linux/aarch64/setcontext.S: nop, or bti; mov x0, x19;
+ * cbnz x0, setcontext; b exit. It has a table entry from there on.
  */
-size_t outermost_context_bytes(const struct outermost *outermost, const struct elf_piece *code)
+static size_t context_bytes_arm64(const struct elf_piece *code)
+{
+	static const uint32_t words[] = { 0xd503201f, 0xaa1303e0, 0xb5000000, 0x14000000 };
+	static const uint32_t masks[] = { 0xfffff01f, UINT32_MAX, 0xff00001f, 0xfc000000 };
+
+	if (code->length < sizeof(words))
+		return 0;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if ((instruction_at(code->bytes + i * INSTRUCTION_BYTES) & masks[i]) != words[i])
+			return 0;
+	return sizeof(words);
+}
+
+/* Its sysdeps/unix/sysv/linux/x86_64/__start_context.S, which has a table entry from there on. */
+static size_t context_bytes_amd64(const struct elf_piece *code)
 {
 	static const uint8_t form[] = {
 		0x48, 0x89, 0xdc,       // mov %rbx, %rsp
@@ -190,8 +206,11 @@ size_t outermost_context_bytes(const struct outermost *outermost, const struct e
 		0x48, 0x85, 0xff,       // test %rdi, %rdi
 	};
 
-	if (outermost->machine->elf_machine != EM_X86_64 ||
-	    !begins_with(code, 0, form, sizeof(form)))
-		return 0;
-	return sizeof(form);
+	return begins_with(code, 0, form, sizeof(form)) ? sizeof(form) : 0;
+}
+
+size_t outermost_context_bytes(const struct outermost *outermost, const struct elf_piece *code)
+{
+	return outermost->machine->elf_machine == EM_AARCH64 ? context_bytes_arm64(code)
+							     : context_bytes_amd64(code);
 }

@@ -310,12 +310,17 @@ static uint64_t switched_from(const struct go_frame *frame, int32_t depth)
 	}
 }
 
+/* A row of the table: @depth from @start on. */
 static void give_depth(const struct pclntab *table, const struct go_frame *frame, int32_t depth,
-		       struct unwind_window *window, uint64_t limit)
+		       uint64_t start, struct unwind_window *window, uint64_t limit)
 {
 	uint64_t from = switched_from(frame, depth);
 	struct unwind_rule rule;
 
+	if (depth == -POINTER_BYTES && go_frame_popped(table->view, table->machine, start, &rule)) {
+		unwind_window_give(window, limit, &rule);
+		return;
+	}
 	if (depth < 0 || depth > INT32_MAX - 2 * POINTER_BYTES) {
 		rule = unsupported_rule(UNWIND_RANGE);
 		unwind_window_give(window, limit, &rule);
@@ -394,6 +399,7 @@ static void visit_function(const struct pclntab *table, struct function *functio
 	enum go_kind kind = go_frame_kind(&function->go);
 	struct go_frame frame;
 	struct steps steps;
+	uint64_t start;
 
 	unwind_window_skip(window, rules_begin(function));
 	if (kind == GO_TOP || kind == GO_SIGNAL_RETURN) {
@@ -407,8 +413,8 @@ static void visit_function(const struct pclntab *table, struct function *functio
 	    function->go.writes_stack_pointer)
 		frame.switched_from = function->go.start;
 	steps = steps_begin(table, function);
-	while (steps_next(&steps, table, function))
-		give_depth(table, &frame, (int32_t)steps.depth, window, steps.pc);
+	for (start = steps.pc; steps_next(&steps, table, function); start = steps.pc)
+		give_depth(table, &frame, (int32_t)steps.depth, start, window, steps.pc);
 	unwind_window_skip(window, function->go.limit);
 }
 

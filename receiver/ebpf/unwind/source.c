@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source.h"
 
+#include "callee_saved.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -86,6 +88,7 @@ struct turn {
 	enum table table;
 	unwind_take_function take;
 	void *context;
+	struct callee_saved *callee_saved;
 };
 
 static bool has_table(const struct unwind_source *source, enum table table)
@@ -102,14 +105,33 @@ static bool has_table(const struct unwind_source *source, enum table table)
 	}
 }
 
+/* The call frame information that a turn reads; NULL. */
+static const struct cfi *cfi_of(const struct turn *turn)
+{
+	switch (turn->table) {
+	case EH_FRAME:
+		return &turn->source->eh_frame;
+	case DEBUG_FRAME:
+		return &turn->source->debug_frame;
+	default:
+		return NULL;
+	}
+}
+
 static void visit_table(const struct turn *turn, uint64_t start, uint64_t limit);
 
 static void take_from_table(void *context, uint64_t start, uint64_t limit,
 			    const struct unwind_rule *rule)
 {
 	const struct turn *turn = context;
+	const struct cfi *cfi = cfi_of(turn);
 	struct turn next = *turn;
 
+	if (cfi && callee_saved_is_base(cfi->machine, rule)) {
+		callee_saved_visit(turn->callee_saved, cfi, start, limit, rule, turn->take,
+				   turn->context);
+		return;
+	}
 	if (rule->cfa != UNWIND_CFA_UNKNOWN || turn->table == STUBS) {
 		turn->take(turn->context, start, limit, rule);
 		return;
@@ -143,7 +165,13 @@ static void visit_table(const struct turn *turn, uint64_t start, uint64_t limit)
 void unwind_source_visit(const struct unwind_source *source, uint64_t start, uint64_t limit,
 			 unwind_take_function take, void *context)
 {
-	struct turn first = { .source = source, .take = take, .context = context };
+	struct callee_saved callee_saved = { .view = source->stubs.view };
+	struct turn first = {
+		.source = source,
+		.take = take,
+		.context = context,
+		.callee_saved = &callee_saved,
+	};
 
 	visit_table(&first, start, limit);
 }

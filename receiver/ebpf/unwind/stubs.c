@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stubs.h"
 
+#include "leaf.h"
 #include "linkage.h"
 #include "signal_frame.h"
+#include "thread_start.h"
 #include "window.h"
 
 #include <elf.h>
@@ -30,6 +32,7 @@ static void add_area(struct stubs *stubs, const struct stubs_area *area)
 void stubs_init(struct stubs *stubs, const struct elf_view *view)
 {
 	struct linkage_area linkage[LINKAGE_AREAS];
+	struct leaf_area leaves[STUBS_AREAS];
 	struct stubs_area entry = { .entry = true };
 	size_t count;
 
@@ -45,6 +48,11 @@ void stubs_init(struct stubs *stubs, const struct elf_view *view)
 	for (size_t i = 0; i < count; i++)
 		add_area(stubs, &(struct stubs_area){ .start = linkage[i].start,
 						      .limit = linkage[i].limit });
+	count = leaf_find(view, stubs->machine, leaves, STUBS_AREAS - stubs->area_count);
+	for (size_t i = 0; i < count; i++)
+		add_area(stubs, &(struct stubs_area){ .start = leaves[i].start,
+						      .limit = leaves[i].limit,
+						      .leaf = true });
 }
 
 /* ---- what is known by its form ---- */
@@ -69,7 +77,11 @@ static size_t match(const struct stubs *stubs, const struct elf_piece *code,
 	if (bytes)
 		return bytes;
 	*uncalled_ret = false;
-	return outermost_call_bytes(&stubs->outermost, code);
+	bytes = outermost_call_bytes(&stubs->outermost, code);
+	if (bytes)
+		return bytes;
+	*ret = thread_start_rule(stubs->machine);
+	return thread_start_match(stubs->machine, code->bytes, code->length);
 }
 
 /* Most padding between functions is told from all forms by its bytes. */
@@ -77,7 +89,7 @@ static bool may_begin_form(const struct stubs *stubs, uint8_t byte)
 {
 	if (stubs->machine->elf_machine != EM_X86_64)
 		return true;
-	return byte == 0x41 || byte == 0x48 || byte == 0xb8 || byte == 0xff;
+	return byte == 0x0f || byte == 0x41 || byte == 0x48 || byte == 0xb8 || byte == 0xff;
 }
 
 /* [start, limit), all of it in @segment. */
@@ -133,9 +145,12 @@ static void visit_area(const struct stubs *stubs, const struct stubs_area *area,
 		       struct unwind_window *window)
 {
 	struct linkage_area linkage = { area->start, area->limit };
+	struct unwind_rule leaf = leaf_rule(stubs->machine);
 
 	if (area->entry)
 		unwind_window_give(window, area->limit, &end_rule);
+	else if (area->leaf)
+		unwind_window_give(window, area->limit, &leaf);
 	else
 		linkage_visit(stubs->view, stubs->machine, &linkage, window);
 	unwind_window_skip(window, area->limit);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules for code that no table describes but whose form is known: stubs of linkage tables, the
- * return from a signal handler, the first function of a program and of a thread. Nothing is looked
- * for but where rules are asked for. One thread at a time.
+ * return from a signal handler, the first function of a program and of a thread, the system call
+ * that starts one, functions of arm64's vDSO. Nothing is looked for but where rules are asked for.
+ * One thread at a time.
  */
 #pragma once
 
@@ -17,7 +18,8 @@ enum { STUBS_AREAS = 8 };
 /* Code that is known by its place. */
 struct stubs_area {
 	uint64_t start, limit;
-	bool entry; /* the program's first code; else a linkage table */
+	bool entry; /* the program's first code */
+	bool leaf;  /* a function without a frame; neither: a linkage table */
 };
 
 struct stubs {

@@ -5,12 +5,18 @@ set(receiver ${CMAKE_SOURCE_DIR}/receiver/ebpf)
 profcol_unit_test(ebpf_capture_test SOURCES capture_test.c ${receiver}/capture.c)
 target_link_libraries(ebpf_capture_test PRIVATE profcol_bpf_perf_event)
 
+profcol_unit_test(ebpf_held_test
+	SOURCES held_test.c ${receiver}/containers.c ${receiver}/held.c LIBRARIES profcol_profile)
+target_link_libraries(ebpf_held_test PRIVATE profcol_bpf_perf_event)
+target_link_options(ebpf_held_test PRIVATE
+	-Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc)
+
 profcol_unit_test(ebpf_requirements_test
 	SOURCES requirements_test.c ${receiver}/requirements.c ${receiver}/libbpf_messages.c
 	LIBRARIES profcol_bpf_kernel_text third_party::cap)
 
 add_library(ebpf_report_fixture STATIC report_fixture.c ${receiver}/capture.c
-	${receiver}/locations.c ${receiver}/report.c ${receiver}/resources.c ${receiver}/text.c)
+	${receiver}/containers.c ${receiver}/locations.c ${receiver}/report.c ${receiver}/resources.c ${receiver}/text.c)
 target_include_directories(ebpf_report_fixture PUBLIC ${receiver} ${CMAKE_SOURCE_DIR})
 target_link_libraries(ebpf_report_fixture PUBLIC profcol_headers profcol_profile
 	profcol_bpf_perf_event profile_otlp_conformance ${CMOCKA_LIBRARY})
@@ -19,10 +25,15 @@ foreach(part samples stacks locations resources)
 		LIBRARIES ebpf_report_fixture)
 endforeach()
 
+profcol_unit_test(ebpf_sample_buffers_test
+	SOURCES sample_buffers_test.c ${receiver}/sample_buffers.c)
+target_link_libraries(ebpf_sample_buffers_test PRIVATE profcol_bpf_perf_event)
+
 profcol_unit_test(ebpf_sampler_test
-	SOURCES sampler_test.c ${receiver}/sampler.c ${receiver}/libbpf_messages.c
+	SOURCES sampler_test.c ${receiver}/sampler.c ${receiver}/sample_buffers.c
+		${receiver}/recent_rules.c ${receiver}/libbpf_messages.c
 	LIBRARIES profcol_bpf_perf_event profcol_ebpf_perf)
 
-foreach(test capture requirements sampler)
+foreach(test capture held requirements sample_buffers sampler)
 	target_include_directories(ebpf_${test}_test PRIVATE ${receiver})
 endforeach()

@@ -26,11 +26,15 @@ bool processes_describe(struct processes *processes, const struct process_key *k
 	(void)time_ns;
 	*ret = (struct process_description){
 		.executable = "/opt/b\xff\x62/server",
-		.container_id = key->pid == 7 || key->pid == 8 ? "c0ffee" : "",
+		.container_id = key->pid == 7 || key->pid == 8 ? "c0ffee"
+				: key->pid == 77               ? "decade"
+							       : "",
 		.attributes = key->pid == 8
 				      ? (struct process_attributes){ service, sizeof(service) }
 				      : (struct process_attributes){ 0 },
 	};
+	if (ret->container_id[0] && key->pid != 77)
+		strcpy(ret->pod_uid, FIXTURE_POD);
 	return key->pid != 9;
 }
 
@@ -209,11 +213,13 @@ static struct profcol_host host = { .size = sizeof(host),
 				    .version = "0.0.0",
 				    .metric = end_metric };
 struct profiling_config fixture_config;
+struct containers fixture_containers;
 
 int fixture_set_up(void **state)
 {
 	(void)state;
 	fixture_config = (struct profiling_config){ .samples_per_second = 20, .timestamps = true };
+	containers_init(&fixture_containers);
 	capture_init(&capture, 1 << 20);
 	capture_clear(&capture, 1000);
 	memset(ends, 0, sizeof(ends));
@@ -224,6 +230,7 @@ int fixture_tear_down(void **state)
 {
 	(void)state;
 	capture_deinit(&capture);
+	containers_deinit(&fixture_containers);
 	return 0;
 }
 
@@ -249,7 +256,8 @@ static void expect_conforming(const struct profcol_batch *batch)
 
 struct profcol_batch *fixture_build_until(uint64_t end_ns)
 {
-	struct report *report = report_create(&host, &fixture_config, NULL, NULL);
+	struct report *report =
+		report_create(&host, &fixture_config, NULL, NULL, &fixture_containers);
 	struct profcol_batch *batch = NULL;
 	struct profcol_error *error = report_build(report, &capture, end_ns, 0, &batch);
 

@@ -5,11 +5,15 @@
  */
 #pragma once
 
+#include "containers.h"
 #include "report.h"
 
 #include "sample_record.h"
 
 #include <stdint.h>
+
+/* The uid of the pod. */
+#define FIXTURE_POD "0c1d2e3f-4a5b-4c6d-8e9f-0123456789ab"
 
 /* What lies where in every process. Offsets in files are from 0x1000 on, ELF addresses 0x10000
  * higher. Code has a name below offset 0x2000. */
@@ -32,9 +36,11 @@ enum {
 	LOST_FILE = 6, /* nothing is known of it */
 };
 
-/* Processes: 7 and 8 are in a container, 8 has an environment, nobody knows 9. */
+/* Processes: 7 and 8 are in a container of a pod, 8 has an environment, nobody knows 9, 77 is in a
+ * container of no pod. */
 
 extern struct profiling_config fixture_config;
+extern struct containers fixture_containers; /* that were met */
 
 /* cmocka set-up and tear-down: an empty capture whose window begins at 1000 ns. */
 int fixture_set_up(void **state);

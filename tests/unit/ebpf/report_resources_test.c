@@ -67,7 +67,9 @@ static void by_process_a_resource_says_all_of_its_process(void **state)
 	assert_int_equal(profcol_batch_count(batch, PROFCOL_RESOURCES), 4);
 	assert_string_equal(fixture_resource_attribute(batch, 0, "process.pid"), "5");
 	assert_null(fixture_resource_attribute(batch, 0, "container.id"));
+	assert_null(fixture_resource_attribute(batch, 0, "k8s.pod.uid"));
 	assert_string_equal(fixture_resource_attribute(batch, 1, "container.id"), "c0ffee");
+	assert_string_equal(fixture_resource_attribute(batch, 1, "k8s.pod.uid"), FIXTURE_POD);
 	assert_string_equal(fixture_resource_attribute(batch, 2, "process.pid"), "0");
 	assert_null(fixture_resource_attribute(batch, 2, "process.creation.time"));
 	assert_string_equal(fixture_resource_attribute(batch, 3, "service.name"), "checkout");
@@ -96,12 +98,14 @@ static void by_container_samples_say_which_process(void **state)
 	// Those in no container come first.
 	assert_int_equal(resource_attributes(batch, 0), 0);
 	assert_string_equal(fixture_resource_attribute(batch, 1, "container.id"), "c0ffee");
+	assert_string_equal(fixture_resource_attribute(batch, 1, "k8s.pod.uid"), FIXTURE_POD);
 	assert_null(fixture_resource_attribute(batch, 1, "process.pid"));
 	for (uint32_t i = 0; i < 4; i++) {
 		const char *name = fixture_sample_attribute(batch, i, "service.name");
 
 		assert_non_null(fixture_sample_attribute(batch, i, "process.pid"));
 		assert_null(fixture_sample_attribute(batch, i, "container.id"));
+		assert_null(fixture_sample_attribute(batch, i, "k8s.pod.uid"));
 		if (name && !strcmp(fixture_sample_attribute(batch, i, "process.pid"), "8"))
 			checkout = true;
 		else
@@ -126,6 +130,26 @@ static void by_host_there_is_one_resource_without_attributes(void **state)
 	assert_int_equal(in_container, 2);
 }
 
+static void containers_of_pods_are_met_as_of_their_first_sample(void **state)
+{
+	static const __u64 frames[] = { 0x400800 };
+	struct sample_record later = sample_record_make(7, 7, 1500, frames, 0, 1);
+	struct sample_record first = sample_record_make(8, 8, 1400, frames, 0, 1);
+	struct sample_record apart = sample_record_make(77, 77, 1300, frames, 0, 1);
+	struct sample_record outside = sample_record_make(5, 5, 1200, frames, 0, 1);
+	uint64_t first_ns = 0;
+
+	(void)state;
+	fixture_append(&later);
+	fixture_append(&first);
+	fixture_append(&apart);
+	fixture_append(&outside);
+	profcol_batch_unref(fixture_build());
+	assert_true(containers_find(&fixture_containers, "c0ffee", &first_ns));
+	assert_int_equal(first_ns, 1400);
+	assert_int_equal(fixture_containers.rows.count, 1);
+}
+
 #define WITH_CAPTURE(test) cmocka_unit_test_setup_teardown(test, fixture_set_up, fixture_tear_down)
 
 int main(void)
@@ -135,6 +159,7 @@ int main(void)
 		WITH_CAPTURE(by_process_a_resource_says_all_of_its_process),
 		WITH_CAPTURE(by_container_samples_say_which_process),
 		WITH_CAPTURE(by_host_there_is_one_resource_without_attributes),
+		WITH_CAPTURE(containers_of_pods_are_met_as_of_their_first_sample),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

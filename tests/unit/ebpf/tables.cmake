@@ -2,3 +2,5 @@
 # What the kernel side is told of processes and files; processes_code is played by the test.
 profcol_unit_test(ebpf_tables_test SOURCES tables/tables_test.c tables/kernel_model.c
 	LIBRARIES profcol_ebpf_tables)
+
+profcol_unit_test(ebpf_notes_test SOURCES tables/notes_test.c LIBRARIES profcol_ebpf_tables)

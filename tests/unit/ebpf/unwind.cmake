@@ -44,3 +44,21 @@ profcol_unwind_test(page_test rules.c)
 profcol_unwind_test(pclntab_test made_elf.c made_pclntab.c rules.c)
 profcol_unwind_test(source_test made_elf.c made_pclntab.c rules.c ${elf_files})
 profcol_unwind_test(stubs_test made_elf.c rules.c)
+
+# Its oracle is libdw, as in tests/unwind. The callers are amd64's.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+	add_custom_command(
+		OUTPUT ${unwind_files}/lazy_binding.so
+		COMMAND ${CMAKE_C_COMPILER} -shared -nostdlib -Wl,-Bsymbolic ${unwind_folder}/lazy_binding.s
+			-o lazy_binding.so
+		WORKING_DIRECTORY ${unwind_files}
+		DEPENDS ${unwind_folder}/lazy_binding.s
+		COMMENT "An ELF file with frames of lazy binding"
+		VERBATIM)
+	add_custom_target(unwind_lazy_binding DEPENDS ${unwind_files}/lazy_binding.so)
+	find_library(DW_LIBRARY dw REQUIRED)
+	find_library(ELF_SHARED_LIBRARY NAMES libelf.so REQUIRED)
+	profcol_unwind_test(callee_saved_test rules.c ${elf_files})
+	target_link_libraries(unwind_callee_saved_test PRIVATE ${DW_LIBRARY} ${ELF_SHARED_LIBRARY})
+	add_dependencies(unwind_callee_saved_test unwind_lazy_binding)
+endif()

@@ -117,6 +117,35 @@ static void a_file_keeps_its_id_until_it_changes(void **state)
 	assert_content(files, files_identify(files, &search), "longer than before");
 }
 
+static void recognizing_takes_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = fixture->files;
+	char path[PATH_MAX];
+	struct file_search search = make(fixture, "first", "text", path);
+	uint32_t id;
+
+	assert_int_equal(files_recognize(files, &search), PROCESS_NO_FILE);
+	assert_int_equal(files_state(files).files, 0);
+	assert_int_equal(files_state(files).open, 0);
+	id = files_identify(files, &search);
+	assert_int_equal(files_recognize(files, &search), id);
+	// Others take its descriptor: still it is known, and they keep theirs.
+	for (char name[] = "a"; name[0] < 'a' + OPEN_MAX_FILES; name[0]++) {
+		char other[PATH_MAX];
+		struct file_search search_other = make(fixture, name, name, other);
+
+		files_identify(files, &search_other);
+	}
+	assert_int_equal(files_open(files, id), -ENOENT);
+	search.mapped.path = path;
+	assert_int_equal(files_recognize(files, &search), id);
+	assert_int_equal(files_open(files, id), -ENOENT);
+	assert_int_equal(files_state(files).files, 1 + OPEN_MAX_FILES);
+	write_file(path, "another one");
+	assert_int_equal(files_recognize(files, &search), PROCESS_NO_FILE);
+}
+
 static void a_file_without_a_name_stays_one_while_it_grows(void **state)
 {
 	struct fixture *fixture = *state;
@@ -346,6 +375,7 @@ int main(void)
 #define FILES_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		FILES_TEST(a_file_keeps_its_id_until_it_changes),
+		FILES_TEST(recognizing_takes_nothing),
 		FILES_TEST(a_file_without_a_name_stays_one_while_it_grows),
 		FILES_TEST(a_hash_outlives_its_file),
 		FILES_TEST(every_file_that_can_be_read_has_a_hash),

@@ -144,6 +144,56 @@ static void a_program_is_told_of_and_its_code_had(void **state)
 	assert_int_equal(processes_code(fixture->processes, &child.key, &code, 1), 0);
 }
 
+/* The key that @pid's program was told of by; it is waited for. */
+static struct process_key await_told(struct fixture *fixture, pid_t pid)
+{
+	struct timespec deadline = clock_timespec(clock_monotonic_ns() + LIVE_PATIENCE_NS);
+	struct process_key key = { 0 };
+	int status = 0;
+
+	pthread_mutex_lock(&fixture->changes_lock);
+	for (size_t next = 0; !key.pid && !status;) {
+		for (; next < fixture->changes.count; next++)
+			if (fixture->changes.items[next].key.pid == (uint32_t)pid)
+				key = fixture->changes.items[next].key;
+		if (!key.pid)
+			status = pthread_cond_clockwait(&fixture->changes_grown,
+							&fixture->changes_lock, CLOCK_MONOTONIC,
+							&deadline);
+	}
+	pthread_mutex_unlock(&fixture->changes_lock);
+	assert_int_equal(key.pid, pid);
+	return key;
+}
+
+static void an_exec_is_told_of_without_a_sample(void **state)
+{
+	struct fixture *fixture = live_or_skip(state);
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+	struct child child = live_start(fixture, "wait", NULL);
+	struct target_says says = live_hear(&child);
+	struct process_key key;
+
+	// Its files are met.
+	live_note(fixture, &child.key, says.after_ns);
+	live_end(&child);
+	error = processes_follow_execs(fixture->processes);
+	assert_null(error);
+	child = live_start(fixture, "wait", NULL);
+	live_hear(&child);
+	key = await_told(fixture, child.pid);
+	live_catch_up(fixture);
+	assert_code_as_in_maps(fixture, &key);
+	assert_false(processes_is_sampled(fixture->processes, &key));
+	// Samples will have this very key: what is told of them is no other program.
+	live_note(fixture, &key, clock_monotonic_ns());
+	assert_true(processes_is_sampled(fixture->processes, &key));
+	assert_null(strchr(told_of(fixture, &key), '-'));
+	live_end(&child);
+	live_catch_up(fixture);
+	assert_non_null(strchr(told_of(fixture, &key), '-'));
+}
+
 static void a_fork_has_the_code_of_its_parent(void **state)
 {
 	struct fixture *fixture = live_or_skip(state);
@@ -428,6 +478,7 @@ int main(void)
 #define LIVE_TEST(test) cmocka_unit_test_setup_teardown(test, live_set_up, live_tear_down)
 	const struct CMUnitTest tests[] = {
 		LIVE_TEST(a_program_is_told_of_and_its_code_had),
+		LIVE_TEST(an_exec_is_told_of_without_a_sample),
 		LIVE_TEST(a_fork_has_the_code_of_its_parent),
 		LIVE_TEST(a_file_deleted_once_mapped_has_its_hash),
 		LIVE_TEST(a_program_in_memory_has_a_hash),

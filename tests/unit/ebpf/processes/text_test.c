@@ -89,6 +89,54 @@ static void containers_are_told_from_cgroup_paths(void **state)
 	}
 }
 
+#define UUID      "0c1d2e3f-4a5b-4c6d-8e9f-0123456789ab"
+#define UNDERLINE "0c1d2e3f_4a5b_4c6d_8e9f_0123456789ab"
+
+static void pods_are_told_from_cgroup_paths(void **state)
+{
+	static const struct {
+		const char *what, *text, *uid;
+	} rows[] = {
+		{ "cgroupfs, v2", "0::/kubepods/burstable/pod" UUID "/" ID "\n", UUID },
+		{ "cgroupfs, v1", "3:cpu:/kubepods/pod" UUID "/" ID "\n0::/\n", UUID },
+		{ "systemd",
+		  "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UNDERLINE
+		  ".slice/cri-containerd-" ID ".scope\n",
+		  UUID },
+		{ "systemd, v1",
+		  "2:cpu:/system.slice/containerd.service/kubepods-pod" UNDERLINE
+		  ".slice:cri-containerd:" ID "\n",
+		  UUID },
+		{ "kind",
+		  "0::/docker/" ID
+		  "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" UNDERLINE
+		  ".slice/x\n",
+		  UUID },
+		{ "at the end", "0::/kubepods/pod" UUID "\n", UUID },
+		{ "who makes a cgroup inside of a pod does not leave it",
+		  "0::/kubepods/pod" UUID "/" ID "/pod11111111-1111-1111-1111-111111111111\n",
+		  UUID },
+		{ "a static pod", "0::/kubepods/pod" TASK "/" ID "\n", "" },
+		{ "podman", "0::/machine.slice/libpod-" ID ".scope\n", "" },
+		{ "another word", "0::/tripod" UUID "\n", "" },
+		{ "more digits", "0::/pod" UUID "0\n", "" },
+		{ "too short", "0::/pod0c1d2e3f-4a5b\n", "" },
+		{ "no digits", "0::/podxc1d2e3f-4a5b-4c6d-8e9f-0123456789ab\n", "" },
+		{ "at the beginning", "pod" UUID "\n", "" },
+		{ "nothing", "", "" },
+		{ "only newlines", "\n\n", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char uid[POD_UID_SIZE] = "x";
+		bool found = pod_uid_parse(rows[i].text, strlen(rows[i].text), uid);
+
+		if (strcmp(uid, rows[i].uid) != 0 || found != (rows[i].uid[0] != '\0'))
+			fail_msg("%s: got '%s', not '%s'", rows[i].what, uid, rows[i].uid);
+	}
+}
+
 /* The parser writes to its input: give it memory of exactly that size. */
 static char *copy_text(const char *text, size_t length)
 {
@@ -237,6 +285,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(containers_are_told_from_cgroup_paths),
+		cmocka_unit_test(pods_are_told_from_cgroup_paths),
 		cmocka_unit_test(maps_are_read),
 		cmocka_unit_test(hostile_maps_do_no_harm),
 		cmocka_unit_test(stat_is_read),

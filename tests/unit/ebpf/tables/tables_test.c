@@ -2,6 +2,7 @@
 /* What a walk finds of processes and files; workers and processes are played here. */
 #include "kernel_model.h"
 
+#include "tables/met.h"
 #include "tables/pages.h"
 #include "tables/spaces.h"
 
@@ -11,6 +12,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +54,15 @@ size_t processes_code(struct processes *processes, const struct process_key *ask
 	return played_count;
 }
 
+/* The only one that was never sampled. */
+static uint32_t unsampled_pid;
+
+bool processes_is_sampled(struct processes *processes, const struct process_key *asked)
+{
+	(void)processes;
+	return asked->pid != unsampled_pid;
+}
+
 static uint32_t identity(void)
 {
 	return unwind_identity(key.start_boottime_ns, key.exec_id);
@@ -83,6 +95,7 @@ static int set_up_with(void **state, uint64_t limit)
 	fixture->pages = pages_create(fixture->memory, &fixture->rules);
 	fixture->spaces = spaces_create(NULL, fixture->pages, fixture->memory, &fixture->index);
 	played_count = 0;
+	unsampled_pid = 0;
 	now = MS;
 	*state = fixture;
 	return 0;
@@ -186,19 +199,19 @@ static void what_walks_miss_is_asked_for_once_with_what_lies_around(void **state
 {
 	struct fixture *fixture = *state;
 
-	begin_process(fixture, 10);
+	begin_process(fixture, 20);
 	learn(fixture, 2 * MS);
-	assert_int_equal(find(fixture, 0x400000 + 5 * PAGE).what, MODEL_NO_PAGE);
-	pages_miss(fixture->pages, 7, 0x20000 + 5 * PAGE, 3 * MS);
-	pages_miss(fixture->pages, 7, 0x20000 + 5 * PAGE + 0x100, 3 * MS);
-	assert_int_equal(expect_request(fixture, 7, 2 + 4), 4);
-	pages_miss(fixture->pages, 7, 0x20000 + 5 * PAGE, 3 * MS);
+	assert_int_equal(find(fixture, 0x400000 + 9 * PAGE).what, MODEL_NO_PAGE);
+	pages_miss(fixture->pages, 7, 0x20000 + 9 * PAGE, 3 * MS);
+	pages_miss(fixture->pages, 7, 0x20000 + 9 * PAGE + 0x100, 3 * MS);
+	assert_int_equal(expect_request(fixture, 7, 2 + 8), 8);
+	pages_miss(fixture->pages, 7, 0x20000 + 9 * PAGE, 3 * MS);
 	expect_no_request(fixture);
-	for (uint32_t i = 6; i < 10; i++)
+	for (uint32_t i = 10; i < 18; i++)
 		model_answer_add(&fixture->answer, i, 32);
 	learn(fixture, 4 * MS);
-	assert_int_equal(mark_at(fixture, 0x400000 + 5 * PAGE), 32);
-	pages_miss(fixture->pages, 7, 0x20000 + 5 * PAGE, 5 * MS);
+	assert_int_equal(mark_at(fixture, 0x400000 + 9 * PAGE), 32);
+	pages_miss(fixture->pages, 7, 0x20000 + 9 * PAGE, 5 * MS);
 	expect_no_request(fixture);
 }
 
@@ -206,16 +219,16 @@ static void what_is_missed_during_a_request_comes_after_it(void **state)
 {
 	struct fixture *fixture = *state;
 
-	begin_process(fixture, 10);
+	begin_process(fixture, 20);
 	learn(fixture, 2 * MS);
 	pages_miss(fixture->pages, 7, 0x20000, 3 * MS);
-	assert_int_equal(expect_request(fixture, 7, 2), 4);
+	assert_int_equal(expect_request(fixture, 7, 2), 8);
 	pages_miss(fixture->pages, 7, 0x20000 + 8 * PAGE, 3 * MS);
 	expect_no_request(fixture);
 	for (uint32_t i = 2; i < 6; i++)
 		model_answer_add(&fixture->answer, i, 16);
 	learn(fixture, 4 * MS);
-	assert_int_equal(expect_request(fixture, 7, 2 + 8), 2);
+	assert_int_equal(expect_request(fixture, 7, 2 + 8), 8);
 }
 
 /* As linkers other than ld lay it out: text right behind read-only data, in the same page. */
@@ -323,6 +336,177 @@ static void a_file_that_failed_is_tried_again_but_not_for_ever(void **state)
 	}
 	expect_no_request(fixture);
 	assert_int_equal(pages_counts(fixture->pages).files_given_up, 1);
+}
+
+/* The file that failed can be read again. */
+static void play_file(struct fixture *fixture, uint32_t page_count)
+{
+	model_answer_init(&fixture->answer, 7, 0x21000, 0x20000, page_count);
+}
+
+static void what_is_missed_before_the_file_is_known_is_asked_for_then(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_process(fixture, 20);
+	// Among what a program that maps another library tells of it.
+	assert_true(pages_miss(fixture->pages, 7, 0x20000 + 9 * PAGE, MS));
+	assert_true(pages_miss(fixture->pages, 7, 0x20000 + 9 * PAGE + 0x10, MS));
+	expect_no_request(fixture);
+	learn(fixture, 2 * MS);
+	assert_int_equal(expect_request(fixture, 7, 2 + 8), 8);
+	expect_no_request(fixture);
+	assert_false(pages_miss(fixture->pages, 8, 0, MS));
+}
+
+static void pages_asked_for_without_a_worker_are_asked_for_again(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_process(fixture, 20);
+	learn(fixture, 2 * MS);
+	pages_miss(fixture->pages, 7, 0x20000, 3 * MS);
+	assert_int_equal(expect_request(fixture, 7, 2), 8);
+	pages_forget_request(fixture->pages, 7, 4 * MS);
+	// What is missed meanwhile waits with it.
+	pages_miss(fixture->pages, 7, 0x20000 + 9 * PAGE, 5 * MS);
+	expect_no_request(fixture);
+	assert_true(pages_waits(fixture->pages));
+	pages_retry(fixture->pages, 300 * MS);
+	expect_no_request(fixture);
+	pages_retry(fixture->pages, 600 * MS);
+	assert_int_equal(expect_request(fixture, 7, 2), 16);
+	assert_false(pages_waits(fixture->pages));
+}
+
+/* It was closed meanwhile, say. */
+static void pages_of_a_file_that_cannot_be_read_just_now_are_asked_for_again(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t time = 2 * MS;
+
+	begin_process(fixture, 4);
+	learn(fixture, time);
+	pages_miss(fixture->pages, 7, 0x20000, time);
+	for (int attempt = 0; attempt < 3; attempt++) {
+		assert_int_equal(expect_request(fixture, 7, 2), 4);
+		assert_int_equal(find(fixture, 0x400000).what, MODEL_NO_PAGE);
+		fixture->answer.answer =
+			(struct worker_answer){ .file = 7, .outcome = WORKER_UNREADABLE };
+		learn(fixture, time);
+		time += 600 * MS;
+		pages_retry(fixture->pages, time);
+	}
+	// Not for ever.
+	expect_no_request(fixture);
+	assert_int_equal(find(fixture, 0x400000).rule, UNWIND_RULE_UNKNOWN);
+}
+
+static void a_file_that_nobody_runs_any_more_does_not_fail(void **state)
+{
+	struct fixture *fixture = *state;
+	struct worker_answer gone = { .file = 7, .outcome = WORKER_UNREADABLE };
+
+	begin_process(fixture, 4);
+	spaces_end(fixture->spaces, &key);
+	fixture->answer.answer = gone;
+	learn(fixture, 2 * MS);
+	pages_retry(fixture->pages, 1000 * MS);
+	expect_no_request(fixture);
+	// The next program asks for it at once.
+	spaces_update(fixture->spaces, &key);
+	assert_int_equal(expect_request(fixture, 7, 0), 0);
+	play_file(fixture, 4);
+	learn(fixture, 1001 * MS);
+
+	pages_miss(fixture->pages, 7, 0x20000, 1002 * MS);
+	assert_int_equal(expect_request(fixture, 7, 2), 4);
+	spaces_end(fixture->spaces, &key);
+	fixture->answer.answer = gone;
+	learn(fixture, 1003 * MS);
+	spaces_update(fixture->spaces, &key);
+	assert_true(pages_waits(fixture->pages));
+	pages_retry(fixture->pages, 2000 * MS);
+	assert_int_equal(expect_request(fixture, 7, 2), 4);
+}
+
+static void a_file_that_failed_once_is_tried_again_soon(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_process(fixture, 20);
+	fixture->answer.answer = (struct worker_answer){ .file = 7, .outcome = WORKER_CRASHED };
+	learn(fixture, 2 * MS);
+	assert_int_equal(find(fixture, 0x400000).what, MODEL_BARE);
+	pages_miss(fixture->pages, 7, 0x20000 + 9 * PAGE, 3 * MS);
+	assert_true(pages_waits(fixture->pages));
+	pages_retry(fixture->pages, 600 * MS);
+	assert_int_equal(expect_request(fixture, 7, 0), 0);
+	play_file(fixture, 20);
+	learn(fixture, 700 * MS);
+	assert_int_equal(expect_request(fixture, 7, 2 + 8), 8);
+}
+
+static void what_a_batch_has_is_asked_for(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_process(fixture, 20);
+	learn(fixture, 2 * MS);
+	pages_touch(fixture->pages, 7, 0x20000 + 9 * PAGE, 3 * MS);
+	assert_int_equal(expect_request(fixture, 7, 2 + 8), 8);
+}
+
+static struct met_address met_at(uint64_t address)
+{
+	return (struct met_address){ .key = key, .address = address };
+}
+
+/* Walked by frame pointers before anything was known of the process. */
+static void what_is_met_in_an_unknown_process_is_asked_for(void **state)
+{
+	struct fixture *fixture = *state;
+	struct met *met = met_create(NULL, fixture->pages);
+	struct met_address addresses[] = { met_at(0x400000 + 9 * PAGE), met_at(0x7ffe0000),
+					   met_at(0x10000000) };
+
+	assert_non_null(met);
+	met_take(met, addresses, 1, MS); // not even its mappings are known
+	assert_true(met_waits(met));
+	begin_process(fixture, 20);
+	play(0x10000000, 0x1000, PROCESS_NO_FILE, 0);
+	met_retry(met, 2 * MS); // it has its time
+	assert_true(met_waits(met));
+	met_retry(met, 100 * MS);
+	assert_false(met_waits(met));
+	met_take(met, addresses, 3, 100 * MS);
+	learn(fixture, 101 * MS);
+	assert_int_equal(expect_request(fixture, 7, 2 + 8), 8);
+	expect_no_request(fixture);
+	// No code lies at the second: that is tried again, and then forgotten.
+	assert_true(met_waits(met));
+	for (uint64_t time = 100; time < 4000; time += 100)
+		met_retry(met, time * MS);
+	assert_false(met_waits(met));
+	met_destroy(met);
+}
+
+static void what_is_met_is_bounded(void **state)
+{
+	struct fixture *fixture = *state;
+	struct met *met = met_create(NULL, fixture->pages);
+	struct met_address address = met_at(0x400000);
+
+	assert_non_null(met);
+	for (uint64_t i = 0; i < 10000; i++)
+		met_take(met, &address, 1, MS);
+	for (uint64_t time = 10; time < 4000; time += 100)
+		met_retry(met, time * MS);
+	assert_false(met_waits(met));
+	begin_process(fixture, 20);
+	met_take(met, &address, 1, 11000 * MS);
+	assert_false(met_waits(met));
+	met_destroy(met);
 }
 
 static void everything_that_is_missed_is_asked_for(void **state)
@@ -564,7 +748,7 @@ static void what_is_not_seen_goes_first(void **state)
 	fill(fixture, 38);
 	for (int batch = 0; batch < 3; batch++) {
 		pages_next_epoch(fixture->pages);
-		pages_touch(fixture->pages, 7, 0x20000);
+		pages_touch(fixture->pages, 7, 0x20000, 2 * MS);
 	}
 	pages_evict(fixture->pages, limit);
 	assert_int_equal(mark_at(fixture, 0x400000), 16);
@@ -572,11 +756,60 @@ static void what_is_not_seen_goes_first(void **state)
 	assert_true(pages_counts(fixture->pages).evicted > 0);
 	// There is room again when no walk can be reading it any more.
 	pages_miss(fixture->pages, 7, 0x20000 + PAGE, 3000 * MS);
-	assert_int_equal(expect_request(fixture, 7, 3), 3);
+	assert_int_equal(expect_request(fixture, 7, 3), 7);
 	model_answer_init(&fixture->answer, 7, 0x21000, 0x20000, 38);
 	model_answer_add(&fixture->answer, 3, 64);
 	learn(fixture, 3001 * MS);
 	assert_int_equal(mark_at(fixture, 0x400000 + PAGE), 64);
+}
+
+static void what_was_missed_comes_when_there_is_room(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fill(fixture, 64);
+	pages_miss(fixture->pages, 7, 0x20000 + 62 * PAGE, 3000 * MS);
+	assert_true(expect_request(fixture, 7, 58) > 0);
+	model_answer_init(&fixture->answer, 7, 0x21000, 0x20000, 64);
+	model_answer_add(&fixture->answer, 64, 64);
+	learn(fixture, 3001 * MS);
+	assert_int_equal(find(fixture, 0x400000 + 62 * PAGE).what, MODEL_NO_PAGE);
+	for (int batch = 0; batch < 3; batch++)
+		pages_next_epoch(fixture->pages);
+	assert_true(pages_waits(fixture->pages));
+	pages_evict(fixture->pages, UINT64_MAX);
+	now += 200 * MS;
+	pages_retry(fixture->pages, 3200 * MS);
+	expect_no_request(fixture);
+	pages_retry(fixture->pages, 3600 * MS);
+	// Only what a walk has missed: its neighbours were company.
+	assert_int_equal(expect_request(fixture, 7, 64), 1);
+	model_answer_init(&fixture->answer, 7, 0x21000, 0x20000, 64);
+	model_answer_add(&fixture->answer, 64, 64);
+	learn(fixture, 3601 * MS);
+	assert_int_equal(mark_at(fixture, 0x400000 + 62 * PAGE), 64);
+}
+
+static void without_room_it_is_not_tried_for_ever(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t time = 3000;
+	int attempts = 0;
+
+	fill(fixture, 64);
+	pages_miss(fixture->pages, 7, 0x20000 + 62 * PAGE, time * MS);
+	for (; time < 10000; time += 200) {
+		struct pages_request request;
+
+		if (pages_next_request(fixture->pages, &request)) {
+			attempts++;
+			model_answer_init(&fixture->answer, 7, 0x21000, 0x20000, 64);
+			model_answer_add(&fixture->answer, 64, 64);
+			learn(fixture, time * MS);
+		}
+		pages_retry(fixture->pages, time * MS);
+	}
+	assert_in_range(attempts, 2, 4);
 }
 
 static void what_is_in_use_stays_even_when_full(void **state)
@@ -663,26 +896,132 @@ static void what_cannot_be_dropped_takes_half_at_most(void **state)
 		play(0x10000 + i * 0x2000, 0x1000, PROCESS_NO_FILE, 0);
 	for (uint32_t i = 0; i < UNWIND_BUCKET_SLOTS; i++) {
 		other.pid = key.pid + i * UNWIND_BUCKETS;
+		played_code[0].start -= 0x1000;
 		spaces_update(fixture->spaces, &other);
 	}
 	assert_int_equal(spaces_counts(fixture->spaces).processes, 3);
 	assert_true(memory_used(fixture->memory) <= UNWIND_SLAB_BYTES);
 }
 
-static void after_lost_news_all_processes_are_looked_at(void **state)
+static void those_never_sampled_make_room_in_memory(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_key other = key;
+
+	for (uint64_t i = 0; i < 600; i++)
+		play(0x10000 + i * 0x2000, 0x1000, PROCESS_NO_FILE, 0);
+	other.pid = unsampled_pid = key.pid + UNWIND_BUCKETS;
+	spaces_update(fixture->spaces, &other);
+	played_code[0].limit += 0x1000;
+	spaces_update(fixture->spaces, &key);
+	assert_int_equal(find(fixture, 0x10000).what, MODEL_NO_PROCESS);
+	// Nobody else needs what the other one has by the next time.
+	spaces_retry(fixture->spaces);
+	now += 200 * MS;
+	spaces_retry(fixture->spaces);
+	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
+	assert_int_equal(spaces_counts(fixture->spaces).processes, 1);
+}
+
+static struct model_finding find_of(struct fixture *fixture, const struct process_key *whose,
+				    uint64_t pc)
+{
+	return kernel_model_find(&fixture->model, whose->pid,
+				 unwind_identity(whose->start_boottime_ns, whose->exec_id), pc);
+}
+
+static void forks_share_their_ranges(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_key child = { key.pid + UNWIND_BUCKETS, key.exec_id, 100 };
+	uint64_t used;
+
+	for (uint64_t i = 0; i < 100; i++)
+		play(0x10000 + i * 0x2000, 0x1000, PROCESS_NO_FILE, 0);
+	spaces_update(fixture->spaces, &key);
+	used = memory_used(fixture->memory);
+	spaces_update(fixture->spaces, &child);
+	assert_int_equal(memory_used(fixture->memory), used);
+	assert_int_equal(spaces_counts(fixture->spaces).processes, 2);
+	assert_int_equal(find_of(fixture, &child, 0x10000).what, MODEL_BARE);
+	// What one maps or leaves is nothing to the other.
+	play(0x8000, 0x1000, PROCESS_NO_FILE, 0);
+	played_code[0] = played_code[--played_count];
+	spaces_update(fixture->spaces, &key);
+	assert_int_equal(find(fixture, 0x10000).what, MODEL_NO_RANGE);
+	assert_int_equal(find_of(fixture, &child, 0x10000).what, MODEL_BARE);
+	spaces_end(fixture->spaces, &key);
+	assert_int_equal(find_of(fixture, &child, 0x10000).what, MODEL_BARE);
+	spaces_end(fixture->spaces, &child);
+	assert_int_equal(memory_used(fixture->memory), 0);
+}
+
+/* By which a fork tells whether it began with them. */
+static void ranges_have_the_time_since_when_they_are_there(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct unwind_bucket *bucket =
+		&fixture->model.buckets[key.pid & (UNWIND_BUCKETS - 1)];
+	uint64_t before = clock_boottime_ns(), since;
+
+	play(0x10000, 0x1000, PROCESS_NO_FILE, 0);
+	spaces_update(fixture->spaces, &key);
+	since = bucket->since_ns[0];
+	assert_in_range(since, before, clock_boottime_ns());
+	// Nothing has changed.
+	spaces_update(fixture->spaces, &key);
+	assert_int_equal(bucket->since_ns[0], since);
+	before = clock_boottime_ns();
+	play(0x20000, 0x1000, PROCESS_NO_FILE, 0);
+	spaces_update(fixture->spaces, &key);
+	assert_in_range(bucket->since_ns[0], before, clock_boottime_ns());
+}
+
+static void a_sampled_process_takes_the_place_of_one_never_sampled(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_key other = key;
+
+	play(0x10000, 0x5000, PROCESS_NO_FILE, 0);
+	unsampled_pid = key.pid;
+	for (uint32_t i = 0; i <= UNWIND_BUCKET_SLOTS; i++) {
+		other.pid = key.pid + i * UNWIND_BUCKETS;
+		spaces_update(fixture->spaces, &other);
+	}
+	assert_int_equal(find(fixture, 0x10000).what, MODEL_NO_PROCESS);
+	assert_int_equal(find_of(fixture, &other, 0x10000).what, MODEL_BARE);
+	assert_int_equal(spaces_counts(fixture->spaces).processes, UNWIND_BUCKET_SLOTS);
+	assert_int_equal(spaces_counts(fixture->spaces).processes_refused, 0);
+	// It is needed now, and there is nobody to take a place from.
+	unsampled_pid = 0;
+	spaces_update(fixture->spaces, &key);
+	assert_int_equal(spaces_counts(fixture->spaces).processes_refused, 1);
+	spaces_end(fixture->spaces, &other);
+	spaces_retry(fixture->spaces);
+	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
+}
+
+/* A compiler lives for a moment, and is started again. */
+static void a_file_is_known_to_the_next_program(void **state)
 {
 	struct fixture *fixture = *state;
 
-	play(0x10000, 0x5000, PROCESS_NO_FILE, 0);
+	begin_process(fixture, 3);
+	spaces_end(fixture->spaces, &key);
+	// The answer comes when the program has ended.
+	learn(fixture, 2 * MS);
 	spaces_update(fixture->spaces, &key);
-	played_count = 0;
-	play(0x20000, 0x5000, PROCESS_NO_FILE, 0);
-	spaces_refresh_all(fixture->spaces);
-	assert_int_equal(find(fixture, 0x20000).what, MODEL_BARE);
-	played_count = 0;
-	spaces_refresh_all(fixture->spaces);
-	assert_int_equal(find(fixture, 0x20000).what, MODEL_NO_PROCESS);
-	assert_int_equal(spaces_counts(fixture->spaces).processes, 0);
+	expect_no_request(fixture);
+	assert_int_equal(find(fixture, 0x400010).what, MODEL_NO_PAGE);
+	spaces_end(fixture->spaces, &key);
+	for (int batch = 0; batch < 11; batch++)
+		pages_next_epoch(fixture->pages);
+	pages_retry(fixture->pages, 3 * MS);
+	assert_int_equal(pages_counts(fixture->pages).files, 1);
+	// Not for ever.
+	pages_next_epoch(fixture->pages);
+	pages_retry(fixture->pages, 3 * MS);
+	assert_int_equal(pages_counts(fixture->pages).files, 0);
 }
 
 static void freed_memory_waits_for_walks(void **state)
@@ -733,13 +1072,24 @@ int main(void)
 		TEST(a_file_that_no_worker_can_read_is_bare),
 		TEST(without_a_worker_it_is_tried_again),
 		TEST(a_file_that_failed_is_tried_again_but_not_for_ever),
+		TEST(what_is_missed_before_the_file_is_known_is_asked_for_then),
+		TEST(pages_asked_for_without_a_worker_are_asked_for_again),
+		TEST(pages_of_a_file_that_cannot_be_read_just_now_are_asked_for_again),
+		TEST(a_file_that_nobody_runs_any_more_does_not_fail),
+		TEST(a_file_that_failed_once_is_tried_again_soon),
+		TEST(what_a_batch_has_is_asked_for),
+		TEST(what_is_met_in_an_unknown_process_is_asked_for),
+		TEST(what_is_met_is_bounded),
 		TEST(everything_that_is_missed_is_asked_for),
 		TEST(files_are_asked_for_in_their_order),
 		TEST(a_pending_file_leads_nowhere),
 		TEST(what_is_mapped_beyond_the_text_has_no_table),
 		TEST(places_beyond_a_frame_s_room_are_addresses),
 		TEST(one_file_does_not_take_the_place_of_all_rules),
-		TEST(after_lost_news_all_processes_are_looked_at),
+		TEST(forks_share_their_ranges),
+		TEST(ranges_have_the_time_since_when_they_are_there),
+		TEST(a_sampled_process_takes_the_place_of_one_never_sampled),
+		TEST(a_file_is_known_to_the_next_program),
 		TEST(anonymous_code_is_bare_and_has_no_file),
 		TEST(the_vsyscall_page_hides_nothing),
 		TEST(the_vdso_of_this_machine_has_rules),
@@ -749,12 +1099,15 @@ int main(void)
 		TEST(ranges_beyond_the_limit_are_counted),
 		SMALL(beyond_the_limit_pages_are_refused_and_counted),
 		SMALL(what_is_not_seen_goes_first),
+		SMALL(what_was_missed_comes_when_there_is_room),
+		SMALL(without_room_it_is_not_tried_for_ever),
 		SMALL(what_is_in_use_stays_even_when_full),
 		SMALL(a_file_nobody_runs_goes_with_its_last_page),
 		SMALL(a_refusal_makes_room),
 		SMALL(what_is_freed_is_not_evicted_for_again),
 		SMALL(a_process_that_was_refused_gets_in_later),
 		SMALL(what_cannot_be_dropped_takes_half_at_most),
+		SMALL(those_never_sampled_make_room_in_memory),
 		SMALL(freed_memory_waits_for_walks),
 		SMALL(memory_comes_back_under_steady_change),
 	};

@@ -262,6 +262,37 @@ static void test_a_signal_handler_leads_to_what_was_interrupted(void **state)
 	}
 }
 
+/* syscall.rawVforkSyscall: a child would overwrite it on the stack. */
+static void test_a_return_address_may_be_in_a_register(void **state)
+{
+	// pop %r12; syscall; push %r12
+	const struct code codes[] = { CODE(0x41, 0x5c, 0x0f, 0x05, 0x41, 0x54, 0x90),
+				      CODE(0x90, 0x90, 0x0f, 0x05) };
+	const struct made_function functions[] = {
+		{ "syscall.rawVforkSyscall",
+		  TEXT,
+		  0,
+		  { { 2, 0 }, { 6, -8 }, { FUNCTION_BYTES, 0 } } },
+		// The same depth for another reason.
+		{ "main.odd", TEXT + FUNCTION_BYTES, 0, { { 2, 0 }, { FUNCTION_BYTES, -8 } } },
+	};
+	const struct unwind_rule bare = rule_of(AMD64_SP, 8, -8);
+	const struct unwind_rule popped = { .cfa = UNWIND_CFA_REGISTER,
+					    .cfa_register = AMD64_SP,
+					    .ra = UNWIND_IN_REGISTER,
+					    .ra_offset = 12 };
+
+	(void)state;
+	make(EM_X86_64, PCLNTAB_120, functions, codes, 2);
+	made_elf_finish(&elf, true);
+	visit(2);
+	assert_rule_equal(rules_at(&rules, TEXT + 1), &bare);
+	assert_rule_equal(rules_at(&rules, TEXT + 2), &popped);
+	assert_rule_equal(rules_at(&rules, TEXT + 5), &popped);
+	assert_rule_equal(rules_at(&rules, TEXT + 6), &bare);
+	assert_rule_kind(rules_at(&rules, TEXT + FUNCTION_BYTES + 2), UNWIND_CFA_UNSUPPORTED);
+}
+
 static void test_arm64(void **state)
 {
 	// str x30, [sp, #-16]!; stur x29, [sp, #-8]; sub x29, sp, #8; mov sp, x3; blr
@@ -338,6 +369,7 @@ int main(void)
 		cmocka_unit_test(test_the_prologue_of_go_before_1_21),
 		cmocka_unit_test(test_stacks_end_where_the_runtime_begins_them),
 		cmocka_unit_test(test_a_signal_handler_leads_to_what_was_interrupted),
+		cmocka_unit_test(test_a_return_address_may_be_in_a_register),
 		cmocka_unit_test(test_arm64),
 		cmocka_unit_test(test_any_byte_may_be_wrong),
 	};

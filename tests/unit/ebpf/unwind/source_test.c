@@ -205,6 +205,21 @@ static void test_a_file_without_tables_is_empty_unless_it_has_stubs(void **state
 	assert_false(is_empty(text, sizeof(text)));
 }
 
+static void test_a_machine_we_do_not_know_has_no_rules(void **state)
+{
+	struct unwind_source source;
+
+	(void)state;
+	made_elf_begin(&elf, EM_RISCV);
+	made_elf_add(&elf, ".text", 0x1000, "\xc3", 1, SHF_EXECINSTR);
+	made_elf_finish(&elf, true);
+	assert_int_equal(unwind_source_init(&source, &elf.view), 0);
+	assert_true(unwind_source_is_empty(&source));
+	visit(&source, 0x1000, 0x1001);
+	assert_rule_kind(rules_at(&rules, 0x1000), UNWIND_CFA_UNKNOWN);
+	unwind_source_deinit(&source);
+}
+
 static void test_the_vdso_has_a_table(void **state)
 {
 	const uint8_t *vdso = (const uint8_t *)getauxval(AT_SYSINFO_EHDR); // NOLINT
@@ -243,6 +258,31 @@ static void test_the_dynamic_linkers_entry_is_the_end(void **state)
 	visit(&opened.source, opened.view.entry, opened.view.entry + 16);
 	assert_rule_kind(rules_at(&rules, opened.view.entry), UNWIND_CFA_END);
 	assert_rule_kind(rules_at(&rules, opened.view.entry + 15), UNWIND_CFA_END);
+	close_file(&opened);
+}
+
+static void test_who_clones_has_a_caller(void **state)
+{
+	struct opened opened;
+	struct unwind_rule called = rule_of(AMD64_SP, 8, -8);
+	uint64_t clone;
+	size_t found = 0;
+
+	(void)state;
+	called.new_thread = 1;
+	open_file(&opened, "/lib/x86_64-linux-gnu/libc.so.6", true);
+	clone = elf_view_function(&opened.view, "clone");
+	assert_true(clone != 0);
+	visit(&opened.source, clone, clone + 128);
+	for (uint64_t at = clone; at < clone + 128; at++) {
+		struct elf_piece code = elf_view_code(&opened.view, at, 2);
+
+		if (code.length < 2 || code.bytes[0] != 0x0f || code.bytes[1] != 0x05 || found++)
+			continue;
+		assert_rule_equal(rules_at(&rules, at), &called);
+		assert_rule_equal(rules_at(&rules, at + 1), &called);
+	}
+	assert_true(found);
 	close_file(&opened);
 }
 
@@ -308,9 +348,11 @@ int main(void)
 		cmocka_unit_test(test_what_cannot_be_inflated_is_told),
 		cmocka_unit_test(test_a_table_holds_before_a_stub),
 		cmocka_unit_test(test_a_file_without_tables_is_empty_unless_it_has_stubs),
+		cmocka_unit_test(test_a_machine_we_do_not_know_has_no_rules),
 		cmocka_unit_test(test_the_vdso_has_a_table),
 #if defined(__x86_64__)
 		cmocka_unit_test(test_the_dynamic_linkers_entry_is_the_end),
+		cmocka_unit_test(test_who_clones_has_a_caller),
 		cmocka_unit_test(test_musls_outermost_calls_and_signal_return_are_found),
 #endif
 		cmocka_unit_test(test_this_program_has_no_rule_that_is_unsupported),

@@ -96,6 +96,41 @@ static void test_a_signal_return_of_arm64(void **state)
 	expect_only(TEXT + 63, TEXT + 72, UNWIND_CFA_DEREFERENCED);
 }
 
+/* ---- the system call that starts a thread ---- */
+
+static void test_who_starts_a_thread_has_a_caller(void **state)
+{
+	static const uint8_t amd64[] = { 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c, 0x18, 0x74, 1, 0xc3 };
+	static const uint32_t arm64[] = { 0xd4000001, 0xf100001f, 0x540000a0, 0x5400004b,
+					  0xd65f03c0 };
+	struct unwind_rule called = rule_of(AMD64_SP, 8, -8);
+
+	(void)state;
+	called.new_thread = 1;
+	make_text(EM_X86_64, 128, 64, amd64, sizeof(amd64));
+	made_elf_finish(&elf, true);
+	visit(TEXT, TEXT + 128);
+	expect_only(TEXT + 64, TEXT + 64 + sizeof(amd64), UNWIND_CFA_REGISTER);
+	assert_rule_equal(rules_at(&rules, TEXT + 65), &called);
+
+	make_text(EM_AARCH64, 128, 64, arm64, sizeof(arm64));
+	made_elf_finish(&elf, true);
+	visit(TEXT, TEXT + 128);
+	expect_only(TEXT + 64, TEXT + 64 + sizeof(arm64), UNWIND_CFA_REGISTER);
+	called = rule_of(ARM64_SP, 0, 0);
+	called.ra = UNWIND_SAME;
+	called.new_thread = 1;
+	assert_rule_equal(rules_at(&rules, TEXT + 64), &called);
+
+	// Other system calls, and what is cut off, are none.
+	make_text(EM_X86_64, 128, 64, amd64, sizeof(amd64) - 1);
+	made_elf_finish(&elf, true);
+	visit(TEXT, TEXT + 128);
+	expect_only(0, 0, UNWIND_CFA_UNKNOWN);
+}
+
+/* ---- signals, as this kernel makes them ---- */
+
 #if defined(__x86_64__)
 static struct {
 	uintptr_t context;
@@ -186,6 +221,98 @@ static void test_glibcs_contexts_end_where_nobody_called(void **state)
 	expect_only(TEXT + 63, TEXT + 64 + 10, UNWIND_CFA_END);
 }
 #endif
+
+static void test_contexts_of_arm64_end_where_nobody_called(void **state)
+{
+	// nop; mov x0, x19; cbnz x0, 0xc4 bytes back; b exit
+	static const uint32_t words[] = { 0xd503201f, 0xaa1303e0, 0xb5fff9e0, 0x17fff552 };
+	// Somebody's own: the result of a test
+	static const uint32_t others[] = { 0xd503201f, 0xaa1403e0, 0xb5fff9e0, 0x17fff552 };
+
+	(void)state;
+	make_text(EM_AARCH64, 256, 64, words, sizeof(words));
+	made_elf_finish(&elf, true);
+	visit(TEXT, TEXT + 256);
+	expect_only(TEXT + 63, TEXT + 64 + sizeof(words), UNWIND_CFA_END);
+	make_text(EM_AARCH64, 256, 64, others, sizeof(others));
+	made_elf_finish(&elf, true);
+	visit(TEXT, TEXT + 256);
+	expect_only(0, 0, UNWIND_CFA_END);
+}
+
+/* ---- the vDSO ---- */
+
+/* @soname with @words as the function at @position of its table of symbols, padding around it. */
+static void make_library_at(const char *soname, const uint32_t *words, size_t bytes,
+			    size_t position)
+{
+	enum { NAMES = 0x4000, DYNAMIC = 0x5000 };
+	char names[32] = "";
+	Elf64_Sym symbols[65] = { 0 };
+	Elf64_Dyn dynamic[] = { { .d_tag = DT_STRTAB, .d_un.d_ptr = NAMES },
+				{ .d_tag = DT_SONAME, .d_un.d_val = 1 },
+				{ .d_tag = DT_NULL } };
+
+	assert_true(position < sizeof(symbols) / sizeof(symbols[0]));
+	symbols[position] = (Elf64_Sym){ .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+					 .st_shndx = 1,
+					 .st_value = TEXT + 64,
+					 .st_size = bytes };
+	memcpy(names + 1, soname, strlen(soname));
+	make_text(EM_AARCH64, 256, 64, words, bytes);
+	made_elf_add(&elf, ".dynsym", 0x3000, symbols, sizeof(symbols), 0);
+	made_elf_add(&elf, ".dynstr", NAMES, names, sizeof(names), 0);
+	made_elf_add_typed(&elf, ".dynamic", DYNAMIC, dynamic, sizeof(dynamic), SHF_WRITE,
+			   PT_DYNAMIC);
+	made_elf_finish(&elf, true);
+	visit(TEXT, TEXT + 256);
+}
+
+static void make_library(const char *soname, const uint32_t *words, size_t bytes)
+{
+	make_library_at(soname, words, bytes, 1);
+}
+
+static void test_only_so_many_symbols_of_a_vdso_are_looked_at(void **state)
+{
+	static const uint32_t leaf[] = { 0xd503201f, 0xd65f03c0 }; // nop; ret
+
+	(void)state;
+	make_library_at("linux-vdso.so.1", leaf, sizeof(leaf), 63);
+	expect_only(TEXT + 64, TEXT + 64 + sizeof(leaf), UNWIND_CFA_REGISTER);
+	make_library_at("linux-vdso.so.1", leaf, sizeof(leaf), 64);
+	expect_only(0, 0, UNWIND_CFA_REGISTER);
+}
+
+static void test_functions_of_arm64s_vdso_that_have_no_frame(void **state)
+{
+	// mrs x1, cntvct_el0; add x4, sp, x4; cbz x1, on; blind loads and stores; b back;
+	// cmp x1, #1; tst x0, #3; ret
+	static const uint32_t leaf[] = { 0xd53be041, 0x8b2463e4, 0xb4000061, 0xf9400802, 0xa9000c22,
+					 0x17fffffb, 0xf100043f, 0xf240041f, 0xd65f03c0 };
+	// What alone tells of a frame: stp x29, x30, [sp, #-16]!; sub sp, sp, #16; bl; blr x2;
+	// str x0, [sp, #8]; mov x30, x3; ldp x19, x30, [x1]; and sp, x0, #-16; adds x29, x0, #1;
+	// ands x30, x0, #1; ldr x0, [x29], #8; ldxp x1, x30, [x0]; addg sp, sp, #16, #0
+	static const uint32_t framing[] = { 0xa9bf7bfd, 0xd10043ff, 0x94000004, 0xd63f0040,
+					    0xf90007e0, 0xaa0303fe, 0xa9407833, 0x927cec1f,
+					    0xb100041d, 0xf240001e, 0xf84087a0, 0xc87f7801,
+					    0x918103ff };
+
+	(void)state;
+	make_library("linux-vdso.so.1", leaf, sizeof(leaf));
+	expect_only(TEXT + 64, TEXT + 64 + sizeof(leaf), UNWIND_CFA_REGISTER);
+	assert_int_equal(rules_at(&rules, TEXT + 64)->cfa_offset, 0);
+	assert_int_equal(rules_at(&rules, TEXT + 64)->ra, UNWIND_SAME);
+	// Others have tables where they have functions.
+	make_library("libother.so.1", leaf, sizeof(leaf));
+	expect_only(0, 0, UNWIND_CFA_REGISTER);
+	for (size_t i = 0; i < sizeof(framing) / sizeof(framing[0]); i++) {
+		uint32_t framed[] = { leaf[0], framing[i], 0xd65f03c0 };
+
+		make_library("linux-vdso.so.1", framed, sizeof(framed));
+		expect_only(0, 0, UNWIND_CFA_REGISTER);
+	}
+}
 
 /* ---- entries ---- */
 
@@ -389,6 +516,7 @@ int main(void)
 		cmocka_unit_test(test_a_signal_return_begins_one_byte_before_its_code),
 		cmocka_unit_test(test_a_signal_return_at_the_edge_of_the_text),
 		cmocka_unit_test(test_a_signal_return_of_arm64),
+		cmocka_unit_test(test_who_starts_a_thread_has_a_caller),
 #if defined(__x86_64__)
 		cmocka_unit_test(test_the_rule_leads_to_what_this_kernel_interrupted),
 		cmocka_unit_test(test_glibcs_contexts_end_where_nobody_called),
@@ -396,6 +524,9 @@ int main(void)
 #endif
 		cmocka_unit_test(test_entries_are_the_end_of_a_walk),
 		cmocka_unit_test(test_an_entry_that_nothing_closes_ends_at_its_call),
+		cmocka_unit_test(test_contexts_of_arm64_end_where_nobody_called),
+		cmocka_unit_test(test_only_so_many_symbols_of_a_vdso_are_looked_at),
+		cmocka_unit_test(test_functions_of_arm64s_vdso_that_have_no_frame),
 		cmocka_unit_test(test_entries_of_arm64),
 		cmocka_unit_test(test_the_call_in_a_new_thread_is_the_end),
 		cmocka_unit_test(test_musls_calls_of_main_and_of_a_threads_function_are_the_end),

@@ -234,7 +234,7 @@ static void test_broken_rules_are_refused(void **state)
 	REFUSED(body.rules[1].signal = 2);
 	REFUSED(body.rules[1].stack_switch = 2);
 	REFUSED(body.rules[1].unsupported = UNWIND_UNSUPPORTED_COUNT);
-	REFUSED(body.rules[1].reserved = 1);
+	REFUSED(body.rules[1].new_thread = 2);
 }
 
 static void test_answers_of_the_other_kind_are_refused(void **state)

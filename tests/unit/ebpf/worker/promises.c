@@ -136,7 +136,7 @@ static const char *promises_of_rule(const struct unwind_rule *rule)
 		return "a rule in the list says something";
 	}
 	if (rule->ra >= 6 || rule->fp >= 6 || rule->signal >= 2 || rule->stack_switch >= 2 ||
-	    rule->unsupported >= UNWIND_UNSUPPORTED_COUNT || rule->reserved)
+	    rule->unsupported >= UNWIND_UNSUPPORTED_COUNT || rule->new_thread > 1)
 		return "fields of a rule are in range";
 	return NULL;
 }

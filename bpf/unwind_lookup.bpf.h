@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * From a pc to its rule: the process's range, the file's page, the row. The layout is that of
+ * unwind_tables.h.
+ */
+#pragma once
+
+#include "unwind_state.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, UNWIND_BUCKETS);
+	__type(key, __u32);
+	__type(value, struct unwind_bucket);
+} unwind_processes SEC(".maps");
+
+struct unwind_slab {
+	__u8 bytes[UNWIND_SLAB_BYTES];
+};
+
+/* Sizes, not types: libbpf finds no type that is named in the map of a map only. */
+struct unwind_slab_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, UNWIND_SLAB_BYTES);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1024); /* set before load */
+	__type(key, __u32);
+	__array(values, struct unwind_slab_map);
+} unwind_slabs SEC(".maps");
+
+/*
+ * Packed rules that walks on each CPU have found lately, in one line of memory instead of the three
+ * of a directory and a page. Small arrays are the kernel's own mapping of memory, and not one of
+ * small pages as large and per-CPU ones are: that is most of what makes them quick.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1); /* set before load: possible CPUs */
+	__type(key, __u32);
+	__array(values, struct unwind_slab_map);
+} unwind_recent SEC(".maps");
+
+/* Rules that have no packed form. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, UNWIND_RULES);
+	__type(key, __u32);
+	__type(value, struct unwind_rule);
+} unwind_rules SEC(".maps");
+
+/* ---- slabs ---- */
+
+/* NULL when there is no such slab. */
+static __always_inline struct unwind_slab *unwind_slab_of(__u32 handle)
+{
+	__u32 slab = handle >> UNWIND_LINE_BITS, zero = 0;
+	void *map = bpf_map_lookup_elem(&unwind_slabs, &slab);
+
+	return map ? bpf_map_lookup_elem(map, &zero) : NULL;
+}
+
+static __always_inline __u32 unwind_offset_of(__u32 handle)
+{
+	return (handle & ((1 << UNWIND_LINE_BITS) - 1)) * UNWIND_LINE_BYTES;
+}
+
+/* ---- processes ---- */
+
+/*
+ * By ranges that it had at @by_ns (CLOCK_BOOTTIME), or UNWIND_NOW. The two halves of a slot are
+ * each written at once, after its time; a new one has another first half.
+ */
+#define UNWIND_NOW (~0ull)
+
+static __always_inline bool unwind_find_process(struct unwind_walk *walk, __u32 pid, __u32 identity,
+						__u64 by_ns)
+{
+	__u32 number = pid & (UNWIND_BUCKETS - 1);
+	__u64 who = pid | (__u64)identity << 32;
+	struct unwind_bucket *bucket = bpf_map_lookup_elem(&unwind_processes, &number);
+
+	if (!bucket)
+		return false;
+#pragma unroll
+	for (int i = 0; i < UNWIND_BUCKET_SLOTS; i++) {
+		volatile struct unwind_process *slot = &bucket->slots[i];
+		__u64 code;
+
+		if (slot->who != who)
+			continue;
+		code = slot->code;
+		walk->ranges = (__u32)code;
+		walk->range_count = code >> 32;
+		if (by_ns != UNWIND_NOW && *(volatile __u64 *)&bucket->since_ns[i] > by_ns)
+			return false;
+		return slot->who == who;
+	}
+	return false;
+}
+
+/* ---- ranges, pages, rows ---- */
+
+/* All ones when a < b, for addresses below 2^63: no branch, so that the verifier has one path. */
+static __always_inline __u64 unwind_mask_less(__u64 a, __u64 b)
+{
+	__u64 difference = a - b;
+
+	asm volatile("%0 s>>= 63" : "+r"(difference));
+	return difference;
+}
+
+static __always_inline struct unwind_range *unwind_range_at(struct unwind_slab *slab, __u64 offset)
+{
+	if (offset > UNWIND_SLAB_BYTES - sizeof(struct unwind_range))
+		return NULL;
+	return (void *)&slab->bytes[offset];
+}
+
+/* The number of the last of the process's ranges that begins at or before @pc; of the first if none
+ * does. Negative: the table is broken. */
+static __always_inline long unwind_search_ranges(struct unwind_slab *slab, __u64 base, __u64 count,
+						 __u64 pc)
+{
+	int step = count > 1 << UNWIND_FEW_RANGES ? UNWIND_RANGE_STEPS - 1 : UNWIND_FEW_RANGES - 1;
+	__u64 found = 0;
+
+#pragma clang loop unroll(disable)
+	for (; step >= 0; step--) {
+		__u64 probe = found + (1ull << step);
+		__u64 inside = unwind_mask_less(probe, count);
+		struct unwind_range *range =
+			unwind_range_at(slab, base + (probe * sizeof(*range) & inside));
+
+		if (!range)
+			return -1;
+		found += (1ull << step) & inside & ~unwind_mask_less(pc, range->start);
+	}
+	return (long)found;
+}
+
+static __always_inline void unwind_set_range(struct unwind_walk *walk,
+					     const struct unwind_range *range)
+{
+	walk->code_start = range->start;
+	walk->code_bytes = (__u64)range->pages << 12;
+	walk->code_frame = 0;
+	if (range->file)
+		walk->code_frame = (UNWIND_FRAME_FILE | (__u64)range->file << UNWIND_FRAME_SHIFT |
+				    (__u64)range->file_page << 12) -
+				   range->start;
+	walk->code_text =
+		((__u64)range->first << UNWIND_PAGE_SHIFT) + range->page_offset - range->start;
+	walk->directory = range->directory;
+	walk->bare = range->kind == UNWIND_RANGE_BARE;
+	walk->page_number = ~0ull;
+}
+
+/* Goes to the range that holds @pc; false when none does. */
+static __always_inline bool unwind_enter_range(struct unwind_walk *walk, __u64 pc)
+{
+	struct unwind_slab *slab = unwind_slab_of(walk->ranges);
+	__u64 base = unwind_offset_of(walk->ranges);
+	__u64 *leaf = &walk->leaves[walk->ranges & (UNWIND_LEAVES - 1)];
+	struct unwind_range *range;
+	long found;
+
+	if (!slab)
+		return false;
+	// Saves the search, whose every step waits for memory. Stale ones miss.
+	if (walk->first && (__u32)*leaf == walk->ranges && *leaf >> 32 < walk->range_count) {
+		range = unwind_range_at(slab, base + (*leaf >> 32) * sizeof(*range));
+		if (range && pc - range->start < (__u64)range->pages << 12) {
+			unwind_set_range(walk, range);
+			return true;
+		}
+	}
+	found = unwind_search_ranges(slab, base, walk->range_count, pc);
+	if (found < 0)
+		return false;
+	range = unwind_range_at(slab, base + (__u64)found * sizeof(*range));
+	if (!range)
+		return false;
+	unwind_set_range(walk, range);
+	if (walk->first)
+		*leaf = walk->ranges | (__u64)found << 32;
+	return pc - walk->code_start < walk->code_bytes;
+}
+
+/* The handle of the page with this number; 0: not there. */
+static __always_inline __u32 unwind_find_page(const struct unwind_walk *walk, __u64 number)
+{
+	struct unwind_slab *slab = unwind_slab_of(walk->directory);
+	__u64 offset = unwind_offset_of(walk->directory) + number * sizeof(__u32);
+
+	// Handle 0 lies in a slab, too.
+	if (!walk->directory || !slab || offset > UNWIND_SLAB_BYTES - sizeof(__u32))
+		return 0;
+	return *(__u32 *)&slab->bytes[offset];
+}
+
+/* The 16 bits of the row that holds @address, in its page; negative when the page is broken. */
+static __always_inline long unwind_find_row(__u32 handle, __u64 address)
+{
+	struct unwind_slab *slab = unwind_slab_of(handle);
+	__u64 page = unwind_offset_of(handle);
+	__u64 block = page + 2 * ((address >> UNWIND_BLOCK_SHIFT) & (UNWIND_BLOCKS - 1));
+	__u64 row, count, found = 0, offset;
+	int step;
+
+	if (!slab || block > UNWIND_SLAB_BYTES - 4)
+		return -1;
+	row = *(__u16 *)&slab->bytes[block];
+	count = *(__u16 *)&slab->bytes[block + 2] - row;
+	row = page + UNWIND_PAGE_HEAD_BYTES + 4 * row;
+	step = count > 1 << UNWIND_FEW_ROWS ? UNWIND_ROW_STEPS - 1 : UNWIND_FEW_ROWS - 1;
+#pragma clang loop unroll(disable)
+	for (; step >= 0; step--) {
+		__u64 probe = found + (1ull << step);
+		__u64 inside = unwind_mask_less(probe, count);
+
+		offset = row + (4 * probe & inside);
+		if (offset > UNWIND_SLAB_BYTES - 4)
+			return -1;
+		found += (1ull << step) & inside &
+			 ~unwind_mask_less(address & 0xff, slab->bytes[offset]);
+	}
+	offset = row + 4 * found;
+	if (offset > UNWIND_SLAB_BYTES - 4)
+		return -1;
+	return *(__u16 *)&slab->bytes[offset + 2];
+}
+
+/*
+ * Where the rule of @frame would be among the recent ones: that frame's bits above 16 bits of rule.
+ * *@key_ret is those; NULL when the frame cannot be there. A number of a file is never given to
+ * another content, so what is there stays true.
+ */
+static __always_inline __u64 *unwind_recent_slot(__u32 cpu, __u64 frame, __u64 *key_ret)
+{
+	const __u64 beyond = 0x7f0000ff00000000ull; /* files from 2^16 on, offsets from 4 GiB on */
+	__u64 key = (frame >> UNWIND_FRAME_SHIFT & 0xffff) << 48 | (__u64)(__u32)frame << 16;
+	__u32 zero = 0;
+	struct unwind_slab *slab;
+	__u64 index;
+	void *map;
+
+	if ((frame & (UNWIND_FRAME_FILE | beyond)) != UNWIND_FRAME_FILE)
+		return NULL;
+	map = bpf_map_lookup_elem(&unwind_recent, &cpu);
+	slab = map ? bpf_map_lookup_elem(map, &zero) : NULL;
+	index = (key * 0x9e3779b97f4a7c15ull >> 32) * (UNWIND_SLAB_BYTES / 8) >> 32;
+	// The compiler knows the bound; the verifier does not.
+	asm volatile("" : "+r"(index));
+	if (!slab || index >= UNWIND_SLAB_BYTES / 8)
+		return NULL;
+	*key_ret = key;
+	return (__u64 *)&slab->bytes[index * 8];
+}
+
+/* The 16 bits of the row that holds @pc; UNWIND_END_* + 2^16 where there is none. */
+static __always_inline __u32 unwind_look_up(struct unwind_walk *walk, __u64 pc)
+{
+	__u64 address = walk->code_text + pc, number = address >> UNWIND_PAGE_SHIFT;
+	long rule;
+
+	if (number != walk->page_number) {
+		walk->page = unwind_find_page(walk, number);
+		walk->page_number = number;
+	}
+	if (!walk->page)
+		return UNWIND_NO_ROW | UNWIND_END_NO_PAGE;
+	rule = unwind_find_row(walk->page, address);
+	return rule < 0 ? UNWIND_NO_ROW | UNWIND_END_BROKEN_TABLE : (__u32)rule;
+}

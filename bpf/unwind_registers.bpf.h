@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The registers that a walk begins with. */
+#pragma once
+
+#include "unwind_state.bpf.h"
+
+/* The barrier keeps the loads apart: joined into one from a computed place the verifier refuses it.
+ */
+#define UNWIND_REGISTER(number, user_name, kernel_name)                                            \
+	case number: {                                                                             \
+		__u64 value = walk->entry ? BPF_CORE_READ(entry, kernel_name) : user->user_name;   \
+                                                                                                   \
+		asm volatile("" : "+r"(value));                                                    \
+		return value;                                                                      \
+	}
+
+/* A register of the interrupted code by its DWARF number; 0 for one that has none. */
+static __always_inline __u64 unwind_register(struct bpf_perf_event_data *ctx,
+					     const struct unwind_walk *walk, __u32 number)
+{
+	const struct pt_regs___kernel *entry = (void *)walk->entry;
+	const bpf_user_pt_regs_t *user = &ctx->regs;
+
+#if defined(__TARGET_ARCH_x86)
+	// System V ABI AMD64, figure 3.36.
+	switch (number) {
+		UNWIND_REGISTER(0, rax, ax)
+		UNWIND_REGISTER(1, rdx, dx)
+		UNWIND_REGISTER(2, rcx, cx)
+		UNWIND_REGISTER(3, rbx, bx)
+		UNWIND_REGISTER(4, rsi, si)
+		UNWIND_REGISTER(5, rdi, di)
+		UNWIND_REGISTER(8, r8, r8)
+		UNWIND_REGISTER(9, r9, r9)
+		UNWIND_REGISTER(10, r10, r10)
+		UNWIND_REGISTER(11, r11, r11)
+		UNWIND_REGISTER(12, r12, r12)
+		UNWIND_REGISTER(13, r13, r13)
+		UNWIND_REGISTER(14, r14, r14)
+		UNWIND_REGISTER(15, r15, r15)
+	}
+#else
+	// DWARF for the Arm 64-bit Architecture, 4.1; the others are carried.
+	switch (number) {
+		UNWIND_REGISTER(0, regs[0], regs[0])
+		UNWIND_REGISTER(1, regs[1], regs[1])
+		UNWIND_REGISTER(2, regs[2], regs[2])
+		UNWIND_REGISTER(3, regs[3], regs[3])
+		UNWIND_REGISTER(4, regs[4], regs[4])
+		UNWIND_REGISTER(5, regs[5], regs[5])
+		UNWIND_REGISTER(6, regs[6], regs[6])
+		UNWIND_REGISTER(7, regs[7], regs[7])
+		UNWIND_REGISTER(8, regs[8], regs[8])
+		UNWIND_REGISTER(9, regs[9], regs[9])
+		UNWIND_REGISTER(10, regs[10], regs[10])
+		UNWIND_REGISTER(11, regs[11], regs[11])
+		UNWIND_REGISTER(12, regs[12], regs[12])
+		UNWIND_REGISTER(13, regs[13], regs[13])
+		UNWIND_REGISTER(14, regs[14], regs[14])
+		UNWIND_REGISTER(15, regs[15], regs[15])
+		UNWIND_REGISTER(16, regs[16], regs[16])
+		UNWIND_REGISTER(17, regs[17], regs[17])
+		UNWIND_REGISTER(18, regs[18], regs[18])
+		UNWIND_REGISTER(19, regs[19], regs[19])
+		UNWIND_REGISTER(20, regs[20], regs[20])
+		UNWIND_REGISTER(21, regs[21], regs[21])
+		UNWIND_REGISTER(22, regs[22], regs[22])
+		UNWIND_REGISTER(23, regs[23], regs[23])
+		UNWIND_REGISTER(24, regs[24], regs[24])
+		UNWIND_REGISTER(25, regs[25], regs[25])
+		UNWIND_REGISTER(26, regs[26], regs[26])
+		UNWIND_REGISTER(27, regs[27], regs[27])
+		UNWIND_REGISTER(28, regs[28], regs[28])
+	}
+#endif
+	return 0;
+}
+
+/* DWARF numbers. */
+enum {
+#if defined(__TARGET_ARCH_x86)
+	UNWIND_SP = 7,
+	UNWIND_FP = 6,
+	UNWIND_RESULT = 0, /* rax: of a system call */
+#else
+	UNWIND_SP = 31,
+	UNWIND_FP = 29,
+	UNWIND_RESULT = 0, /* x0 */
+#endif
+};
+
+/* A field of the user's registers, which unwind_begin has read into the window. */
+#define UNWIND_ENTRY(walk, field)                                                                  \
+	(*(typeof(((struct pt_regs___kernel *)0)->field) *)((void *)(walk)->window +               \
+							    bpf_core_field_offset(                 \
+								    struct pt_regs___kernel,       \
+								    field)))
+
+/* The registers to begin with: those of the interrupt, or those that the kernel was entered with.
+ * Returns 0, or why not. */
+static __always_inline int unwind_begin(struct bpf_perf_event_data *ctx, struct unwind_walk *walk)
+{
+	bool is_32_bit;
+
+	walk->entry = 0;
+	walk->link = 0;
+	walk->count = 0;
+	walk->code_bytes = 0;
+	walk->sp_is_bound = false;
+	walk->exact = walk->first = true;
+	if (kernel_interrupted_user(&ctx->regs)) {
+		const bpf_user_pt_regs_t *user = &ctx->regs;
+
+#if defined(__TARGET_ARCH_x86)
+		walk->pc = user->rip;
+		walk->sp = user->rsp;
+		walk->fp = user->rbp;
+		is_32_bit = user->cs == KERNEL_USER32_CS;
+#else
+		walk->pc = user->pc;
+		walk->sp = user->sp;
+		walk->fp = user->regs[29];
+		walk->link = user->regs[30];
+		is_32_bit = user->pstate & KERNEL_PSTATE_MODE32;
+#endif
+	} else {
+		const struct pt_regs___kernel *entry = kernel_user_registers();
+
+		walk->entry = (__u64)entry;
+		// All at once: each reading has its price.
+		if (bpf_probe_read_kernel(walk->window, bpf_core_type_size(struct pt_regs___kernel),
+					  entry))
+			return UNWIND_END_REGISTERS;
+#if defined(__TARGET_ARCH_x86)
+		// In a system call, what is executed is the instruction before.
+		walk->exact = (long)UNWIND_ENTRY(walk, orig_ax) < 0;
+		walk->pc = UNWIND_ENTRY(walk, ip);
+		walk->sp = UNWIND_ENTRY(walk, sp);
+		walk->fp = UNWIND_ENTRY(walk, bp);
+		is_32_bit = UNWIND_ENTRY(walk, cs) == KERNEL_USER32_CS;
+#else
+		walk->exact = UNWIND_ENTRY(walk, syscallno) < 0;
+		walk->pc = UNWIND_ENTRY(walk, pc);
+		walk->sp = UNWIND_ENTRY(walk, sp);
+		walk->fp = UNWIND_ENTRY(walk, regs[29]);
+		walk->link = UNWIND_ENTRY(walk, regs[30]);
+		is_32_bit = UNWIND_ENTRY(walk, pstate) & KERNEL_PSTATE_MODE32;
+#endif
+	}
+	if (is_32_bit)
+		return UNWIND_END_NO_PROCESS;
+	return walk->pc < UNWIND_LOWEST ? UNWIND_END_REGISTERS : 0;
+}

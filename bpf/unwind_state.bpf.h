@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What a walk knows while it goes on. */
+#pragma once
+
+#include "kernel.bpf.h"
+#include "unwind_tables.h"
+
+enum {
+	UNWIND_WINDOW_WORDS = 256,
+	UNWIND_WINDOW_FIRST = 64, /* words that are read at first, in shallow stacks */
+	UNWIND_RANGE_STEPS = 10,  /* 2^10 > UNWIND_RANGES */
+	UNWIND_FEW_RANGES = 6,    /* 2^6: so many steps do for most processes */
+	UNWIND_ROW_STEPS = 8,     /* a block has at most 256 rows */
+	UNWIND_FEW_ROWS = 4,      /* 2^4: so many steps do for most blocks */
+	UNWIND_DEEP = 32,         /* frames; deeper stacks are often those of a recursion */
+	UNWIND_SEEN = 32,         /* return addresses remembered in those; a power of two */
+	UNWIND_LEAVES = 64,       /* processes whose leaf's range is remembered; a power of two */
+	UNWIND_NO_ROW = 1 << 16,
+	UNWIND_LOWEST = 4096, /* no code below */
+};
+
+/* Set before load: bits of an address. arm64 signs return addresses in those above. */
+const volatile __u64 unwind_address_mask = ~0ull;
+
+/* What a return address of this walk led to before. */
+struct unwind_seen {
+	__u64 walk, pc; /* valid in the walk of this number only */
+	__u64 frame;
+	__u64 rule; /* packed */
+};
+
+/* The state of a walk. The window holds the stack from window_start on. */
+struct unwind_walk {
+	__u64 pc, sp, fp;
+	__u64 link;   /* arm64: the link register, of the first frame */
+	__u64 entry;  /* address of the user's registers in the kernel; 0: those of the context */
+	__u64 number; /* no other walk on this CPU has it */
+	__u32 base, count;         /* frames: where in the record, how many so far */
+	bool exact;                /* the pc is where execution stood, no return address */
+	bool first;                /* all registers are those of the interrupt */
+	bool sp_is_bound;          /* arm64: the stack pointer is this one, or above */
+	__u32 ranges, range_count; /* of the process */
+
+	/* The range that the last frame lay in. */
+	__u64 code_start, code_bytes;
+	__u64 code_frame; /* + pc: the frame to report; 0 = the pc */
+	__u64 code_text;  /* + pc: address from the first page of its directory on */
+	__u32 directory;
+	bool bare;  /* there is none */
+	__u32 page; /* handle of that of the last frame */
+	__u64 page_number;
+
+	__u64 window_start;
+	__u64 window_bytes;
+	__u64 window[UNWIND_WINDOW_WORDS];
+	struct unwind_seen seen[UNWIND_SEEN];
+
+	/* Where the leaves of processes lay lately: ranges | number of the range << 32. */
+	__u64 leaves[UNWIND_LEAVES];
+};

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recent_rules.h"
+
+#include "sample.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { GROUP = 64 }; /* made at a time */
+
+int recent_rules_init(struct recent_rules *rules, int outer_fd, uint32_t count)
+{
+	*rules = (struct recent_rules){ .outer_fd = outer_fd, .count = count };
+	rules->made = calloc(count, sizeof(*rules->made));
+	return rules->made ? 0 : -ENOMEM;
+}
+
+void recent_rules_deinit(struct recent_rules *rules)
+{
+	free(rules->made);
+	*rules = (struct recent_rules){ 0 };
+}
+
+/* Put fds[i] into the place of cpus[i]. Kernels before 5.13 take only one at a time. */
+static int publish(const struct recent_rules *rules, const uint32_t *cpus, const int *fds,
+		   uint32_t count)
+{
+	uint32_t done = count;
+	int status = 0;
+
+	if (count > 1 && !bpf_map_update_batch(rules->outer_fd, cpus, fds, &done, NULL))
+		return 0;
+	for (uint32_t i = 0; i < count && !status; i++)
+		status = bpf_map_update_elem(rules->outer_fd, &cpus[i], &fds[i], BPF_ANY);
+	return status;
+}
+
+/* Of at most GROUP CPUs, each of which has none. A negative errno. */
+static int make_group(struct recent_rules *rules, const uint32_t *cpus, uint32_t count)
+{
+	uint32_t made = 0;
+	int fds[GROUP], status = 0;
+
+	for (; made < count; made++) {
+		fds[made] = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_recent", sizeof(uint32_t),
+					   UNWIND_SLAB_BYTES, 1, NULL);
+		if (fds[made] < 0) {
+			status = fds[made];
+			break;
+		}
+	}
+	if (!status)
+		status = publish(rules, cpus, fds, count);
+	// The array of maps keeps what is in it.
+	for (uint32_t i = 0; i < made; i++)
+		close(fds[i]);
+	if (status)
+		return status;
+	for (uint32_t i = 0; i < count; i++)
+		rules->made[cpus[i]] = true;
+	rules->bytes += (uint64_t)count * UNWIND_SLAB_BYTES;
+	return 0;
+}
+
+struct profcol_error *recent_rules_make(struct recent_rules *rules, const uint32_t *cpus,
+					size_t count)
+{
+	uint32_t group[GROUP], wanted = 0;
+	int status = 0;
+
+	for (size_t i = 0; i < count && !status; i++) {
+		if (cpus[i] < rules->count && !rules->made[cpus[i]])
+			group[wanted++] = cpus[i];
+		if (wanted && (wanted == GROUP || i + 1 == count)) {
+			status = make_group(rules, group, wanted);
+			wanted = 0;
+		}
+	}
+	return status ? profcol_error_errno(-status, "make the tables of recent unwind rules")
+		      : NULL;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The receiver's side of the buffers in which the sampling programs leave their records: one of
+ * each CPU (struct sample_buffer in bpf/sample.h).
+ *
+ * Threads: one at a time takes; counters from any.
+ */
+#pragma once
+
+#include "sample.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Takes one record (bpf/sample.h); the bytes are valid for the call. */
+typedef void (*sample_buffers_function)(void *context, const void *record, size_t length);
+
+struct sample_buffers_turn {
+	uint64_t time_ns; /* of the CPU's next record */
+	unsigned int cpu;
+};
+
+/* Arrays are owned, and have an element for each CPU. */
+struct sample_buffers {
+	uint8_t *bytes; /* mapped; NULL = none */
+	size_t stride;  /* bytes from one CPU's to the next one's */
+	size_t ring;    /* bytes of a CPU's ring, a power of two */
+	unsigned int count;
+	uint64_t *limits;  /* up to where this round reads */
+	uint64_t *written; /* as it was at looked_ns */
+	uint64_t looked_ns;
+	struct sample_buffers_turn *turns; /* a heap: the oldest first */
+	unsigned int turn_count;
+};
+
+/* Size of a value of the map for rings of @ring bytes. */
+size_t sample_buffers_stride(size_t ring);
+
+/* Map the array @map with values for @count CPUs, each with a ring of @ring bytes. 0 or a negative
+ * errno; deinit in both cases. @map is not needed any more then. */
+int sample_buffers_init(struct sample_buffers *buffers, int map, unsigned int count, size_t ring);
+void sample_buffers_deinit(struct sample_buffers *buffers); /* also of a zeroed one */
+
+/*
+ * Take all records that are there, of all CPUs, the oldest first. @stopped: no program writes any
+ * more. 0, or -EBADMSG when a buffer is broken; what it holds is dropped.
+ */
+int sample_buffers_take(struct sample_buffers *buffers, bool stopped, sample_buffers_function take,
+			void *context);
+
+/* Totals over all CPUs, by enum sample_counter. */
+void sample_buffers_counters(const struct sample_buffers *buffers,
+			     uint64_t totals[SAMPLE_COUNTER_COUNT]);

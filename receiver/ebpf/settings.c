@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool copy_list(struct arena *memory, struct profcol_list *list)
+{
+	const char **items = arena_alloc(memory, (list->count + 1) * sizeof(*items));
+
+	for (size_t i = 0; items && i < list->count; i++) {
+		items[i] = arena_strdup(memory, list->items[i]);
+		if (!items[i])
+			return false;
+	}
+	list->items = items;
+	return items;
+}
+
+struct settings *settings_create(const struct profiling_config *config)
+{
+	struct settings *settings = malloc(sizeof(*settings));
+
+	if (!settings)
+		return NULL;
+	*settings = (struct settings){ .config = *config, .memory = arena_create(0) };
+	settings->config.select = (struct select_config){ 0 };
+	settings->config.unheeded = (struct unheeded_config){ 0 };
+	if (settings->memory && copy_list(settings->memory, &settings->config.include_env_vars))
+		return settings;
+	settings_destroy(settings);
+	return NULL;
+}
+
+void settings_destroy(struct settings *settings)
+{
+	if (!settings)
+		return;
+	arena_destroy(settings->memory);
+	free(settings);
+}
+
+static bool list_equal(const struct profcol_list *a, const struct profcol_list *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (strcmp(a->items[i], b->items[i]))
+			return false;
+	return true;
+}
+
+/* An option that has no part in it counts as different: then the receiver is restarted. */
+static bool field_equal(const struct profcol_option *option, const void *a, const void *b)
+{
+	switch (option->type) {
+	case PROFCOL_OPTION_BOOL:
+		return *(const bool *)a == *(const bool *)b;
+	case PROFCOL_OPTION_ENUM:
+		return *(const int *)a == *(const int *)b;
+	case PROFCOL_OPTION_INT:
+		return *(const int64_t *)a == *(const int64_t *)b;
+	case PROFCOL_OPTION_DURATION:
+	case PROFCOL_OPTION_BYTES:
+		return *(const uint64_t *)a == *(const uint64_t *)b;
+	case PROFCOL_OPTION_DOUBLE:
+		return !memcmp(a, b, sizeof(double));
+	case PROFCOL_OPTION_STRING:
+	case PROFCOL_OPTION_SECRET:
+		return !strcmp(*(const char *const *)a, *(const char *const *)b);
+	case PROFCOL_OPTION_LIST:
+		return list_equal(a, b);
+	default:
+		return false;
+	}
+}
+
+static bool table_equal(const struct profcol_option *table, const void *a, const void *b)
+{
+	for (; table->key; table++) {
+		const char *left = (const char *)a + table->offset;
+		const char *right = (const char *)b + table->offset;
+
+		if (table->type == PROFCOL_OPTION_NESTED ? !table_equal(table->nested, left, right)
+							 : !field_equal(table, left, right))
+			return false;
+	}
+	return true;
+}
+
+/* Does the option lie in the part of the configuration that begins there? */
+static bool lies_in(const struct profcol_option *option, size_t offset, size_t size)
+{
+	return option->offset >= offset && option->offset < offset + size;
+}
+
+static bool can_change(const struct profcol_option *option)
+{
+	const struct profiling_config *config = NULL;
+
+	return lies_in(option, offsetof(struct profiling_config, select), sizeof(config->select)) ||
+	       lies_in(option, offsetof(struct profiling_config, unheeded),
+		       sizeof(config->unheeded));
+}
+
+bool settings_can_change(const struct profiling_config *from, const struct profiling_config *to)
+{
+	for (const struct profcol_option *option = profiling_options; option->key; option++) {
+		const struct profcol_option one[] = { *option, PROFCOL_OPTION_END };
+
+		if (!can_change(option) && !table_equal(one, from, to))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ranges of processes in the kernel side's memory, each content once: a fork has its parent's. One
+ * thread at a time.
+ */
+#pragma once
+
+#include "memory.h"
+
+struct range_sets;
+
+struct range_set {
+	struct range_set *next; /* in its chain */
+	uint64_t hash;
+	uint32_t handle, count; /* where they lie, and how many */
+	uint32_t users;
+};
+
+/* NULL without memory. @memory is borrowed until destroy. */
+struct range_sets *range_sets_create(struct memory *memory);
+void range_sets_destroy(struct range_sets *sets); /* accepts NULL; leaves the kernel's side alone */
+
+/* A use of @count ranges, at least one, as @ranges has them. NULL when there is no room. */
+struct range_set *range_sets_use(struct range_sets *sets, const struct unwind_range *ranges,
+				 size_t count);
+
+/* No walk that begins from now on finds @set by this use of it. Accepts NULL. */
+void range_sets_release(struct range_sets *sets, struct range_set *set);
