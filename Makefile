@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DURATION ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow kernels build fuzz peers bench bench-gateway bench-codec format lint install clean
+.PHONY: help run test test-slow kernels kernels-arm64 build fuzz peers bench bench-gateway bench-codec bench-processors format lint install clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -26,6 +26,14 @@ kernels: ## Debian's kernels 5.10, 6.1 and 6.12, emulated: every program loads, 
 	@$(MAKE) --no-print-directory build
 	@/usr/bin/python3 -m pytest -p no:cacheprovider tests/kernels -m kernels -rP \
 		--profcol build/release/profcol
+
+kernels-arm64: ## the program for arm64 on Debian's kernel 6.1 for it, emulated: the same checks
+	@scripts/setup.sh kernels-arm64
+	@sysroot=$$(/usr/bin/python3 tests/kernels/arm64/sysroot.py) && \
+		cmake --preset arm64 -DPROFCOL_SYSROOT="$$sysroot" >/dev/null
+	@cmake --build --preset arm64
+	@/usr/bin/python3 -m pytest -p no:cacheprovider tests/kernels/arm64 -m kernels_arm64 -rP \
+		--profcol build/arm64/profcol
 
 build: ## the program: build/release/profcol
 	@scripts/setup.sh build
@@ -68,6 +76,14 @@ bench-codec: ## decoding and encoding OTLP, beside the Collector's pdata; FILES=
 	@cmake --build --preset release --target otlp_codec
 	@$(if $(FILES),,scripts/peers.sh sink >/dev/null)
 	@/usr/bin/python3 tests/bench/codec.py $(if $(SECONDS),--seconds $(SECONDS)) $(FILES)
+
+# FILES=FILE...  SECONDS=2
+bench-processors: ## k8s_attributes, resource and filter, beside the Collector's; FILES=captures
+	@scripts/setup.sh bench
+	@$(MAKE) --no-print-directory build
+	@cmake --build --preset release --target processor_time
+	@scripts/peers.sh kube_apiserver sink >/dev/null
+	@/usr/bin/python3 tests/bench/processors.py $(if $(SECONDS),--seconds $(SECONDS)) $(FILES)
 
 format: ## clang-format our own C in place
 	@git ls-files --cached --others --exclude-standard '*.c' '*.h' | \

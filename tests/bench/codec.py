@@ -4,7 +4,6 @@
 requests (raw, or each behind its length in 4 bytes). Prints a JSON list with a row for each file;
 `bytes_per_sample` and the times are of a sample, an observation being one of its timestamps."""
 import argparse
-import hashlib
 import json
 import os
 import pathlib
@@ -13,37 +12,10 @@ import sys
 import tempfile
 
 import capture
+import go_program
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-GO_SOURCE = pathlib.Path(__file__).resolve().parent / "codec_go"
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
 OTLP_CODEC = SOURCE / "build/release/tests/bench/codec/otlp_codec"
-
-
-def build_pdata_codec():
-    """The Go program, built when its sources changed; the modules come through Go's proxy."""
-    digest = hashlib.sha256()
-    for path in sorted(GO_SOURCE.iterdir()):
-        digest.update(path.read_bytes())
-    program = CACHE / f"profcol/codec_go-{digest.hexdigest()[:16]}/otlp_codec_go"
-    if program.exists():
-        return program
-    go = subprocess.run(
-        [SOURCE / "scripts/peers.sh", "--go"], check=True, capture_output=True, text=True
-    ).stdout.strip()
-    unfinished = program.with_suffix(f".{os.getpid()}")
-    program.parent.mkdir(parents=True, exist_ok=True)
-    environment = os.environ | {
-        "GOFLAGS": "-p=2 -buildvcs=false -trimpath",
-        "GOTOOLCHAIN": "local",
-        "GOWORK": "off",
-        "CGO_ENABLED": "0",
-    }
-    subprocess.run(
-        [go, "build", "-o", unfinished, "."], cwd=GO_SOURCE, env=environment, check=True
-    )
-    unfinished.rename(program)
-    return program
 
 
 def _figures(program, option, seconds, files):
@@ -69,7 +41,7 @@ def _per_sample(figures):
 def rows(files, seconds=2, otlp_codec=OTLP_CODEC):
     """A row for each file."""
     ours = _figures(otlp_codec, "--seconds", seconds, files)
-    theirs = _figures(build_pdata_codec(), "-seconds", seconds, files)
+    theirs = _figures(go_program.build("codec_go", "otlp_codec_go"), "-seconds", seconds, files)
     result = []
     for profcol, pdata in zip(ours, theirs, strict=True):
         if profcol["samples"] != pdata["samples"]:

@@ -8,6 +8,20 @@ from collections.abc import Callable
 BPF_PROG_TYPE_PERF_EVENT = 7  # linux/bpf.h
 
 KERNEL_THREADS = "kernel threads"  # in a list of programs
+NATIVE = "native"  # among the runtimes that stacks lead through: none; Go is native
+
+# How the names of a load's executables begin (loads/loads.py).
+LOAD_PROGRAMS = {
+    "mixed": (
+        "python3", "node", "java", "golang_work", "cxx_work", "compile_loop", "cc1plus", "g++",
+        "x86_64-linux-gnu-g++", "aarch64-linux-gnu-g++",
+    ),
+    "storm": ("storm_",),
+    "large": ("clang", "compile_loop"),
+    "idle": ("sleep",),
+    "deep": ("deep_work",),
+    "cold": ("cold-",),
+}  # fmt: skip
 
 # A share of fewer than these is known to some percent only, of fewer than those not at all.
 WHOLE_FOR_EXACT = 10_000
@@ -95,8 +109,29 @@ def complete_share(found):
     return complete, complete + found.get("incomplete", 0)
 
 
+def settled_share(found):
+    """As complete_share, of what both profilers had had the time to prepare for."""
+    complete = found.get("settled_complete", 0)
+    return complete, complete + found.get("settled_incomplete", 0)
+
+
 def named_share(found):
     return found.get("native_frames_named", 0), found.get("native_frames", 0)
+
+
+def is_of_load(program, case):
+    """Is an executable of this name what the load of the case runs?"""
+    return program.startswith(LOAD_PROGRAMS.get(case.split("@")[0], ("",)))
+
+
+def _native(measurement):
+    """Counts over the stacks of the load's programs that lead through no runtime's code."""
+    sums = {}
+    programs = measurement.get("summary", {}).get("native_programs", {})
+    for name, counts in programs.items():
+        if is_of_load(name, measurement["case"]):
+            _add(sums, counts)
+    return sums
 
 
 def depth(measurement, _bare):
@@ -193,6 +228,18 @@ def slowdown(measurement, bare):
     return math.exp(sum(logs) / len(logs)) - 1 if logs else None
 
 
+def _complete(measurement):
+    return complete_share(_found(measurement))
+
+
+def _settled(measurement):
+    return settled_share(_found(measurement))
+
+
+def _settled_native(measurement):
+    return settled_share(_native(measurement))
+
+
 @dataclasses.dataclass(frozen=True)
 class Figure:
     """A row of the table."""
@@ -218,7 +265,9 @@ class Figure:
 
 FIGURES = (
     Figure("delivered", "samples delivered / due", "%", share=delivered_share),
-    Figure("complete", "complete user stacks", "%", share=lambda m: complete_share(_found(m))),
+    Figure("complete", "complete user stacks, all programs", "%", share=_complete),
+    Figure("settled", "of settled ones, all programs", "%", share=_settled),
+    Figure("native", "of settled native ones, the load's", "%", share=_settled_native),
     Figure("named", "native frames with names", "%", share=lambda m: named_share(_found(m))),
     Figure("depth", "frames per sample", "", depth),
     Figure("bpf_interrupt", "BPF time per interrupt", "ns", bpf_ns_per_interrupt),
@@ -256,20 +305,48 @@ def summarize(rounds, bare):
     return {figure.key: figure.over(rounds, bare) for figure in FIGURES}
 
 
+def _summaries(rounds):
+    """Those that tell when each sample was."""
+    return [{} if is_counted(each) else each.get("summary", {}) for each in rounds.values()]
+
+
+def _add(into, counts):
+    for key, count in counts.items():
+        if isinstance(count, int):
+            into[key] = into.get(key, 0) + count
+
+
 def sum_programs(rounds):
     """Counts by program over the rounds of one profiler in one case."""
     sums = {}
-    for measurement in rounds.values():
-        summary = {} if is_counted(measurement) else measurement.get("summary", {})
+    for summary in _summaries(rounds):
         programs = summary.get("programs", {}) | {
             KERNEL_THREADS: summary.get("kernel_threads", {})
         }
         for name, counts in programs.items():
-            into = sums.setdefault(name, {})
-            for key, count in counts.items():
-                if isinstance(count, int):
-                    into[key] = into.get(key, 0) + count
+            _add(sums.setdefault(name, {}), counts)
     return sums
+
+
+def sum_through(rounds):
+    """Counts by the language runtime that stacks lead through."""
+    sums = {}
+    for summary in _summaries(rounds):
+        for name, counts in summary.get("through", {}).items():
+            _add(sums.setdefault(name, {}), counts)
+    return sums
+
+
+def sum_cuts(rounds):
+    """{(program, through, last frame): counts} of incomplete stacks, most settled ones first."""
+    sums = {}
+    for summary in _summaries(rounds):
+        for each in summary.get("cuts", ()):
+            key = each["program"], each["through"], each["reason"]
+            _add(sums.setdefault(key, {}), each)
+    return dict(
+        sorted(sums.items(), key=lambda item: (-item[1]["settled"], -item[1]["observations"]))
+    )
 
 
 def unequal_work(measurements):

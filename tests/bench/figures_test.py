@@ -15,9 +15,21 @@ def _counts(observations, frames=0):
         "observations": observations,
         "complete": 900,
         "incomplete": 900,
+        "settled_complete": 594,
+        "settled_incomplete": 6,
         "frames": frames,
         "native_frames": 1000,
         "native_frames_named": 250,
+    }
+
+
+def _cut(program, through, reason, settled):
+    return {
+        "program": program,
+        "through": through,
+        "reason": reason,
+        "settled": settled,
+        "observations": 10 * settled,
     }
 
 
@@ -49,6 +61,18 @@ def measurement(profiler="profcol", number=1, observations=1900, **changes):
         "summary": {
             "all": _counts(observations, frames=19_000),
             "programs": {"deep": _counts(observations - 5), "sh": _counts(5)},
+            "native_programs": {
+                "deep_work": _counts(995) | {"settled_incomplete": 0},
+                "sh": _counts(5),
+            },
+            "through": {
+                "native": _counts(1000) | {"settled_incomplete": 0},
+                "HotSpot": _counts(900) | {"settled_complete": 100, "settled_incomplete": 100},
+            },
+            "cuts": [
+                _cut("deep", "native", "[a reason]", 6),
+                _cut("java", "HotSpot", "jvm f(a|b)", 2),
+            ],
         },
     } | changes
 
@@ -65,6 +89,8 @@ def test_each_figure_of_a_measurement():
         {
             "delivered": 0.95,
             "complete": 0.5,
+            "settled": 0.99,
+            "native": 1,
             "named": 0.25,
             "depth": 10,
             "bpf_interrupt": (10**7 + 2500) / 2500,
@@ -170,8 +196,23 @@ def test_the_table_has_medians_spread_and_ratio():
     assert "| peak RSS, all at one moment, MiB | 6.00 | 6.00 | 1.00 |" in text
     # Nobody measured the second round without a profiler.
     assert "| slowdown of the load, % | 10.0 | 10.0 | – |" in text
-    assert "| `deep` | 3,690 | 995 | ≈ 50 % | ≈ 50 % | ≈ 25 % | ≈ 25 % |" in text
-    assert "`sh`" not in text
+    assert "| `deep` | 3,690 | 995 | ≈ 50 % | ≈ 50 % | ≈ 99 % | ≈ 99 % | ≈ 25 % | ≈ 25 % |" in text
+    assert "| `sh`" not in text
+
+
+def test_stacks_through_runtimes_are_told_apart():
+    text = report.tables(_result(measurement(), measurement("reference")))
+    native = "| native and Go | 1,000 | 1,000 | ≈ 50 % | ≈ 50 % | 594 | 594 | ≈ 100 % | ≈ 100 % |"
+    hotspot = "| through HotSpot | 900 | 900 | ≈ 50 % | ≈ 50 % | 200 | 200 | ≈ 50 % | ≈ 50 % |"
+    assert f"{native}\n{hotspot}\n" in text
+
+
+def test_where_stacks_end_is_told_with_the_settled_ones_first():
+    late = measurement(number=2)
+    late["summary"] = late["summary"] | {"cuts": [_cut("java", "HotSpot", "jvm f(a|b)", 9)]}
+    text = report.tables(_result(measurement(), late))
+    hotspot = r"| profcol | `java` | HotSpot | `jvm f(a\|b)` | 11 | 110 |"
+    assert f"{hotspot}\n| profcol | `deep` | native | `[a reason]` | 6 | 60 |\n" in text
 
 
 def test_each_column_has_decimals_by_its_own_count():
@@ -231,10 +272,10 @@ def test_two_runs_beside_each_other():
 
 
 def test_the_reference_beside_what_it_was_earlier():
-    now = measurement("reference", case="large@99")
+    now = measurement("reference", case="mixed@99")
     text = comparison.with_earlier(_result(now))
-    assert "| large@99 | frames per sample | 42.0 | 10.0 | 0.24 |" in text
-    assert "large@99 | bytes per sample, raw, B | 174 | 100 | 0.57 |" in text
+    assert "| mixed@99 | frames per sample | 22.5 | 10.0 | 0.44 |" in text
+    assert "mixed@99 | bytes per sample, raw, B | 102 | 100 | 0.98 |" in text
     assert comparison.with_earlier(_result(measurement())) == ""
 
 

@@ -15,6 +15,7 @@ _LABELS = {"us": "µs"}
 LEAST_PROGRAM_SHARE = 0.01
 MOST_PROGRAMS = 12
 MOST_OTHERS = 3
+MOST_CUTS = 8  # of each profiler
 
 
 def number(value):
@@ -70,8 +71,9 @@ def _quotient(figure, summaries):
     return number(value) if ours.exact and theirs.exact else f"≈ {number(value)}"
 
 
-def table(head, rows):
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+def table(head, rows, texts=1):
+    """Its first columns are texts, the others numbers."""
+    lines = [head, ["---"] * texts + ["---:"] * (len(head) - texts), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -143,14 +145,49 @@ def program_table(profilers_rounds):
         counts = [sums[each].get(name, {}) for each in profilers]
         row += [f"{each.get('observations', 0):,}" for each in counts]
         row += [_percent(figures.complete_share(each)) for each in counts]
+        row += [_percent(figures.settled_share(each)) for each in counts]
         row += [_percent(figures.named_share(each)) for each in counts]
         rows.append(row)
     if not rows:
         return ""
-    head = [""] + [
-        f"{label}, {each}" for label in ("samples", "complete", "named") for each in profilers
-    ]
-    return table(head, rows)
+    labels = ("samples", "complete", "settled, complete", "named")
+    return table([""] + [f"{label}, {each}" for label in labels for each in profilers], rows)
+
+
+def through_table(profilers_rounds):
+    """Complete stacks by the language runtime that they lead through; "" where none is."""
+    profilers = [each for each in ("profcol", "reference") if each in profilers_rounds]
+    sums = {each: figures.sum_through(profilers_rounds[each]) for each in profilers}
+    names = {name for counts in sums.values() for name in counts}
+    if not names - {figures.NATIVE}:
+        return ""
+    rows = []
+    for name in sorted(names, key=lambda name: (name != figures.NATIVE, name)):
+        counts = [sums[each].get(name, {}) for each in profilers]
+        row = [f"through {name}" if name != figures.NATIVE else "native and Go"]
+        row += [f"{each.get('observations', 0):,}" for each in counts]
+        row += [_percent(figures.complete_share(each)) for each in counts]
+        row += [f"{figures.settled_share(each)[1]:,}" for each in counts]
+        row += [_percent(figures.settled_share(each)) for each in counts]
+        rows.append(row)
+    labels = ("samples", "complete", "settled", "settled, complete")
+    return table([""] + [f"{label}, {each}" for label in labels for each in profilers], rows)
+
+
+def cut_table(profilers_rounds):
+    """How incomplete stacks end, those that had no excuse first; "" when there is none."""
+    rows = []
+    for profiler in ("profcol", "reference"):
+        cuts = figures.sum_cuts(profilers_rounds.get(profiler, {}))
+        for (program, through, reason), counts in list(cuts.items())[:MOST_CUTS]:
+            where = [f"`{program}`" if program else figures.KERNEL_THREADS, through, f"`{reason}`"]
+            numbers = [f"{counts[key]:,}" for key in ("settled", "observations")]
+            rows.append([profiler, *where, *numbers])
+    if not rows:
+        return ""
+    # Of symbols and templates.
+    rows = [[text.replace("|", "\\|") for text in row] for row in rows]
+    return table(["cut by", "program", "through", "last frame", "settled", "all"], rows, texts=4)
 
 
 def tables(result):
@@ -160,8 +197,9 @@ def tables(result):
         if not set(COLUMNS) & set(profilers_rounds):
             continue
         parts.append(case_table(name, profilers_rounds))
-        if programs := program_table(profilers_rounds):
-            parts.append(programs)
+        for each in (program_table, through_table, cut_table):
+            if text := each(profilers_rounds):
+                parts.append(text)
     failed = [each for each in result["measurements"] if "failed" in each]
     if failed:
         lines = [f"- {each['key']}: {(each['failed'].splitlines() or ['?'])[0]}" for each in failed]
@@ -180,6 +218,11 @@ def _provenance(result):
         "Each cell is the median of the rounds, with the least and the most of them; shares in"
         " percent are over all rounds taken together. ≈ marks a share of fewer than"
         f" {figures.WHOLE_FOR_EXACT:,}, a dash one of fewer than {figures.WHOLE_FOR_ANY}."
+        " A sample is settled when its process and all mappings and pages of 64 KiB of code that"
+        " its stack shows were first seen, in any sample, at least 2 s before. The programs"
+        " are all that ran on the machine, but where it says that they are the load's."
+        " A stack leads"
+        " through a language runtime when code that this interprets or compiles is in it."
     )
 
 

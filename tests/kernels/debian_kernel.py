@@ -97,6 +97,12 @@ class AptRoot:
         self.apt("apt-get", "download", *packages, cwd=directory)
         return sorted(directory.glob("*.deb"))
 
+    def download_with_dependencies(self, *packages):
+        """The paths of the .deb files of `packages` and of all that they need."""
+        options = ("--yes", "--no-install-recommends", "--download-only")
+        self.apt("apt-get", "install", *options, *packages)
+        return sorted((self.path / "archives").glob("*.deb"))
+
     def kernel_package(self, architecture):
         """The name of the package that has the newest cloud kernel."""
         text = self.apt("apt-cache", "depends", f"linux-image-cloud-{architecture}")

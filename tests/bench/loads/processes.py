@@ -46,7 +46,8 @@ class Processes:
     """Those started in a `with` statement; none of them nor of their children is left after it.
 
     Each has a session of its own, by which it is killed with its children. When this process is
-    killed, the kernel kills those it started; what they started themselves lives for milliseconds.
+    killed, the kernel kills those it started; what they started themselves ends by itself, within
+    milliseconds or, a long compilation, some seconds.
     """
 
     def __init__(self):
