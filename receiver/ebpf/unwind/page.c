@@ -48,8 +48,8 @@ static int pack(const struct unwind_rule *rule)
 	int slot = fp_slot(rule);
 
 	if (rule->cfa != UNWIND_CFA_REGISTER || rule->signal || rule->stack_switch ||
-	    rule->ra != UNWIND_AT_CFA || rule->ra_offset != -8 || rule->cfa_offset % 8 ||
-	    depth <= 0 || slot < 0)
+	    rule->new_thread || rule->ra != UNWIND_AT_CFA || rule->ra_offset != -8 ||
+	    rule->cfa_offset % 8 || depth <= 0 || slot < 0)
 		return -1;
 	if (rule->cfa_register == SP && depth < UNWIND_PACKED_SP_DEPTHS)
 		return UNWIND_PACKED_SP | depth << SLOT_BITS | slot;
