@@ -26,7 +26,7 @@ enum sample_origin {
 };
 
 /*
- * One sample, as it lies in the ring buffer: the head, then the kernel's frames,
+ * One sample, as it lies in a buffer: the head, then the kernel's frames,
  * then the user's, each leaf first, 8 bytes a frame.
  *
  * A kernel frame is an address: the first is where execution stood, the rest are return

@@ -27,7 +27,7 @@ EXAMPLES = [
 ]
 FORBIDDEN_NAMES = {"util", "utils", "common", "misc", "helper", "helpers"}
 
-# The one header that both sides of the ring buffer include.
+# The one header that both sides of the kernel border include.
 SHARED_WITH_KERNEL = "sample.h"
 
 # Which folders of lib/ a folder of lib/ may use: those below it.

@@ -164,7 +164,7 @@ static void print_cpus(char *to, size_t size)
 
 static void visit_cpus(const char *root, struct profcol_findings *findings)
 {
-	const double enough = 0.1; // of one: a full ring buffer loses what it cannot hold
+	const double enough = 0.1; // of one: a full buffer loses what it cannot hold
 	struct group group = group_find(root, "cpu");
 	char detail[192], count[64], unlimited[128];
 	double limit = 0;
