@@ -341,7 +341,8 @@ def sum_cuts(rounds):
     """{(program, through, last frame): counts} of incomplete stacks, most settled ones first."""
     sums = {}
     for summary in _summaries(rounds):
-        for each in summary.get("cuts", ()):
+        # Without a cut stack there is none: Go writes an empty list as null.
+        for each in summary.get("cuts") or ():
             key = each["program"], each["through"], each["reason"]
             _add(sums.setdefault(key, {}), each)
     return dict(

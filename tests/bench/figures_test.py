@@ -326,3 +326,9 @@ def test_perf_samples_of_busy_cpus_within_the_window_count():
         "native_frames": 2,
         "native_frames_named": 1,
     }
+
+
+def test_a_run_without_a_cut_stack():
+    without = measurement()
+    without["summary"]["cuts"] = None
+    assert figures.sum_cuts({1: without}) == {}
