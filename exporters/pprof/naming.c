@@ -18,8 +18,13 @@ bool naming_prefix_is_valid(const char *prefix)
 }
 
 void naming_format(char name[NAMING_MAX], const char *prefix, uint64_t start_unix_ms,
-		   unsigned int ordinal, bool compressed)
+		   unsigned int ordinal, enum naming_form form)
 {
+	static const char *const endings[] = {
+		[NAMING_PPROF_GZIP] = ".pb.gz",
+		[NAMING_PPROF] = ".pb",
+		[NAMING_FOLDED] = ".folded",
+	};
 	time_t seconds = (time_t)(start_unix_ms / 1000);
 	char stamp[32] = "", number[16] = "";
 	struct tm utc;
@@ -29,7 +34,7 @@ void naming_format(char name[NAMING_MAX], const char *prefix, uint64_t start_uni
 	if (ordinal)
 		snprintf(number, sizeof(number), "-%u", ordinal);
 	snprintf(name, NAMING_MAX, "%.*s-%s.%03uZ%s%s", NAMING_PREFIX_MAX, prefix, stamp,
-		 (unsigned int)(start_unix_ms % 1000), number, compressed ? ".pb.gz" : ".pb");
+		 (unsigned int)(start_unix_ms % 1000), number, endings[form]);
 }
 
 /* What follows @prefix and '-', or NULL. */
@@ -67,15 +72,15 @@ bool naming_parse(const char *name, const char *prefix, uint64_t *start_unix_ms_
 	if (seconds < 0)
 		return false;
 	start_ms = (uint64_t)seconds * 1000 + milliseconds;
-	naming_format(expected, prefix, start_ms, ordinal, true);
-	if (strcmp(name, expected)) {
-		naming_format(expected, prefix, start_ms, ordinal, false);
+	for (enum naming_form form = 0; form < NAMING_FORMS; form++) {
+		naming_format(expected, prefix, start_ms, ordinal, form);
 		if (strcmp(name, expected))
-			return false;
+			continue;
+		*start_unix_ms_ret = start_ms;
+		*ordinal_ret = ordinal;
+		return true;
 	}
-	*start_unix_ms_ret = start_ms;
-	*ordinal_ret = ordinal;
-	return true;
+	return false;
 }
 
 void naming_format_temporary(char name[NAMING_MAX], const char *prefix, uint64_t random)

@@ -113,12 +113,12 @@ static int output_rename(int directory_fd, const char *from, const char *to)
 }
 
 int output_file_publish(int directory_fd, struct output_file *file, const char *prefix,
-			uint64_t start_unix_ms, bool compressed, char name_ret[NAMING_MAX])
+			uint64_t start_unix_ms, enum naming_form form, char name_ret[NAMING_MAX])
 {
 	int error = -EEXIST;
 
 	for (unsigned int ordinal = 0; error == -EEXIST && ordinal < SAME_START_MAX; ordinal++) {
-		naming_format(name_ret, prefix, start_unix_ms, ordinal, compressed);
+		naming_format(name_ret, prefix, start_unix_ms, ordinal, form);
 		error = output_rename(directory_fd, file->temporary, name_ret);
 	}
 	if (error)

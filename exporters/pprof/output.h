@@ -36,6 +36,6 @@ int output_file_write(const struct output_file *file, const void *bytes, size_t 
  * naming.h), and close it. On error the file is still there to be discarded.
  */
 int output_file_publish(int directory_fd, struct output_file *file, const char *prefix,
-			uint64_t start_unix_ms, bool compressed, char name_ret[NAMING_MAX]);
+			uint64_t start_unix_ms, enum naming_form form, char name_ret[NAMING_MAX]);
 
 void output_file_discard(int directory_fd, struct output_file *file);

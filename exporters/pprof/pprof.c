@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The `pprof` exporter: batches of an interval become one pprof file in a
- * directory. See README.md for the options and for what happens when the disk
+ * The `pprof` exporter: batches of an interval become one pprof file, or one of
+ * folded stacks, in a directory. See README.md for the options and for what happens when the disk
  * is full.
  */
 #include "writer.h"
@@ -24,8 +24,17 @@ struct pprof_config {
 	const char *file_prefix;
 	uint64_t interval_ns;
 	struct retention_limits retention;
+	int format; /* enum pprof_format */
 	int64_t compression_level;
 	uint64_t max_pending_bytes;
+};
+
+enum pprof_format { PPROF_FORMAT_PPROF, PPROF_FORMAT_FOLDED };
+
+static const char *const format_names[] = {
+	[PPROF_FORMAT_PPROF] = "pprof",
+	[PPROF_FORMAT_FOLDED] = "folded",
+	NULL,
 };
 
 static const struct profcol_option retention_options[] = {
@@ -44,13 +53,17 @@ static const struct profcol_option pprof_options[] = {
 				       "where files are written; its last part is created"),
 	PROFCOL_OPTION_STRING("file_prefix", struct pprof_config, file_prefix, "profcol",
 			      "first part of the file names: letters, digits, '.', '_', '-'"),
-	PROFCOL_OPTION_DURATION("interval", struct pprof_config, interval_ns, "60s",
-				100 * PROFCOL_MILLISECOND, 24 * PROFCOL_HOUR,
-				"time that one file covers, 100ms to 24h"),
+	PROFCOL_OPTION_ENUM("format", struct pprof_config, format, "pprof", format_names,
+			    "pprof, or folded: a line of text for each stack, for flame graphs"),
+	PROFCOL_OPTION_DURATION("interval", struct pprof_config, interval_ns, "60s", 0,
+				24 * PROFCOL_HOUR,
+				"time that one file covers, at least 100ms; 0 = one file of the "
+				"whole run, written when it ends"),
 	PROFCOL_OPTION_NESTED("retention", struct pprof_config, retention, retention_options,
 			      "how many of these files may stay; the oldest go first"),
 	PROFCOL_OPTION_INT("compression_level", struct pprof_config, compression_level, "6", 0, 9,
-			   "gzip level, 1 (fast) to 9 (small); 0 = not compressed"),
+			   "gzip level, 1 (fast) to 9 (small); 0 = not compressed, as "
+			   "folded stacks never are"),
 	PROFCOL_OPTION_BYTES("max_pending_bytes", struct pprof_config, max_pending_bytes, "64MiB",
 			     1 << 20, 0,
 			     "memory for batches that are not in a file yet, at least 1MiB"),
@@ -77,6 +90,9 @@ static struct profcol_error *pprof_validate(const void *options)
 			"file_prefix: '%s' cannot begin a file name; use 1 to %d "
 			"of letters, digits, '.', '_' and '-', not '.' first",
 			config->file_prefix, NAMING_PREFIX_MAX);
+	if (config->interval_ns && config->interval_ns < 100 * PROFCOL_MILLISECOND)
+		return profcol_error_create(PROFCOL_CONFIG,
+					    "interval: must be 0 or at least 100ms");
 	return NULL;
 }
 
@@ -106,6 +122,7 @@ static struct profcol_error *pprof_create(const struct profcol_host *host, const
 					    .prefix = config->file_prefix,
 					    .retention = config->retention,
 					    .compression_level = (int)config->compression_level,
+					    .folded = config->format == PPROF_FORMAT_FOLDED,
 					    .interval_ns = config->interval_ns,
 					    .max_pending_bytes = config->max_pending_bytes,
 				    });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "window.h"
 
+#include "folded.h"
 #include "pending.h"
 
 #include "profile/profile.h"
@@ -42,7 +43,7 @@ struct profcol_error *window_directory_error(enum profcol_code code, const char 
 				    strerrordesc_np(errnum), window_errno_remedy(errnum));
 }
 
-static struct profcol_error *window_merge(const struct pending *pending, struct profcol_batch **ret)
+struct profcol_error *window_merge(const struct pending *pending, struct profcol_batch **ret)
 {
 	CLEANUP_FREE struct profcol_batch **batches = NULL;
 	size_t count = pending->batches.count;
@@ -86,7 +87,8 @@ static struct profcol_error *window_encode(const struct window_target *target,
 	struct profcol_error *error = window_merge(pending, &merged);
 
 	if (!error)
-		error = pprof_encode(merged, &options, bytes_ret, length_ret);
+		error = target->folded ? folded_encode(merged, bytes_ret, length_ret)
+				       : pprof_encode(merged, &options, bytes_ret, length_ret);
 	if (!error)
 		*start_ms_ret = window_start_ms(merged);
 	return error;
@@ -128,9 +130,11 @@ struct profcol_error *window_write(const struct window_target *target,
 struct profcol_error *window_publish(const struct window_target *target, struct window_file *file,
 				     char name_ret[NAMING_MAX], const char **cause_ret)
 {
-	int status =
-		output_file_publish(file->directory_fd, &file->output, target->prefix,
-				    file->start_unix_ms, target->compression_level > 0, name_ret);
+	enum naming_form form = target->folded              ? NAMING_FOLDED
+				: target->compression_level ? NAMING_PPROF_GZIP
+							    : NAMING_PPROF;
+	int status = output_file_publish(file->directory_fd, &file->output, target->prefix,
+					 file->start_unix_ms, form, name_ret);
 
 	if (!status)
 		return NULL;

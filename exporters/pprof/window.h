@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct pending;
+struct profcol_batch;
 
 /* Where and how; a copy of the configuration that the writer owns. */
 struct window_target {
@@ -23,6 +24,7 @@ struct window_target {
 	char *prefix;    /* owned by the exporter */
 	struct retention_limits retention;
 	int compression_level;
+	bool folded; /* stacks as text instead of pprof */
 };
 
 struct window_file {
@@ -48,6 +50,10 @@ PROFCOL_MUST_CHECK struct profcol_error *window_publish(const struct window_targ
 							struct window_file *file,
 							char name_ret[NAMING_MAX],
 							const char **cause_ret);
+
+/* One batch with the contents of all @batches (borrowed), of which there is one at least. */
+PROFCOL_MUST_CHECK struct profcol_error *window_merge(const struct pending *batches,
+						      struct profcol_batch **ret);
 
 /* Remove the file unless it has been published, and close what is open. */
 void window_file_deinit(struct window_file *file);

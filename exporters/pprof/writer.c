@@ -4,6 +4,7 @@
 #include "pending.h"
 
 #include "base/base.h"
+#include "profile/profile.h"
 
 #include <profcol/batch.h>
 
@@ -14,6 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+/* What has come together before batches of a long run are joined for the first time. */
+enum { JOIN_BYTES = 8 << 20 };
 
 struct writer {
 	const struct profcol_host *host; /* borrowed; not touched once abandoned */
@@ -33,6 +37,7 @@ struct writer {
 	uint64_t writing_bytes, writing_events; /* taken out of pending, not yet booked */
 	uint64_t window;                        /* that batches are appended to */
 	bool flush_early;                       /* half of the budget is used */
+	uint64_t joined_bytes; /* without interval: of pending, when it became one batch */
 	bool stopping;
 	bool abandoned; /* the deadline has passed: the host is out of bounds */
 
@@ -95,7 +100,9 @@ struct writer *writer_create(const struct profcol_host *host,
 		.prefix = strdup(settings->prefix),
 		.retention = settings->retention,
 		.compression_level = settings->compression_level,
+		.folded = settings->folded,
 	};
+	writer->joined_bytes = JOIN_BYTES / 2;
 	atomic_init(&writer->references, 1);
 	pthread_mutex_init(&writer->lock, NULL);
 	pthread_condattr_init(&monotonic);
@@ -141,6 +148,45 @@ static void writer_trim(struct writer *writer)
 	}
 }
 
+static bool writer_is_whole_run(const struct writer *writer)
+{
+	return !writer->interval_ns;
+}
+
+/* Of a whole run the beginning stays, which may be hours. True when @batch is dropped. */
+static bool writer_drop_newest(struct writer *writer, const struct profcol_batch *batch)
+{
+	uint64_t held = writer->pending.bytes + writer->writing_bytes;
+
+	if (!writer_is_whole_run(writer) || !held ||
+	    held + profile_memory(batch) <= writer->max_pending_bytes)
+		return false;
+	writer_book_lost(writer, "pending_full", profcol_batch_events(batch));
+	if (!writer->trimmed)
+		profcol_log_warn(writer->host->logger,
+				 "%llu bytes of samples are held for the file; dropping the newest "
+				 "from now on",
+				 (unsigned long long)held);
+	writer->trimmed = true;
+	return true;
+}
+
+/* Ask the thread for what @writer needs by now. */
+static void writer_wake(struct writer *writer)
+{
+	bool wanted;
+
+	if (writer_is_whole_run(writer))
+		wanted = writer->pending.bytes > 2 * writer->joined_bytes;
+	else // A disk that just refused gets its rest until the next interval.
+		wanted = !writer->failure_cause &&
+			 writer->pending.bytes > writer->max_pending_bytes / 2;
+	if (!wanted)
+		return;
+	writer->flush_early = true;
+	pthread_cond_signal(&writer->changed);
+}
+
 struct profcol_error *writer_append(struct writer *writer, struct profcol_batch *batch)
 {
 	struct profcol_error *error = NULL;
@@ -148,7 +194,7 @@ struct profcol_error *writer_append(struct writer *writer, struct profcol_batch 
 	pthread_mutex_lock(&writer->lock);
 	if (writer->stopping)
 		error = profcol_error_create(PROFCOL_SHUTDOWN, "no batch is taken any more");
-	else if (!profcol_batch_events(batch))
+	else if (!profcol_batch_events(batch) || writer_drop_newest(writer, batch))
 		profcol_batch_unref(batch);
 	else if (!pending_push(&writer->pending, batch, writer->window))
 		error = profcol_error_errno(ENOMEM, "keep a batch for the next file");
@@ -158,11 +204,7 @@ struct profcol_error *writer_append(struct writer *writer, struct profcol_batch 
 		writer_trim(writer);
 		writer_show_pending(writer);
 	}
-	// A disk that just refused gets its rest until the next interval.
-	if (!writer->failure_cause && writer->pending.bytes > writer->max_pending_bytes / 2) {
-		writer->flush_early = true;
-		pthread_cond_signal(&writer->changed);
-	}
+	writer_wake(writer);
 	pthread_mutex_unlock(&writer->lock);
 	return error;
 }
@@ -299,6 +341,38 @@ static void writer_flush(struct writer *writer)
 	}
 }
 
+/* One batch of all there are: what they have in common is then held once. */
+static void writer_join(struct writer *writer)
+{
+	CLEANUP(pending_deinit) struct pending batches = { 0 }, joined = { 0 };
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+
+	if (!pending_take_window(&writer->pending, writer->window + 1, &batches))
+		return;
+	writer->writing_bytes = batches.bytes;
+	writer->writing_events = pending_events(&batches);
+	pthread_mutex_unlock(&writer->lock);
+	error = window_merge(&batches, &batch);
+	pthread_mutex_lock(&writer->lock);
+	if (writer->abandoned)
+		return;
+	writer->writing_bytes = 0;
+	writer->writing_events = 0;
+	// Without memory for it they stay as they are.
+	if (!error && pending_push(&joined, batch, writer->window)) {
+		batch = NULL;
+		pending_drop_all(&batches);
+	}
+	if (!pending_put_back(&writer->pending, joined.bytes ? &joined : &batches))
+		writer_book_lost(writer, "no_memory",
+				 pending_events(joined.bytes ? &joined : &batches));
+	writer->joined_bytes = writer->pending.bytes;
+	if (writer->joined_bytes < JOIN_BYTES / 2)
+		writer->joined_bytes = JOIN_BYTES / 2;
+	writer_show_pending(writer);
+}
+
 /* Without new files nothing else would notice that old ones have come of age. */
 static void writer_expire(struct writer *writer)
 {
@@ -323,7 +397,8 @@ static void writer_wait(struct writer *writer, uint64_t due_ns)
 static void *writer_run(void *argument)
 {
 	struct writer *writer = argument;
-	uint64_t due_ns = clock_monotonic_ns() + writer->interval_ns;
+	uint64_t due_ns = writer_is_whole_run(writer) ? UINT64_MAX
+						      : clock_monotonic_ns() + writer->interval_ns;
 	bool stopping = false;
 
 	pthread_setname_np(pthread_self(), "pprof-writer");
@@ -333,6 +408,10 @@ static void *writer_run(void *argument)
 
 		writer_wait(writer, due_ns);
 		stopping = writer->stopping;
+		if (writer_is_whole_run(writer) && !stopping) {
+			writer_join(writer);
+			continue;
+		}
 		writer->window++;
 		writer_flush(writer);
 		if (stopping || writer->abandoned)

@@ -105,7 +105,7 @@ static void test_samples_wait_for_the_directory_to_come_back(void **state)
 
 	(void)state;
 	pprof_directory_init(&directory);
-	fake_host_set_int(&directory.fake, "interval", 20 * PROFCOL_MILLISECOND);
+	fake_host_set_int(&directory.fake, "interval", 100 * PROFCOL_MILLISECOND);
 	fake_host_start(&directory.fake);
 	directory_break(&directory);
 	fake_host_consume(&directory.fake, pprof_batch(1, 10, window_ns));
@@ -132,7 +132,7 @@ static void test_oldest_go_when_the_budget_is_used_up(void **state)
 
 	(void)state;
 	pprof_directory_init(&directory);
-	fake_host_set_int(&directory.fake, "interval", 20 * PROFCOL_MILLISECOND);
+	fake_host_set_int(&directory.fake, "interval", 100 * PROFCOL_MILLISECOND);
 	fake_host_set_int(&directory.fake, "max_pending_bytes", 1 << 20);
 	fake_host_start(&directory.fake);
 	directory_break(&directory);
@@ -192,7 +192,7 @@ static void test_shutdown_books_what_it_cannot_write(void **state)
 
 	(void)state;
 	pprof_directory_init(&directory);
-	fake_host_set_int(&directory.fake, "interval", 20 * PROFCOL_MILLISECOND);
+	fake_host_set_int(&directory.fake, "interval", 100 * PROFCOL_MILLISECOND);
 	fake_host_start(&directory.fake);
 	directory_break(&directory);
 	fake_host_consume(&directory.fake, pprof_batch(1, 10, window_ns));
@@ -241,7 +241,7 @@ static void test_full_disk_is_survived_and_counted(void **state)
 	tmpfs_require();
 	pprof_directory_init(&directory);
 	tmpfs_mount(&directory);
-	fake_host_set_int(&directory.fake, "interval", 20 * PROFCOL_MILLISECOND);
+	fake_host_set_int(&directory.fake, "interval", 100 * PROFCOL_MILLISECOND);
 	fake_host_set_int(&directory.fake, "max_pending_bytes", 1 << 20);
 	tmpfs_fill(&directory);
 	fake_host_start(&directory.fake); // full already: no reason not to start

@@ -71,7 +71,7 @@ static void test_each_interval_has_its_file(void **state)
 
 	(void)state;
 	pprof_directory_init(&directory);
-	fake_host_set_int(&directory.fake, "interval", 50 * PROFCOL_MILLISECOND);
+	fake_host_set_int(&directory.fake, "interval", 100 * PROFCOL_MILLISECOND);
 	fake_host_start(&directory.fake);
 	for (unsigned int i = 0; i < 3; i++) {
 		fake_host_consume(&directory.fake,
@@ -245,7 +245,7 @@ static void test_retention_by_age_needs_no_new_file(void **state)
 	(void)state;
 	pprof_directory_init(&directory);
 	fake_host_set_int(&directory.fake, "retention.max_age", PROFCOL_HOUR);
-	fake_host_set_int(&directory.fake, "interval", 20 * PROFCOL_MILLISECOND);
+	fake_host_set_int(&directory.fake, "interval", 100 * PROFCOL_MILLISECOND);
 	fake_host_start(&directory.fake);
 	pprof_directory_add(&directory, old_files[0], 10);
 	for (int round = 0; round < 500 && pprof_directory_count(&directory, "profcol-"); round++)
@@ -307,7 +307,7 @@ static void test_consume_from_four_threads(void **state)
 
 	(void)state;
 	pprof_directory_init(&directory);
-	fake_host_set_int(&directory.fake, "interval", 10 * PROFCOL_MILLISECOND);
+	fake_host_set_int(&directory.fake, "interval", 100 * PROFCOL_MILLISECOND);
 	fake_host_start(&directory.fake);
 	for (uint32_t i = 0; i < FEEDERS; i++) {
 		feeders[i] = (struct feeder){ .fake = &directory.fake, .seed = i };
@@ -404,7 +404,7 @@ static void test_late_shutdown_books_what_it_leaves(void **state)
 /* Export as fast as it goes until killed. */
 static void export_forever(struct pprof_directory *directory)
 {
-	fake_host_set_int(&directory->fake, "interval", PROFCOL_MILLISECOND);
+	fake_host_set_int(&directory->fake, "interval", 100 * PROFCOL_MILLISECOND);
 	fake_host_start(&directory->fake);
 	for (uint32_t i = 0;; i++) {
 		fake_host_consume(&directory->fake, pprof_batch(i, 200, window_ns));
@@ -425,7 +425,8 @@ static void test_kill_leaves_no_half_file(void **state)
 		assert_true(child >= 0);
 		if (!child)
 			export_forever(&directory);
-		usleep(20000 + 7300 * round);
+		pprof_directory_wait(&directory, ".pb.gz", (unsigned int)round + 1);
+		usleep(7300 * round);
 		kill(child, SIGKILL);
 		assert_int_equal(waitpid(child, NULL, 0), child);
 	}
