@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 const char command_line_help[] =
@@ -17,6 +18,9 @@ const char command_line_help[] =
 	"  print-config      print the effective configuration, defaults included\n"
 	"  doctor            say what this machine lacks for the configuration (or, without one,\n"
 	"                    for profiling), and the line that mends it\n"
+	"  record            profile for a while, or while a program runs, into one file:\n"
+	"                    profcol record -o FILE.pb.gz|FILE.folded|FILE.otlp\n"
+	"                      [--pid N | --comm NAME | --cgroup PATH | -- PROGRAM ARGUMENTS...]\n"
 	"  components        list the components in this program with their options, as YAML\n"
 	"  schema            print a JSON schema of configurations, for editors\n"
 	"  featuregate [ID]  show the feature gates\n"
@@ -33,10 +37,17 @@ const char command_line_help[] =
 	"  --format FORMAT         of print-config: yaml or json\n"
 	"  --mode MODE             of print-config: redacted or unredacted (secrets in the clear)\n"
 	"  --json                  of doctor: the findings as JSON\n"
+	"  -o, --output FILE       of record: pprof, folded stacks or OTLP, by the ending\n"
+	"  --pid N                 of record: that process and its descendants, until it ends\n"
+	"  --comm NAME             of record: processes of that name\n"
+	"  --cgroup PATH           of record: processes in that cgroup and below\n"
+	"  --seconds N             of record: how long; else until Ctrl-C or the program's end\n"
+	"  --frequency HZ          of record: samples a second on each CPU; else 99\n"
 	"  -v, --version           print the version\n"
 	"  -h, --help              print this text\n"
 	"\n"
-	"Exit codes: 0 fine, 2 wrong usage, 78 wrong configuration, 1 anything else.\n";
+	"Exit codes: 0 fine, 2 wrong usage, 78 wrong configuration, 1 anything else; of record\n"
+	"with a program: the program's.\n";
 
 static const char no_config_text[] =
 	"at least one config flag must be provided: --config FILE; a minimal FILE reads\n"
@@ -184,6 +195,105 @@ static struct profcol_error *set_json(struct parsing *parsing, const char *value
 	return NULL;
 }
 
+/* ---- of record ---- */
+
+static struct profcol_error *read_number(const char *flag, const char *value, int64_t most,
+					 int64_t *ret)
+{
+	if (number_parse_int(value, strlen(value), ret) && *ret >= 1 && *ret <= most)
+		return NULL;
+	return profcol_error_create(
+		PROFCOL_CONFIG, "flag '%s' takes a whole number from 1 to %" PRId64 ", not '%s'",
+		flag, most, value);
+}
+
+static struct profcol_error *set_output(struct parsing *parsing, const char *value)
+{
+	parsing->line->record.file = value;
+	return value[0] ? NULL
+			: profcol_error_create(PROFCOL_CONFIG,
+					       "flag '--output' needs a value: -o FILE.pb.gz");
+}
+
+static struct profcol_error *set_pid(struct parsing *parsing, const char *value)
+{
+	int64_t number = 0;
+	struct profcol_error *error = read_number("--pid", value, INT32_MAX, &number);
+
+	parsing->line->record.pid = (int32_t)number;
+	return error;
+}
+
+static struct profcol_error *set_comm(struct parsing *parsing, const char *value)
+{
+	enum { COMM_MAX = 15 };
+
+	parsing->line->record.comm = value;
+	if (value[0] && strlen(value) <= COMM_MAX)
+		return NULL;
+	return profcol_error_create(
+		PROFCOL_CONFIG,
+		"flag '--comm' takes a name of 1 to %d bytes, which is all that "
+		"the kernel keeps of one: --comm '%.15s'",
+		COMM_MAX, value[0] ? value : "NAME");
+}
+
+static struct profcol_error *set_cgroup(struct parsing *parsing, const char *value)
+{
+	static const char mount[] = "/sys/fs/cgroup/";
+	size_t length = sizeof(mount) - 1;
+
+	if (value[0] != '/')
+		return profcol_error_create(PROFCOL_CONFIG,
+					    "flag '--cgroup' takes a path that begins with '/', as "
+					    "in /proc/PID/cgroup: --cgroup /%s",
+					    value);
+	// As it is found there, too.
+	parsing->line->record.cgroup = strncmp(value, mount, length) ? value : value + length - 1;
+	return NULL;
+}
+
+static struct profcol_error *set_seconds(struct parsing *parsing, const char *value)
+{
+	enum { YEAR = 365 * 24 * 60 * 60 };
+	int64_t number = 0;
+	struct profcol_error *error = read_number("--seconds", value, YEAR, &number);
+
+	parsing->line->record.seconds = (uint32_t)number;
+	return error;
+}
+
+static struct profcol_error *set_frequency(struct parsing *parsing, const char *value)
+{
+	enum { MOST = 10000 };
+	int64_t number = 0;
+	struct profcol_error *error = read_number("--frequency", value, MOST, &number);
+
+	parsing->line->record.frequency = (uint32_t)number;
+	return error;
+}
+
+static struct profcol_error *check_record(const struct parsing *parsing)
+{
+	const struct record_options *record = &parsing->line->record;
+	int targets = (record->pid != 0) + (record->comm != NULL) + (record->cgroup != NULL) +
+		      (record->words != NULL);
+
+	if (parsing->uri_count)
+		return profcol_error_create(
+			PROFCOL_CONFIG, "flag '--config' has no meaning for 'record', which has "
+					"its own; keys of it are set by '--set'");
+	if (targets > 1)
+		return profcol_error_create(PROFCOL_CONFIG,
+					    "'record' takes one of --pid, --comm, --cgroup and "
+					    "'-- PROGRAM'");
+	if (!record->file)
+		return profcol_error_create(PROFCOL_CONFIG,
+					    "'record' needs a file to write: -o FILE.pb.gz, "
+					    "-o FILE.folded or -o FILE.otlp");
+	return NULL;
+}
+
 static struct profcol_error *set_version(struct parsing *parsing, const char *value)
 {
 	(void)value;
@@ -224,6 +334,12 @@ static const struct flag flags[] = {
 	{ "--mode", FLAG_VALUE, COMMAND_PRINT_CONFIG, set_mode },
 	{ "--validate", FLAG_SWITCH, COMMAND_PRINT_CONFIG, set_validate },
 	{ "--json", FLAG_SWITCH, COMMAND_DOCTOR, set_json },
+	{ "--output", FLAG_VALUE, COMMAND_RECORD, set_output },
+	{ "--pid", FLAG_VALUE, COMMAND_RECORD, set_pid },
+	{ "--comm", FLAG_VALUE, COMMAND_RECORD, set_comm },
+	{ "--cgroup", FLAG_VALUE, COMMAND_RECORD, set_cgroup },
+	{ "--seconds", FLAG_VALUE, COMMAND_RECORD, set_seconds },
+	{ "--frequency", FLAG_VALUE, COMMAND_RECORD, set_frequency },
 	{ "--version", FLAG_BARE, ANY_COMMAND, set_version },
 	{ "--help", FLAG_BARE, ANY_COMMAND, set_help },
 };
@@ -235,7 +351,8 @@ static const struct flag *flag_find(const char *name, size_t length)
 {
 	for (size_t i = 0; i < FLAGS; i++) {
 		const char *known = flags[i].name + 2;
-		bool letter = flags[i].kind == FLAG_BARE && length == 1 && name[0] == known[0];
+		bool short_form = flags[i].kind == FLAG_BARE || flags[i].set == set_output;
+		bool letter = short_form && length == 1 && name[0] == known[0];
 
 		if (letter || (strlen(known) == length && memcmp(known, name, length) == 0))
 			return &flags[i];
@@ -305,13 +422,14 @@ static struct profcol_error *parse_flag(struct parsing *parsing, int argc, char 
 /* ---- commands ---- */
 
 static const char *const command_names[] = {
-	"validate", "components", "print-config", "print-initial-config",
-	"schema",   "doctor",     "help",         "featuregate",
+	"validate", "components",  "print-config", "print-initial-config", "schema", "doctor",
+	"help",     "featuregate", "record",
 };
 
 static const enum command command_values[] = {
-	COMMAND_VALIDATE, COMMAND_COMPONENTS, COMMAND_PRINT_CONFIG, COMMAND_PRINT_CONFIG,
-	COMMAND_SCHEMA,   COMMAND_DOCTOR,     COMMAND_HELP,         COMMAND_FEATUREGATE,
+	COMMAND_VALIDATE,     COMMAND_COMPONENTS,  COMMAND_PRINT_CONFIG,
+	COMMAND_PRINT_CONFIG, COMMAND_SCHEMA,      COMMAND_DOCTOR,
+	COMMAND_HELP,         COMMAND_FEATUREGATE, COMMAND_RECORD,
 };
 
 enum { COMMANDS = sizeof(command_names) / sizeof(command_names[0]) };
@@ -356,6 +474,11 @@ static struct profcol_error *parse_word(struct parsing *parsing, const char *wor
 		line->gate = word;
 		return NULL;
 	}
+	if (line->command == COMMAND_RECORD)
+		return profcol_error_create(PROFCOL_CONFIG,
+					    "unexpected word '%s'; a program to run stands behind "
+					    "'--': -- %s",
+					    word, word);
 	// `profcol help validate`: all help is one text.
 	if (parsing->command_seen && !parsing->topic_expected)
 		return profcol_error_create(PROFCOL_CONFIG,
@@ -383,6 +506,8 @@ static struct profcol_error *check_flags(const struct parsing *parsing)
 					    flags[i].name,
 					    command_name((enum command)flags[i].command));
 	}
+	if (command == COMMAND_RECORD)
+		return check_record(parsing);
 	if (!parsing->uri_count && (command == COMMAND_RUN || command == COMMAND_VALIDATE ||
 				    command == COMMAND_PRINT_CONFIG))
 		return profcol_error_create(PROFCOL_CONFIG, "%s", no_config_text);
@@ -429,9 +554,15 @@ static struct profcol_error *parse_all(struct parsing *parsing, int argc, char *
 	bool flags_ended = false;
 
 	for (int i = 1; i < argc && !error; i++) {
-		if (!flags_ended && strcmp(argv[i], "--") == 0)
+		if (!flags_ended && strcmp(argv[i], "--") == 0) {
 			flags_ended = true;
-		else if (!flags_ended && argv[i][0] == '-' && argv[i][1])
+			if (parsing->line->command != COMMAND_RECORD)
+				continue;
+			if (i + 1 < argc)
+				parsing->line->record.words = argv + i + 1;
+			break;
+		}
+		if (!flags_ended && argv[i][0] == '-' && argv[i][1])
 			error = parse_flag(parsing, argc, argv, &i);
 		else
 			error = parse_word(parsing, argv[i]);

@@ -12,8 +12,21 @@ enum command {
 	COMMAND_SCHEMA,
 	COMMAND_FEATUREGATE,
 	COMMAND_DOCTOR,
+	COMMAND_RECORD,
 	COMMAND_VERSION,
 	COMMAND_HELP,
+};
+
+/* Of `record`. Texts are borrowed from argv. */
+struct record_options {
+	const char *file; /* --output; never NULL for RECORD */
+	/* At most one of the next four says what is recorded; without it is everything. */
+	int32_t pid;      /* 0 = not given */
+	const char *comm; /* NULL = not given, as the next two */
+	const char *cgroup;
+	char *const *words; /* of the program to run, NULL-terminated */
+	uint32_t seconds;   /* 0 = until it is told to end */
+	uint32_t frequency; /* samples a second on each CPU; 0 = not given */
 };
 
 struct command_line {
@@ -24,7 +37,8 @@ struct command_line {
 	bool watch;                /* --watch-config */
 	enum config_format format; /* of PRINT_CONFIG, as the next */
 	bool unredacted;
-	bool json;            /* of DOCTOR */
+	bool json; /* of DOCTOR */
+	struct record_options record;
 	const char *gate;     /* of FEATUREGATE: the one to show; NULL = all. Borrowed from argv */
 	struct arena *memory; /* owned */
 };
@@ -32,7 +46,8 @@ struct command_line {
 /*
  * The error says what is wrong with the words and what was probably meant; *@ret is
  * then untouched. Flags may stand before and after the command, with one dash or two, as
- * `--flag value` or `--flag=value`; `--` ends them. The caller deinits.
+ * `--flag value` or `--flag=value`; `--` ends them; of
+ * RECORD what follows is the program to run. The caller deinits.
  */
 PROFCOL_MUST_CHECK struct profcol_error *command_line_parse(int argc, char *const *argv,
 							    struct command_line *ret);

@@ -17,6 +17,8 @@
 
 enum { SAMPLES_LINE_BYTES = 4096 };
 
+static const uint64_t trim_interval_ns = 5000000000; /* costs some 0.3 ms, with what comes back */
+
 struct service {
 	const struct service_settings *settings; /* borrowed */
 	struct config *config;                   /* owned, as all that follow; of the start */
@@ -106,6 +108,49 @@ static struct profcol_error *shut_down(struct service *service)
 	return error;
 }
 
+/* ---- who goes along ---- */
+
+void service_end(struct service *service)
+{
+	events_post_end(&service->events, 0);
+}
+
+/* How many there are now is a gauge, of which those that are selected go before all. */
+static void count_processes(const struct metrics_entry *entry, void *context)
+{
+	struct service_samples *samples = context;
+	int64_t value = profcol_metric_get(&entry->metric);
+
+	if (value > 0 && (!strcmp(entry->name, "processes_known") ||
+			  (!strcmp(entry->name, "select_programs") &&
+			   !strcmp(entry->label, "verdict=selected"))))
+		samples->processes = samples->processes && samples->processes < (uint64_t)value
+					     ? samples->processes
+					     : (uint64_t)value;
+}
+
+static void count_samples(struct instance *instance, void *context)
+{
+	struct service_samples *samples = context;
+	const struct account *account = &instance->account;
+
+	samples->taken += account_samples(account, PROFCOL_TAKEN, NULL);
+	samples->exported += account_samples(account, PROFCOL_EXPORTED, NULL);
+	samples->filtered += account_samples(account, PROFCOL_FILTERED, NULL);
+	samples->lost += account_samples(account, PROFCOL_LOST, NULL);
+	metrics_visit(&instance->metrics, count_processes, samples);
+}
+
+struct service_samples service_count(struct service *service)
+{
+	struct service_samples samples = { 0 };
+
+	graph_lock(service->graph);
+	graph_visit(service->graph, count_samples, &samples);
+	graph_unlock(service->graph);
+	return samples;
+}
+
 /* ---- what happens meanwhile ---- */
 
 /* Of a component. Any thread. */
@@ -145,24 +190,35 @@ static void log_signal(const struct service *service, int number)
 			     "Received signal from OS", &field, 1);
 }
 
+/* Meanwhile what the start, and whatever is rare, has left in memory goes. */
+static struct event next_event(struct service *service)
+{
+	while (!events_wait_until(&service->events, clock_monotonic_ns() + trim_interval_ns))
+		residency_trim();
+	return events_wait(&service->events);
+}
+
 /* Until the run is to end: NULL when a signal asked for it. */
 static struct profcol_error *await_end(struct service *service)
 {
 	struct profcol_error *fatal = NULL;
 
 	while (!fatal) {
-		struct event event = events_wait(&service->events);
+		struct event event = next_event(service);
 
 		switch (event.kind) {
 		case EVENT_END:
 			service->end_ns = event.since_ns;
-			log_signal(service, event.number);
+			if (event.number)
+				log_signal(service, event.number);
 			return NULL;
 		case EVENT_FATAL:
 			fatal = event.error;
 			break;
 		case EVENT_RELOAD:
 			log_signal(service, SIGHUP);
+			if (service->settings->hangup_ends)
+				return NULL;
 			// Who has moved the files of the log away asks for this.
 			log_output_reopen(service->log);
 			fatal = run_reload(service);
@@ -203,6 +259,21 @@ static void log_start(const struct service *service)
 			     "Starting profcol...", fields, 2);
 }
 
+/* From here to the end. */
+static struct profcol_error *follow(struct service *service)
+{
+	const struct service_companion *companion = service->settings->companion;
+	struct profcol_error *error;
+
+	// Who has been asked to end while starting has not started.
+	if (!companion || lifecycle_is_ending(service->graph))
+		return await_end(service);
+	companion->started(service, companion->context);
+	error = await_end(service);
+	companion->ending(companion->context);
+	return error;
+}
+
 static struct profcol_error *run_graph(struct service *service)
 {
 	struct profcol_error *error = lifecycle_start(service->graph);
@@ -218,8 +289,10 @@ static struct profcol_error *run_graph(struct service *service)
 		profcol_log_info(&service->logger.base,
 				 "Everything is ready. Begin running and processing data.");
 	}
-	error = await_end(service);
+	error = follow(service);
 	failure = shut_down(service);
+	if (service->settings->samples)
+		*service->settings->samples = service_count(service);
 	graph_lock(service->graph);
 	graph_visit(service->graph, log_metrics, NULL);
 	graph_unlock(service->graph);

@@ -9,6 +9,23 @@
 
 struct plugins;
 
+/* Samples so far, as the accounts of all components have them (<profcol/metrics.h>). */
+struct service_samples {
+	uint64_t taken, exported, filtered, lost;
+	uint64_t processes; /* that receivers know at the moment */
+};
+
+struct service;
+
+/* Who follows a run that it has started: a command with an end of its own. Main thread. */
+struct service_companion {
+	void (*started)(struct service *service, void *context); /* everything runs */
+	/* The drain begins: service_end and service_count are not to be called any more. Comes
+	 * once, after `started` only. */
+	void (*ending)(void *context);
+	void *context;
+};
+
 struct service_settings {
 	const char *version;
 	/* Borrowed: where @config is from, and what a reload reads again. */
@@ -17,6 +34,9 @@ struct service_settings {
 	const struct plugins *plugins;             /* borrowed: where some are from; may be NULL */
 	bool watch;                                /* reload when a file changes, too */
 	int log_fd;                                /* what "stderr" is for log lines */
+	const struct service_companion *companion; /* borrowed; NULL = none */
+	struct service_samples *samples;           /* set at the end; NULL = not wanted */
+	bool hangup_ends;                          /* SIGHUP asks for the end */
 	uint64_t grace_ns; /* after which the process ends without the one that hangs */
 };
 
@@ -28,3 +48,9 @@ struct service_settings {
  */
 PROFCOL_MUST_CHECK struct profcol_error *service_run(const struct service_settings *settings,
 						     struct config *config);
+
+/* Ask for the end, as a signal would. Any thread, from `started` to `ending`. */
+void service_end(struct service *service);
+
+/* Any thread, from `started` to `ending`. */
+struct service_samples service_count(struct service *service);

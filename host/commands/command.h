@@ -17,6 +17,7 @@ int command_components(const struct command_line *line, const struct program *pr
 int command_print_config(const struct command_line *line, const struct program *program);
 int command_schema(const struct command_line *line, const struct program *program);
 int command_featuregate(const struct command_line *line, const struct program *program);
+int command_record(const struct command_line *line, const struct program *program);
 int command_doctor(const struct command_line *line, const struct program *program);
 
 /* ---- commands.c ---- */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command.h"
 
+#include "privileges.h"
 #include "service.h"
 
 #include "base/base.h"
@@ -29,8 +30,11 @@ int command_run(const struct command_line *line, const struct program *program)
 		.log_fd = STDERR_FILENO,
 		.grace_ns = grace_ns,
 	};
-	struct profcol_error *error = loaded_init(&loaded, &line->sources, program->builtin);
+	// First of all: what plugins bring runs while they are loaded, in threads too.
+	struct profcol_error *error = privileges_reduce();
 
+	if (!error)
+		error = loaded_init(&loaded, &line->sources, program->builtin);
 	if (error)
 		return command_fail(error);
 	settings.registry = loaded.registry;

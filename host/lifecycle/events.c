@@ -102,3 +102,17 @@ struct event events_wait(struct events *events)
 	pthread_mutex_unlock(&events->lock);
 	return event;
 }
+
+bool events_wait_until(struct events *events, uint64_t deadline_ns)
+{
+	const struct timespec deadline = clock_timespec(deadline_ns);
+	bool happened;
+	int status = 0;
+
+	pthread_mutex_lock(&events->lock);
+	while (!(happened = first_pending(events) < EVENT_KINDS) && !status)
+		status = pthread_cond_clockwait(&events->posted, &events->lock, CLOCK_MONOTONIC,
+						&deadline);
+	pthread_mutex_unlock(&events->lock);
+	return happened;
+}

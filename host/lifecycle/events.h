@@ -47,3 +47,7 @@ void events_post_files_changed(struct events *events);
 
 /* Wait for the next event. One thread. */
 struct event events_wait(struct events *events);
+
+/* Wait for it no longer than until @deadline_ns (CLOCK_MONOTONIC), and leave it where it is: has
+ * there been one? The same thread. */
+bool events_wait_until(struct events *events, uint64_t deadline_ns);

@@ -243,6 +243,51 @@ static void no_configuration_shows_a_minimal_one(void **state)
 	}
 }
 
+static void record_takes_a_program(void **state)
+{
+	CLEANUP(command_line_deinit) struct command_line line;
+
+	(void)state;
+	assert_null(parse("record -o a.folded --frequency 199 --seconds 3 -- sh -c --help", &line));
+	assert_int_equal(line.command, COMMAND_RECORD);
+	assert_string_equal(line.record.file, "a.folded");
+	assert_int_equal(line.record.frequency, 199);
+	assert_int_equal(line.record.seconds, 3);
+	assert_string_equal(line.record.words[0], "sh");
+	assert_string_equal(line.record.words[2], "--help");
+	assert_null(line.record.words[3]);
+}
+
+static void record_finds_a_cgroup_by_its_directory(void **state)
+{
+	CLEANUP(command_line_deinit) struct command_line line;
+
+	(void)state;
+	assert_null(parse("record --output=a --cgroup /sys/fs/cgroup/system.slice", &line));
+	assert_string_equal(line.record.cgroup, "/system.slice");
+	refuse("record -o a --cgroup system.slice",
+	       "flag '--cgroup' takes a path that begins with '/', as in /proc/PID/cgroup: "
+	       "--cgroup /system.slice");
+}
+
+static void what_record_cannot_do_is_refused(void **state)
+{
+	(void)state;
+	refuse("record", "'record' needs a file to write: -o FILE.pb.gz, -o FILE.folded or "
+			 "-o FILE.otlp");
+	refuse("recrd -o a", "unknown command 'recrd'; did you mean 'record'?");
+	refuse("record -o a --pid 7 -- sh",
+	       "'record' takes one of --pid, --comm, --cgroup and '-- PROGRAM'");
+	refuse("record -o a ./shop",
+	       "unexpected word './shop'; a program to run stands behind '--': -- ./shop");
+	refuse("record -o a --frequency 10001",
+	       "flag '--frequency' takes a whole number from 1 to 10000, not '10001'");
+	refuse("record -o a --comm abcdefghijklmnopq",
+	       "flag '--comm' takes a name of 1 to 15 bytes, which is all that the kernel keeps of "
+	       "one: --comm 'abcdefghijklmno'");
+	refuse("validate --config a -o b", "flag '--output' is one of 'profcol record'");
+}
+
 static void the_help_names_every_command_and_flag(void **state)
 {
 	static const char *const words[] = {
@@ -274,6 +319,9 @@ int main(void)
 		cmocka_unit_test(wrong_words_get_a_hint),
 		cmocka_unit_test(values_are_asked_for),
 		cmocka_unit_test(no_configuration_shows_a_minimal_one),
+		cmocka_unit_test(record_takes_a_program),
+		cmocka_unit_test(record_finds_a_cgroup_by_its_directory),
+		cmocka_unit_test(what_record_cannot_do_is_refused),
 		cmocka_unit_test(the_help_names_every_command_and_flag),
 	};
 

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `record`: the pipelines of a service with a configuration of its own, from the start to the end
+ * of what is recorded, into one file.
+ */
+#include "command.h"
+#include "record_config.h"
+#include "record_output.h"
+#include "record_program.h"
+
+#include "service.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+
+enum {
+	PROGRESS_MS = 500,
+	NO_END_MS = 1000 * 1000 * 1000,
+};
+
+static const uint64_t grace_ns = 1 * PROFCOL_SECOND;
+/* That a program gets to end after it was asked to. */
+static const uint64_t program_end_ns = 5 * PROFCOL_SECOND;
+
+struct recording {
+	const struct record_options *options; /* borrowed */
+	struct record_output output;
+	struct record_program program; /* pid 0 = there is none */
+	int target_fd;                 /* owned; of the process that --pid names; -1 = none */
+	int stop_fd;                   /* owned: the follower is to end */
+	bool shows_progress;
+
+	/* Of the follower, from `started` to `ending`. */
+	struct service *service; /* borrowed */
+	pthread_t follower;
+	bool follows;
+	uint64_t most_processes;
+	bool ended_program; /* it was us */
+};
+
+static void recording_deinit(struct recording *recording)
+{
+	record_program_deinit(&recording->program);
+	record_output_deinit(&recording->output);
+	if (recording->target_fd >= 0)
+		close(recording->target_fd);
+	if (recording->stop_fd >= 0)
+		close(recording->stop_fd);
+}
+
+/* ---- following ---- */
+
+/* The cursor stays at the begin of the line, so that a log line takes its place. */
+static void show_progress(const struct recording *recording, const struct service_samples *samples,
+			  uint64_t since_ns)
+{
+	uint64_t seconds = (clock_monotonic_ns() - since_ns) / PROFCOL_SECOND;
+
+	if (recording->shows_progress)
+		fprintf(stderr,
+			"%02" PRIu64 ":%02" PRIu64 "  %" PRIu64 " samples, %" PRIu64
+			" processes, %" PRIu64 " lost; Ctrl-C ends\033[K\r",
+			seconds / 60, seconds % 60, samples->taken - samples->filtered,
+			samples->processes, samples->lost);
+}
+
+static int time_left_ms(uint64_t end_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t left_ms = end_ns > now_ns ? (end_ns - now_ns + 999999) / 1000000 : 0;
+
+	return left_ms < PROGRESS_MS ? (int)left_ms : PROGRESS_MS;
+}
+
+/* Until it is told to stop, or what is recorded is over, which it tells the service. */
+static void *follow(void *argument)
+{
+	struct recording *recording = argument;
+	uint64_t start_ns = clock_monotonic_ns();
+	uint64_t seconds = recording->options->seconds ? recording->options->seconds : NO_END_MS;
+	uint64_t end_ns = start_ns + seconds * PROFCOL_SECOND;
+	struct pollfd fds[] = {
+		{ .fd = recording->stop_fd, .events = POLLIN },
+		{ .fd = recording->program.pid ? recording->program.pid_fd : recording->target_fd,
+		  .events = POLLIN },
+	};
+
+	while (clock_monotonic_ns() < end_ns) {
+		struct service_samples samples = service_count(recording->service);
+
+		if (samples.processes > recording->most_processes)
+			recording->most_processes = samples.processes;
+		samples.processes = recording->most_processes;
+		show_progress(recording, &samples, start_ns);
+		poll(fds, 2, time_left_ms(end_ns));
+		if (fds[0].revents)
+			return NULL;
+		if (fds[1].revents)
+			break;
+	}
+	service_end(recording->service);
+	return NULL;
+}
+
+static void started(struct service *service, void *context)
+{
+	struct recording *recording = context;
+
+	recording->service = service;
+	recording->follows = !pthread_create(&recording->follower, NULL, follow, recording);
+	if (!recording->follows) {
+		fputs("Error: no thread to follow the recording\n", stderr);
+		service_end(service);
+	} else if (recording->program.pid) {
+		record_program_go(&recording->program);
+	}
+}
+
+static void ending(void *context)
+{
+	struct recording *recording = context;
+	struct record_program *program = &recording->program;
+
+	if (recording->follows) {
+		(void)eventfd_write(recording->stop_fd, 1);
+		pthread_join(recording->follower, NULL);
+	}
+	recording->follows = false;
+	if (program->pid && program->go_fd < 0 && !record_program_has_ended(program)) {
+		recording->ended_program = true;
+		kill(program->pid, SIGTERM);
+	}
+	if (recording->shows_progress)
+		fprintf(stderr, "writing '%s'\033[K\r", recording->options->file);
+}
+
+/* ---- from begin to end ---- */
+
+static struct profcol_error *prepare(struct recording *recording)
+{
+	const struct record_options *options = recording->options;
+	struct profcol_error *error = record_output_init(&recording->output, options->file);
+
+	if (!error && options->words)
+		error = record_program_start(options->words, &recording->program);
+	if (error)
+		return error;
+	if (options->pid) {
+		recording->target_fd = (int)syscall(SYS_pidfd_open, options->pid, 0);
+		if (recording->target_fd < 0)
+			return profcol_error_create(
+				PROFCOL_SYSTEM,
+				"cannot record process %d: %s; see 'ps' for those "
+				"that there are",
+				(int)options->pid, strerrordesc_np(errno));
+	}
+	recording->stop_fd = eventfd(0, EFD_CLOEXEC);
+	if (recording->stop_fd < 0)
+		return profcol_error_errno(errno, "record");
+	return NULL;
+}
+
+static struct profcol_error *run(struct recording *recording, const struct command_line *line,
+				 const struct program *program, struct service_samples *samples)
+{
+	int32_t pid =
+		recording->program.pid ? (int32_t)recording->program.pid : recording->options->pid;
+	CLEANUP_FREE char *source = record_config(recording->options, pid, &recording->output);
+	CLEANUP(loaded_deinit) struct loaded loaded = { 0 };
+	const struct service_companion companion = { started, ending, recording };
+	struct config_sources sources = line->sources;
+	struct service_settings settings = {
+		.version = program->version,
+		.sources = &sources,
+		.companion = &companion,
+		.samples = samples,
+		.hangup_ends = true,
+		.log_fd = STDERR_FILENO,
+		.grace_ns = grace_ns,
+	};
+	struct profcol_error *error;
+
+	if (!source)
+		return profcol_error_errno(ENOMEM, "make a configuration");
+	sources.uris = (const char *const *)&source;
+	sources.uri_count = 1;
+	error = loaded_init(&loaded, &sources, program->builtin);
+	if (error)
+		return error;
+	settings.registry = loaded.registry;
+	settings.plugins = loaded.plugins;
+	return service_run(&settings, TAKE(loaded.config));
+}
+
+static void print_result(const struct recording *recording, const struct service_samples *samples,
+			 uint64_t size)
+{
+	static const char *const ways[] = {
+		[RECORD_PPROF] = "go tool pprof -http=: ",
+		[RECORD_FOLDED] = "speedscope, or flamegraph.pl ",
+		[RECORD_OTLP] = "what reads the Collector's file exporter (format: proto): ",
+	};
+	uint64_t lost = samples->lost;
+
+	if (recording->shows_progress)
+		fputs("\033[K", stderr);
+	fprintf(stderr,
+		"%" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64
+		" KiB in '%s'; open it with: %s%s\n",
+		samples->exported, lost, (size + 1023) / 1024, recording->options->file,
+		ways[recording->output.form], recording->options->file);
+}
+
+/* What has been recorded, to its place. */
+static struct profcol_error *finish(struct recording *recording,
+				    const struct service_samples *samples)
+{
+	struct profcol_error *error;
+	uint64_t size;
+
+	error = record_output_publish(&recording->output, &size);
+	if (error)
+		return error;
+	if (!size && samples->lost)
+		return profcol_error_create(PROFCOL_SYSTEM,
+					    "all %" PRIu64
+					    " samples were lost, '%s' is not written; "
+					    "the log lines above say why",
+					    samples->lost, recording->options->file);
+	if (size) {
+		print_result(recording, samples, size);
+		return NULL;
+	}
+	fprintf(stderr, "no samples were taken, '%s' is not written: %s\n",
+		recording->options->file,
+		"what was recorded has used no CPU time, or too little for --frequency");
+	return NULL;
+}
+
+/* Of a program that has been run. */
+static int program_code(struct recording *recording)
+{
+	struct record_program *program = &recording->program;
+
+	if (!record_program_wait(program, clock_monotonic_ns() + program_end_ns)) {
+		fprintf(stderr, "'%s' has not ended yet and goes on as process %d\n", program->name,
+			(int)program->pid);
+		return EXIT_SUCCESS;
+	}
+	return recording->ended_program ? EXIT_SUCCESS : record_program_code(program);
+}
+
+int command_record(const struct command_line *line, const struct program *program)
+{
+	CLEANUP(recording_deinit)
+	struct recording recording = {
+		.options = &line->record,
+		.target_fd = -1,
+		.stop_fd = -1,
+		.shows_progress = isatty(STDERR_FILENO),
+	};
+	struct record_program *child = &recording.program;
+	struct service_samples samples = { 0 };
+	struct profcol_error *error = record_output_form(line->record.file, &recording.output.form);
+	bool has_run;
+
+	if (error)
+		return commands_refuse(error);
+	error = prepare(&recording);
+	if (!error)
+		error = run(&recording, line, program, &samples);
+	has_run = child->pid && child->go_fd < 0;
+	if (!error && has_run && record_program_has_ended(child)) {
+		error = record_program_failure(child);
+		if (error) {
+			fprintf(stderr, "Error: %s\n", profcol_error_message(error));
+			profcol_error_destroy(error);
+			return record_program_code(child);
+		}
+	}
+	if (!error)
+		error = finish(&recording, &samples);
+	if (error)
+		return command_fail(error);
+	return has_run ? program_code(&recording) : EXIT_SUCCESS;
+}
