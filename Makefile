@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DURATION ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow kernels kernels-arm64 build fuzz peers bench bench-gateway bench-codec bench-processors format lint install clean
+.PHONY: help run test test-slow churn kernels kernels-arm64 build fuzz peers bench bench-gateway bench-codec bench-processors image image-arm64 test-image-arm64 packages test-packages format lint install clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -20,6 +20,10 @@ test-slow: build ## the tests that take minutes: a peer that is away for one, an
 	@scripts/setup.sh test
 	@scripts/peers.sh gateway reference tools >/dev/null
 	@/usr/bin/python3 -m pytest -p no:cacheprovider tests -m slow --profcol build/release/profcol
+
+churn: build ## an hour of programs that come and go: every sample counted, nothing grows
+	@CHURN_SECONDS=$(or $(SECONDS),3600) /usr/bin/python3 -m pytest -p no:cacheprovider -s \
+		tests/e2e/churn_test.py --profcol build/release/profcol
 
 kernels: ## Debian's kernels 5.10, 6.1 and 6.12, emulated: every program loads, stacks are whole
 	@scripts/setup.sh kernels
@@ -92,6 +96,30 @@ format: ## clang-format our own C in place
 lint: ## formatting, clang-tidy, shellcheck
 	@scripts/setup.sh test
 	@scripts/lint.sh
+
+image: build ## the file tree of the container image: build/image
+	@scripts/setup.sh image
+	@scripts/image.sh build/release/profcol build/image
+
+image-arm64: ## the same for arm64, cross-compiled: build/image-arm64
+	@scripts/setup.sh image-arm64
+	@sysroot=$$(/usr/bin/python3 tests/kernels/arm64/sysroot.py) && \
+		cmake --preset arm64 -DPROFCOL_SYSROOT="$$sysroot" >/dev/null && \
+		cmake --build --preset arm64 && \
+		scripts/image.sh build/arm64/profcol build/image-arm64 "$$sysroot"
+
+test-image-arm64: image-arm64 ## its commands, under an emulated processor
+	@scripts/setup.sh test-image-arm64
+	@/usr/bin/python3 -m pytest -p no:cacheprovider tests/deploy -m image_arm64 -rP \
+		--profcol build/arm64/profcol
+
+packages: build ## .deb and .rpm: build/packages
+	@scripts/setup.sh packages
+	@cd build/release && cpack -B ../packages
+
+test-packages: packages ## install, start, upgrade and remove the .deb in a container (minutes)
+	@scripts/setup.sh test
+	@/usr/bin/python3 -m pytest -p no:cacheprovider tests/deploy -m packages -rP
 
 install: build ## program, headers for plugins, documentation into DESTDIR/PREFIX (/usr/local)
 	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"

@@ -4,6 +4,7 @@
  * id, which nothing else tells user space), so that its code is known before its first sample.
  */
 #include "kernel.bpf.h"
+#include "pid_namespace.bpf.h"
 #include "sample.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -20,7 +21,7 @@ int note_exec(void *context)
 {
 	struct exec_record record = {
 		.time_ns = bpf_ktime_get_ns(),
-		.pid = (__u32)(bpf_get_current_pid_tgid() >> 32),
+		.pid = (__u32)(pid_namespace_current() >> 32),
 	};
 
 	(void)context;

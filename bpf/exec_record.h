@@ -11,7 +11,7 @@
 struct exec_record {
 	__u64 time_ns;           /* CLOCK_MONOTONIC; the side-band has told the rest before */
 	__u64 start_boottime_ns; /* of the thread group's leader, CLOCK_BOOTTIME */
-	__u32 pid;               /* thread group, in the initial pid namespace */
+	__u32 pid;               /* thread group, in the profiler's PID namespace */
 	__u32 exec_id;           /* task_struct.self_exec_id, low half: with it samples come */
 };
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernel.bpf.h"
+#include "pid_namespace.bpf.h"
 #include "unwind.bpf.h"
 
 enum { FORK_GENERATIONS = 3 }; /* a shell's subshell may fork again */
@@ -57,7 +58,7 @@ static __always_inline bool fork_find_process(struct unwind_walk *walk)
 		if (!task || !fork_image_of(task, &theirs) || !fork_is_same(&own, &theirs))
 			return false;
 		start = BPF_CORE_READ(task, group_leader, start_boottime);
-		if (unwind_find_process(walk, BPF_CORE_READ(task, tgid),
+		if (unwind_find_process(walk, pid_namespace_tgid(task),
 					unwind_identity(start, (__u32)own.exec_id), forked_ns))
 			return true;
 		// What a grandparent had must be older than the parent.

@@ -17,14 +17,35 @@
 /* include/linux/mm_types.h */
 struct mm_struct {
 	unsigned long start_stack, mmap_base; /* both random for each exec */
-	unsigned long exec_vm;                /* pages of code */
+	unsigned long end_code;
+	unsigned long exec_vm; /* pages of code */
 	void *exe_file;
+} __attribute__((preserve_access_index));
+
+/* include/linux/{pid,pid_namespace,ns_common}.h */
+struct ns_common {
+	unsigned int inum;
+} __attribute__((preserve_access_index));
+
+struct pid_namespace {
+	struct ns_common ns;
+} __attribute__((preserve_access_index));
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+} __attribute__((preserve_access_index));
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
 } __attribute__((preserve_access_index));
 
 /* include/linux/sched.h */
 struct task_struct {
 	struct task_struct *group_leader;
 	struct task_struct *real_parent;
+	struct pid *thread_pid;
 	int tgid;
 	__u64 start_boottime;
 	__u64 self_exec_id;
@@ -122,6 +143,35 @@ static __always_inline const struct pt_regs___kernel *kernel_user_registers(void
 		return (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
 	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), stack) + STACK_BYTES -
 	       bpf_core_type_size(struct pt_regs___kernel);
+}
+
+/*
+ * Is the thread in an exec that has given up the old program's memory, while the new one's is being
+ * made? The registers of user mode are still the old one's then. (load_elf_binary, fs/binfmt_elf.c,
+ * sets end_code when all is mapped; it is 0 in new memory.)
+ */
+static __always_inline bool kernel_is_between_programs(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	return !BPF_CORE_READ(task, mm, end_code);
+}
+
+/* System calls after which a thread does not go on where it was, but at another program's start:
+ * its pc is no return address then (asm/unistd_64.h, asm-generic/unistd.h). */
+enum {
+#if defined(__TARGET_ARCH_x86)
+	KERNEL_EXECVE = 59,
+	KERNEL_EXECVEAT = 322,
+#elif defined(__TARGET_ARCH_arm64)
+	KERNEL_EXECVE = 221,
+	KERNEL_EXECVEAT = 281,
+#endif
+};
+
+static __always_inline bool kernel_is_exec(long system_call)
+{
+	return system_call == KERNEL_EXECVE || system_call == KERNEL_EXECVEAT;
 }
 
 /* Does the thread run 32-bit code in user mode, by the registers it does so with? */

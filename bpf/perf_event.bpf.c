@@ -3,8 +3,10 @@
  * The sampler: runs at every tick of the timer of each CPU, collects the kernel
  * and the user stack of the interrupted thread, and leaves one record in the CPU's buffer.
  */
+#include "defer.bpf.h"
 #include "fork.bpf.h"
 #include "kernel.bpf.h"
+#include "pid_namespace.bpf.h"
 #include "sample.h"
 #include "select.bpf.h"
 #include "unwind.bpf.h"
@@ -26,6 +28,8 @@ struct cpu_buffer {
 	__u64 consumed; /* as the receiver's was when it was looked at last */
 	__u64 woken_ns; /* when the receiver was woken last for what is missing */
 	bool unknown;   /* the process has no ranges of its own */
+	struct defer_budget defer_budget;
+	struct unwind_cursor begun; /* where the walk began; only if that is to be verified */
 	struct unwind_walk walk;
 };
 
@@ -36,7 +40,8 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1); /* and the size of a value: set before load */
 	__uint(key_size, sizeof(__u32));
-	__uint(value_size, SAMPLE_BUFFER_HEAD_BYTES + 64 * 1024 + SAMPLE_MAX_BYTES);
+	__uint(value_size,
+	       SAMPLE_BUFFER_HEAD_BYTES + 64 * 1024 + SAMPLE_MAX_BYTES + SAMPLE_STACK_PIECE_BYTES);
 } buffers SEC(".maps");
 
 /* Carries nothing: a record in it wakes the receiver. */
@@ -70,7 +75,7 @@ static __always_inline void fill_head(struct sample_head *head, __u32 cpu, __u64
 	head->end = 0;
 	kernel_task_identity(&head->start_boottime_ns, &head->exec_id);
 	bpf_get_current_comm(head->comm, sizeof(head->comm));
-	head->reserved = 0;
+	head->deferred_bytes = 0;
 	head->uid = select_active ? (__u32)bpf_get_current_uid_gid() : SAMPLE_NO_UID;
 }
 
@@ -110,8 +115,8 @@ static __always_inline bool is_urgent(struct cpu_buffer *buffer, const struct sa
 static __always_inline void publish(struct cpu_buffer *buffer, const struct sample_head *head,
 				    __u32 frames)
 {
-	__u64 size = sizeof(*head) + (__u64)frames * sizeof(__u64);
-	__u64 waiting = waiting_bytes(buffer, wakeup_bytes - size);
+	__u64 size = sizeof(*head) + (__u64)frames * sizeof(__u64) + head->deferred_bytes;
+	__u64 waiting = waiting_bytes(buffer, size < wakeup_bytes ? wakeup_bytes - size : 0);
 	bool wake = is_urgent(buffer, head);
 
 	asm volatile("" ::: "memory");
@@ -146,6 +151,7 @@ __noinline int unwind_step(struct bpf_perf_event_data *ctx, __u32 cpu)
 	if (!buffer)
 		return UNWIND_END_BROKEN_TABLE;
 	walk = &buffer->walk;
+	walk->before = walk->count;
 	at = walk->base + walk->count;
 	if (walk->count >= max_stack_depth || at >= SAMPLE_MAX_FRAMES)
 		return UNWIND_END_DEPTH;
@@ -157,14 +163,48 @@ __noinline int unwind_step(struct bpf_perf_event_data *ctx, __u32 cpu)
 	return end;
 }
 
-/* The user's frames into the record, after the @kernel_frames in it. Returns how many. */
-static __always_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct cpu_buffer *buffer,
-				       struct sample_head *head, __u32 cpu, __u32 kernel_frames)
+/* Appends to the record, whose head is complete, what the receiver needs to finish its walk, or to
+ * @verify it. Global, as above; it is seldom called. */
+__noinline int defer(__u32 cpu, bool verify)
+{
+	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &cpu);
+	struct sample_deferred *deferred;
+	struct unwind_walk *walk;
+	struct sample_head *head;
+	__u32 frames;
+
+	if (!buffer)
+		return 0;
+	walk = &buffer->walk;
+	head = record_of(buffer);
+	frames = (__u32)head->kernel_count + head->user_count;
+	if (frames > SAMPLE_MAX_FRAMES)
+		return 0;
+	deferred = (void *)(frames_of(head) + frames);
+	if (waiting_bytes(buffer, ring_bytes - SAMPLE_MAX_BYTES) <= ring_bytes - SAMPLE_MAX_BYTES &&
+	    defer_is_within_budget(&buffer->defer_budget, head->time_ns))
+		head->deferred_bytes = (__u32)defer_walk(walk, verify ? &buffer->begun : &walk->at,
+							 verify ? 0 : walk->before, deferred,
+							 &buffer->defer_budget);
+	if (verify && head->deferred_bytes)
+		deferred->flags |= SAMPLE_DEFERRED_VERIFY;
+	else if (!verify)
+		buffer->shared.counters.of[head->deferred_bytes ? SAMPLE_COUNTER_DEFERRED
+								: SAMPLE_COUNTER_NOT_DEFERRED]++;
+	return 0;
+}
+
+/* As walk_user, whatever the registers are worth. */
+static __always_inline __u32 walk_registers(struct bpf_perf_event_data *ctx,
+					    struct cpu_buffer *buffer, struct sample_head *head,
+					    __u32 cpu, __u32 kernel_frames)
 {
 	struct unwind_walk *walk = &buffer->walk;
 	__u32 frames, identity = unwind_identity(head->start_boottime_ns, head->exec_id);
 	int end = unwind_begin(ctx, walk);
 
+	if (defer_verify)
+		buffer->begun = walk->at;
 	walk->number = buffer->shared.written;
 	if (!end && !unwind_find_process(walk, head->pid, identity, UNWIND_NOW)) {
 		buffer->unknown = true; // but not for good, as 32-bit code
@@ -180,7 +220,7 @@ static __always_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct c
 	if (end)
 		return 0;
 	walk->base = kernel_frames;
-	unwind_move_window(walk, walk->sp & ~7ull);
+	unwind_move_window(walk, walk->at.sp & ~7ull);
 	for (int i = 0; i <= SAMPLE_MAX_USER_FRAMES && !end; i++)
 		end = unwind_step(ctx, cpu);
 	head->end = (__u16)end;
@@ -188,11 +228,24 @@ static __always_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct c
 	return frames < SAMPLE_MAX_USER_FRAMES ? frames : SAMPLE_MAX_USER_FRAMES;
 }
 
+/* The user's frames into the record, after the @kernel_frames in it. Returns how many. */
+static __always_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct cpu_buffer *buffer,
+				       struct sample_head *head, __u32 cpu, __u32 kernel_frames)
+{
+	__u32 frames = walk_registers(ctx, buffer, head, cpu, kernel_frames);
+
+	// Neither program's code runs.
+	if (head->end == UNWIND_END_ENTRY || !buffer->walk.entry || !kernel_is_between_programs())
+		return frames;
+	head->end = 0;
+	return 0;
+}
+
 static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct cpu_buffer *buffer,
 					__u32 cpu, __u64 now_ns)
 {
 	struct sample_counters *count = &buffer->shared.counters;
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u64 pid_tgid = pid_namespace_current();
 	__u32 kernel_frames = 0, user_frames = 0;
 	struct sample_head *head;
 
@@ -202,8 +255,9 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 		count->of[SAMPLE_COUNTER_IDLE]++;
 		return;
 	}
-	// For the largest record: it is written in place.
-	if (waiting_bytes(buffer, ring_bytes - SAMPLE_MAX_BYTES) > ring_bytes - SAMPLE_MAX_BYTES) {
+	// For the largest one that is not deferred: it is written in place.
+	if (waiting_bytes(buffer, ring_bytes - SAMPLE_MAX_WALKED_BYTES) >
+	    ring_bytes - SAMPLE_MAX_WALKED_BYTES) {
 		count->of[SAMPLE_COUNTER_RING_FULL]++;
 		return;
 	}
@@ -222,6 +276,10 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 		user_frames = walk_user(ctx, buffer, head, cpu, kernel_frames);
 	head->kernel_count = (__u16)kernel_frames;
 	head->user_count = (__u16)user_frames;
+	if (defer_is_of_use(&buffer->walk, head->end, buffer->unknown))
+		defer(cpu, false);
+	else if (defer_verify && user_frames)
+		defer(cpu, true);
 	publish(buffer, head, kernel_frames + user_frames);
 }
 

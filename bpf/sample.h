@@ -7,7 +7,9 @@
  */
 #pragma once
 
+#include "code_end_record.h"
 #include "exec_record.h"
+#include "unwind_cursor.h"
 #include "unwind_tables.h"
 
 #include <linux/types.h>
@@ -18,6 +20,8 @@ enum {
 	 * kernel.perf_event_max_stack (default 127). */
 	SAMPLE_MAX_KERNEL_FRAMES = 128,
 	SAMPLE_MAX_USER_FRAMES = 1024,
+	SAMPLE_MAX_STACK_BYTES = 32768, /* of a deferred walk */
+	SAMPLE_REGISTERS = 32,
 };
 
 /* Why the thread was interrupted. */
@@ -27,7 +31,7 @@ enum sample_origin {
 
 /*
  * One sample, as it lies in a buffer: the head, then the kernel's frames,
- * then the user's, each leaf first, 8 bytes a frame.
+ * then the user's, each leaf first, 8 bytes a frame, then deferred_bytes.
  *
  * A kernel frame is an address: the first is where execution stood, the rest are return
  * addresses. A user frame is a place in a file, UNWIND_FRAME_FILE, or an address, which with
@@ -40,7 +44,7 @@ enum sample_origin {
 struct sample_head {
 	__u64 time_ns;           /* CLOCK_MONOTONIC */
 	__u64 start_boottime_ns; /* of the thread group's leader, CLOCK_BOOTTIME */
-	__u32 pid;               /* thread group, in the initial pid namespace */
+	__u32 pid;               /* thread group, in the profiler's PID namespace */
 	__u32 tid;
 	__u32 exec_id; /* task_struct.self_exec_id, low half */
 	__u32 cpu;
@@ -50,7 +54,30 @@ struct sample_head {
 	__u16 end;          /* enum unwind_end: of the user's part; 0 where there is none */
 	char comm[SAMPLE_COMM_LENGTH]; /* of the thread */
 	__u32 uid; /* the thread's real user, in the initial user namespace; see SAMPLE_NO_UID */
-	__u32 reserved;
+	__u32 deferred_bytes; /* after the frames: struct sample_deferred and the stack; or 0 */
+};
+
+/*
+ * Where a walk stands that met code that is not in the tables yet, for whoever has read its rules
+ * since. The stack follows, from the stack pointer, rounded down to 8, upwards as far as it could
+ * be read, in whole words.
+ */
+struct sample_deferred {
+	__u64 pc, sp, fp;
+	__u64 link;       /* arm64: the link register, of the first frame */
+	__u32 flags;      /* enum sample_deferred_flag */
+	__u32 user_count; /* of the record's: these are true, the next one is that of pc */
+	__u64 registers[SAMPLE_REGISTERS]; /* by DWARF number; of the first frame */
+};
+
+/* struct unwind_cursor, in bits. */
+enum sample_deferred_flag {
+	SAMPLE_DEFERRED_EXACT = 1,
+	SAMPLE_DEFERRED_FIRST = 2,
+	SAMPLE_DEFERRED_SP_IS_BOUND = 4,
+	SAMPLE_DEFERRED_GUESSED = 8,
+	/* The walk is not deferred: this is where it began, for a second one to be compared. */
+	SAMPLE_DEFERRED_VERIFY = 16,
 };
 
 /* Nobody asked: nothing is selected by it. */
@@ -58,7 +85,12 @@ struct sample_head {
 
 enum {
 	SAMPLE_MAX_FRAMES = SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_FRAMES,
-	SAMPLE_MAX_BYTES = sizeof(struct sample_head) + SAMPLE_MAX_FRAMES * sizeof(__u64),
+	SAMPLE_MAX_WALKED_BYTES = sizeof(struct sample_head) + SAMPLE_MAX_FRAMES * sizeof(__u64),
+	SAMPLE_MAX_DEFERRED_BYTES = sizeof(struct sample_deferred) + SAMPLE_MAX_STACK_BYTES,
+	SAMPLE_MAX_BYTES = SAMPLE_MAX_WALKED_BYTES + SAMPLE_MAX_DEFERRED_BYTES,
+	/* Of user memory that is read at once. Such a piece more there must be room for: the
+	 * verifier bounds where it goes and how long it is apart from each other. */
+	SAMPLE_STACK_PIECE_BYTES = 4096,
 };
 
 /* Counters, each since load. taken = idle + unselected + emitted + ring_full. */
@@ -67,8 +99,11 @@ enum sample_counter {
 	SAMPLE_COUNTER_IDLE,       /* of these on an idle CPU and therefore not emitted */
 	SAMPLE_COUNTER_UNSELECTED, /* of a process that is not to be sampled */
 	SAMPLE_COUNTER_EMITTED,
-	SAMPLE_COUNTER_RING_FULL, /* lost: user space was too slow */
-	SAMPLE_COUNTER_RUN_NS,    /* time inside the program, but for unselected ones */
+	SAMPLE_COUNTER_RING_FULL,    /* lost: user space was too slow */
+	SAMPLE_COUNTER_DEFERRED,     /* of those emitted: with a deferred walk */
+	SAMPLE_COUNTER_NOT_DEFERRED, /* of those emitted: that should have been, but for the bounds
+				      */
+	SAMPLE_COUNTER_RUN_NS,       /* time inside the program, but for unselected ones */
 	SAMPLE_COUNTER_COUNT,
 };
 
@@ -110,4 +145,5 @@ struct select_bucket {
 _Static_assert(sizeof(struct select_bucket) == 64, "layout of a bucket");
 _Static_assert(sizeof(struct sample_head) == 64, "layout of a sample's head");
 _Static_assert(sizeof(struct sample_head) % 8 == 0, "frames are aligned");
+_Static_assert(sizeof(struct sample_deferred) == 296, "layout of a deferred walk");
 _Static_assert((SAMPLE_MAX_KERNEL_FRAMES & (SAMPLE_MAX_KERNEL_FRAMES - 1)) == 0, "index mask");

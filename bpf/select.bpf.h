@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernel.bpf.h"
+#include "pid_namespace.bpf.h"
 #include "sample.h"
 
 /* Is there anything to look up? Written by user space at any time. */
@@ -28,7 +29,7 @@ static __always_inline bool select_drops(void)
 
 	if (!select_active)
 		return false;
-	pid = (__u32)(bpf_get_current_pid_tgid() >> 32);
+	pid = (__u32)(pid_namespace_current() >> 32);
 	if (!pid)
 		return false; // a free slot would be taken for that of the idle task
 	number = pid & (SELECT_BUCKETS - 1);

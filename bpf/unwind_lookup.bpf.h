@@ -10,10 +10,13 @@
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, UNWIND_BUCKETS);
+	__uint(max_entries, 1); /* set before load */
 	__type(key, __u32);
 	__type(value, struct unwind_bucket);
 } unwind_processes SEC(".maps");
+
+/* Set before load: how many buckets there are, a power of two, less one. */
+const volatile __u32 unwind_bucket_mask;
 
 struct unwind_slab {
 	__u8 bytes[UNWIND_SLAB_BYTES];
@@ -55,6 +58,11 @@ struct {
 	__type(value, struct unwind_rule);
 } unwind_rules SEC(".maps");
 
+static __always_inline const struct unwind_rule *unwind_rule_of(__u32 number)
+{
+	return bpf_map_lookup_elem(&unwind_rules, &number);
+}
+
 /* ---- slabs ---- */
 
 /* NULL when there is no such slab. */
@@ -82,7 +90,7 @@ static __always_inline __u32 unwind_offset_of(__u32 handle)
 static __always_inline bool unwind_find_process(struct unwind_walk *walk, __u32 pid, __u32 identity,
 						__u64 by_ns)
 {
-	__u32 number = pid & (UNWIND_BUCKETS - 1);
+	__u32 number = pid & unwind_bucket_mask;
 	__u64 who = pid | (__u64)identity << 32;
 	struct unwind_bucket *bucket = bpf_map_lookup_elem(&unwind_processes, &number);
 
@@ -145,6 +153,36 @@ static __always_inline long unwind_search_ranges(struct unwind_slab *slab, __u64
 	return (long)found;
 }
 
+static __always_inline struct unwind_piece *unwind_piece_at(struct unwind_slab *slab, __u64 offset)
+{
+	if (offset > UNWIND_SLAB_BYTES - sizeof(struct unwind_piece))
+		return NULL;
+	return (void *)&slab->bytes[offset];
+}
+
+/* As unwind_search_ranges, among the @count pieces at the handle @pieces. NULL: broken. */
+static __always_inline struct unwind_piece *unwind_find_piece(__u32 pieces, __u64 count, __u64 pc)
+{
+	struct unwind_slab *slab = unwind_slab_of(pieces);
+	__u64 base = unwind_offset_of(pieces), found = 0;
+	int step = count > 1 << UNWIND_FEW_PIECES ? UNWIND_PIECE_STEPS - 1 : UNWIND_FEW_PIECES - 1;
+
+	if (!slab)
+		return NULL;
+#pragma clang loop unroll(disable)
+	for (; step >= 0; step--) {
+		__u64 probe = found + (1ull << step);
+		__u64 inside = unwind_mask_less(probe, count);
+		struct unwind_piece *piece =
+			unwind_piece_at(slab, base + (probe * sizeof(*piece) & inside));
+
+		if (!piece)
+			return NULL;
+		found += (1ull << step) & inside & ~unwind_mask_less(pc, piece->start);
+	}
+	return unwind_piece_at(slab, base + found * sizeof(struct unwind_piece));
+}
+
 static __always_inline void unwind_set_range(struct unwind_walk *walk,
 					     const struct unwind_range *range)
 {
@@ -165,31 +203,43 @@ static __always_inline void unwind_set_range(struct unwind_walk *walk,
 /* Goes to the range that holds @pc; false when none does. */
 static __always_inline bool unwind_enter_range(struct unwind_walk *walk, __u64 pc)
 {
-	struct unwind_slab *slab = unwind_slab_of(walk->ranges);
-	__u64 base = unwind_offset_of(walk->ranges);
-	__u64 *leaf = &walk->leaves[walk->ranges & (UNWIND_LEAVES - 1)];
+	__u32 ranges = walk->ranges, count = walk->range_count;
+	__u64 *leaf = &walk->leaves[ranges & (UNWIND_LEAVES - 1)];
 	struct unwind_range *range;
+	struct unwind_slab *slab;
+	__u64 base;
 	long found;
 
+	if (count & UNWIND_IN_PIECES) {
+		struct unwind_piece *piece =
+			unwind_find_piece(ranges, count & ~UNWIND_IN_PIECES, pc);
+
+		if (!piece)
+			return false;
+		ranges = piece->ranges;
+		count = piece->count;
+	}
+	slab = unwind_slab_of(ranges);
+	base = unwind_offset_of(ranges);
 	if (!slab)
 		return false;
 	// Saves the search, whose every step waits for memory. Stale ones miss.
-	if (walk->first && (__u32)*leaf == walk->ranges && *leaf >> 32 < walk->range_count) {
+	if (walk->at.first && (__u32)*leaf == ranges && *leaf >> 32 < count) {
 		range = unwind_range_at(slab, base + (*leaf >> 32) * sizeof(*range));
 		if (range && pc - range->start < (__u64)range->pages << 12) {
 			unwind_set_range(walk, range);
 			return true;
 		}
 	}
-	found = unwind_search_ranges(slab, base, walk->range_count, pc);
+	found = unwind_search_ranges(slab, base, count, pc);
 	if (found < 0)
 		return false;
 	range = unwind_range_at(slab, base + (__u64)found * sizeof(*range));
 	if (!range)
 		return false;
 	unwind_set_range(walk, range);
-	if (walk->first)
-		*leaf = walk->ranges | (__u64)found << 32;
+	if (walk->at.first)
+		*leaf = ranges | (__u64)found << 32;
 	return pc - walk->code_start < walk->code_bytes;
 }
 

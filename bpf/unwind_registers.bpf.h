@@ -15,10 +15,11 @@
 	}
 
 /* A register of the interrupted code by its DWARF number; 0 for one that has none. */
-static __always_inline __u64 unwind_register(struct bpf_perf_event_data *ctx,
-					     const struct unwind_walk *walk, __u32 number)
+static __always_inline __u64 unwind_register(void *context, const struct unwind_walk *walk,
+					     __u32 number)
 {
 	const struct pt_regs___kernel *entry = (void *)walk->entry;
+	const struct bpf_perf_event_data *ctx = context;
 	const bpf_user_pt_regs_t *user = &ctx->regs;
 
 #if defined(__TARGET_ARCH_x86)
@@ -76,19 +77,6 @@ static __always_inline __u64 unwind_register(struct bpf_perf_event_data *ctx,
 	return 0;
 }
 
-/* DWARF numbers. */
-enum {
-#if defined(__TARGET_ARCH_x86)
-	UNWIND_SP = 7,
-	UNWIND_FP = 6,
-	UNWIND_RESULT = 0, /* rax: of a system call */
-#else
-	UNWIND_SP = 31,
-	UNWIND_FP = 29,
-	UNWIND_RESULT = 0, /* x0 */
-#endif
-};
-
 /* A field of the user's registers, which unwind_begin has read into the window. */
 #define UNWIND_ENTRY(walk, field)                                                                  \
 	(*(typeof(((struct pt_regs___kernel *)0)->field) *)((void *)(walk)->window +               \
@@ -103,24 +91,24 @@ static __always_inline int unwind_begin(struct bpf_perf_event_data *ctx, struct 
 	bool is_32_bit;
 
 	walk->entry = 0;
-	walk->link = 0;
-	walk->count = 0;
+	walk->at.link = 0;
+	walk->count = walk->before = 0;
 	walk->code_bytes = 0;
-	walk->sp_is_bound = false;
-	walk->exact = walk->first = true;
+	walk->at.sp_is_bound = walk->at.guessed = false;
+	walk->at.exact = walk->at.first = true;
 	if (kernel_interrupted_user(&ctx->regs)) {
 		const bpf_user_pt_regs_t *user = &ctx->regs;
 
 #if defined(__TARGET_ARCH_x86)
-		walk->pc = user->rip;
-		walk->sp = user->rsp;
-		walk->fp = user->rbp;
+		walk->at.pc = user->rip;
+		walk->at.sp = user->rsp;
+		walk->at.fp = user->rbp;
 		is_32_bit = user->cs == KERNEL_USER32_CS;
 #else
-		walk->pc = user->pc;
-		walk->sp = user->sp;
-		walk->fp = user->regs[29];
-		walk->link = user->regs[30];
+		walk->at.pc = user->pc;
+		walk->at.sp = user->sp;
+		walk->at.fp = user->regs[29];
+		walk->at.link = user->regs[30];
 		is_32_bit = user->pstate & KERNEL_PSTATE_MODE32;
 #endif
 	} else {
@@ -133,21 +121,23 @@ static __always_inline int unwind_begin(struct bpf_perf_event_data *ctx, struct 
 			return UNWIND_END_REGISTERS;
 #if defined(__TARGET_ARCH_x86)
 		// In a system call, what is executed is the instruction before.
-		walk->exact = (long)UNWIND_ENTRY(walk, orig_ax) < 0;
-		walk->pc = UNWIND_ENTRY(walk, ip);
-		walk->sp = UNWIND_ENTRY(walk, sp);
-		walk->fp = UNWIND_ENTRY(walk, bp);
+		walk->at.exact = (long)UNWIND_ENTRY(walk, orig_ax) < 0 ||
+				 kernel_is_exec((long)UNWIND_ENTRY(walk, orig_ax));
+		walk->at.pc = UNWIND_ENTRY(walk, ip);
+		walk->at.sp = UNWIND_ENTRY(walk, sp);
+		walk->at.fp = UNWIND_ENTRY(walk, bp);
 		is_32_bit = UNWIND_ENTRY(walk, cs) == KERNEL_USER32_CS;
 #else
-		walk->exact = UNWIND_ENTRY(walk, syscallno) < 0;
-		walk->pc = UNWIND_ENTRY(walk, pc);
-		walk->sp = UNWIND_ENTRY(walk, sp);
-		walk->fp = UNWIND_ENTRY(walk, regs[29]);
-		walk->link = UNWIND_ENTRY(walk, regs[30]);
+		walk->at.exact = UNWIND_ENTRY(walk, syscallno) < 0 ||
+				 kernel_is_exec(UNWIND_ENTRY(walk, syscallno));
+		walk->at.pc = UNWIND_ENTRY(walk, pc);
+		walk->at.sp = UNWIND_ENTRY(walk, sp);
+		walk->at.fp = UNWIND_ENTRY(walk, regs[29]);
+		walk->at.link = UNWIND_ENTRY(walk, regs[30]);
 		is_32_bit = UNWIND_ENTRY(walk, pstate) & KERNEL_PSTATE_MODE32;
 #endif
 	}
 	if (is_32_bit)
 		return UNWIND_END_NO_PROCESS;
-	return walk->pc < UNWIND_LOWEST ? UNWIND_END_REGISTERS : 0;
+	return walk->at.pc < UNWIND_LOWEST ? UNWIND_END_REGISTERS : 0;
 }

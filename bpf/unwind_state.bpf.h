@@ -3,20 +3,21 @@
 #pragma once
 
 #include "kernel.bpf.h"
-#include "unwind_tables.h"
+#include "unwind_cursor.h"
 
 enum {
 	UNWIND_WINDOW_WORDS = 256,
 	UNWIND_WINDOW_FIRST = 64, /* words that are read at first, in shallow stacks */
 	UNWIND_RANGE_STEPS = 10,  /* 2^10 > UNWIND_RANGES */
 	UNWIND_FEW_RANGES = 6,    /* 2^6: so many steps do for most processes */
-	UNWIND_ROW_STEPS = 8,     /* a block has at most 256 rows */
-	UNWIND_FEW_ROWS = 4,      /* 2^4: so many steps do for most blocks */
-	UNWIND_DEEP = 32,         /* frames; deeper stacks are often those of a recursion */
-	UNWIND_SEEN = 32,         /* return addresses remembered in those; a power of two */
-	UNWIND_LEAVES = 64,       /* processes whose leaf's range is remembered; a power of two */
+	UNWIND_PIECE_STEPS = 11,  /* 2^11 > UNWIND_PIECES */
+	UNWIND_FEW_PIECES = 4,
+	UNWIND_ROW_STEPS = 8, /* a block has at most 256 rows */
+	UNWIND_FEW_ROWS = 4,  /* 2^4: so many steps do for most blocks */
+	UNWIND_DEEP = 32,     /* frames; deeper stacks are often those of a recursion */
+	UNWIND_SEEN = 32,     /* return addresses remembered in those; a power of two */
+	UNWIND_LEAVES = 64,   /* processes whose leaf's range is remembered; a power of two */
 	UNWIND_NO_ROW = 1 << 16,
-	UNWIND_LOWEST = 4096, /* no code below */
 };
 
 /* Set before load: bits of an address. arm64 signs return addresses in those above. */
@@ -31,14 +32,11 @@ struct unwind_seen {
 
 /* The state of a walk. The window holds the stack from window_start on. */
 struct unwind_walk {
-	__u64 pc, sp, fp;
-	__u64 link;   /* arm64: the link register, of the first frame */
+	struct unwind_cursor at;
 	__u64 entry;  /* address of the user's registers in the kernel; 0: those of the context */
 	__u64 number; /* no other walk on this CPU has it */
 	__u32 base, count;         /* frames: where in the record, how many so far */
-	bool exact;                /* the pc is where execution stood, no return address */
-	bool first;                /* all registers are those of the interrupt */
-	bool sp_is_bound;          /* arm64: the stack pointer is this one, or above */
+	__u32 before;              /* so many when the last step began */
 	__u32 ranges, range_count; /* of the process */
 
 	/* The range that the last frame lay in. */

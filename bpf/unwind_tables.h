@@ -5,11 +5,12 @@
  *
  * Everything lies in slabs, arrays of UNWIND_SLAB_BYTES bytes that are made as they are needed; an
  * object is found by its handle: slab << UNWIND_LINE_BITS | line of 64 bytes in it. No object
- * crosses the end of its slab. Handle 0 is none. There are three kinds:
+ * crosses the end of its slab. Handle 0 is none. There are four kinds:
  *
  *   ranges      struct unwind_range[], of one process, by address
- *   directory   u32[], of one file: the handle of each page of its text, 0 = not there
- *   page        the rules of 64 KiB of a file's text
+ *   pieces      struct unwind_piece[], by address: where the ranges lie of a process that has more
+ * of them than fit a slab directory   u32[], of one file: the handle of each page of its text, 0 =
+ * not there page        the rules of 64 KiB of a file's text
  *
  * A page:
  *
@@ -131,6 +132,7 @@ enum unwind_end {
 	UNWIND_END_DEPTH,       /* more frames than the limit */
 	UNWIND_END_REGISTERS,   /* the user's registers could not be had */
 	UNWIND_END_BROKEN_TABLE,
+	UNWIND_END_NOT_COPIED, /* beyond the copy of the stack that the walk was finished by */
 	UNWIND_END_COUNT,
 };
 
@@ -139,17 +141,28 @@ enum unwind_end {
 #define UNWIND_FRAME_FILE  (1ull << 63)
 #define UNWIND_FRAME_SHIFT 40
 
-enum {
-	UNWIND_RANGES = UNWIND_SLAB_BYTES / 32, /* of one process */
-	UNWIND_BUCKET_SLOTS = 4,
-	UNWIND_BUCKETS = 4096, /* power of two */
+/* Some of the ranges of a process, which are one object. */
+struct unwind_piece {
+	__u64 start;  /* of the first of them; address */
+	__u32 ranges; /* handle */
+	__u32 count;
 };
 
-/* The processes whose pid ends in the bucket's number; a walk looks at the first cache line. */
+enum {
+	UNWIND_RANGES = UNWIND_SLAB_BYTES / 32, /* in one object */
+	UNWIND_PIECES = UNWIND_SLAB_BYTES / 16, /* of one process */
+	UNWIND_BUCKET_SLOTS = 4,
+};
+
+/* In the number of ranges: it is that of pieces. */
+#define UNWIND_IN_PIECES (1u << 31)
+
+/* The processes whose pid ends in the bucket's number, of which there is a power of two; a walk
+ * looks at the first cache line. */
 struct unwind_bucket {
 	struct unwind_process {
 		__u64 who;  /* pid | unwind_identity() << 32; 0: free */
-		__u64 code; /* handle of its ranges | how many << 32 */
+		__u64 code; /* handle of its ranges, or pieces | how many << 32 */
 	} slots[UNWIND_BUCKET_SLOTS];
 
 	/* The second, for forks: of each slot, since when it has its code; CLOCK_BOOTTIME ns. */
@@ -166,5 +179,6 @@ static inline __u32 unwind_identity(__u64 start_boottime_ns, __u32 exec_id)
 }
 
 _Static_assert(sizeof(struct unwind_range) == 32, "layout of a range");
+_Static_assert(sizeof(struct unwind_piece) == 16, "layout of a piece");
 _Static_assert(sizeof(struct unwind_bucket) == 128, "layout of a bucket");
 _Static_assert(UNWIND_SLAB_LINES < 1 << UNWIND_LINE_BITS, "a line's number fits");

@@ -24,7 +24,21 @@ install(FILES ${CMAKE_BINARY_DIR}/package/profcol.pc DESTINATION lib/pkgconfig)
 # Where plugins go, there also when none of ours is one.
 install(DIRECTORY DESTINATION lib/profcol)
 
+# Manual page and completion, where man, bash and zsh look.
+set(deploy ${CMAKE_SOURCE_DIR}/deploy)
+find_program(GZIP gzip REQUIRED)
+add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/package/profcol.1.gz
+	COMMAND ${GZIP} -9 -n -c ${deploy}/man/profcol.1 > ${CMAKE_BINARY_DIR}/package/profcol.1.gz
+	DEPENDS ${deploy}/man/profcol.1 VERBATIM)
+add_custom_target(profcol_manual ALL DEPENDS ${CMAKE_BINARY_DIR}/package/profcol.1.gz)
+install(FILES ${CMAKE_BINARY_DIR}/package/profcol.1.gz DESTINATION share/man/man1)
+install(FILES ${deploy}/completion/profcol.bash
+	DESTINATION share/bash-completion/completions RENAME profcol)
+install(FILES ${deploy}/completion/profcol.zsh DESTINATION share/zsh/site-functions
+	RENAME _profcol)
+
 set(doc share/doc/profcol)
 install(FILES README.md LICENSE pipeline.yaml.example DESTINATION ${doc})
 install(FILES bpf/LICENSE DESTINATION ${doc} RENAME LICENSE.bpf)
 install(DIRECTORY docs DESTINATION ${doc})
+include(packaging)

@@ -155,13 +155,14 @@ static bool frame_equal(uint32_t id, const void *context)
 	const struct capture_frame *row = &lookup->capture->frames.items[id];
 
 	return row->address == frame->address && row->process == frame->process &&
-	       row->file == frame->file;
+	       row->file == frame->file && row->mapped_ns == frame->mapped_ns;
 }
 
-static uint32_t intern_frame(struct capture *capture, struct capture_frame frame)
+uint32_t capture_intern_frame(struct capture *capture, struct capture_frame frame)
 {
 	struct lookup lookup = { capture, &frame };
-	uint64_t key[] = { frame.address, (uint64_t)frame.process << 32 | frame.file };
+	uint64_t key[] = { frame.address, frame.mapped_ns,
+			   (uint64_t)frame.process << 32 | frame.file };
 	uint32_t hash = intern_hash_seeded(key, sizeof(key), capture->seed);
 	uint32_t id = intern_find(&capture->frame_index, hash, frame_equal, &lookup);
 
@@ -187,8 +188,8 @@ static bool stack_equal(uint32_t id, const void *context)
 					 lookup->count * sizeof(uint32_t));
 }
 
-static uint32_t intern_stack(struct capture *capture, const uint32_t *frames, size_t count,
-			     uint32_t end)
+uint32_t capture_intern_stack(struct capture *capture, const uint32_t *frames, size_t count,
+			      uint32_t end)
 {
 	struct lookup lookup = { capture, frames, count, end };
 	uint32_t hash = intern_hash_seeded(frames, count * sizeof(*frames), capture->seed + end);
@@ -275,7 +276,7 @@ static bool intern_frames(struct capture *capture, const struct sample_head *hea
 				: user_frame(head, words[i], i - head->kernel_count, process);
 
 		frame.first_ns = head->time_ns;
-		frames[i] = intern_frame(capture, frame);
+		frames[i] = capture_intern_frame(capture, frame);
 		if (frames[i] == INTERN_MISSING)
 			return false;
 	}
@@ -305,7 +306,7 @@ int capture_append(struct capture *capture, const void *record, size_t length,
 	if (sample.process == INTERN_MISSING || sample.comm == INTERN_MISSING ||
 	    !intern_frames(capture, head, sample.process, frames))
 		return -ENOMEM;
-	sample.stack = intern_stack(capture, frames, count, head->end);
+	sample.stack = capture_intern_stack(capture, frames, count, head->end);
 	if (sample.stack == INTERN_MISSING || !VECTOR_PUSH(&capture->samples, sample))
 		return -ENOMEM;
 	*process_ret = sample.process;

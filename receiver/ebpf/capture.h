@@ -23,11 +23,12 @@ struct capture_process {
 };
 
 struct capture_frame {
-	uint64_t address;  /* of the instruction; return addresses are already reduced by 1.
-			    * CAPTURE_FILE: its offset in the file, bytes */
-	uint64_t first_ns; /* CLOCK_MONOTONIC of the first sample that had it */
-	uint32_t process;  /* row of `processes`, CAPTURE_FILE or CAPTURE_KERNEL */
-	uint32_t file;     /* CAPTURE_FILE: file id of processes.h, not checked; else 0 */
+	uint64_t address;   /* of the instruction; return addresses are already reduced by 1.
+			     * CAPTURE_FILE: its offset in the file, bytes */
+	uint64_t first_ns;  /* CLOCK_MONOTONIC of the first sample that had it */
+	uint64_t mapped_ns; /* 0; or what it lay in was mapped then: see outdated.h */
+	uint32_t process;   /* row of `processes`, CAPTURE_FILE or CAPTURE_KERNEL */
+	uint32_t file;      /* CAPTURE_FILE: file id of processes.h, not checked; else 0 */
 };
 
 /* Stack i has the frames stack_frames[stacks[i - 1].limit .. stacks[i].limit): leaf first, the
@@ -51,9 +52,10 @@ struct capture_sample {
 };
 
 struct capture {
-	uint64_t begin_ns; /* CLOCK_MONOTONIC; when it became the open batch */
-	size_t max_bytes;  /* appending fails beyond */
-	uint64_t seed;     /* of the hashes: programs choose what lies in their stacks */
+	uint64_t begin_ns;  /* CLOCK_MONOTONIC; when it became the open batch */
+	uint64_t period_ns; /* of its samples; set by who opens it */
+	size_t max_bytes;   /* appending fails beyond */
+	uint64_t seed;      /* of the hashes: programs choose what lies in their stacks */
 
 	VECTOR(struct capture_process) processes;
 	VECTOR(struct capture_frame) frames;
@@ -88,3 +90,10 @@ static inline uint32_t capture_stack_begin(const struct capture *capture, uint32
 /* Bytes held now, and an upper bound of the bytes that the samples in it need. */
 size_t capture_memory(const struct capture *capture);
 size_t capture_used(const struct capture *capture);
+
+/* The row of the frame that is equal to @frame but for first_ns; UINT32_MAX without memory. */
+uint32_t capture_intern_frame(struct capture *capture, struct capture_frame frame);
+
+/* The row of the stack of these frames; UINT32_MAX without memory. */
+uint32_t capture_intern_stack(struct capture *capture, const uint32_t *frames, size_t count,
+			      uint32_t end);

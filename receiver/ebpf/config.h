@@ -2,6 +2,7 @@
 /* The options of the `profiling` receiver, decoded (table in options.c). */
 #pragma once
 
+#include "overhead.h"
 #include "select/select.h"
 
 #include <profcol/options.h>
@@ -44,15 +45,21 @@ struct profiling_config {
 	uint64_t reporter_interval_ns;
 	double reporter_jitter; /* 0 to 1: share of the interval, added or taken away */
 	uint64_t symbolization_wait_ns;
-	int64_t max_stack_depth;         /* frames of user code: 1 to SAMPLE_MAX_USER_FRAMES */
-	uint64_t unwind_memory_bytes;    /* 1 MiB to 1 GiB: of unwind tables in the kernel */
+	int64_t max_stack_depth;       /* frames of user code: 1 to SAMPLE_MAX_USER_FRAMES */
+	uint64_t deferred_stack_bytes; /* at most SAMPLE_MAX_STACK_BYTES; 0: no walk is deferred */
+	uint64_t unwind_memory_bytes;  /* 1 MiB to 1 GiB: of unwind tables in the kernel */
+	const char *cache_directory;   /* "": pages of unwind rules are not kept on disk */
+	uint64_t cache_bytes;          /* of that directory, 1 MiB to 1 TiB */
+	uint64_t process_memory_bytes; /* 1 MiB to 1 GiB: of what is known of processes */
 	uint64_t hold_new_containers_ns; /* 0: not at all */
+	bool verify_walks;
 	bool send_idle_frames;
 	bool no_kernel_version_check;
 	bool timestamps;                      /* false: counts only */
 	int resource_by;                      /* enum resource_by */
 	int error_mode;                       /* enum error_mode: of errors at the start */
 	struct profcol_list include_env_vars; /* names */
+	struct overhead_config overhead;
 	struct select_config select;
 	struct unheeded_config unheeded;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drain.h"
 
+#include "deferred/deferred.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,6 +14,9 @@
  * behind the samples, at about 0.02 % of a CPU.
  */
 enum { ROUND_MS = 100, REST_NS = 2000000 };
+
+/* While samples wait for what is missing of their stacks: it comes in some milliseconds. */
+enum { DEFERRED_ROUND_MS = 10 };
 
 /* At the end, for the last samples whose processes are not decided. */
 static const uint64_t SETTLE_NS = 1000000000;
@@ -25,12 +30,16 @@ struct drain {
 	struct tables *tables;
 	struct select *select;
 	struct sampler *sampler;
+	struct deferred *deferred; /* owned */
 	pthread_t thread;
 	bool running;
 	atomic_bool stopping;
 
 	pthread_mutex_t lock; /* over `open`; held for a round's appends or for a swap */
 	struct capture *open; /* owned */
+	struct capture *late; /* owned: of the period before; NULL before the first change */
+	uint64_t changed_ns;  /* CLOCK_MONOTONIC: samples of before were taken at that period... */
+	uint64_t late_ns;     /* ...and those of before this at yet another one */
 	uint64_t count;       /* records taken out of the buffers */
 };
 
@@ -41,27 +50,59 @@ static const char *lost_cause(int status)
 		return "batch_full";
 	case -ENOMEM:
 		return "no_memory";
+	case -ESTALE:
+		return "undecidable";
 	default:
 		return "malformed_record";
 	}
+}
+
+/* Where the sample belongs by its time; NULL: nowhere any more. The lock is held: see drain_take.
+ */
+static struct capture *capture_for(const struct drain *drain, const void *record, size_t length)
+{
+	const struct sample_head *head = record;
+
+	// A malformed one is found out by who appends it.
+	if (length < sizeof(*head) || head->time_ns >= drain->changed_ns)
+		return drain->open;
+	return head->time_ns >= drain->late_ns ? drain->late : NULL;
 }
 
 static void append(void *context, const void *record, size_t length)
 {
 	struct drain *drain = context;
 	const struct sample_head *head = record;
-	struct capture *open = drain->open; /* the lock is held: see drain_take */
-	size_t known = open->processes.count;
+	struct capture *to = capture_for(drain, record, length);
+	size_t known = to ? to->processes.count : 0;
 	uint32_t process;
-	int status = capture_append(open, record, length, &process);
+	int status = to ? capture_append(to, record, length, &process) : -ESTALE;
 
 	if (status) {
 		drain->host->account(drain->host, PROFCOL_LOST, lost_cause(status), 1);
 		return;
 	}
 	if (process >= known && head->pid)
-		processes_note_sample(drain->processes, &open->processes.items[process].key,
+		processes_note_sample(drain->processes, &to->processes.items[process].key,
 				      head->time_ns);
+	tables_note_sample(drain->tables, head);
+}
+
+/* A wanted sample: appended now, or once its walk is finished. */
+static void take_wanted(void *context, const void *record, size_t length)
+{
+	struct drain *drain = context;
+	const struct sample_head *head = record;
+	struct process_key key;
+
+	if (length < sizeof(*head) || !head->deferred_bytes ||
+	    !deferred_add(drain->deferred, record, length)) {
+		append(drain, record, length);
+		return;
+	}
+	// What is missing is asked for now.
+	key = (struct process_key){ head->pid, head->exec_id, head->start_boottime_ns };
+	processes_note_sample(drain->processes, &key, head->time_ns);
 	tables_note_sample(drain->tables, head);
 }
 
@@ -71,7 +112,7 @@ static void take_record(void *context, const void *record, size_t length)
 
 	drain->count++;
 	if (select_takes(drain->select, record, length))
-		append(drain, record, length);
+		take_wanted(drain, record, length);
 }
 
 /* Samples that have waited can be taken: before there are many. */
@@ -99,7 +140,12 @@ struct drain *drain_create(const struct profcol_host *host, const struct profili
 	if (drain->sampler)
 		select_on_decided(select, wake, drain);
 	drain->open = calloc(1, sizeof(*drain->open));
-	if (!drain->sampler || !drain->open) {
+	drain->deferred = deferred_create(
+		host, tables,
+		&(struct deferred_options){ .stack_bytes = config->deferred_stack_bytes,
+					    .depth = (uint32_t)config->max_stack_depth,
+					    .verify = config->verify_walks });
+	if (!drain->sampler || !drain->open || !drain->deferred) {
 		drain_destroy(drain);
 		return NULL;
 	}
@@ -114,9 +160,13 @@ void drain_destroy(struct drain *drain)
 	drain_stop(drain, 0);
 	select_on_decided(drain->select, NULL, NULL);
 	sampler_destroy(drain->sampler);
+	deferred_destroy(drain->deferred);
 	if (drain->open)
 		capture_deinit(drain->open);
 	free(drain->open);
+	if (drain->late)
+		capture_deinit(drain->late);
+	free(drain->late);
 	pthread_mutex_destroy(&drain->lock);
 	free(drain);
 }
@@ -127,10 +177,25 @@ static int drain_take(struct drain *drain)
 	int status;
 
 	pthread_mutex_lock(&drain->lock);
-	select_release(drain->select, append, drain);
+	select_release(drain->select, take_wanted, drain);
 	status = sampler_drain(drain->sampler);
+	deferred_release(drain->deferred, clock_monotonic_ns(), append, drain);
 	pthread_mutex_unlock(&drain->lock);
 	return status;
+}
+
+/* Whose stacks are not known by @deadline_ns goes on without. */
+static void drain_finish_walks(struct drain *drain, uint64_t deadline_ns)
+{
+	pthread_mutex_lock(&drain->lock);
+	while (deferred_count(drain->deferred) && clock_monotonic_ns() < deadline_ns) {
+		deferred_release(drain->deferred, clock_monotonic_ns(), append, drain);
+		pthread_mutex_unlock(&drain->lock);
+		nanosleep(&(struct timespec){ .tv_nsec = DEFERRED_ROUND_MS * 1000000 }, NULL);
+		pthread_mutex_lock(&drain->lock);
+	}
+	deferred_flush(drain->deferred, append, drain);
+	pthread_mutex_unlock(&drain->lock);
 }
 
 /* No further sample comes: decide about those that are waiting. */
@@ -138,11 +203,14 @@ static void drain_settle(struct drain *drain, uint64_t deadline_ns)
 {
 	uint64_t settled_ns = clock_monotonic_ns() + SETTLE_NS;
 
-	select_settle(drain->select, settled_ns < deadline_ns ? settled_ns : deadline_ns);
+	if (settled_ns > deadline_ns)
+		settled_ns = deadline_ns;
+	select_settle(drain->select, settled_ns);
 	pthread_mutex_lock(&drain->lock);
-	select_release(drain->select, append, drain);
+	select_release(drain->select, take_wanted, drain);
 	select_lose(drain->select);
 	pthread_mutex_unlock(&drain->lock);
+	drain_finish_walks(drain, settled_ns);
 }
 
 static void *drain_run(void *context)
@@ -152,7 +220,9 @@ static void *drain_run(void *context)
 
 	pthread_setname_np(pthread_self(), "drain");
 	while (!atomic_load_explicit(&drain->stopping, memory_order_acquire)) {
-		status = sampler_wait(drain->sampler, ROUND_MS);
+		status = sampler_wait(drain->sampler, deferred_count(drain->deferred)
+							      ? DEFERRED_ROUND_MS
+							      : ROUND_MS);
 		if (!status)
 			status = drain_take(drain);
 		// Each CPU may wake this thread, and what is missing may stay so.
@@ -177,6 +247,7 @@ struct profcol_error *drain_start(struct drain *drain)
 	int status;
 
 	capture_clear(drain->open, clock_monotonic_ns());
+	drain->open->period_ns = sampler_period_ns(drain->sampler);
 	error = sampler_start(drain->sampler);
 	if (error)
 		return error;
@@ -207,11 +278,67 @@ struct capture *drain_swap(struct drain *drain, struct capture *empty)
 	struct capture *closed;
 
 	empty->max_bytes = MAX_BATCH_BYTES;
+	empty->period_ns = sampler_period_ns(drain->sampler);
 	pthread_mutex_lock(&drain->lock);
 	closed = drain->open;
 	drain->open = empty;
 	pthread_mutex_unlock(&drain->lock);
 	return closed;
+}
+
+/* A sampler_change_period function: no CPU is sampled, and the lock is held. */
+static void take_rest(void *context)
+{
+	struct drain *drain = context;
+
+	select_release(drain->select, take_wanted, drain);
+	// A failure comes again in the thread, which deals with it.
+	(void)sampler_drain(drain->sampler);
+}
+
+struct capture *drain_change_period(struct drain *drain, struct capture *empty, uint64_t period_ns)
+{
+	struct capture *late = drain->late ? drain->late : calloc(1, sizeof(*late)), *closed;
+	uint64_t changed_ns;
+
+	// Without memory what comes late has no place, and is lost.
+	if (late && !drain->late)
+		capture_init(late, MAX_BATCH_BYTES);
+	pthread_mutex_lock(&drain->lock);
+	drain->late = late;
+	changed_ns = sampler_change_period(drain->sampler, period_ns, take_rest, drain);
+	closed = drain->open;
+	drain->open = empty;
+	if (late) {
+		capture_clear(late, changed_ns);
+		late->period_ns = closed->period_ns;
+	}
+	drain->late_ns = drain->changed_ns;
+	drain->changed_ns = changed_ns;
+	pthread_mutex_unlock(&drain->lock);
+	empty->max_bytes = MAX_BATCH_BYTES;
+	empty->period_ns = period_ns;
+	return closed;
+}
+
+struct capture *drain_take_late(struct drain *drain, struct capture *empty)
+{
+	struct capture *late = NULL;
+
+	empty->max_bytes = MAX_BATCH_BYTES;
+	pthread_mutex_lock(&drain->lock);
+	if (drain->late && drain->late->samples.count) {
+		late = drain->late;
+		empty->period_ns = late->period_ns;
+		drain->late = empty;
+	}
+	pthread_mutex_unlock(&drain->lock);
+	return late;
+}
+
+uint64_t drain_period_ns(const struct drain *drain)
+{
+	return sampler_period_ns(drain->sampler);
 }
 
 bool drain_is_nearly_full(struct drain *drain)
@@ -222,6 +349,16 @@ bool drain_is_nearly_full(struct drain *drain)
 	nearly = capture_used(drain->open) > NEARLY_FULL_BYTES;
 	pthread_mutex_unlock(&drain->lock);
 	return nearly;
+}
+
+uint64_t drain_oldest_ns(struct drain *drain)
+{
+	uint64_t oldest_ns;
+
+	pthread_mutex_lock(&drain->lock);
+	oldest_ns = deferred_oldest_ns(drain->deferred);
+	pthread_mutex_unlock(&drain->lock);
+	return oldest_ns;
 }
 
 uint64_t drain_count(struct drain *drain)

@@ -37,8 +37,27 @@ void drain_stop(struct drain *drain, uint64_t deadline_ns);
  */
 struct capture *drain_swap(struct drain *drain, struct capture *empty);
 
+/*
+ * The same, and sample with another period from then on: none of the closed batch's samples is of
+ * the new one, none of those that follow of the old one. Samples of before that come later, since
+ * they have waited for a decision, are kept apart: see drain_take_late.
+ */
+struct capture *drain_change_period(struct drain *drain, struct capture *empty, uint64_t period_ns);
+
+/*
+ * Samples from before the last change of the period that have come after it; NULL: none. @empty as
+ * in drain_swap, taken only when it is not NULL. To be called before the next change.
+ */
+struct capture *drain_take_late(struct drain *drain, struct capture *empty);
+
+uint64_t drain_period_ns(const struct drain *drain); /* from the thread that changes it */
+
 /* Is the open batch so full that it should be closed before its time? */
 bool drain_is_nearly_full(struct drain *drain);
+
+/* The time of the oldest sample that is in no batch yet, since something of its stack is missing;
+ * UINT64_MAX: none is. */
+uint64_t drain_oldest_ns(struct drain *drain);
 
 /* Samples taken out of the buffers so far, kept or not. */
 uint64_t drain_count(struct drain *drain);

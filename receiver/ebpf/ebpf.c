@@ -60,7 +60,8 @@ static bool create_parts(struct profiling *profiling)
 	const struct profcol_host *host = profiling->host;
 	const struct profiling_config *settings = &profiling->settings->config;
 
-	profiling->processes = processes_create(host, &settings->include_env_vars);
+	profiling->processes =
+		processes_create(host, &settings->include_env_vars, settings->process_memory_bytes);
 	if (profiling->processes)
 		profiling->select = select_create(host, profiling->processes);
 	if (profiling->select)
@@ -68,6 +69,9 @@ static bool create_parts(struct profiling *profiling)
 	if (profiling->symbols)
 		profiling->tables =
 			tables_create(host, profiling->processes, settings->unwind_memory_bytes);
+	if (profiling->tables && *settings->cache_directory &&
+	    !tables_keep(profiling->tables, settings->cache_directory, settings->cache_bytes))
+		return false;
 	if (profiling->tables)
 		profiling->drain = drain_create(host, settings, profiling->processes,
 						profiling->tables, profiling->select);

@@ -92,6 +92,15 @@ static const struct profcol_option probe_options[] = {
 	PROFCOL_OPTION_END,
 };
 
+static const struct profcol_option overhead_options[] = {
+	PROFCOL_OPTION_STRING("cpu", struct overhead_config, cpu, NULL,
+			      "share of one CPU, such as `0.5%`: of profcol, its workers and its "
+			      "BPF programs"),
+	PROFCOL_OPTION_BYTES("memory", struct overhead_config, memory_bytes, "0", 0, 0,
+			     "of profcol, its workers and its BPF maps; `0`: no limit"),
+	PROFCOL_OPTION_END,
+};
+
 const struct profcol_option profiling_options[] = {
 	PROFCOL_OPTION_INT("samples_per_second", struct profiling_config, samples_per_second, "20",
 			   1, 10000, "samples taken on each CPU in a second"),
@@ -119,6 +128,22 @@ const struct profcol_option profiling_options[] = {
 	PROFCOL_OPTION_BYTES("unwind_memory", struct profiling_config, unwind_memory_bytes, "32MiB",
 			     1 << 20, 1 << 30,
 			     "memory in the kernel for tables by which stacks are followed"),
+	PROFCOL_OPTION_BYTES(
+		"deferred_stack", struct profiling_config, deferred_stack_bytes, "32KiB", 0,
+		SAMPLE_MAX_STACK_BYTES,
+		"how much of a stack is copied when its code is not known yet; 0: none"),
+	PROFCOL_OPTION_BOOL(
+		"verify_walks", struct profiling_config, verify_walks, "false",
+		"walk stacks in user space, too, and count where that differs: a test of "
+		"profcol itself, which costs much"),
+	PROFCOL_OPTION_STRING("cache_directory", struct profiling_config, cache_directory, NULL,
+			      "where tables of files are kept for the next start; none: they are "
+			      "not"),
+	PROFCOL_OPTION_BYTES("cache_size", struct profiling_config, cache_bytes, "64MiB", 1 << 20,
+			     1ll << 40, "disk space that `cache_directory` may take"),
+	PROFCOL_OPTION_BYTES("process_memory", struct profiling_config, process_memory_bytes,
+			     "32MiB", 1 << 20, 1 << 30,
+			     "memory for what is known of processes, their mappings and files"),
 	PROFCOL_OPTION_BOOL("send_idle_frames", struct profiling_config, send_idle_frames, "false",
 			    "pass on samples of idle CPUs too, instead of only counting them"),
 	PROFCOL_OPTION_BOOL("no_kernel_version_check", struct profiling_config,
@@ -127,6 +152,8 @@ const struct profcol_option profiling_options[] = {
 	PROFCOL_OPTION_ENUM("error_mode", struct profiling_config, error_mode, "propagate",
 			    error_mode_words,
 			    "`ignore`: go on without profiles where sampling cannot start"),
+	PROFCOL_OPTION_NESTED("overhead", struct profiling_config, overhead, overhead_options,
+			      "what profiling may cost: beyond, samples are taken less often"),
 	PROFCOL_OPTION_NESTED("select", struct profiling_config, select, select_options,
 			      "which processes are sampled; without, all"),
 	// From here on: unheeded.h.
@@ -159,7 +186,8 @@ const struct profcol_option profiling_options[] = {
 	PROFCOL_OPTION_BOOL("obi_process_ctx", struct profiling_config, unheeded.obi_process_ctx,
 			    "false", "no effect yet"),
 	PROFCOL_OPTION_BOOL("pid_namespace_translation", struct profiling_config,
-			    unheeded.pid_namespace_translation, "false", "no effect yet"),
+			    unheeded.pid_namespace_translation, "false",
+			    "no effect: numbers are those of profcol's own PID namespace"),
 	PROFCOL_OPTION_STRING("pin_cpu_ids", struct profiling_config, unheeded.pin_cpu_ids, NULL,
 			      "no effect yet"),
 	PROFCOL_OPTION_SECTIONS("probes", struct profiling_config, unheeded.probes,
@@ -207,12 +235,31 @@ static bool is_cpu_list(const char *text)
 	}
 }
 
+static struct profcol_error *validate_overhead(const struct overhead_config *overhead)
+{
+	double cpu;
+
+	if (!overhead_parse_cpu(overhead->cpu, &cpu))
+		return profcol_error_create(PROFCOL_CONFIG,
+					    "overhead::cpu: '%.100s' is no share of one CPU from "
+					    "0.01%% on; write it as 0.5%%",
+					    overhead->cpu);
+	if (overhead->memory_bytes && overhead->memory_bytes < OVERHEAD_LEAST_MEMORY)
+		return profcol_error_create(PROFCOL_CONFIG,
+					    "overhead::memory: less than profiling takes by "
+					    "itself; give it at least 16MiB");
+	return NULL;
+}
+
 struct profcol_error *profiling_validate(const void *decoded)
 {
 	const struct profiling_config *config = decoded;
 	const struct probe_config *probes = config->unheeded.probes.items;
 	struct profcol_error *error = select_validate(&config->select);
 
+	if (error)
+		return error;
+	error = validate_overhead(&config->overhead);
 	if (error)
 		return error;
 	if (!is_cpu_list(config->unheeded.pin_cpu_ids))

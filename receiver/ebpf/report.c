@@ -42,6 +42,7 @@ static const struct {
 	[UNWIND_END_DEPTH] = { "end=depth", "[max_stack_depth]" },
 	[UNWIND_END_REGISTERS] = { "end=no_registers", "[no user registers]" },
 	[UNWIND_END_BROKEN_TABLE] = { "end=broken_table", "[broken unwind table]" },
+	[UNWIND_END_NOT_COPIED] = { "end=stack_not_copied", "[stack beyond deferred_stack]" },
 };
 
 struct report {
@@ -136,12 +137,13 @@ static bool build_stacks(struct report *report, const struct capture *capture,
 
 struct window {
 	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC, half-open */
+	uint64_t period_ns;        /* of the samples in it */
 };
 
 /* From the opening of the batch to its closing, and around every sample in it. */
 static struct window window_of(const struct capture *capture, uint64_t end_ns)
 {
-	struct window window = { capture->begin_ns, end_ns };
+	struct window window = { capture->begin_ns, end_ns, capture->period_ns };
 
 	for (size_t i = 0; i < capture->samples.count; i++) {
 		uint64_t time_ns = capture->samples.items[i].time_ns;
@@ -173,7 +175,7 @@ static void add_resource(struct report *report, const struct window *window,
 		.sample_unit = profcol_builder_cstring(builder, "count"),
 		.period_type = profcol_builder_cstring(builder, "cpu"),
 		.period_unit = profcol_builder_cstring(builder, "nanoseconds"),
-		.period = 1000000000 / report->config->samples_per_second,
+		.period = (int64_t)window->period_ns,
 		.time_unix_ns = clock_monotonic_to_unix(clock, window->begin_ns),
 		.duration_ns = window->end_ns - window->begin_ns,
 	};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reporter.h"
 
+#include "cost.h"
 #include "held.h"
+#include "outdated.h"
 #include "report.h"
 
 #include "base/base.h"
@@ -16,6 +18,8 @@ enum {
 	CATCH_UP_NS = 500000000,      /* for the table of processes to reach the batch's end */
 };
 
+static const uint64_t COST_NS = 5000000000; /* between two looks at the own cost */
+
 struct reporter {
 	const struct profcol_host *host;
 	const struct profiling_config *config;
@@ -26,10 +30,12 @@ struct reporter {
 	struct report *report;
 	struct containers containers; /* that were met; only if some may be held */
 	struct held *held;
+	struct cost cost;
+	uint64_t cost_due_ns;
 	VECTOR(struct tables_place) places;    /* of the batch; kept for its memory */
 	struct capture *spare;                 /* owned */
 	uint64_t booked[SAMPLE_COUNTER_COUNT]; /* totals of the kernel side already accounted */
-	struct profcol_metric *runs, *run_time, *ring_lost, *map_bytes;
+	struct profcol_metric *runs, *run_time, *ring_lost, *not_deferred, *map_bytes;
 	uint64_t random;  /* state of the jitter */
 	bool cpus_failed; /* said once until it is mended */
 	uint64_t refused; /* batches since the last line about them */
@@ -81,6 +87,9 @@ static void register_metrics(struct reporter *reporter)
 					  "Time inside a BPF program, on all CPUs");
 	reporter->ring_lost = host->metric(host, PROFCOL_COUNTER, "ring_buffer_lost_samples", "",
 					   "Samples the kernel side had no room for");
+	reporter->not_deferred = host->metric(
+		host, PROFCOL_COUNTER, "unwind_deferred_stacks", "result=not_copied",
+		"Stacks whose code was unknown when they were sampled, by what became of them");
 	reporter->map_bytes =
 		host->metric(host, PROFCOL_GAUGE, "bpf_map_bytes", "",
 			     "Memory of the BPF maps, the buffers of the CPUs included");
@@ -165,6 +174,7 @@ static void book_counters(struct reporter *reporter)
 	profcol_metric_set(reporter->runs, (int64_t)totals[SAMPLE_COUNTER_TAKEN]);
 	profcol_metric_set(reporter->run_time, (int64_t)totals[SAMPLE_COUNTER_RUN_NS]);
 	profcol_metric_set(reporter->ring_lost, (int64_t)totals[SAMPLE_COUNTER_RING_FULL]);
+	profcol_metric_set(reporter->not_deferred, (int64_t)totals[SAMPLE_COUNTER_NOT_DEFERRED]);
 }
 
 /* After the drain has ended: what was emitted and never came out of the buffers is lost. */
@@ -240,24 +250,100 @@ static void show_map_bytes(struct reporter *reporter)
 				     processes_map_bytes(reporter->processes)));
 }
 
-static void report_once(struct reporter *reporter, uint64_t limit_ns)
+/* @closed is the spare one from now on. */
+static void report_closed(struct reporter *reporter, struct capture *closed, uint64_t now,
+			  uint64_t limit_ns)
 {
-	uint64_t now = clock_monotonic_ns(), catch_up = now + CATCH_UP_NS;
-	struct capture *closed;
+	uint64_t catch_up = now + CATCH_UP_NS;
 
-	capture_clear(reporter->spare, now);
-	closed = drain_swap(reporter->drain, reporter->spare);
 	reporter->spare = closed;
-	show_map_bytes(reporter);
 	if (closed->samples.count) {
 		touch_tables(reporter, closed);
 		processes_catch_up(reporter->processes,
 				   limit_ns && limit_ns < catch_up ? limit_ns : catch_up);
+		outdated_mend(closed, reporter->processes);
 		report_capture(reporter, closed, now, limit_ns);
 		symbols_forget(reporter->symbols);
 	}
-	// Not up to now: samples of just before may still lie in the buffers.
-	processes_forget(reporter->processes, closed->begin_ns);
+}
+
+/* What had waited while the period changed: a batch of its own. */
+static void report_late(struct reporter *reporter, uint64_t limit_ns)
+{
+	struct capture *late;
+	uint64_t now = clock_monotonic_ns();
+
+	capture_clear(reporter->spare, now);
+	late = drain_take_late(reporter->drain, reporter->spare);
+	if (late)
+		report_closed(reporter, late, late->begin_ns, limit_ns);
+}
+
+static void report_once(struct reporter *reporter, uint64_t limit_ns)
+{
+	uint64_t now = clock_monotonic_ns(), begin_ns, oldest_ns;
+	struct capture *closed;
+
+	capture_clear(reporter->spare, now);
+	closed = drain_swap(reporter->drain, reporter->spare);
+	begin_ns = closed->begin_ns;
+	show_map_bytes(reporter);
+	report_closed(reporter, closed, now, limit_ns);
+	report_late(reporter, limit_ns);
+	// Not up to now: samples of just before may still lie in the buffers, or wait.
+	oldest_ns = drain_oldest_ns(reporter->drain);
+	processes_forget(reporter->processes,
+			 (oldest_ns < begin_ns ? oldest_ns : begin_ns) - OUTDATED_KEEP_NS);
+}
+
+/* What was sampled at the old one is a batch of its own. */
+static void change_period(struct reporter *reporter, uint64_t period_ns)
+{
+	uint64_t now;
+	struct capture *closed;
+
+	report_late(reporter, 0);
+	now = clock_monotonic_ns();
+	capture_clear(reporter->spare, now);
+	closed = drain_change_period(reporter->drain, reporter->spare, period_ns);
+	report_closed(reporter, closed, clock_monotonic_ns(), 0);
+}
+
+static struct cost_reading read_cost(struct reporter *reporter)
+{
+	const struct sampler *sampler = drain_sampler(reporter->drain);
+	uint64_t tables_bytes = tables_map_bytes(reporter->tables);
+	struct cost_bpf bpf = {
+		.run_ns = reporter->booked[SAMPLE_COUNTER_RUN_NS],
+		.map_bytes = (uint64_t)profcol_metric_get(reporter->map_bytes),
+		.mapped_bytes = sampler_mapped_bytes(sampler),
+		.tables_bytes = tables_bytes,
+	};
+	struct worker_use workers = { 0 };
+
+	symbols_workers(reporter->symbols, &workers);
+	tables_workers(reporter->tables, &workers);
+	return cost_read(&bpf, &workers);
+}
+
+/* True when it has reported. */
+static bool check_cost(struct reporter *reporter)
+{
+	uint64_t period_ns, tables_bytes, now = clock_monotonic_ns();
+	struct cost_reading reading;
+
+	if (now < reporter->cost_due_ns)
+		return false;
+	reporter->cost_due_ns = now + COST_NS;
+	show_map_bytes(reporter);
+	reading = read_cost(reporter);
+	if (!cost_check(&reporter->cost, &reading, &period_ns, &tables_bytes))
+		return false;
+	tables_limit(reporter->tables, tables_bytes);
+	if (period_ns == drain_period_ns(reporter->drain))
+		return false;
+	change_period(reporter, period_ns);
+	return true;
 }
 
 /* The interval with its jitter, so that many machines do not report in step. */
@@ -303,6 +389,10 @@ static void *reporter_run(void *context)
 		follow_cpus(reporter);
 		book_counters(reporter);
 		held_check(reporter->held, clock_monotonic_ns());
+		if (check_cost(reporter)) {
+			due = clock_monotonic_ns() + next_interval(reporter);
+			continue;
+		}
 		if (clock_monotonic_ns() < due && !drain_is_nearly_full(reporter->drain))
 			continue;
 		report_once(reporter, 0);
@@ -319,12 +409,17 @@ static void *reporter_run(void *context)
 
 struct profcol_error *reporter_start(struct reporter *reporter)
 {
-	int status = pthread_create(&reporter->thread, NULL, reporter_run, reporter);
+	struct cost_reading reading;
+	int status;
 
+	show_map_bytes(reporter);
+	reading = read_cost(reporter);
+	cost_init(&reporter->cost, reporter->host, reporter->config, &reading);
+	reporter->cost_due_ns = reading.now_ns + COST_NS;
+	status = pthread_create(&reporter->thread, NULL, reporter_run, reporter);
 	if (status)
 		return profcol_error_errno(status, "start the reporter thread");
 	reporter->running = true;
-	show_map_bytes(reporter);
 	return NULL;
 }
 

@@ -407,13 +407,13 @@ static void visit_pid_namespace(const struct requirements_environment *environme
 	findings->add(findings,
 		      &(struct profcol_finding){
 			      .subject = "pid namespace",
-			      .verdict = PROFCOL_MISSING,
-			      .detail =
-				      "profcol runs in a pid namespace of its own and cannot tell "
-				      "processes apart",
-			      .effect = nothing_works,
-			      .remedy = "run it in the host's (Kubernetes: hostPID: true; Docker: "
-					"--pid=host)",
+			      .verdict = PROFCOL_LACKING,
+			      .detail = "profcol runs in a PID namespace that is not the machine's",
+			      .effect = "processes outside of it are not profiled",
+			      .remedy =
+				      "run it in the host's (Kubernetes: hostPID: true; Docker: "
+				      "--pid=host); where the node is a container itself there is "
+				      "nothing to do",
 		      });
 }
 

@@ -15,7 +15,8 @@ enum { LATER_NS = 50000000 };
 
 size_t sample_buffers_stride(size_t ring)
 {
-	size_t bytes = SAMPLE_BUFFER_HEAD_BYTES + ring + SAMPLE_MAX_BYTES;
+	size_t bytes =
+		SAMPLE_BUFFER_HEAD_BYTES + ring + SAMPLE_MAX_BYTES + SAMPLE_STACK_PIECE_BYTES;
 
 	return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
@@ -91,10 +92,12 @@ static size_t record_length(const struct sample_head *record, uint64_t available
 	size_t length;
 
 	if (available < sizeof(*record) || record->kernel_count > SAMPLE_MAX_KERNEL_FRAMES ||
-	    record->user_count > SAMPLE_MAX_USER_FRAMES)
+	    record->user_count > SAMPLE_MAX_USER_FRAMES ||
+	    record->deferred_bytes > SAMPLE_MAX_DEFERRED_BYTES || record->deferred_bytes % 8)
 		return 0;
 	length = sizeof(*record) +
-		 ((size_t)record->kernel_count + record->user_count) * sizeof(uint64_t);
+		 ((size_t)record->kernel_count + record->user_count) * sizeof(uint64_t) +
+		 record->deferred_bytes;
 	return length <= available ? length : 0;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sampler.h"
 
+#include "address_mask.h"
 #include "libbpf_messages.h"
 #include "perf/perf.h"
 #include "perf_event.skel.h"
@@ -48,6 +49,7 @@ struct sampler {
 	bool detached;                /* no program runs any more */
 	int wake_fd;
 	uint32_t cpu_count; /* possible CPUs */
+	uint64_t period_ns;
 };
 
 struct sampler *sampler_create(const struct profcol_host *host,
@@ -62,6 +64,7 @@ struct sampler *sampler_create(const struct profcol_host *host,
 	sampler->config = config;
 	sampler->take_record = take_record;
 	sampler->context = context;
+	sampler->period_ns = 1000000000u / (uint64_t)config->samples_per_second;
 	pthread_mutex_init(&sampler->lock, NULL);
 	sampler->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return sampler;
@@ -93,37 +96,23 @@ static size_t ring_bytes(int64_t samples_per_second, uint64_t cpus)
 	return bytes;
 }
 
-/*
- * Bits of an address in user memory. arm64 signs return addresses in those above, as many as the
- * kernel leaves (Documentation/arm64/pointer-authentication.rst); the instruction that takes the
- * signature off says which. A processor that cannot sign takes it for no operation.
- */
-static uint64_t address_mask(void)
-{
-#if defined(__aarch64__)
-	enum { USER_BITS = 55 }; /* the next one tells the kernel's half from the user's */
-	uint64_t mask = (1ull << USER_BITS) - 1;
-
-	// xpaclri, by the number that assemblers for older processors know it by.
-	asm("mov x30, %0\n\thint #7\n\tmov %0, x30" : "+r"(mask) : : "x30");
-	return mask;
-#else
-	return UINT64_MAX;
-#endif
-}
-
 /* What is set before load. A negative errno. */
 static int configure(struct sampler *sampler, size_t ring)
 {
 	const struct profiling_config *config = sampler->config;
 	struct perf_event_bpf *programs = sampler->programs;
+	uint32_t buckets = tables_process_buckets(config->unwind_memory_bytes);
 	int status;
 
 	programs->rodata->emit_idle = config->send_idle_frames;
 	programs->rodata->ring_bytes = ring;
 	programs->rodata->wakeup_bytes = ring / 4;
 	programs->rodata->max_stack_depth = (uint32_t)config->max_stack_depth;
+	programs->rodata->pid_namespace_inode = perf_pid_namespace();
 	programs->rodata->unwind_address_mask = address_mask();
+	programs->rodata->unwind_bucket_mask = buckets - 1;
+	programs->rodata->defer_verify = config->verify_walks;
+	programs->rodata->defer_stack_bytes = (uint32_t)config->deferred_stack_bytes & ~7u;
 	status = bpf_map__set_value_size(programs->maps.buffers,
 					 (uint32_t)sample_buffers_stride(ring));
 	if (!status)
@@ -132,6 +121,8 @@ static int configure(struct sampler *sampler, size_t ring)
 		status = bpf_map__set_max_entries(
 			programs->maps.unwind_slabs,
 			(uint32_t)(config->unwind_memory_bytes / UNWIND_SLAB_BYTES));
+	if (!status)
+		status = bpf_map__set_max_entries(programs->maps.unwind_processes, buckets);
 	if (!status)
 		status = bpf_map__set_max_entries(programs->maps.unwind_recent, sampler->cpu_count);
 	return status;
@@ -218,7 +209,7 @@ static struct profcol_error *sampler_open_events(struct sampler *sampler)
 		.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = 1000000000u / (uint64_t)sampler->config->samples_per_second,
+		.sample_period = sampler->period_ns,
 		.disabled = 1,
 	};
 	struct perf_events_hooks hooks = { .opened = attach, .context = sampler };
@@ -298,6 +289,31 @@ struct profcol_error *sampler_follow_cpus(struct sampler *sampler)
 	return error;
 }
 
+uint64_t sampler_change_period(struct sampler *sampler, uint64_t period_ns,
+			       void (*between)(void *context), void *context)
+{
+	uint64_t changed_ns;
+
+	// Not under the lock: `between` may look whether all has ended.
+	pthread_mutex_lock(&sampler->lock);
+	if (sampler->events)
+		perf_events_pause(sampler->events);
+	pthread_mutex_unlock(&sampler->lock);
+	between(context);
+	changed_ns = clock_monotonic_ns();
+	sampler->period_ns = period_ns;
+	pthread_mutex_lock(&sampler->lock);
+	if (sampler->events)
+		perf_events_resume(sampler->events, period_ns);
+	pthread_mutex_unlock(&sampler->lock);
+	return changed_ns;
+}
+
+uint64_t sampler_period_ns(const struct sampler *sampler)
+{
+	return sampler->period_ns;
+}
+
 void sampler_detach(struct sampler *sampler)
 {
 	pthread_mutex_lock(&sampler->lock);
@@ -317,6 +333,7 @@ struct tables_maps sampler_unwind_maps(const struct sampler *sampler)
 		.slabs = bpf_map__fd(sampler->programs->maps.unwind_slabs),
 		.processes = bpf_map__fd(sampler->programs->maps.unwind_processes),
 		.rules = bpf_map__fd(sampler->programs->maps.unwind_rules),
+		.buckets = bpf_map__max_entries(sampler->programs->maps.unwind_processes),
 	};
 }
 
@@ -342,5 +359,16 @@ uint64_t sampler_map_bytes(const struct sampler *sampler)
 	uint64_t bytes = sampler->recent_rules.bytes;
 
 	bpf_object__for_each_map(map, sampler->programs->obj) bytes += map_bytes(map);
+	return bytes;
+}
+
+uint64_t sampler_mapped_bytes(const struct sampler *sampler)
+{
+	const struct bpf_map *map;
+	uint64_t bytes = 0;
+
+	bpf_object__for_each_map(map, sampler->programs->obj) if (bpf_map__map_flags(map) &
+								  BPF_F_MMAPABLE) bytes +=
+		map_bytes(map);
 	return bytes;
 }

@@ -41,6 +41,15 @@ int sampler_drain(struct sampler *sampler);
 /* CPUs that came online are sampled too; see perf/perf.h. Does nothing once detached. */
 PROFCOL_MUST_CHECK struct profcol_error *sampler_follow_cpus(struct sampler *sampler);
 
+/*
+ * Sample with another period from now on. @between runs while no CPU is sampled: what it drains is
+ * all there is of the old one. The moment of the change is returned, CLOCK_MONOTONIC: every sample
+ * before it was taken at the old period, every one after it at the new one.
+ */
+uint64_t sampler_change_period(struct sampler *sampler, uint64_t period_ns,
+			       void (*between)(void *context), void *context);
+uint64_t sampler_period_ns(const struct sampler *sampler); /* now; from who changes it */
+
 /* Stop sampling for good. What is in the buffers stays there for sampler_drain. */
 void sampler_detach(struct sampler *sampler);
 
@@ -52,6 +61,9 @@ struct tables_maps sampler_unwind_maps(const struct sampler *sampler);
 
 /* Where it looks for processes that are not to be sampled; valid once started, borrowed. */
 struct select_maps sampler_select_maps(const struct sampler *sampler);
+
+/* Of these maps, what this process has mapped, tables/ included: its own memory counts it too. */
+uint64_t sampler_mapped_bytes(const struct sampler *sampler);
 
 /* Memory of the kernel side's maps, but for what tables/ makes. The caller of follow_cpus. */
 uint64_t sampler_map_bytes(const struct sampler *sampler);

@@ -17,6 +17,13 @@ static bool copy_list(struct arena *memory, struct profcol_list *list)
 	return items;
 }
 
+/* The texts that the parts borrow for longer than a configuration lasts. */
+static bool copy_texts(struct arena *memory, struct profiling_config *config)
+{
+	config->cache_directory = arena_strdup(memory, config->cache_directory);
+	return config->cache_directory && copy_list(memory, &config->include_env_vars);
+}
+
 struct settings *settings_create(const struct profiling_config *config)
 {
 	struct settings *settings = malloc(sizeof(*settings));
@@ -26,7 +33,7 @@ struct settings *settings_create(const struct profiling_config *config)
 	*settings = (struct settings){ .config = *config, .memory = arena_create(0) };
 	settings->config.select = (struct select_config){ 0 };
 	settings->config.unheeded = (struct unheeded_config){ 0 };
-	if (settings->memory && copy_list(settings->memory, &settings->config.include_env_vars))
+	if (settings->memory && copy_texts(settings->memory, &settings->config))
 		return settings;
 	settings_destroy(settings);
 	return NULL;

@@ -241,7 +241,10 @@ BOUNDS = {
     "pin_cpu_ids": ["0-", "a", "3-1", "0,,1", "4294967296"],
     "resource_by": ["pod"],
     "max_stack_depth": [0, 1025],
+    "deferred_stack": ["-1", "33KiB"],
     "unwind_memory": ["1023KiB", "1025MiB"],
+    "process_memory": ["1023KiB", "1025MiB"],
+    "cache_size": ["1023KiB", "1025GiB"],
     "probes": [
         [{"type": "tracepoint", "symbol": "x"}],
         [{"symbol": "x"}],

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 
 #define ONLINE   "/sys/devices/system/cpu/online"
@@ -218,6 +219,30 @@ struct profcol_error *perf_events_follow(struct perf_events *events, bool *chang
 	if (failures > 1)
 		first = profcol_error_prefix(first, "%u CPUs failed, the first", failures);
 	return profcol_error_join(error, first);
+}
+
+void perf_events_pause(struct perf_events *events)
+{
+	for (uint32_t cpu = 0; cpu < events->slots.count; cpu++)
+		if (events->slots.items[cpu].fd >= 0 &&
+		    ioctl(events->slots.items[cpu].fd, PERF_EVENT_IOC_DISABLE, 0))
+			event_close(events, cpu);
+}
+
+void perf_events_resume(struct perf_events *events, uint64_t period)
+{
+	events->attr.sample_period = period;
+	for (uint32_t cpu = 0; cpu < events->slots.count; cpu++) {
+		struct perf_slot *slot = &events->slots.items[cpu];
+
+		if (slot->fd < 0)
+			continue;
+		if (ioctl(slot->fd, PERF_EVENT_IOC_PERIOD, &period) ||
+		    ioctl(slot->fd, PERF_EVENT_IOC_ENABLE, 0))
+			event_close(events, cpu);
+		else
+			event_read(slot); // the pause is no proof of a CPU that was away
+	}
 }
 
 unsigned int perf_events_count(const struct perf_events *events)

@@ -23,6 +23,13 @@
  */
 PROFCOL_MUST_CHECK struct profcol_error *perf_cpus(bool online, uint32_t **ret, size_t *count_ret);
 
+/*
+ * What tells the profiler's PID namespace from others, for bpf/pid_namespace.bpf.h: by its numbers
+ * /proc and perf's records name processes. 0: it is the machine's own, or nothing can be said. Any
+ * thread.
+ */
+uint32_t perf_pid_namespace(void);
+
 struct perf_events;
 
 struct perf_events_hooks {
@@ -46,5 +53,11 @@ void perf_events_destroy(struct perf_events *events); /* calls `gone`; accepts N
  */
 PROFCOL_MUST_CHECK struct profcol_error *perf_events_follow(struct perf_events *events,
 							    bool *changed_ret);
+
+/* Stop the events on all CPUs, until perf_events_resume() has them count anew, one in @period from
+ * now on, those of CPUs that come later too. One that cannot be changed is opened anew by the next
+ * follow. */
+void perf_events_pause(struct perf_events *events);
+void perf_events_resume(struct perf_events *events, uint64_t period);
 
 unsigned int perf_events_count(const struct perf_events *events); /* CPUs counted on now */

@@ -9,7 +9,7 @@
  * The owner's lock is held meanwhile. One space with as many mappings as there may be takes less
  * than half of it, and parents with as many of their own are cut short.
  */
-enum { VISITS_MAX = 8 * MAPPINGS_MAX };
+enum { VISITS = 8 };
 
 /* The mappings of one space that were there at a time. */
 struct layer {
@@ -207,14 +207,14 @@ static void output_add(struct output *output, const struct mapping *mapping, uin
 	output->last = code;
 }
 
-size_t code_list(const struct space *space, struct process_code *ret, size_t count)
+size_t code_list(const struct space *space, size_t most, struct process_code *ret, size_t count)
 {
 	struct output output = { .room = count };
 	uint64_t address = 0, until;
 	struct view view;
 	bool whole = view_init(&view, space);
 
-	while (whole && address != UINT64_MAX && view.visits < VISITS_MAX) {
+	while (whole && address != UINT64_MAX && view.visits / VISITS < most) {
 		const struct mapping *mapping = view_at(&view, address, &until);
 
 		if (mapping)

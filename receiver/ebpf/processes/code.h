@@ -8,5 +8,5 @@
 #include "processes.h"
 #include "space.h"
 
-/* As processes_code. The owner of @space locks. */
-size_t code_list(const struct space *space, struct process_code *ret, size_t count);
+/* As processes_code, where one space has @most mappings at most. The owner of @space locks. */
+size_t code_list(const struct space *space, size_t most, struct process_code *ret, size_t count);

@@ -2,6 +2,7 @@
 #include "execs.h"
 
 #include "exec.skel.h"
+#include "perf/perf.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -26,9 +27,15 @@ static int take_record(void *context, void *record, size_t length)
 
 static int start(struct execs *execs)
 {
-	execs->programs = exec_bpf__open_and_load();
+	int status;
+
+	execs->programs = exec_bpf__open();
 	if (!execs->programs)
 		return -errno;
+	execs->programs->rodata->pid_namespace_inode = perf_pid_namespace();
+	status = exec_bpf__load(execs->programs);
+	if (status)
+		return status;
 	execs->ring = ring_buffer__new(bpf_map__fd(execs->programs->maps.execs), take_record, execs,
 				       NULL);
 	if (!execs->ring)

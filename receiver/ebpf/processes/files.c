@@ -11,15 +11,18 @@
 #include <pthread.h>
 #include <string.h>
 
+/* The thread that follows processes cannot wait for long, or it loses records; others can. */
+static const uint64_t find_limit_ns = 250000000, open_limit_ns = 1000000000;
+
 struct file {
 	struct mapped_file mapped; /* path owned by the arena; no process */
 	bool seen;                 /* has been opened: the identity below is known */
-	bool linked;               /* had a name then: size and time count */
-	bool hashed;               /* what follows is known */
-	uint8_t htlhash[HTLHASH_BYTES];
+	bool linked;               /* had a name then */
+	bool changed;              /* files_changed has told of it */
+	struct file_ends ends;
 	uint64_t device, inode; /* as stat shows them */
 	int64_t size, modified_ns;
-	int fd; /* -1 = not held */
+	int fd; /* O_PATH; -1 = not held */
 	uint64_t used;
 };
 
@@ -31,6 +34,7 @@ struct file_alias {
 
 struct files {
 	pthread_mutex_t lock; /* over all below */
+	struct timed_calls *calls;
 	struct arena *paths;
 	size_t max_files, max_open;
 	VECTOR(struct file) rows;
@@ -66,7 +70,8 @@ struct files *files_create(size_t max_open, size_t max_bytes)
 	// Apart, so that a program that maps many long paths does not take the ids from others.
 	files->paths = arena_create(max_bytes / 4);
 	files->max_files = most_files(max_bytes / 4 * 3);
-	if (!files->paths) {
+	files->calls = timed_calls_create();
+	if (!files->paths || !files->calls) {
 		files_destroy(files);
 		return NULL;
 	}
@@ -84,6 +89,7 @@ void files_destroy(struct files *files)
 	VECTOR_DEINIT(&files->aliases);
 	intern_deinit(&files->by_identity);
 	intern_deinit(&files->by_alias);
+	timed_calls_destroy(files->calls);
 	arena_destroy(files->paths);
 	pthread_mutex_destroy(&files->lock);
 	free(files);
@@ -101,6 +107,7 @@ struct identity {
 	uint64_t device, inode;
 	int64_t size, modified_ns;
 	bool linked;
+	bool raw; /* it is known not to be an ELF file */
 };
 
 static struct identity identity_of(const struct files *files, const struct stat *stat)
@@ -119,10 +126,11 @@ static bool file_is(const struct file *file, const struct identity *identity)
 {
 	if (file->device != identity->device || file->inode != identity->inode)
 		return false;
-	// An inode held open cannot have been given to another file.
-	if (!identity->linked && (file->fd >= 0 || !file->linked))
+	if (file->size == identity->size && file->modified_ns == identity->modified_ns)
 		return true;
-	return file->size == identity->size && file->modified_ns == identity->modified_ns;
+	// An inode held open cannot have been given to another file.
+	return !identity->linked && identity->raw && !file->ends.elf &&
+	       (file->fd >= 0 || !file->linked);
 }
 
 static bool identity_equal(uint32_t id, const void *context)
@@ -206,6 +214,13 @@ static uint32_t file_add(struct files *files, const struct mapped_file *mapped)
 	return (uint32_t)files->rows.count - 1;
 }
 
+/* So it is now, and may be found by that at once. */
+static void file_date(struct file *file, const struct identity *identity)
+{
+	file->size = identity->size;
+	file->modified_ns = identity->modified_ns;
+}
+
 /* From now on @id is known by what stat says of it. */
 static void file_see(struct files *files, uint32_t id, const struct identity *identity)
 {
@@ -215,8 +230,7 @@ static void file_see(struct files *files, uint32_t id, const struct identity *id
 	file->linked = identity->linked;
 	file->device = identity->device;
 	file->inode = identity->inode;
-	file->size = identity->size;
-	file->modified_ns = identity->modified_ns;
+	file_date(file, identity);
 	intern_insert(&files->by_identity, pair_hash(file->device, file->inode), id);
 }
 
@@ -234,7 +248,9 @@ static uint32_t file_of(struct files *files, const struct mapped_file *mapped,
 		id = file_add(files, mapped);
 	if (id == PROCESS_NO_FILE)
 		return id;
-	if (!files->rows.items[id].seen)
+	if (files->rows.items[id].seen)
+		file_date(&files->rows.items[id], identity);
+	else
 		file_see(files, id, identity);
 	alias_set(files, mapped, id);
 	return id;
@@ -270,49 +286,49 @@ static int file_hold(struct files *files, uint32_t id, int fd)
 	return surplus;
 }
 
-static int search_open(const struct file_search *search, struct stat *stat)
-{
-	int fd = mapped_file_open(&search->mapped, stat);
-
-	for (size_t i = 0; fd < 0 && fd != -EINVAL && i < search->root_count; i++)
-		fd = mapped_file_open_path(&search->mapped, search->roots[i], stat);
-	if (fd < 0 && fd != -EINVAL)
-		fd = mapped_file_open_path(&search->mapped, 0, stat);
-	return fd;
-}
-
-/* A file that has just been opened. */
+/* A file that has just been found. */
 struct opened {
-	int fd;
+	int fd; /* O_PATH */
 	struct stat stat;
-	bool hashed; /* what follows was read */
-	uint8_t htlhash[HTLHASH_BYTES];
+	struct file_ends ends;
 };
 
+static struct identity identity_of_opened(const struct files *files, const struct opened *opened)
+{
+	struct identity identity = identity_of(files, &opened->stat);
+
+	identity.raw = opened->ends.hashed && !opened->ends.elf;
+	return identity;
+}
+
 /*
- * Open what @search finds, and read what its hash is of, unless that is known: it may not be there
+ * Find what @search is for, and read what its hash is of, unless that is known: it may not be there
  * for long. The descriptor or a negative errno.
  */
-static int files_find(struct files *files, const struct file_search *search, struct opened *ret)
+static int files_find(struct files *files, const struct file_search *search, uint64_t limit_ns,
+		      struct opened *ret)
 {
 	struct identity identity;
 	uint32_t id;
+	int status = 0;
 
-	ret->hashed = false;
-	ret->fd = search_open(search, &ret->stat);
+	ret->ends = (struct file_ends){ 0 };
+	ret->fd = opener_find(files->calls, search, limit_ns, &ret->stat);
 	if (ret->fd < 0)
 		return ret->fd;
 	pthread_mutex_lock(&files->lock);
 	identity = identity_of(files, &ret->stat);
 	id = identity_find(files, &identity);
-	if (id != INTERN_MISSING && files->rows.items[id].hashed) {
-		memcpy(ret->htlhash, files->rows.items[id].htlhash, sizeof(ret->htlhash));
-		ret->hashed = true;
-	}
+	if (id != INTERN_MISSING)
+		ret->ends = files->rows.items[id].ends;
 	pthread_mutex_unlock(&files->lock);
-	if (!ret->hashed)
-		ret->hashed = !htlhash_of_file(ret->fd, (uint64_t)ret->stat.st_size, ret->htlhash);
-	return ret->fd;
+	if (!ret->ends.hashed)
+		status = opener_read(files->calls, search->mapped.device, ret->fd,
+				     (uint64_t)ret->stat.st_size, limit_ns, &ret->ends);
+	// It may be read later, or it is one that others may not read.
+	if (status == -ETIMEDOUT || status == -EACCES)
+		close(TAKE_FD(ret->fd));
+	return ret->fd < 0 ? status : ret->fd;
 }
 
 /* Keep what @opened has brought of @id: the hash, and the descriptor, which is taken. Returns a
@@ -321,10 +337,8 @@ static int file_keep(struct files *files, uint32_t id, const struct opened *open
 {
 	struct file *file = &files->rows.items[id];
 
-	if (opened->hashed && !file->hashed) {
-		memcpy(file->htlhash, opened->htlhash, sizeof(file->htlhash));
-		file->hashed = true;
-	}
+	if (!file->ends.hashed)
+		file->ends = opened->ends;
 	return file_hold(files, id, opened->fd);
 }
 
@@ -358,7 +372,7 @@ static uint32_t identify_held(struct files *files, const struct mapped_file *map
 		fd = duplicate_held(files, id);
 	}
 	pthread_mutex_unlock(&files->lock);
-	if (fd < 0 || fstat(fd, &stat))
+	if (fd < 0 || opener_recall(fd, &stat))
 		return PROCESS_NO_FILE;
 	pthread_mutex_lock(&files->lock);
 	identity = identity_of(files, &stat);
@@ -389,14 +403,14 @@ uint32_t files_identify(struct files *files, const struct file_search *search)
 	id = identify_held(files, &search->mapped);
 	if (id != PROCESS_NO_FILE)
 		return id;
-	fd = files_find(files, search, &opened);
+	fd = files_find(files, search, find_limit_ns, &opened);
 	if (fd == -EINVAL)
 		return PROCESS_NO_FILE;
 	pthread_mutex_lock(&files->lock);
 	if (fd < 0) {
 		id = identify_unopened(files, &search->mapped);
 	} else {
-		identity = identity_of(files, &opened.stat);
+		identity = identity_of_opened(files, &opened);
 		id = file_of(files, &search->mapped, &identity);
 		surplus = id == PROCESS_NO_FILE ? fd : file_keep(files, id, &opened);
 	}
@@ -415,7 +429,7 @@ uint32_t files_recognize(struct files *files, const struct file_search *search)
 
 	if (id != PROCESS_NO_FILE)
 		return id;
-	fd = search_open(search, &stat);
+	fd = opener_find(files->calls, search, find_limit_ns, &stat);
 	if (fd < 0)
 		return PROCESS_NO_FILE;
 	close(fd);
@@ -426,38 +440,51 @@ uint32_t files_recognize(struct files *files, const struct file_search *search)
 	return id == INTERN_MISSING ? PROCESS_NO_FILE : id;
 }
 
-/* A descriptor of its own, with its own position, for the file behind @fd. */
-static int open_anew(int fd)
+/* Is @fd of the content that @id stands for? */
+static bool is_content_of(struct files *files, uint32_t id, int fd)
 {
-	char path[32];
-	int fresh;
+	struct identity identity;
+	struct stat stat;
+	bool same;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	fresh = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	return fresh < 0 ? -errno : fresh;
+	if (opener_recall(fd, &stat))
+		return false;
+	pthread_mutex_lock(&files->lock);
+	identity = identity_of(files, &stat);
+	identity.raw = !files->rows.items[id].ends.elf;
+	same = file_is(&files->rows.items[id], &identity);
+	pthread_mutex_unlock(&files->lock);
+	return same;
 }
 
 int files_open(struct files *files, uint32_t file)
 {
 	CLEANUP_FD int held = -1;
+	uint64_t device = 0;
 
 	pthread_mutex_lock(&files->lock);
 	held = duplicate_held(files, file);
+	if (held >= 0)
+		device = files->rows.items[file].mapped.device;
 	pthread_mutex_unlock(&files->lock);
-	return held < 0 ? -ENOENT : open_anew(held);
+	if (held < 0)
+		return -ENOENT;
+	if (!is_content_of(files, file, held))
+		return -ESTALE;
+	return opener_open(files->calls, device, held, open_limit_ns);
 }
 
 int files_reopen(struct files *files, uint32_t id, const struct file_search *search)
 {
 	struct identity identity;
 	struct opened opened;
-	int fd = files_find(files, search, &opened), surplus = -1, status = 0;
+	int fd = files_find(files, search, open_limit_ns, &opened), surplus = -1, status = 0;
 	struct file *file;
 
 	if (fd < 0)
 		return fd;
 	pthread_mutex_lock(&files->lock);
-	identity = identity_of(files, &opened.stat);
+	identity = identity_of_opened(files, &opened);
 	file = &files->rows.items[id];
 	if (file->seen && !file_is(file, &identity)) {
 		status = -ESTALE;
@@ -478,9 +505,9 @@ bool files_htlhash(struct files *files, uint32_t id, char ret[HTLHASH_HEX])
 	bool known;
 
 	pthread_mutex_lock(&files->lock);
-	known = id < files->rows.count && files->rows.items[id].hashed;
+	known = id < files->rows.count && files->rows.items[id].ends.hashed;
 	if (known)
-		strings_hex(ret, files->rows.items[id].htlhash, HTLHASH_BYTES);
+		strings_hex(ret, files->rows.items[id].ends.htlhash, HTLHASH_BYTES);
 	pthread_mutex_unlock(&files->lock);
 	return known;
 }
@@ -497,6 +524,32 @@ bool files_lookup(struct files *files, uint32_t file, struct mapped_file *ret)
 	return found;
 }
 
+/* With the lock held. */
+static bool file_has_changed(struct files *files, struct file *file)
+{
+	struct identity identity;
+	struct stat stat;
+
+	// What compilers write code to changes all the time.
+	if (file->changed || file->fd < 0 || !file->ends.elf || opener_recall(file->fd, &stat))
+		return false;
+	identity = identity_of(files, &stat);
+	file->changed = !file_is(file, &identity);
+	return file->changed;
+}
+
+size_t files_changed(struct files *files, uint32_t *ret, size_t count)
+{
+	size_t found = 0;
+
+	pthread_mutex_lock(&files->lock);
+	for (size_t i = 0; i < files->rows.count && found < count; i++)
+		if (file_has_changed(files, &files->rows.items[i]))
+			ret[found++] = (uint32_t)i;
+	pthread_mutex_unlock(&files->lock);
+	return found;
+}
+
 struct files_state files_state(struct files *files)
 {
 	struct files_state state;
@@ -507,6 +560,7 @@ struct files_state files_state(struct files *files)
 		.open = files->open,
 		.memory = files_memory(files),
 		.refused = files->refused,
+		.unanswered = timed_calls_left_behind(files->calls),
 	};
 	pthread_mutex_unlock(&files->lock);
 	return state;

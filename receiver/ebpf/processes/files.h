@@ -6,15 +6,17 @@
  *
  * A file is known by device and inode as stat(2) shows them, its size and its time
  * of modification: if one of these differs at the next mapping, that is another
- * file with another id. Of a file without a name left (memfd, shared memory,
- * unlinked programs) only device and inode count: it may grow while it is mapped.
+ * file with another id. Of a file without a name left (memfd, shared memory) that is not in the
+ * format of programs only device and inode count: what compilers write code to grows while it is
+ * mapped.
  *
- * Threads: any; the lock inside is never held over I/O that can wait.
+ * Threads: any; the lock inside is never held over I/O that can wait. Of a file system that does
+ * not answer none is waited for longer than some tenths of a second, and then not again until it
+ * answers (opener.h): such a file is one that cannot be opened now.
  */
 #pragma once
 
-#include "htlhash.h"
-#include "mapped_file.h"
+#include "opener.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,14 +27,6 @@ struct files;
 /* @max_open descriptors are held, @max_bytes of memory taken; a file beyond gets no id. */
 struct files *files_create(size_t max_open, size_t max_bytes); /* NULL without memory */
 void files_destroy(struct files *files);                       /* accepts NULL */
-
-/* Where to look for a file whose process may have gone: @roots are living processes
- * that probably share its mount namespace. */
-struct file_search {
-	struct mapped_file mapped;
-	const uint32_t *roots;
-	size_t root_count;
-};
 
 /*
  * The id of the file that @search finds, which is held open from now on; also when it
@@ -45,7 +39,8 @@ uint32_t files_identify(struct files *files, const struct file_search *search);
  * nothing open that was not. */
 uint32_t files_recognize(struct files *files, const struct file_search *search);
 
-/* A descriptor held for @file, opened anew for the caller. -ENOENT when none is held. */
+/* @file, opened anew for the caller. -ENOENT when it is not held, -ESTALE when its content is
+ * another one by now, or another negative errno. */
 int files_open(struct files *files, uint32_t file);
 
 /* Open @file by @search and hold it. -ESTALE when what is found is another file. */
@@ -58,8 +53,15 @@ bool files_lookup(struct files *files, uint32_t file, struct mapped_file *ret);
  * was, or could not be read. */
 bool files_htlhash(struct files *files, uint32_t file, char ret[HTLHASH_HEX]);
 
+/*
+ * Which of the ELF files held are not what they were when they were met: they have been written to.
+ * Each is told once. Writes at most @count and returns how many.
+ */
+size_t files_changed(struct files *files, uint32_t *ret, size_t count);
+
 struct files_state {
 	size_t files, open, memory; /* memory in bytes */
 	uint64_t refused;           /* files without an id for want of memory */
+	uint64_t unanswered;        /* times that a file system did not answer */
 };
 struct files_state files_state(struct files *files);

@@ -6,6 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* Mappings of which none may be looked for in vain, since few programs have more. */
+enum { CROWDED = 128 };
+
 static void set_comm(struct space *space, const char *text, size_t length)
 {
 	if (length >= sizeof(space->comm))
@@ -112,6 +115,7 @@ static void learn_exec(struct table *table, const struct record *record)
 	// Whichever thread called exec, it is the leader now and the only one.
 	process->threads = 1;
 	process->leader_exited = false;
+	process->kin = false;
 	// Runtimes move a process into its container between fork and exec.
 	process->container_read = false;
 	table_mark_changed(table, process);
@@ -146,8 +150,15 @@ static void learn_mapping(struct table *table, struct process *process, struct s
 		table_mark_unresolved(table, process);
 	}
 	if (space == process->space && space->mappings.changes != changes)
-		table_mark_changed(table, process);
+		table_mark_remapped(table, process);
 	texts_release(&table->pool.texts, mapping->path);
+}
+
+/* Once in a while: each time it has been told to have twice as much. */
+static bool is_crowded(const struct process *process, const struct space *space)
+{
+	return process_is_followed(process) && space == process->space &&
+	       space->mappings.now.count >= CROWDED + 2 * space->read_count;
 }
 
 static void learn_mmap(struct table *table, const struct record *record)
@@ -170,6 +181,36 @@ static void learn_mmap(struct table *table, const struct record *record)
 	if (record->inode && !space->executable && !space->parent && space->complete)
 		space_set_executable(&table->pool, space, record->text, record->text_length);
 	learn_mapping(table, process, space, &mapping, record->text, record->text_length);
+	table_mark_kin(table, process);
+	if (is_crowded(process, space))
+		table_mark_crowded(table, process);
+}
+
+/* What @space shows in [@start, @limit) has gone. */
+static void learn_end(struct table *table, struct process *process, struct space *space,
+		      uint64_t start, uint64_t limit, uint64_t time_ns)
+{
+	uint64_t changes = space->mappings.changes;
+
+	table->refused += space_end(&table->pool, space, start, limit, time_ns) != 0;
+	if (space->mappings.changes == changes)
+		return;
+	process->gives_up = true;
+	if (space == process->space)
+		table_mark_remapped(table, process);
+}
+
+void learn_code_end(struct table *table, const struct code_end_record *record)
+{
+	struct process *process = find_living(table, record->pid, record->time_ns);
+	struct space *space = process ? table_space_at(process, record->time_ns) : NULL;
+
+	if (!space)
+		return;
+	if (record->limit)
+		learn_end(table, process, space, record->start, record->limit, record->time_ns);
+	else if (space == process->space && process_is_followed(process))
+		table_mark_crowded(table, process);
 }
 
 void learn_record(struct table *table, const struct record *record)
@@ -243,7 +284,7 @@ static void learn_maps(struct table *table, struct process *process, struct proc
 	char *text = facts->maps, *end = text + facts->maps_length;
 	struct proc_mapping found;
 	uint64_t begin_ns = space->begin_ns;
-	uint64_t refused = table->refused;
+	uint64_t refused = table->refused, limit = 0;
 
 	// What was known up to then is not newer than it; the rest may be as old as that.
 	if (space->suspect_ns > begin_ns)
@@ -258,10 +299,17 @@ static void learn_maps(struct table *table, struct process *process, struct proc
 			.inode = found.inode,
 		};
 
-		if (found.executable)
-			learn_mapping(table, process, space, &mapping, found.path,
-				      found.path_length);
+		if (!found.executable)
+			continue;
+		// What is not there has gone, or came while it was read.
+		if (limit < found.start)
+			learn_end(table, process, space, limit, found.start, facts->begin_ns);
+		limit = found.limit;
+		learn_mapping(table, process, space, &mapping, found.path, found.path_length);
 	}
+	if (facts->maps_length)
+		learn_end(table, process, space, limit, UINT64_MAX, facts->begin_ns);
+	space->read_count = space->mappings.now.count;
 	space->complete = table->refused == refused;
 	if (!space->complete)
 		space->suspect_ns = begin_ns;

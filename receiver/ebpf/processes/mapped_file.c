@@ -31,18 +31,21 @@ static bool is_same(int fd, const struct mapped_file *file, const struct stat *s
 	       (system.f_type == BTRFS_SUPER_MAGIC || system.f_type == OVERLAYFS_SUPER_MAGIC);
 }
 
-/* Turn an O_PATH descriptor, which has touched nothing yet, into one for reading. */
-static int reopen(int path_fd, const struct stat *stat)
+int mapped_file_reopen(int path_fd)
 {
 	char path[32];
 	int fd;
 
-	// Opening a device or a pipe can have effects, or wait for ever.
-	if (!S_ISREG(stat->st_mode))
-		return -EINVAL;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	return fd < 0 ? -errno : fd;
+}
+
+/* The descriptor *@fd, which is taken, of what @stat is of. */
+static int take_regular(int *fd, const struct stat *stat)
+{
+	// To open a device or a pipe can have effects, or wait for ever.
+	return S_ISREG(stat->st_mode) ? TAKE_FD(*fd) : -EINVAL;
 }
 
 /* Older kernels print the inode below an overlay: then the mapping's path has to do. */
@@ -74,7 +77,7 @@ static int open_by_mapping(const struct mapped_file *file, struct stat *stat_ret
 	// By now another file may be mapped there.
 	if (!is_same(found, file, stat_ret) && !is_overlaid(path, found, file))
 		return -ESTALE;
-	return reopen(found, stat_ret);
+	return take_regular(&found, stat_ret);
 }
 
 int mapped_file_open_path(const struct mapped_file *file, uint32_t root_pid, struct stat *stat_ret)
@@ -104,7 +107,7 @@ int mapped_file_open_path(const struct mapped_file *file, uint32_t root_pid, str
 		return -errno;
 	if (!is_same(found, file, stat_ret))
 		return -ESTALE;
-	return reopen(found, stat_ret);
+	return take_regular(&found, stat_ret);
 }
 
 int mapped_file_open(const struct mapped_file *file, struct stat *stat_ret)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens the file behind a mapping, whatever mount namespace it lies in.
+ * Finds the file behind a mapping, whatever mount namespace it lies in.
  *
  * Paths are chosen by the profiled process, so what they lead to is believed only
- * if its inode is the mapping's, and only regular files are opened. Resolution
+ * if its inode is the mapping's, and only regular files are taken. Resolution
  * stays inside the process's root: a symbolic link cannot lead out of a container.
  *
- * May wait for file systems: never with a lock held. Any thread.
+ * May wait for file systems, for ever if need be (timed_calls.h). Any thread.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct mapped_file {
 };
 
 /*
- * A descriptor to read @file with, and what it is. By the mapping itself
+ * A descriptor of @file, to be opened by (O_PATH), and what it is. By the mapping itself
  * (/proc/PID/map_files: needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE and works for
  * unlinked files), else by its path under the process's root. Negative errno:
  * -EINVAL when it is no regular file, -ESTALE when another file has its path.
@@ -30,3 +30,6 @@ int mapped_file_open(const struct mapped_file *file, struct stat *stat_ret);
 
 /* As above, only by its path, under the root of process @root_pid or, for 0, our own. */
 int mapped_file_open_path(const struct mapped_file *file, uint32_t root_pid, struct stat *stat_ret);
+
+/* A descriptor for reading what @path_fd, of these functions, is of; negative errno. */
+int mapped_file_reopen(int path_fd);

@@ -6,14 +6,72 @@
 #include <errno.h>
 #include <string.h>
 
+enum { FIRST_CAPACITY = 8 };
+
 void mappings_deinit(struct mappings *mappings, struct texts *texts)
 {
 	for (size_t i = 0; i < mappings->now.count; i++)
 		texts_release(texts, mappings->now.items[i].path);
 	for (size_t i = 0; i < mappings->past.count; i++)
 		texts_release(texts, mappings->past.items[i].mapping.path);
-	VECTOR_DEINIT(&mappings->now);
+	free(mappings->now.memory);
+	mappings->now.items = mappings->now.memory = NULL;
+	mappings->now.count = mappings->now.capacity = 0;
 	VECTOR_DEINIT(&mappings->past);
+}
+
+/* Items of room before the first, and behind the last. */
+static size_t room_before(const struct mappings *mappings)
+{
+	return (size_t)(mappings->now.items - mappings->now.memory);
+}
+
+static size_t room_behind(const struct mappings *mappings)
+{
+	return mappings->now.capacity - room_before(mappings) - mappings->now.count;
+}
+
+/* Room for @extra more items at one of the ends. False without memory. */
+static bool reserve(struct mappings *mappings, size_t at, size_t extra)
+{
+	size_t count = mappings->now.count, capacity = mappings->now.capacity;
+	struct mapping *memory, *items;
+
+	if (room_before(mappings) >= extra || room_behind(mappings) >= extra)
+		return true;
+	capacity = capacity ? capacity : FIRST_CAPACITY;
+	while (capacity < count + extra)
+		capacity *= 2;
+	memory = calloc(capacity, sizeof(*memory));
+	if (!memory)
+		return false;
+	// At the end that is nearer to what comes now.
+	items = at < count - at ? memory + (capacity - count) : memory;
+	if (count)
+		memcpy(items, mappings->now.items, count * sizeof(*items));
+	free(mappings->now.memory);
+	mappings->now.memory = memory;
+	mappings->now.items = items;
+	mappings->now.capacity = capacity;
+	return true;
+}
+
+/* Items [@first, @last) become @count others, for which there is room at one of the ends. */
+static void replace(struct mappings *mappings, size_t first, size_t last,
+		    const struct mapping *pieces, size_t count)
+{
+	size_t behind = mappings->now.count - last, removed = last - first;
+	struct mapping *items = mappings->now.items;
+
+	if (count > removed && room_before(mappings) >= count - removed &&
+	    (first < behind || room_behind(mappings) < count - removed)) {
+		mappings->now.items -= count - removed;
+		memmove(mappings->now.items, items, first * sizeof(*items));
+	} else {
+		memmove(items + first + count, items + last, behind * sizeof(*items));
+	}
+	memcpy(mappings->now.items + first, pieces, count * sizeof(*items));
+	mappings->now.count = mappings->now.count - removed + count;
 }
 
 /* The first of `now` that ends behind @address. */
@@ -78,6 +136,8 @@ static void cover(struct mappings *mappings, struct texts *texts, struct mapping
 	// The room was made before anything was changed.
 	mappings->past.items[mappings->past.count++] =
 		(struct past_mapping){ .mapping = piece, .end_ns = end_ns };
+	if (mappings->ended_ns < end_ns)
+		mappings->ended_ns = end_ns;
 	if (mappings->past.count > MAPPINGS_PAST_MAX)
 		forget_oldest(mappings, texts, MAPPINGS_PAST_MAX / 2);
 }
@@ -130,7 +190,8 @@ static size_t lay_over(struct mappings *mappings, struct texts *texts, const str
 	return count;
 }
 
-int mappings_add(struct mappings *mappings, struct texts *texts, const struct mapping *mapping)
+int mappings_add(struct mappings *mappings, struct texts *texts, const struct mapping *mapping,
+		 size_t most)
 {
 	size_t first = first_behind(mappings, mapping->start), last = first, count;
 	CLEANUP_FREE struct mapping *pieces = NULL;
@@ -141,21 +202,76 @@ int mappings_add(struct mappings *mappings, struct texts *texts, const struct ma
 		note_again(&mappings->now.items[first], mapping);
 		return 0;
 	}
-	if (mappings->now.count >= MAPPINGS_MAX)
+	if (mappings->now.count >= most)
 		return -ENOSPC;
 	// Each old one leaves at most itself and a part of the new; one more at each end.
 	// Of each overlap at most two are covered.
 	pieces = calloc(2 * (last - first) + 2, sizeof(*pieces));
-	if (!pieces || !VECTOR_RESERVE(&mappings->now, last - first + 2) ||
+	if (!pieces || !reserve(mappings, first, last - first + 2) ||
 	    !VECTOR_RESERVE(&mappings->past, 2 * (last - first)))
 		return -ENOMEM;
 	count = lay_over(mappings, texts, mapping, first, last, pieces);
-	memmove(mappings->now.items + first + count, mappings->now.items + last,
-		(mappings->now.count - last) * sizeof(*pieces));
-	memcpy(mappings->now.items + first, pieces, count * sizeof(*pieces));
-	mappings->now.count = mappings->now.count - (last - first) + count;
+	replace(mappings, first, last, pieces, count);
 	mappings->changes++;
 	return 0;
+}
+
+/* What is left of @old in `now` when [@start, @limit) of it has ended, to @pieces. Returns how
+ * many. */
+static size_t end_part(struct mappings *mappings, struct texts *texts, struct mapping *old,
+		       uint64_t start, uint64_t limit, uint64_t time_ns, struct mapping *pieces)
+{
+	size_t count = 0;
+
+	if (old->begin_ns > time_ns) {
+		pieces[count++] = *old;
+		return count;
+	}
+	if (old->start < start)
+		pieces[count++] = cut(old, texts, old->start, start);
+	else
+		start = old->start;
+	if (old->limit < limit)
+		limit = old->limit;
+	cover(mappings, texts, cut(old, texts, start, limit), time_ns);
+	if (old->again_ns > time_ns) {
+		// It has come back since.
+		pieces[count] = cut(old, texts, start, limit);
+		pieces[count++].begin_ns = old->again_ns;
+	}
+	if (old->limit > limit)
+		pieces[count++] = cut(old, texts, limit, old->limit);
+	texts_release(texts, old->path);
+	return count;
+}
+
+int mappings_end(struct mappings *mappings, struct texts *texts, uint64_t start, uint64_t limit,
+		 uint64_t time_ns)
+{
+	size_t first = first_behind(mappings, start), last = first, count = 0, old = 0;
+	CLEANUP_FREE struct mapping *pieces = NULL;
+
+	for (; last < mappings->now.count && mappings->now.items[last].start < limit; last++)
+		old += mappings->now.items[last].begin_ns <= time_ns;
+	if (!old)
+		return 0;
+	pieces = calloc(3 * (last - first), sizeof(*pieces));
+	if (!pieces || !reserve(mappings, first, 2 * (last - first)) ||
+	    !VECTOR_RESERVE(&mappings->past, last - first))
+		return -ENOMEM;
+	for (size_t i = first; i < last; i++)
+		count += end_part(mappings, texts, &mappings->now.items[i], start, limit, time_ns,
+				  pieces + count);
+	replace(mappings, first, last, pieces, count);
+	mappings->changes++;
+	return 0;
+}
+
+bool mappings_overlap(const struct mappings *mappings, uint64_t start, uint64_t limit)
+{
+	size_t first = first_behind(mappings, start);
+
+	return first < mappings->now.count && mappings->now.items[first].start < limit;
 }
 
 static bool holds(const struct mapping *mapping, uint64_t address)
@@ -189,6 +305,28 @@ const struct mapping *mappings_find(const struct mappings *mappings, uint64_t ti
 	    mappings->now.items[at].begin_ns <= time_ns)
 		return &mappings->now.items[at];
 	return find_past(mappings, time_ns, address);
+}
+
+size_t mappings_renew(struct mappings *mappings, struct texts *texts, uint32_t file,
+		      uint64_t time_ns)
+{
+	size_t renewed = 0;
+
+	for (size_t i = 0; i < mappings->now.count; i++) {
+		struct mapping *mapping = &mappings->now.items[i];
+
+		if (mapping->file != file || mapping->begin_ns >= time_ns ||
+		    !VECTOR_RESERVE(&mappings->past, 1))
+			continue;
+		cover(mappings, texts, cut(mapping, texts, mapping->start, mapping->limit),
+		      time_ns);
+		mapping->begin_ns = time_ns;
+		mapping->again_ns = 0;
+		mapping->file = MAPPING_FILE_UNRESOLVED;
+		renewed++;
+	}
+	mappings->changes += renewed;
+	return renewed;
 }
 
 void mappings_forget(struct mappings *mappings, struct texts *texts, uint64_t time_ns)

@@ -2,8 +2,8 @@
 /*
  * The executable mappings one address space has had, each with its time.
  *
- * The kernel tells of mappings that appear, not of those that go: a mapping holds
- * until a later one covers it. What is covered is kept with the time it ended
+ * A mapping holds until a later one covers it, or until it is known to have gone (code_ends.h).
+ * What is covered or gone is kept with the time it ended
  * until nobody can ask for that time any more. Mappings may be added in any order
  * of their times; the result is the same.
  *
@@ -18,12 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum {
-	/* What vm.max_map_count lets a process have by default. */
-	MAPPINGS_MAX = 65536,
-	/* A process that maps code over and over must not grow without bound between two sweeps. */
-	MAPPINGS_PAST_MAX = 4096,
-};
+/* A process that maps code over and over must not grow without bound between two sweeps. */
+enum { MAPPINGS_PAST_MAX = 4096 };
 
 /* Values of mapping.file besides file ids (files.h); PROCESS_NO_FILE is the other. */
 enum { MAPPING_FILE_UNRESOLVED = UINT32_MAX - 1 };
@@ -50,23 +46,47 @@ static inline bool past_mapping_held(const struct past_mapping *past, uint64_t t
 }
 
 struct mappings {
-	VECTOR(struct mapping) now;       /* disjoint, by start */
+	struct {
+		struct mapping *items; /* disjoint, by start */
+		size_t count;
+		/* Owned: items is a part of it, with room at both ends, since the kernel mostly
+		 * puts a mapping below those there are. */
+		struct mapping *memory;
+		size_t capacity;
+	} now;
 	VECTOR(struct past_mapping) past; /* in the order they were covered */
-	uint64_t changes;                 /* mappings that said something new */
+	uint64_t changes;                 /* mappings that said something new, and ends */
+	uint64_t ended_ns;                /* when one ended last; 0 = none has */
 };
 
 void mappings_deinit(struct mappings *mappings, struct texts *texts);
 
 /*
  * @mapping appeared at its begin_ns. Its path stays the caller's. One that says
- * nothing new is passed over. -ENOMEM, or -ENOSPC past MAPPINGS_MAX; the mappings
+ * nothing new is passed over. -ENOMEM, or -ENOSPC when there are @most already; the mappings
  * are then unchanged.
  */
-int mappings_add(struct mappings *mappings, struct texts *texts, const struct mapping *mapping);
+int mappings_add(struct mappings *mappings, struct texts *texts, const struct mapping *mapping,
+		 size_t most);
+
+/*
+ * What lies in [@start, @limit) has ended at @time_ns, but for mappings that have begun, or were
+ * told again, since. 0 or -ENOMEM; the mappings are then unchanged.
+ */
+int mappings_end(struct mappings *mappings, struct texts *texts, uint64_t start, uint64_t limit,
+		 uint64_t time_ns);
+
+/* Does any mapping that there is now overlap [@start, @limit)? */
+bool mappings_overlap(const struct mappings *mappings, uint64_t start, uint64_t limit);
 
 /* The one that held @address at @time_ns, valid until the next change; NULL. */
 const struct mapping *mappings_find(const struct mappings *mappings, uint64_t time_ns,
 				    uint64_t address);
+
+/* From @time_ns on @file has another content, and its mappings a file that is not known yet.
+ * Returns how many there are. */
+size_t mappings_renew(struct mappings *mappings, struct texts *texts, uint32_t file,
+		      uint64_t time_ns);
 
 /* Drop what was covered at @time_ns or before. */
 void mappings_forget(struct mappings *mappings, struct texts *texts, uint64_t time_ns);

@@ -46,7 +46,7 @@ struct processes {
 };
 
 struct processes *processes_create(const struct profcol_host *host,
-				   const struct profcol_list *variables)
+				   const struct profcol_list *variables, size_t max_bytes)
 {
 	struct processes *processes = calloc(1, sizeof(*processes));
 	pthread_condattr_t attributes;
@@ -63,7 +63,7 @@ struct processes *processes_create(const struct profcol_host *host,
 						"", "Samples whose process was not looked at");
 	processes->notes = calloc(NOTES_MAX, sizeof(*processes->notes));
 	processes->taken = calloc(NOTES_MAX, sizeof(*processes->taken));
-	if (!watch_init(&processes->watch, host, variables) || !processes->notes ||
+	if (!watch_init(&processes->watch, host, variables, max_bytes) || !processes->notes ||
 	    !processes->taken) {
 		processes_destroy(processes);
 		return NULL;
@@ -194,8 +194,10 @@ struct profcol_error *processes_follow_execs(struct processes *processes)
 uint64_t processes_map_bytes(struct processes *processes)
 {
 	struct execs *execs = atomic_load_explicit(&processes->watch.execs, memory_order_acquire);
+	struct code_ends *ends =
+		atomic_load_explicit(&processes->watch.code_ends, memory_order_acquire);
 
-	return execs ? execs_map_bytes(execs) : 0;
+	return (execs ? execs_map_bytes(execs) : 0) + (ends ? code_ends_map_bytes(ends) : 0);
 }
 
 void processes_stop(struct processes *processes)
@@ -366,12 +368,47 @@ bool processes_find_mapping(struct processes *processes, const struct process_ke
 			.start = mapping->start,
 			.limit = mapping->limit,
 			.file_offset = mapping->file_offset,
+			.begin_ns = mapping->begin_ns,
 			.file = mapping->file == MAPPING_FILE_UNRESOLVED ? PROCESS_NO_FILE
 									 : mapping->file,
+			.is_pending = mapping->file == MAPPING_FILE_UNRESOLVED,
 			.path = mapping->path->bytes,
 		};
 	pthread_mutex_unlock(&watch->table_lock);
 	return mapping != NULL;
+}
+
+bool processes_code_ended(struct processes *processes, const struct process_key *key,
+			  uint64_t since_ns)
+{
+	struct watch *watch = &processes->watch;
+	const struct process *process;
+	bool ended = false;
+
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_find(&watch->table, key, UINT64_MAX);
+	for (const struct space *space = process ? process->space : NULL; space && !ended;
+	     space = space->older)
+		ended = space_ended_ns(space) > since_ns;
+	pthread_mutex_unlock(&watch->table_lock);
+	return ended;
+}
+
+bool processes_has_lost(struct processes *processes, const struct process_key *key,
+			uint64_t time_ns, struct process_place *place)
+{
+	struct watch *watch = &processes->watch;
+	const struct process *process;
+	const struct space *space;
+	bool lost = false;
+
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_find(&watch->table, key, time_ns);
+	space = process ? space_of_program(process, key, time_ns) : NULL;
+	if (space)
+		lost = space_has_lost(space, time_ns, place);
+	pthread_mutex_unlock(&watch->table_lock);
+	return lost;
 }
 
 size_t processes_code(struct processes *processes, const struct process_key *key,
@@ -384,22 +421,39 @@ size_t processes_code(struct processes *processes, const struct process_key *key
 	pthread_mutex_lock(&watch->table_lock);
 	process = table_find(&watch->table, key, UINT64_MAX);
 	if (process && process_runs(process) && process->space->exec_id == key->exec_id)
-		found = code_list(process->space, ret, count);
+		found = code_list(process->space, watch->table.pool.most_mappings, ret, count);
 	pthread_mutex_unlock(&watch->table_lock);
 	return found;
 }
 
-bool processes_is_sampled(struct processes *processes, const struct process_key *key)
+uint64_t processes_last_sample(struct processes *processes, const struct process_key *key)
 {
 	struct watch *watch = &processes->watch;
 	const struct process *process;
-	bool sampled;
+	uint64_t sampled_ns;
 
 	pthread_mutex_lock(&watch->table_lock);
 	process = table_find(&watch->table, key, UINT64_MAX);
-	sampled = process && process->sampled_ns;
+	sampled_ns = process ? process->sampled_ns : 0;
 	pthread_mutex_unlock(&watch->table_lock);
-	return sampled;
+	return sampled_ns;
+}
+
+static void mark_told(void *context, struct process *process)
+{
+	if (process->told)
+		table_mark_changed(context, process);
+}
+
+void processes_tell_again(struct processes *processes)
+{
+	struct watch *watch = &processes->watch;
+
+	pthread_mutex_lock(&watch->table_lock);
+	table_each(&watch->table, mark_told, &watch->table);
+	pthread_mutex_unlock(&watch->table_lock);
+	if (watch->side_band)
+		side_band_wake(watch->side_band);
 }
 
 int processes_open_file(struct processes *processes, uint32_t file)

@@ -4,8 +4,9 @@
  *
  * A thread of its own follows perf side-band records (exec, fork, exit, mmap of
  * executable memory) of all CPUs and keeps, per process, the address spaces it
- * has had with their executable mappings, each with the CLOCK_MONOTONIC time it
- * appeared. /proc is read at start, for a sampled process that is not known or
+ * has had with their executable mappings, each with the CLOCK_MONOTONIC times it
+ * appeared and went. Which programs give up code, and so have to be asked when, shows when they
+ * seem to have too much. /proc is read at start, for a sampled process that is not known or
  * not complete (repair after lost records), and for what the records do not say
  * (executable, cgroup, environment). Files behind executable mappings of sampled processes
  * are opened at once, through the process's own root, so that they can be read
@@ -73,7 +74,9 @@ enum { PROCESS_NO_FILE = UINT32_MAX };
 struct process_mapping {
 	uint64_t start, limit; /* in the process, limit exclusive */
 	uint64_t file_offset;  /* of start, bytes */
+	uint64_t begin_ns;     /* CLOCK_MONOTONIC, when it was mapped, at the latest */
 	uint32_t file;         /* file id, or PROCESS_NO_FILE for anonymous memory */
+	bool is_pending;       /* there is a file, which has no id yet */
 	const char *path;      /* as the kernel printed it ("[vdso]", "//anon", "/usr/bin/x") */
 };
 
@@ -86,9 +89,10 @@ struct process_code {
 };
 
 /* NULL without memory. Both are borrowed until destroy; @variables of the environment become
- * attributes `process.environment_variable.NAME`. */
+ * attributes `process.environment_variable.NAME`. @max_bytes of memory are taken, but for queues.
+ */
 struct processes *processes_create(const struct profcol_host *host,
-				   const struct profcol_list *variables);
+				   const struct profcol_list *variables, size_t max_bytes);
 void processes_destroy(struct processes *processes); /* accepts NULL; stops first */
 
 /*
@@ -165,6 +169,24 @@ bool processes_origin(struct processes *processes, uint32_t pid, uint64_t by_ns,
 bool processes_find_mapping(struct processes *processes, const struct process_key *key,
 			    uint64_t time_ns, uint64_t address, struct process_mapping *ret);
 
+/* Has code of the process been unmapped, protected or covered after @since_ns, or a little before?
+ * Only then can what a walk took for its code be out of date. */
+bool processes_code_ended(struct processes *processes, const struct process_key *key,
+			  uint64_t since_ns);
+
+/* Code that is looked for in a process. */
+struct process_place {
+	uint64_t offset;  /* in the file, bytes */
+	uint32_t file;    /* its id */
+	uint64_t address; /* where it was found last, which is looked at first; or 0 */
+	uint64_t visits;  /* mappings that may still be looked at: nothing is certain then */
+};
+
+/* Is it certain that @key's program had the code of @place before @time_ns, and had it nowhere any
+ * more at that time? Of what ended before the last processes_forget it is not. */
+bool processes_has_lost(struct processes *processes, const struct process_key *key,
+			uint64_t time_ns, struct process_place *place);
+
 /*
  * The executable mappings that @key's program has now, by start, without overlap; neighbours that
  * continue each other in one file are one, and so are anonymous ones. Left out is what has a file
@@ -176,8 +198,12 @@ bool processes_find_mapping(struct processes *processes, const struct process_ke
 size_t processes_code(struct processes *processes, const struct process_key *key,
 		      struct process_code *ret, size_t count);
 
-/* Has the program, or an earlier one of the process, been sampled? */
-bool processes_is_sampled(struct processes *processes, const struct process_key *key);
+/* When the program, or an earlier one of the process, was noted to be sampled last
+ * (CLOCK_MONOTONIC); 0: never. */
+uint64_t processes_last_sample(struct processes *processes, const struct process_key *key);
+
+/* Tell anew, soon, of every program that has been told of and has not ended. */
+void processes_tell_again(struct processes *processes);
 
 /*
  * A descriptor for reading @file, owned by the caller; reopened through any living process that

@@ -8,6 +8,8 @@
 enum {
 	/* More are taken in further rounds: the table is locked for one round at most. */
 	FILES_AT_ONCE = 256,
+	/* The rest has its turn a second later. */
+	CHANGED_AT_ONCE = 64,
 	GENERATIONS = 8,
 	MAPPERS = 4,
 };
@@ -192,6 +194,43 @@ void resolve_files(struct table *table, pthread_mutex_t *table_lock, struct file
 		identify(&round, files);
 		pthread_mutex_lock(table_lock);
 		end_round(&round);
+		pthread_mutex_unlock(table_lock);
+	}
+}
+
+/* A file that was written to. */
+struct renewal {
+	struct table *table;
+	uint32_t file;
+	uint64_t time_ns;
+};
+
+static void renew(void *context, struct process *process)
+{
+	const struct renewal *renewal = context;
+
+	if (process->end_ns != PROCESS_ALIVE || !process->space || !process_is_followed(process))
+		return;
+	if (!space_renew(&renewal->table->pool, process->space, renewal->file, renewal->time_ns))
+		return;
+	table_mark_unresolved(renewal->table, process);
+	table_mark_changed(renewal->table, process);
+}
+
+void resolve_changed(struct table *table, pthread_mutex_t *table_lock, struct files *files)
+{
+	uint32_t changed[CHANGED_AT_ONCE];
+	size_t count = files_changed(files, changed, CHANGED_AT_ONCE);
+
+	for (size_t i = 0; i < count; i++) {
+		struct renewal renewal = {
+			.table = table,
+			.file = changed[i],
+			.time_ns = clock_monotonic_ns(),
+		};
+
+		pthread_mutex_lock(table_lock);
+		table_each(table, renew, &renewal);
 		pthread_mutex_unlock(table_lock);
 	}
 }

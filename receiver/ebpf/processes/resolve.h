@@ -13,6 +13,10 @@
 /* Give ids to the files of all processes that table_take_unresolved() tells of. One thread. */
 void resolve_files(struct table *table, pthread_mutex_t *table_lock, struct files *files);
 
+/* Have files that were written to while they are mapped looked for anew, from now on: a process
+ * runs what is in them. */
+void resolve_changed(struct table *table, pthread_mutex_t *table_lock, struct files *files);
+
 /* Open @file again by a process that has it mapped, or by its path. 0 or a negative errno. */
 int resolve_again(struct table *table, pthread_mutex_t *table_lock, struct files *files,
 		  uint32_t file);

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-void space_pool_init(struct space_pool *pool, size_t max_text_bytes)
+void space_pool_init(struct space_pool *pool, size_t max_bytes, size_t max_text_bytes)
 {
-	*pool = (struct space_pool){ 0 };
+	*pool = (struct space_pool){ .most_mappings = max_bytes / 2 / sizeof(struct mapping) };
 	texts_init(&pool->texts, max_text_bytes);
 }
 
@@ -65,12 +65,23 @@ static void refer_to(struct space *space, struct space *parent, uint64_t time_ns
 		parent->oldest_child_ns = time_ns;
 }
 
+static bool shows_in(const struct space *space, uint64_t start, uint64_t limit)
+{
+	for (; space; space = space->parent)
+		if (mappings_overlap(&space->mappings, start, limit))
+			return true;
+	return false;
+}
+
 int space_add(struct space_pool *pool, struct space *space, const struct mapping *mapping)
 {
 	size_t before = mappings_memory(&space->mappings);
-	int status = mappings_add(&space->mappings, &pool->texts, mapping);
+	int status = mappings_add(&space->mappings, &pool->texts, mapping, pool->most_mappings);
 
 	pool->memory += mappings_memory(&space->mappings) - before;
+	if (mapping->begin_ns > space->covered_ns &&
+	    shows_in(space->parent, mapping->start, mapping->limit))
+		space->covered_ns = mapping->begin_ns;
 	if (status && space->complete) {
 		space->complete = false;
 		space->suspect_ns = mapping->begin_ns;
@@ -103,6 +114,48 @@ static void copy_visible(struct space_pool *pool, struct space *space, const str
 			if (mappings->now.items[i].begin_ns <= times[count])
 				space_add(pool, space, &mappings->now.items[i]);
 	}
+}
+
+/* What @space has of its parents becomes its own. */
+static void part_from_parent(struct space_pool *pool, struct space *space)
+{
+	struct mappings own = space->mappings;
+
+	// What was its own covers what it inherited.
+	space->mappings = (struct mappings){ .changes = own.changes, .ended_ns = own.ended_ns };
+	pool->memory -= mappings_memory(&own);
+	copy_visible(pool, space, space->parent, space->parent_ns);
+	for (size_t i = 0; i < own.now.count; i++)
+		space_add(pool, space, &own.now.items[i]);
+	pool->memory -= mappings_memory(&space->mappings);
+	for (; own.past.count; own.past.count--) {
+		struct past_mapping *past = &own.past.items[own.past.count - 1];
+
+		if (!VECTOR_PUSH(&space->mappings.past, *past))
+			break;
+	}
+	pool->memory += mappings_memory(&space->mappings);
+	mappings_deinit(&own, &pool->texts);
+	leave_parent(pool, space);
+	space->depth = 0;
+}
+
+int space_end(struct space_pool *pool, struct space *space, uint64_t start, uint64_t limit,
+	      uint64_t time_ns)
+{
+	size_t before;
+	int status;
+
+	if (space->parent && shows_in(space->parent, start, limit))
+		part_from_parent(pool, space);
+	before = mappings_memory(&space->mappings);
+	status = mappings_end(&space->mappings, &pool->texts, start, limit, time_ns);
+	pool->memory += mappings_memory(&space->mappings) - before;
+	if (status && space->complete) {
+		space->complete = false;
+		space->suspect_ns = time_ns;
+	}
+	return status;
 }
 
 struct space *space_fork(struct space_pool *pool, struct space *parent, uint64_t time_ns)
@@ -143,6 +196,108 @@ const struct mapping *space_find(const struct space *space, uint64_t time_ns, ui
 			time_ns = space->parent_ns;
 	}
 	return NULL;
+}
+
+/* Give @space a mapping of its own for @shown, which one of its parents has. */
+static void renew_inherited(struct space_pool *pool, struct space *space,
+			    const struct mapping *shown, uint64_t time_ns)
+{
+	struct mapping mapping = *shown;
+
+	if (space_find(space, time_ns, shown->start) != shown)
+		return;
+	mapping.begin_ns = time_ns;
+	mapping.again_ns = 0;
+	mapping.file = MAPPING_FILE_UNRESOLVED;
+	space_add(pool, space, &mapping);
+}
+
+bool space_renew(struct space_pool *pool, struct space *space, uint32_t file, uint64_t time_ns)
+{
+	size_t before = mappings_memory(&space->mappings);
+	uint64_t changes = space->mappings.changes;
+
+	mappings_renew(&space->mappings, &pool->texts, file, time_ns);
+	pool->memory += mappings_memory(&space->mappings) - before;
+	for (struct space *parent = space->parent; parent; parent = parent->parent) {
+		const struct mappings *mappings = &parent->mappings;
+
+		for (size_t i = 0; i < mappings->now.count; i++)
+			if (mappings->now.items[i].file == file)
+				renew_inherited(pool, space, &mappings->now.items[i], time_ns);
+		for (size_t i = 0; i < mappings->past.count; i++)
+			if (mappings->past.items[i].mapping.file == file)
+				renew_inherited(pool, space, &mappings->past.items[i].mapping,
+						time_ns);
+	}
+	return space->mappings.changes != changes;
+}
+
+uint64_t space_ended_ns(const struct space *space)
+{
+	uint64_t ended_ns = 0;
+
+	for (; space; space = space->parent) {
+		if (space->mappings.ended_ns > ended_ns)
+			ended_ns = space->mappings.ended_ns;
+		if (space->covered_ns > ended_ns)
+			ended_ns = space->covered_ns;
+	}
+	return ended_ns;
+}
+
+static bool has_place(const struct mapping *mapping, uint64_t time_ns,
+		      const struct process_place *place)
+{
+	return mapping->file == place->file && mapping->begin_ns <= time_ns &&
+	       place->offset - mapping->file_offset < mapping->limit - mapping->start;
+}
+
+static bool shows_at(const struct space *space, uint64_t time_ns, uint64_t address,
+		     const struct process_place *place)
+{
+	const struct mapping *shown = space_find(space, time_ns, address);
+
+	return shown && has_place(shown, time_ns, place) &&
+	       shown->start + (place->offset - shown->file_offset) == address;
+}
+
+/* What is known of a place once some mappings have been looked at. */
+enum finding { FOUND_NOT, FOUND_ONCE, FOUND_SHOWN };
+
+/* Add to @finding what @mapping, of @space or of a parent, says of @place. */
+static enum finding look_at(const struct space *space, const struct mapping *mapping,
+			    uint64_t time_ns, struct process_place *place, enum finding finding)
+{
+	uint64_t address = mapping->start + (place->offset - mapping->file_offset);
+
+	if (finding == FOUND_SHOWN || !has_place(mapping, time_ns, place))
+		return finding;
+	if (!shows_at(space, time_ns, address, place))
+		return FOUND_ONCE;
+	place->address = address;
+	return FOUND_SHOWN;
+}
+
+bool space_has_lost(const struct space *space, uint64_t time_ns, struct process_place *place)
+{
+	enum finding finding = FOUND_NOT;
+
+	if (place->address && shows_at(space, time_ns, place->address, place))
+		return false;
+	for (const struct space *layer = space; layer; layer = layer->parent) {
+		const struct mappings *mappings = &layer->mappings;
+
+		if (place->visits < mappings->now.count + mappings->past.count)
+			return false;
+		place->visits -= mappings->now.count + mappings->past.count;
+		for (size_t i = 0; i < mappings->now.count; i++)
+			finding = look_at(space, &mappings->now.items[i], time_ns, place, finding);
+		for (size_t i = 0; i < mappings->past.count; i++)
+			finding = look_at(space, &mappings->past.items[i].mapping, time_ns, place,
+					  finding);
+	}
+	return finding == FOUND_ONCE;
 }
 
 void space_set_executable(struct space_pool *pool, struct space *space, const char *path,

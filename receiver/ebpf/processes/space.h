@@ -9,11 +9,13 @@
 #pragma once
 
 #include "mappings.h"
+#include "processes.h"
 
 /* Where spaces keep their texts, and the account of their memory. */
 struct space_pool {
 	struct texts texts;
-	size_t memory; /* bytes of all spaces, without texts */
+	size_t memory;        /* bytes of all spaces, without texts */
+	size_t most_mappings; /* of one space: half of the memory there may be */
 };
 
 /*
@@ -29,13 +31,16 @@ struct space {
 	struct space *older;      /* owned: of the same process, before the exec */
 	struct space *parent;     /* a reference; NULL */
 	uint64_t parent_ns;       /* what of the parent's counts: up to this time */
+	uint64_t covered_ns;      /* when something of the parent's was covered last; or 0 */
 	uint32_t children;        /* spaces that refer to this one, and... */
 	uint64_t oldest_child_ns; /* ...the least time they do so at */
+	uint32_t sharers;         /* processes besides one that have this memory, or had */
 	struct mappings mappings;
 	struct text *executable; /* NULL = the parent's, or else the first file mapped */
 	bool executable_read;    /* the system has been asked for it */
 	bool environment_read;   /* the same */
 	struct text *attributes; /* as environment_attributes.bytes; a reference; NULL = none */
+	size_t read_count;       /* of its own mappings when they were read from /proc last; or 0 */
 	bool complete;           /* all mappings are known... */
 	uint64_t suspect_ns;     /* ...or else those up to this time */
 	bool executed;           /* begun by an exec, not by a fork or before we looked */
@@ -45,7 +50,7 @@ struct space {
 	char comm[16];
 };
 
-void space_pool_init(struct space_pool *pool, size_t max_text_bytes);
+void space_pool_init(struct space_pool *pool, size_t max_bytes, size_t max_text_bytes);
 void space_pool_deinit(struct space_pool *pool); /* when no space is left */
 
 /* NULL without memory. */
@@ -56,7 +61,23 @@ void space_unref(struct space_pool *pool, struct space *space); /* accepts NULL 
 /* As mappings_add; a failure leaves the space incomplete. */
 int space_add(struct space_pool *pool, struct space *space, const struct mapping *mapping);
 
+/* As mappings_renew, of all that @space shows. False: it shows nothing of @file. */
+bool space_renew(struct space_pool *pool, struct space *space, uint32_t file, uint64_t time_ns);
+
+/*
+ * What @space shows in [@start, @limit) has ended at @time_ns, as mappings_end says; what it had
+ * from its parents becomes its own for that. A failure leaves it incomplete.
+ */
+int space_end(struct space_pool *pool, struct space *space, uint64_t start, uint64_t limit,
+	      uint64_t time_ns);
+
 const struct mapping *space_find(const struct space *space, uint64_t time_ns, uint64_t address);
+
+/* When something that @space shows was unmapped or covered last; 0 = never. */
+uint64_t space_ended_ns(const struct space *space);
+
+/* Did @space show the code of @place before @time_ns, and nowhere at that time? */
+bool space_has_lost(const struct space *space, uint64_t time_ns, struct process_place *place);
 
 /* The path the program was started by, "" when unknown. */
 const char *space_executable(const struct space *space);

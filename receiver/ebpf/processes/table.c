@@ -27,7 +27,7 @@ bool table_init(struct table *table, size_t max_bytes, size_t max_text_bytes)
 		.bucket_count = FIRST_BUCKETS,
 	};
 	TAILQ_INIT(&table->changed);
-	space_pool_init(&table->pool, max_text_bytes);
+	space_pool_init(&table->pool, max_bytes, max_text_bytes);
 	table->buckets = calloc(FIRST_BUCKETS, sizeof(struct process *));
 	return table->buckets != NULL;
 }
@@ -50,7 +50,10 @@ static void process_destroy(struct table *table, struct process *process)
 	}
 	// Forked children refer to single spaces: those before an exec go with their process.
 	while (process->space) {
-		struct space *older = TAKE(process->space->older);
+		// What came before is still of use to who shares it.
+		struct space *older = process->space->sharers ? NULL : TAKE(process->space->older);
+
+		process->space->sharers -= process->space->sharers > 0;
 
 		space_unref(&table->pool, process->space);
 		process->space = older;
@@ -71,6 +74,8 @@ void table_deinit(struct table *table)
 	}
 	free(table->buckets);
 	VECTOR_DEINIT(&table->unresolved);
+	VECTOR_DEINIT(&table->crowded);
+	VECTOR_DEINIT(&table->kin);
 	VECTOR_DEINIT(&table->gone);
 	space_pool_deinit(&table->pool);
 	*table = (struct table){ 0 };
@@ -290,6 +295,7 @@ struct process *table_note(struct table *table, const struct process_key *key, u
 		process->end_ns = PROCESS_ALIVE;
 	table_mark_unresolved(table, process);
 	first = !process->sampled_ns;
+	table_mark_kin(table, process);
 	if (process->sampled_ns < time_ns)
 		process->sampled_ns = time_ns;
 	note_exec_id(table, process, key, time_ns);

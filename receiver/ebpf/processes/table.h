@@ -29,11 +29,14 @@ struct process {
 	bool announced;         /* has told by which key samples will come: see table_announce */
 	int32_t threads;
 	bool leader_exited;
-	bool container_read;    /* else `container` is what the parent had */
-	bool unresolved;        /* stands in table.unresolved */
-	bool changed;           /* stands in table.changed, by `change` */
-	bool told;              /* table_take_change has told of a program, not yet of its end */
-	uint32_t told_exec_id;  /* of that program */
+	bool container_read;   /* else `container` is what the parent had */
+	bool unresolved;       /* stands in table.unresolved */
+	bool kin;              /* stands in table.kin, or stood there since its last exec or fork */
+	bool crowded;          /* stands in table.crowded */
+	bool gives_up;         /* code that it had was found to have gone */
+	bool changed;          /* stands in table.changed, by `change` */
+	bool told;             /* table_take_change has told of a program, not yet of its end */
+	uint32_t told_exec_id; /* of that program */
 	uint64_t told_until_ns; /* its changes up to then are paid for: TELL_NS for each one told */
 	struct text *container; /* a reference; NULL = none */
 	struct text *pod;       /* its uid; a reference; NULL = none */
@@ -69,6 +72,8 @@ struct table {
 	uint64_t tick_ns;            /* a clock tick of /proc */
 	uint64_t boot_offset_ns;     /* CLOCK_BOOTTIME - CLOCK_MONOTONIC at present */
 	VECTOR(uint32_t) unresolved; /* those followed with mappings whose file has no id yet */
+	VECTOR(uint32_t) crowded;    /* those followed that may have less than was told of */
+	VECTOR(uint32_t) kin;        /* forks that perhaps have their parent's memory */
 	TAILQ_HEAD(, process) changed;   /* those followed to tell of, the first marked first */
 	size_t told;                     /* processes that are */
 	VECTOR(struct process_key) gone; /* of those told and dropped; with room for @told more */
@@ -79,7 +84,8 @@ struct table {
 	uint64_t malformed_environments; /* whose OTEL_RESOURCE_ATTRIBUTES was passed over */
 };
 
-/* False without memory. @max_text_bytes bounds paths and names, which come on top. */
+/* False without memory. One process takes half of @max_bytes at most; @max_text_bytes bounds paths
+ * and names, which come on top. */
 bool table_init(struct table *table, size_t max_bytes, size_t max_text_bytes);
 void table_deinit(struct table *table);
 
@@ -125,6 +131,25 @@ void table_mark_unresolved(struct table *table, struct process *process);
 
 /* One that was marked, which it is no more; NULL when there is none. */
 struct process *table_take_unresolved(struct table *table);
+
+/* @process, which is followed, has been told to map far more than it had when it was read last:
+ * perhaps that is not there any more. */
+void table_mark_crowded(struct table *table, struct process *process);
+
+/* One that was marked, which it is no more; NULL when there is none. */
+struct process *table_take_crowded(struct table *table);
+
+/* @process, a fork that is sampled or maps code, may have been made with CLONE_VM. */
+void table_mark_kin(struct table *table, struct process *process);
+
+/* One that was marked, and lives; NULL when there is none. */
+struct process *table_take_kin(struct table *table);
+
+/* @process was found to have one memory with @parent, whose space is its own from now on. */
+void table_share(struct table *table, struct process *process, struct process *parent);
+
+/* There is something to tell of @process, if it is followed, and of those that share its memory. */
+void table_mark_remapped(struct table *table, struct process *process);
 
 /* There is something to tell of @process if it is followed. */
 void table_mark_changed(struct table *table, struct process *process);

@@ -7,23 +7,27 @@
 #include "base/base.h"
 
 #include <errno.h>
+#include <linux/kcmp.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 /*
- * The memory of this module, 32 MiB: a process takes about 1 kB, one that maps a hundred
- * libraries 9 kB, a path 60 bytes. That is room for thousands of processes of the larger kind
- * and, for some seconds, ten thousands that have ended.
+ * A process takes about 1 kB, one that maps a hundred libraries 9 kB, a path 60 bytes, and a file
+ * 200. 32 MiB are room for thousands of processes of the larger kind and, for some seconds, ten
+ * thousands that have ended.
  */
 enum {
-	TABLE_MAX_BYTES = 16 << 20,
-	TEXT_MAX_BYTES = 8 << 20,
-	FILES_MAX_BYTES = 8 << 20,
+	TABLE_SHARE = 2,
+	TEXT_SHARE = 4,
+	FILES_SHARE = 4,
 	FILES_OPEN_MAX = 512,
 	FILES_OPEN_LEAST = 16,
 	/* A process sampled within this time is read again at once when records were lost. */
 	REPAIR_SECONDS = 60,
 	ATTEMPTS = 3,
+	/* Processes whose mappings are read again in one pass because there are so many. */
+	CROWDED_AT_ONCE = 16,
 };
 
 static size_t files_open_max(void)
@@ -55,6 +59,9 @@ static void register_metrics(struct watch *watch)
 					"Processes and mappings there was no memory for"),
 		.files_refused = host->metric(host, PROFCOL_COUNTER, "processes_files_refused", "",
 					      "Files there was no memory for"),
+		.files_unanswered =
+			host->metric(host, PROFCOL_COUNTER, "processes_files_unanswered", "",
+				     "Times a file system did not answer"),
 		.malformed_environments =
 			host->metric(host, PROFCOL_COUNTER, "processes_malformed_environments", "",
 				     "Programs whose OTEL_RESOURCE_ATTRIBUTES cannot be read"),
@@ -62,13 +69,14 @@ static void register_metrics(struct watch *watch)
 }
 
 bool watch_init(struct watch *watch, const struct profcol_host *host,
-		const struct profcol_list *variables)
+		const struct profcol_list *variables, size_t max_bytes)
 {
 	*watch = (struct watch){ .host = host, .variables = variables };
 	pthread_mutex_init(&watch->table_lock, NULL);
 	register_metrics(watch);
-	watch->files = files_create(files_open_max(), FILES_MAX_BYTES);
-	return table_init(&watch->table, TABLE_MAX_BYTES, TEXT_MAX_BYTES) && watch->files;
+	watch->files = files_create(files_open_max(), max_bytes / FILES_SHARE);
+	return table_init(&watch->table, max_bytes / TABLE_SHARE, max_bytes / TEXT_SHARE) &&
+	       watch->files;
 }
 
 void watch_deinit(struct watch *watch)
@@ -81,9 +89,22 @@ void watch_deinit(struct watch *watch)
 	pthread_mutex_destroy(&watch->table_lock);
 }
 
+/* What has ended by @time_ns, so that it ends before something else comes there. */
+static void take_ends(struct watch *watch, uint64_t time_ns)
+{
+	while (watch->ended_taken < watch->ended.count &&
+	       watch->ended.items[watch->ended_taken].time_ns <= time_ns)
+		learn_code_end(&watch->table, &watch->ended.items[watch->ended_taken++]);
+}
+
 static void take_record(void *context, const struct record *record)
 {
-	learn_record(context, record);
+	struct watch *watch = context;
+
+	take_ends(watch, record->time_ns);
+	// Those outside of our PID namespace have no number.
+	if (record->pid || record->kind == RECORD_LOST)
+		learn_record(&watch->table, record);
 }
 
 int watch_follow_execs(struct watch *watch)
@@ -106,6 +127,36 @@ static void take_exec(void *context, const struct exec_record *record)
 
 	// Without memory it is known when it is sampled.
 	(void)VECTOR_PUSH(&watch->told, *record);
+}
+
+static void take_end(void *context, const struct code_end_record *record)
+{
+	struct watch *watch = context;
+
+	// Without memory it goes when its mappings are read.
+	(void)VECTOR_PUSH(&watch->ended, *record);
+}
+
+static int compare_ends(const void *left, const void *right)
+{
+	const struct code_end_record *a = left, *b = right;
+
+	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
+}
+
+/* The lock is held. */
+static void collect_ends(struct watch *watch)
+{
+	struct code_ends *ends = atomic_load_explicit(&watch->code_ends, memory_order_relaxed);
+
+	watch->ended.count = watch->ended_taken = 0;
+	if (!ends)
+		return;
+	// What was lost of them goes when the mappings of its process are read.
+	watch->table.lost += code_ends_take(ends, take_end, watch);
+	if (watch->ended.count)
+		qsort(watch->ended.items, watch->ended.count, sizeof(*watch->ended.items),
+		      compare_ends);
 }
 
 static void announce(struct watch *watch)
@@ -135,7 +186,9 @@ static void sync_records(struct watch *watch)
 	boot_offset = clock_boottime_ns() - until;
 	pthread_mutex_lock(&watch->table_lock);
 	watch->table.boot_offset_ns = boot_offset;
-	side_band_take(watch->side_band, until, take_record, &watch->table);
+	collect_ends(watch);
+	side_band_take(watch->side_band, until, take_record, watch);
+	take_ends(watch, UINT64_MAX);
 	if (watch->table.has_lost) {
 		// The rings were empty then, so what is missing is newer.
 		table_suspect(&watch->table, watch->known_ns);
@@ -242,6 +295,99 @@ static void handle_note(struct watch *watch, const struct note *note)
 		inherit_container(watch, note);
 }
 
+static void listen_to_code_ends(struct watch *watch)
+{
+	struct code_ends *ends;
+
+	watch->code_ends_tried = true;
+	if (code_ends_create(&ends))
+		return;
+	if (side_band_add(watch->side_band, code_ends_fd(ends)))
+		code_ends_destroy(ends);
+	else
+		atomic_store_explicit(&watch->code_ends, ends, memory_order_release);
+}
+
+/* From now on its ends of code are told, if this kernel can tell of them at little cost. */
+static void follow_code_ends(struct watch *watch, uint32_t pid)
+{
+	struct code_ends *ends;
+
+	if (!watch->code_ends_tried)
+		listen_to_code_ends(watch);
+	ends = atomic_load_explicit(&watch->code_ends, memory_order_relaxed);
+	// Without it, its mappings are read when they seem to have doubled.
+	if (ends)
+		code_ends_follow(ends, pid);
+}
+
+static void leave_code_ends(struct watch *watch, uint32_t pid)
+{
+	struct code_ends *ends = atomic_load_explicit(&watch->code_ends, memory_order_relaxed);
+
+	if (ends)
+		code_ends_leave(ends, pid);
+}
+
+/* Look whether processes still have what they were told to map; if not, they are followed. */
+static void look_at_crowded(struct watch *watch)
+{
+	for (int i = 0; i < CROWDED_AT_ONCE; i++) {
+		struct process *process;
+		bool gives_up;
+		uint32_t pid = 0;
+
+		pthread_mutex_lock(&watch->table_lock);
+		process = table_take_crowded(&watch->table);
+		if (process)
+			pid = process->pid;
+		pthread_mutex_unlock(&watch->table_lock);
+		if (!process)
+			break;
+		if (scan(watch, pid, PROC_MAPS))
+			continue;
+		pthread_mutex_lock(&watch->table_lock);
+		process = table_newest(&watch->table, pid);
+		gives_up = process && process->gives_up && process->end_ns == PROCESS_ALIVE;
+		pthread_mutex_unlock(&watch->table_lock);
+		if (gives_up)
+			follow_code_ends(watch, pid);
+	}
+}
+
+/* Have both one memory? False as well when that cannot be found out. */
+static bool is_one_memory(uint32_t pid, uint32_t other)
+{
+	return !syscall(SYS_kcmp, (pid_t)pid, (pid_t)other, KCMP_VM, 0, 0);
+}
+
+/* Forks with CLONE_VM see what their parents map, and the other way around. */
+static void look_at_kin(struct watch *watch)
+{
+	for (;;) {
+		struct process *process, *parent;
+		uint32_t pid = 0, parent_pid = 0;
+
+		pthread_mutex_lock(&watch->table_lock);
+		process = table_take_kin(&watch->table);
+		if (process) {
+			pid = process->pid;
+			parent_pid = process->parent;
+		}
+		pthread_mutex_unlock(&watch->table_lock);
+		if (!process)
+			break;
+		if (!is_one_memory(pid, parent_pid))
+			continue;
+		pthread_mutex_lock(&watch->table_lock);
+		process = table_newest(&watch->table, pid);
+		parent = table_newest(&watch->table, parent_pid);
+		if (process && process->kin && process->parent == parent_pid && parent)
+			table_share(&watch->table, process, parent);
+		pthread_mutex_unlock(&watch->table_lock);
+	}
+}
+
 static void tell_changes(struct watch *watch)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -255,6 +401,8 @@ static void tell_changes(struct watch *watch)
 		if (more)
 			watch->changed(watch->changed_context, &change.key, change.alive);
 		watch->news |= more && change.first;
+		if (more && !change.alive)
+			leave_code_ends(watch, change.key.pid);
 	}
 }
 
@@ -264,6 +412,8 @@ void watch_pass(struct watch *watch, const struct note *notes, size_t count)
 	sync_records(watch);
 	for (size_t i = 0; i < count; i++)
 		handle_note(watch, &notes[i]);
+	look_at_kin(watch);
+	look_at_crowded(watch);
 	resolve_files(&watch->table, &watch->table_lock, watch->files);
 	tell_changes(watch);
 }
@@ -405,11 +555,13 @@ static void show_metrics(struct watch *watch)
 	profcol_metric_set(metrics->memory, (int64_t)memory);
 	profcol_metric_set(metrics->files_open, (int64_t)files.open);
 	profcol_metric_set(metrics->files_refused, (int64_t)files.refused);
+	profcol_metric_set(metrics->files_unanswered, (int64_t)files.unanswered);
 }
 
 void watch_keep_house(struct watch *watch)
 {
 	follow_cpus(watch);
 	repair(watch);
+	resolve_changed(&watch->table, &watch->table_lock, watch->files);
 	show_metrics(watch);
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "code_ends.h"
 #include "execs.h"
 #include "files.h"
 #include "side_band.h"
@@ -25,15 +26,16 @@ struct note {
 struct watch_metrics {
 	struct profcol_metric *processes, *memory, *files_open;                  /* gauges */
 	struct profcol_metric *records_lost, *evicted, *refused, *files_refused; /* counters */
-	struct profcol_metric *malformed_environments;                           /* counter */
+	struct profcol_metric *malformed_environments, *files_unanswered;        /* counters */
 };
 
 struct watch {
 	const struct profcol_host *host;
-	const struct profcol_list *variables; /* borrowed: as for environment_parse */
-	struct side_band *side_band;          /* owned */
-	_Atomic(struct execs *) execs;        /* owned; NULL = not listened to */
-	struct files *files;                  /* owned */
+	const struct profcol_list *variables;  /* borrowed: as for environment_parse */
+	struct side_band *side_band;           /* owned */
+	_Atomic(struct execs *) execs;         /* owned; NULL = not listened to */
+	_Atomic(struct code_ends *) code_ends; /* owned; NULL = not loaded */
+	struct files *files;                   /* owned */
 	struct table table;
 	pthread_mutex_t table_lock;
 	/* Who is told of changes, as processes_on_change says; NULL = nobody. */
@@ -41,17 +43,20 @@ struct watch {
 	void *changed_context; /* borrowed */
 	struct watch_metrics metrics;
 	/* Of the one thread: */
-	VECTOR(struct exec_record) told; /* execs that are about to be taken in */
-	bool news;                       /* the last pass brought programs that are new */
-	uint64_t known_ns;               /* everything up to then has been taken in */
-	uint64_t followed_ns;            /* when the CPUs were last looked at */
-	bool repair_due;                 /* records have been missed */
-	bool cpus_failed;                /* said once until it is mended */
+	VECTOR(struct exec_record) told;      /* execs that are about to be taken in */
+	VECTOR(struct code_end_record) ended; /* the same of code that ended */
+	size_t ended_taken;                   /* of these */
+	bool code_ends_tried;                 /* to load what tells of them */
+	bool news;                            /* the last pass brought programs that are new */
+	uint64_t known_ns;                    /* everything up to then has been taken in */
+	uint64_t followed_ns;                 /* when the CPUs were last looked at */
+	bool repair_due;                      /* records have been missed */
+	bool cpus_failed;                     /* said once until it is mended */
 };
 
-/* False without memory. Both are borrowed until deinit. */
+/* False without memory. Both are borrowed until deinit; @max_bytes is for all in here. */
 bool watch_init(struct watch *watch, const struct profcol_host *host,
-		const struct profcol_list *variables);
+		const struct profcol_list *variables, size_t max_bytes);
 void watch_deinit(struct watch *watch);
 
 /* Listen, then read all processes there are. An error when no CPU can be listened to. */

@@ -23,6 +23,8 @@ static const uint64_t CROWDED_SWEEP_NS = 5000000000; /* the same when there are 
 /* An executable changes only by an exec, which is another program: in case one went untold. */
 static const uint64_t EXECUTABLE_REFRESH_NS = 60000000000;
 
+static const size_t WAITING_MAX_BYTES = 8 << 20;
+
 struct select {
 	const struct profcol_host *host;
 	struct processes *processes;
@@ -95,6 +97,7 @@ struct select *select_create(const struct profcol_host *host, struct processes *
 	pthread_mutex_init(&select->rules_lock, NULL);
 	pthread_mutex_init(&select->lock, NULL);
 	condition_init(&select->wake);
+	select->waiting.max_bytes = WAITING_MAX_BYTES;
 	condition_init(&select->settled);
 	verdicts_init(&select->verdicts);
 	register_metrics(select);

@@ -3,6 +3,7 @@
 
 #include "kallsyms.h"
 #include "kernel_modules.h"
+#include "kernel_names.h"
 
 #include "base/base.h"
 
@@ -15,9 +16,12 @@
  */
 enum { LAST_FUNCTION_BYTES = 64 << 10 };
 
+/* In kernel_function.name: what follows is a place in texts. */
+static const uint32_t NAME_IS_READ = 1u << 31;
+
 struct kernel_function {
 	uint32_t offset; /* from the start of its run */
-	uint32_t name;   /* offset in text */
+	uint32_t name;   /* offset for names, or NAME_IS_READ and the place in texts */
 };
 
 /* Neighbours of one module that lie within 4 GiB. */
@@ -40,7 +44,8 @@ struct kernel_table {
 	VECTOR(struct kernel_function) functions;
 	VECTOR(struct kernel_run) runs;       /* by start; one more at the end closes the last */
 	VECTOR(struct kernel_module) modules; /* the kernel itself first */
-	VECTOR(char) text;
+	struct kernel_names *names;
+	VECTOR(const char *) texts; /* borrowed from names */
 };
 
 void kernel_table_destroy(struct kernel_table *table)
@@ -50,7 +55,8 @@ void kernel_table_destroy(struct kernel_table *table)
 	VECTOR_DEINIT(&table->functions);
 	VECTOR_DEINIT(&table->runs);
 	VECTOR_DEINIT(&table->modules);
-	VECTOR_DEINIT(&table->text);
+	VECTOR_DEINIT(&table->texts);
+	kernel_names_destroy(table->names);
 	free(table->root);
 	free(table);
 }
@@ -81,15 +87,6 @@ static bool table_add_function(struct kernel_table *table, const struct kallsyms
 				   .offset = (uint32_t)(line->address - run->start),
 				   .name = line->name,
 			   }));
-}
-
-/* Take the names over as they are: a copy would be the peak of the program's memory. */
-static void table_take_text(struct kernel_table *table, struct kallsyms *symbols)
-{
-	table->text.items = TAKE(symbols->text.items);
-	table->text.count = symbols->text.count;
-	table->text.capacity = symbols->text.capacity;
-	symbols->text.count = symbols->text.capacity = 0;
 }
 
 static bool table_add_modules(struct kernel_table *table, const struct kallsyms *symbols)
@@ -149,15 +146,10 @@ static void table_shrink(struct kernel_table *table)
 {
 	void *functions = realloc(table->functions.items,
 				  table->functions.count * sizeof(*table->functions.items));
-	void *text = realloc(table->text.items, table->text.count);
 
 	if (functions) {
 		table->functions.items = functions;
 		table->functions.capacity = table->functions.count;
-	}
-	if (text) {
-		table->text.items = text;
-		table->text.capacity = table->text.count;
 	}
 }
 
@@ -165,7 +157,11 @@ static bool table_fill(struct kernel_table *table, struct kallsyms *symbols)
 {
 	uint64_t last = 0;
 
-	table_take_text(table, symbols);
+	if (symbols->text.count >= NAME_IS_READ)
+		return false;
+	table->names = kernel_names_create(symbols->text.items, symbols->text.count);
+	if (!table->names)
+		return false;
 	for (size_t i = 0; i < symbols->lines.count; i++) {
 		const struct kallsyms_line *line = &symbols->lines.items[i];
 
@@ -215,11 +211,29 @@ static const struct kernel_run *table_find_run(const struct kernel_table *table,
 	return &table->runs.items[low - 1];
 }
 
+/* NULL without memory. */
+static const char *table_read_name(struct kernel_table *table, struct kernel_function *function)
+{
+	const char *text;
+
+	if (function->name & NAME_IS_READ)
+		return table->texts.items[function->name & ~NAME_IS_READ];
+	if (!VECTOR_RESERVE(&table->texts, 1))
+		return NULL;
+	text = kernel_names_read(table->names, function->name);
+	if (!text)
+		return NULL;
+	function->name = NAME_IS_READ | (uint32_t)table->texts.count;
+	table->texts.items[table->texts.count++] = text;
+	return text;
+}
+
 bool kernel_table_find(struct kernel_table *table, uint64_t address, struct kernel_symbol *ret)
 {
 	const struct kernel_run *run = table_find_run(table, address);
-	const struct kernel_function *function;
+	struct kernel_function *function;
 	struct kernel_module *module;
+	const char *name;
 	size_t low, high;
 
 	if (!run)
@@ -233,6 +247,9 @@ bool kernel_table_find(struct kernel_table *table, uint64_t address, struct kern
 			high = middle;
 	}
 	function = &table->functions.items[low];
+	name = table_read_name(table, function);
+	if (!name)
+		return false;
 	module = &table->modules.items[run->module];
 	if (!module->build_id_read) {
 		kernel_modules_build_id(table->root, run->module ? module->name : NULL,
@@ -241,7 +258,7 @@ bool kernel_table_find(struct kernel_table *table, uint64_t address, struct kern
 		module->build_id_read = true;
 	}
 	*ret = (struct kernel_symbol){
-		.name = table->text.items + function->name,
+		.name = name,
 		.module = module->name,
 		// Each BPF program is loaded for itself.
 		.module_start =
@@ -261,5 +278,7 @@ size_t kernel_table_memory(const struct kernel_table *table)
 {
 	return sizeof(*table) + table->functions.capacity * sizeof(*table->functions.items) +
 	       table->runs.capacity * sizeof(*table->runs.items) +
-	       table->modules.capacity * sizeof(*table->modules.items) + table->text.capacity;
+	       table->modules.capacity * sizeof(*table->modules.items) +
+	       table->texts.capacity * sizeof(*table->texts.items) +
+	       kernel_names_memory(table->names);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions of the kernel, its modules and BPF programs, as /proc/kallsyms had
- * them at one moment: 8 bytes a function, and its name.
+ * them at one moment: 8 bytes a function, and its name (kernel_names).
  *
  * Threads: one at a time.
  */

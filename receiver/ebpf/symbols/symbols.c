@@ -158,6 +158,11 @@ struct symbols *symbols_create(const struct profcol_host *host, struct processes
 	return symbols;
 }
 
+void symbols_workers(const struct symbols *symbols, struct worker_use *use)
+{
+	worker_pool_use(symbols->pool, use);
+}
+
 struct profcol_error *symbols_start(struct symbols *symbols)
 {
 	PROFCOL_CLEANUP_ERROR struct profcol_error *error =

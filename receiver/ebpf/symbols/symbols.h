@@ -22,6 +22,10 @@ void symbols_destroy(struct symbols *symbols); /* accepts NULL; ends the workers
 /* Read kallsyms, start a worker. */
 PROFCOL_MUST_CHECK struct profcol_error *symbols_start(struct symbols *symbols);
 
+/* Processes that read files for it; see worker_pool_use. Any thread. */
+struct worker_use;
+void symbols_workers(const struct symbols *symbols, struct worker_use *use);
+
 struct symbol_query {
 	/* in */
 	uint32_t file;        /* file id of `processes` */

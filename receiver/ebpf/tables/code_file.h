@@ -11,6 +11,8 @@
 
 #include "base/base.h"
 
+#include <sys/queue.h>
+
 enum code_page_state {
 	CODE_PAGE_ABSENT,
 	CODE_PAGE_WANTED, /* missed, and not asked for yet */
@@ -36,8 +38,9 @@ enum code_file_state {
 
 struct code_file {
 	uint32_t id;
-	uint32_t users; /* processes */
-	uint32_t epoch; /* when the last of them went */
+	LIST_HEAD(, pages_use) uses; /* by processes */
+	uint32_t users;              /* how many they are */
+	uint32_t epoch;              /* when the last of them went */
 	enum code_file_state state;
 	bool page_request;               /* one is under way */
 	bool queued;                     /* stands in the queue of those to ask for */

@@ -167,10 +167,26 @@ uint32_t memory_put(struct memory *memory, enum memory_kind kind, const void *by
 	return slab << UNWIND_LINE_BITS | line;
 }
 
+static uint32_t start_of(uint32_t handle)
+{
+	return (handle & ((1 << UNWIND_LINE_BITS) - 1)) * UNWIND_LINE_BYTES;
+}
+
+int memory_read(const struct memory *memory, uint32_t handle, void *bytes, size_t length)
+{
+	uint32_t start = start_of(handle);
+
+	if (!handle || handle >> UNWIND_LINE_BITS >= memory->table.count ||
+	    length > UNWIND_SLAB_BYTES - start)
+		return -EINVAL;
+	return memory->slabs.read(memory->slabs.context, handle >> UNWIND_LINE_BITS, start, bytes,
+				  length);
+}
+
 int memory_change(struct memory *memory, uint32_t handle, uint32_t offset, const void *bytes,
 		  size_t length)
 {
-	uint32_t start = (handle & ((1 << UNWIND_LINE_BITS) - 1)) * UNWIND_LINE_BYTES;
+	uint32_t start = start_of(handle);
 
 	if (!handle || handle >> UNWIND_LINE_BITS >= memory->table.count ||
 	    offset > UNWIND_SLAB_BYTES - start || length > UNWIND_SLAB_BYTES - start - offset)
@@ -194,8 +210,30 @@ void memory_free(struct memory *memory, enum memory_kind kind, uint32_t handle, 
 	(void)VECTOR_PUSH(&memory->waiting, grace);
 }
 
+void memory_set_limit(struct memory *memory, uint64_t limit_bytes)
+{
+	memory->limit = limit_bytes / UNWIND_SLAB_BYTES;
+}
+
+void memory_trim(struct memory *memory)
+{
+	size_t count = memory->table.count;
+
+	end_grace(memory);
+	// The first one has a line that is nobody's.
+	while (count > 1 && memory->table.items[count - 1].free_lines == UNWIND_SLAB_LINES)
+		count--;
+	memory->table.count = count;
+	memory->slabs.keep(memory->slabs.context, (uint32_t)count);
+}
+
 uint64_t memory_used(const struct memory *memory)
 {
 	return (memory->used_lines[MEMORY_DROPPABLE] + memory->used_lines[MEMORY_FIXED]) *
 	       UNWIND_LINE_BYTES;
+}
+
+uint64_t memory_limit(const struct memory *memory)
+{
+	return memory->limit * UNWIND_SLAB_BYTES;
 }

@@ -13,11 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Who has the slabs. Both return 0 or a negative errno. */
+/* Who has the slabs. All return 0 or a negative errno. */
 struct memory_slabs {
 	int (*create)(void *context, uint32_t slab); /* all zero */
 	int (*write)(void *context, uint32_t slab, uint32_t offset, const void *bytes,
 		     size_t length);
+	int (*read)(void *context, uint32_t slab, uint32_t offset, void *bytes, size_t length);
+	void (*keep)(void *context, uint32_t count); /* the first @count; others are destroyed */
 	void *context;
 };
 
@@ -44,8 +46,18 @@ uint32_t memory_put(struct memory *memory, enum memory_kind kind, const void *by
 int memory_change(struct memory *memory, uint32_t handle, uint32_t offset, const void *bytes,
 		  size_t length);
 
+/* Read the first @length bytes of an object. 0 or a negative errno. */
+int memory_read(const struct memory *memory, uint32_t handle, void *bytes, size_t length);
+
 /* No walk that begins from now on can find the object. @kind and @length as it was put; handle 0
  * is nothing. */
 void memory_free(struct memory *memory, enum memory_kind kind, uint32_t handle, size_t length);
 
-uint64_t memory_used(const struct memory *memory); /* bytes of all objects */
+/* Another limit; slabs that are there already stay until memory_trim finds them empty. */
+void memory_set_limit(struct memory *memory, uint64_t limit_bytes);
+
+/* Give back the last slabs as far as nothing lies in them. */
+void memory_trim(struct memory *memory);
+
+uint64_t memory_used(const struct memory *memory);  /* bytes of all objects */
+uint64_t memory_limit(const struct memory *memory); /* bytes of all slabs there may be */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "met.h"
 
-#include "sample.h"
+#include "code_copy.h"
 
 #include "base/base.h"
 
@@ -23,13 +23,13 @@ struct held {
 struct met {
 	struct processes *processes;
 	struct pages *pages;
+	size_t code_most;
 	VECTOR(struct held) held;
 	struct process_key key; /* whose `code` is */
-	size_t code_count;
-	struct process_code code[UNWIND_RANGES];
+	struct code_copy code;
 };
 
-struct met *met_create(struct processes *processes, struct pages *pages)
+struct met *met_create(struct processes *processes, struct pages *pages, size_t code_most)
 {
 	struct met *met = calloc(1, sizeof(*met));
 
@@ -37,6 +37,7 @@ struct met *met_create(struct processes *processes, struct pages *pages)
 		return NULL;
 	met->processes = processes;
 	met->pages = pages;
+	met->code_most = code_most;
 	return met;
 }
 
@@ -45,6 +46,7 @@ void met_destroy(struct met *met)
 	if (!met)
 		return;
 	VECTOR_DEINIT(&met->held);
+	code_copy_deinit(&met->code);
 	free(met);
 }
 
@@ -57,13 +59,10 @@ static bool is_same(const struct process_key *a, const struct process_key *b)
 /* Addresses of one process mostly come one after the other. */
 static void read_code(struct met *met, const struct process_key *key)
 {
-	size_t count;
-
 	if (is_same(&met->key, key))
 		return;
 	met->key = *key;
-	count = processes_code(met->processes, key, met->code, UNWIND_RANGES);
-	met->code_count = count < UNWIND_RANGES ? count : UNWIND_RANGES;
+	code_copy_read(&met->code, met->processes, key, met->code_most);
 }
 
 /* False: nobody knows yet which file lies there. */
@@ -72,10 +71,10 @@ static bool miss(struct met *met, const struct met_address *at, uint64_t now_ns)
 	size_t low = 0, high;
 
 	read_code(met, &at->key);
-	high = met->code_count;
+	high = met->code.count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		const struct process_code *code = &met->code[middle];
+		const struct process_code *code = &met->code.items[middle];
 
 		if (at->address < code->start)
 			high = middle;
@@ -90,22 +89,33 @@ static bool miss(struct met *met, const struct met_address *at, uint64_t now_ns)
 	return false;
 }
 
-void met_take(struct met *met, const struct met_address *addresses, size_t count, uint64_t now_ns)
+/* For the next round it is read anew. */
+static void forget_code(struct met *met)
 {
 	met->key = (struct process_key){ 0 };
-	for (size_t i = 0; i < count; i++)
-		if (!miss(met, &addresses[i], now_ns) && met->held.count < HELD_MOST)
-			// Without memory it is missed when a walk comes by.
-			(void)VECTOR_PUSH(&met->held,
-					  ((struct held){ .met = addresses[i],
-							  .due_ns = now_ns + FIRST_PAUSE_NS }));
+	code_copy_clear(&met->code);
+}
+
+size_t met_take(struct met *met, const struct met_address *addresses, size_t count, uint64_t now_ns)
+{
+	size_t dropped = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct held held = { .met = addresses[i], .due_ns = now_ns + FIRST_PAUSE_NS };
+
+		if (miss(met, &addresses[i], now_ns))
+			continue;
+		// It is missed again when a walk comes by.
+		dropped += met->held.count >= HELD_MOST || !VECTOR_PUSH(&met->held, held);
+	}
+	forget_code(met);
+	return dropped;
 }
 
 void met_retry(struct met *met, uint64_t now_ns)
 {
 	size_t kept = 0;
 
-	met->key = (struct process_key){ 0 };
 	for (size_t i = 0; i < met->held.count; i++) {
 		struct held held = met->held.items[i];
 
@@ -117,6 +127,7 @@ void met_retry(struct met *met, uint64_t now_ns)
 		met->held.items[kept++] = held;
 	}
 	met->held.count = kept;
+	forget_code(met);
 }
 
 bool met_waits(const struct met *met)

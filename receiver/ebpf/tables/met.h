@@ -18,12 +18,15 @@ struct met_address {
 	uint64_t address;
 };
 
-/* NULL without memory. Both are borrowed until destroy. */
-struct met *met_create(struct processes *processes, struct pages *pages);
+/* NULL without memory. Both are borrowed until destroy; of one process so many mappings are looked
+ * at as @code_most. */
+struct met *met_create(struct processes *processes, struct pages *pages, size_t code_most);
 void met_destroy(struct met *met); /* accepts NULL */
 
-/* Miss the pages at @count addresses, now or when their files are known. */
-void met_take(struct met *met, const struct met_address *addresses, size_t count, uint64_t now_ns);
+/* Miss the pages at @count addresses, now or when their files are known. Returns of how many there
+ * is no room to remember them. */
+size_t met_take(struct met *met, const struct met_address *addresses, size_t count,
+		uint64_t now_ns);
 
 /* Try again what is due. */
 void met_retry(struct met *met, uint64_t now_ns);

@@ -2,6 +2,7 @@
 #include "pages.h"
 
 #include "code_file.h"
+#include "found_rules.h"
 
 #include "unwind/unwind.h"
 
@@ -36,9 +37,11 @@ struct pages {
 	VECTOR(uint32_t) queue;           /* files to ask for */
 	uint32_t bare_page;               /* handle of one that has no rules */
 	uint32_t epoch;
+	bool by_group;   /* requests are of one group of pages */
 	bool wants_room; /* something was refused since the last eviction */
 	bool waits;      /* something is to be asked for at a later time */
 	struct pages_counts counts;
+	struct found_rules found;
 	uint8_t page[UNWIND_SLAB_BYTES]; /* one that is being written */
 };
 
@@ -114,14 +117,17 @@ static enum pages_state state_of(const struct code_file *file)
 	}
 }
 
-enum pages_state pages_use(struct pages *pages, uint32_t id)
+enum pages_state pages_use(struct pages *pages, struct pages_use *use)
 {
-	struct code_file *file = find_file(pages, id);
+	struct code_file *file = find_file(pages, use->file);
 
-	if (!file && id != PAGES_VDSO)
-		file = add_file(pages, id);
+	if (!file && use->file != PAGES_VDSO)
+		file = add_file(pages, use->file);
+	// Without memory it goes by frame pointers. A link of null says that it is not used.
+	use->others.le_prev = NULL;
 	if (!file)
 		return PAGES_BARE;
+	LIST_INSERT_HEAD(&file->uses, use, others);
 	file->users++;
 	if (file->state == CODE_FILE_WANTED)
 		queue_file(pages, file);
@@ -174,12 +180,20 @@ static bool is_unused(const struct pages *pages, const struct code_file *file)
 	return is_idle(file) && is_empty(file) && pages->epoch - file->epoch >= KEEP_EPOCHS;
 }
 
-void pages_release(struct pages *pages, uint32_t id)
+struct pages_use *pages_users(const struct pages *pages, uint32_t id)
 {
-	struct code_file *file = find_file(pages, id);
+	const struct code_file *file = find_file(pages, id);
 
-	if (!file || !file->users)
+	return file ? LIST_FIRST(&file->uses) : NULL;
+}
+
+void pages_release(struct pages *pages, struct pages_use *use)
+{
+	struct code_file *file = find_file(pages, use->file);
+
+	if (!use->others.le_prev)
 		return;
+	LIST_REMOVE(use, others);
 	file->users--;
 	// It stays for the next process: its pages as long as there is room, else for some time.
 	file->epoch = pages->epoch;
@@ -256,6 +270,47 @@ bool pages_miss(struct pages *pages, uint32_t id, uint64_t file_offset, uint64_t
 	return true;
 }
 
+/* One that nobody runs, or not any more. */
+static void miss_file(struct pages *pages, struct code_file *file, uint64_t file_offset,
+		      uint64_t now_ns)
+{
+	code_file_remember(file, file_offset);
+	if (!file->users)
+		file->epoch = pages->epoch;
+	if (file->state == CODE_FILE_WANTED)
+		want(pages, file, now_ns);
+}
+
+enum pages_found pages_find_rule(struct pages *pages, uint32_t id, uint64_t file_offset,
+				 uint64_t now_ns, uint32_t *ret)
+{
+	struct code_file *file = find_file(pages, id);
+	uint32_t index, offset;
+	int32_t rule;
+
+	if (!file && id != PAGES_VDSO)
+		file = add_file(pages, id);
+	if (!file || file->state == CODE_FILE_BARE)
+		return PAGES_NONE;
+	if (file->state != CODE_FILE_KNOWN) {
+		miss_file(pages, file, file_offset, now_ns);
+		return PAGES_LATER;
+	}
+	if (!code_file_find(file, file_offset, &index, &offset) ||
+	    file->pages[index].state == CODE_PAGE_FAILED)
+		return PAGES_NONE;
+	if (file->pages[index].state != CODE_PAGE_PRESENT) {
+		miss_page(pages, file, index, now_ns);
+		return PAGES_LATER;
+	}
+	rule = found_rules_find(&pages->found, pages->memory, id,
+				((uint64_t)(file->page_first + index) << UNWIND_PAGE_SHIFT) +
+					offset,
+				file->pages[index].handle, file->pages[index].length);
+	*ret = rule < 0 ? UNWIND_RULE_UNKNOWN : (uint32_t)rule;
+	return PAGES_FOUND;
+}
+
 /* What was missed before the file was known. */
 static void miss_remembered(struct pages *pages, struct code_file *file, uint64_t now_ns)
 {
@@ -284,14 +339,28 @@ void pages_next_epoch(struct pages *pages)
 	pages->epoch++;
 }
 
+void pages_ask_by_group(struct pages *pages)
+{
+	pages->by_group = true;
+}
+
+static uint32_t group_of(const struct code_file *file, uint32_t index)
+{
+	if (file->page_count <= WORKER_SMALL_PAGES)
+		return PAGES_WHOLE;
+	return file->page_first + (index & ~(MISS_GROUP - 1u));
+}
+
 /* True when there are more than one request takes. */
-static bool collect_wanted(struct code_file *file, struct pages_request *request)
+static bool collect_wanted(struct code_file *file, bool by_group, struct pages_request *request)
 {
 	for (uint32_t i = 0; i < file->page_count; i++) {
 		if (file->pages[i].state != CODE_PAGE_WANTED)
 			continue;
-		if (request->count == WORKER_MAX_PAGES)
+		if (request->count == WORKER_MAX_PAGES ||
+		    (by_group && request->count && group_of(file, i) != request->group))
 			return true;
+		request->group = group_of(file, i);
 		file->pages[i].state = CODE_PAGE_ASKED;
 		request->numbers[request->count++] = file->page_first + i;
 	}
@@ -301,13 +370,13 @@ static bool collect_wanted(struct code_file *file, struct pages_request *request
 /* Take what is to be asked of @file; false when that is nothing. */
 static bool take_request(struct pages *pages, struct code_file *file, struct pages_request *ret)
 {
-	*ret = (struct pages_request){ .file = file->id };
+	*ret = (struct pages_request){ .file = file->id, .group = PAGES_WHOLE };
 	file->waits = false;
 	if (file->state == CODE_FILE_WANTED) {
 		file->state = CODE_FILE_ASKED;
 		return true;
 	}
-	if (file->state == CODE_FILE_KNOWN && collect_wanted(file, ret)) {
+	if (file->state == CODE_FILE_KNOWN && collect_wanted(file, pages->by_group, ret)) {
 		queue_file(pages, file);
 		file->waits = !file->queued;
 	}

@@ -14,7 +14,16 @@
 
 #include "worker/worker.h"
 
+#include <sys/queue.h>
+
 struct pages;
+
+/* Who uses a file. */
+struct pages_use {
+	LIST_ENTRY(pages_use) others; /* of the same file */
+	void *owner;
+	uint32_t file;
+};
 
 struct pages_counts {
 	uint64_t files, pages;   /* now */
@@ -36,9 +45,12 @@ enum pages_state {
 	PAGES_BARE,      /* there is no table to be had: frame pointers */
 };
 
-/* What is known of @file, of which the caller has a use; it is asked for when it is new. */
-enum pages_state pages_use(struct pages *pages, uint32_t file);
-void pages_release(struct pages *pages, uint32_t file);
+/* What is known of @use->file, which is in use from now on; it is asked for when it is new. */
+enum pages_state pages_use(struct pages *pages, struct pages_use *use);
+void pages_release(struct pages *pages, struct pages_use *use);
+
+/* The first who uses @file, followed by `others`; NULL. */
+struct pages_use *pages_users(const struct pages *pages, uint32_t file);
 enum pages_state pages_state(const struct pages *pages, uint32_t file);
 
 /* Files have ids of `processes`; this one is the kernel's, read by ourselves. */
@@ -59,15 +71,33 @@ void pages_place(const struct pages *pages, uint32_t file, uint64_t file_offset,
  */
 bool pages_miss(struct pages *pages, uint32_t file, uint64_t file_offset, uint64_t now_ns);
 
+enum pages_found {
+	PAGES_FOUND,
+	PAGES_LATER, /* it has been asked for */
+	PAGES_NONE,  /* there is no table: frame pointers */
+};
+
+/* The 16 bits of the row (bpf/unwind_tables.h) at @file_offset of @file, which nobody needs to run
+ * any more. */
+enum pages_found pages_find_rule(struct pages *pages, uint32_t file, uint64_t file_offset,
+				 uint64_t now_ns, uint32_t *ret);
+
 /* A batch has a frame at @file_offset. */
 void pages_touch(struct pages *pages, uint32_t file, uint64_t file_offset, uint64_t now_ns);
 void pages_next_epoch(struct pages *pages); /* what is touched from now on is newer */
 
+/* pages_request.group of a file that comes whole, and of what says what a file is. */
+enum { PAGES_WHOLE = UINT32_MAX };
+
 struct pages_request {
 	uint32_t file;
+	uint32_t group;                     /* number of its first page; with pages_ask_by_group */
 	uint32_t numbers[WORKER_MAX_PAGES]; /* ascending; none: what the file is */
 	size_t count;
 };
+
+/* From now on requests are of one group of pages each: what is kept of it is found by that. */
+void pages_ask_by_group(struct pages *pages);
 
 bool pages_wants(const struct pages *pages); /* is there something to ask, or under way? */
 

@@ -3,9 +3,22 @@
 
 #include "base/base.h"
 
+/* Of all memory. One process needs 32 bytes here, its ranges some hundred. */
+enum { SHARE = 64 };
+
+uint32_t process_index_size(uint64_t limit_bytes)
+{
+	uint64_t most = limit_bytes / SHARE / sizeof(struct unwind_bucket);
+	uint32_t count = 1;
+
+	while (2ull * count <= most && count < 1u << 31)
+		count *= 2;
+	return count;
+}
+
 static struct unwind_bucket *bucket_of(const struct process_index *index, uint32_t pid)
 {
-	return &index->buckets[pid & (UNWIND_BUCKETS - 1)];
+	return &index->buckets[pid & (index->count - 1)];
 }
 
 static struct unwind_process *find_slot(const struct process_index *index, uint32_t pid)

@@ -12,10 +12,15 @@
 #include <stdint.h>
 
 struct process_index {
-	struct unwind_bucket *buckets; /* UNWIND_BUCKETS, shared with the kernel; not owned */
+	struct unwind_bucket *buckets; /* shared with the kernel; not owned */
+	uint32_t count;                /* a power of two */
 };
 
-/* @ranges is a handle, @count how many lie there. False when the bucket is full. */
+/* How many buckets there should be where all tables may take @limit_bytes: a small part of that,
+ * and 16,384 processes for 32 MiB. */
+uint32_t process_index_size(uint64_t limit_bytes);
+
+/* @ranges and @count as unwind_process.code has them. False when the bucket is full. */
 bool process_index_set(struct process_index *index, uint32_t pid, uint32_t identity,
 		       uint32_t ranges, uint32_t count);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranges of processes in the kernel side's memory, each content once: a fork has its parent's. One
- * thread at a time.
+ * Ranges of processes in the kernel side's memory, each content once: a fork has its parent's.
+ * Those of a process that has very many lie in several pieces, so that what does not change when it
+ * maps more stays where it is. One thread at a time.
  */
 #pragma once
 
@@ -12,15 +13,21 @@ struct range_sets;
 struct range_set {
 	struct range_set *next; /* in its chain */
 	uint64_t hash;
-	uint32_t handle, count; /* where they lie, and how many */
+	uint32_t bytes;         /* long */
+	uint32_t handle, count; /* as unwind_process.code has them */
 	uint32_t users;
+	struct range_set **pieces; /* owned, each a use; NULL: it has the ranges itself */
 };
 
 /* NULL without memory. @memory is borrowed until destroy. */
 struct range_sets *range_sets_create(struct memory *memory);
 void range_sets_destroy(struct range_sets *sets); /* accepts NULL; leaves the kernel's side alone */
 
-/* A use of @count ranges, at least one, as @ranges has them. NULL when there is no room. */
+/* How many ranges one process can have: as many as an eighth of the memory holds. */
+size_t range_sets_most(const struct range_sets *sets);
+
+/* A use of @count ranges, at least one and at most range_sets_most(), as @ranges has them. NULL
+ * when there is no room. */
 struct range_set *range_sets_use(struct range_sets *sets, const struct unwind_range *ranges,
 				 size_t count);
 

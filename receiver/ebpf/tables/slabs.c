@@ -150,11 +150,43 @@ static int slabs_write(void *context, uint32_t slab, uint32_t offset, const void
 	return bpf_map_update_elem(slabs->fds.items[slab], &zero, slabs->value, BPF_ANY);
 }
 
+static int slabs_read(void *context, uint32_t slab, uint32_t offset, void *bytes, size_t length)
+{
+	struct slabs *slabs = context;
+	uint32_t zero = 0;
+	int status;
+
+	if (slab >= slabs->fds.count || offset > UNWIND_SLAB_BYTES ||
+	    length > UNWIND_SLAB_BYTES - offset)
+		return -EINVAL;
+	status = bpf_map_lookup_elem(slabs->fds.items[slab], &zero, slabs->value);
+	if (!status)
+		memcpy(bytes, slabs->value + offset, length);
+	return status;
+}
+
+static void slabs_keep(void *context, uint32_t count)
+{
+	struct slabs *slabs = context;
+
+	while (slabs->fds.count > count) {
+		uint32_t last = (uint32_t)slabs->fds.count - 1;
+
+		// Without it the kernel's side would still find the map, and keep it.
+		if (bpf_map_delete_elem(slabs->outer_fd, &last))
+			return;
+		close(slabs->fds.items[last]);
+		slabs->fds.count--;
+	}
+}
+
 struct memory_slabs slabs_operations(struct slabs *slabs)
 {
 	return (struct memory_slabs){
 		.create = slabs_add,
 		.write = slabs_write,
+		.read = slabs_read,
+		.keep = slabs_keep,
 		.context = slabs,
 	};
 }

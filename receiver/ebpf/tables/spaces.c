@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spaces.h"
 
+#include "code_copy.h"
 #include "range_sets.h"
 
 #include "base/base.h"
 
 #include <string.h>
+#include <sys/queue.h>
 
-enum { CHAINS = 1024 };
+enum {
+	CHAINS = 1024,
+	USUAL_RANGES = 256,
+	/*
+	 * Files of a program become known one after the other, and each changes all of its ranges:
+	 * that takes 0.2 us for each of them, so so much later, at the earliest, it is done again.
+	 */
+	RANGE_PAUSE_NS = 10000,
+	REFUSED_PAUSE_NS = 500000000,
+	EVICTED_SHARE = 8, /* of the processes, when their ranges take too much memory */
+};
+
+/* A process is as good as running that was sampled so short a time before another one. */
+static const uint64_t RECENT_NS = 10000000000;
 
 static const uint64_t LONGEST_BYTES = 1ull << 43; /* of a range; its pages are counted in 32 bits */
 
@@ -16,10 +31,17 @@ struct space_ranges {
 	struct process_key key;
 	struct range_set *set;  /* a use; NULL: the kernel side is not told of it */
 	bool waits;             /* for a file of it */
-	bool refused;           /* there was no room for it */
+	bool refused;           /* there was no room for it: stands in spaces.refused */
+	bool stale;             /* stands in spaces.stale */
 	uint32_t dropped;       /* mappings that did not fit */
-	VECTOR(uint32_t) files; /* used, each once */
+	uint64_t ready_ns;      /* not made anew before, but for other mappings */
+	uint64_t missed_ns;     /* by a walk, last; or 0 */
+	struct pages_use *uses; /* owned; of its files, each once */
+	size_t use_count;
+	TAILQ_ENTRY(space_ranges) others_refused, others_stale;
 };
+
+TAILQ_HEAD(space_list, space_ranges);
 
 struct spaces {
 	struct processes *processes;
@@ -27,10 +49,13 @@ struct spaces {
 	struct range_sets *sets; /* owned */
 	struct process_index *index;
 	struct space_ranges *chains[CHAINS]; /* owned; by pid */
-	bool wants_memory;                   /* there was none for a process */
+	struct space_list refused, stale;
+	bool wants_memory; /* there was none for a process */
 	struct spaces_counts counts;
-	struct process_code code[UNWIND_RANGES];
-	struct unwind_range ranges[UNWIND_RANGES]; /* those being written */
+	/* Of the one being written: */
+	struct code_copy code;
+	VECTOR(struct unwind_range) ranges;
+	VECTOR(uint32_t) files;
 };
 
 struct spaces *spaces_create(struct processes *processes, struct pages *pages,
@@ -43,6 +68,8 @@ struct spaces *spaces_create(struct processes *processes, struct pages *pages,
 	spaces->processes = processes;
 	spaces->pages = pages;
 	spaces->index = index;
+	TAILQ_INIT(&spaces->refused);
+	TAILQ_INIT(&spaces->stale);
 	spaces->sets = range_sets_create(memory);
 	if (spaces->sets)
 		return spaces;
@@ -59,10 +86,13 @@ void spaces_destroy(struct spaces *spaces)
 			struct space_ranges *space = spaces->chains[i];
 
 			spaces->chains[i] = space->next;
-			VECTOR_DEINIT(&space->files);
+			free(space->uses);
 			free(space);
 		}
 	range_sets_destroy(spaces->sets);
+	code_copy_deinit(&spaces->code);
+	VECTOR_DEINIT(&spaces->ranges);
+	VECTOR_DEINIT(&spaces->files);
 	free(spaces);
 }
 
@@ -73,8 +103,7 @@ static uint32_t identity_of(const struct process_key *key)
 	return unwind_identity(key->start_boottime_ns, key->exec_id);
 }
 
-static void add_range(struct spaces *spaces, size_t *count, const struct process_code *code,
-		      uint64_t start)
+static void add_range(struct spaces *spaces, const struct process_code *code, uint64_t start)
 {
 	uint64_t offset = code->file_offset + (start - code->start);
 	struct unwind_range range = {
@@ -96,28 +125,39 @@ static void add_range(struct spaces *spaces, size_t *count, const struct process
 		pages_place(spaces->pages, code->file, offset, &range);
 	else if (code->vdso && start == code->start)
 		pages_place(spaces->pages, PAGES_VDSO, offset, &range);
-	spaces->ranges[(*count)++] = range;
+	spaces->ranges.items[spaces->ranges.count++] = range;
 }
 
-/* How many there are. The vsyscall page, in the upper half, is none that walks can search for. */
-static size_t make_ranges(struct spaces *spaces, size_t code_count)
+/*
+ * Of the code that was read, as much as fits. Returns how much was left out. The vsyscall page, in
+ * the upper half, is none that walks can search for.
+ */
+static size_t make_ranges(struct spaces *spaces)
 {
-	size_t count = 0;
+	size_t most = range_sets_most(spaces->sets), i;
 
-	for (size_t i = 0; i < code_count && count < UNWIND_RANGES; i++) {
-		const struct process_code *code = &spaces->code[i];
+	spaces->ranges.count = 0;
+	// Without memory nothing is told.
+	if (!VECTOR_RESERVE(&spaces->ranges, 2 * spaces->code.count))
+		return spaces->code.count;
+	for (i = 0; i < spaces->code.count && spaces->ranges.count < most; i++) {
+		const struct process_code *code = &spaces->code.items[i];
+		const struct unwind_range *last;
 		uint64_t reached;
 
 		if (code->limit > UNWIND_ADDRESS_LIMIT || code->limit - code->start > LONGEST_BYTES)
 			continue;
-		add_range(spaces, &count, code, code->start);
-		reached = code->start + ((uint64_t)spaces->ranges[count - 1].pages << 12);
+		add_range(spaces, code, code->start);
+		last = &spaces->ranges.items[spaces->ranges.count - 1];
+		reached = code->start + ((uint64_t)last->pages << 12);
 		// More is mapped than the file has text: what lies beyond has no table.
-		if (reached < code->limit && count < UNWIND_RANGES)
-			add_range(spaces, &count, code, reached);
+		if (reached < code->limit && spaces->ranges.count < most)
+			add_range(spaces, code, reached);
 	}
-	return count;
+	return spaces->code.count - i;
 }
+
+/* ---- whom the kernel side knows ---- */
 
 /* The kernel side knows nothing of the process any more. */
 static void withdraw(struct spaces *spaces, struct space_ranges *space)
@@ -127,10 +167,40 @@ static void withdraw(struct spaces *spaces, struct space_ranges *space)
 	range_sets_release(spaces->sets, TAKE(space->set));
 }
 
-static void refuse(struct spaces *spaces, struct space_ranges *space)
+static void set_refused(struct spaces *spaces, struct space_ranges *space, bool refused)
 {
-	spaces->counts.processes_refused += !space->refused;
-	space->refused = true;
+	if (refused && !space->refused)
+		TAILQ_INSERT_TAIL(&spaces->refused, space, others_refused);
+	else if (!refused && space->refused)
+		TAILQ_REMOVE(&spaces->refused, space, others_refused);
+	space->refused = refused;
+}
+
+static void set_stale(struct spaces *spaces, struct space_ranges *space, bool stale)
+{
+	if (stale && !space->stale)
+		TAILQ_INSERT_TAIL(&spaces->stale, space, others_stale);
+	else if (!stale && space->stale)
+		TAILQ_REMOVE(&spaces->stale, space, others_stale);
+	space->stale = stale;
+}
+
+static void release_uses(struct spaces *spaces, struct pages_use *uses, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		pages_release(spaces->pages, &uses[i]);
+	free(uses);
+}
+
+/* It makes room, and comes back when it is sampled. */
+static void evict(struct spaces *spaces, struct space_ranges *space)
+{
+	withdraw(spaces, space);
+	set_stale(spaces, space, false);
+	space->waits = false;
+	release_uses(spaces, TAKE(space->uses), space->use_count);
+	space->use_count = 0;
+	spaces->counts.processes_evicted++;
 }
 
 static struct space_ranges **find_place(struct spaces *spaces, uint32_t pid)
@@ -142,28 +212,50 @@ static struct space_ranges **find_place(struct spaces *spaces, uint32_t pid)
 	return place;
 }
 
-static bool is_sampled(const struct spaces *spaces, const struct space_ranges *space)
+/* When it was sampled last; 0: never. */
+static uint64_t last_sample(const struct spaces *spaces, const struct space_ranges *space)
 {
-	return processes_is_sampled(spaces->processes, &space->key);
+	uint64_t noted_ns = processes_last_sample(spaces->processes, &space->key);
+
+	return noted_ns > space->missed_ns ? noted_ns : space->missed_ns;
 }
 
-/* A sampled process takes the place of one that never was, and comes back when it is sampled. */
+static void refuse(struct spaces *spaces, struct space_ranges *space, uint64_t now_ns)
+{
+	spaces->counts.processes_refused += !space->refused;
+	space->ready_ns = now_ns + REFUSED_PAUSE_NS;
+	// One that never was is told again with its first sample.
+	set_refused(spaces, space, last_sample(spaces, space));
+}
+
+/* Can one that was sampled at @sampled_ns go for another that was at @now_ns? */
+static bool can_go(uint64_t sampled_ns, uint64_t now_ns)
+{
+	return !sampled_ns || sampled_ns + RECENT_NS <= now_ns;
+}
+
+/* A sampled process takes the place of the one among those that it could stand for that was sampled
+ * longest ago. */
 static bool make_place(struct spaces *spaces, const struct space_ranges *space)
 {
 	uint32_t pids[UNWIND_BUCKET_SLOTS];
 	size_t count = process_index_rivals(spaces->index, space->key.pid, pids);
+	uint64_t own_ns = last_sample(spaces, space), oldest_ns = UINT64_MAX;
+	struct space_ranges *oldest = NULL;
 
-	if (!is_sampled(spaces, space))
-		return false;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; own_ns && i < count; i++) {
 		struct space_ranges *rival = *find_place(spaces, pids[i]);
+		uint64_t sampled_ns = rival ? last_sample(spaces, rival) : UINT64_MAX;
 
-		if (!rival || is_sampled(spaces, rival))
-			continue;
-		withdraw(spaces, rival);
-		return true;
+		if (sampled_ns < oldest_ns) {
+			oldest_ns = sampled_ns;
+			oldest = rival;
+		}
 	}
-	return false;
+	if (!oldest || !can_go(oldest_ns, own_ns))
+		return false;
+	evict(spaces, oldest);
+	return true;
 }
 
 static bool tell(struct spaces *spaces, const struct space_ranges *space,
@@ -174,11 +266,12 @@ static bool tell(struct spaces *spaces, const struct space_ranges *space,
 }
 
 /* Tell the kernel side. What it had is let go, since it is found no more. */
-static void publish(struct spaces *spaces, struct space_ranges *space, size_t count)
+static void publish(struct spaces *spaces, struct space_ranges *space, uint64_t now_ns)
 {
-	struct range_set *set = range_sets_use(spaces->sets, spaces->ranges, count);
+	struct range_set *set =
+		range_sets_use(spaces->sets, spaces->ranges.items, spaces->ranges.count);
 
-	spaces->wants_memory |= !set;
+	spaces->wants_memory |= !set && last_sample(spaces, space);
 	// What has not changed is told already.
 	if (set && set != space->set && !tell(spaces, space, set) &&
 	    !(make_place(spaces, space) && tell(spaces, space, set)))
@@ -186,87 +279,103 @@ static void publish(struct spaces *spaces, struct space_ranges *space, size_t co
 	if (!set) {
 		// What is there is out of date: better none than a wrong one.
 		withdraw(spaces, space);
-		refuse(spaces, space);
+		refuse(spaces, space, now_ns);
 		return;
 	}
 	spaces->counts.processes += !space->set;
 	range_sets_release(spaces->sets, space->set);
 	space->set = set;
-	space->refused = false;
+	set_refused(spaces, space, false);
 }
 
-static bool has_file(const struct space_ranges *space, uint32_t file)
+/* ---- files ---- */
+
+static int compare_files(const void *left, const void *right)
 {
-	for (size_t i = 0; i < space->files.count; i++)
-		if (space->files.items[i] == file)
-			return true;
-	return false;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+/* The files of the code, each once, to `files`. False without memory. */
+static bool list_files(struct spaces *spaces)
+{
+	size_t count = 0;
+
+	spaces->files.count = 0;
+	if (!VECTOR_RESERVE(&spaces->files, spaces->code.count))
+		return false;
+	for (size_t i = 0; i < spaces->code.count; i++)
+		if (spaces->code.items[i].file != PROCESS_NO_FILE)
+			spaces->files.items[spaces->files.count++] = spaces->code.items[i].file;
+	if (spaces->files.count)
+		qsort(spaces->files.items, spaces->files.count, sizeof(uint32_t), compare_files);
+	for (size_t i = 0; i < spaces->files.count; i++)
+		if (!i || spaces->files.items[i] != spaces->files.items[i - 1])
+			spaces->files.items[count++] = spaces->files.items[i];
+	spaces->files.count = count;
+	return true;
 }
 
 /*
- * The files of the code are used from now on; those used before are handed over, to be released
- * when nothing leads to them any more.
+ * The files of the code are used from now on; those used before are the caller's, to be released
+ * when nothing leads to them any more. False without memory: none is used then.
  */
-static void use_files(struct spaces *spaces, struct space_ranges *space, size_t code_count,
-		      struct space_ranges *before)
+static bool use_files(struct spaces *spaces, struct space_ranges *space)
 {
-	before->files.items = space->files.items;
-	before->files.count = space->files.count;
-	space->files.items = NULL;
-	space->files.count = space->files.capacity = 0;
-	for (size_t i = 0; i < code_count; i++) {
-		uint32_t file = spaces->code[i].file;
+	bool listed = list_files(spaces);
 
-		if (file == PROCESS_NO_FILE || has_file(space, file) ||
-		    !VECTOR_PUSH(&space->files, file))
-			continue;
-		pages_use(spaces->pages, file);
+	space->uses = listed ? calloc(spaces->files.count + 1, sizeof(*space->uses)) : NULL;
+	space->use_count = space->uses ? spaces->files.count : 0;
+	space->waits = false;
+	for (size_t i = 0; i < space->use_count; i++) {
+		space->uses[i].file = spaces->files.items[i];
+		space->uses[i].owner = space;
+		space->waits |= pages_use(spaces->pages, &space->uses[i]) == PAGES_PENDING;
 	}
+	return space->uses != NULL;
 }
 
-static void release_files(struct spaces *spaces, struct space_ranges *space)
+static void note_dropped(struct spaces *spaces, struct space_ranges *space, size_t dropped)
 {
-	for (size_t i = 0; i < space->files.count; i++)
-		pages_release(spaces->pages, space->files.items[i]);
-	VECTOR_DEINIT(&space->files);
-}
-
-static bool is_pending(const struct spaces *spaces, const struct space_ranges *space)
-{
-	for (size_t i = 0; i < space->files.count; i++)
-		if (pages_state(spaces->pages, space->files.items[i]) == PAGES_PENDING)
-			return true;
-	return false;
-}
-
-/* At most what fits; the rest is counted. */
-static size_t read_code(struct spaces *spaces, struct space_ranges *space)
-{
-	size_t count = processes_code(spaces->processes, &space->key, spaces->code, UNWIND_RANGES);
-	uint32_t dropped = count > UNWIND_RANGES ? (uint32_t)(count - UNWIND_RANGES) : 0;
-
 	if (dropped > space->dropped)
 		spaces->counts.ranges_dropped += dropped - space->dropped;
-	space->dropped = dropped;
-	return count - dropped;
+	space->dropped = (uint32_t)dropped;
 }
 
-static void refresh(struct spaces *spaces, struct space_ranges *space)
+/* What was needed for one of usual size is kept for the next. */
+static void clear_scratch(struct spaces *spaces)
 {
-	size_t count = read_code(spaces, space);
-	struct space_ranges before = { 0 };
+	code_copy_clear(&spaces->code);
+	if (spaces->ranges.capacity > USUAL_RANGES)
+		VECTOR_DEINIT(&spaces->ranges);
+	if (spaces->files.capacity > USUAL_RANGES)
+		VECTOR_DEINIT(&spaces->files);
+}
 
-	use_files(spaces, space, count, &before);
-	space->waits = is_pending(spaces, space);
-	// Until then the kernel's own walker does better than one that ends at the first frame.
-	if (!space->waits || space->set) {
-		count = make_ranges(spaces, count);
-		if (count)
-			publish(spaces, space, count);
+static void refresh(struct spaces *spaces, struct space_ranges *space, uint64_t now_ns)
+{
+	struct pages_use *uses = TAKE(space->uses);
+	size_t use_count = space->use_count;
+
+	code_copy_read(&spaces->code, spaces->processes, &space->key,
+		       range_sets_most(spaces->sets));
+	set_stale(spaces, space, false);
+	space->ready_ns = now_ns + spaces->code.count * RANGE_PAUSE_NS;
+	if (!use_files(spaces, space)) {
+		withdraw(spaces, space);
+		refuse(spaces, space, now_ns);
+	} else if (!space->waits || space->set) {
+		// Until then the kernel's own walker does better than one that ends at the first
+		// frame.
+		note_dropped(spaces, space, spaces->code.left_out + make_ranges(spaces));
+		if (spaces->ranges.count)
+			publish(spaces, space, now_ns);
 		else
 			withdraw(spaces, space);
 	}
-	release_files(spaces, &before);
+	release_uses(spaces, uses, use_count);
+	clear_scratch(spaces);
 }
 
 /* ---- all processes ---- */
@@ -277,11 +386,13 @@ static void drop(struct spaces *spaces, struct space_ranges **place)
 
 	*place = space->next;
 	withdraw(spaces, space);
-	release_files(spaces, space);
+	set_refused(spaces, space, false);
+	set_stale(spaces, space, false);
+	release_uses(spaces, space->uses, space->use_count);
 	free(space);
 }
 
-void spaces_update(struct spaces *spaces, const struct process_key *key)
+void spaces_update(struct spaces *spaces, const struct process_key *key, uint64_t now_ns)
 {
 	struct space_ranges **place = find_place(spaces, key->pid);
 
@@ -298,7 +409,7 @@ void spaces_update(struct spaces *spaces, const struct process_key *key)
 		space->key = *key;
 		*place = space;
 	}
-	refresh(spaces, *place);
+	refresh(spaces, *place, now_ns);
 }
 
 void spaces_end(struct spaces *spaces, const struct process_key *key)
@@ -309,33 +420,107 @@ void spaces_end(struct spaces *spaces, const struct process_key *key)
 		drop(spaces, place);
 }
 
-void spaces_file_known(struct spaces *spaces, uint32_t file)
+static void refresh_stale(struct spaces *spaces, uint64_t now_ns)
 {
-	for (size_t i = 0; i < CHAINS; i++)
-		for (struct space_ranges *space = spaces->chains[i]; space; space = space->next)
-			if (has_file(space, file))
-				refresh(spaces, space);
+	struct space_ranges *space = TAILQ_FIRST(&spaces->stale), *next;
+
+	for (; space; space = next) {
+		next = TAILQ_NEXT(space, others_stale);
+		if (now_ns < space->ready_ns)
+			continue;
+		refresh(spaces, space, now_ns);
+		// It may have made others go, and stand in other places.
+		next = TAILQ_FIRST(&spaces->stale);
+		while (next && now_ns < next->ready_ns)
+			next = TAILQ_NEXT(next, others_stale);
+	}
 }
 
-/* Those never sampled make room for those that are. */
-static void make_memory(struct spaces *spaces)
+void spaces_file_known(struct spaces *spaces, uint32_t file, uint64_t now_ns)
 {
+	struct pages_use *use = pages_users(spaces->pages, file);
+
+	for (; use; use = LIST_NEXT(use, others))
+		set_stale(spaces, use->owner, true);
+	refresh_stale(spaces, now_ns);
+}
+
+void spaces_miss(struct spaces *spaces, const struct process_key *key, uint64_t now_ns)
+{
+	struct space_ranges *space = *find_place(spaces, key->pid);
+
+	if (!space || identity_of(&space->key) != identity_of(key) || space->set || space->waits)
+		return;
+	space->missed_ns = now_ns;
+	if (now_ns >= space->ready_ns)
+		refresh(spaces, space, now_ns);
+}
+
+struct candidate {
+	struct space_ranges *space;
+	uint64_t sampled_ns;
+};
+
+static int compare_candidates(const void *left, const void *right)
+{
+	uint64_t a = ((const struct candidate *)left)->sampled_ns;
+	uint64_t b = ((const struct candidate *)right)->sampled_ns;
+
+	return a < b ? -1 : a > b;
+}
+
+/*
+ * Those never sampled make room for those that are, or else those sampled longest ago: an eighth,
+ * so that this is rare. Their memory is free a moment later: there may be walks under way.
+ */
+static void make_memory(struct spaces *spaces, uint64_t now_ns)
+{
+	VECTOR(struct candidate) candidates = { 0 };
+	size_t wanted = spaces->counts.processes / EVICTED_SHARE + 1;
+
 	for (size_t i = 0; i < CHAINS; i++)
 		for (struct space_ranges *space = spaces->chains[i]; space; space = space->next)
-			if (space->set && !is_sampled(spaces, space))
-				withdraw(spaces, space);
+			if (space->set)
+				// Without memory, another time.
+				(void)VECTOR_PUSH(
+					&candidates,
+					((struct candidate){ space, last_sample(spaces, space) }));
+	if (candidates.count)
+		qsort(candidates.items, candidates.count, sizeof(*candidates.items),
+		      compare_candidates);
+	for (size_t i = 0; i < candidates.count; i++) {
+		uint64_t sampled_ns = candidates.items[i].sampled_ns;
+
+		if ((sampled_ns && i >= wanted) || !can_go(sampled_ns, now_ns))
+			break;
+		evict(spaces, candidates.items[i].space);
+	}
+	VECTOR_DEINIT(&candidates);
 	spaces->wants_memory = false;
 }
 
-void spaces_retry(struct spaces *spaces)
+void spaces_retry(struct spaces *spaces, uint64_t now_ns)
 {
-	for (size_t i = 0; i < CHAINS; i++)
-		for (struct space_ranges *space = spaces->chains[i]; space; space = space->next)
-			if (space->refused && is_sampled(spaces, space))
-				refresh(spaces, space);
-	// It is free a moment later: there may be walks under way.
+	struct space_ranges *space, *next;
+
+	refresh_stale(spaces, now_ns);
+	for (space = TAILQ_FIRST(&spaces->refused); space; space = next) {
+		next = TAILQ_NEXT(space, others_refused);
+		if (now_ns >= space->ready_ns)
+			refresh(spaces, space, now_ns);
+	}
 	if (spaces->wants_memory)
-		make_memory(spaces);
+		make_memory(spaces, now_ns);
+}
+
+bool spaces_waits(const struct spaces *spaces)
+{
+	return !TAILQ_EMPTY(&spaces->stale);
+}
+
+size_t spaces_most(const struct spaces *spaces)
+{
+	return range_sets_most(spaces->sets);
 }
 
 struct spaces_counts spaces_counts(const struct spaces *spaces)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tables.h"
 
+#include "kept_pages.h"
 #include "memory.h"
 #include "met.h"
 #include "notes.h"
@@ -25,7 +26,6 @@ enum {
 	 * missed again. */
 	MISSES_MAX = 4096,
 	ADDRESSES_MAX = 4096,
-	EARLY_MAX = 8192, /* programs that are there at the start */
 	/* While a worker is asked, how long something new may have to wait. */
 	PASS_NS = 10000000,
 	HOUSEKEEPING_NS = 1000000000,
@@ -36,14 +36,16 @@ struct tables_metrics {
 	struct profcol_metric *memory, *used, *files, *pages, *processes; /* gauges */
 	/* Counters: */
 	struct profcol_metric *built, *evicted, *refused, *failed, *notes_dropped;
-	struct profcol_metric *ranges_dropped, *processes_refused, *files_given_up, *rules_refused;
+	struct profcol_metric *ranges_dropped, *processes_refused, *processes_evicted;
+	struct profcol_metric *files_given_up, *rules_refused;
 	struct profcol_metric *unsupported[UNWIND_UNSUPPORTED_COUNT];
 };
 
 struct tables {
 	const struct profcol_host *host;
 	struct processes *processes;
-	uint64_t limit_bytes;
+	uint64_t limit_bytes; /* now; `lock` is held once the thread runs */
+	uint64_t most_bytes;
 	struct tables_metrics metrics;
 	struct notes notes; /* of the thread that takes samples */
 
@@ -61,12 +63,12 @@ struct tables {
 	struct rule_table rules;
 	struct pages *pages;
 	struct met *met;
-	struct spaces *spaces;            /* NULL before the start */
-	VECTOR(struct process_key) early; /* those told of by then, and not ended */
-	size_t index_bytes, rules_bytes;  /* of the mappings */
+	struct spaces *spaces;           /* NULL before the start */
+	size_t index_bytes, rules_bytes; /* of the mappings */
 
 	/* Of the thread: */
 	struct worker_pool *pool;
+	struct kept_pages kept;
 	VECTOR(struct tables_place) taken;
 	VECTOR(struct met_address) taken_addresses;
 	pthread_t thread;
@@ -114,6 +116,9 @@ static void register_metrics(struct tables *tables)
 		.processes_refused =
 			host->metric(host, PROFCOL_COUNTER, "unwind_processes_refused", "",
 				     "Processes there was no room for in the unwinder's tables"),
+		.processes_evicted = host->metric(
+			host, PROFCOL_COUNTER, "unwind_processes_evicted", "",
+			"Processes that made room for others in the unwinder's tables"),
 		.files_given_up = host->metric(host, PROFCOL_COUNTER, "unwind_files_given_up", "",
 					       "Files that could not be read for their rules"),
 		.rules_refused = host->metric(host, PROFCOL_COUNTER, "unwind_rules_refused", "",
@@ -161,6 +166,7 @@ void tables_destroy(struct tables *tables)
 	if (!tables)
 		return;
 	tables_stop(tables);
+	kept_pages_deinit(&tables->kept);
 	worker_pool_destroy(tables->pool);
 	spaces_destroy(tables->spaces);
 	met_destroy(tables->met);
@@ -176,7 +182,6 @@ void tables_destroy(struct tables *tables)
 	VECTOR_DEINIT(&tables->taken);
 	VECTOR_DEINIT(&tables->addresses);
 	VECTOR_DEINIT(&tables->taken_addresses);
-	VECTOR_DEINIT(&tables->early);
 	pthread_cond_destroy(&tables->queued);
 	pthread_mutex_destroy(&tables->lock);
 	pthread_mutex_destroy(&tables->queue_lock);
@@ -185,24 +190,25 @@ void tables_destroy(struct tables *tables)
 
 /* ---- what others tell ---- */
 
-static bool process_key_equal(const struct process_key *a, const struct process_key *b)
+/* There is something to ask a worker. */
+static void wake(struct tables *tables)
 {
-	return a->pid == b->pid && a->exec_id == b->exec_id &&
-	       a->start_boottime_ns == b->start_boottime_ns;
+	pthread_mutex_lock(&tables->queue_lock);
+	tables->wanted = true;
+	pthread_cond_signal(&tables->queued);
+	pthread_mutex_unlock(&tables->queue_lock);
 }
 
-/* Before the start: who is there then. */
-static void note_early(struct tables *tables, const struct process_key *key, bool alive)
+static void wake_for_kept(void *context)
 {
-	size_t i = 0;
+	wake(context);
+}
 
-	while (i < tables->early.count && !process_key_equal(&tables->early.items[i], key))
-		i++;
-	// Without room or memory it is told of when it changes again.
-	if (alive && i == tables->early.count && i < EARLY_MAX)
-		(void)VECTOR_PUSH(&tables->early, *key);
-	else if (!alive && i < tables->early.count)
-		tables->early.items[i] = tables->early.items[--tables->early.count];
+bool tables_keep(struct tables *tables, const char *directory, uint64_t limit_bytes)
+{
+	tables->kept.cache =
+		page_cache_create(tables->host, directory, limit_bytes, wake_for_kept, tables);
+	return tables->kept.cache;
 }
 
 void tables_note_process(void *context, const struct process_key *key, bool alive)
@@ -213,22 +219,17 @@ void tables_note_process(void *context, const struct process_key *key, bool aliv
 	// At once, in the thread that tells: every change of threads is time in which the program
 	// runs unknown.
 	pthread_mutex_lock(&tables->lock);
+	// Whoever is there at the start is told of again then.
 	if (tables->spaces) {
 		if (alive)
-			spaces_update(tables->spaces, key);
+			spaces_update(tables->spaces, key, clock_monotonic_ns());
 		else
 			spaces_end(tables->spaces, key);
 		wants = pages_wants(tables->pages);
-	} else {
-		note_early(tables, key, alive);
 	}
 	pthread_mutex_unlock(&tables->lock);
-	if (!wants)
-		return;
-	pthread_mutex_lock(&tables->queue_lock);
-	tables->wanted = true;
-	pthread_cond_signal(&tables->queued);
-	pthread_mutex_unlock(&tables->queue_lock);
+	if (wants)
+		wake(tables);
 }
 
 void tables_note_sample(struct tables *tables, const struct sample_head *head)
@@ -283,6 +284,21 @@ void tables_touch(struct tables *tables, const struct tables_place *places, size
 	pthread_mutex_unlock(&tables->lock);
 }
 
+void tables_limit(struct tables *tables, uint64_t limit_bytes)
+{
+	pthread_mutex_lock(&tables->lock);
+	if (tables->memory && limit_bytes <= tables->most_bytes) {
+		tables->limit_bytes = limit_bytes;
+		memory_set_limit(tables->memory, limit_bytes);
+	}
+	pthread_mutex_unlock(&tables->lock);
+}
+
+void tables_workers(const struct tables *tables, struct worker_use *use)
+{
+	worker_pool_use(tables->pool, use);
+}
+
 uint64_t tables_map_bytes(struct tables *tables)
 {
 	uint64_t bytes;
@@ -293,35 +309,126 @@ uint64_t tables_map_bytes(struct tables *tables)
 	return bytes;
 }
 
+/* ---- walks in user space ---- */
+
+/* Of a mapping with a file, or of the vDSO. */
+static enum tables_found find_rule(struct tables *tables, uint32_t file, uint64_t file_offset,
+				   uint32_t *ret)
+{
+	enum pages_found found = PAGES_LATER;
+	bool wants = false;
+
+	pthread_mutex_lock(&tables->lock);
+	if (tables->pages) {
+		found = pages_find_rule(tables->pages, file, file_offset, clock_monotonic_ns(),
+					ret);
+		wants = found == PAGES_LATER && pages_wants(tables->pages);
+	}
+	pthread_mutex_unlock(&tables->lock);
+	if (wants)
+		wake(tables);
+	return found == PAGES_LATER ? TABLES_NO_PAGE : TABLES_FOUND;
+}
+
+enum tables_found tables_find_code(struct tables *tables, const struct process_key *key,
+				   uint64_t time_ns, uint64_t address, struct tables_code *ret)
+{
+	struct process_mapping mapping;
+	uint64_t offset;
+
+	if (address >= UNWIND_ADDRESS_LIMIT ||
+	    !processes_find_mapping(tables->processes, key, time_ns, address, &mapping) ||
+	    mapping.is_pending)
+		return TABLES_NO_CODE;
+	*ret = (struct tables_code){ .frame = address, .rule = UNWIND_RULE_UNKNOWN };
+	offset = mapping.file_offset + (address - mapping.start);
+	if (mapping.file == PROCESS_NO_FILE && !strcmp(mapping.path, "[vdso]"))
+		return find_rule(tables, PAGES_VDSO, offset, &ret->rule);
+	// As spaces.c: a frame has no room for places beyond.
+	if (mapping.file == PROCESS_NO_FILE ||
+	    mapping.file_offset + (mapping.limit - mapping.start) > 1ull << UNWIND_FRAME_SHIFT)
+		return TABLES_FOUND;
+	ret->frame = UNWIND_FRAME_FILE | (mapping.file + 1ull) << UNWIND_FRAME_SHIFT | offset;
+	return find_rule(tables, mapping.file, offset, &ret->rule);
+}
+
+const struct unwind_rule *tables_rule(const struct tables *tables, uint32_t number)
+{
+	return tables->rules.rules && number < UNWIND_RULES ? &tables->rules.rules[number] : NULL;
+}
+
 /* ---- the thread ---- */
 
-static void take_answer(void *context, const struct worker_answer *answer)
+static void learn(struct tables *tables, const struct worker_answer *answer)
 {
-	struct tables *tables = context;
 	uint64_t now = clock_monotonic_ns();
 
 	pthread_mutex_lock(&tables->lock);
 	if (pages_learn(tables->pages, answer, now))
-		spaces_file_known(tables->spaces, answer->file);
+		spaces_file_known(tables->spaces, answer->file, now);
 	pthread_mutex_unlock(&tables->lock);
+}
+
+/* A worker_answered_function. */
+static void take_answer(void *context, const struct worker_answer *answer)
+{
+	struct tables *tables = context;
+
+	learn(tables, answer);
+	kept_pages_keep(&tables->kept, answer);
 }
 
 static void handle_misses(struct tables *tables)
 {
 	uint64_t now = clock_monotonic_ns();
+	size_t dropped;
 
 	pthread_mutex_lock(&tables->lock);
 	for (size_t i = 0; i < tables->taken.count; i++)
 		(void)pages_miss(tables->pages, tables->taken.items[i].file,
 				 tables->taken.items[i].file_offset, now);
-	met_take(tables->met, tables->taken_addresses.items, tables->taken_addresses.count, now);
+	for (size_t i = 0; i < tables->taken_addresses.count; i++)
+		spaces_miss(tables->spaces, &tables->taken_addresses.items[i].key, now);
+	dropped = met_take(tables->met, tables->taken_addresses.items,
+			   tables->taken_addresses.count, now);
 	pthread_mutex_unlock(&tables->lock);
+	if (dropped)
+		profcol_metric_add(tables->metrics.notes_dropped, (int64_t)dropped);
 }
 
 /* A file that cannot be opened has no tables, like one that a worker could not read. */
 static void give_up_file(struct tables *tables, uint32_t file)
 {
-	take_answer(tables, &(struct worker_answer){ .file = file, .outcome = WORKER_UNREADABLE });
+	learn(tables, &(struct worker_answer){ .file = file, .outcome = WORKER_UNREADABLE });
+}
+
+/* Takes @fd. */
+static void ask_worker(struct tables *tables, uint32_t file, const uint32_t *numbers, size_t count,
+		       int fd)
+{
+	// A file that changes gets another id: the id is the content's.
+	if (worker_pool_ask_pages(tables->pool, file, file + 1ull, fd, numbers, count))
+		return;
+	kept_pages_keep(&tables->kept,
+			&(struct worker_answer){ .file = file, .outcome = WORKER_MISSING });
+	pthread_mutex_lock(&tables->lock);
+	pages_forget_request(tables->pages, file, clock_monotonic_ns());
+	pthread_mutex_unlock(&tables->lock);
+}
+
+/* What the cache has found is learned; a worker is asked for the rest. */
+static void take_kept(struct tables *tables)
+{
+	struct page_cache_reply *reply;
+
+	while (worker_pool_has_room(tables->pool) && (reply = kept_pages_next(&tables->kept))) {
+		if (reply->found)
+			learn(tables, &reply->answer);
+		else
+			ask_worker(tables, reply->request.file, reply->request.numbers,
+				   reply->request.count, TAKE_FD(reply->fd));
+		page_cache_reply_destroy(reply);
+	}
 }
 
 /* One request of those that wait. False: there is none, or no room for it. */
@@ -331,7 +438,7 @@ static bool ask_next(struct tables *tables)
 	bool more;
 	int fd;
 
-	if (!worker_pool_has_room(tables->pool))
+	if (!worker_pool_has_room(tables->pool) || !kept_pages_has_room(&tables->kept))
 		return false;
 	pthread_mutex_lock(&tables->lock);
 	more = pages_next_request(tables->pages, &request);
@@ -343,13 +450,8 @@ static bool ask_next(struct tables *tables)
 		give_up_file(tables, request.file);
 		return true;
 	}
-	// A file that changes gets another id: the id is the content's.
-	if (!worker_pool_ask_pages(tables->pool, request.file, request.file + 1ull, fd,
-				   request.numbers, request.count)) {
-		pthread_mutex_lock(&tables->lock);
-		pages_forget_request(tables->pages, request.file, clock_monotonic_ns());
-		pthread_mutex_unlock(&tables->lock);
-	}
+	if (!kept_pages_ask(&tables->kept, tables->processes, &request, fd))
+		ask_worker(tables, request.file, request.numbers, request.count, fd);
 	return true;
 }
 
@@ -374,6 +476,7 @@ static void show_metrics(struct tables *tables)
 	profcol_metric_set(metrics->processes, (int64_t)spaces.processes);
 	profcol_metric_set(metrics->ranges_dropped, (int64_t)spaces.ranges_dropped);
 	profcol_metric_set(metrics->processes_refused, (int64_t)spaces.processes_refused);
+	profcol_metric_set(metrics->processes_evicted, (int64_t)spaces.processes_evicted);
 	profcol_metric_set(metrics->files_given_up, (int64_t)pages.files_given_up);
 	profcol_metric_set(metrics->rules_refused, (int64_t)pages.rules_refused);
 	for (size_t kind = UNWIND_SUPPORTED + 1; kind < UNWIND_UNSUPPORTED_COUNT; kind++)
@@ -386,10 +489,13 @@ static void keep_house(struct tables *tables)
 
 	pthread_mutex_lock(&tables->lock);
 	pages_evict(tables->pages, tables->limit_bytes);
+	if (tables->limit_bytes < tables->most_bytes)
+		memory_trim(tables->memory);
 	pages_retry(tables->pages, now);
 	met_retry(tables->met, now);
-	spaces_retry(tables->spaces);
+	spaces_retry(tables->spaces, now);
 	pthread_mutex_unlock(&tables->lock);
+	worker_pool_run(tables->pool, 0); // ends what has been idle for long
 	show_metrics(tables);
 }
 
@@ -398,7 +504,8 @@ static bool has_waiting(struct tables *tables)
 	bool waits;
 
 	pthread_mutex_lock(&tables->lock);
-	waits = pages_waits(tables->pages) || met_waits(tables->met);
+	waits = pages_waits(tables->pages) || met_waits(tables->met) ||
+		spaces_waits(tables->spaces);
 	pthread_mutex_unlock(&tables->lock);
 	return waits;
 }
@@ -440,9 +547,13 @@ static void *tables_run(void *context)
 	for (;;) {
 		now = clock_monotonic_ns();
 		// With answers due the pool is waited for, else the queue is.
-		if (!take_misses(tables, worker_pool_is_busy(tables->pool) ? now : housekeeping))
+		if (!take_misses(tables,
+				 worker_pool_is_busy(tables->pool)
+					 ? now
+					 : kept_pages_deadline(&tables->kept, housekeeping)))
 			return NULL;
 		handle_misses(tables);
+		take_kept(tables);
 		while (ask_next(tables))
 			;
 		if (worker_pool_is_busy(tables->pool))
@@ -480,10 +591,10 @@ static struct profcol_error *map_kernel_side(struct tables *tables, const struct
 	struct profcol_error *error;
 	void *rules = NULL, *buckets = NULL;
 
-	tables->index_bytes = whole_pages(UNWIND_BUCKETS * sizeof(struct unwind_bucket));
+	tables->index_bytes = whole_pages(maps->buckets * sizeof(struct unwind_bucket));
 	tables->rules_bytes = whole_pages(UNWIND_RULES * sizeof(struct unwind_rule));
 	error = map_array(maps->processes, tables->index_bytes, "processes", &buckets);
-	tables->index.buckets = buckets;
+	tables->index = (struct process_index){ .buckets = buckets, .count = maps->buckets };
 	if (!error)
 		error = map_array(maps->rules, tables->rules_bytes, "rules", &rules);
 	rule_table_init(&tables->rules, rules);
@@ -500,15 +611,22 @@ static bool create_parts(struct tables *tables, const struct tables_maps *maps)
 		return false;
 	tables->limit_bytes = (uint64_t)slabs_limit(tables->slabs) * UNWIND_SLAB_BYTES;
 	operations = slabs_operations(tables->slabs);
+	tables->most_bytes = tables->limit_bytes;
 	tables->memory = memory_create(&operations, tables->limit_bytes, clock_monotonic_ns);
 	if (tables->memory)
 		tables->pages = pages_create(tables->memory, &tables->rules);
 	if (tables->pages)
-		tables->met = met_create(tables->processes, tables->pages);
-	if (tables->met)
 		tables->spaces = spaces_create(tables->processes, tables->pages, tables->memory,
 					       &tables->index);
-	return tables->spaces != NULL;
+	if (tables->spaces)
+		tables->met =
+			met_create(tables->processes, tables->pages, spaces_most(tables->spaces));
+	return tables->met != NULL;
+}
+
+uint32_t tables_process_buckets(uint64_t limit_bytes)
+{
+	return process_index_size(limit_bytes);
 }
 
 struct profcol_error *tables_start(struct tables *tables, const struct tables_maps *maps)
@@ -521,16 +639,17 @@ struct profcol_error *tables_start(struct tables *tables, const struct tables_ma
 		return error;
 	pthread_mutex_lock(&tables->lock);
 	created = create_parts(tables, maps);
-	if (created) {
+	if (created)
 		pages_learn_vdso(tables->pages);
-		for (size_t i = 0; i < tables->early.count; i++)
-			spaces_update(tables->spaces, &tables->early.items[i]);
-	}
-	VECTOR_DEINIT(&tables->early);
+	if (created && tables->kept.cache)
+		pages_ask_by_group(tables->pages);
 	pthread_mutex_unlock(&tables->lock);
 	if (!created)
 		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory for the unwinder");
+	processes_tell_again(tables->processes);
 	error = worker_pool_start(tables->pool);
+	if (!error && tables->kept.cache)
+		error = page_cache_start(tables->kept.cache);
 	if (error)
 		return error;
 	status = pthread_create(&tables->thread, NULL, tables_run, tables);
@@ -550,4 +669,6 @@ void tables_stop(struct tables *tables)
 	pthread_mutex_unlock(&tables->queue_lock);
 	pthread_join(tables->thread, NULL);
 	tables->running = false;
+	if (tables->kept.cache)
+		page_cache_stop(tables->kept.cache);
 }

@@ -18,16 +18,29 @@
 
 struct sample_head;
 struct tables;
+struct worker_use;
+struct unwind_rule;
 
 /* NULL without memory. All are borrowed until destroy. @limit_bytes bounds the kernel's memory. */
 struct tables *tables_create(const struct profcol_host *host, struct processes *processes,
 			     uint64_t limit_bytes);
 void tables_destroy(struct tables *tables); /* accepts NULL; stops first */
 
+/*
+ * Before the start: keep what workers say of files in @directory (borrowed until destroy), at most
+ * @limit_bytes of it, and look there first. False without memory.
+ */
+bool tables_keep(struct tables *tables, const char *directory, uint64_t limit_bytes);
+
 /* Descriptors of the loaded program's maps, borrowed while it runs. */
 struct tables_maps {
 	int slabs, processes, rules;
+	uint32_t buckets; /* of processes */
 };
+
+/* How many buckets the map of processes is to have where tables may take @limit_bytes: a power of
+ * two. */
+uint32_t tables_process_buckets(uint64_t limit_bytes);
 
 /* Map the kernel's side, start a worker and the thread. */
 PROFCOL_MUST_CHECK struct profcol_error *tables_start(struct tables *tables,
@@ -49,6 +62,28 @@ bool tables_note_miss(struct tables *tables, uint32_t file, uint64_t file_offset
  */
 bool tables_note_address(struct tables *tables, const struct process_key *key, uint64_t address);
 
+/* Executable memory, as a walk needs it. */
+struct tables_code {
+	uint64_t frame; /* how the address is reported (struct sample_head) */
+	uint32_t rule;  /* the 16 bits of its row (bpf/unwind_tables.h) */
+};
+
+enum tables_found {
+	TABLES_FOUND,
+	TABLES_NO_PAGE, /* not yet: the rules have been asked for */
+	TABLES_NO_CODE, /* nothing is known (yet) to be mapped there */
+};
+
+/*
+ * What @address was of the program of @key at @time_ns, which may have ended, and how a walk goes
+ * on from there: by the tables of the kernel side. Takes the lock of tables_touch.
+ */
+enum tables_found tables_find_code(struct tables *tables, const struct process_key *key,
+				   uint64_t time_ns, uint64_t address, struct tables_code *ret);
+
+/* Rule number @number of the table; NULL when there is none. Valid until destroy. */
+const struct unwind_rule *tables_rule(const struct tables *tables, uint32_t number);
+
 /* A place in a file that samples of one batch have. */
 struct tables_place {
 	uint32_t file;
@@ -57,6 +92,13 @@ struct tables_place {
 
 /* Their pages are used: others are dropped first when there is no more room. Once a batch. */
 void tables_touch(struct tables *tables, const struct tables_place *places, size_t count);
+
+/* Hold no more than this from now on, as far as what runs allows; not above what it was created
+ * with. */
+void tables_limit(struct tables *tables, uint64_t limit_bytes);
+
+/* Processes that read files for it; see worker_pool_use. Any thread. */
+void tables_workers(const struct tables *tables, struct worker_use *use);
 
 /* Bytes of the kernel's memory that this module has made, the fixed maps not counted. */
 uint64_t tables_map_bytes(struct tables *tables);

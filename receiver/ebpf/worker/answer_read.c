@@ -142,6 +142,8 @@ static bool answer_read_facts(void *body, size_t bytes, struct worker_answer *re
 		.range_count = facts->range_count,
 		.partial = facts->partial,
 		.htlhash = facts->htlhash,
+		.body = body,
+		.body_bytes = bytes,
 	};
 	*tables_ret = (const char *)(facts + 1) + segments + ranges;
 	text = (char *)(facts + 1) + segments + ranges + facts->tables_bytes;
@@ -186,4 +188,15 @@ bool answer_read_pages(void *body, size_t bytes, const uint64_t *asked, size_t a
 		return false;
 	*ret = answer;
 	return true;
+}
+
+bool worker_read_answer(void *body, size_t bytes, const uint64_t *asked, size_t asked_count,
+			struct worker_page pages[WORKER_MAX_PAGES], struct worker_answer *ret)
+{
+	return answer_read_pages(body, bytes, asked, asked_count, pages, ret);
+}
+
+uint32_t worker_machine(void)
+{
+	return IMAGE_MACHINE;
 }

@@ -10,11 +10,14 @@
 enum {
 	MAX_SECTIONS = 65536,
 	MAX_SYMBOLS = 4 << 20, /* browsers have 1 M; 24 bytes each while sorting */
+	PIECE_SYMBOLS = 32768, /* 0.8 MB, and what they are called */
 };
 
 struct section_table {
 	Elf *elf;
 	size_t count;
+	void (*release)(const void *context); /* see elf_symbols_read */
+	const void *context;
 };
 
 static Elf_Scn *section_at(const struct section_table *sections, size_t index)
@@ -143,6 +146,8 @@ static int symbols_read_table(const struct section_table *sections, size_t index
 		memcpy(&symbol, (const uint8_t *)table->d_buf + i * sizeof(symbol), sizeof(symbol));
 		if (candidate_from_symbol(symbols, facts, sections, &symbol, &candidates[kept]))
 			kept++;
+		if (i % PIECE_SYMBOLS == PIECE_SYMBOLS - 1)
+			sections->release(sections->context);
 	}
 	return function_ranges_build(candidates, kept, symbols->strings, symbols->strings_bytes,
 				     &symbols->functions);
@@ -170,9 +175,10 @@ static int symbols_read_best_table(const struct section_table *sections,
 }
 
 int elf_symbols_read(const void *file, size_t size, const struct elf_facts *facts,
+		     void (*release)(const void *context), const void *context,
 		     struct elf_symbols *ret)
 {
-	struct section_table sections = { 0 };
+	struct section_table sections = { .release = release, .context = context };
 	int result = 0;
 
 	*ret = (struct elf_symbols){ 0 };

@@ -16,8 +16,10 @@ struct elf_symbols {
 
 /*
  * @file is borrowed until deinit and stays as it is. Returns 0, also for a file without symbols or
- * one that is broken, or -ENOMEM.
+ * one that is broken, or -ENOMEM. @release is called with @context after each piece of the symbol
+ * table: what has been read of the file by then is hardly needed again.
  */
 int elf_symbols_read(const void *file, size_t size, const struct elf_facts *facts,
+		     void (*release)(const void *context), const void *context,
 		     struct elf_symbols *ret);
 void elf_symbols_deinit(struct elf_symbols *symbols);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "image.h"
 
+#include <sys/mman.h>
+
 void image_init(struct image *image, const void *file, size_t file_bytes)
 {
 	*image = (struct image){ .file = file, .file_bytes = file_bytes };
@@ -14,13 +16,24 @@ void image_deinit(struct image *image)
 		unwind_source_deinit(&image->source);
 }
 
+void image_release(const struct image *image)
+{
+	if (image->mapped)
+		madvise((void *)(uintptr_t)image->file, image->file_bytes, MADV_DONTNEED);
+}
+
+static void release(const void *context)
+{
+	image_release(context);
+}
+
 int image_read_symbols(struct image *image)
 {
 	int result = 0;
 
 	if (!image->has_symbols)
-		result = elf_symbols_read(image->file, image->file_bytes, &image->facts,
-					  &image->symbols);
+		result = elf_symbols_read(image->file, image->file_bytes, &image->facts, release,
+					  image, &image->symbols);
 	image->has_symbols = !result;
 	return result;
 }

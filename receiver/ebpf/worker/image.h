@@ -25,6 +25,7 @@ enum { IMAGE_MACHINE = EM_AARCH64 };
 struct image {
 	const void *file; /* borrowed */
 	size_t file_bytes;
+	bool mapped; /* the file is a mapping of its own: what has been read of it may be let go */
 	struct elf_facts facts;
 	bool has_symbols; /* the next have been read */
 	struct elf_symbols symbols;
@@ -42,5 +43,8 @@ void image_deinit(struct image *image);
 /* Read it unless that has been done. Both return 0, whatever the file holds, or -ENOMEM. */
 int image_read_symbols(struct image *image);
 int image_read_source(struct image *image);
+
+/* Let go of what was read of the file, which can be read again. */
+void image_release(const struct image *image);
 
 size_t image_memory(const struct image *image); /* bytes on the heap */

@@ -4,9 +4,11 @@
 #include "answer.h"
 #include "base/base.h"
 #include "process.h"
+#include "usage.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -20,8 +22,13 @@ enum {
 
 static const uint64_t request_limit_ns = 5000 * MS; /* a large program takes 0.1 s */
 static const uint64_t start_limit_ns = 5000 * MS;
-static const uint64_t patience_ns = 100 * MS;      /* before one more worker helps those who wait */
-static const uint64_t spare_limit_ns = 60000 * MS; /* an idle worker beyond the first ends */
+/*
+ * Before a second worker helps those who wait; four times as long before each further one, for on a
+ * machine that is overloaded all are slow, and more of them do not help.
+ */
+static const uint64_t patience_ns = 100 * MS;
+static const uint64_t idle_limit_ns = 30000 * MS;    /* after which a worker ends, */
+static const uint64_t spare_limit_ns = 10000 * MS;   /* and one beyond the first */
 static const uint64_t start_interval_ns = 500 * MS;  /* sustained, after START_BURST at once */
 static const uint64_t longest_pause_ns = 30000 * MS; /* between starts that fail */
 
@@ -30,7 +37,8 @@ struct worker_pool {
 	worker_answered_function answered;
 	void *context;
 	struct worker_process processes[POOL_PROCESSES];
-	struct worker_request *first; /* owned; waiting for a process */
+	_Atomic pid_t pids[POOL_PROCESSES]; /* of these, for other threads; 0: none */
+	struct worker_request *first;       /* owned; waiting for a process */
 	struct worker_request **last;
 	size_t queued;
 	size_t answers; /* since worker_pool_run was called */
@@ -41,7 +49,7 @@ struct worker_pool {
 	char complaint[PROTOCOL_MAX_COMPLAINT + 1]; /* of the last start that failed */
 	struct worker_page pages[WORKER_MAX_PAGES]; /* of the answer that is being reported */
 	VECTOR(pid_t) dying; /* killed, not reaped yet: stuck in the kernel */
-	struct profcol_metric *starts, *crashes, *timeouts, *bad_answers, *alive;
+	struct profcol_metric *requests, *starts, *crashes, *timeouts, *bad_answers, *alive;
 };
 
 struct worker_pool *worker_pool_create(const struct profcol_host *host, const char *label,
@@ -57,6 +65,8 @@ struct worker_pool *worker_pool_create(const struct profcol_host *host, const ch
 	pool->last = &pool->first;
 	for (size_t i = 0; i < POOL_PROCESSES; i++)
 		pool->processes[i].socket = -1;
+	pool->requests = host->metric(host, PROFCOL_COUNTER, "worker_requests", label,
+				      "times such processes were asked about a file");
 	pool->starts = host->metric(host, PROFCOL_COUNTER, "worker_starts", label,
 				    "processes started to read files of profiled programs");
 	pool->crashes = host->metric(host, PROFCOL_COUNTER, "worker_crashes", label,
@@ -83,8 +93,11 @@ static void pool_reap(struct worker_pool *pool)
 
 static void pool_kill(struct worker_pool *pool, struct worker_process *process)
 {
-	pid_t pid = worker_kill(process);
+	pid_t pid;
 
+	// Before it is reaped, after which the number may be another's.
+	atomic_store(&pool->pids[process - pool->processes], 0);
+	pid = worker_kill(process);
 	profcol_metric_add(pool->alive, -1);
 	if (pid && !VECTOR_PUSH(&pool->dying, pid))
 		waitpid(pid, NULL, 0);
@@ -137,6 +150,7 @@ static struct worker_request *pool_add(struct worker_pool *pool, uint32_t file, 
 	*pool->last = request;
 	pool->last = &request->next;
 	pool->queued++;
+	profcol_metric_add(pool->requests, 1);
 	return request;
 }
 
@@ -280,6 +294,7 @@ static void pool_start_process(struct worker_pool *pool, struct worker_process *
 		pool_start_failed(pool, why, strlen(why));
 		return;
 	}
+	atomic_store(&pool->pids[process - pool->processes], process->pid);
 	profcol_metric_add(pool->starts, 1);
 	profcol_metric_add(pool->alive, 1);
 }
@@ -393,8 +408,8 @@ static void pool_expire(struct worker_pool *pool, uint64_t now_ns)
 			   now_ns >= process->since_ns + start_limit_ns) {
 			pool_start_failed(pool, slow, sizeof(slow) - 1);
 			pool_kill(pool, process);
-		} else if (process->state == WORKER_IDLE && i &&
-			   now_ns >= process->since_ns + spare_limit_ns) {
+		} else if (process->state == WORKER_IDLE &&
+			   now_ns >= process->since_ns + (i ? spare_limit_ns : idle_limit_ns)) {
 			pool_kill(pool, process);
 		}
 	}
@@ -417,9 +432,11 @@ static uint64_t pool_next_start_ns(const struct worker_pool *pool)
 		if (process->state != WORKER_BUSY)
 			return UINT64_MAX; // it will be of use before a new one is
 		alive++;
-		if (process->since_ns + patience_ns > start_ns)
-			start_ns = process->since_ns + patience_ns;
+		if (process->since_ns > start_ns)
+			start_ns = process->since_ns;
 	}
+	if (alive)
+		start_ns += patience_ns << 2 * (alive - 1);
 	if (!pool->first || alive == POOL_PROCESSES)
 		return UINT64_MAX;
 	if (pool->start_allowance_ns > start_ns + burst_ns)
@@ -474,6 +491,16 @@ static uint64_t pool_wake_ns(const struct worker_pool *pool, uint64_t deadline_n
 			wake_ns = process->since_ns + start_limit_ns;
 	}
 	return wake_ns;
+}
+
+void worker_pool_use(const struct worker_pool *pool, struct worker_use *use)
+{
+	for (size_t i = 0; i < POOL_PROCESSES; i++) {
+		pid_t pid = atomic_load(&pool->pids[i]);
+
+		if (pid)
+			worker_usage_add(pid, use);
+	}
 }
 
 size_t worker_pool_run(struct worker_pool *pool, uint64_t deadline_ns)

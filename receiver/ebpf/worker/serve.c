@@ -23,8 +23,14 @@ enum {
 
 static const size_t HELPER_MAX_MAPPED = 2ull << 30;
 
-/* A file system cannot be unmounted while a file of it is mapped: let go when nobody asks. */
-static const struct timeval idle_limit = { .tv_sec = 30 };
+/*
+ * Silence is noticed in steps of this. After the first of them what is needed for the next answer
+ * only goes, after SILENT_LIMIT all files do: a file system cannot be unmounted while a file of it
+ * is mapped.
+ */
+static const struct timeval silent_step = { .tv_sec = 2 };
+
+enum { SILENT_LIMIT = 15 };
 
 struct kept_image {
 	uint64_t content;
@@ -34,6 +40,7 @@ struct kept_image {
 
 struct helper {
 	int socket;
+	unsigned int silent_steps; /* since the last request, up to SILENT_LIMIT */
 	uint64_t requests;
 	uint64_t asked[PROTOCOL_MAX_ASKED];
 	struct kept_image kept[HELPER_IMAGES];
@@ -49,17 +56,22 @@ static void kept_image_drop(struct kept_image *kept)
 	*kept = (struct kept_image){ 0 };
 }
 
-/* Whatever has been read of the file can be read again. */
-static void kept_image_release(const struct kept_image *kept)
-{
-	if (kept->image.file_bytes)
-		madvise((void *)(uintptr_t)kept->image.file, kept->image.file_bytes, MADV_DONTNEED);
-}
-
 static void serve_drop_all(struct helper *helper)
 {
 	for (size_t i = 0; i < HELPER_IMAGES; i++)
 		kept_image_drop(&helper->kept[i]);
+}
+
+/* Nobody has asked for another silent_step. */
+static void serve_rest(struct helper *helper)
+{
+	if (helper->silent_steps == SILENT_LIMIT)
+		return;
+	helper->silent_steps++;
+	if (helper->silent_steps == SILENT_LIMIT)
+		serve_drop_all(helper);
+	if (helper->silent_steps == 1 || helper->silent_steps == SILENT_LIMIT)
+		residency_trim();
 }
 
 /* All of @bytes, with the descriptor that came along (or -1) in *@fd. False at the end. */
@@ -76,7 +88,7 @@ static bool receive_all(struct helper *helper, void *to, size_t bytes, int *fd)
 		struct cmsghdr *header;
 
 		if (got < 0 && errno == EAGAIN)
-			serve_drop_all(helper);
+			serve_rest(helper);
 		if (got < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (got <= 0)
@@ -169,6 +181,7 @@ static int serve_map(struct helper *helper, int fd, uint64_t content, struct kep
 			return -errno;
 	}
 	image_init(&kept->image, file ? file : "", (size_t)bytes);
+	kept->image.mapped = file;
 	kept->content = content;
 	*ret = kept;
 	return 0;
@@ -198,8 +211,6 @@ static int serve_functions(struct helper *helper, struct kept_image *kept, size_
 	if (!image->has_symbols) {
 		serve_make_room(helper, 0, kept);
 		result = image_read_symbols(image);
-		// The tables have been read once; of the names only a few pages will be wanted.
-		kept_image_release(kept);
 		if (result)
 			return result;
 	}
@@ -217,8 +228,6 @@ static int serve_pages(struct helper *helper, struct kept_image *kept, size_t as
 	result = image_read_source(image);
 	if (!result)
 		result = answer_write_pages(image, helper->asked, asked_count, body_ret, bytes_ret);
-	// The next page has its rules elsewhere.
-	kept_image_release(kept);
 	return result;
 }
 
@@ -247,11 +256,15 @@ static bool serve_serve(struct helper *helper)
 
 	if (!serve_receive(helper, &request, &fd))
 		return false;
+	helper->silent_steps = 0;
 	result = serve_find(helper, fd, request.content, &kept);
 	if (!result && request.kind == PROTOCOL_PAGES)
 		result = serve_pages(helper, kept, request.asked_count, &body, &bytes);
 	else if (!result)
 		result = serve_functions(helper, kept, request.asked_count, &body, &bytes);
+	// What is asked for next lies elsewhere in the file.
+	if (kept)
+		image_release(&kept->image);
 	return send_message(helper->socket, request.id, -result, body, bytes);
 }
 
@@ -270,12 +283,13 @@ int worker_helper(int socket)
 
 	if (socket <= STDERR_FILENO)
 		return 1;
-	if (setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &idle_limit, sizeof(idle_limit)))
+	if (setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &silent_step, sizeof(silent_step)))
 		return 1;
 	error = sandbox_enter(socket);
 	if (error)
 		return serve_complain(socket, error);
 	helper.socket = socket;
+	residency_trim();
 	if (send_message(socket, 0, 0, NULL, 0))
 		while (serve_serve(&helper))
 			;

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct unwind_rule;
 
@@ -114,7 +115,21 @@ struct worker_answer {
 			      */
 	const struct unwind_rule *rules; /* all different; no UNKNOWN and no END */
 	size_t rule_count;               /* below UNWIND_RULES */
+
+	const void *body; /* the answer itself, which passes the same checks again */
+	size_t body_bytes;
 };
+
+/*
+ * Check an answer about pages that was kept (worker_answer.body, aligned to 8), as if a worker had
+ * just given it to a request for @asked; @ret borrows from @body and @pages. Text is made printable
+ * in place. False: it is none. Sets neither `file` nor `offsets`. Any thread.
+ */
+bool worker_read_answer(void *body, size_t bytes, const uint64_t *asked, size_t asked_count,
+			struct worker_page pages[WORKER_MAX_PAGES], struct worker_answer *ret);
+
+/* Of the files that have rules: e_machine in their ELF header. */
+uint32_t worker_machine(void);
 
 typedef void (*worker_answered_function)(void *context, const struct worker_answer *answer);
 
@@ -154,6 +169,21 @@ bool worker_pool_ask_pages(struct worker_pool *pool, uint32_t file, uint64_t con
  * any case. Requests in work stay so. Returns the number answered.
  */
 size_t worker_pool_run(struct worker_pool *pool, uint64_t deadline_ns);
+
+/* What the processes of some pools use, for the whole of which it is added up. */
+struct worker_use {
+	uint64_t cpu_ns;       /* since their start; of those that run only */
+	uint64_t memory_bytes; /* of their own: what they share with others is left out */
+};
+
+/*
+ * Bytes of process @pid, 0 for our own: all that is in memory, and what of it is files' or shared.
+ * False: it has ended. Any thread.
+ */
+bool worker_read_memory(pid_t pid, uint64_t *resident_ret, uint64_t *shared_ret);
+
+/* Add those of @pool to *@use. Any thread. */
+void worker_pool_use(const struct worker_pool *pool, struct worker_use *use);
 
 bool worker_pool_is_busy(const struct worker_pool *pool); /* a request is not answered yet */
 

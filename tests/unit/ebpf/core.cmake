@@ -11,6 +11,13 @@ target_link_libraries(ebpf_held_test PRIVATE profcol_bpf_perf_event)
 target_link_options(ebpf_held_test PRIVATE
 	-Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc)
 
+profcol_unit_test(ebpf_overhead_test SOURCES overhead_test.c ${receiver}/overhead.c)
+target_link_libraries(ebpf_overhead_test PRIVATE m)
+
+profcol_unit_test(ebpf_cost_test SOURCES cost_test.c ${receiver}/cost.c ${receiver}/overhead.c
+	LIBRARIES profcol_ebpf_worker)
+target_link_libraries(ebpf_cost_test PRIVATE profcol_bpf_perf_event m)
+
 profcol_unit_test(ebpf_requirements_test
 	SOURCES requirements_test.c ${receiver}/requirements.c ${receiver}/libbpf_messages.c
 	LIBRARIES profcol_bpf_kernel_text third_party::cap)
@@ -32,8 +39,9 @@ target_link_libraries(ebpf_sample_buffers_test PRIVATE profcol_bpf_perf_event)
 profcol_unit_test(ebpf_sampler_test
 	SOURCES sampler_test.c ${receiver}/sampler.c ${receiver}/sample_buffers.c
 		${receiver}/recent_rules.c ${receiver}/libbpf_messages.c
-	LIBRARIES profcol_bpf_perf_event profcol_ebpf_perf)
+		${receiver}/address_mask.c
+	LIBRARIES profcol_bpf_perf_event profcol_ebpf_perf profcol_ebpf_tables)
 
-foreach(test capture held requirements sample_buffers sampler)
+foreach(test capture cost held overhead requirements sample_buffers sampler)
 	target_include_directories(ebpf_${test}_test PRIVATE ${receiver})
 endforeach()

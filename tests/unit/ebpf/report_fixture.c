@@ -222,6 +222,7 @@ int fixture_set_up(void **state)
 	containers_init(&fixture_containers);
 	capture_init(&capture, 1 << 20);
 	capture_clear(&capture, 1000);
+	capture.period_ns = 50000000;
 	memset(ends, 0, sizeof(ends));
 	return 0;
 }

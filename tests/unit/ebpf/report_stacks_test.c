@@ -110,6 +110,7 @@ static void every_end_is_counted_by_samples(void **state)
 		[UNWIND_END_DEPTH] = "depth",
 		[UNWIND_END_REGISTERS] = "no_registers",
 		[UNWIND_END_BROKEN_TABLE] = "broken_table",
+		[UNWIND_END_NOT_COPIED] = "stack_not_copied",
 	};
 	struct sample_record record = sample_record_make(7, 8, 1500, (__u64[]){ 0 }, 0, 0);
 	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;

@@ -210,11 +210,11 @@ static void a_kernel_without_type_information_is_refused(void **state)
 		       "CONFIG_DEBUG_INFO_BTF");
 }
 
-static void a_pid_namespace_of_its_own_is_refused(void **state)
+static void a_pid_namespace_of_its_own_is_accepted(void **state)
 {
 	(void)state;
 	set_pid_namespace("pid:[4026532201]");
-	expect_refusal("profcol runs in a pid namespace of its own", "hostPID: true");
+	expect_acceptance();
 }
 
 static void a_kernel_too_old_is_refused_unless_the_check_is_off(void **state)
@@ -487,7 +487,7 @@ static void all_that_is_missing_is_found_not_only_the_first(void **state)
 	visit();
 	expect_finding("kernel lockdown=missing|");
 	expect_finding("kernel types (BTF)=missing|");
-	expect_finding("pid namespace=missing|");
+	expect_finding("pid namespace=lacking|");
 	expect_finding("kernel version=missing|");
 }
 
@@ -502,7 +502,7 @@ int main(void)
 		WITH_MACHINE(a_capability_that_only_narrows_the_result_is_a_warning),
 		WITH_MACHINE(lockdown_in_confidentiality_mode_is_refused),
 		WITH_MACHINE(a_kernel_without_type_information_is_refused),
-		WITH_MACHINE(a_pid_namespace_of_its_own_is_refused),
+		WITH_MACHINE(a_pid_namespace_of_its_own_is_accepted),
 		WITH_MACHINE(a_kernel_too_old_is_refused_unless_the_check_is_off),
 		WITH_MACHINE(the_hanging_user_copy_is_recognised_in_the_code_not_by_version),
 		WITH_MACHINE(code_that_cannot_be_judged_is_refused_with_the_reason),

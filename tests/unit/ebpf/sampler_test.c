@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/sysinfo.h>
 
 struct follower {
 	struct sampler *sampler;
@@ -176,12 +177,71 @@ static void a_full_buffer_loses_the_new_ones_and_goes_on(void **state)
 	sampler_destroy(sampler);
 }
 
+static uint64_t latest_ns;
+
+static void note_latest(void *context, const void *record, size_t length)
+{
+	const struct sample_head *head = record;
+
+	(void)context;
+	assert_true(length >= sizeof(*head));
+	if (head->time_ns > latest_ns)
+		latest_ns = head->time_ns;
+	records++;
+}
+
+static void drain_between(void *context)
+{
+	struct sampler **sampler = context;
+
+	assert_int_equal(sampler_drain(*sampler), 0);
+}
+
+/* What is drained while the period changes is all there is of the old one. */
+static void a_period_changes_at_a_moment(void **state)
+{
+	static const struct profiling_config config = { .samples_per_second = 10000,
+							.send_idle_frames = true,
+							.max_stack_depth = 1024,
+							.unwind_memory_bytes = 32 << 20 };
+	static const struct profcol_logger logger = { sizeof(logger), PROFCOL_ERROR, log_nothing };
+	static const struct profcol_host host = { .size = sizeof(host), .logger = &logger };
+	uint64_t before[SAMPLE_COUNTER_COUNT], after[SAMPLE_COUNTER_COUNT], changed_ns, started_ns;
+	struct sampler *sampler;
+	uint64_t fewest, most;
+
+	(void)state;
+	if (geteuid()) {
+		print_message("needs root\n");
+		skip();
+	}
+	latest_ns = 0;
+	sampler = sampler_create(&host, &config, note_latest, NULL);
+	assert_null(sampler_start(sampler));
+	busy_ms(50);
+	changed_ns = sampler_change_period(sampler, 20000000, drain_between, &sampler);
+	started_ns = clock_monotonic_ns();
+	assert_int_equal(sampler_period_ns(sampler), 20000000);
+	assert_true(latest_ns > 0 && latest_ns < changed_ns);
+
+	sampler_counters(sampler, before);
+	busy_ms(400);
+	assert_null(sampler_follow_cpus(sampler)); // the pause is no CPU that was away
+	sampler_counters(sampler, after);
+	most = ((clock_monotonic_ns() - started_ns) / 20000000 + 1) * (uint64_t)get_nprocs();
+	fewest = 400 / 20 / 2;
+	assert_in_range(after[SAMPLE_COUNTER_TAKEN] - before[SAMPLE_COUNTER_TAKEN], fewest, most);
+	sampler_detach(sampler);
+	sampler_destroy(sampler);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_samples_once_detached_whoever_looks_after_cpus_meanwhile),
 		cmocka_unit_test(the_programs_tell_what_they_cost),
 		cmocka_unit_test(a_full_buffer_loses_the_new_ones_and_goes_on),
+		cmocka_unit_test(a_period_changes_at_a_moment),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

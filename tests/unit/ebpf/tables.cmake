@@ -4,3 +4,6 @@ profcol_unit_test(ebpf_tables_test SOURCES tables/tables_test.c tables/kernel_mo
 	LIBRARIES profcol_ebpf_tables)
 
 profcol_unit_test(ebpf_notes_test SOURCES tables/notes_test.c LIBRARIES profcol_ebpf_tables)
+
+profcol_unit_test(ebpf_tables_memory_test SOURCES tables/memory_test.c
+	LIBRARIES profcol_ebpf_tables)

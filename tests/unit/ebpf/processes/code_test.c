@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-enum { CODES_MAX = 64, UNRESOLVED_INODE = 13 };
+enum { CODES_MAX = 64, UNRESOLVED_INODE = 13, MOST = 65536 };
 
 /* A mapping appears: of file @inode, or of none with 0. */
 static void tell_map(struct table *table, uint64_t time_ns, uint32_t pid, uint64_t start,
@@ -53,7 +53,7 @@ static void resolve_process(void *context, struct process *process)
 static size_t list(struct table *table, uint32_t pid, struct process_code *codes, size_t room)
 {
 	table_each(table, resolve_process, NULL);
-	return code_list(table_newest(table, pid)->space, codes, room);
+	return code_list(table_newest(table, pid)->space, MOST, codes, room);
 }
 
 /* The code of @pid: "START-LIMIT FILE+OFFSET" in hexadecimal, file "-" for none, each on a line. */
@@ -223,6 +223,27 @@ static void two_thousand_mappings_are_listed(void **state)
 	assert_int_equal(codes[MANY - 1].file, 5);
 }
 
+/* As the kernel gives out addresses; in the end there are as many as one process may have. */
+static void mappings_may_come_from_above(void **state)
+{
+	enum { MANY = 3000, ROOM = 2000 };
+	struct table *table = *state;
+	static struct process_code codes[MANY];
+
+	table->max_bytes = SIZE_MAX;
+	table->pool.most_mappings = ROOM;
+	begin_program(table, 10 * S, 10);
+	for (uint64_t i = MANY; i; i--)
+		tell_map(table, 11 * S, 10, 0x10000 * i, 0x10000 * i + 0x1000, 5, i << 20);
+	assert_int_equal(list(table, 10, codes, MANY), ROOM);
+	for (uint64_t i = 0; i < ROOM; i++) {
+		assert_int_equal(codes[i].start, 0x10000 * (MANY - ROOM + 1 + i));
+		assert_int_equal(codes[i].file_offset, (MANY - ROOM + 1 + i) << 20);
+	}
+	assert_int_equal(table->refused, MANY - ROOM);
+	assert_false(table_newest(table, 10)->space->complete);
+}
+
 /* A runtime makes code everywhere; the libraries lie above and between. */
 static void what_has_a_file_is_kept_before_what_has_none(void **state)
 {
@@ -232,6 +253,7 @@ static void what_has_a_file_is_kept_before_what_has_none(void **state)
 	size_t files = 0;
 
 	table->max_bytes = SIZE_MAX;
+	table->pool.most_mappings = MOST;
 	begin_program(table, 10 * S, 10);
 	for (uint64_t i = 1; i <= MANY; i++)
 		tell_map(table, 11 * S, 10, 0x10000 * i, 0x10000 * i + 0x1000,
@@ -262,6 +284,7 @@ static void forks_of_forks_with_a_great_many_are_cut_short(void **state)
 	size_t count;
 
 	table->max_bytes = SIZE_MAX;
+	table->pool.most_mappings = MOST;
 	begin_program(table, 10 * S, 10);
 	for (uint32_t i = 0; i < GENERATIONS; i++) {
 		if (i)
@@ -358,6 +381,7 @@ int main(void)
 		CODE_TEST(neighbours_that_continue_are_one),
 		CODE_TEST(the_vdso_is_told_apart),
 		CODE_TEST(what_is_mapped_over_is_gone),
+		CODE_TEST(mappings_may_come_from_above),
 		CODE_TEST(an_exec_leaves_nothing),
 		CODE_TEST(a_file_without_an_id_is_left_out),
 		CODE_TEST(a_child_has_what_its_parent_had_at_the_fork),

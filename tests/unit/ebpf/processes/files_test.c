@@ -182,6 +182,54 @@ static void a_file_without_a_name_stays_one_while_it_grows(void **state)
 	close(fd);
 }
 
+/* What a mapping of @fd, which has no name, would show. */
+static struct file_search search_of_memfd(int fd, void **memory, char path[64])
+{
+	struct stat stat_of;
+
+	assert_true(fstat(fd, &stat_of) == 0);
+	*memory = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(*memory, MAP_FAILED);
+	snprintf(path, 64, "/memfd:program (deleted)");
+	return (struct file_search){ .mapped = { .pid = (uint32_t)getpid(),
+						 .start = (uintptr_t)*memory,
+						 .limit = (uintptr_t)*memory + 4096,
+						 .path = path,
+						 .device = stat_of.st_dev,
+						 .inode = stat_of.st_ino } };
+}
+
+static void a_program_without_a_name_is_another_when_it_is_written_anew(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = fixture->files;
+	int fd = memfd_create("program", MFD_CLOEXEC);
+	struct file_search search;
+	uint32_t id, told[2];
+	char path[64];
+	void *memory;
+
+	assert_int_equal(pwrite(fd, "\177ELF one", 8, 0), 8);
+	search = search_of_memfd(fd, &memory, path);
+	id = files_identify(files, &search);
+	if (files_open(files, id) < 0) {
+		print_message("skipped: /proc/PID/map_files needs CAP_CHECKPOINT_RESTORE\n");
+		skip();
+	}
+	assert_int_equal(files_identify(files, &search), id);
+	assert_int_equal(files_changed(files, told, 2), 0);
+	assert_int_equal(pwrite(fd, "\177ELF two", 8, 0), 8);
+	// Who has the old one's number gets nothing of the new one.
+	assert_int_equal(files_open(files, id), -ESTALE);
+	assert_int_equal(files_changed(files, told, 2), 1);
+	assert_int_equal(told[0], id);
+	assert_int_equal(files_changed(files, told, 2), 0);
+	assert_int_not_equal(files_identify(files, &search), id);
+	assert_content(files, files_identify(files, &search), "\177ELF two");
+	munmap(memory, 4096);
+	close(fd);
+}
+
 /* The hash of a file with @text in it, read back from memory. */
 static void assert_hash_of(struct files *files, uint32_t id, const char *text)
 {
@@ -377,6 +425,7 @@ int main(void)
 		FILES_TEST(a_file_keeps_its_id_until_it_changes),
 		FILES_TEST(recognizing_takes_nothing),
 		FILES_TEST(a_file_without_a_name_stays_one_while_it_grows),
+		FILES_TEST(a_program_without_a_name_is_another_when_it_is_written_anew),
 		FILES_TEST(a_hash_outlives_its_file),
 		FILES_TEST(every_file_that_can_be_read_has_a_hash),
 		FILES_TEST(what_cannot_be_read_to_its_end_has_no_hash),

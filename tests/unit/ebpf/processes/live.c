@@ -82,7 +82,7 @@ int live_set_up(void **state)
 	snprintf(fixture->plugin, sizeof(fixture->plugin), "%s/plugin.so", fixture->directory);
 	copy_file(PROCESSES_TARGET, fixture->target);
 	copy_file(PROCESSES_TARGET, fixture->plugin);
-	fixture->processes = processes_create(&fixture->host, &fixture->variables);
+	fixture->processes = processes_create(&fixture->host, &fixture->variables, 32 << 20);
 	pthread_mutex_init(&fixture->changes_lock, NULL);
 	pthread_cond_init(&fixture->changes_grown, NULL);
 	processes_on_change(fixture->processes, take_change, fixture);

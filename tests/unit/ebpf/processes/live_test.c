@@ -335,7 +335,8 @@ static void it_can_be_started_and_stopped_again(void **state)
 
 		processes_destroy(fixture->processes);
 		fixture->metric_count = 0;
-		fixture->processes = processes_create(&fixture->host, &fixture->variables);
+		fixture->processes =
+			processes_create(&fixture->host, &fixture->variables, 32 << 20);
 		assert_non_null(fixture->processes);
 		error = processes_start(fixture->processes);
 		assert_null(error);

@@ -254,7 +254,8 @@ static void overlaps_resolve_as_if_told_in_order(void **state)
 				.begin_ns = 1 + (i * 7 + (size_t)round) % MODEL_MAPPINGS,
 				.path = texts_take(&texts, "x", 1),
 			};
-			assert_int_equal(mappings_add(&mappings, &texts, &model[i]), 0);
+			assert_int_equal(
+				mappings_add(&mappings, &texts, &model[i], MODEL_MAPPINGS * 2), 0);
 		}
 		for (uint64_t time = 0; time <= MODEL_MAPPINGS + 1; time++) {
 			for (uint64_t page = 0; page < MODEL_PAGES + 8; page++) {

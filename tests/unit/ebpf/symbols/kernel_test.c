@@ -297,7 +297,7 @@ static void test_the_running_kernel(void **state)
 	assert_true(strlen(symbol.build_id_gnu) >= 16);
 	print_message("%zu functions, %.1f bytes each\n", kernel_table_count(table),
 		      (double)kernel_table_memory(table) / (double)kernel_table_count(table));
-	assert_true(kernel_table_memory(table) < 64 * kernel_table_count(table));
+	assert_true(kernel_table_memory(table) < 24 * kernel_table_count(table));
 	kernel_table_destroy(table);
 }
 

@@ -22,12 +22,28 @@ static int write_bytes(void *context, uint32_t slab, uint32_t offset, const void
 	if (slab >= model->slab_count || offset + length > UNWIND_SLAB_BYTES)
 		return -EINVAL;
 	memcpy(model->slabs[slab] + offset, bytes, length);
+	model->written += length;
+	return 0;
+}
+
+static int read_bytes(void *context, uint32_t slab, uint32_t offset, void *bytes, size_t length)
+{
+	struct kernel_model *model = context;
+
+	if (slab >= model->slab_count || offset + length > UNWIND_SLAB_BYTES)
+		return -EINVAL;
+	memcpy(bytes, model->slabs[slab] + offset, length);
 	return 0;
 }
 
 struct memory_slabs kernel_model_slabs(struct kernel_model *model)
 {
-	return (struct memory_slabs){ .create = create, .write = write_bytes, .context = model };
+	return (struct memory_slabs){
+		.create = create,
+		.write = write_bytes,
+		.read = read_bytes,
+		.context = model,
+	};
 }
 
 static const void *object(const struct kernel_model *model, uint32_t handle)
@@ -39,7 +55,7 @@ static const void *object(const struct kernel_model *model, uint32_t handle)
 static const struct unwind_process *find_process(const struct kernel_model *model, uint32_t pid,
 						 uint32_t identity)
 {
-	const struct unwind_bucket *bucket = &model->buckets[pid & (UNWIND_BUCKETS - 1)];
+	const struct unwind_bucket *bucket = &model->buckets[pid & (MODEL_BUCKETS - 1)];
 
 	for (size_t i = 0; i < UNWIND_BUCKET_SLOTS; i++)
 		if (bucket->slots[i].who == (pid | (uint64_t)identity << 32))
@@ -58,6 +74,24 @@ static uint32_t find_rule(const struct kernel_model *model, uint32_t page, uint3
 	return rows[row] >> 16;
 }
 
+/* The ranges among which @pc is looked for. */
+static const struct unwind_range *find_ranges(const struct kernel_model *model,
+					      const struct unwind_process *process, uint64_t pc,
+					      uint32_t *count_ret)
+{
+	const void *ranges = object(model, (uint32_t)process->code);
+	uint32_t count = (uint32_t)(process->code >> 32);
+	const struct unwind_piece *pieces = ranges, *piece = pieces;
+
+	*count_ret = count;
+	if (!(count & UNWIND_IN_PIECES))
+		return ranges;
+	for (uint32_t i = 1; i < (count & ~UNWIND_IN_PIECES) && pieces[i].start <= pc; i++)
+		piece = &pieces[i];
+	*count_ret = piece->count;
+	return object(model, piece->ranges);
+}
+
 struct model_finding kernel_model_find(const struct kernel_model *model, uint32_t pid,
 				       uint32_t identity, uint64_t pc)
 {
@@ -68,8 +102,7 @@ struct model_finding kernel_model_find(const struct kernel_model *model, uint32_
 
 	if (!process)
 		return (struct model_finding){ MODEL_NO_PROCESS, 0, 0, 0 };
-	ranges = object(model, (uint32_t)process->code);
-	count = (uint32_t)(process->code >> 32);
+	ranges = find_ranges(model, process, pc, &count);
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t distance = pc - ranges[i].start, address;
 		uint32_t page;

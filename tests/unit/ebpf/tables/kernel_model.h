@@ -11,12 +11,13 @@
 
 #include "worker/worker.h"
 
-enum { MODEL_SLABS = 64 };
+enum { MODEL_SLABS = 64, MODEL_BUCKETS = 4096 };
 
 struct kernel_model {
 	uint8_t slabs[MODEL_SLABS][UNWIND_SLAB_BYTES];
 	uint32_t slab_count;
-	struct unwind_bucket buckets[UNWIND_BUCKETS];
+	uint64_t written; /* bytes */
+	struct unwind_bucket buckets[MODEL_BUCKETS];
 	struct unwind_rule rules[UNWIND_RULES];
 };
 

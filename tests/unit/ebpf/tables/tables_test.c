@@ -42,7 +42,7 @@ static uint64_t played_clock(void)
 }
 
 /* What processes_code tells. */
-static struct process_code played_code[2000];
+static struct process_code played_code[10000];
 static size_t played_count;
 
 size_t processes_code(struct processes *processes, const struct process_key *asked,
@@ -57,10 +57,18 @@ size_t processes_code(struct processes *processes, const struct process_key *ask
 /* The only one that was never sampled. */
 static uint32_t unsampled_pid;
 
-bool processes_is_sampled(struct processes *processes, const struct process_key *asked)
+/* When the others were, by their pid / MODEL_BUCKETS. */
+static uint64_t sampled_ns[16];
+
+uint64_t processes_last_sample(struct processes *processes, const struct process_key *asked)
 {
 	(void)processes;
-	return asked->pid != unsampled_pid;
+	return asked->pid != unsampled_pid ? sampled_ns[asked->pid / MODEL_BUCKETS] : 0;
+}
+
+void processes_tell_again(struct processes *processes)
+{
+	(void)processes;
 }
 
 static uint32_t identity(void)
@@ -71,6 +79,13 @@ static uint32_t identity(void)
 static struct model_finding find(struct fixture *fixture, uint64_t pc)
 {
 	return kernel_model_find(&fixture->model, key.pid, identity(), pc);
+}
+
+static struct model_finding find_of(struct fixture *fixture, const struct process_key *whose,
+				    uint64_t pc)
+{
+	return kernel_model_find(&fixture->model, whose->pid,
+				 unwind_identity(whose->start_boottime_ns, whose->exec_id), pc);
 }
 
 /* The mark of the rule found, see model_answer_add. */
@@ -90,12 +105,14 @@ static int set_up_with(void **state, uint64_t limit)
 	assert_non_null(fixture);
 	slabs = kernel_model_slabs(&fixture->model);
 	fixture->memory = memory_create(&slabs, limit, played_clock);
-	fixture->index.buckets = fixture->model.buckets;
+	fixture->index = (struct process_index){ fixture->model.buckets, MODEL_BUCKETS };
 	rule_table_init(&fixture->rules, fixture->model.rules);
 	fixture->pages = pages_create(fixture->memory, &fixture->rules);
 	fixture->spaces = spaces_create(NULL, fixture->pages, fixture->memory, &fixture->index);
 	played_count = 0;
 	unsampled_pid = 0;
+	for (size_t i = 0; i < sizeof(sampled_ns) / sizeof(*sampled_ns); i++)
+		sampled_ns[i] = MS;
 	now = MS;
 	*state = fixture;
 	return 0;
@@ -152,14 +169,14 @@ static void expect_no_request(struct fixture *fixture)
 static void learn(struct fixture *fixture, uint64_t now_ns)
 {
 	if (pages_learn(fixture->pages, &fixture->answer.answer, now_ns))
-		spaces_file_known(fixture->spaces, fixture->answer.answer.file);
+		spaces_file_known(fixture->spaces, fixture->answer.answer.file, now_ns);
 }
 
 /* A process with file 7 (text at ELF address 0x21000, file offset 0x20000) at 0x400000. */
 static void begin_process(struct fixture *fixture, uint32_t page_count)
 {
 	play(0x400000, (uint64_t)page_count * PAGE - 0x1000, 7, 0x20000);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(expect_request(fixture, 7, 0), 0);
 	model_answer_init(&fixture->answer, 7, 0x21000, 0x20000, page_count);
 }
@@ -231,13 +248,51 @@ static void what_is_missed_during_a_request_comes_after_it(void **state)
 	assert_int_equal(expect_request(fixture, 7, 2 + 8), 8);
 }
 
+/* What is kept on disk is found by its group. */
+static void requests_may_be_of_one_group_each(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pages_request request;
+
+	pages_ask_by_group(fixture->pages);
+	begin_process(fixture, 40);
+	learn(fixture, 2 * MS);
+	pages_miss(fixture->pages, 7, 0x20000 + 17 * PAGE, 3 * MS);
+	pages_miss(fixture->pages, 7, 0x20000, 3 * MS);
+	assert_true(pages_next_request(fixture->pages, &request));
+	assert_int_equal(request.count, 8);
+	assert_int_equal(request.group, 2);
+	assert_int_equal(request.numbers[7], 2 + 7);
+	expect_no_request(fixture); // the other one comes after the answer
+	for (uint32_t i = 2; i < 10; i++)
+		model_answer_add(&fixture->answer, i, 16);
+	learn(fixture, 4 * MS);
+	assert_true(pages_next_request(fixture->pages, &request));
+	assert_int_equal(request.count, 8);
+	assert_int_equal(request.group, 2 + 16);
+	assert_int_equal(request.numbers[0], 2 + 16);
+}
+
+static void a_small_file_is_one_group(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pages_request request;
+
+	pages_ask_by_group(fixture->pages);
+	begin_process(fixture, 20);
+	learn(fixture, 2 * MS);
+	pages_miss(fixture->pages, 7, 0x20000 + 9 * PAGE, 3 * MS);
+	assert_true(pages_next_request(fixture->pages, &request));
+	assert_int_equal(request.group, PAGES_WHOLE);
+}
+
 /* As linkers other than ld lay it out: text right behind read-only data, in the same page. */
 static void a_segment_may_begin_within_a_page(void **state)
 {
 	struct fixture *fixture = *state;
 
 	play(0x400000, 2 * PAGE, 7, 0x1f000);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(expect_request(fixture, 7, 0), 0);
 	model_answer_init(&fixture->answer, 7, 0x207d0, 0x1f7d0, 2);
 	model_answer_add(&fixture->answer, 2, 16);
@@ -324,7 +379,7 @@ static void a_file_that_failed_is_tried_again_but_not_for_ever(void **state)
 	// Another one never works.
 	played_count = 0;
 	play(0x800000, PAGE, 9, 0);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	bad.file = 9;
 	for (int attempt = 0; attempt < 3; attempt++) {
 		assert_int_equal(expect_request(fixture, 9, 0), 0);
@@ -414,7 +469,7 @@ static void a_file_that_nobody_runs_any_more_does_not_fail(void **state)
 	pages_retry(fixture->pages, 1000 * MS);
 	expect_no_request(fixture);
 	// The next program asks for it at once.
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(expect_request(fixture, 7, 0), 0);
 	play_file(fixture, 4);
 	learn(fixture, 1001 * MS);
@@ -424,7 +479,7 @@ static void a_file_that_nobody_runs_any_more_does_not_fail(void **state)
 	spaces_end(fixture->spaces, &key);
 	fixture->answer.answer = gone;
 	learn(fixture, 1003 * MS);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_true(pages_waits(fixture->pages));
 	pages_retry(fixture->pages, 2000 * MS);
 	assert_int_equal(expect_request(fixture, 7, 2), 4);
@@ -466,7 +521,7 @@ static struct met_address met_at(uint64_t address)
 static void what_is_met_in_an_unknown_process_is_asked_for(void **state)
 {
 	struct fixture *fixture = *state;
-	struct met *met = met_create(NULL, fixture->pages);
+	struct met *met = met_create(NULL, fixture->pages, 100);
 	struct met_address addresses[] = { met_at(0x400000 + 9 * PAGE), met_at(0x7ffe0000),
 					   met_at(0x10000000) };
 
@@ -494,7 +549,7 @@ static void what_is_met_in_an_unknown_process_is_asked_for(void **state)
 static void what_is_met_is_bounded(void **state)
 {
 	struct fixture *fixture = *state;
-	struct met *met = met_create(NULL, fixture->pages);
+	struct met *met = met_create(NULL, fixture->pages, 100);
 	struct met_address address = met_at(0x400000);
 
 	assert_non_null(met);
@@ -517,7 +572,7 @@ static void everything_that_is_missed_is_asked_for(void **state)
 	size_t asked = 0;
 
 	play(0x400000, (uint64_t)COUNT * PAGE, 7, 0);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(expect_request(fixture, 7, 0), 0);
 	model_answer_init(&fixture->answer, 7, 0, 0, COUNT);
 	learn(fixture, 2 * MS);
@@ -541,7 +596,7 @@ static void files_are_asked_for_in_their_order(void **state)
 
 	for (uint32_t file = 1; file <= 5; file++)
 		play(file * 0x100000ull, PAGE, file, 0);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	for (uint32_t file = 1; file <= 5; file++)
 		assert_int_equal(expect_request(fixture, file, 0), 0);
 }
@@ -556,7 +611,7 @@ static void a_pending_file_leads_nowhere(void **state)
 	learn(fixture, 2 * MS);
 	// It maps another library, which is not known yet.
 	play(0x10000000, 64 * PAGE, 8, 0);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(mark_at(fixture, 0x400000), 16);
 	for (uint64_t i = 0; i < 64; i++)
 		assert_int_equal(find(fixture, 0x10000000 + i * PAGE).what, MODEL_NO_PAGE);
@@ -568,7 +623,7 @@ static void what_is_mapped_beyond_the_text_has_no_table(void **state)
 	struct model_finding found;
 
 	play(0x400000, 5 * PAGE, 7, 0x20000);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(expect_request(fixture, 7, 0), 0);
 	model_answer_init(&fixture->answer, 7, 0x21000, 0x20000, 2);
 	model_answer_add(&fixture->answer, 2, 16);
@@ -587,7 +642,7 @@ static void places_beyond_a_frame_s_room_are_addresses(void **state)
 
 	play(0x400000, PAGE, 7, (1ull << 40) - 0x1000);
 	play(0x800000, PAGE, 7, 1ull << 40);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(expect_request(fixture, 7, 0), 0);
 	fixture->answer.answer = (struct worker_answer){ .file = 7, .outcome = WORKER_ANSWERED };
 	learn(fixture, 2 * MS);
@@ -602,7 +657,7 @@ static void one_file_does_not_take_the_place_of_all_rules(void **state)
 
 	for (int round = 0; round < 20; round++) {
 		play(0x400000, (uint64_t)COUNT * PAGE, 7, 0);
-		spaces_update(fixture->spaces, &key);
+		spaces_update(fixture->spaces, &key, now);
 		model_answer_init(&fixture->answer, 7, 0, 0, 20 * COUNT);
 		if (!round)
 			assert_int_equal(expect_request(fixture, 7, 0), 0);
@@ -620,7 +675,7 @@ static void anonymous_code_is_bare_and_has_no_file(void **state)
 	struct fixture *fixture = *state;
 
 	play(0x10000, 0x5000, PROCESS_NO_FILE, 0);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(find(fixture, 0x14fff).what, MODEL_BARE);
 	assert_int_equal(find(fixture, 0x14fff).file, 0);
 }
@@ -631,7 +686,7 @@ static void the_vsyscall_page_hides_nothing(void **state)
 
 	play(0x10000, 0x5000, PROCESS_NO_FILE, 0);
 	play(0xffffffffff600000, 0x1000, PROCESS_NO_FILE, 0);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
 	assert_int_equal(find(fixture, 0xffffffffff600000).what, MODEL_NO_RANGE);
 }
@@ -645,7 +700,7 @@ static void the_vdso_of_this_machine_has_rules(void **state)
 							     .limit = 0x7fff0000 + 0x2000,
 							     .file = PROCESS_NO_FILE,
 							     .vdso = true };
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(find(fixture, 0x7fff0000).what, MODEL_RULE);
 	assert_int_equal(find(fixture, 0x7fff0000).file, 0);
 }
@@ -655,10 +710,10 @@ static void changes_replace_what_was(void **state)
 	struct fixture *fixture = *state;
 
 	play(0x10000, 0x5000, PROCESS_NO_FILE, 0);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	played_count = 0;
 	play(0x20000, 0x5000, PROCESS_NO_FILE, 0);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(find(fixture, 0x10000).what, MODEL_NO_RANGE);
 	assert_int_equal(find(fixture, 0x20000).what, MODEL_BARE);
 	assert_int_equal(spaces_counts(fixture->spaces).processes, 1);
@@ -670,9 +725,9 @@ static void another_program_of_the_pid_is_another_process(void **state)
 	struct process_key other = key;
 
 	play(0x10000, 0x5000, PROCESS_NO_FILE, 0);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	other.exec_id++;
-	spaces_update(fixture->spaces, &other);
+	spaces_update(fixture->spaces, &other, now);
 	assert_int_equal(find(fixture, 0x10000).what, MODEL_NO_PROCESS);
 	spaces_end(fixture->spaces, &key); // late news of the first
 	assert_int_equal(kernel_model_find(&fixture->model, other.pid,
@@ -691,27 +746,107 @@ static void a_bucket_that_is_full_refuses_and_counts(void **state)
 
 	play(0x10000, 0x5000, PROCESS_NO_FILE, 0);
 	for (uint32_t i = 0; i <= UNWIND_BUCKET_SLOTS; i++) {
-		other.pid = key.pid + i * UNWIND_BUCKETS;
-		spaces_update(fixture->spaces, &other);
+		other.pid = key.pid + i * MODEL_BUCKETS;
+		spaces_update(fixture->spaces, &other, now);
 	}
 	assert_int_equal(spaces_counts(fixture->spaces).processes, UNWIND_BUCKET_SLOTS);
 	assert_int_equal(spaces_counts(fixture->spaces).processes_refused, 1);
 	spaces_end(fixture->spaces, &key);
-	spaces_update(fixture->spaces, &other);
+	spaces_update(fixture->spaces, &other, now);
 	assert_int_equal(spaces_counts(fixture->spaces).processes, UNWIND_BUCKET_SLOTS);
 }
+
+static void the_index_is_as_large_as_the_memory_allows(void **state)
+{
+	(void)state;
+	assert_int_equal(process_index_size(32 << 20) * UNWIND_BUCKET_SLOTS, 16384);
+	assert_int_equal(process_index_size(33 << 20), process_index_size(32 << 20));
+	assert_int_equal(process_index_size(1 << 20) * UNWIND_BUCKET_SLOTS, 512);
+	assert_int_equal(process_index_size(1 << 30) * UNWIND_BUCKET_SLOTS, 524288);
+	assert_int_equal(process_index_size(0), 1);
+}
+
+/* Of the memory, in ranges: so many may one process have. */
+enum { EIGHTH = MODEL_SLABS * UNWIND_SLAB_BYTES / 8 / sizeof(struct unwind_range) };
 
 static void ranges_beyond_the_limit_are_counted(void **state)
 {
 	struct fixture *fixture = *state;
 
-	for (uint64_t i = 0; i < 1500; i++)
+	for (uint64_t i = 0; i < 9000; i++)
 		play(0x10000 + i * 0x2000, 0x1000, PROCESS_NO_FILE, 0);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
-	assert_int_equal(find(fixture, 0x10000 + (UNWIND_RANGES - 1) * 0x2000ull).what, MODEL_BARE);
-	assert_int_equal(find(fixture, 0x10000 + UNWIND_RANGES * 0x2000ull).what, MODEL_NO_RANGE);
-	assert_int_equal(spaces_counts(fixture->spaces).ranges_dropped, 1500 - UNWIND_RANGES);
+	assert_int_equal(find(fixture, 0x10000 + (EIGHTH - 1) * 0x2000ull).what, MODEL_BARE);
+	assert_int_equal(find(fixture, 0x10000 + EIGHTH * 0x2000ull).what, MODEL_NO_RANGE);
+	assert_int_equal(spaces_counts(fixture->spaces).ranges_dropped, 9000 - EIGHTH);
+}
+
+static void very_many_mappings_lie_in_pieces(void **state)
+{
+	enum { COUNT = 5000 };
+	struct fixture *fixture = *state;
+	uint64_t written;
+
+	for (uint64_t i = 0; i < COUNT; i++)
+		play(0x1000000 + i * 0x3000, 0x2000, (uint32_t)(i % 3), i << 20);
+	spaces_update(fixture->spaces, &key, now);
+	for (uint32_t file = 0; file < 3; file++)
+		assert_int_equal(expect_request(fixture, file, 0), 0);
+	for (uint32_t file = 0; file < 3; file++) {
+		fixture->answer.answer =
+			(struct worker_answer){ .file = file, .outcome = WORKER_ANSWERED };
+		learn(fixture, now);
+	}
+	// Told of its files together.
+	assert_int_equal(find(fixture, 0x1000000).what, MODEL_NO_PROCESS);
+	assert_true(spaces_waits(fixture->spaces));
+	now += 1000 * MS;
+	spaces_retry(fixture->spaces, now);
+	assert_false(spaces_waits(fixture->spaces));
+	for (uint64_t i = 0; i < COUNT; i++) {
+		uint64_t start = 0x1000000 + i * 0x3000;
+
+		assert_int_equal(find(fixture, start).file, i % 3 + 1);
+		assert_int_equal(find(fixture, start + 0x1fff).file_offset, (i << 20) + 0x1fff);
+		assert_int_equal(find(fixture, start + 0x2000).what, MODEL_NO_RANGE);
+	}
+	assert_int_equal(find(fixture, 0xffffff).what, MODEL_NO_RANGE);
+	assert_int_equal(spaces_counts(fixture->spaces).ranges_dropped, 0);
+	// What it maps below all of them changes what lies there only.
+	written = fixture->model.written;
+	memmove(played_code + 1, played_code, played_count++ * sizeof(*played_code));
+	played_code[0] = (struct process_code){ 0x10000, 0x11000, 0, PROCESS_NO_FILE, false };
+	spaces_update(fixture->spaces, &key, now);
+	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
+	assert_int_equal(find(fixture, 0x1000000).file, 1);
+	assert_true(fixture->model.written - written <
+		    500 * sizeof(struct unwind_range) + COUNT / 100 * sizeof(struct unwind_piece));
+	spaces_end(fixture->spaces, &key);
+	assert_int_equal(spaces_counts(fixture->spaces).processes, 0);
+}
+
+static void pieces_of_forks_are_shared(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_key child = { key.pid + MODEL_BUCKETS, key.exec_id, 100 };
+	uint64_t used;
+
+	for (uint64_t i = 0; i < 4000; i++)
+		play(0x10000 + i * 0x2000, 0x1000, PROCESS_NO_FILE, 0);
+	spaces_update(fixture->spaces, &key, now);
+	used = memory_used(fixture->memory);
+	assert_true(used >= 4000 * sizeof(struct unwind_range));
+	spaces_update(fixture->spaces, &child, now);
+	assert_int_equal(memory_used(fixture->memory), used);
+	spaces_end(fixture->spaces, &key);
+	assert_int_equal(kernel_model_find(&fixture->model, child.pid,
+					   unwind_identity(100, key.exec_id),
+					   0x10000 + 3999 * 0x2000)
+				 .what,
+			 MODEL_BARE);
+	spaces_end(fixture->spaces, &child);
+	assert_int_equal(memory_used(fixture->memory), 0);
 }
 
 /* Pages of 1,540 bytes: two slabs hold about forty. */
@@ -835,7 +970,7 @@ static void a_file_nobody_runs_goes_with_its_last_page(void **state)
 	assert_int_equal(pages_counts(fixture->pages).files, 0);
 	assert_int_equal(pages_counts(fixture->pages).pages, 0);
 	// It may come back.
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(expect_request(fixture, 7, 0), 0);
 }
 
@@ -877,13 +1012,13 @@ static void a_process_that_was_refused_gets_in_later(void **state)
 	assert_true(first && second);
 	for (uint64_t i = 0; i < 100; i++)
 		play(0x10000 + i * 0x2000, 0x1000, PROCESS_NO_FILE, 0);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(find(fixture, 0x10000).what, MODEL_NO_PROCESS);
-	spaces_retry(fixture->spaces);
+	spaces_retry(fixture->spaces, now);
 	assert_int_equal(spaces_counts(fixture->spaces).processes_refused, 1);
 	memory_free(fixture->memory, MEMORY_DROPPABLE, first, sizeof(bytes));
-	now += 200 * MS;
-	spaces_retry(fixture->spaces);
+	now += 600 * MS;
+	spaces_retry(fixture->spaces, now);
 	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
 }
 
@@ -891,13 +1026,15 @@ static void what_cannot_be_dropped_takes_half_at_most(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process_key other = key;
+	uint8_t bytes[8000] = { 0 };
 
-	for (uint64_t i = 0; i < 300; i++)
+	assert_true(memory_put(fixture->memory, MEMORY_FIXED, bytes, sizeof(bytes)));
+	for (uint64_t i = 0; i < 250; i++)
 		play(0x10000 + i * 0x2000, 0x1000, PROCESS_NO_FILE, 0);
 	for (uint32_t i = 0; i < UNWIND_BUCKET_SLOTS; i++) {
-		other.pid = key.pid + i * UNWIND_BUCKETS;
+		other.pid = key.pid + i * MODEL_BUCKETS;
 		played_code[0].start -= 0x1000;
-		spaces_update(fixture->spaces, &other);
+		spaces_update(fixture->spaces, &other, now);
 	}
 	assert_int_equal(spaces_counts(fixture->spaces).processes, 3);
 	assert_true(memory_used(fixture->memory) <= UNWIND_SLAB_BYTES);
@@ -907,47 +1044,69 @@ static void those_never_sampled_make_room_in_memory(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process_key other = key;
+	uint8_t bytes[20000] = { 0 };
 
-	for (uint64_t i = 0; i < 600; i++)
+	assert_true(memory_put(fixture->memory, MEMORY_FIXED, bytes, sizeof(bytes)));
+	for (uint64_t i = 0; i < 250; i++)
 		play(0x10000 + i * 0x2000, 0x1000, PROCESS_NO_FILE, 0);
-	other.pid = unsampled_pid = key.pid + UNWIND_BUCKETS;
-	spaces_update(fixture->spaces, &other);
+	other.pid = unsampled_pid = key.pid + MODEL_BUCKETS;
+	spaces_update(fixture->spaces, &other, now);
 	played_code[0].limit += 0x1000;
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(find(fixture, 0x10000).what, MODEL_NO_PROCESS);
 	// Nobody else needs what the other one has by the next time.
-	spaces_retry(fixture->spaces);
-	now += 200 * MS;
-	spaces_retry(fixture->spaces);
+	spaces_retry(fixture->spaces, now);
+	now += 600 * MS;
+	spaces_retry(fixture->spaces, now);
 	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
 	assert_int_equal(spaces_counts(fixture->spaces).processes, 1);
 }
 
-static struct model_finding find_of(struct fixture *fixture, const struct process_key *whose,
-				    uint64_t pc)
+static void those_sampled_longest_ago_make_room_in_memory(void **state)
 {
-	return kernel_model_find(&fixture->model, whose->pid,
-				 unwind_identity(whose->start_boottime_ns, whose->exec_id), pc);
+	struct fixture *fixture = *state;
+	struct process_key others[] = { key, key, key };
+	uint8_t bytes[12000] = { 0 };
+
+	// Two have room.
+	assert_true(memory_put(fixture->memory, MEMORY_FIXED, bytes, sizeof(bytes)));
+	for (uint64_t i = 0; i < 250; i++)
+		play(0x10000 + i * 0x2000, 0x1000, PROCESS_NO_FILE, 0);
+	now = 60000 * MS;
+	for (uint32_t i = 0; i < 3; i++) {
+		others[i].pid = key.pid + i * MODEL_BUCKETS;
+		sampled_ns[others[i].pid / MODEL_BUCKETS] = i ? now : MS;
+		played_code[0].limit += 0x1000; // of each other ones
+		spaces_update(fixture->spaces, &others[i], now);
+	}
+	assert_int_equal(spaces_counts(fixture->spaces).processes_refused, 1);
+	spaces_retry(fixture->spaces, now);
+	now += 600 * MS;
+	spaces_retry(fixture->spaces, now);
+	assert_int_equal(find_of(fixture, &others[0], 0x10000).what, MODEL_NO_PROCESS);
+	assert_int_equal(find_of(fixture, &others[1], 0x10000).what, MODEL_BARE);
+	assert_int_equal(find_of(fixture, &others[2], 0x10000).what, MODEL_BARE);
+	assert_int_equal(spaces_counts(fixture->spaces).processes_evicted, 1);
 }
 
 static void forks_share_their_ranges(void **state)
 {
 	struct fixture *fixture = *state;
-	struct process_key child = { key.pid + UNWIND_BUCKETS, key.exec_id, 100 };
+	struct process_key child = { key.pid + MODEL_BUCKETS, key.exec_id, 100 };
 	uint64_t used;
 
 	for (uint64_t i = 0; i < 100; i++)
 		play(0x10000 + i * 0x2000, 0x1000, PROCESS_NO_FILE, 0);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	used = memory_used(fixture->memory);
-	spaces_update(fixture->spaces, &child);
+	spaces_update(fixture->spaces, &child, now);
 	assert_int_equal(memory_used(fixture->memory), used);
 	assert_int_equal(spaces_counts(fixture->spaces).processes, 2);
 	assert_int_equal(find_of(fixture, &child, 0x10000).what, MODEL_BARE);
 	// What one maps or leaves is nothing to the other.
 	play(0x8000, 0x1000, PROCESS_NO_FILE, 0);
 	played_code[0] = played_code[--played_count];
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(find(fixture, 0x10000).what, MODEL_NO_RANGE);
 	assert_int_equal(find_of(fixture, &child, 0x10000).what, MODEL_BARE);
 	spaces_end(fixture->spaces, &key);
@@ -960,20 +1119,19 @@ static void forks_share_their_ranges(void **state)
 static void ranges_have_the_time_since_when_they_are_there(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct unwind_bucket *bucket =
-		&fixture->model.buckets[key.pid & (UNWIND_BUCKETS - 1)];
+	const struct unwind_bucket *bucket = &fixture->model.buckets[key.pid & (MODEL_BUCKETS - 1)];
 	uint64_t before = clock_boottime_ns(), since;
 
 	play(0x10000, 0x1000, PROCESS_NO_FILE, 0);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	since = bucket->since_ns[0];
 	assert_in_range(since, before, clock_boottime_ns());
 	// Nothing has changed.
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(bucket->since_ns[0], since);
 	before = clock_boottime_ns();
 	play(0x20000, 0x1000, PROCESS_NO_FILE, 0);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_in_range(bucket->since_ns[0], before, clock_boottime_ns());
 }
 
@@ -985,8 +1143,8 @@ static void a_sampled_process_takes_the_place_of_one_never_sampled(void **state)
 	play(0x10000, 0x5000, PROCESS_NO_FILE, 0);
 	unsampled_pid = key.pid;
 	for (uint32_t i = 0; i <= UNWIND_BUCKET_SLOTS; i++) {
-		other.pid = key.pid + i * UNWIND_BUCKETS;
-		spaces_update(fixture->spaces, &other);
+		other.pid = key.pid + i * MODEL_BUCKETS;
+		spaces_update(fixture->spaces, &other, now);
 	}
 	assert_int_equal(find(fixture, 0x10000).what, MODEL_NO_PROCESS);
 	assert_int_equal(find_of(fixture, &other, 0x10000).what, MODEL_BARE);
@@ -994,11 +1152,39 @@ static void a_sampled_process_takes_the_place_of_one_never_sampled(void **state)
 	assert_int_equal(spaces_counts(fixture->spaces).processes_refused, 0);
 	// It is needed now, and there is nobody to take a place from.
 	unsampled_pid = 0;
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(spaces_counts(fixture->spaces).processes_refused, 1);
 	spaces_end(fixture->spaces, &other);
-	spaces_retry(fixture->spaces);
+	now += 600 * MS;
+	spaces_retry(fixture->spaces, now);
 	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
+}
+
+static void a_full_bucket_drops_the_one_sampled_longest_ago(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_key others[UNWIND_BUCKET_SLOTS + 1], *last = &others[UNWIND_BUCKET_SLOTS];
+
+	play(0x10000, 0x5000, PROCESS_NO_FILE, 0);
+	for (uint32_t i = 0; i <= UNWIND_BUCKET_SLOTS; i++) {
+		others[i] = key;
+		others[i].pid = key.pid + i * MODEL_BUCKETS;
+		sampled_ns[others[i].pid / MODEL_BUCKETS] = (i == 2 ? 1 : 5) * MS;
+	}
+	sampled_ns[last->pid / MODEL_BUCKETS] = now = 60000 * MS;
+	for (uint32_t i = 0; i <= UNWIND_BUCKET_SLOTS; i++)
+		spaces_update(fixture->spaces, &others[i], now);
+	for (uint32_t i = 0; i <= UNWIND_BUCKET_SLOTS; i++)
+		assert_int_equal(find_of(fixture, &others[i], 0x10000).what,
+				 i == 2 ? MODEL_NO_PROCESS : MODEL_BARE);
+	assert_int_equal(spaces_counts(fixture->spaces).processes_evicted, 1);
+	assert_int_equal(spaces_counts(fixture->spaces).processes_refused, 0);
+	// It comes back when a walk has missed it, in the place of another one.
+	now += 11000 * MS;
+	spaces_miss(fixture->spaces, &others[2], now);
+	assert_int_equal(find_of(fixture, &others[2], 0x10000).what, MODEL_BARE);
+	assert_int_equal(spaces_counts(fixture->spaces).processes_evicted, 2);
+	assert_int_equal(spaces_counts(fixture->spaces).processes, UNWIND_BUCKET_SLOTS);
 }
 
 /* A compiler lives for a moment, and is started again. */
@@ -1010,7 +1196,7 @@ static void a_file_is_known_to_the_next_program(void **state)
 	spaces_end(fixture->spaces, &key);
 	// The answer comes when the program has ended.
 	learn(fixture, 2 * MS);
-	spaces_update(fixture->spaces, &key);
+	spaces_update(fixture->spaces, &key, now);
 	expect_no_request(fixture);
 	assert_int_equal(find(fixture, 0x400010).what, MODEL_NO_PAGE);
 	spaces_end(fixture->spaces, &key);
@@ -1066,6 +1252,8 @@ int main(void)
 		TEST(a_frame_says_file_and_offset),
 		TEST(what_walks_miss_is_asked_for_once_with_what_lies_around),
 		TEST(what_is_missed_during_a_request_comes_after_it),
+		TEST(requests_may_be_of_one_group_each),
+		TEST(a_small_file_is_one_group),
 		TEST(a_segment_may_begin_within_a_page),
 		TEST(equal_rules_of_files_are_one),
 		TEST(pages_without_rules_go_by_frame_pointers),
@@ -1089,6 +1277,7 @@ int main(void)
 		TEST(forks_share_their_ranges),
 		TEST(ranges_have_the_time_since_when_they_are_there),
 		TEST(a_sampled_process_takes_the_place_of_one_never_sampled),
+		TEST(a_full_bucket_drops_the_one_sampled_longest_ago),
 		TEST(a_file_is_known_to_the_next_program),
 		TEST(anonymous_code_is_bare_and_has_no_file),
 		TEST(the_vsyscall_page_hides_nothing),
@@ -1096,7 +1285,10 @@ int main(void)
 		TEST(changes_replace_what_was),
 		TEST(another_program_of_the_pid_is_another_process),
 		TEST(a_bucket_that_is_full_refuses_and_counts),
+		cmocka_unit_test(the_index_is_as_large_as_the_memory_allows),
 		TEST(ranges_beyond_the_limit_are_counted),
+		TEST(very_many_mappings_lie_in_pieces),
+		TEST(pieces_of_forks_are_shared),
 		SMALL(beyond_the_limit_pages_are_refused_and_counted),
 		SMALL(what_is_not_seen_goes_first),
 		SMALL(what_was_missed_comes_when_there_is_room),
@@ -1108,6 +1300,7 @@ int main(void)
 		SMALL(a_process_that_was_refused_gets_in_later),
 		SMALL(what_cannot_be_dropped_takes_half_at_most),
 		SMALL(those_never_sampled_make_room_in_memory),
+		SMALL(those_sampled_longest_ago_make_room_in_memory),
 		SMALL(freed_memory_waits_for_walks),
 		SMALL(memory_comes_back_under_steady_change),
 	};

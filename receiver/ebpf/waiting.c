@@ -12,7 +12,7 @@ static size_t words_of(size_t bytes)
 
 bool waiting_add(struct waiting *waiting, const void *record, size_t length)
 {
-	size_t words = 1 + words_of(length), most = WAITING_MAX_BYTES / sizeof(uint64_t);
+	size_t words = 1 + words_of(length), most = waiting->max_bytes / sizeof(uint64_t);
 	uint64_t *to;
 
 	if (words > most || waiting->words.count > most - words ||
@@ -48,6 +48,11 @@ void waiting_review(struct waiting *waiting,
 	// What a burst has taken is given back.
 	if (!kept && waiting->words.capacity > KEPT_WORDS)
 		VECTOR_DEINIT(&waiting->words);
+}
+
+const void *waiting_first(const struct waiting *waiting)
+{
+	return waiting->count ? waiting->words.items + 1 : NULL;
 }
 
 void waiting_deinit(struct waiting *waiting)

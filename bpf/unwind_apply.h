@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR Apache-2.0) */
+/*
+ * From a frame and its rule to the caller: the part of a walk that the kernel side
+ * (unwind.bpf.h) and the receiver, where it finishes a walk (receiver/ebpf/deferred), have in
+ * common. Whoever includes this has defined before
+ *
+ *   struct unwind_walk           with a member `struct unwind_cursor at`
+ *   unwind_read(walk, address, *ret)        a word of the stack; false where it cannot be read
+ *   unwind_approach(walk, lowest, beyond)   these addresses are read next, the first by 8 bytes
+ *   unwind_register(context, walk, number)  a register of the first frame, by its DWARF number
+ *   unwind_rule_of(number)                  a rule of the table; NULL where there is none
+ *   unwind_address_mask                     the bits of an address
+ */
+#pragma once
+
+#include "unwind_cursor.h"
+
+/*
+ * Goes on at the caller. Stacks grow downwards: the canonical frame address of a called function
+ * lies above its stack pointer, unless the caller was on @other_stack. At it, in arm64's functions
+ * that have called nobody: only a signal comes between these and the leaf.
+ */
+static __always_inline int unwind_return(struct unwind_walk *walk, __u64 cfa, __u64 ra, __u64 fp,
+					 bool other_stack)
+{
+	ra &= unwind_address_mask;
+	if (!ra)
+		return UNWIND_END_ENTRY;
+	if (ra < UNWIND_LOWEST)
+		return UNWIND_END_NO_MAPPING;
+	if (cfa < walk->at.sp + !walk->at.exact && !walk->at.first && !other_stack)
+		return UNWIND_END_BAD_CFA;
+	walk->at.sp = cfa;
+	walk->at.pc = ra;
+	walk->at.fp = fp;
+	walk->at.link = 0;
+	walk->at.exact = false;
+	walk->at.first = false;
+	walk->at.sp_is_bound = false;
+	walk->at.guessed = false;
+	return 0;
+}
+
+static __always_inline int unwind_apply_packed(struct unwind_walk *walk, __u32 rule)
+{
+	bool by_sp = rule & UNWIND_PACKED_SP;
+	__u32 depth = by_sp ? rule >> 5 & (UNWIND_PACKED_SP_DEPTHS - 1)
+			    : rule >> 5 & (UNWIND_PACKED_FP_DEPTHS - 1);
+	__u64 cfa = (by_sp ? walk->at.sp : walk->at.fp) + 8ull * depth;
+	__u32 slot = rule & (UNWIND_PACKED_SLOTS - 1);
+	__u64 fp = walk->at.fp, ra;
+
+	unwind_approach(walk, cfa - 8 * (slot + 1), cfa);
+	if (!unwind_read(walk, cfa - 8, &ra) ||
+	    (slot && !unwind_read(walk, cfa - 8 * (slot + 1), &fp)))
+		return UNWIND_END_UNREADABLE;
+	return unwind_return(walk, cfa, ra, fp, false);
+}
+
+/* Code that no table describes: by the frame pointer, if it looks like one. */
+static __always_inline int unwind_by_frame_pointer(struct unwind_walk *walk)
+{
+	__u64 frame = walk->at.fp, fp, ra;
+	int end;
+
+	if (frame & 7 || frame < walk->at.sp)
+		return UNWIND_END_BAD_POINTER;
+	unwind_approach(walk, frame, frame + 16);
+	if (!unwind_read(walk, frame, &fp) || !unwind_read(walk, frame + 8, &ra))
+		return UNWIND_END_UNREADABLE;
+	// Memory that was never written looks like the end of a chain.
+	if (!ra && fp)
+		return UNWIND_END_BAD_POINTER;
+	end = unwind_return(walk, frame + 16, ra, fp, false);
+	walk->at.guessed = true;
+#ifdef UNWIND_ARM64
+	// The two words may lie anywhere in the frame (AAPCS64, 6.4.6).
+	walk->at.sp_is_bound = true;
+#endif
+	return end;
+}
+
+/* False: unknown, since @number is another one, and this is not the first frame. */
+static __always_inline bool unwind_base(void *ctx, struct unwind_walk *walk, __u32 number,
+					__u64 *ret)
+{
+	if (number == UNWIND_SP)
+		*ret = walk->at.sp;
+	else if (number == UNWIND_FP)
+		*ret = walk->at.fp;
+	else if (walk->at.first)
+		*ret = unwind_register(ctx, walk, number);
+	else
+		return false;
+	return true;
+}
+
+/*
+ * The canonical frame address, when of the stack pointer only a bound is known: that of a frame
+ * whose frame pointer points, as it has to, at the place where it saved its caller's.
+ */
+static __always_inline bool unwind_by_saved_pointer(const struct unwind_walk *walk,
+						    const struct unwind_rule *rule, __u64 *ret)
+{
+	*ret = walk->at.fp - (__s64)rule->fp_offset;
+	return rule->cfa == UNWIND_CFA_REGISTER && rule->fp == UNWIND_AT_CFA &&
+	       walk->at.fp >= walk->at.sp && *ret > walk->at.sp;
+}
+
+static __always_inline bool unwind_saved(struct unwind_walk *walk, __u32 how, __s32 offset,
+					 __u64 cfa, __u64 same, __u64 *ret)
+{
+	__u64 base = how == UNWIND_AT_SP ? walk->at.sp : how == UNWIND_AT_FP ? walk->at.fp : cfa;
+
+	*ret = same;
+	if (how == UNWIND_SAME)
+		return true;
+	// In another register: that is not carried from frame to frame.
+	if (how == UNWIND_LOST || how == UNWIND_IN_REGISTER) {
+		*ret = 0;
+		return true;
+	}
+	return unwind_read(walk, base + (__s64)offset, ret);
+}
+
+static __always_inline int unwind_apply_wide(void *ctx, struct unwind_walk *walk, __u32 number,
+					     __u64 *frame)
+{
+	const struct unwind_rule *rule = unwind_rule_of(number);
+	__u64 cfa, ra, fp, link = 0;
+	int end;
+
+	if (!rule)
+		return UNWIND_END_BROKEN_TABLE;
+	if (rule->new_thread && walk->at.first && !unwind_register(ctx, walk, UNWIND_RESULT))
+		return UNWIND_END_ENTRY;
+	// Nobody called a signal's trampoline: the byte before it is another function's.
+	if (rule->signal && !walk->at.exact && !walk->at.first)
+		(*frame)++;
+	if (rule->cfa < UNWIND_CFA_REGISTER || rule->cfa > UNWIND_CFA_PLT ||
+	    !unwind_base(ctx, walk, rule->cfa_register, &cfa))
+		return UNWIND_END_UNSUPPORTED;
+	cfa += (__s64)rule->cfa_offset;
+	if (walk->at.sp_is_bound && rule->cfa_register == UNWIND_SP &&
+	    !unwind_by_saved_pointer(walk, rule, &cfa))
+		return UNWIND_END_BAD_POINTER;
+	if (rule->cfa == UNWIND_CFA_DEREFERENCED) {
+		if (!unwind_read(walk, cfa, &cfa))
+			return UNWIND_END_UNREADABLE;
+		cfa += (__s64)rule->cfa_addend;
+	} else if (rule->cfa == UNWIND_CFA_PLT && (walk->at.pc & 15) >= (__u32)rule->cfa_addend) {
+		cfa += 8;
+	}
+	if (rule->ra == UNWIND_SAME && !walk->at.link)
+		return UNWIND_END_UNSUPPORTED;
+	if (rule->ra == UNWIND_IN_REGISTER) {
+		if (!walk->at.first)
+			return UNWIND_END_UNSUPPORTED;
+		ra = unwind_register(ctx, walk, rule->ra_offset);
+	} else if (!unwind_saved(walk, rule->ra, rule->ra_offset, cfa, walk->at.link, &ra)) {
+		return UNWIND_END_UNREADABLE;
+	}
+	if (!unwind_saved(walk, rule->fp, rule->fp_offset, cfa, walk->at.fp, &fp))
+		return UNWIND_END_UNREADABLE;
+#ifdef UNWIND_ARM64
+	// In struct sigcontext x30 lies two registers before the pc.
+	if (rule->signal && !unwind_read(walk, walk->at.sp + (__s64)rule->ra_offset - 16, &link))
+		return UNWIND_END_UNREADABLE;
+#endif
+	end = unwind_return(walk, cfa, ra, fp, rule->signal || rule->stack_switch);
+	// What a signal interrupted did not call.
+	walk->at.exact = rule->signal;
+	walk->at.link = link;
+	return end;
+}
+
+/* By the 16 bits of a row. *@frame: what is reported. Returns 0, or why the walk ends. */
+static __always_inline int unwind_apply(void *ctx, struct unwind_walk *walk, __u32 rule,
+					__u64 *frame)
+{
+	if (rule >= UNWIND_PACKED_FP)
+		return unwind_apply_packed(walk, rule);
+	if (rule == UNWIND_RULE_END)
+		return UNWIND_END_ENTRY;
+	if (rule == UNWIND_RULE_UNKNOWN)
+		return unwind_by_frame_pointer(walk);
+	return unwind_apply_wide(ctx, walk, rule, frame);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples whose walk the kernel side has deferred, since the process, the mapping or the rules of
+ * the code were not in the tables yet (struct sample_deferred). They wait until those are known,
+ * their walk is finished by the copy of the stack, and they go on as if nothing had been missing.
+ * What does not come in time goes on as far as it was walked.
+ *
+ * Threads: one at a time.
+ */
+#pragma once
+
+#include "sample.h"
+
+#include "tables/tables.h"
+
+#include <profcol/component.h>
+
+struct deferred;
+
+struct deferred_options {
+	uint64_t stack_bytes; /* what the kernel side copies at most */
+	uint32_t depth;       /* frames of user code at most */
+	bool verify; /* samples come with copies of stacks that need none, to be compared */
+};
+
+/* NULL without memory. Both are borrowed until destroy. */
+struct deferred *deferred_create(const struct profcol_host *host, struct tables *tables,
+				 const struct deferred_options *options);
+void deferred_destroy(struct deferred *deferred); /* accepts NULL; what waits is gone */
+
+/* Takes a record (bpf/sample.h), complete, with or without a deferred walk. Valid for the call. */
+typedef void (*deferred_function)(void *context, const void *record, size_t length);
+
+/* Keep a copy of @record, which has a deferred walk. False when there is no room for it. */
+bool deferred_add(struct deferred *deferred, const void *record, size_t length);
+
+/* Hand those to @take that need not wait any longer at @now_ns (CLOCK_MONOTONIC), without deferred
+ * walks. */
+void deferred_release(struct deferred *deferred, uint64_t now_ns, deferred_function take,
+		      void *context);
+
+/* Hand over all, as far as they can be walked now. */
+void deferred_flush(struct deferred *deferred, deferred_function take, void *context);
+
+size_t deferred_count(const struct deferred *deferred); /* that wait */
+
+/* The time of the oldest sample that waits; UINT64_MAX when none does. */
+uint64_t deferred_oldest_ns(const struct deferred *deferred);

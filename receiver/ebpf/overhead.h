@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeps the profiler's own cost under the limits of the option `overhead`, by saying at which rate
+ * to sample and how much the unwind tables may hold. Looks at what it is told, and nothing else.
+ *
+ * CPU is judged over windows that begin anew with each change of the rate, which is lowered as soon
+ * as one of ten seconds is well over the limit, or one of thirty at all, and raised when one of
+ * thirty leaves a fifth of the limit unused. What no rate changes, such as the reading of files, is
+ * told apart by what two rates have cost.
+ *
+ * Memory over its limit is first taken from the unwind tables, then, once these are at their least,
+ * the rate is lowered; both come back when there is room.
+ *
+ * Threads: one at a time.
+ */
+#pragma once
+
+#include <profcol/errors.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct overhead_config {
+	const char *cpu;       /* "0.5%" of one CPU; "": no limit */
+	uint64_t memory_bytes; /* 0: no limit */
+};
+
+enum {
+	OVERHEAD_LEAST_RATE = 1,          /* samples of a CPU in a second */
+	OVERHEAD_LEAST_TABLES = 4 << 20,  /* bytes */
+	OVERHEAD_LEAST_MEMORY = 16 << 20, /* bytes; as a limit */
+};
+
+struct overhead_limits {
+	double cpu;            /* CPU seconds in a second; 0: no limit */
+	uint64_t memory_bytes; /* 0: no limit */
+	uint64_t most_rate;    /* as configured: of a CPU in a second */
+	uint64_t most_tables;  /* as configured: bytes */
+};
+
+/* The text of the option `cpu` as a share of one CPU, 0 for "". False: it is no such text. */
+bool overhead_parse_cpu(const char *text, double *ret);
+
+/* What it has cost by now. */
+struct overhead_cost {
+	uint64_t now_ns;       /* CLOCK_MONOTONIC */
+	uint64_t cpu_ns;       /* since the start, of all processes and BPF programs */
+	uint64_t memory_bytes; /* of all processes and BPF maps */
+	uint64_t tables_bytes; /* of that, what unwind tables have */
+};
+
+struct overhead {
+	struct overhead_limits limits;
+	double rate;
+	uint64_t tables_bytes;           /* what the tables may hold */
+	uint64_t begin_ns, begin_cpu_ns; /* of the window */
+	double last_rate, last_cpu;      /* what another rate has cost lately; rate 0: unknown */
+	uint64_t no_memory_change_before_ns, room_since_ns;
+	bool at_floor; /* told that no lower rate helps */
+};
+
+enum overhead_reason {
+	OVERHEAD_STAYS,
+	OVERHEAD_CPU,    /* over its limit */
+	OVERHEAD_MEMORY, /* over its limit */
+	OVERHEAD_ROOM,   /* for more */
+};
+
+struct overhead_decision {
+	enum overhead_reason rate_reason;   /* why the rate has changed */
+	enum overhead_reason tables_reason; /* why what the tables may hold has changed */
+	double cpu;                         /* that was measured; share of one CPU */
+	bool at_floor; /* once: a limit cannot be kept even at the lowest rate */
+};
+
+void overhead_init(struct overhead *overhead, const struct overhead_limits *limits,
+		   const struct overhead_cost *cost);
+
+/* Called every few seconds. `rate` and `tables_bytes` are what is to hold from now on. */
+struct overhead_decision overhead_check(struct overhead *overhead,
+					const struct overhead_cost *cost);
+
+uint64_t overhead_period_ns(const struct overhead *overhead); /* at `rate` */

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "opener.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+enum { ROOTS_MOST = 8 };
+
+struct opening {
+	struct timed_call call; /* first */
+	int path_fd;            /* owned: of what is to be opened; or -1 */
+	struct mapped_file mapped;
+	char *path; /* owned: mapped.path */
+	uint32_t roots[ROOTS_MOST];
+	size_t root_count;
+	uint64_t size;
+	/* What became of it: */
+	int fd;     /* owned; or -1 */
+	int status; /* 0 or a negative errno */
+	struct stat stat;
+	struct file_ends ends;
+};
+
+static void opening_destroy(struct timed_call *call)
+{
+	struct opening *opening = (struct opening *)call;
+
+	if (opening->path_fd >= 0)
+		close(opening->path_fd);
+	if (opening->fd >= 0)
+		close(opening->fd);
+	free(opening->path);
+	free(opening);
+}
+
+/* For @run; of what @path_fd, which is copied, is of, unless that is negative. NULL without memory
+ * or descriptors. */
+static struct opening *opening_create(void (*run)(struct timed_call *call), uint64_t device,
+				      int path_fd)
+{
+	struct opening *opening = calloc(1, sizeof(*opening));
+
+	if (!opening)
+		return NULL;
+	opening->call =
+		(struct timed_call){ .run = run, .destroy = opening_destroy, .key = device };
+	opening->fd = -1;
+	opening->path_fd = path_fd < 0 ? -1 : fcntl(path_fd, F_DUPFD_CLOEXEC, 0);
+	if (path_fd >= 0 && opening->path_fd < 0) {
+		opening_destroy(&opening->call);
+		return NULL;
+	}
+	return opening;
+}
+
+/* @fd is a descriptor or a negative errno. */
+static void set_result(struct opening *opening, int fd)
+{
+	opening->fd = fd < 0 ? -1 : fd;
+	opening->status = fd < 0 ? fd : 0;
+}
+
+/* The descriptor that @opening has brought, which ends, or a negative errno. */
+static int opening_take(struct opening *opening)
+{
+	int result = opening->status ? opening->status : TAKE_FD(opening->fd);
+
+	opening_destroy(&opening->call);
+	return result;
+}
+
+static void run_find(struct timed_call *call)
+{
+	struct opening *opening = (struct opening *)call;
+	struct stat *stat = &opening->stat;
+	int fd = mapped_file_open(&opening->mapped, stat);
+
+	for (size_t i = 0; fd < 0 && fd != -EINVAL && i < opening->root_count; i++)
+		fd = mapped_file_open_path(&opening->mapped, opening->roots[i], stat);
+	if (fd < 0 && fd != -EINVAL)
+		fd = mapped_file_open_path(&opening->mapped, 0, stat);
+	set_result(opening, fd);
+}
+
+int opener_find(struct timed_calls *calls, const struct file_search *search, uint64_t limit_ns,
+		struct stat *stat_ret)
+{
+	struct opening *opening = opening_create(run_find, search->mapped.device, -1);
+
+	if (!opening)
+		return -ENOMEM;
+	opening->mapped = search->mapped;
+	opening->path = strdup(search->mapped.path);
+	opening->mapped.path = opening->path;
+	opening->root_count = search->root_count < ROOTS_MOST ? search->root_count : ROOTS_MOST;
+	for (size_t i = 0; i < opening->root_count; i++)
+		opening->roots[i] = search->roots[i];
+	if (!opening->path) {
+		opening_destroy(&opening->call);
+		return -ENOMEM;
+	}
+	if (!timed_calls_make(calls, &opening->call, limit_ns))
+		return -ETIMEDOUT;
+	*stat_ret = opening->stat;
+	return opening_take(opening);
+}
+
+static void run_read(struct timed_call *call)
+{
+	struct opening *opening = (struct opening *)call;
+	int fd = mapped_file_reopen(opening->path_fd);
+	char magic[4];
+
+	if (fd >= 0) {
+		opening->ends.elf = pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+				    !memcmp(magic, "\177ELF", sizeof(magic));
+		opening->ends.hashed = !htlhash_of_file(fd, opening->size, opening->ends.htlhash);
+		close(fd);
+	}
+	opening->status = fd < 0 ? fd : 0;
+}
+
+int opener_read(struct timed_calls *calls, uint64_t device, int path_fd, uint64_t size,
+		uint64_t limit_ns, struct file_ends *ret)
+{
+	struct opening *opening = opening_create(run_read, device, path_fd);
+	int status;
+
+	*ret = (struct file_ends){ 0 };
+	if (!opening)
+		return -ENOMEM;
+	opening->size = size;
+	if (!timed_calls_make(calls, &opening->call, limit_ns))
+		return -ETIMEDOUT;
+	status = opening->status;
+	*ret = opening->ends;
+	opening_destroy(&opening->call);
+	return status;
+}
+
+static void run_open(struct timed_call *call)
+{
+	struct opening *opening = (struct opening *)call;
+
+	set_result(opening, mapped_file_reopen(opening->path_fd));
+}
+
+int opener_open(struct timed_calls *calls, uint64_t device, int path_fd, uint64_t limit_ns)
+{
+	struct opening *opening = opening_create(run_open, device, path_fd);
+
+	if (!opening)
+		return -ENOMEM;
+	if (!timed_calls_make(calls, &opening->call, limit_ns))
+		return -ETIMEDOUT;
+	return opening_take(opening);
+}
+
+int opener_recall(int path_fd, struct stat *stat_ret)
+{
+	struct statx got;
+
+	if (statx(path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &got))
+		return -errno;
+	*stat_ret = (struct stat){
+		.st_dev = makedev(got.stx_dev_major, got.stx_dev_minor),
+		.st_ino = got.stx_ino,
+		.st_mode = got.stx_mode,
+		.st_nlink = got.stx_nlink,
+		.st_size = (off_t)got.stx_size,
+		.st_mtim = { got.stx_mtime.tv_sec, got.stx_mtime.tv_nsec },
+	};
+	return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds, opens and reads files of other processes, which may lie on a file system whose server does
+ * not answer any more: whatever may wait for one is done by timed_calls.h.
+ *
+ * What is kept of a file is a descriptor by which it can be opened (O_PATH): unlike one for reading
+ * it can be closed without asking the server, by whoever ends, too.
+ *
+ * Limits in nanoseconds; -ETIMEDOUT when one has passed, or when an earlier call with the same
+ * device still waits. Any thread.
+ */
+#pragma once
+
+#include "htlhash.h"
+#include "mapped_file.h"
+#include "timed_calls.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Where to look for a file whose process may have gone: @roots are living processes
+ * that probably share its mount namespace. */
+struct file_search {
+	struct mapped_file mapped;
+	const uint32_t *roots;
+	size_t root_count;
+};
+
+/* An O_PATH descriptor of what @search finds, and what it is; negative errno as of mapped_file.h.
+ */
+int opener_find(struct timed_calls *calls, const struct file_search *search, uint64_t limit_ns,
+		struct stat *stat_ret);
+
+/* What is read of a file when it is met. */
+struct file_ends {
+	bool hashed; /* what follows is known */
+	bool elf;    /* it begins as an ELF file does */
+	uint8_t htlhash[HTLHASH_BYTES];
+};
+
+/* Read the file of @path_fd, which has @size bytes. 0 also when it ended before; then it has no
+ * hash. */
+int opener_read(struct timed_calls *calls, uint64_t device, int path_fd, uint64_t size,
+		uint64_t limit_ns, struct file_ends *ret);
+
+/* A descriptor for reading the file of @path_fd, with a position of its own; negative errno. */
+int opener_open(struct timed_calls *calls, uint64_t device, int path_fd, uint64_t limit_ns);
+
+/* What the kernel remembers of a file; of one on the network, as of when it was last asked for.
+ * Never waits. 0 or a negative errno. */
+int opener_recall(int path_fd, struct stat *stat_ret);

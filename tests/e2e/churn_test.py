@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs come and go all the time: every sample is accounted for, and nothing grows.
+
+CHURN_SECONDS=3600 makes an hour of it (`make churn`).
+"""
+import os
+import pathlib
+import statistics
+import subprocess
+import time
+
+import pytest
+
+from profcol_run import pipeline
+from unwind_targets import TARGETS, build
+
+SECONDS = int(os.environ.get("CHURN_SECONDS", "120"))
+WARM_S = 600 if SECONDS >= 1800 else SECONDS / 2
+PROGRAMS, PER_SECOND = 200, 20
+ROUNDS = 120  # of one: some 20 ms, so that each is sampled soon
+LOOK_S = 2
+GROWTH = 1.05
+# What the memory of a process with some 30 MiB may differ by for no reason of ours.
+SLACK_KIB = 1024
+
+
+def make_programs(source, directory):
+    """Files that do the same, and are told apart by content and build id."""
+    target = next(target for target in TARGETS if target.name == "gcc_O0")
+    path, _ = build(target, source / "tests/targets", directory)
+    notes = subprocess.run(["readelf", "-n", path], check=True, capture_output=True, text=True)
+    build_id = bytes.fromhex(notes.stdout.split("Build ID:")[1].split()[0])
+    content = pathlib.Path(path).read_bytes()
+    assert content.count(build_id) == 1
+    programs = []
+    for number in range(PROGRAMS):
+        program = directory / f"program-{number}"
+        program.write_bytes(content.replace(build_id, os.urandom(len(build_id))))
+        program.chmod(0o755)
+        programs.append(program)
+    return programs
+
+
+def look(pid):
+    """(KiB of resident memory, descriptors) of the process; its workers come and go."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    rss = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
+    return rss, len(os.listdir(f"/proc/{pid}/fd"))
+
+
+class Churn:
+    def __init__(self, programs, shadow):
+        self._programs = programs
+        self._shadow = shadow
+        self._running = []
+        self._count = 0
+
+    def step(self):
+        program = self._programs[self._count * 7 % len(self._programs)]
+        self._running.append(subprocess.Popen([program, self._shadow, str(ROUNDS)]))
+        self._count += 1
+        self._running = [each for each in self._running if each.poll() is None]
+
+    def end(self):
+        for each in self._running:
+            assert each.wait(60) == 0
+
+
+@pytest.fixture(scope="module")
+def churned(source, start_profcol, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("churn")
+    programs = make_programs(source, directory)
+    kept = {"interval": "5s", "retention": {"max_files": 4}}
+    exporters = {"pprof": {"directory": str(directory / "out")} | kept}
+    receiver = {"samples_per_second": 99}
+    run = start_profcol(pipeline(receiver=receiver, exporters=exporters)).wait_ready()
+    churn, seen = Churn(programs, directory / "shadow"), []
+    begin = time.monotonic()
+    next_look = begin
+    while (now := time.monotonic()) < begin + SECONDS:
+        churn.step()
+        if now >= next_look:
+            maps = run.metrics().value("profcol_bpf_map_bytes")
+            seen.append((now - begin, *look(run.pid), maps))
+            next_look = now + LOOK_S
+        time.sleep(max(0, now + 1 / PER_SECOND - time.monotonic()))
+    churn.end()
+    metrics = run.metrics()
+    run.stop()
+    return run, metrics, seen
+
+
+def test_every_sample_is_accounted_for(churned):
+    run, _, _ = churned
+    balance = run.balance()
+    balance.check()
+    assert not balance.lost, balance
+
+
+def test_nothing_grows(churned):
+    _, _, seen = churned
+    late = [each for each in seen if each[0] >= WARM_S]
+    half = len(late) // 2
+    assert half >= 5, "a machine too slow to see anything"
+    for at, (what, slack) in enumerate(
+        [("KiB resident", SLACK_KIB), ("descriptors", 8), ("bytes of maps", 0)], start=1
+    ):
+        first = statistics.median(each[at] for each in late[:half])
+        last = statistics.median(each[at] for each in late[half:])
+        print(f"{what}: {first} then {last}")
+        assert last <= GROWTH * first + slack, what
+
+
+def test_their_stacks_are_whole(churned):
+    _, metrics, _ = churned
+    ends = {
+        end: metrics.value("profcol_unwind_stacks", end=end)
+        for end in ("entry", "no_process", "no_page", "no_mapping")
+    }
+    print(ends)
+    assert ends["entry"] >= 0.95 * sum(ends.values())

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ordinary program that is profiled while something odd happens beside it: whatever that is,
+the stacks of the ordinary one stay whole, and the profiler stays small and ends in order.
+"""
+import collections
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import time
+
+import pprof_file
+from profcol_run import pipeline, profile_paths
+from target_run import Target
+from waiting import wait_until
+
+RATE = 199
+WARM_S = 1  # what is met first is read first
+ORDINARY_MS = 1000  # CPU time of the ordinary program that is judged
+LEAST_WHOLE = 0.99
+# Of a build with sanitizers, which keeps what is freed and shadows the rest, and of others.
+MEMORY_MOST_SANITIZED, MEMORY_MOST = 1 << 30, 160 << 20
+DESCRIPTORS_MOST = 2048
+
+_SYSTEM = re.compile(r"/(libc\.so\.6|ld-linux-[^/]*\.so\.\d|libc-[\d.]+\.so)$")
+
+
+def mark_of(sample):
+    """The last frame of a stack that was cut, which says why; None of a whole one."""
+    last = sample.frames[-1]
+    return last.name if not last.file and (last.name or "").startswith("[") else None
+
+
+def user_files(sample):
+    """Files of its user code but for those of the system."""
+    return {
+        frame.file
+        for frame in sample.frames
+        if frame.file.startswith("/") and not _SYSTEM.search(frame.file)
+    }
+
+
+def since_exec(samples, path):
+    """Those of the program at `path`, which the process has executed after it was forked."""
+    return [s for s in samples if s.labels.get("comm") == pathlib.Path(path).name]
+
+
+def ends_of(samples):
+    """Counter of how they end; "kernel" where nothing of the user's is to be seen."""
+    ends = collections.Counter()
+    for sample in samples:
+        users = any(frame.file.startswith("/") for frame in sample.frames)
+        ends[mark_of(sample) or ("whole" if users else "kernel")] += sample.count
+    return ends
+
+
+def named(samples, *names):
+    """How many have all of these functions."""
+    return sum(sample.count for sample in samples if set(names) <= set(sample.names))
+
+
+class Neighbourhood:
+    """Programs, and once profile() is called the profiler with an ordinary one; finish() ends and
+    judges these two, kill() ends all.
+    """
+
+    def __init__(self, start_profcol, ordinary, directory):
+        self._start_profcol = start_profcol
+        self._ordinary_path = ordinary
+        self._directory = directory
+        self._stack = contextlib.ExitStack()
+
+    def start(self, *command, **options):
+        """A Target."""
+        target = Target(*command, **options)
+        self._stack.callback(target.kill)
+        return target
+
+    def kill(self):
+        self._stack.close()
+
+    def profile(self, prefix=()):
+        """Start the profiler, behind `prefix`."""
+        directory = self._directory
+        self.out = directory / "out"
+        exporters = {"pprof": {"directory": str(self.out), "interval": "500ms"}}
+        receiver = {"samples_per_second": RATE, "symbolization_wait": "2s"}
+        configuration = pipeline(receiver=receiver, exporters=exporters)
+        self.run = self._start_profcol(configuration, directory / "run", prefix).wait_ready()
+        self._stack.callback(self.run.kill)
+        self._settle()
+        return self
+
+    def _settle(self):
+        self.ordinary = self.start(self._ordinary_path, "plain")
+        self.ordinary.wait_burnt(200)
+        wait_until(
+            lambda: self.run.metrics().value("profcol_unwind_stacks", end="entry") > 20,
+            "whole stacks",
+        )
+        settled_ns = time.time_ns() + WARM_S * 1_000_000_000
+        wait_until(lambda: time.time_ns() > settled_ns, "the ordinary program to be known")
+        self._settled_ns = settled_ns
+
+    def await_samples(self, milliseconds=ORDINARY_MS):
+        """So that there is enough to judge the ordinary program by."""
+        self.ordinary.wait_burnt(milliseconds)
+
+    def finish(self):
+        """All samples that were taken, by process."""
+        self._check_size()
+        # Not killed: a process that is being taken apart has no stack.
+        self.ordinary.process.send_signal(signal.SIGSTOP)
+        self.metrics = self.run.metrics()
+        self.run.stop()
+        self._profiles = [pprof_file.read(path) for path in profile_paths(self.out)]
+        self._judge(self.of_time(self.ordinary.pid, self._settled_ns))
+        samples = collections.defaultdict(list)
+        for profile in self._profiles:
+            for sample in profile.samples:
+                samples[sample.labels.get("pid")].append(sample)
+        return samples
+
+    def of_time(self, pid, from_ns, until_ns=None):
+        """The samples of a process in files that lie between these times."""
+        found = []
+        for profile in self._profiles:
+            end_ns = profile.time_ns + profile.duration_ns
+            if profile.time_ns >= from_ns and (not until_ns or end_ns <= until_ns):
+                found += profile.of_pid(pid)
+        return found
+
+    def _judge(self, samples):
+        ends = ends_of(samples)
+        print(f"ordinary: {dict(ends)}")
+        assert ends.total() >= 60, "too few samples of the ordinary program to judge by"
+        assert ends["whole"] >= LEAST_WHOLE * ends.total()
+        whole = [sample for sample in samples if not mark_of(sample)]
+        least = LEAST_WHOLE * ends.total()
+        assert named(whole, "burn_middle", "burn_root", "main", "_start") >= least
+        assert all(user_files(sample) <= {str(self._ordinary_path)} for sample in samples)
+
+    def _check_size(self):
+        status = pathlib.Path(f"/proc/{self.run.pid}/status").read_text()
+        peak = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10
+        maps = pathlib.Path(f"/proc/{self.run.pid}/maps").read_text()
+        most = MEMORY_MOST_SANITIZED if "libasan" in maps else MEMORY_MOST
+        descriptors = len(os.listdir(f"/proc/{self.run.pid}/fd"))
+        cpu = self._cpu_ms()
+        print(f"profcol: {peak >> 20} MiB, {descriptors} descriptors, {cpu} ms of CPU time")
+        assert peak <= most
+        assert descriptors <= DESCRIPTORS_MOST
+
+    def _cpu_ms(self):
+        stat = pathlib.Path(f"/proc/{self.run.pid}/stat").read_text()
+        ticks = sum(map(int, stat.rpartition(")")[2].split()[11:13]))
+        return ticks * 1000 // os.sysconf("SC_CLK_TCK")

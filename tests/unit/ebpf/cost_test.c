@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The own cost as it is shown and logged. */
+#include "cost.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define SECOND 1000000000ull
+#define MIB    (1ull << 20)
+
+enum { METRICS = 16 };
+
+static struct {
+	struct profcol_metric metric;
+	char name[80];
+} metrics[METRICS];
+static char log_text[4096];
+static struct cost cost;
+static struct profiling_config config;
+
+static struct profcol_metric *find_metric(const struct profcol_host *host,
+					  enum profcol_metric_kind kind, const char *name,
+					  const char *label, const char *doc)
+{
+	char wanted[80];
+	size_t i = 0;
+
+	(void)host;
+	(void)kind;
+	(void)doc;
+	snprintf(wanted, sizeof(wanted), "%s{%s}", name, label);
+	while (i < METRICS && *metrics[i].name && strcmp(metrics[i].name, wanted) != 0)
+		i++;
+	assert_true(i < METRICS);
+	strcpy(metrics[i].name, wanted);
+	return &metrics[i].metric;
+}
+
+static int64_t value_of(const char *name)
+{
+	for (size_t i = 0; i < METRICS; i++)
+		if (!strcmp(metrics[i].name, name))
+			return profcol_metric_get(&metrics[i].metric);
+	fail_msg("no metric %s", name);
+	return 0;
+}
+
+static void keep(const struct profcol_logger *logger, enum profcol_level level, const char *format,
+		 va_list arguments)
+{
+	size_t length = strlen(log_text);
+
+	(void)logger;
+	(void)level;
+	vsnprintf(log_text + length, sizeof(log_text) - length, format, arguments);
+	length = strlen(log_text);
+	snprintf(log_text + length, sizeof(log_text) - length, "\n");
+}
+
+static const struct profcol_logger logger = { sizeof(logger), PROFCOL_INFO, keep };
+static const struct profcol_host host = {
+	.size = sizeof(host),
+	.logger = &logger,
+	.metric = find_metric,
+};
+
+static struct cost_reading reading_at(uint64_t seconds)
+{
+	return (struct cost_reading){
+		.now_ns = (1000 + seconds) * SECOND,
+		.cpu_ns = { seconds * SECOND / 100, seconds * SECOND / 1000,
+			    seconds * SECOND / 200 },
+		.memory_bytes = { 20 * MIB, 5 * MIB / 2, 8 * MIB },
+		.tables_bytes = 4 * MIB,
+	};
+}
+
+static int set_up(void **state)
+{
+	struct cost_reading reading = reading_at(0);
+
+	(void)state;
+	memset(metrics, 0, sizeof(metrics));
+	*log_text = '\0';
+	config = (struct profiling_config){ .samples_per_second = 50,
+					    .unwind_memory_bytes = 32 * MIB,
+					    .overhead = { .cpu = "" } };
+	cost_init(&cost, &host, &config, &reading);
+	return 0;
+}
+
+static bool check_at(uint64_t seconds, uint64_t *period_ns_ret)
+{
+	struct cost_reading reading = reading_at(seconds);
+	uint64_t tables_bytes;
+
+	return cost_check(&cost, &reading, period_ns_ret, &tables_bytes);
+}
+
+static void each_part_is_a_metric(void **state)
+{
+	uint64_t period_ns;
+
+	(void)state;
+	assert_false(check_at(1000, &period_ns));
+	assert_int_equal(period_ns, 20000000);
+	assert_int_equal(value_of("overhead_cpu_seconds{of=agent}"), 10 * SECOND);
+	assert_int_equal(value_of("overhead_cpu_seconds{of=workers}"), SECOND);
+	assert_int_equal(value_of("overhead_cpu_seconds{of=bpf}"), 5 * SECOND);
+	assert_int_equal(value_of("overhead_memory_bytes{of=agent}"), 20 * MIB);
+	assert_int_equal(value_of("overhead_memory_bytes{of=bpf}"), 8 * MIB);
+	assert_int_equal(value_of("sampling_period_nanoseconds{}"), 20000000);
+	assert_string_equal(log_text, "");
+}
+
+static void a_line_an_hour_says_what_it_was(void **state)
+{
+	static const char line[] =
+		"cost of the last hour: 1.00 % of a CPU in profcol, 0.10 % in its workers, 0.50 % "
+		"in "
+		"BPF programs; memory now: 20.0 MiB in profcol, 2.5 MiB in its workers, 8.0 MiB in "
+		"BPF maps; 50 samples a second on each CPU\n";
+	uint64_t period_ns;
+
+	(void)state;
+	for (uint64_t seconds = 5; seconds < 3600; seconds += 5)
+		check_at(seconds, &period_ns);
+	assert_string_equal(log_text, "");
+	check_at(3600, &period_ns);
+	assert_string_equal(log_text, line);
+	for (uint64_t seconds = 3605; seconds < 7200; seconds += 5)
+		check_at(seconds, &period_ns);
+	assert_string_equal(log_text, line);
+	check_at(7200, &period_ns);
+	assert_int_equal(strlen(log_text), 2 * strlen(line));
+}
+
+/* Between the end of a worker and its reaping its time is in neither figure. */
+static void the_time_of_workers_never_falls(void **state)
+{
+	struct cost_reading reading = reading_at(10);
+	uint64_t period_ns, tables_bytes;
+
+	(void)state;
+	cost_check(&cost, &reading, &period_ns, &tables_bytes);
+	reading.now_ns += 5 * SECOND;
+	reading.cpu_ns[COST_WORKERS] = 0;
+	cost_check(&cost, &reading, &period_ns, &tables_bytes);
+	assert_int_equal(value_of("overhead_cpu_seconds{of=workers}"), SECOND / 100);
+}
+
+static void a_lower_rate_is_logged_and_counted(void **state)
+{
+	struct cost_reading reading = reading_at(0);
+	uint64_t period_ns = 0;
+	bool changed = false;
+
+	(void)state;
+	config.overhead.cpu = "1%";
+	cost_init(&cost, &host, &config, &reading);
+	for (uint64_t seconds = 5; !changed && seconds < 120; seconds += 5)
+		changed = check_at(seconds, &period_ns);
+	assert_true(changed);
+	assert_true(period_ns > 20000000);
+	assert_int_equal(value_of("sampling_period_nanoseconds{}"), (int64_t)period_ns);
+	assert_int_equal(value_of("overhead_rate_changes{direction=lower}"), 1);
+	assert_non_null(strstr(log_text, "lowering the rate from 50 to "));
+	assert_non_null(
+		strstr(log_text, "profiling takes 1.60 % of a CPU, overhead::cpu allows 1.00 %"));
+}
+
+static void this_process_costs_something(void **state)
+{
+	struct cost_bpf bpf = { .run_ns = 7, .map_bytes = 4096 };
+	struct worker_use workers = { .cpu_ns = 5, .memory_bytes = 6 };
+	struct cost_reading reading = cost_read(&bpf, &workers);
+
+	(void)state;
+	assert_true(reading.cpu_ns[COST_AGENT] > 0);
+	assert_true(reading.cpu_ns[COST_WORKERS] >= 5);
+	assert_int_equal(reading.cpu_ns[COST_BPF], 7);
+	assert_in_range(reading.memory_bytes[COST_AGENT], 1 * MIB, 4096 * MIB);
+	assert_int_equal(reading.memory_bytes[COST_WORKERS], 6);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(each_part_is_a_metric, set_up),
+		cmocka_unit_test_setup(a_line_an_hour_says_what_it_was, set_up),
+		cmocka_unit_test_setup(the_time_of_workers_never_falls, set_up),
+		cmocka_unit_test_setup(a_lower_rate_is_logged_and_counted, set_up),
+		cmocka_unit_test_setup(this_process_costs_something, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Samples that wait for what is missing of their stacks: for how long, and what becomes of them. */
+#include "deferred/deferred.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#define MS 1000000ull
+
+enum { KERNEL = 2, USER = 3, WORDS = 4, DEPTH = 100 };
+
+static const uint64_t TAKEN_NS = 5000 * MS;
+
+/* ---- what is known of the code ---- */
+
+static struct {
+	enum tables_found leaf, caller;
+	struct process_key asked; /* of whose code */
+} known;
+
+enum tables_found tables_find_code(struct tables *tables, const struct process_key *key,
+				   uint64_t time_ns, uint64_t address, struct tables_code *ret)
+{
+	(void)tables;
+	assert_int_equal(time_ns, TAKEN_NS);
+	known.asked = *key;
+	*ret = (struct tables_code){ .frame = address };
+	if (address >= 0x1000 && address < 0x2000) {
+		ret->rule = UNWIND_PACKED_SP | 1 << 5;
+		return known.leaf;
+	}
+	ret->rule = UNWIND_RULE_END;
+	return known.caller;
+}
+
+const struct unwind_rule *tables_rule(const struct tables *tables, uint32_t number)
+{
+	(void)tables;
+	(void)number;
+	return NULL;
+}
+
+/* ---- a host ---- */
+
+static struct {
+	char label[32];
+	struct profcol_metric metric;
+} metrics[16];
+
+static struct profcol_metric *find_metric(const struct profcol_host *host,
+					  enum profcol_metric_kind kind, const char *name,
+					  const char *label, const char *doc)
+{
+	size_t i = 0;
+
+	(void)host;
+	(void)kind;
+	(void)doc;
+	if (!*label)
+		label = name;
+	while (metrics[i].label[0] && strcmp(metrics[i].label, label) != 0)
+		i++;
+	assert_true(i < 16);
+	strcpy(metrics[i].label, label);
+	return &metrics[i].metric;
+}
+
+static int64_t counted(const char *label)
+{
+	for (size_t i = 0; i < 16; i++)
+		if (!strcmp(metrics[i].label, label))
+			return profcol_metric_get(&metrics[i].metric);
+	return -1;
+}
+
+static const struct profcol_host host = { .metric = find_metric };
+
+/* ---- records ---- */
+
+struct record {
+	struct sample_head head;
+	uint64_t frames[KERNEL + USER];
+	struct sample_deferred from;
+	uint64_t stack[WORDS];
+};
+
+static struct {
+	unsigned int count;
+	struct sample_head head; /* of the last */
+	uint64_t frames[SAMPLE_MAX_FRAMES];
+} out;
+
+static void take(void *context, const void *record, size_t length)
+{
+	(void)context;
+	memcpy(&out.head, record, sizeof(out.head));
+	assert_int_equal(length, sizeof(out.head) + (out.head.kernel_count + out.head.user_count) *
+							    sizeof(uint64_t));
+	memcpy(out.frames, (const uint8_t *)record + sizeof(out.head), length - sizeof(out.head));
+	assert_int_equal(out.head.deferred_bytes, 0);
+	out.count++;
+}
+
+/* Of an unknown process: what a frame pointer has found, and a walk that has not begun. */
+static struct record a_record(void)
+{
+	return (struct record){
+		.head = { .time_ns = TAKEN_NS,
+			  .start_boottime_ns = 7,
+			  .pid = 42,
+			  .exec_id = 3,
+			  .kernel_count = KERNEL,
+			  .user_count = USER,
+			  .end = UNWIND_END_NO_PROCESS,
+			  .deferred_bytes =
+				  sizeof(struct sample_deferred) + WORDS * sizeof(uint64_t) },
+		.frames = { 0xfff1, 0xfff2, 0xa1, 0xa2, 0xa3 },
+		.from = { .pc = 0x1010,
+			  .sp = 0x7000,
+			  .flags = SAMPLE_DEFERRED_EXACT | SAMPLE_DEFERRED_FIRST },
+		.stack = { 0x3000 },
+	};
+}
+
+static int setup(void **state)
+{
+	memset(&out, 0, sizeof(out));
+	memset(metrics, 0, sizeof(metrics));
+	memset(&known, 0, sizeof(known));
+	known.leaf = known.caller = TABLES_FOUND;
+	*state = deferred_create(
+		&host, NULL, &(struct deferred_options){ .stack_bytes = 32768, .depth = DEPTH });
+	return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	deferred_destroy(*state);
+	return 0;
+}
+
+static void add(struct deferred *deferred, const struct record *record)
+{
+	assert_true(deferred_add(deferred, record, sizeof(*record)));
+}
+
+static void it_goes_on_as_if_nothing_had_been_missing(void **state)
+{
+	struct record record = a_record();
+
+	add(*state, &record);
+	deferred_release(*state, TAKEN_NS + 1 * MS, take, NULL);
+	assert_int_equal(out.count, 1);
+	assert_int_equal(out.head.end, UNWIND_END_ENTRY);
+	assert_int_equal(out.head.kernel_count, KERNEL);
+	assert_int_equal(out.head.user_count, 2);
+	assert_int_equal(out.frames[1], 0xfff2); // the kernel's are as they were
+	assert_int_equal(out.frames[2], 0x1010);
+	assert_int_equal(out.frames[3], 0x2fff);
+	assert_int_equal(known.asked.pid, 42);
+	assert_int_equal(known.asked.exec_id, 3);
+	assert_int_equal(known.asked.start_boottime_ns, 7);
+	assert_int_equal(counted("result=finished"), 1);
+	assert_int_equal(deferred_count(*state), 0);
+}
+
+static void frames_that_the_kernel_side_is_sure_of_stay(void **state)
+{
+	struct record record = a_record();
+
+	record.head.end = UNWIND_END_NO_PAGE;
+	record.from.user_count = 1; // of three: the next ones are walked again
+	add(*state, &record);
+	deferred_release(*state, TAKEN_NS, take, NULL);
+	assert_int_equal(out.head.user_count, 3);
+	assert_int_equal(out.frames[KERNEL], 0xa1);
+	assert_int_equal(out.frames[KERNEL + 1], 0x1010);
+}
+
+static void it_waits_until_the_rules_are_there(void **state)
+{
+	struct record record = a_record();
+
+	known.caller = TABLES_NO_PAGE;
+	add(*state, &record);
+	deferred_release(*state, TAKEN_NS + 1500 * MS, take, NULL);
+	assert_int_equal(out.count, 0);
+	assert_int_equal(deferred_oldest_ns(*state), TAKEN_NS);
+	known.caller = TABLES_FOUND;
+	deferred_release(*state, TAKEN_NS + 1510 * MS, take, NULL);
+	assert_int_equal(out.count, 1);
+	assert_int_equal(out.head.end, UNWIND_END_ENTRY);
+	assert_true(deferred_oldest_ns(*state) == UINT64_MAX);
+}
+
+static void rules_that_do_not_come_leave_what_was_found(void **state)
+{
+	struct record record = a_record();
+
+	known.caller = TABLES_NO_PAGE;
+	add(*state, &record);
+	deferred_release(*state, TAKEN_NS + 2001 * MS, take, NULL);
+	assert_int_equal(out.count, 1);
+	assert_int_equal(out.head.end, UNWIND_END_NO_PAGE);
+	assert_int_equal(out.head.user_count, 2);
+	assert_int_equal(counted("result=late"), 1);
+}
+
+static void a_process_that_stays_unknown_keeps_what_frame_pointers_found(void **state)
+{
+	struct record record = a_record();
+
+	known.leaf = TABLES_NO_CODE;
+	add(*state, &record);
+	deferred_release(*state, TAKEN_NS + 1999 * MS, take, NULL);
+	assert_int_equal(out.count, 0);
+	deferred_release(*state, TAKEN_NS + 2001 * MS, take, NULL);
+	assert_int_equal(out.count, 1);
+	assert_int_equal(out.head.end, UNWIND_END_NO_PROCESS);
+	assert_int_equal(out.head.user_count, USER);
+	assert_int_equal(out.frames[KERNEL + 2], 0xa3);
+}
+
+static void at_the_end_nobody_waits(void **state)
+{
+	struct record record = a_record();
+
+	known.leaf = TABLES_NO_CODE;
+	for (int i = 0; i < 3; i++)
+		add(*state, &record);
+	deferred_flush(*state, take, NULL);
+	assert_int_equal(out.count, 3);
+	assert_int_equal(deferred_count(*state), 0);
+}
+
+static void what_there_is_no_room_for_is_counted(void **state)
+{
+	struct record record = a_record();
+	unsigned int most = 0;
+
+	known.leaf = TABLES_NO_CODE;
+	while (deferred_add(*state, &record, sizeof(record)) && most < 1000000)
+		most++;
+	assert_in_range(most, (4 << 20) / sizeof(record) / 2, (4 << 20) / sizeof(record));
+	assert_int_equal(counted("result=no_room"), 1);
+}
+
+static void malformed_ones_go_on_without(void **state)
+{
+	struct record record = a_record();
+
+	record.from.user_count = USER + 1; // more than there are
+	add(*state, &record);
+	record = a_record();
+	record.head.deferred_bytes -= 8; // not what follows
+	add(*state, &record);
+	deferred_release(*state, TAKEN_NS, take, NULL);
+	assert_int_equal(out.count, 2);
+	assert_int_equal(out.head.user_count, USER);
+	assert_int_equal(out.head.end, UNWIND_END_NO_PROCESS);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(it_goes_on_as_if_nothing_had_been_missing),
+		TEST(frames_that_the_kernel_side_is_sure_of_stay),
+		TEST(it_waits_until_the_rules_are_there),
+		TEST(rules_that_do_not_come_leave_what_was_found),
+		TEST(a_process_that_stays_unknown_keeps_what_frame_pointers_found),
+		TEST(at_the_end_nobody_waits),
+		TEST(what_there_is_no_room_for_is_counted),
+		TEST(malformed_ones_go_on_without),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
