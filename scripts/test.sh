@@ -14,7 +14,7 @@ pytest=(/usr/bin/python3 -m pytest -p no:cacheprovider)
 }
 
 # Where they cannot be had, the tests that need them are skipped and say so; not in CI.
-scripts/peers.sh gateway tools kube_apiserver >/dev/null || [[ ${CI:-} != true ]]
+scripts/peers.sh gateway tools kube_apiserver helm >/dev/null || [[ ${CI:-} != true ]]
 
 for preset in dev clang; do
 	cmake --preset "$preset" >/dev/null

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""deploy/helm/profcol with many sets of values, by a real helm, a real API server, and the program
+itself.
+"""
+import json
+import subprocess
+
+import pytest
+import yaml
+
+from dry_run import dry_run, ensure_namespace, one_of, pod_of, read_objects
+
+NAMESPACE = "observability"
+KUBERNETES = "1.36.0"
+OTLP = {
+    "exporters": {"otlp_grpc": {"endpoint": "gateway:4317", "tls": {"insecure": True}}},
+    "service": {"pipelines": {"profiles": {"exporters": ["otlp_grpc"]}}},
+}
+
+# Values by what they are about.
+VALUES = {
+    "defaults": {},
+    "an exporter": {"config": OTLP},
+    "a gateway": {
+        "mode": "deployment",
+        "replicaCount": 3,
+        "podDisruptionBudget": {"enabled": True, "minAvailable": 1},
+        "config": OTLP,
+    },
+    "the whole configuration": {
+        "alternateConfig": {
+            "receivers": {"profiling": {"samples_per_second": 97}},
+            "extensions": {"health_check": {"endpoint": "0.0.0.0:13133"}},
+            **OTLP,
+            "service": {
+                "extensions": ["health_check"],
+                "pipelines": {
+                    "profiles": {"receivers": ["profiling"], "exporters": ["otlp_grpc"]}
+                },
+            },
+        }
+    },
+    "a configuration of one's own": {
+        "configMap": {"create": False, "existingName": "own"},
+        "clusterRole": {"create": True, "rules": [
+            {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "list", "watch"]}
+        ]},
+    },
+    "no presets": {
+        "presets": {"kubernetesAttributes": {"enabled": False}, "profiling": {"enabled": False}},
+        "config": {
+            "receivers": {"profiling": {"error_mode": "ignore"}},
+            "service": {"pipelines": {"profiles": {"receivers": ["profiling"]}}},
+        },
+        "hostPID": True,
+        "securityContext": {"runAsUser": 0, "capabilities": {"add": ["SYS_ADMIN"]}},
+    },
+    "all that is known of a pod": {
+        "presets": {
+            "kubernetesAttributes": {
+                "extractAllPodLabels": True,
+                "extractAllPodAnnotations": True,
+            },
+            "resourceDetection": {"enabled": True, "detectors": ["env", "system", "ec2"]},
+        }
+    },
+    "the image": {
+        "global": {"imageRegistry": "registry.example.com:5000"},
+        "image": {
+            "repository": "team/profcol",
+            "tag": "1.2.3",
+            "digest": "sha256:" + "0" * 64,
+            "pullPolicy": "Always",
+        },
+        "imagePullSecrets": [{"name": "registry"}],
+        "command": {"name": "otelcol-ebpf-profiler", "extraArgs": [
+            "--feature-gates=service.profilesSupport"
+        ]},
+    },
+    "where it runs": {
+        "nodeSelector": {"kubernetes.io/arch": "arm64"},
+        "tolerations": [{"key": "dedicated", "operator": "Exists", "effect": "NoSchedule"}],
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchExpressions": [
+                {"key": "gpu", "operator": "DoesNotExist"}
+            ]}]
+        }}},
+        "priorityClassName": "system-node-critical",
+        "runtimeClassName": "runc",
+        "schedulerName": "other",
+        "hostNetwork": True,
+        "dnsPolicy": "ClusterFirstWithHostNet",
+        "dnsConfig": {"searches": ["example.com"]},
+        "hostAliases": [{"ip": "127.0.0.1", "hostnames": ["foo.local"]}],
+        "rollout": {"rollingUpdate": {"maxUnavailable": "25%"}},
+    },
+    "a pod with company": {
+        "extraEnvs": [{"name": "PROFCOL_SAMPLES_PER_SECOND", "value": "19"}],
+        "extraEnvsFrom": [{"secretRef": {"name": "token"}}],
+        "extraVolumes": [{"name": "queue", "hostPath": {
+            "path": "/var/lib/profcol", "type": "DirectoryOrCreate"
+        }}],
+        "extraVolumeMounts": [{"name": "queue", "mountPath": "/var/lib/profcol"}],
+        "extraContainers": [{"name": "sidecar", "image": "busybox"}],
+        "initContainers": [{"name": "first", "image": "busybox", "command": ["true"]}],
+        "shareProcessNamespace": False,
+        "lifecycleHooks": {"preStop": {"sleep": {"seconds": 1}}},
+        "startupProbe": {"httpGet": {"port": 13133, "path": "/"}, "failureThreshold": 30},
+        "config": {
+            "extensions": {"file_storage": {"directory": "/var/lib/profcol"}},
+            "exporters": {"otlp_grpc": {
+                "endpoint": "gateway:4317", "sending_queue": {"storage": "file_storage"}
+            }},
+            "service": {
+                "extensions": ["health_check", "file_storage"],
+                "pipelines": {"profiles": {"exporters": ["otlp_grpc"]}},
+            },
+        },
+    },
+    "names and labels": {
+        "nameOverride": "profiler",
+        "fullnameOverride": "node-profiler",
+        "namespaceOverride": NAMESPACE,
+        "additionalLabels": {"team": "{{ .Release.Name }}-platform"},
+        "podLabels": {"tier": "node"},
+        "podAnnotations": {"prometheus.io/scrape": "true"},
+        "annotations": {"owner": "platform"},
+        "serviceAccount": {"name": "shared", "annotations": {"role": "reader"}},
+        "clusterRole": {"name": "readers", "annotations": {"a": "b"},
+                        "clusterRoleBinding": {"name": "reads", "annotations": {"c": "d"}}},
+    },
+    "an account of one's own": {
+        "serviceAccount": {"create": False, "automountServiceAccountToken": False},
+        "presets": {"kubernetesAttributes": {"enabled": False}},
+    },
+    "the network": {
+        "service": {"enabled": True},
+        "ports": {"otlp": {"enabled": True, "hostPort": 4317}, "metrics": {"enabled": False}},
+        "networkPolicy": {
+            "enabled": True,
+            "allowIngressFrom": [{"namespaceSelector": {}}],
+            "extraIngressRules": [{"ports": [{"port": 13133}]}],
+            "egressRules": [{"ports": [{"port": 4317}]}],
+        },
+        "config": {
+            "receivers": {"otlp": {"protocols": {"grpc": {
+                "endpoint": "${env:MY_POD_IP}:4317"
+            }}}},
+            "service": {"pipelines": {"profiles": {"receivers": ["otlp"]}}},
+        },
+    },
+    "a limit on the cost": {
+        "config": {"receivers": {"profiling": {
+            "samples_per_second": 99, "overhead": {"cpu": "0.5%", "memory": "96MiB"}
+        }}},
+        "resources": {"limits": {"memory": "96Mi", "cpu": "100m"}, "requests": None},
+    },
+    "more manifests": {
+        "extraManifests": [
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+                "name": "extra", "namespace": "{{ .Release.Namespace }}"
+            }},
+            'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: text, namespace: "'
+            + NAMESPACE + '"}',
+        ]
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def server(api_server):
+    ensure_namespace(api_server, NAMESPACE)
+    return api_server
+
+
+@pytest.fixture
+def render(peer, source, tmp_path):
+    """render(values, version=...): the objects that helm makes of them."""
+
+    def render_with(values, version=KUBERNETES):
+        file = tmp_path / "values.yaml"
+        file.write_text(json.dumps(values))
+        command = [peer("helm"), "template", "one", source / "deploy/helm/profcol"]
+        options = ["--namespace", NAMESPACE, "--kube-version", version, "--values", file]
+        result = subprocess.run([*command, *options], capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+        return read_objects(result.stdout)
+
+    return render_with
+
+
+def relay(objects):
+    maps = (each for each in objects if each["kind"] == "ConfigMap")
+    return next(each["data"]["relay"] for each in maps if "data" in each)
+
+
+@pytest.mark.parametrize("about", VALUES)
+def test_the_api_server_takes_what_is_rendered(server, render, about):
+    dry_run(server, render(VALUES[about]))
+
+
+@pytest.mark.parametrize("about", sorted(VALUES.keys() - {"a configuration of one's own"}))
+def test_the_program_takes_the_configuration(program, render, about, tmp_path):
+    (tmp_path / "relay.yaml").write_text(relay(render(VALUES[about])))
+    result = subprocess.run(
+        [program, "validate", "--config", tmp_path / "relay.yaml"],
+        capture_output=True,
+        text=True,
+        env={"MY_POD_IP": "127.0.0.1", "K8S_NODE_NAME": "node"},
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_by_default_it_may_do_what_it_needs_and_no_more(render):
+    pod = pod_of(render({}))
+    (container,) = pod["containers"]
+    security = container["securityContext"]
+    assert pod["hostPID"] is True and pod["tolerations"] == [{"operator": "Exists"}]
+    assert "hostPath" not in str(pod["volumes"])
+    assert security["privileged"] is False and security["readOnlyRootFilesystem"] is True
+    assert "SYS_ADMIN" not in security["capabilities"]["add"]
+
+
+def test_a_gateway_has_no_rights_on_its_node(render):
+    objects = render(VALUES["a gateway"])
+    pod = pod_of(objects, "Deployment")
+    assert pod["hostPID"] is False
+    assert pod["containers"][0]["securityContext"]["runAsNonRoot"] is True
+    assert "add" not in pod["containers"][0]["securityContext"]["capabilities"]
+    selector = one_of(objects, "Service")["spec"]["selector"]
+    template = one_of(objects, "Deployment")["spec"]["template"]
+    assert selector.items() <= template["metadata"]["labels"].items()
+    assert "profiling" not in yaml.safe_load(relay(objects))["receivers"]
+
+
+def test_what_is_written_goes_before_what_presets_add(render):
+    values = {
+        "config": {
+            "receivers": {"profiling": {"samples_per_second": 7}},
+            "processors": {"k8s_attributes": {"extract": {"otel_annotations": False}}},
+        }
+    }
+    configuration = yaml.safe_load(relay(render(values)))
+    assert configuration["receivers"]["profiling"] == {"samples_per_second": 7}
+    processor = configuration["processors"]["k8s_attributes"]
+    assert processor["extract"]["otel_annotations"] is False
+    assert processor["filter"] == {"node_from_env_var": "K8S_NODE_NAME"}
+    pipeline = configuration["service"]["pipelines"]["profiles"]
+    assert pipeline["processors"] == ["memory_limiter", "k8s_attributes"]
+
+
+def test_another_configuration_replaces_the_pods(render):
+    def checksum(values):
+        template = one_of(render(values), "DaemonSet")["spec"]["template"]
+        return template["metadata"]["annotations"]["checksum/config"]
+
+    assert checksum({}) == checksum({"podLabels": {"a": "b"}})
+    assert checksum({}) != checksum(VALUES["a limit on the cost"])
+
+
+def test_older_clusters_get_no_field_that_they_do_not_know(render):
+    security = pod_of(render({}, "1.29.0"))["containers"][0]["securityContext"]
+    assert "appArmorProfile" not in security
+
+
+def test_a_mode_that_does_not_exist_is_refused(peer, source):
+    command = [peer("helm"), "template", "one", source / "deploy/helm/profcol"]
+    result = subprocess.run(
+        [*command, "--kube-version", KUBERNETES, "--set", "mode=statefulset"],
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode != 0
+    assert "mode 'statefulset' is none; write daemonset or deployment" in result.stderr

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`overhead`: the rate goes down when profiling costs more than allowed, and says so; what was
+sampled still adds up to the time that programs have run.
+"""
+import json
+import re
+import subprocess
+
+import pytest
+
+import pprof_file
+from profcol_run import pipeline, profile_paths
+from waiting import wait_until
+
+FULL_RATE = 499
+CPU_TIME = (("samples", "count"), ("cpu", "nanoseconds"))
+LOWERED = re.compile(r"lowering the rate from ([\d.]+) to ([\d.]+) samples a second: (.*)")
+CHANGE_BOUND_S = 90
+
+
+def changes(run):
+    """[(from, to, why)] of what the log says of lower rates."""
+    found = (LOWERED.match(message) for _, message in run.records("profiling"))
+    return [(float(m[1]), float(m[2]), m[3]) for m in found if m]
+
+
+def wait_lowered(run):
+    wait_until(lambda: changes(run), "a lower rate", CHANGE_BOUND_S)
+
+
+def cpu_s(pid):
+    """CPU time of a process, seconds."""
+    fields = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def test_over_the_limit_the_rate_goes_down_and_totals_stay_right(
+    start_profcol, start_target, burn, tmp_path
+):
+    target = start_target("nice", "-n", "-15", burn)  # whatever else the machine does
+    options = {"samples_per_second": FULL_RATE, "overhead": {"cpu": "0.1%"}}
+    before_s = cpu_s(target.pid)
+    run = start_profcol(pipeline(tmp_path / "out", options)).wait_ready()
+    began_s = cpu_s(target.pid)
+    wait_lowered(run)
+    lowered_s = cpu_s(target.pid)
+    wait_until(lambda: cpu_s(target.pid) - lowered_s > 4, "CPU time of the target", 120)
+    metrics = run.metrics()
+    ended_s = cpu_s(target.pid)
+    run.stop()
+    after_s = cpu_s(target.pid)
+
+    was, now, why = changes(run)[0]
+    assert was == FULL_RATE and now < was
+    assert re.fullmatch(r"profiling takes [\d.]+ % of a CPU, overhead::cpu allows 0.10 %", why)
+    assert metrics.value("profcol_overhead_rate_changes", direction="lower") >= 1
+    assert metrics.value("profcol_sampling_period_nanoseconds") > 1e9 / FULL_RATE
+
+    profiles = [pprof_file.read(path) for path in profile_paths(tmp_path / "out")]
+    assert {each.sample_types for each in profiles} == {CPU_TIME}
+    samples = [sample.values for each in profiles for sample in each.of_pid(target.pid)]
+    sampled_s = sum(nanoseconds for _, nanoseconds in samples) / 1e9
+    assert 0.97 * (ended_s - began_s) <= sampled_s <= 1.03 * (after_s - before_s)
+    # There were several periods, or else the counts would say the same.
+    assert sum(count for count, _ in samples) / FULL_RATE < 0.95 * sampled_s
+
+
+def test_what_it_costs_is_shown(start_profcol, tmp_path):
+    run = start_profcol(pipeline(tmp_path / "out")).wait_ready()
+    wait_until(
+        lambda: run.metrics().value("profcol_overhead_cpu_seconds", of="bpf") > 0, "a reading", 30
+    )
+    metrics = run.metrics()
+    agent_s = metrics.value("profcol_overhead_cpu_seconds", of="agent")
+    assert 0 < agent_s <= metrics.value("otelcol_process_cpu_seconds")
+    assert metrics.value("profcol_overhead_cpu_seconds", of="workers") > 0
+    assert metrics.value("profcol_overhead_memory_bytes", of="agent") > 1 << 20
+    assert metrics.value("profcol_overhead_memory_bytes", of="workers") > 100 << 10
+    maps = metrics.value("profcol_overhead_memory_bytes", of="bpf")
+    assert maps == pytest.approx(metrics.value("profcol_bpf_map_bytes"), rel=0.5)
+    assert metrics.value("profcol_sampling_period_nanoseconds") == 1000000000 // 99
+    run.stop()
+
+
+def test_memory_over_the_limit_lowers_the_tables_first(start_profcol, start_target, burn, tmp_path):
+    start_target(burn)
+    options = {"overhead": {"memory": "16MiB"}}
+    run = start_profcol(pipeline(tmp_path / "out", options)).wait_ready()
+    wait_lowered(run)
+    messages = [message for _, message in run.records("profiling")]
+    run.stop()
+    first = next(each for each in messages if each.startswith("lowering"))
+    assert "overhead::memory allows 16.0 MiB" in first
+
+
+@pytest.mark.parametrize(
+    "overhead, complaint",
+    [
+        ({"cpu": "a lot"}, "overhead::cpu: 'a lot' is no share of one CPU"),
+        ({"cpu": "0%"}, "write it as 0.5%"),
+        ({"memory": "1MiB"}, "overhead::memory: less than profiling takes by itself"),
+    ],
+)
+def test_limits_that_make_no_sense_are_refused(program, overhead, complaint, tmp_path):
+    configuration = tmp_path / "pipeline.yaml"
+    configuration.write_text(json.dumps(pipeline(tmp_path / "out", {"overhead": overhead})))
+    result = subprocess.run(
+        [program, "validate", "--config", configuration], capture_output=True, text=True
+    )
+    assert result.returncode == 78
+    assert complaint in result.stderr
