@@ -25,6 +25,8 @@ int note_exec(void *context)
 	};
 
 	(void)context;
+	if (!record.pid)
+		return 0; // outside of the profiler's PID namespace
 	kernel_task_identity(&record.start_boottime_ns, &record.exec_id);
 	// Without room it is known when it is sampled.
 	bpf_ringbuf_output(&execs, &record, sizeof(record), BPF_RB_FORCE_WAKEUP);

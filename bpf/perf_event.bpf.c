@@ -250,8 +250,8 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 	struct sample_head *head;
 
 	count->of[SAMPLE_COUNTER_TAKEN]++;
-	// Thread 0 is the idle task of each CPU.
-	if (!pid_tgid && !emit_idle) {
+	// The idle task of each CPU, or a process outside of the profiler's PID namespace.
+	if (!pid_tgid && (!emit_idle || bpf_get_current_pid_tgid())) {
 		count->of[SAMPLE_COUNTER_IDLE]++;
 		return;
 	}

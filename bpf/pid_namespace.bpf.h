@@ -10,7 +10,7 @@
 
 const volatile __u32 pid_namespace_inode = 0; /* of the profiler's; 0: it is the machine's own */
 
-enum { PID_NAMESPACE_LEVELS = 8 }; /* of the profiler's, below the machine's own */
+enum { PID_NAMESPACE_LEVELS = 32 }; /* MAX_PID_NS_LEVEL, include/linux/pid_namespace.h */
 
 /* The number of @task there; 0: the profiler does not see it. */
 static __always_inline __u32 pid_namespace_number(struct task_struct *task)

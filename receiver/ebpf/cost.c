@@ -165,12 +165,26 @@ static void log_rate(struct cost *cost, const struct overhead_decision *decision
 	case OVERHEAD_STAYS:
 		break;
 	}
-	if (decision->at_floor)
+}
+
+static void log_floor(struct cost *cost, const struct overhead_decision *decision,
+		      const struct overhead_cost *now)
+{
+	const struct overhead_limits *limits = &cost->overhead.limits;
+
+	if (decision->floor_reason == OVERHEAD_CPU)
 		profcol_log_warn(cost->logger,
-				 "profiling takes %.2f %% of a CPU and %.1f MiB at the lowest "
-				 "rate, more than overhead allows; raise the limits, or profile "
-				 "fewer processes with `select`",
-				 100 * decision->cpu, (double)now->memory_bytes / MIB);
+				 "profiling takes %.2f %% of a CPU at the lowest rate, "
+				 "overhead::cpu allows %.2f %%; raise it, or profile fewer "
+				 "processes with `select`",
+				 100 * decision->cpu, 100 * limits->cpu);
+	else if (decision->floor_reason == OVERHEAD_MEMORY)
+		profcol_log_warn(cost->logger,
+				 "profiling takes %.1f MiB at the lowest rate, overhead::memory "
+				 "allows %.1f MiB; raise it, or profile fewer processes with "
+				 "`select`",
+				 (double)now->memory_bytes / MIB,
+				 (double)limits->memory_bytes / MIB);
 }
 
 static void log_tables(struct cost *cost, const struct overhead_decision *decision,
@@ -200,6 +214,7 @@ static bool check_limits(struct cost *cost, const struct cost_reading *reading)
 	if (decision.rate_reason != OVERHEAD_STAYS)
 		profcol_metric_add(cost->overhead.rate < from ? cost->lowered : cost->raised, 1);
 	log_rate(cost, &decision, &now, from);
+	log_floor(cost, &decision, &now);
 	log_tables(cost, &decision, &now);
 	return decision.rate_reason != OVERHEAD_STAYS || decision.tables_reason != OVERHEAD_STAYS;
 }

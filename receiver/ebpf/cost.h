@@ -17,7 +17,7 @@
 enum cost_part {
 	COST_AGENT,   /* this process, all threads: exporters and the rest of it as well */
 	COST_WORKERS, /* processes that read files of profiled programs */
-	COST_BPF,     /* BPF programs, which run on the CPUs they sample; BPF maps */
+	COST_BPF,     /* the sampling program, which runs on the CPUs it samples; all BPF maps */
 	COST_PARTS,
 };
 
@@ -30,7 +30,9 @@ struct cost_reading {
 
 /* What the kernel side and the workers have told. */
 struct cost_bpf {
-	uint64_t run_ns;       /* since the start, of all programs */
+	/* Since the start, of the sampling program where it walks. The others are shorter than what
+	 * it would take to time them. */
+	uint64_t run_ns;
 	uint64_t map_bytes;    /* of all maps */
 	uint64_t mapped_bytes; /* of these, what this process has mapped: its RSS counts it too */
 	uint64_t tables_bytes;

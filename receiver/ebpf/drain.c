@@ -296,11 +296,23 @@ static void take_rest(void *context)
 	(void)sampler_drain(drain->sampler);
 }
 
+/* Samples that have waited over two changes of the period, and came since the late ones were taken:
+ * those few have no batch of their period any more. */
+static void lose_late(struct drain *drain)
+{
+	size_t count = drain->late->samples.count;
+
+	if (count)
+		drain->host->account(drain->host, PROFCOL_LOST, lost_cause(-ESTALE), count);
+}
+
 struct capture *drain_change_period(struct drain *drain, struct capture *empty, uint64_t period_ns)
 {
 	struct capture *late = drain->late ? drain->late : calloc(1, sizeof(*late)), *closed;
 	uint64_t changed_ns;
 
+	empty->max_bytes = MAX_BATCH_BYTES;
+	empty->period_ns = period_ns;
 	// Without memory what comes late has no place, and is lost.
 	if (late && !drain->late)
 		capture_init(late, MAX_BATCH_BYTES);
@@ -310,14 +322,13 @@ struct capture *drain_change_period(struct drain *drain, struct capture *empty, 
 	closed = drain->open;
 	drain->open = empty;
 	if (late) {
+		lose_late(drain);
 		capture_clear(late, changed_ns);
 		late->period_ns = closed->period_ns;
 	}
 	drain->late_ns = drain->changed_ns;
 	drain->changed_ns = changed_ns;
 	pthread_mutex_unlock(&drain->lock);
-	empty->max_bytes = MAX_BATCH_BYTES;
-	empty->period_ns = period_ns;
 	return closed;
 }
 

@@ -94,10 +94,11 @@ static const struct profcol_option probe_options[] = {
 
 static const struct profcol_option overhead_options[] = {
 	PROFCOL_OPTION_STRING("cpu", struct overhead_config, cpu, NULL,
-			      "share of one CPU, such as `0.5%`: of profcol, its workers and its "
-			      "BPF programs"),
+			      "share of one CPU, such as `0.5%`: of profcol, its workers and the "
+			      "sampling in the kernel"),
 	PROFCOL_OPTION_BYTES("memory", struct overhead_config, memory_bytes, "0", 0, 0,
-			     "of profcol, its workers and its BPF maps; `0`: no limit"),
+			     "of profcol, its workers and its BPF maps, from `32MiB` on; `0`: no "
+			     "limit"),
 	PROFCOL_OPTION_END,
 };
 
@@ -247,7 +248,7 @@ static struct profcol_error *validate_overhead(const struct overhead_config *ove
 	if (overhead->memory_bytes && overhead->memory_bytes < OVERHEAD_LEAST_MEMORY)
 		return profcol_error_create(PROFCOL_CONFIG,
 					    "overhead::memory: less than profiling takes by "
-					    "itself; give it at least 16MiB");
+					    "itself; give it at least 32MiB");
 	return NULL;
 }
 

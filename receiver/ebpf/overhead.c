@@ -54,6 +54,7 @@ void overhead_init(struct overhead *overhead, const struct overhead_limits *limi
 	*overhead = (struct overhead){
 		.limits = *limits,
 		.rate = (double)limits->most_rate,
+		.memory_rate = (double)limits->most_rate,
 		.tables_bytes = limits->most_tables,
 	};
 	begin_window(overhead, cost, START_NS);
@@ -64,13 +65,11 @@ uint64_t overhead_period_ns(const struct overhead *overhead)
 	return (uint64_t)(SECOND / overhead->rate);
 }
 
-/* Within what is configured; true when it changes. */
-static bool set_rate(struct overhead *overhead, double rate)
+/* At most @most; true when it changes. */
+static bool set_rate(struct overhead *overhead, double rate, double most)
 {
-	double most = (double)overhead->limits.most_rate;
-
 	rate = fmax(rate, OVERHEAD_LEAST_RATE);
-	// The last step up is to be the configured rate itself.
+	// The last step up is to be the highest rate itself.
 	rate = rate * (1 + STEP_LEAST) > most ? most : rate;
 	if (rate == overhead->rate)
 		return false;
@@ -103,11 +102,11 @@ static bool is_over(double share, uint64_t length_ns)
 	       (length_ns >= LONG_NS && share > 1);
 }
 
-static bool has_room(const struct overhead *overhead, double share, uint64_t length_ns)
+/* What memory lets the rate be now. */
+static double most_rate(const struct overhead *overhead, uint64_t now_ns)
 {
-	// Memory that is short holds the rate down for reasons of its own.
-	return length_ns >= LONG_NS && share < UNUSED &&
-	       overhead->tables_bytes == overhead->limits.most_tables;
+	return now_ns - overhead->room_since_ns >= LONG_NS ? (double)overhead->limits.most_rate
+							   : overhead->memory_rate;
 }
 
 static void change_by(struct overhead *overhead, const struct overhead_cost *cost, double cpu,
@@ -116,13 +115,18 @@ static void change_by(struct overhead *overhead, const struct overhead_cost *cos
 {
 	double from = overhead->rate;
 
-	if (!set_rate(overhead, from * factor)) {
-		decision->at_floor = reason != OVERHEAD_ROOM && !overhead->at_floor;
-		overhead->at_floor |= reason != OVERHEAD_ROOM;
+	if (!set_rate(overhead, from * factor, most_rate(overhead, cost->now_ns))) {
+		if (!overhead->at_floor)
+			decision->floor_reason = reason;
+		overhead->at_floor = true;
 		begin_window(overhead, cost, 0);
 		return;
 	}
 	overhead->at_floor = false;
+	if (overhead->rate > overhead->memory_rate) {
+		overhead->memory_rate = overhead->rate;
+		overhead->room_since_ns = cost->now_ns;
+	}
 	overhead->last_rate = from;
 	overhead->last_cpu = cpu;
 	decision->rate_reason = reason;
@@ -143,8 +147,8 @@ static void check_cpu(struct overhead *overhead, const struct overhead_cost *cos
 	if (is_over(share, length_ns))
 		change_by(overhead, cost, cpu, fmin(fmax(factor, STEP_DOWN), 1 - STEP_LEAST),
 			  OVERHEAD_CPU, decision);
-	else if (has_room(overhead, share, length_ns) &&
-		 overhead->rate < (double)overhead->limits.most_rate)
+	else if (length_ns >= LONG_NS && share < UNUSED &&
+		 overhead->rate < most_rate(overhead, cost->now_ns))
 		change_by(overhead, cost, cpu, fmax(fmin(factor, STEP_UP), 1 + STEP_LEAST),
 			  OVERHEAD_ROOM, decision);
 	else if (length_ns >= WINDOW_NS)
@@ -169,10 +173,11 @@ static void lower_memory(struct overhead *overhead, const struct overhead_cost *
 		return;
 	}
 	change_by(overhead, cost, 0, MEMORY_STEP, OVERHEAD_MEMORY, decision);
+	overhead->memory_rate = overhead->rate;
 	overhead->last_rate = 0;
 }
 
-/* Half of what is left, and all of it when that is enough. */
+/* By half of what is left. */
 static void raise_tables(struct overhead *overhead, const struct overhead_cost *cost,
 			 struct overhead_decision *decision)
 {

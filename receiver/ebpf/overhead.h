@@ -9,7 +9,8 @@
  * told apart by what two rates have cost.
  *
  * Memory over its limit is first taken from the unwind tables, then, once these are at their least,
- * the rate is lowered; both come back when there is room.
+ * the rate is lowered. When a fifth of the limit has been free for a while, the rate comes back
+ * first, then the tables. CPU alone never brings back a rate that was lowered for memory.
  *
  * Threads: one at a time.
  */
@@ -28,7 +29,7 @@ struct overhead_config {
 enum {
 	OVERHEAD_LEAST_RATE = 1,          /* samples of a CPU in a second */
 	OVERHEAD_LEAST_TABLES = 4 << 20,  /* bytes */
-	OVERHEAD_LEAST_MEMORY = 16 << 20, /* bytes; as a limit */
+	OVERHEAD_LEAST_MEMORY = 32 << 20, /* bytes; as a limit: an idle one has some 25 MiB */
 };
 
 struct overhead_limits {
@@ -44,7 +45,7 @@ bool overhead_parse_cpu(const char *text, double *ret);
 /* What it has cost by now. */
 struct overhead_cost {
 	uint64_t now_ns;       /* CLOCK_MONOTONIC */
-	uint64_t cpu_ns;       /* since the start, of all processes and BPF programs */
+	uint64_t cpu_ns;       /* since the start: of all processes, of the sampling in the kernel */
 	uint64_t memory_bytes; /* of all processes and BPF maps */
 	uint64_t tables_bytes; /* of that, what unwind tables have */
 };
@@ -52,6 +53,7 @@ struct overhead_cost {
 struct overhead {
 	struct overhead_limits limits;
 	double rate;
+	double memory_rate;              /* higher ones need room in memory */
 	uint64_t tables_bytes;           /* what the tables may hold */
 	uint64_t begin_ns, begin_cpu_ns; /* of the window */
 	double last_rate, last_cpu;      /* what another rate has cost lately; rate 0: unknown */
@@ -70,7 +72,7 @@ struct overhead_decision {
 	enum overhead_reason rate_reason;   /* why the rate has changed */
 	enum overhead_reason tables_reason; /* why what the tables may hold has changed */
 	double cpu;                         /* that was measured; share of one CPU */
-	bool at_floor; /* once: a limit cannot be kept even at the lowest rate */
+	enum overhead_reason floor_reason;  /* once: it is over that limit even at the lowest rate */
 };
 
 void overhead_init(struct overhead *overhead, const struct overhead_limits *limits,

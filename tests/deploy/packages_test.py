@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from machine import Machine, Unavailable
+from nspawn import Machine, Unavailable
 from profcol_run import READY
 from waiting import wait_until
 

@@ -20,7 +20,7 @@ WARM_S = 1  # what is met first is read first
 ORDINARY_MS = 1000  # CPU time of the ordinary program that is judged
 LEAST_WHOLE = 0.99
 # Of a build with sanitizers, which keeps what is freed and shadows the rest, and of others.
-MEMORY_MOST_SANITIZED, MEMORY_MOST = 1 << 30, 160 << 20
+MEMORY_MOST_SANITIZED, MEMORY_MOST = 1 << 30, 96 << 20
 DESCRIPTORS_MOST = 2048
 
 _SYSTEM = re.compile(r"/(libc\.so\.6|ld-linux-[^/]*\.so\.\d|libc-[\d.]+\.so)$")
@@ -145,7 +145,8 @@ class Neighbourhood:
         status = pathlib.Path(f"/proc/{self.run.pid}/status").read_text()
         peak = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10
         maps = pathlib.Path(f"/proc/{self.run.pid}/maps").read_text()
-        most = MEMORY_MOST_SANITIZED if "libasan" in maps else MEMORY_MOST
+        self.is_sanitized = "libasan" in maps
+        most = MEMORY_MOST_SANITIZED if self.is_sanitized else MEMORY_MOST
         descriptors = len(os.listdir(f"/proc/{self.run.pid}/fd"))
         cpu = self._cpu_ms()
         print(f"profcol: {peak >> 20} MiB, {descriptors} descriptors, {cpu} ms of CPU time")

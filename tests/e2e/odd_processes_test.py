@@ -77,13 +77,13 @@ def test_code_that_comes_and_goes_ten_thousand_times_a_second(neighbourhood, odd
 def test_as_many_mappings_as_there_may_be(neighbourhood, odd):
     target = neighbourhood.start(odd, "mappings").wait_burnt(2 * BURN_MS)
     neighbourhood.await_samples()
-    check(neighbourhood.finish()[target.pid], odd, least_whole=0.5)
+    check(neighbourhood.finish()[target.pid], odd, least_whole=0.7)
 
 
 def test_as_many_mappings_before_the_profiler(around, odd):
     target = around.start(odd, "mappings").wait_burnt(BURN_MS)
     around.profile().await_samples()
-    check(around.finish()[target.pid], odd, least_whole=0.5)
+    check(around.finish()[target.pid], odd, least_whole=0.7)
 
 
 def test_the_stack_it_was_started_with_is_gone(neighbourhood, odd):
@@ -244,5 +244,6 @@ def test_a_fork_bomb_that_is_limited(neighbourhood, odd):
     }
     print(f"{len(forks)} processes were sampled")
     assert len(forks) >= 50
-    # Each lives for some twenty milliseconds, and was forked by a fork of a fork.
-    check([sample for those in forks.values() for sample in those], odd, least_whole=0.15)
+    # Each lives for some twenty milliseconds, in which a slow build learns little of it.
+    least_whole = 0.2 if neighbourhood.is_sanitized else 0.7
+    check([sample for those in forks.values() for sample in those], odd, least_whole)
