@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DURATION ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow churn kernels kernels-arm64 build fuzz peers bench bench-gateway bench-codec bench-processors image image-arm64 test-image-arm64 packages test-packages format lint install clean
+.PHONY: help run test test-slow churn kernels kernels-arm64 build fuzz peers bench bench-overhead bench-gateway bench-codec bench-processors image image-arm64 test-image-arm64 packages test-packages format lint install clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -64,6 +64,13 @@ bench: ## beside the reference profiler and perf record; LOAD=storm RUNS=1 SECON
 		$(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS)) \
 		$(if $(RATE),--rate $(RATE)) $(if $(PROFILERS),--profilers $(PROFILERS)) \
 		$(if $(OUT),--out $(OUT)) $(if $(RESUME),--resume $(RESUME))
+
+# OVERHEAD=cpu=0.5%,memory=64MiB  LOAD=mixed  SECONDS=120
+bench-overhead: ## a limit on the cost: is it kept, are the totals right; OVERHEAD=cpu=0.3%
+	@scripts/setup.sh bench
+	@$(MAKE) --no-print-directory build
+	@/usr/bin/python3 tests/bench/overhead.py $(if $(OVERHEAD),--overhead $(OVERHEAD)) \
+		$(if $(LOAD),--load $(LOAD)) $(if $(SECONDS),--seconds $(SECONDS))
 
 # RUNS=3  SECONDS=10  PAYLOAD=FILE  OUT=DIRECTORY
 bench-gateway: ## OTLP in, OTLP out, beside the Collector; RUNS=1 SECONDS=3 for a quick look

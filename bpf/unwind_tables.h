@@ -8,9 +8,13 @@
  * crosses the end of its slab. Handle 0 is none. There are four kinds:
  *
  *   ranges      struct unwind_range[], of one process, by address
+ *
  *   pieces      struct unwind_piece[], by address: where the ranges lie of a process that has more
- * of them than fit a slab directory   u32[], of one file: the handle of each page of its text, 0 =
- * not there page        the rules of 64 KiB of a file's text
+ *               of them than fit a slab
+ *
+ *   directory   u32[], of one file: the handle of each page of its text, 0 = not there
+ *
+ *   page        the rules of 64 KiB of a file's text
  *
  * A page:
  *

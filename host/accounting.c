@@ -171,6 +171,16 @@ int64_t balance_unaccounted(const struct balance *balance)
 			 totals[PROFCOL_FILTERED] - totals[PROFCOL_LOST] - totals[PROFCOL_STORED]);
 }
 
+void balance_lose_rest(struct balance *balance, const char *cause)
+{
+	int64_t rest = balance_unaccounted(balance);
+
+	if (rest <= 0)
+		return;
+	balance->totals[PROFCOL_LOST] += (uint64_t)rest;
+	add_cause(balance, PROFCOL_LOST, cause, (uint64_t)rest);
+}
+
 struct clause {
 	char *to;
 	size_t size, length;

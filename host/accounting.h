@@ -66,6 +66,9 @@ void balance_add_difference(struct balance *to, const struct balance *plus,
  * were counted twice. */
 int64_t balance_unaccounted(const struct balance *balance);
 
+/* What is under way, and will not arrive any more, is lost by @cause (literal). */
+void balance_lose_rest(struct balance *balance, const char *cause);
+
 /*
  * "taken=1987 exported=1820 filtered=160 lost=7 (idle=160 ring_buffer_full=7)", with
  * "stored=N" and "unaccounted=N" behind lost when they are not 0. Writes at most @size bytes

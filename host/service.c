@@ -6,6 +6,8 @@
 #include "lifecycle/signals.h"
 #include "lifecycle/watch.h"
 #include "spawner.h"
+#include "stuck_threads.h"
+#include "trimming.h"
 
 #include "http/http.h"
 #include "telemetry/log_output.h"
@@ -15,9 +17,9 @@
 #include <signal.h>
 #include <string.h>
 
-enum { SAMPLES_LINE_BYTES = 4096 };
+enum { SAMPLES_LINE_BYTES = 4096, THREADS_BYTES = 256 };
 
-static const uint64_t trim_interval_ns = 5000000000; /* costs some 0.3 ms, with what comes back */
+static const uint64_t trim_interval_ns = 5000000000;
 
 struct service {
 	const struct service_settings *settings; /* borrowed */
@@ -32,6 +34,7 @@ struct service {
 	struct telemetry *telemetry;
 	struct watch *watch;
 	struct lifecycle_patience patience;
+	struct trimming trimming;
 	uint64_t end_ns; /* CLOCK_MONOTONIC: a signal has asked for the end; 0 = none has */
 };
 
@@ -50,11 +53,11 @@ static void service_deinit(struct service *service)
 
 /* ---- the end ---- */
 
-static void log_samples(const struct service *service)
+static void log_samples(const struct service *service, const char *rest)
 {
 	char line[SAMPLES_LINE_BYTES];
 
-	graph_format_samples(service->graph, line, sizeof(line));
+	graph_format_samples(service->graph, rest, line, sizeof(line));
 	profcol_log_info(&service->logger.base, "%s", line);
 }
 
@@ -78,11 +81,14 @@ static void log_metrics(struct instance *instance, void *context)
 static void give_up(const struct instance *stuck, void *context)
 {
 	const struct service *service = context;
+	char threads[THREADS_BYTES];
 
-	profcol_log_error(&service->logger.base,
-			  "%s '%s' has not shut down in time, ending without it",
-			  instance_kind(stuck), stuck->id);
-	log_samples(service);
+	stuck_threads_list(threads, sizeof(threads));
+	profcol_log_error(
+		&service->logger.base, "%s '%s' has not shut down in time, ending without it%s%s",
+		instance_kind(stuck), stuck->id,
+		*threads ? "; a disk or file system does not answer its thread " : "", threads);
+	log_samples(service, "shutdown");
 	_exit(1);
 }
 
@@ -194,7 +200,7 @@ static void log_signal(const struct service *service, int number)
 static struct event next_event(struct service *service)
 {
 	while (!events_wait_until(&service->events, clock_monotonic_ns() + trim_interval_ns))
-		residency_trim();
+		trimming_look(&service->trimming);
 	return events_wait(&service->events);
 }
 
@@ -296,7 +302,7 @@ static struct profcol_error *run_graph(struct service *service)
 	graph_lock(service->graph);
 	graph_visit(service->graph, log_metrics, NULL);
 	graph_unlock(service->graph);
-	log_samples(service);
+	log_samples(service, NULL);
 	return profcol_error_join(error,
 				  profcol_error_prefix(failure, "failed to shutdown pipelines"));
 }

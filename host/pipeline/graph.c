@@ -173,6 +173,7 @@ struct samples_line {
 	size_t size, length;
 	bool several; /* exporters: each has its id in front */
 	const char *separator;
+	const char *rest; /* cause of what is under way, which is lost; or NULL */
 };
 
 static void add_exporter(struct samples_line *line, const struct graph *graph, const char *id)
@@ -183,6 +184,8 @@ static void add_exporter(struct samples_line *line, const struct graph *graph, c
 	if (line->length + 1 >= line->size)
 		return;
 	graph_balance(graph, id, &balance);
+	if (line->rest)
+		balance_lose_rest(&balance, line->rest);
 	wanted = snprintf(line->to + line->length, line->size - line->length, "%s%s%s",
 			  line->separator, line->several ? id : "", line->several ? ": " : "");
 	line->separator = "; ";
@@ -204,7 +207,7 @@ static bool is_running_exporter(const struct graph *graph, const char *id)
 	return false;
 }
 
-void graph_format_samples(const struct graph *graph, char *to, size_t size)
+void graph_format_samples(const struct graph *graph, const char *rest, char *to, size_t size)
 {
 	struct samples_line line = {
 		.to = to,
@@ -212,6 +215,7 @@ void graph_format_samples(const struct graph *graph, char *to, size_t size)
 		.length = (size_t)snprintf(to, size, "samples:"),
 		.several = graph->books.items.count > 1,
 		.separator = " ",
+		.rest = rest,
 	};
 
 	// There is a book for each exporter there ever was, in the order of their coming.

@@ -59,10 +59,11 @@ void graph_balance(const struct graph *graph, const char *id, struct balance *re
 
 /*
  * The exporters' balances on one line: "samples: taken=...", with several
- * "samples: pprof: taken=...; debug: taken=...", those that are gone last. Writes at most
- * @size bytes including the NUL.
+ * "samples: pprof: taken=...; debug: taken=...", those that are gone last. What is still under way
+ * is unaccounted for, or with @rest lost, by that cause. Writes at most @size bytes including the
+ * NUL.
  */
-void graph_format_samples(const struct graph *graph, char *to, size_t size);
+void graph_format_samples(const struct graph *graph, const char *rest, char *to, size_t size);
 
 /* ---- for transitions; main thread ---- */
 

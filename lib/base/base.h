@@ -8,6 +8,7 @@
 #include "arena.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "close_later.h"
 #include "file.h"
 #include "findings.h"
 #include "intern.h"

@@ -20,6 +20,7 @@ enum { CAPTURE_FILE = UINT32_MAX - 1, CAPTURE_KERNEL = UINT32_MAX };
 struct capture_process {
 	struct process_key key;
 	uint64_t first_ns; /* CLOCK_MONOTONIC of its first sample in this batch */
+	uint64_t noted_ns; /* of the one that was noted last (drain.c); or 0 */
 };
 
 struct capture_frame {

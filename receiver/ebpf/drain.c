@@ -21,6 +21,8 @@ enum { DEFERRED_ROUND_MS = 10 };
 /* At the end, for the last samples whose processes are not decided. */
 static const uint64_t SETTLE_NS = 1000000000;
 
+static const uint64_t NOTE_AGAIN_NS = 1000000000;
+
 /* Far above any batch of the default interval; a longer one is closed early when it fills up. */
 enum { MAX_BATCH_BYTES = 64 << 20, NEARLY_FULL_BYTES = MAX_BATCH_BYTES / 2 };
 
@@ -34,6 +36,7 @@ struct drain {
 	pthread_t thread;
 	bool running;
 	atomic_bool stopping;
+	int wait_ms; /* until the next round; of the thread */
 
 	pthread_mutex_t lock; /* over `open`; held for a round's appends or for a swap */
 	struct capture *open; /* owned */
@@ -69,12 +72,23 @@ static struct capture *capture_for(const struct drain *drain, const void *record
 	return head->time_ns >= drain->late_ns ? drain->late : NULL;
 }
 
+/* Once a second or so: who has run lately is kept for longer, and a batch may take an hour. */
+static void note_sample(struct drain *drain, struct capture_process *process, uint64_t time_ns)
+{
+	if (!process->noted_ns)
+		processes_note_sample(drain->processes, &process->key, time_ns);
+	else if (time_ns > process->noted_ns + NOTE_AGAIN_NS)
+		processes_note_again(drain->processes, &process->key, time_ns);
+	else
+		return;
+	process->noted_ns = time_ns;
+}
+
 static void append(void *context, const void *record, size_t length)
 {
 	struct drain *drain = context;
 	const struct sample_head *head = record;
 	struct capture *to = capture_for(drain, record, length);
-	size_t known = to ? to->processes.count : 0;
 	uint32_t process;
 	int status = to ? capture_append(to, record, length, &process) : -ESTALE;
 
@@ -82,9 +96,8 @@ static void append(void *context, const void *record, size_t length)
 		drain->host->account(drain->host, PROFCOL_LOST, lost_cause(status), 1);
 		return;
 	}
-	if (process >= known && head->pid)
-		processes_note_sample(drain->processes, &to->processes.items[process].key,
-				      head->time_ns);
+	if (head->pid)
+		note_sample(drain, &to->processes.items[process], head->time_ns);
 	tables_note_sample(drain->tables, head);
 }
 
@@ -96,7 +109,7 @@ static void take_wanted(void *context, const void *record, size_t length)
 	struct process_key key;
 
 	if (length < sizeof(*head) || !head->deferred_bytes ||
-	    !deferred_add(drain->deferred, record, length)) {
+	    !deferred_add(drain->deferred, record, length, clock_monotonic_ns())) {
 		append(drain, record, length);
 		return;
 	}
@@ -171,6 +184,17 @@ void drain_destroy(struct drain *drain)
 	free(drain);
 }
 
+/* The lock is held. */
+static void finish_walks(struct drain *drain)
+{
+	uint64_t known_ns;
+
+	if (!deferred_count(drain->deferred))
+		return;
+	known_ns = processes_known_ns(drain->processes);
+	deferred_release(drain->deferred, clock_monotonic_ns(), known_ns, append, drain);
+}
+
 /* Append all that lies in the buffers to the open batch, after what has waited. */
 static int drain_take(struct drain *drain)
 {
@@ -179,7 +203,8 @@ static int drain_take(struct drain *drain)
 	pthread_mutex_lock(&drain->lock);
 	select_release(drain->select, take_wanted, drain);
 	status = sampler_drain(drain->sampler);
-	deferred_release(drain->deferred, clock_monotonic_ns(), append, drain);
+	finish_walks(drain);
+	drain->wait_ms = deferred_count(drain->deferred) ? DEFERRED_ROUND_MS : ROUND_MS;
 	pthread_mutex_unlock(&drain->lock);
 	return status;
 }
@@ -189,7 +214,7 @@ static void drain_finish_walks(struct drain *drain, uint64_t deadline_ns)
 {
 	pthread_mutex_lock(&drain->lock);
 	while (deferred_count(drain->deferred) && clock_monotonic_ns() < deadline_ns) {
-		deferred_release(drain->deferred, clock_monotonic_ns(), append, drain);
+		finish_walks(drain);
 		pthread_mutex_unlock(&drain->lock);
 		nanosleep(&(struct timespec){ .tv_nsec = DEFERRED_ROUND_MS * 1000000 }, NULL);
 		pthread_mutex_lock(&drain->lock);
@@ -219,10 +244,9 @@ static void *drain_run(void *context)
 	int status;
 
 	pthread_setname_np(pthread_self(), "drain");
+	drain->wait_ms = ROUND_MS;
 	while (!atomic_load_explicit(&drain->stopping, memory_order_acquire)) {
-		status = sampler_wait(drain->sampler, deferred_count(drain->deferred)
-							      ? DEFERRED_ROUND_MS
-							      : ROUND_MS);
+		status = sampler_wait(drain->sampler, drain->wait_ms);
 		if (!status)
 			status = drain_take(drain);
 		// Each CPU may wake this thread, and what is missing may stay so.
@@ -360,16 +384,6 @@ bool drain_is_nearly_full(struct drain *drain)
 	nearly = capture_used(drain->open) > NEARLY_FULL_BYTES;
 	pthread_mutex_unlock(&drain->lock);
 	return nearly;
-}
-
-uint64_t drain_oldest_ns(struct drain *drain)
-{
-	uint64_t oldest_ns;
-
-	pthread_mutex_lock(&drain->lock);
-	oldest_ns = deferred_oldest_ns(drain->deferred);
-	pthread_mutex_unlock(&drain->lock);
-	return oldest_ns;
 }
 
 uint64_t drain_count(struct drain *drain)

@@ -3,7 +3,8 @@
  * The drain thread: takes samples out of the buffers of the CPUs and appends
  * those that select/ lets pass to the open batch. It opens no file, never calls
  * downstream, and shares one lock with the reporter, who holds it only to swap two
- * pointers, and one with the thread of select/, which holds it over no I/O.
+ * pointers, one with the thread of select/, which holds it over no I/O, and where it finishes walks
+ * those of tables/ and processes/ (tables.h says how long they may be held).
  *
  * Threads: create, start, stop, destroy from the host's; the rest from the
  * reporter's, also while drain_stop runs.
@@ -54,10 +55,6 @@ uint64_t drain_period_ns(const struct drain *drain); /* from the thread that cha
 
 /* Is the open batch so full that it should be closed before its time? */
 bool drain_is_nearly_full(struct drain *drain);
-
-/* The time of the oldest sample that is in no batch yet, since something of its stack is missing;
- * UINT64_MAX: none is. */
-uint64_t drain_oldest_ns(struct drain *drain);
 
 /* Samples taken out of the buffers so far, kept or not. */
 uint64_t drain_count(struct drain *drain);

@@ -21,6 +21,7 @@ static const double AIM = 0.9, CLEARLY_OVER = 1.15, UNUSED = 0.8;
 /* One step of the rate. */
 static const double STEP_DOWN = 0.25, STEP_UP = 2, STEP_LEAST = 0.05;
 static const double MEMORY_STEP = 0.7;
+static const double MEMORY_STEP_UP = 1.2; /* from UNUSED not beyond the limit */
 
 bool overhead_parse_cpu(const char *text, double *ret)
 {
@@ -105,8 +106,9 @@ static bool is_over(double share, uint64_t length_ns)
 /* What memory lets the rate be now. */
 static double most_rate(const struct overhead *overhead, uint64_t now_ns)
 {
-	return now_ns - overhead->room_since_ns >= LONG_NS ? (double)overhead->limits.most_rate
-							   : overhead->memory_rate;
+	if (overhead->rate < overhead->memory_rate || now_ns - overhead->room_since_ns < LONG_NS)
+		return overhead->memory_rate;
+	return fmin(overhead->rate * MEMORY_STEP_UP, (double)overhead->limits.most_rate);
 }
 
 static void change_by(struct overhead *overhead, const struct overhead_cost *cost, double cpu,

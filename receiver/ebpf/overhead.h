@@ -44,8 +44,8 @@ bool overhead_parse_cpu(const char *text, double *ret);
 
 /* What it has cost by now. */
 struct overhead_cost {
-	uint64_t now_ns;       /* CLOCK_MONOTONIC */
-	uint64_t cpu_ns;       /* since the start: of all processes, of the sampling in the kernel */
+	uint64_t now_ns; /* CLOCK_MONOTONIC */
+	uint64_t cpu_ns; /* since the start: of all processes, of the sampling in the kernel */
 	uint64_t memory_bytes; /* of all processes and BPF maps */
 	uint64_t tables_bytes; /* of that, what unwind tables have */
 };
@@ -72,7 +72,7 @@ struct overhead_decision {
 	enum overhead_reason rate_reason;   /* why the rate has changed */
 	enum overhead_reason tables_reason; /* why what the tables may hold has changed */
 	double cpu;                         /* that was measured; share of one CPU */
-	enum overhead_reason floor_reason;  /* once: it is over that limit even at the lowest rate */
+	enum overhead_reason floor_reason; /* once: it is over that limit even at the lowest rate */
 };
 
 void overhead_init(struct overhead *overhead, const struct overhead_limits *limits,

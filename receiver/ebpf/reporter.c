@@ -2,6 +2,7 @@
 #include "reporter.h"
 
 #include "cost.h"
+#include "deferred/deferred.h"
 #include "held.h"
 #include "outdated.h"
 #include "report.h"
@@ -17,6 +18,9 @@ enum {
 	HOUSEKEEPING_NS = 1000000000, /* CPUs that came or went, books of the kernel side */
 	CATCH_UP_NS = 500000000,      /* for the table of processes to reach the batch's end */
 };
+
+/* How late a sample may come: for its walk (deferred/), or for a decision (select/). */
+static const uint64_t WAITING_NS = DEFERRED_WAIT_NS + 1000000000;
 
 static const uint64_t COST_NS = 5000000000; /* between two looks at the own cost */
 
@@ -281,7 +285,7 @@ static void report_late(struct reporter *reporter, uint64_t limit_ns)
 
 static void report_once(struct reporter *reporter, uint64_t limit_ns)
 {
-	uint64_t now = clock_monotonic_ns(), begin_ns, oldest_ns;
+	uint64_t now = clock_monotonic_ns(), begin_ns;
 	struct capture *closed;
 
 	capture_clear(reporter->spare, now);
@@ -291,9 +295,9 @@ static void report_once(struct reporter *reporter, uint64_t limit_ns)
 	report_closed(reporter, closed, now, limit_ns);
 	report_late(reporter, limit_ns);
 	// Not up to now: samples of just before may still lie in the buffers, or wait.
-	oldest_ns = drain_oldest_ns(reporter->drain);
-	processes_forget(reporter->processes,
-			 (oldest_ns < begin_ns ? oldest_ns : begin_ns) - OUTDATED_KEEP_NS);
+	if (begin_ns > now - WAITING_NS)
+		begin_ns = now - WAITING_NS;
+	processes_forget(reporter->processes, begin_ns - OUTDATED_KEEP_NS);
 }
 
 /* What was sampled at the old one is a batch of its own. */
@@ -389,6 +393,7 @@ static void *reporter_run(void *context)
 		follow_cpus(reporter);
 		book_counters(reporter);
 		held_check(reporter->held, clock_monotonic_ns());
+		symbols_tend(reporter->symbols);
 		if (check_cost(reporter)) {
 			due = clock_monotonic_ns() + next_interval(reporter);
 			continue;

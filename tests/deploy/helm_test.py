@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from dry_run import dry_run, ensure_namespace, one_of, pod_of, read_objects
+from memory_bounds import check_memory_bounds
 
 NAMESPACE = "observability"
 KUBERNETES = "1.36.0"
@@ -151,9 +152,28 @@ VALUES = {
     },
     "a limit on the cost": {
         "config": {"receivers": {"profiling": {
-            "samples_per_second": 99, "overhead": {"cpu": "0.5%", "memory": "96MiB"}
+            "samples_per_second": 99, "overhead": {"cpu": "0.5%", "memory": "48MiB"}
         }}},
         "resources": {"limits": {"memory": "96Mi", "cpu": "100m"}, "requests": None},
+    },
+    "no port": {
+        "ports": {"metrics": {"enabled": False}},
+        "service": {"enabled": True},
+        "networkPolicy": {"enabled": True, "allowIngressFrom": [{"namespaceSelector": {}}]},
+    },
+    "older names, and names of one's own": {
+        "presets": {"resourceDetection": {"enabled": True}},
+        "config": {
+            "receivers": {"profiling/a": {"samples_per_second": 7}},
+            "processors": {
+                "k8sattributes": {"extract": {"otel_annotations": False}},
+                "resourcedetection/b": {"detectors": ["env"]},
+            },
+            "service": {"pipelines": {"profiles": {
+                "receivers": ["profiling/a"],
+                "processors": ["memory_limiter", "resourcedetection/b", "k8sattributes"],
+            }}},
+        },
     },
     "more manifests": {
         "extraManifests": [
@@ -219,6 +239,13 @@ def test_by_default_it_may_do_what_it_needs_and_no_more(render):
     assert "hostPath" not in str(pod["volumes"])
     assert security["privileged"] is False and security["readOnlyRootFilesystem"] is True
     assert "SYS_ADMIN" not in security["capabilities"]["add"]
+    assert security["seccompProfile"] == {"type": "Unconfined"}
+
+
+@pytest.mark.parametrize("about", ["defaults", "a limit on the cost"])
+def test_bounds_on_memory_come_in_their_order(render, about):
+    objects = render(VALUES[about])
+    check_memory_bounds(pod_of(objects)["containers"][0], yaml.safe_load(relay(objects)))
 
 
 def test_a_gateway_has_no_rights_on_its_node(render):
@@ -241,12 +268,52 @@ def test_what_is_written_goes_before_what_presets_add(render):
         }
     }
     configuration = yaml.safe_load(relay(render(values)))
-    assert configuration["receivers"]["profiling"] == {"samples_per_second": 7}
+    assert configuration["receivers"]["profiling"]["samples_per_second"] == 7
     processor = configuration["processors"]["k8s_attributes"]
     assert processor["extract"]["otel_annotations"] is False
     assert processor["filter"] == {"node_from_env_var": "K8S_NODE_NAME"}
     pipeline = configuration["service"]["pipelines"]["profiles"]
     assert pipeline["processors"] == ["memory_limiter", "k8s_attributes"]
+
+
+def test_what_is_there_under_another_name_is_not_added_again(render):
+    about = "older names, and names of one's own"
+    configuration = yaml.safe_load(relay(render(VALUES[about])))
+    wanted = VALUES[about]["config"]["service"]["pipelines"]["profiles"]
+    pipeline = configuration["service"]["pipelines"]["profiles"]
+    assert {kind: pipeline[kind] for kind in wanted} == wanted
+    assert list(configuration["receivers"]) == ["profiling/a"]
+    assert set(configuration["processors"]) == set(wanted["processors"])
+    assert configuration["processors"]["k8sattributes"] == {
+        "extract": {"otel_annotations": False},
+        "filter": {"node_from_env_var": "K8S_NODE_NAME"},
+    }
+
+
+def test_an_older_name_that_is_in_no_pipeline_yet_is_used(render):
+    processors = {"k8sattributes": {"extract": {"otel_annotations": False}}}
+    configuration = yaml.safe_load(relay(render({"config": {"processors": processors}})))
+    pipeline = configuration["service"]["pipelines"]["profiles"]
+    assert pipeline["processors"] == ["memory_limiter", "k8sattributes"]
+    assert "k8s_attributes" not in configuration["processors"]
+
+
+def test_without_ports_nothing_is_let_in(render):
+    objects = render(VALUES["no port"])
+    assert "Service" not in {each["kind"] for each in objects}
+    assert "ingress" not in one_of(objects, "NetworkPolicy")["spec"]
+
+
+def metrics_of(configuration):
+    (reader,) = configuration["service"]["telemetry"]["metrics"]["readers"]
+    return reader["pull"]["exporter"]["prometheus"]
+
+
+def test_metrics_have_the_names_that_alerts_are_written_for(render, source):
+    manifest = read_objects((source / "deploy/kubernetes/daemonset.yaml").read_text())
+    written = one_of(manifest, "ConfigMap")["data"]["relay.yaml"]
+    ours, theirs = (metrics_of(yaml.safe_load(text)) for text in (relay(render({})), written))
+    assert ours | {"host": ""} == theirs | {"host": ""}
 
 
 def test_another_configuration_replaces_the_pods(render):
@@ -259,8 +326,18 @@ def test_another_configuration_replaces_the_pods(render):
 
 
 def test_older_clusters_get_no_field_that_they_do_not_know(render):
-    security = pod_of(render({}, "1.29.0"))["containers"][0]["securityContext"]
-    assert "appArmorProfile" not in security
+    def rendered(version):
+        objects = render({"podAnnotations": {"a": "b"}}, version)
+        (container,) = pod_of(objects)["containers"]
+        template = one_of(objects, "DaemonSet")["spec"]["template"]
+        annotation = f"container.apparmor.security.beta.kubernetes.io/{container['name']}"
+        return (
+            container["securityContext"].get("appArmorProfile"),
+            template["metadata"]["annotations"].get(annotation),
+        )
+
+    assert rendered("1.29.0") == (None, "unconfined")
+    assert rendered("1.30.0") == ({"type": "Unconfined"}, None)
 
 
 def test_a_mode_that_does_not_exist_is_refused(peer, source):

@@ -12,11 +12,11 @@ import tarfile
 import pytest
 
 import prometheus_text
+from dry_run import pod_of, read_objects
 from profcol_run import pipeline, read_profile
 
 UNPACKED_BYTES = 25e6
 COMPRESSED_BYTES = 10e6
-NEEDED = "bpf,perfmon,sys_ptrace,dac_read_search,checkpoint_restore,syslog"
 # Asked for by libraries, and not missed: what is there without them is what is wanted.
 OPTIONAL = {
     "/etc/ld.so.preload": "what to load besides",
@@ -39,6 +39,20 @@ def container(root, *options, capabilities=""):
     script = pathlib.Path(__file__).with_name("container.py")
     rights = ["--capabilities", capabilities]
     return ["/usr/bin/python3", script, "--root", root, *rights, *options, "--"]
+
+
+def engine_options(source):
+    """What container.py takes, of the DaemonSet's container."""
+    pod = pod_of(read_objects((source / "deploy/kubernetes/daemonset.yaml").read_text()))
+    (only,) = pod["containers"]
+    security = only["securityContext"]
+    assert security["capabilities"]["drop"] == ["ALL"] and not security["privileged"]
+    options = ["--user", str(security["runAsUser"])]
+    options += ["--host-pid"] if pod.get("hostPID") else []
+    options += ["--host-net"] if pod.get("hostNetwork") else []
+    options += [] if security.get("readOnlyRootFilesystem") else ["--writable"]
+    options += ["--new-privileges"] if security.get("allowPrivilegeEscalation", True) else []
+    return options, ",".join(security["capabilities"]["add"]).lower()
 
 
 def run_in(root, *command, options=()):
@@ -180,11 +194,12 @@ def test_a_pipeline_in_its_own_namespaces(image, start_profcol, tmp_path):
 
 
 def test_it_profiles_the_machine(image, source, burn, start_profcol, start_target, tmp_path):
-    """As the DaemonSet has it: the machine's processes, everything else its own."""
+    """With what the DaemonSet asks for, and under the narrower of its profiles of system calls."""
     for name in ("run", "out"):
         (tmp_path / name).mkdir()
+    rights, capabilities = engine_options(source)
     options = [
-        "--host-pid",
+        *rights,
         "--seccomp",
         source / "deploy/seccomp/profcol.json",
         "--mount",
@@ -192,7 +207,7 @@ def test_it_profiles_the_machine(image, source, burn, start_profcol, start_targe
         "--mount",
         f"{tmp_path}/out:/out",
     ]
-    prefix = container(image, *options, capabilities=NEEDED)
+    prefix = container(image, *options, capabilities=capabilities)
     target = start_target(burn)
     run = start_profcol(pipeline("/out"), tmp_path / "run", prefix, program="/profcol")
     run.wait_ready()

@@ -37,7 +37,10 @@ def number_in_node(pid):
 def test_processes_have_their_numbers_in_the_node(
     start_profcol, start_target, burn, selected, tmp_path
 ):
-    rules = {"select": {"include": [{"comm": {"values": ["burn"]}}]}} if selected else {}
+    # The idle CPUs, too: no process outside is to be taken for one.
+    rules = {"send_idle_frames": True}
+    if selected:
+        rules = {"select": {"include": [{"comm": {"values": ["burn"]}}]}}
     start_target(burn)  # outside
     prefix = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", _NODE, burn]
     run = start_profcol(pipeline(tmp_path / "out", rules), prefix=prefix).wait_ready()

@@ -173,6 +173,13 @@ def report(run, what):
           f"{cpu_ms_of(run)} ms CPU;", values)  # fmt: skip
 
 
+def counters(run, *names):
+    metrics = run.metrics()
+    values = {name: int(metrics.value(f"profcol_{name}_total")) for name in names}
+    print(values)
+    return values
+
+
 def start_mapped(start_target, build, count, listed):
     program = build("many_mappings", "-fno-optimize-sibling-calls")
     return start_target(program, count, listed)
@@ -221,6 +228,11 @@ def test_many_processes_that_sleep(
             metrics = run.metrics()
             assert metrics.value("profcol_processes_memory_bytes") <= budget
             assert memory_of(run) - at_first <= budget + OTHER_BYTES
+            went = counters(run, "processes_evicted", "processes_refused")
+            if more:
+                assert went["processes_evicted"] > 0
+            elif count <= 5000:
+                assert not any(went.values())
             cpu = cpu_ms_of(run)
             burner.wait_burnt(2000)
             print("steady:", cpu_ms_of(run) - cpu, "ms in 2 s")
@@ -252,9 +264,19 @@ def test_one_process_maps_many_files(
     metrics = run.metrics()
     assert metrics.value("profcol_unwind_memory_bytes") <= (2 if more else 32) * MIB
     assert descriptors_of(run) < 2000
+    went = counters(
+        run, "processes_evicted", "processes_refused", "processes_paths_refused",
+        "processes_files_refused", "unwind_processes_refused", "unwind_pages_refused",
+        "unwind_ranges_dropped", "unwind_pages_evicted",
+    )  # fmt: skip
+    if more:
+        assert any(went.values())
+    elif count <= 1000:
+        assert not any(went.values())
     run.stop()
     verdicts = judge(run, target.pid, CHAIN)
     assert not verdicts["wrong"]
+    assert verdicts["true"] > 0
     if not more:
         assert verdicts["true"] >= 0.5 * verdicts.total()
     assert share_of_whole(run, burner.pid, before) >= LEAST_WHOLE

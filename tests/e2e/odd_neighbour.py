@@ -19,6 +19,7 @@ RATE = 199
 WARM_S = 1  # what is met first is read first
 ORDINARY_MS = 1000  # CPU time of the ordinary program that is judged
 LEAST_WHOLE = 0.99
+UNKNOWN_PROCESS = "[process not in the unwind tables]"
 # Of a build with sanitizers, which keeps what is freed and shadows the rest, and of others.
 MEMORY_MOST_SANITIZED, MEMORY_MOST = 1 << 30, 96 << 20
 DESCRIPTORS_MOST = 2048
@@ -52,6 +53,19 @@ def ends_of(samples):
     for sample in samples:
         users = any(frame.file.startswith("/") for frame in sample.frames)
         ends[mark_of(sample) or ("whole" if users else "kernel")] += sample.count
+    return ends
+
+
+def assert_whole(samples, least, share=0.9, first_moments=0.5):
+    """At least `least` of them are whole, and that share of those of a process that is known; of
+    the first moments before are at most so many, which is for slow machines and builds.
+    """
+    ends = ends_of(samples)
+    print(f"ends: {dict(ends)}")
+    known = ends.total() - ends["kernel"] - ends[UNKNOWN_PROCESS]
+    assert ends["whole"] >= least
+    assert ends["whole"] >= share * known
+    assert ends[UNKNOWN_PROCESS] <= first_moments * ends.total()
     return ends
 
 

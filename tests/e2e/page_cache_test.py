@@ -28,20 +28,25 @@ class Runs:
         self.cache = directory / "cache"
         shutil.copy(program, self.program)
 
-    def run(self, arguments=(), **options):
-        """One run: its metrics, its log, and the samples of the program."""
-        self._count += 1
-        out = self._directory / f"out{self._count}"
-        receiver = {
+    def receiver(self):
+        """Options of one that profiles the program, and nothing else."""
+        return {
             "cache_directory": str(self.cache),
             "samples_per_second": 199,
             "select": {"include": [{"executable": {"values": [str(self.program)]}}]},
         }
+
+    def run(self, arguments=(), **options):
+        """One run: its metrics, its log, and the samples of the program."""
+        self._count += 1
+        out = self._directory / f"out{self._count}"
+        receiver = self.receiver()
         target = self._start_target(self.program, *arguments)
         profcol = self._start_profcol(pipeline(out, receiver | options)).wait_ready()
         target.wait_burnt(BURNT_MS)
         # Metrics of the tables are shown once a second.
         wait_until(lambda: profcol.metrics().value("profcol_unwind_pages") > 0, "tables of it")
+        wait_until(lambda: Run(profcol.metrics()).has_settled, "an end to its questions")
         run = Run(profcol.metrics())
         profcol.stop()
         target.kill()
@@ -68,6 +73,14 @@ class Run:
     @property
     def pages_built(self):
         return self._metrics.value("profcol_unwind_pages_built")
+
+    @property
+    def has_settled(self):
+        """What the cache had no answer to was asked of a worker, and is kept, or cannot be."""
+        misses = self.of_cache("misses")
+        if misses is None:  # there is no cache
+            return True
+        return self.worker_requests >= misses <= self.of_cache("written") + self.of_cache("unwritten")
 
     def warnings(self):
         return [text for level, text in self.log if level == "warn" and "cache_directory" in text]
@@ -188,9 +201,7 @@ def test_a_full_disk_is_told_once(runs, mount):
 
 
 def test_two_profilers_share_a_directory(runs, start_profcol, tmp_path):
-    other = start_profcol(
-        pipeline(tmp_path / "other", {"cache_directory": str(runs.cache)})
-    ).wait_ready()
+    other = start_profcol(pipeline(tmp_path / "other", runs.receiver())).wait_ready()
     runs.run()
     run = runs.run()
     assert run.worker_requests == 0

@@ -153,9 +153,25 @@ class Profcol:
 
     def wait_exit(self):
         """The exit code of a run that ends by itself or has been told to."""
-        wait_until(lambda: not self.is_running(), f"end of the run; its log:\n{self.log}")
+        try:
+            wait_until(lambda: not self.is_running(), f"end of the run {self.directory}")
+        except TimeoutError as error:
+            where = "\n".join(self.threads())
+            raise TimeoutError(f"{error}; its threads:\n{where}\nits log:\n{self.log}") from None
         assert not _SANITIZER.search(self.log), self.log
         return self.process.returncode
+
+    def threads(self):
+        """A line for each thread: what it is called, its state, and where it waits."""
+        lines = []
+        for task in sorted(pathlib.Path(f"/proc/{self.pid}/task").glob("*")):
+            try:
+                state = re.search(r"^State:\s*(.*)$", (task / "status").read_text(), re.M)[1]
+                name = (task / "comm").read_text().strip()
+                lines.append(f"{task.name} {name}: {state}, {(task / 'wchan').read_text()}")
+            except OSError as error:  # it has just ended
+                lines.append(f"{task.name}: {error}")
+        return lines
 
     def stop(self, number=signal.SIGTERM):
         """End it as a user would; its books must be in order."""

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * silent_file_system DIRECTORY FILE: mounts a file system at DIRECTORY, as of a server on the
- * network, that has a copy of FILE as DIRECTORY/program, and serves it until it is killed. Whoever
- * stops it (SIGSTOP) has a mount whose server does not answer any more. Nothing about files is
- * remembered by the kernel but the content that is mapped, so that each look at one asks the
- * server.
+ * silent_file_system DIRECTORY FILE VICTIM: mounts a file system at DIRECTORY, as of a server on
+ * the network, that has a copy of FILE as DIRECTORY/program, and serves it until it is killed.
+ * After SIGUSR1 it does not answer any more to processes with VICTIM in their command line, nor to
+ * their descendants; all others of the machine, which may be profiled as a whole by somebody else,
+ * do not have to wait for it. Nothing about files is remembered by the kernel but the content that
+ * is mapped, so that each look at one asks the server.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,11 +23,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { PROGRAM = 2, REQUEST_BYTES = 256 << 10, WRITE_MOST = 64 << 10 };
+enum { PROGRAM = 2, REQUEST_BYTES = 256 << 10, WRITE_MOST = 64 << 10, GENERATIONS_MOST = 8 };
 
 static const char name[] = "program";
 static const char *content;
 static size_t content_bytes;
+static const char *victim;
+static volatile sig_atomic_t silent;
 
 static void fail(const char *what)
 {
@@ -111,12 +114,71 @@ static void read_some(int device, const struct fuse_in_header *request, const vo
 	answer(device, request, 0, content + offset, bytes);
 }
 
+/* ---- whom not to answer ---- */
+
+static void be_silent(int number)
+{
+	(void)number;
+	silent = 1;
+}
+
+/* What /proc has of a process or thread, as text; 0 bytes when it has gone. */
+static size_t read_proc(uint32_t pid, const char *what, char *to, size_t size)
+{
+	char path[64];
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, what);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	length = fd < 0 ? 0 : read(fd, to, size - 1);
+	if (fd >= 0)
+		close(fd);
+	to[length > 0 ? length : 0] = '\0';
+	return length > 0 ? (size_t)length : 0;
+}
+
+static uint32_t parent_of(uint32_t pid)
+{
+	char status[1024];
+	const char *line;
+
+	read_proc(pid, "status", status, sizeof(status));
+	line = strstr(status, "\nPPid:");
+	return line ? (uint32_t)strtoul(line + strlen("\nPPid:"), NULL, 10) : 0;
+}
+
+static bool is_victim(uint32_t pid)
+{
+	char line[4096];
+
+	for (int i = 0; pid && i < GENERATIONS_MOST; i++, pid = parent_of(pid)) {
+		size_t length = read_proc(pid, "cmdline", line, sizeof(line));
+
+		if (memmem(line, length, victim, strlen(victim)))
+			return true;
+	}
+	return false;
+}
+
+/* Who waits for an answer that will not come can be killed: the kernel would not let him go while
+ * his request is here. */
+static void give_back(int device, const void *argument)
+{
+	const struct fuse_interrupt_in *in = argument;
+	const struct fuse_in_header request = { .unique = in->unique };
+
+	answer(device, &request, -EINTR, NULL, 0);
+}
+
 static void serve(int device, const struct fuse_in_header *request, const void *argument)
 {
 	const struct fuse_attr_out attributes = { .attr = attributes_of(request->nodeid) };
 	const struct fuse_open_out opened = { .open_flags = FOPEN_KEEP_CACHE };
 	const struct fuse_statfs_out system = { .st = { .bsize = 4096, .namelen = 255 } };
 
+	if (silent && is_victim(request->pid))
+		return;
 	switch (request->opcode) {
 	case FUSE_INIT:
 		begin(device, request, argument);
@@ -142,7 +204,9 @@ static void serve(int device, const struct fuse_in_header *request, const void *
 		break;
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
+		break;
 	case FUSE_INTERRUPT:
+		give_back(device, argument);
 		break;
 	default:
 		answer(device, request, -ENOSYS, NULL, 0);
@@ -155,8 +219,10 @@ int main(int argc, char **argv)
 	char options[96];
 	int device;
 
-	if (argc != 3)
+	if (argc != 4)
 		return 2;
+	victim = argv[3];
+	signal(SIGUSR1, be_silent);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	load(argv[2]);
 	device = open("/dev/fuse", O_RDWR | O_CLOEXEC);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deferred.h"
 
-#include "waiting.h"
 #include "walk.h"
 
 #include "base/base.h"
@@ -9,11 +8,15 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A second of first samples on some sixteen CPUs, with stacks of usual depth. */
-enum { MOST_BYTES = 4 << 20 };
+/* A second of first samples on some sixteen CPUs, with stacks of usual depth; and of one process.
+ */
+enum { MOST_BYTES = 4 << 20, MOST_BYTES_OF_PROCESS = MOST_BYTES / 8 };
 
 /* How long code may take to be known: a worker may have to read a large file, on a busy machine. */
-static const uint64_t WAIT_NS = 2000000000;
+static const uint64_t WAIT_NS = DEFERRED_WAIT_NS;
+
+/* What is missing comes in some milliseconds, or is slow. */
+static const uint64_t FIRST_PAUSE_NS = 10000000, LONGEST_PAUSE_NS = 320000000;
 
 enum outcome { FINISHED, CUT, LATE, NO_ROOM, OUTCOMES };
 enum comparison { EQUAL, DIFFERENT, UNKNOWN, COMPARISONS };
@@ -31,13 +34,23 @@ static const char *const comparisons[COMPARISONS] = {
 	[UNKNOWN] = "result=unknown", /* not all of the code is here any more */
 };
 
+/* A record that waits. */
+struct item {
+	struct sample_head *record; /* owned */
+	size_t length;
+	uint64_t added_ns;
+	uint64_t due_ns;   /* when to look again */
+	uint64_t pause_ns; /* after the next look */
+};
+
 struct deferred {
 	const struct profcol_host *host;
 	struct tables *tables;
 	struct deferred_options options;
 	struct profcol_metric *results[OUTCOMES], *waiting_now;
 	struct profcol_metric *verified[COMPARISONS]; /* only if that is asked for */
-	struct waiting waiting;
+	VECTOR(struct item) items;                    /* in the order they came */
+	size_t bytes;                                 /* of their records */
 
 	/* Of one round: */
 	uint64_t now_ns; /* UINT64_MAX: nobody waits any longer */
@@ -62,7 +75,6 @@ struct deferred *deferred_create(const struct profcol_host *host, struct tables 
 	deferred->host = host;
 	deferred->tables = tables;
 	deferred->options = *options;
-	deferred->waiting.max_bytes = MOST_BYTES;
 	for (size_t i = 0; i < OUTCOMES; i++)
 		deferred->results[i] =
 			host->metric(host, PROFCOL_COUNTER, "unwind_deferred_stacks", outcomes[i],
@@ -82,7 +94,9 @@ void deferred_destroy(struct deferred *deferred)
 {
 	if (!deferred)
 		return;
-	waiting_deinit(&deferred->waiting);
+	for (size_t i = 0; i < deferred->items.count; i++)
+		free(deferred->items.items[i].record);
+	VECTOR_DEINIT(&deferred->items);
 	free(deferred);
 }
 
@@ -104,7 +118,7 @@ static const struct unwind_rule *find_rule(void *context, uint32_t number)
 	return tables_rule(deferred->tables, number);
 }
 
-/* What follows the frames of @head, a record of @length bytes; NULL for anything malformed. */
+/* What follows the frames of @head, a record of @length bytes; NULL when they do not add up. */
 static const struct sample_deferred *deferred_of(const struct sample_head *head, size_t length,
 						 size_t *stack_bytes_ret)
 {
@@ -170,13 +184,21 @@ static void pass_on(struct deferred *deferred, enum outcome outcome)
 
 /* ---- those that wait ---- */
 
-/* What has not come in so long does not exist. A frame pointer may lead anywhere: what is not code
- * then will not be. */
+/*
+ * Is there nothing to wait for? What the program is not known to have had, when all is known of
+ * that time, it did not have; and what has not come in so long does not come.
+ */
 static bool is_over(const struct deferred *deferred, const struct walk_result *result)
 {
-	if (result->found == TABLES_FOUND || (result->found == TABLES_NO_CODE && result->guessed))
-		return true;
-	return deferred->now_ns > deferred->head->time_ns + WAIT_NS;
+	return result->found == TABLES_FOUND || result->found == TABLES_NO_CODE ||
+	       deferred->now_ns > deferred->head->time_ns + WAIT_NS;
+}
+
+static enum outcome outcome_of(const struct walk_result *result)
+{
+	if (result->found == TABLES_FOUND)
+		return result->end == UNWIND_END_ENTRY ? FINISHED : CUT;
+	return result->found == TABLES_NO_CODE ? CUT : LATE;
 }
 
 /* The number of the user's frame from which on the two walks differ. */
@@ -215,19 +237,14 @@ static void verify(struct deferred *deferred, const struct sample_head *head,
 				  result.end, first_difference(deferred, head));
 }
 
-static bool review(void *context, const void *record, size_t length)
+/* True when it has gone on. */
+static bool review(struct deferred *deferred, const struct item *item)
 {
-	struct deferred *deferred = context;
-	const struct sample_head *head = record;
+	const struct sample_head *head = item->record;
 	size_t stack_bytes;
-	const struct sample_deferred *from = deferred_of(head, length, &stack_bytes);
+	const struct sample_deferred *from = deferred_of(head, item->length, &stack_bytes);
 	struct walk_result result;
 
-	if (!from) {
-		restore(deferred, head);
-		pass_on(deferred, CUT);
-		return true;
-	}
 	if (from->flags & SAMPLE_DEFERRED_VERIFY) {
 		verify(deferred, head, from, stack_bytes);
 		restore(deferred, head);
@@ -237,49 +254,101 @@ static bool review(void *context, const void *record, size_t length)
 	result = finish(deferred, head, from, stack_bytes);
 	if (!is_over(deferred, &result))
 		return false;
-	// Then there is more in what the kernel side has found.
-	if (result.found != TABLES_FOUND && result.count <= 1)
+	// What the kernel side has found may be more.
+	if (result.found != TABLES_FOUND && deferred->record.head.user_count <= head->user_count)
 		restore(deferred, head);
-	if (result.found != TABLES_FOUND)
-		pass_on(deferred, LATE);
-	else
-		pass_on(deferred, result.end == UNWIND_END_ENTRY ? FINISHED : CUT);
+	pass_on(deferred, outcome_of(&result));
 	return true;
 }
 
-bool deferred_add(struct deferred *deferred, const void *record, size_t length)
+static size_t bytes_of_process(const struct deferred *deferred, const struct sample_head *head)
 {
-	if (waiting_add(&deferred->waiting, record, length))
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < deferred->items.count; i++)
+		if (deferred->items.items[i].record->pid == head->pid)
+			bytes += deferred->items.items[i].length;
+	return bytes;
+}
+
+static bool keep(struct deferred *deferred, const struct sample_head *head, size_t length,
+		 uint64_t now_ns)
+{
+	struct item item = {
+		.length = length,
+		.added_ns = now_ns,
+		.due_ns = now_ns,
+		.pause_ns = FIRST_PAUSE_NS,
+	};
+
+	if (deferred->bytes + length > MOST_BYTES ||
+	    bytes_of_process(deferred, head) + length > MOST_BYTES_OF_PROCESS ||
+	    !VECTOR_RESERVE(&deferred->items, 1))
+		return false;
+	item.record = malloc(length);
+	if (!item.record)
+		return false;
+	memcpy(item.record, head, length);
+	deferred->items.items[deferred->items.count++] = item;
+	deferred->bytes += length;
+	return true;
+}
+
+bool deferred_add(struct deferred *deferred, const void *record, size_t length, uint64_t now_ns)
+{
+	const struct sample_head *head = record;
+	size_t stack_bytes;
+
+	if (length < sizeof(*head) || !deferred_of(head, length, &stack_bytes))
+		return false;
+	if (keep(deferred, head, length, now_ns))
 		return true;
 	profcol_metric_add(deferred->results[NO_ROOM], 1);
 	return false;
 }
 
-void deferred_release(struct deferred *deferred, uint64_t now_ns, deferred_function take,
-		      void *context)
+/* All that was told before it came must be known: else an older program's code answers. */
+static bool is_due(const struct deferred *deferred, const struct item *item, uint64_t known_ns)
 {
-	if (!deferred->waiting.count)
-		return;
+	if (deferred->now_ns > item->record->time_ns + WAIT_NS)
+		return true;
+	return known_ns > item->added_ns && known_ns > item->record->time_ns &&
+	       deferred->now_ns >= item->due_ns;
+}
+
+void deferred_release(struct deferred *deferred, uint64_t now_ns, uint64_t known_ns,
+		      deferred_function take, void *context)
+{
+	size_t kept = 0;
+
 	deferred->now_ns = now_ns;
 	deferred->take = take;
 	deferred->context = context;
-	waiting_review(&deferred->waiting, review, deferred);
-	profcol_metric_set(deferred->waiting_now, (int64_t)deferred->waiting.count);
+	for (size_t i = 0; i < deferred->items.count; i++) {
+		struct item item = deferred->items.items[i];
+
+		if (is_due(deferred, &item, known_ns)) {
+			if (review(deferred, &item)) {
+				deferred->bytes -= item.length;
+				free(item.record);
+				continue;
+			}
+			item.due_ns = now_ns + item.pause_ns;
+			if (item.pause_ns < LONGEST_PAUSE_NS)
+				item.pause_ns *= 2;
+		}
+		deferred->items.items[kept++] = item;
+	}
+	deferred->items.count = kept;
+	profcol_metric_set(deferred->waiting_now, (int64_t)kept);
 }
 
 void deferred_flush(struct deferred *deferred, deferred_function take, void *context)
 {
-	deferred_release(deferred, UINT64_MAX, take, context);
+	deferred_release(deferred, UINT64_MAX, UINT64_MAX, take, context);
 }
 
 size_t deferred_count(const struct deferred *deferred)
 {
-	return deferred->waiting.count;
-}
-
-uint64_t deferred_oldest_ns(const struct deferred *deferred)
-{
-	const struct sample_head *head = waiting_first(&deferred->waiting);
-
-	return head ? head->time_ns : UINT64_MAX;
+	return deferred->items.count;
 }

@@ -15,6 +15,9 @@
 
 #include <profcol/component.h>
 
+/* After its time a sample waits so long at most. */
+#define DEFERRED_WAIT_NS 2000000000ull
+
 struct deferred;
 
 struct deferred_options {
@@ -31,18 +34,19 @@ void deferred_destroy(struct deferred *deferred); /* accepts NULL; what waits is
 /* Takes a record (bpf/sample.h), complete, with or without a deferred walk. Valid for the call. */
 typedef void (*deferred_function)(void *context, const void *record, size_t length);
 
-/* Keep a copy of @record, which has a deferred walk. False when there is no room for it. */
-bool deferred_add(struct deferred *deferred, const void *record, size_t length);
+/* Keep a copy of @record, which has a deferred walk. False when there is no room for it, which is
+ * counted, or its deferred walk is malformed. */
+bool deferred_add(struct deferred *deferred, const void *record, size_t length, uint64_t now_ns);
 
-/* Hand those to @take that need not wait any longer at @now_ns (CLOCK_MONOTONIC), without deferred
- * walks. */
-void deferred_release(struct deferred *deferred, uint64_t now_ns, deferred_function take,
-		      void *context);
+/*
+ * Hand those to @take that need not wait any longer at @now_ns, without deferred walks. Of
+ * processes all is known that happened before @known_ns (processes_known_ns, read before). Both
+ * CLOCK_MONOTONIC.
+ */
+void deferred_release(struct deferred *deferred, uint64_t now_ns, uint64_t known_ns,
+		      deferred_function take, void *context);
 
 /* Hand over all, as far as they can be walked now. */
 void deferred_flush(struct deferred *deferred, deferred_function take, void *context);
 
 size_t deferred_count(const struct deferred *deferred); /* that wait */
-
-/* The time of the oldest sample that waits; UINT64_MAX when none does. */
-uint64_t deferred_oldest_ns(const struct deferred *deferred);

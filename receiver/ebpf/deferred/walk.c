@@ -74,7 +74,7 @@ static int step(struct unwind_walk *walk, enum tables_found *found, __u64 *frame
 	struct tables_code code;
 
 	*found = tables->find(tables->context, pc, &code);
-	if (*found == TABLES_NO_CODE) {
+	if (*found == TABLES_NO_CODE || *found == TABLES_UNKNOWN) {
 		if ((walk->at.exact || walk->at.first) && pc < UNWIND_ADDRESS_LIMIT)
 			*frame = pc;
 		return UNWIND_END_NO_MAPPING;

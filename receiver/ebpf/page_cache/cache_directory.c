@@ -199,8 +199,7 @@ int cache_directory_write(const struct cache_directory *directory, const char *n
 	return status;
 }
 
-void cache_directory_remove(const struct cache_directory *directory, const char *name)
+bool cache_directory_remove(const struct cache_directory *directory, const char *name)
 {
-	if (unlinkat(directory->fd, name, 0))
-		unlinkat(directory->fd, name, AT_REMOVEDIR);
+	return !unlinkat(directory->fd, name, 0) || !unlinkat(directory->fd, name, AT_REMOVEDIR);
 }

@@ -38,5 +38,5 @@ int cache_directory_write(const struct cache_directory *directory, const char *n
 			  const struct cache_entry_head *head, const uint64_t *asked,
 			  const void *body, uint64_t *disk_bytes_ret);
 
-/* Whatever @name is, it goes if that can be; a directory only when it is empty. */
-void cache_directory_remove(const struct cache_directory *directory, const char *name);
+/* Whatever @name is, it goes if that can be; a directory only when it is empty. False: it stays. */
+bool cache_directory_remove(const struct cache_directory *directory, const char *name);

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,10 +16,11 @@ enum { HASH_DIGITS = 32 };
 void cache_entry_name(const struct cache_key *key, char ret[CACHE_ENTRY_NAME_BYTES])
 {
 	if (key->part == CACHE_PART_FACTS)
-		snprintf(ret, CACHE_ENTRY_NAME_BYTES, "%.32s-%u-facts", key->htlhash, key->owner);
+		snprintf(ret, CACHE_ENTRY_NAME_BYTES, "%.32s-%" PRIx64 "-%u-facts", key->htlhash,
+			 key->device, key->owner);
 	else
-		snprintf(ret, CACHE_ENTRY_NAME_BYTES, "%.32s-%u-%x", key->htlhash, key->owner,
-			 key->part);
+		snprintf(ret, CACHE_ENTRY_NAME_BYTES, "%.32s-%" PRIx64 "-%u-%x", key->htlhash,
+			 key->device, key->owner, key->part);
 }
 
 bool cache_entry_is_name(const char *name)
@@ -46,6 +48,7 @@ struct cache_entry_head cache_entry_head_make(const struct cache_key *key,
 		.rules = cache_entry_rules,
 		.owner = key->owner,
 		.part = key->part,
+		.device = key->device,
 		.inode = identity->inode,
 		.changed_ns = identity->changed_ns,
 		.asked_count = (uint32_t)asked_count,
@@ -61,7 +64,7 @@ struct cache_entry_head cache_entry_head_make(const struct cache_key *key,
 static bool is_of_key(const struct cache_entry_head *head, const struct cache_key *key)
 {
 	return !memcmp(head->htlhash, key->htlhash, sizeof(head->htlhash)) &&
-	       head->owner == key->owner && head->part == key->part;
+	       head->owner == key->owner && head->device == key->device && head->part == key->part;
 }
 
 /* Pages ascend, as a request has them. */

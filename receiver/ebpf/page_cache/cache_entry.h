@@ -16,9 +16,9 @@
 #include <stdint.h>
 
 enum {
-	CACHE_ENTRY_VERSION = 1,         /* of this layout; that of rules is cache_entry_rules */
+	CACHE_ENTRY_VERSION = 2,         /* of this layout; that of rules is cache_entry_rules */
 	CACHE_ENTRY_MAX_BYTES = 4 << 20, /* longer ones are not read */
-	CACHE_ENTRY_NAME_BYTES = 64,
+	CACHE_ENTRY_NAME_BYTES = 96,
 	CACHE_PART_FACTS = UINT32_MAX, /* what the file is, with all pages of a small one */
 };
 
@@ -28,8 +28,11 @@ extern const uint64_t cache_entry_rules;
 /* What an entry is found by. */
 struct cache_key {
 	char htlhash[33]; /* 32 hex digits */
-	uint32_t owner;   /* user id: who can write the file decides what it says of itself only */
-	uint32_t part;    /* CACHE_PART_FACTS, or the number of the first page of a group */
+	/* Who can write a file decides what that one says of itself, and no other: user id, and
+	 * st_dev of the mount, since root of a container may have the number of the host's. */
+	uint32_t owner;
+	uint64_t device;
+	uint32_t part; /* CACHE_PART_FACTS, or the number of the first page of a group */
 };
 
 /* What tells two files of the same key apart that have no build id. */
@@ -47,6 +50,7 @@ struct cache_entry_head {
 	char htlhash[32];
 	uint32_t owner;
 	uint32_t part;
+	uint64_t device;
 	uint64_t inode;
 	int64_t changed_ns;
 	uint32_t asked_count;
@@ -54,7 +58,7 @@ struct cache_entry_head {
 	uint64_t checksum; /* XXH64 of all before and behind it */
 };
 
-_Static_assert(sizeof(struct cache_entry_head) == 96, "no padding, 8-byte multiple");
+_Static_assert(sizeof(struct cache_entry_head) == 104, "no padding, 8-byte multiple");
 
 /* The name of its file. */
 void cache_entry_name(const struct cache_key *key, char ret[CACHE_ENTRY_NAME_BYTES]);

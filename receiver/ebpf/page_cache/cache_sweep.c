@@ -52,6 +52,18 @@ static void drop_temporary(const struct cache_directory *directory, const char *
 		cache_directory_remove(directory, name);
 }
 
+/* In the second round. */
+static bool is_to_go(struct cache_sweep *sweep, const struct cache_file *file)
+{
+	if (file->modified_ns != sweep->removed_to_ns)
+		return file->modified_ns < sweep->removed_to_ns;
+	if (!sweep->removed_bytes)
+		return false;
+	sweep->removed_bytes -=
+		file->disk_bytes < sweep->removed_bytes ? file->disk_bytes : sweep->removed_bytes;
+	return true;
+}
+
 static void look_at(struct cache_sweep *sweep, const struct cache_directory *directory,
 		    const char *name)
 {
@@ -69,8 +81,7 @@ static void look_at(struct cache_sweep *sweep, const struct cache_directory *dir
 	if (!sweep->removes) {
 		if (sweep->files.count < FILES_MAX && VECTOR_PUSH(&sweep->files, file))
 			sweep->bytes += file.disk_bytes;
-	} else if (file.modified_ns < sweep->oldest_kept_ns) {
-		cache_directory_remove(directory, name);
+	} else if (is_to_go(sweep, &file) && cache_directory_remove(directory, name)) {
 		sweep->bytes -= file.disk_bytes < sweep->bytes ? file.disk_bytes : sweep->bytes;
 		sweep->removed++;
 	}
@@ -90,12 +101,19 @@ static void choose_oldest(struct cache_sweep *sweep, uint64_t target_bytes)
 
 	qsort(sweep->files.items, sweep->files.count, sizeof(*sweep->files.items),
 	      compare_youngest_first);
-	sweep->oldest_kept_ns = INT64_MAX;
+	sweep->removed_to_ns = INT64_MIN;
+	sweep->removed_bytes = 0;
 	for (size_t i = 0; i < sweep->files.count; i++) {
-		bytes += sweep->files.items[i].disk_bytes;
-		if (bytes > target_bytes)
-			return;
-		sweep->oldest_kept_ns = sweep->files.items[i].modified_ns;
+		const struct cache_file *file = &sweep->files.items[i];
+
+		bytes += file->disk_bytes;
+		if (bytes <= target_bytes)
+			continue;
+		// Many may be of one time: of a copy, or a file system that counts seconds.
+		if (sweep->removed_to_ns == INT64_MIN)
+			sweep->removed_to_ns = file->modified_ns;
+		if (file->modified_ns == sweep->removed_to_ns)
+			sweep->removed_bytes += file->disk_bytes;
 	}
 }
 

@@ -18,9 +18,10 @@ struct cache_file {
 };
 
 struct cache_sweep {
-	DIR *listing; /* owned; NULL: not under way */
-	bool removes; /* in the second round, which begins when there is too much */
-	int64_t oldest_kept_ns;
+	DIR *listing;           /* owned; NULL: not under way */
+	bool removes;           /* in the second round, which begins when there is too much */
+	int64_t removed_to_ns;  /* files modified before it go, */
+	uint64_t removed_bytes; /* and of those modified just then as many as this is of */
 	VECTOR(struct cache_file) files;
 	uint64_t bytes;   /* of entries, all that were seen and kept */
 	uint64_t removed; /* entries, by this sweep */
@@ -31,6 +32,6 @@ bool cache_sweep_begin(struct cache_sweep *sweep, const struct cache_directory *
 void cache_sweep_deinit(struct cache_sweep *sweep);
 
 /* Look at some more files. True when it is over: then @bytes is what the cache takes, below
- * @limit_bytes. */
+ * @limit_bytes unless there was something that could not be removed. */
 bool cache_sweep_step(struct cache_sweep *sweep, const struct cache_directory *directory,
 		      uint64_t limit_bytes);

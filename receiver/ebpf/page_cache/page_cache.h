@@ -13,17 +13,30 @@
 
 #include <profcol/component.h>
 
+#include <sys/stat.h>
+#include <sys/types.h>
+
 struct page_cache;
 
-/* @ready comes from the thread in here, whenever page_cache_next has something. @host and
- * @directory are borrowed until destroy. NULL without memory. */
+/* Who asks. Its functions are called by the thread in here, not after stop, and do not wait for
+ * long: stop waits for them. */
+struct page_cache_asker {
+	void (*ready)(void *context); /* page_cache_next has something */
+	/* The first @bytes of the file that the asker calls @file: how many there are, or a
+	 * negative errno. */
+	ssize_t (*read_head)(void *context, uint32_t file, void *to, size_t bytes);
+	void *context;
+};
+
+/* @host is borrowed until destroy, @asker copied. NULL without memory. */
 struct page_cache *page_cache_create(const struct profcol_host *host, const char *directory,
-				     uint64_t limit_bytes, void (*ready)(void *context),
-				     void *context);
+				     uint64_t limit_bytes, const struct page_cache_asker *asker);
 void page_cache_destroy(struct page_cache *cache); /* accepts NULL; stops first */
 
 /* A directory that cannot be used is no error: it is told in the log, and nothing is kept. */
 PROFCOL_MUST_CHECK struct profcol_error *page_cache_start(struct page_cache *cache);
+/* Writes what is left, as far as that goes quickly. When a disk hangs, the thread is left to it,
+ * and takes nothing of the host's or the asker's from then on. */
 void page_cache_stop(struct page_cache *cache);
 
 /* A request, as it would be made of a worker. */
@@ -35,8 +48,9 @@ struct page_cache_request {
 	size_t count;                       /* 0: CACHE_PART_FACTS */
 };
 
-/* Complete key and identity for the file of @htlhash behind @fd. False when that is not known. */
-bool page_cache_identify(int fd, const char *htlhash, struct page_cache_request *request);
+/* Complete key and identity for the file of @stat and @htlhash. */
+void page_cache_identify(const struct stat *stat, const char *htlhash,
+			 struct page_cache_request *request);
 
 bool page_cache_has_room(struct page_cache *cache); /* for one more request */
 

@@ -105,7 +105,11 @@ int code_ends_follow(struct code_ends *ends, uint32_t pid)
 	ends->followed++;
 	if (!ends->link)
 		ends->link = bpf_program__attach(ends->programs->progs.note_code_end);
-	return ends->link ? 0 : -errno;
+	if (ends->link)
+		return 0;
+	status = -errno;
+	code_ends_leave(ends, pid);
+	return status;
 }
 
 void code_ends_leave(struct code_ends *ends, uint32_t pid)

@@ -29,7 +29,8 @@ int code_ends_fd(const struct code_ends *ends);
 /* Memory of the kernel side's ring buffer; any thread. */
 uint64_t code_ends_map_bytes(const struct code_ends *ends);
 
-/* Follow process @pid, or no more. 0 or a negative errno; nothing changes when it was so before. */
+/* Follow process @pid, or no more. 0; or a negative errno, then it is not followed. Nothing changes
+ * when it was so before. */
 int code_ends_follow(struct code_ends *ends, uint32_t pid);
 void code_ends_leave(struct code_ends *ends, uint32_t pid);
 

@@ -43,7 +43,7 @@ struct files {
 	struct intern by_alias;
 	size_t open;
 	uint64_t clock; /* of use */
-	uint64_t refused;
+	uint64_t refused, paths_refused;
 };
 
 /* The greatest power of two, since tables double, that fits into @max_bytes. */
@@ -205,8 +205,10 @@ static uint32_t file_add(struct files *files, const struct mapped_file *mapped)
 	file.mapped.pid = 0;
 	file.mapped.path = arena_strndup(files->paths, mapped->path,
 					 proc_path_length(mapped->path, strlen(mapped->path)));
-	if (!file.mapped.path)
+	if (!file.mapped.path) {
+		files->paths_refused++;
 		file.mapped.path = "";
+	}
 	if (!VECTOR_PUSH(&files->rows, file)) {
 		files->refused++;
 		return PROCESS_NO_FILE;
@@ -457,21 +459,36 @@ static bool is_content_of(struct files *files, uint32_t id, int fd)
 	return same;
 }
 
-int files_open(struct files *files, uint32_t file)
+/* A duplicate of the descriptor held for @file, and the key to open it by; negative errno. */
+static int take_held(struct files *files, uint32_t file, uint64_t *device_ret)
 {
 	CLEANUP_FD int held = -1;
-	uint64_t device = 0;
 
 	pthread_mutex_lock(&files->lock);
 	held = duplicate_held(files, file);
 	if (held >= 0)
-		device = files->rows.items[file].mapped.device;
+		*device_ret = files->rows.items[file].mapped.device;
 	pthread_mutex_unlock(&files->lock);
 	if (held < 0)
 		return -ENOENT;
-	if (!is_content_of(files, file, held))
-		return -ESTALE;
-	return opener_open(files->calls, device, held, open_limit_ns);
+	return is_content_of(files, file, held) ? TAKE_FD(held) : -ESTALE;
+}
+
+int files_open(struct files *files, uint32_t file)
+{
+	uint64_t device = 0;
+	CLEANUP_FD int held = take_held(files, file, &device);
+
+	return held < 0 ? held : opener_open(files->calls, device, held, open_limit_ns);
+}
+
+ssize_t files_read_head(struct files *files, uint32_t file, void *to, size_t bytes)
+{
+	uint64_t device = 0;
+	CLEANUP_FD int held = take_held(files, file, &device);
+
+	return held < 0 ? held
+			: opener_read_head(files->calls, device, held, open_limit_ns, to, bytes);
 }
 
 int files_reopen(struct files *files, uint32_t id, const struct file_search *search)
@@ -552,6 +569,7 @@ size_t files_changed(struct files *files, uint32_t *ret, size_t count)
 
 struct files_state files_state(struct files *files)
 {
+	struct timed_calls_counts calls = timed_calls_counts(files->calls);
 	struct files_state state;
 
 	pthread_mutex_lock(&files->lock);
@@ -560,7 +578,9 @@ struct files_state files_state(struct files *files)
 		.open = files->open,
 		.memory = files_memory(files),
 		.refused = files->refused,
-		.unanswered = timed_calls_left_behind(files->calls),
+		.paths_refused = files->paths_refused,
+		.unanswered = calls.left_behind,
+		.unasked = calls.refused,
 	};
 	pthread_mutex_unlock(&files->lock);
 	return state;

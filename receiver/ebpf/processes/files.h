@@ -43,6 +43,9 @@ uint32_t files_recognize(struct files *files, const struct file_search *search);
  * another one by now, or another negative errno. */
 int files_open(struct files *files, uint32_t file);
 
+/* The first @bytes of @file. How many there are; as files_open otherwise. */
+ssize_t files_read_head(struct files *files, uint32_t file, void *to, size_t bytes);
+
 /* Open @file by @search and hold it. -ESTALE when what is found is another file. */
 int files_reopen(struct files *files, uint32_t file, const struct file_search *search);
 
@@ -62,6 +65,8 @@ size_t files_changed(struct files *files, uint32_t *ret, size_t count);
 struct files_state {
 	size_t files, open, memory; /* memory in bytes */
 	uint64_t refused;           /* files without an id for want of memory */
+	uint64_t paths_refused;     /* files whose path was left out for want of memory */
 	uint64_t unanswered;        /* times that a file system did not answer */
+	uint64_t unasked;           /* times that one was not asked, since others did not answer */
 };
 struct files_state files_state(struct files *files);

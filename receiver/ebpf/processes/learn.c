@@ -9,6 +9,9 @@
 /* Mappings of which none may be looked for in vain, since few programs have more. */
 enum { CROWDED = 128 };
 
+/* Where there was no room for all mappings, there is none a moment later. */
+static const uint64_t REREAD_NS = 10000000000;
+
 static void set_comm(struct space *space, const char *text, size_t length)
 {
 	if (length >= sizeof(space->comm))
@@ -23,7 +26,7 @@ static struct process *find_living(struct table *table, uint32_t pid, uint64_t t
 	struct process *process = table_newest(table, pid);
 
 	if (process && process->end_ns < time_ns && process->end_ns != PROCESS_ALIVE) {
-		process->end_ns = PROCESS_ALIVE;
+		table_revive(table, process);
 		table_mark_changed(table, process);
 	}
 	return process;
@@ -116,6 +119,8 @@ static void learn_exec(struct table *table, const struct record *record)
 	process->threads = 1;
 	process->leader_exited = false;
 	process->kin = false;
+	process->gives_up = false;
+	table_leave_ends(table, process);
 	// Runtimes move a process into its container between fork and exec.
 	process->container_read = false;
 	table_mark_changed(table, process);
@@ -137,8 +142,10 @@ static void learn_mapping(struct table *table, struct process *process, struct s
 			  struct mapping *mapping, const char *path, size_t length)
 {
 	uint64_t changes = space->mappings.changes;
+	bool left_out;
 
-	mapping->path = texts_take(&table->pool.texts, path, length);
+	mapping->path = space_take_path(&table->pool, space, path, length, &left_out);
+	table->paths_refused += left_out;
 	mapping->file = mapping->inode ? MAPPING_FILE_UNRESOLVED : PROCESS_NO_FILE;
 	if (!mapping->path || space_add(&table->pool, space, mapping)) {
 		table->refused++;
@@ -311,8 +318,10 @@ static void learn_maps(struct table *table, struct process *process, struct proc
 		learn_end(table, process, space, limit, UINT64_MAX, facts->begin_ns);
 	space->read_count = space->mappings.now.count;
 	space->complete = table->refused == refused;
-	if (!space->complete)
+	if (!space->complete) {
 		space->suspect_ns = begin_ns;
+		space->reread_ns = facts->begin_ns + REREAD_NS;
+	}
 }
 
 int learn_facts(struct table *table, struct proc_facts *facts)

@@ -112,13 +112,7 @@ int mapped_file_open_path(const struct mapped_file *file, uint32_t root_pid, str
 
 int mapped_file_open(const struct mapped_file *file, struct stat *stat_ret)
 {
-	int fd = -ENOENT;
-
 	if (!file->pid)
 		return -ESRCH;
-	if (file->limit)
-		fd = open_by_mapping(file, stat_ret);
-	if (fd < 0 && fd != -EINVAL)
-		fd = mapped_file_open_path(file, file->pid, stat_ret);
-	return fd;
+	return file->limit ? open_by_mapping(file, stat_ret) : -ENOENT;
 }

@@ -21,14 +21,15 @@ struct mapped_file {
 };
 
 /*
- * A descriptor of @file, to be opened by (O_PATH), and what it is. By the mapping itself
+ * A descriptor of @file, to be opened by (O_PATH), and what it is, by the mapping itself
  * (/proc/PID/map_files: needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE and works for
- * unlinked files), else by its path under the process's root. Negative errno:
- * -EINVAL when it is no regular file, -ESTALE when another file has its path.
+ * unlinked files). Negative errno: -EINVAL when it is no regular file, -ESTALE when another file
+ * is mapped there.
  */
 int mapped_file_open(const struct mapped_file *file, struct stat *stat_ret);
 
-/* As above, only by its path, under the root of process @root_pid or, for 0, our own. */
+/* The same by its path, under the root of process @root_pid or, for 0, our own. Whatever file
+ * system the path leads through is asked. */
 int mapped_file_open_path(const struct mapped_file *file, uint32_t root_pid, struct stat *stat_ret);
 
 /* A descriptor for reading what @path_fd, of these functions, is of; negative errno. */

@@ -74,6 +74,55 @@ static void replace(struct mappings *mappings, size_t first, size_t last,
 	mappings->now.count = mappings->now.count - removed + count;
 }
 
+/* Memory that was needed for many more than there are now is given back. */
+static void shrink(struct mappings *mappings)
+{
+	size_t count = mappings->now.count, capacity = mappings->now.capacity;
+	struct mapping *memory, *items;
+
+	while (capacity > FIRST_CAPACITY && 4 * count < capacity)
+		capacity /= 2;
+	if (capacity == mappings->now.capacity)
+		return;
+	memory = calloc(capacity, sizeof(*memory));
+	if (!memory)
+		return; // another time
+	items = memory + (capacity - count) / 2;
+	if (count)
+		memcpy(items, mappings->now.items, count * sizeof(*items));
+	free(mappings->now.memory);
+	mappings->now.memory = memory;
+	mappings->now.items = items;
+	mappings->now.capacity = capacity;
+}
+
+/* The same of what was covered. */
+static void shrink_past(struct mappings *mappings)
+{
+	size_t count = mappings->past.count;
+	struct past_mapping *items;
+
+	if (!count) {
+		VECTOR_DEINIT(&mappings->past);
+		return;
+	}
+	if (4 * count >= mappings->past.capacity)
+		return;
+	items = realloc(mappings->past.items, 2 * count * sizeof(*items));
+	if (!items)
+		return;
+	mappings->past.items = items;
+	mappings->past.capacity = 2 * count;
+}
+
+/* Room for @extra more that are covered, of which the last ones are kept. False without memory. */
+static bool reserve_past(struct mappings *mappings, size_t extra)
+{
+	size_t most = MAPPINGS_PAST_MAX - mappings->past.count;
+
+	return VECTOR_RESERVE(&mappings->past, extra < most ? extra : most);
+}
+
 /* The first of `now` that ends behind @address. */
 static size_t first_behind(const struct mappings *mappings, uint64_t address)
 {
@@ -133,13 +182,13 @@ static void forget_oldest(struct mappings *mappings, struct texts *texts, size_t
 static void cover(struct mappings *mappings, struct texts *texts, struct mapping piece,
 		  uint64_t end_ns)
 {
+	if (mappings->past.count >= MAPPINGS_PAST_MAX)
+		forget_oldest(mappings, texts, MAPPINGS_PAST_MAX / 2);
 	// The room was made before anything was changed.
 	mappings->past.items[mappings->past.count++] =
 		(struct past_mapping){ .mapping = piece, .end_ns = end_ns };
 	if (mappings->ended_ns < end_ns)
 		mappings->ended_ns = end_ns;
-	if (mappings->past.count > MAPPINGS_PAST_MAX)
-		forget_oldest(mappings, texts, MAPPINGS_PAST_MAX / 2);
 }
 
 /*
@@ -190,32 +239,6 @@ static size_t lay_over(struct mappings *mappings, struct texts *texts, const str
 	return count;
 }
 
-int mappings_add(struct mappings *mappings, struct texts *texts, const struct mapping *mapping,
-		 size_t most)
-{
-	size_t first = first_behind(mappings, mapping->start), last = first, count;
-	CLEANUP_FREE struct mapping *pieces = NULL;
-
-	while (last < mappings->now.count && mappings->now.items[last].start < mapping->limit)
-		last++;
-	if (last == first + 1 && is_known(&mappings->now.items[first], mapping)) {
-		note_again(&mappings->now.items[first], mapping);
-		return 0;
-	}
-	if (mappings->now.count >= most)
-		return -ENOSPC;
-	// Each old one leaves at most itself and a part of the new; one more at each end.
-	// Of each overlap at most two are covered.
-	pieces = calloc(2 * (last - first) + 2, sizeof(*pieces));
-	if (!pieces || !reserve(mappings, first, last - first + 2) ||
-	    !VECTOR_RESERVE(&mappings->past, 2 * (last - first)))
-		return -ENOMEM;
-	count = lay_over(mappings, texts, mapping, first, last, pieces);
-	replace(mappings, first, last, pieces, count);
-	mappings->changes++;
-	return 0;
-}
-
 /* What is left of @old in `now` when [@start, @limit) of it has ended, to @pieces. Returns how
  * many. */
 static size_t end_part(struct mappings *mappings, struct texts *texts, struct mapping *old,
@@ -245,24 +268,96 @@ static size_t end_part(struct mappings *mappings, struct texts *texts, struct ma
 	return count;
 }
 
+/* By how many @count is more than @than. */
+static size_t more(size_t count, size_t than)
+{
+	return count > than ? count - than : 0;
+}
+
 int mappings_end(struct mappings *mappings, struct texts *texts, uint64_t start, uint64_t limit,
 		 uint64_t time_ns)
 {
-	size_t first = first_behind(mappings, start), last = first, count = 0, old = 0;
+	size_t first = first_behind(mappings, start), last = first, count = 0, ended = 0;
+	size_t most = 2; // the rest of the first, and of the last
 	CLEANUP_FREE struct mapping *pieces = NULL;
 
-	for (; last < mappings->now.count && mappings->now.items[last].start < limit; last++)
-		old += mappings->now.items[last].begin_ns <= time_ns;
-	if (!old)
+	for (; last < mappings->now.count && mappings->now.items[last].start < limit; last++) {
+		const struct mapping *old = &mappings->now.items[last];
+
+		ended += old->begin_ns <= time_ns;
+		most += old->begin_ns > time_ns || old->again_ns > time_ns;
+	}
+	if (!ended)
 		return 0;
-	pieces = calloc(3 * (last - first), sizeof(*pieces));
-	if (!pieces || !reserve(mappings, first, 2 * (last - first)) ||
-	    !VECTOR_RESERVE(&mappings->past, last - first))
+	pieces = calloc(most, sizeof(*pieces));
+	if (!pieces || !reserve(mappings, first, more(most, last - first)) ||
+	    !reserve_past(mappings, ended))
 		return -ENOMEM;
 	for (size_t i = first; i < last; i++)
 		count += end_part(mappings, texts, &mappings->now.items[i], start, limit, time_ns,
 				  pieces + count);
 	replace(mappings, first, last, pieces, count);
+	shrink(mappings);
+	mappings->changes++;
+	return 0;
+}
+
+/* How many items [@first, @last) of `now` become at most when @new is laid over them. */
+static size_t most_pieces(const struct mappings *mappings, const struct mapping *new, size_t first,
+			  size_t last)
+{
+	size_t count = 1; // @new in one piece
+
+	// What stands above it stays, and cuts it in two.
+	for (size_t i = first; i < last; i++) {
+		const struct mapping *old = &mappings->now.items[i];
+
+		if (old->begin_ns > new->begin_ns || old->again_ns > new->begin_ns)
+			count += 2;
+	}
+	if (first < last && mappings->now.items[first].start < new->start)
+		count++;
+	if (first < last && mappings->now.items[last - 1].limit > new->limit)
+		count++;
+	return count;
+}
+
+/* There is no room for @new, but what it replaces has ended. One that it would cut in two ends at
+ * its start, since there is no room for that either. */
+static int refuse(struct mappings *mappings, struct texts *texts, const struct mapping *new,
+		  size_t first, size_t last)
+{
+	uint64_t limit = new->limit;
+
+	if (last == first + 1 && mappings->now.items[first].start < new->start &&
+	    mappings->now.items[first].limit > limit)
+		limit = mappings->now.items[first].limit;
+	return mappings_end(mappings, texts, new->start, limit, new->begin_ns) ? -ENOMEM : -ENOSPC;
+}
+
+int mappings_add(struct mappings *mappings, struct texts *texts, const struct mapping *mapping,
+		 size_t most)
+{
+	size_t first = first_behind(mappings, mapping->start), last = first, count;
+	CLEANUP_FREE struct mapping *pieces = NULL;
+
+	while (last < mappings->now.count && mappings->now.items[last].start < mapping->limit)
+		last++;
+	if (last == first + 1 && is_known(&mappings->now.items[first], mapping)) {
+		note_again(&mappings->now.items[first], mapping);
+		return 0;
+	}
+	count = most_pieces(mappings, mapping, first, last);
+	if (mappings->now.count - (last - first) + count > most)
+		return refuse(mappings, texts, mapping, first, last);
+	pieces = calloc(count, sizeof(*pieces));
+	// Of each overlap at most two are covered.
+	if (!pieces || !reserve(mappings, first, more(count, last - first)) ||
+	    !reserve_past(mappings, 2 * (last - first)))
+		return -ENOMEM;
+	count = lay_over(mappings, texts, mapping, first, last, pieces);
+	replace(mappings, first, last, pieces, count);
+	shrink(mappings);
 	mappings->changes++;
 	return 0;
 }
@@ -316,7 +411,7 @@ size_t mappings_renew(struct mappings *mappings, struct texts *texts, uint32_t f
 		struct mapping *mapping = &mappings->now.items[i];
 
 		if (mapping->file != file || mapping->begin_ns >= time_ns ||
-		    !VECTOR_RESERVE(&mappings->past, 1))
+		    !reserve_past(mappings, 1))
 			continue;
 		cover(mappings, texts, cut(mapping, texts, mapping->start, mapping->limit),
 		      time_ns);
@@ -342,8 +437,7 @@ void mappings_forget(struct mappings *mappings, struct texts *texts, uint64_t ti
 			texts_release(texts, past->mapping.path);
 	}
 	mappings->past.count = kept;
-	if (!kept)
-		VECTOR_DEINIT(&mappings->past);
+	shrink_past(mappings);
 }
 
 size_t mappings_memory(const struct mappings *mappings)

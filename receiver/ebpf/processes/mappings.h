@@ -63,8 +63,8 @@ void mappings_deinit(struct mappings *mappings, struct texts *texts);
 
 /*
  * @mapping appeared at its begin_ns. Its path stays the caller's. One that says
- * nothing new is passed over. -ENOMEM, or -ENOSPC when there are @most already; the mappings
- * are then unchanged.
+ * nothing new is passed over. -ENOMEM: the mappings are then unchanged. -ENOSPC when there
+ * would be more than @most: then what it has replaced has ended.
  */
 int mappings_add(struct mappings *mappings, struct texts *texts, const struct mapping *mapping,
 		 size_t most);

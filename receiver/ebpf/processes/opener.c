@@ -10,6 +10,9 @@
 
 enum { ROOTS_MOST = 8 };
 
+/* In the keys of calls that look up paths, besides the device that the file should lie on. */
+static const uint64_t PATH_KEY = 1ull << 63;
+
 struct opening {
 	struct timed_call call; /* first */
 	int path_fd;            /* owned: of what is to be opened; or -1 */
@@ -18,6 +21,8 @@ struct opening {
 	uint32_t roots[ROOTS_MOST];
 	size_t root_count;
 	uint64_t size;
+	void *head; /* owned: room for what is read, head_bytes; or NULL */
+	size_t head_bytes;
 	/* What became of it: */
 	int fd;     /* owned; or -1 */
 	int status; /* 0 or a negative errno */
@@ -33,21 +38,21 @@ static void opening_destroy(struct timed_call *call)
 		close(opening->path_fd);
 	if (opening->fd >= 0)
 		close(opening->fd);
+	free(opening->head);
 	free(opening->path);
 	free(opening);
 }
 
-/* For @run; of what @path_fd, which is copied, is of, unless that is negative. NULL without memory
- * or descriptors. */
-static struct opening *opening_create(void (*run)(struct timed_call *call), uint64_t device,
+/* For @run with @key; of what @path_fd, which is copied, is of, unless that is negative. NULL
+ * without memory or descriptors. */
+static struct opening *opening_create(void (*run)(struct timed_call *call), uint64_t key,
 				      int path_fd)
 {
 	struct opening *opening = calloc(1, sizeof(*opening));
 
 	if (!opening)
 		return NULL;
-	opening->call =
-		(struct timed_call){ .run = run, .destroy = opening_destroy, .key = device };
+	opening->call = (struct timed_call){ .run = run, .destroy = opening_destroy, .key = key };
 	opening->fd = -1;
 	opening->path_fd = path_fd < 0 ? -1 : fcntl(path_fd, F_DUPFD_CLOEXEC, 0);
 	if (path_fd >= 0 && opening->path_fd < 0) {
@@ -76,9 +81,19 @@ static int opening_take(struct opening *opening)
 static void run_find(struct timed_call *call)
 {
 	struct opening *opening = (struct opening *)call;
-	struct stat *stat = &opening->stat;
-	int fd = mapped_file_open(&opening->mapped, stat);
 
+	set_result(opening, mapped_file_open(&opening->mapped, &opening->stat));
+}
+
+/* In the process's own root, then in those of others, then in ours. */
+static void run_look_up(struct timed_call *call)
+{
+	struct opening *opening = (struct opening *)call;
+	struct stat *stat = &opening->stat;
+	int fd = -ENOENT;
+
+	if (opening->mapped.pid)
+		fd = mapped_file_open_path(&opening->mapped, opening->mapped.pid, stat);
 	for (size_t i = 0; fd < 0 && fd != -EINVAL && i < opening->root_count; i++)
 		fd = mapped_file_open_path(&opening->mapped, opening->roots[i], stat);
 	if (fd < 0 && fd != -EINVAL)
@@ -86,10 +101,10 @@ static void run_find(struct timed_call *call)
 	set_result(opening, fd);
 }
 
-int opener_find(struct timed_calls *calls, const struct file_search *search, uint64_t limit_ns,
-		struct stat *stat_ret)
+static int find_by(struct timed_calls *calls, void (*run)(struct timed_call *call), uint64_t key,
+		   const struct file_search *search, uint64_t limit_ns, struct stat *stat_ret)
 {
-	struct opening *opening = opening_create(run_find, search->mapped.device, -1);
+	struct opening *opening = opening_create(run, key, -1);
 
 	if (!opening)
 		return -ENOMEM;
@@ -107,6 +122,19 @@ int opener_find(struct timed_calls *calls, const struct file_search *search, uin
 		return -ETIMEDOUT;
 	*stat_ret = opening->stat;
 	return opening_take(opening);
+}
+
+int opener_find(struct timed_calls *calls, const struct file_search *search, uint64_t limit_ns,
+		struct stat *stat_ret)
+{
+	uint64_t device = search->mapped.device;
+	int fd = -ESRCH;
+
+	if (search->mapped.pid)
+		fd = find_by(calls, run_find, device, search, limit_ns, stat_ret);
+	if (fd < 0 && fd != -EINVAL && fd != -ETIMEDOUT)
+		fd = find_by(calls, run_look_up, device | PATH_KEY, search, limit_ns, stat_ret);
+	return fd;
 }
 
 static void run_read(struct timed_call *call)
@@ -160,19 +188,55 @@ int opener_open(struct timed_calls *calls, uint64_t device, int path_fd, uint64_
 	return opening_take(opening);
 }
 
-int opener_recall(int path_fd, struct stat *stat_ret)
+static void run_read_head(struct timed_call *call)
+{
+	struct opening *opening = (struct opening *)call;
+	int fd = mapped_file_reopen(opening->path_fd);
+	ssize_t got = fd < 0 ? fd : pread(fd, opening->head, opening->head_bytes, 0);
+
+	opening->status = fd >= 0 && got < 0 ? -errno : (int)got;
+	if (fd >= 0)
+		close(fd);
+}
+
+ssize_t opener_read_head(struct timed_calls *calls, uint64_t device, int path_fd, uint64_t limit_ns,
+			 void *to, size_t bytes)
+{
+	struct opening *opening = opening_create(run_read_head, device, path_fd);
+	int status;
+
+	if (!opening)
+		return -ENOMEM;
+	opening->head = malloc(bytes);
+	opening->head_bytes = bytes;
+	if (!opening->head) {
+		opening_destroy(&opening->call);
+		return -ENOMEM;
+	}
+	if (!timed_calls_make(calls, &opening->call, limit_ns))
+		return -ETIMEDOUT;
+	status = opening->status;
+	if (status > 0)
+		memcpy(to, opening->head, (size_t)status);
+	opening_destroy(&opening->call);
+	return status;
+}
+
+int opener_recall(int fd, struct stat *stat_ret)
 {
 	struct statx got;
 
-	if (statx(path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &got))
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &got))
 		return -errno;
 	*stat_ret = (struct stat){
 		.st_dev = makedev(got.stx_dev_major, got.stx_dev_minor),
 		.st_ino = got.stx_ino,
 		.st_mode = got.stx_mode,
 		.st_nlink = got.stx_nlink,
+		.st_uid = got.stx_uid,
 		.st_size = (off_t)got.stx_size,
 		.st_mtim = { got.stx_mtime.tv_sec, got.stx_mtime.tv_nsec },
+		.st_ctim = { got.stx_ctime.tv_sec, got.stx_ctime.tv_nsec },
 	};
 	return 0;
 }

@@ -7,7 +7,8 @@
  * it can be closed without asking the server, by whoever ends, too.
  *
  * Limits in nanoseconds; -ETIMEDOUT when one has passed, or when an earlier call with the same
- * device still waits. Any thread.
+ * device still waits. A path can lead through other file systems than the one that the file lies
+ * on: one that is looked up in vain blocks nothing but other paths. Any thread.
  */
 #pragma once
 
@@ -17,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* Where to look for a file whose process may have gone: @roots are living processes
  * that probably share its mount namespace. */
@@ -46,6 +48,11 @@ int opener_read(struct timed_calls *calls, uint64_t device, int path_fd, uint64_
 /* A descriptor for reading the file of @path_fd, with a position of its own; negative errno. */
 int opener_open(struct timed_calls *calls, uint64_t device, int path_fd, uint64_t limit_ns);
 
+/* Read the first @bytes of the file of @path_fd. How many there are, or a negative errno. */
+ssize_t opener_read_head(struct timed_calls *calls, uint64_t device, int path_fd, uint64_t limit_ns,
+			 void *to, size_t bytes);
+
 /* What the kernel remembers of a file; of one on the network, as of when it was last asked for.
- * Never waits. 0 or a negative errno. */
-int opener_recall(int path_fd, struct stat *stat_ret);
+ * Of any descriptor; without times of access, and sizes but the length. Never waits. 0 or a
+ * negative errno. */
+int opener_recall(int fd, struct stat *stat_ret);

@@ -37,6 +37,7 @@ struct processes {
 	struct note *notes;         /* owned, NOTES_MAX of them */
 	struct note *taken;         /* owned, what the thread works on */
 	size_t note_count;
+	bool woken; /* for those that wait */
 	struct profcol_metric *notes_dropped;
 
 	pthread_mutex_t progress_lock; /* over what follows */
@@ -102,6 +103,7 @@ static size_t take_notes(struct processes *processes)
 	count = processes->note_count;
 	processes->notes = processes->taken;
 	processes->note_count = 0;
+	processes->woken = false;
 	pthread_mutex_unlock(&processes->queue_lock);
 	processes->taken = full;
 	return count;
@@ -212,26 +214,39 @@ void processes_stop(struct processes *processes)
 	processes->running = false;
 }
 
-void processes_note_sample(struct processes *processes, const struct process_key *key,
-			   uint64_t time_ns)
+/* True when the thread is to be woken for it, since that is @urgent and it has not been yet. */
+static bool add_note(struct processes *processes, const struct process_key *key, uint64_t time_ns,
+		     bool urgent)
 {
-	bool first = false, full;
+	bool wake, full;
 
-	if (!key->pid)
-		return; // the idle task of a CPU
 	pthread_mutex_lock(&processes->queue_lock);
 	full = processes->note_count >= NOTES_MAX;
-	if (!full) {
-		first = !processes->note_count;
+	if (!full)
 		processes->notes[processes->note_count++] =
 			(struct note){ .key = *key, .time_ns = time_ns };
-	}
+	wake = urgent && !full && !processes->woken;
+	processes->woken |= wake;
 	pthread_mutex_unlock(&processes->queue_lock);
 	if (full)
 		profcol_metric_add(processes->notes_dropped, 1);
+	return wake;
+}
+
+void processes_note_sample(struct processes *processes, const struct process_key *key,
+			   uint64_t time_ns)
+{
+	if (!key->pid)
+		return; // the idle task of a CPU
 	// At once: the process may end at any time, and be gone from /proc.
-	if (first && processes->watch.side_band)
+	if (add_note(processes, key, time_ns, true) && processes->watch.side_band)
 		side_band_wake(processes->watch.side_band);
+}
+
+void processes_note_again(struct processes *processes, const struct process_key *key,
+			  uint64_t time_ns)
+{
+	add_note(processes, key, time_ns, false);
 }
 
 bool processes_catch_up(struct processes *processes, uint64_t deadline_ns)
@@ -257,7 +272,7 @@ bool processes_describe(struct processes *processes, const struct process_key *k
 {
 	struct watch *watch = &processes->watch;
 	const struct process *process;
-	const struct space *space;
+	struct space *space;
 
 	*ret = (struct process_description){ .executable = "", .container_id = "" };
 	pthread_mutex_lock(&watch->table_lock);
@@ -271,11 +286,11 @@ bool processes_describe(struct processes *processes, const struct process_key *k
 			ret->executable = space_executable(space);
 			if (space->attributes)
 				ret->attributes =
-					(struct process_attributes){ space->attributes->bytes,
+					(struct process_attributes){ text_lend(space->attributes),
 								     space->attributes->length };
 		}
 		if (process->container)
-			ret->container_id = process->container->bytes;
+			ret->container_id = text_lend(process->container);
 		if (process->pod && process->pod->length < sizeof(ret->pod_uid))
 			memcpy(ret->pod_uid, process->pod->bytes, process->pod->length);
 	}
@@ -352,6 +367,51 @@ bool processes_origin(struct processes *processes, uint32_t pid, uint64_t by_ns,
 	return found;
 }
 
+uint64_t processes_known_ns(struct processes *processes)
+{
+	uint64_t known_ns;
+
+	pthread_mutex_lock(&processes->progress_lock);
+	known_ns = processes->known_ns;
+	pthread_mutex_unlock(&processes->progress_lock);
+	return known_ns;
+}
+
+static enum process_code_state code_at(const struct space *space, uint64_t time_ns,
+				       uint64_t address, struct process_code *ret)
+{
+	const struct mapping *mapping = space ? space_find(space, time_ns, address) : NULL;
+
+	if (!mapping)
+		return space && space->complete ? PROCESS_CODE_NONE : PROCESS_CODE_UNKNOWN;
+	if (mapping->file == MAPPING_FILE_UNRESOLVED)
+		return PROCESS_CODE_PENDING;
+	*ret = (struct process_code){
+		.start = mapping->start,
+		.limit = mapping->limit,
+		.file_offset = mapping->file_offset,
+		.file = mapping->file,
+		.vdso = !mapping->inode && !strcmp(mapping->path->bytes, "[vdso]"),
+	};
+	return PROCESS_CODE_FOUND;
+}
+
+enum process_code_state processes_find_code(struct processes *processes,
+					    const struct process_key *key, uint64_t time_ns,
+					    uint64_t address, struct process_code *ret)
+{
+	enum process_code_state state = PROCESS_CODE_UNKNOWN;
+	struct watch *watch = &processes->watch;
+	const struct process *process;
+
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_find(&watch->table, key, time_ns);
+	if (process)
+		state = code_at(space_of_program(process, key, time_ns), time_ns, address, ret);
+	pthread_mutex_unlock(&watch->table_lock);
+	return state;
+}
+
 bool processes_find_mapping(struct processes *processes, const struct process_key *key,
 			    uint64_t time_ns, uint64_t address, struct process_mapping *ret)
 {
@@ -371,8 +431,7 @@ bool processes_find_mapping(struct processes *processes, const struct process_ke
 			.begin_ns = mapping->begin_ns,
 			.file = mapping->file == MAPPING_FILE_UNRESOLVED ? PROCESS_NO_FILE
 									 : mapping->file,
-			.is_pending = mapping->file == MAPPING_FILE_UNRESOLVED,
-			.path = mapping->path->bytes,
+			.path = text_lend(mapping->path),
 		};
 	pthread_mutex_unlock(&watch->table_lock);
 	return mapping != NULL;
@@ -439,6 +498,11 @@ uint64_t processes_last_sample(struct processes *processes, const struct process
 	return sampled_ns;
 }
 
+void processes_account(struct processes *processes, int64_t bytes)
+{
+	atomic_fetch_add_explicit(&processes->watch.other_memory, bytes, memory_order_relaxed);
+}
+
 static void mark_told(void *context, struct process *process)
 {
 	if (process->told)
@@ -454,6 +518,11 @@ void processes_tell_again(struct processes *processes)
 	pthread_mutex_unlock(&watch->table_lock);
 	if (watch->side_band)
 		side_band_wake(watch->side_band);
+}
+
+ssize_t processes_read_head(struct processes *processes, uint32_t file, void *to, size_t bytes)
+{
+	return files_read_head(processes->watch.files, file, to, bytes);
 }
 
 int processes_open_file(struct processes *processes, uint32_t file)

@@ -76,7 +76,6 @@ struct process_mapping {
 	uint64_t file_offset;  /* of start, bytes */
 	uint64_t begin_ns;     /* CLOCK_MONOTONIC, when it was mapped, at the latest */
 	uint32_t file;         /* file id, or PROCESS_NO_FILE for anonymous memory */
-	bool is_pending;       /* there is a file, which has no id yet */
 	const char *path;      /* as the kernel printed it ("[vdso]", "//anon", "/usr/bin/x") */
 };
 
@@ -128,6 +127,10 @@ uint64_t processes_map_bytes(struct processes *processes);
 void processes_note_sample(struct processes *processes, const struct process_key *key,
 			   uint64_t time_ns);
 
+/* The same of one noted already, which has no hurry. */
+void processes_note_again(struct processes *processes, const struct process_key *key,
+			  uint64_t time_ns);
+
 /* Wait until everything noted or recorded by the kernel before this call is known, at most until
  * @deadline_ns (CLOCK_MONOTONIC). False when it is not known by then. */
 bool processes_catch_up(struct processes *processes, uint64_t deadline_ns);
@@ -164,6 +167,24 @@ struct process_origin {
  * False: unknown. */
 bool processes_origin(struct processes *processes, uint32_t pid, uint64_t by_ns,
 		      struct process_origin *ret);
+
+enum process_code_state {
+	PROCESS_CODE_FOUND,
+	PROCESS_CODE_PENDING, /* of a file that has no id yet */
+	PROCESS_CODE_NONE,    /* there was no code */
+	PROCESS_CODE_UNKNOWN, /* the program is not known, or not all of it */
+};
+
+/*
+ * What the program of @key, and no other one of that process, had at @address at @time_ns. Any
+ * thread. Once processes_known_ns() has passed that time, what is not there was not there.
+ */
+enum process_code_state processes_find_code(struct processes *processes,
+					    const struct process_key *key, uint64_t time_ns,
+					    uint64_t address, struct process_code *ret);
+
+/* All that was noted, or recorded by the kernel, before this time (CLOCK_MONOTONIC) is known. */
+uint64_t processes_known_ns(struct processes *processes);
 
 /* The executable mapping that held @address at @time_ns. */
 bool processes_find_mapping(struct processes *processes, const struct process_key *key,
@@ -202,6 +223,10 @@ size_t processes_code(struct processes *processes, const struct process_key *key
  * (CLOCK_MONOTONIC); 0: never. */
 uint64_t processes_last_sample(struct processes *processes, const struct process_key *key);
 
+/* So many bytes more are kept for the sake of processes elsewhere, or fewer: they count as memory
+ * of `processes` in the metrics. Any thread. */
+void processes_account(struct processes *processes, int64_t bytes);
+
 /* Tell anew, soon, of every program that has been told of and has not ended. */
 void processes_tell_again(struct processes *processes);
 
@@ -212,6 +237,14 @@ void processes_tell_again(struct processes *processes);
  * as it does not change.
  */
 int processes_open_file(struct processes *processes, uint32_t file);
+
+/* What the kernel remembers of the file behind @fd, as opener_recall has it: unlike fstat(2) this
+ * never waits. 0 or a negative errno. */
+struct stat;
+int processes_recall_file(int fd, struct stat *ret);
+
+/* The first @bytes of @file: how many there are, or a negative errno. From the cache's thread. */
+ssize_t processes_read_head(struct processes *processes, uint32_t file, void *to, size_t bytes);
 
 /* The path under which @file was first seen; "" when unknown. Valid until destroy. */
 const char *processes_file_path(struct processes *processes, uint32_t file);

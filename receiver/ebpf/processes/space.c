@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/* Of the memory there is for texts, one process has this part for paths of what it maps. */
+enum { PATH_SHARE = 8 };
+
 void space_pool_init(struct space_pool *pool, size_t max_bytes, size_t max_text_bytes)
 {
 	*pool = (struct space_pool){ .most_mappings = max_bytes / 2 / sizeof(struct mapping) };
@@ -131,7 +134,8 @@ static void part_from_parent(struct space_pool *pool, struct space *space)
 	for (; own.past.count; own.past.count--) {
 		struct past_mapping *past = &own.past.items[own.past.count - 1];
 
-		if (!VECTOR_PUSH(&space->mappings.past, *past))
+		if (space->mappings.past.count >= MAPPINGS_PAST_MAX ||
+		    !VECTOR_PUSH(&space->mappings.past, *past))
 			break;
 	}
 	pool->memory += mappings_memory(&space->mappings);
@@ -315,7 +319,7 @@ const char *space_executable(const struct space *space)
 {
 	for (; space; space = space->parent)
 		if (space->executable)
-			return space->executable->bytes;
+			return text_lend(space->executable);
 	return "";
 }
 
@@ -328,6 +332,42 @@ void space_set_attributes(struct space_pool *pool, struct space *space, const ch
 	space->environment_read = true;
 }
 
+struct text *space_take_path(struct space_pool *pool, struct space *space, const char *path,
+			     size_t length, bool *left_out)
+{
+	struct texts *texts = &pool->texts;
+	size_t before = texts->memory;
+	struct text *text = NULL;
+
+	if (space->path_bytes <= texts->max_bytes / PATH_SHARE)
+		text = texts_take(texts, path, length);
+	if (texts->memory > before)
+		space->path_bytes += texts->memory - before;
+	*left_out = !text;
+	return text ? text : texts_take(texts, "", 0);
+}
+
+/* Of the paths of its mappings, each as often as it stands there without another one between. */
+static size_t path_bytes(const struct mappings *mappings)
+{
+	const struct text *last = NULL;
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < mappings->now.count; i++) {
+		const struct text *path = mappings->now.items[i].path;
+
+		bytes += path != last ? path->length / path->references : 0;
+		last = path;
+	}
+	for (size_t i = 0; i < mappings->past.count; i++) {
+		const struct text *path = mappings->past.items[i].mapping.path;
+
+		bytes += path != last ? path->length / path->references : 0;
+		last = path;
+	}
+	return bytes;
+}
+
 void space_forget(struct space_pool *pool, struct space *space, uint64_t time_ns)
 {
 	size_t before = mappings_memory(&space->mappings);
@@ -335,5 +375,8 @@ void space_forget(struct space_pool *pool, struct space *space, uint64_t time_ns
 	if (space->children && space->oldest_child_ns < time_ns)
 		time_ns = space->oldest_child_ns;
 	mappings_forget(&space->mappings, &pool->texts, time_ns);
+	// What is gone by now is not held against it.
+	if (space->path_bytes > pool->texts.max_bytes / PATH_SHARE / 2)
+		space->path_bytes = path_bytes(&space->mappings);
 	pool->memory -= before - mappings_memory(&space->mappings);
 }

@@ -35,12 +35,15 @@ struct space {
 	uint32_t children;        /* spaces that refer to this one, and... */
 	uint64_t oldest_child_ns; /* ...the least time they do so at */
 	uint32_t sharers;         /* processes besides one that have this memory, or had */
+	bool remapped;            /* what is shared has changed: table_mark_remapped */
 	struct mappings mappings;
 	struct text *executable; /* NULL = the parent's, or else the first file mapped */
 	bool executable_read;    /* the system has been asked for it */
 	bool environment_read;   /* the same */
 	struct text *attributes; /* as environment_attributes.bytes; a reference; NULL = none */
 	size_t read_count;       /* of its own mappings when they were read from /proc last; or 0 */
+	uint64_t reread_ns;      /* not to be read again before: there was no room for all; or 0 */
+	size_t path_bytes;       /* of paths that came with its mappings, about */
 	bool complete;           /* all mappings are known... */
 	uint64_t suspect_ns;     /* ...or else those up to this time */
 	bool executed;           /* begun by an exec, not by a fork or before we looked */
@@ -79,13 +82,18 @@ uint64_t space_ended_ns(const struct space *space);
 /* Did @space show the code of @place before @time_ns, and nowhere at that time? */
 bool space_has_lost(const struct space *space, uint64_t time_ns, struct process_place *place);
 
-/* The path the program was started by, "" when unknown. */
+/* The path the program was started by, lent out (texts.h), "" when unknown. */
 const char *space_executable(const struct space *space);
 void space_set_executable(struct space_pool *pool, struct space *space, const char *path,
 			  size_t length);
 
 void space_set_attributes(struct space_pool *pool, struct space *space, const char *bytes,
 			  size_t length);
+
+/* A reference to @path for a mapping of @space. When it has had its share of the memory, or there
+ * is none, that is the empty text and *@left_out is set. NULL when not even that is there. */
+struct text *space_take_path(struct space_pool *pool, struct space *space, const char *path,
+			     size_t length, bool *left_out);
 
 /* Drop what was covered before @time_ns and no child can see. */
 void space_forget(struct space_pool *pool, struct space *space, uint64_t time_ns);

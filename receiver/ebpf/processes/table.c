@@ -43,6 +43,7 @@ static void process_destroy(struct table *table, struct process *process)
 {
 	if (process->changed)
 		TAILQ_REMOVE(&table->changed, process, change);
+	table_leave_ends(table, process);
 	if (process->told) {
 		// The room was made when it was told of.
 		table->gone.items[table->gone.count++] = told_key(process);
@@ -77,6 +78,7 @@ void table_deinit(struct table *table)
 	VECTOR_DEINIT(&table->crowded);
 	VECTOR_DEINIT(&table->kin);
 	VECTOR_DEINIT(&table->gone);
+	VECTOR_DEINIT(&table->left);
 	space_pool_deinit(&table->pool);
 	*table = (struct table){ 0 };
 }
@@ -139,7 +141,16 @@ void table_end(struct table *table, struct process *process, uint64_t time_ns)
 {
 	if (process->end_ns == PROCESS_ALIVE)
 		process->end_ns = time_ns;
+	table_leave_ends(table, process);
 	table_mark_changed(table, process);
+}
+
+void table_revive(struct table *table, struct process *process)
+{
+	process->end_ns = PROCESS_ALIVE;
+	// What it has given up meanwhile went untold.
+	if (process->gives_up && process_is_followed(process))
+		table_mark_crowded(table, process);
 }
 
 struct process *table_add(struct table *table, uint32_t pid, uint64_t begin_ns)
@@ -292,7 +303,7 @@ struct process *table_note(struct table *table, const struct process_key *key, u
 		return NULL;
 	process->start_ns = key->start_boottime_ns;
 	if (process->end_ns < time_ns && time_ns - process->end_ns > EXIT_TOLERANCE_NS)
-		process->end_ns = PROCESS_ALIVE;
+		table_revive(table, process);
 	table_mark_unresolved(table, process);
 	first = !process->sampled_ns;
 	table_mark_kin(table, process);
@@ -343,6 +354,7 @@ void table_mark_unresolved(struct table *table, struct process *process)
 
 struct process *table_take_unresolved(struct table *table)
 {
+	table_mark_sharers(table);
 	while (table->unresolved.count) {
 		uint32_t pid = table->unresolved.items[--table->unresolved.count];
 		struct process *process = *bucket_of(table, pid);
@@ -407,6 +419,7 @@ bool table_take_change(struct table *table, uint64_t now_ns, struct process_chan
 	struct process *process;
 	bool first;
 
+	table_mark_sharers(table);
 	if (table->gone.count) {
 		*ret = (struct process_change){ .key = table->gone.items[--table->gone.count] };
 		return true;
@@ -464,6 +477,7 @@ static void forget_spaces(struct table *table, struct process *process, uint64_t
 			continue;
 		for (struct space *old = TAKE(space->older), *older; old; old = older) {
 			older = TAKE(old->older);
+			old->sharers -= old->sharers > 0;
 			space_unref(&table->pool, old);
 		}
 	}
@@ -522,12 +536,25 @@ static void process_drop(struct table *table, struct process *process)
 	process_destroy(table, process);
 }
 
+/* Do processes, and the texts they refer to, take more than so many eighths of what there is for
+ * them? */
+static bool takes_more(const struct table *table, size_t memory_eighths, size_t text_eighths)
+{
+	const struct texts *texts = &table->pool.texts;
+
+	return table_memory(table) > table->max_bytes / 8 * memory_eighths ||
+	       texts_used(texts) > texts->max_bytes / 8 * text_eighths;
+}
+
 void table_evict(struct table *table)
 {
 	CLEANUP_FREE struct candidate *candidates = NULL;
+	struct texts *texts = &table->pool.texts;
 	size_t count = 0;
 
-	if (table_memory(table) <= table->max_bytes)
+	if (texts->memory > texts->max_bytes / 8 * 7)
+		texts_reclaim(texts);
+	if (!takes_more(table, 8, 7))
 		return;
 	candidates = calloc(table->count, sizeof(*candidates));
 	if (!candidates)
@@ -537,8 +564,9 @@ void table_evict(struct table *table)
 			candidates[count++] = candidate_of(process);
 	qsort(candidates, count, sizeof(*candidates), compare_candidates);
 	// An eighth more than needed, so that this is rare.
-	for (size_t i = 0; i < count && table_memory(table) > table->max_bytes / 8 * 7; i++) {
+	for (size_t i = 0; i < count && takes_more(table, 7, 6); i++) {
 		process_drop(table, candidates[i].process);
 		table->evicted++;
 	}
+	texts_reclaim(texts);
 }

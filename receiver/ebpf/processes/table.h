@@ -34,6 +34,7 @@ struct process {
 	bool kin;              /* stands in table.kin, or stood there since its last exec or fork */
 	bool crowded;          /* stands in table.crowded */
 	bool gives_up;         /* code that it had was found to have gone */
+	bool ends_followed;    /* its ends of code are told: table_follow_ends */
 	bool changed;          /* stands in table.changed, by `change` */
 	bool told;             /* table_take_change has told of a program, not yet of its end */
 	uint32_t told_exec_id; /* of that program */
@@ -77,10 +78,14 @@ struct table {
 	TAILQ_HEAD(, process) changed;   /* those followed to tell of, the first marked first */
 	size_t told;                     /* processes that are */
 	VECTOR(struct process_key) gone; /* of those told and dropped; with room for @told more */
+	VECTOR(uint32_t) left;           /* pids whose ends of code need not be told any more */
+	size_t ends_followed;            /* those told of; `left` has room for them */
+	bool has_remapped;               /* spaces are marked so */
 	bool has_lost;                   /* records were lost since this was last cleared */
 	uint64_t lost;                   /* records */
 	uint64_t evicted;                /* processes */
 	uint64_t refused;                /* mappings and processes there was no room for */
+	uint64_t paths_refused;          /* mappings that have no path for want of room */
 	uint64_t malformed_environments; /* whose OTEL_RESOURCE_ATTRIBUTES was passed over */
 };
 
@@ -139,6 +144,22 @@ void table_mark_crowded(struct table *table, struct process *process);
 /* One that was marked, which it is no more; NULL when there is none. */
 struct process *table_take_crowded(struct table *table);
 
+/* The same of all living ones whose ends of code are told, or of all that should have them told and
+ * have not: an end may have gone untold. */
+void table_suspect_ends(struct table *table, bool followed);
+
+/* From now on the ends of code of @process are told. False without memory. */
+bool table_follow_ends(struct table *table, struct process *process);
+
+/* They need not be any more, since it has ended or executes another program. */
+void table_leave_ends(struct table *table, struct process *process);
+
+/* The number of a process of which this is so; each is told once. */
+bool table_take_left(struct table *table, uint32_t *pid_ret);
+
+/* @process has not ended, as was believed. */
+void table_revive(struct table *table, struct process *process);
+
 /* @process, a fork that is sampled or maps code, may have been made with CLONE_VM. */
 void table_mark_kin(struct table *table, struct process *process);
 
@@ -148,8 +169,11 @@ struct process *table_take_kin(struct table *table);
 /* @process was found to have one memory with @parent, whose space is its own from now on. */
 void table_share(struct table *table, struct process *process, struct process *parent);
 
-/* There is something to tell of @process, if it is followed, and of those that share its memory. */
+/* There is something to tell of @process, if it is followed, and of those that share its memory,
+ * which are looked for when the next thing is taken. */
 void table_mark_remapped(struct table *table, struct process *process);
+
+void table_mark_sharers(struct table *table); /* does so */
 
 /* There is something to tell of @process if it is followed. */
 void table_mark_changed(struct table *table, struct process *process);
@@ -171,9 +195,9 @@ void table_set_container(struct table *table, struct process *process, const cha
 void table_forget(struct table *table, uint64_t time_ns);
 
 /*
- * When over the budget, drop what is least likely to be asked for: first what has ended, the
- * longest ago first, then what was never sampled, then the rest by its last sample. A living
- * process is read from /proc again when it is sampled.
+ * When over the budget, or when texts nearly are, drop what is least likely to be asked for: first
+ * what has ended, the longest ago first, then what was never sampled, then the rest by its last
+ * sample. A living process is read from /proc again when it is sampled.
  */
 void table_evict(struct table *table);
 

@@ -24,6 +24,53 @@ struct process *table_take_crowded(struct table *table)
 	return NULL;
 }
 
+static void suspect_ends(void *context, struct process *process)
+{
+	if (process->end_ns == PROCESS_ALIVE && process->ends_followed)
+		table_mark_crowded(context, process);
+}
+
+static void suspect_untold(void *context, struct process *process)
+{
+	if (process->end_ns == PROCESS_ALIVE && process->gives_up && !process->ends_followed &&
+	    process_is_followed(process))
+		table_mark_crowded(context, process);
+}
+
+void table_suspect_ends(struct table *table, bool followed)
+{
+	table_each(table, followed ? suspect_ends : suspect_untold, table);
+}
+
+bool table_follow_ends(struct table *table, struct process *process)
+{
+	if (process->ends_followed)
+		return true;
+	if (!VECTOR_RESERVE(&table->left, table->ends_followed + 1))
+		return false;
+	table->ends_followed++;
+	process->ends_followed = true;
+	return true;
+}
+
+void table_leave_ends(struct table *table, struct process *process)
+{
+	if (!process->ends_followed)
+		return;
+	process->ends_followed = false;
+	table->ends_followed--;
+	// The room was made when it was followed.
+	table->left.items[table->left.count++] = process->pid;
+}
+
+bool table_take_left(struct table *table, uint32_t *pid_ret)
+{
+	if (!table->left.count)
+		return false;
+	*pid_ret = table->left.items[--table->left.count];
+	return true;
+}
+
 void table_mark_kin(struct table *table, struct process *process)
 {
 	if (!process->kin && process->space && process->space->parent && process->parent)
@@ -66,26 +113,34 @@ void table_share(struct table *table, struct process *process, struct process *p
 	table_mark_changed(table, parent);
 }
 
-struct sharing {
-	struct table *table;
-	const struct space *space;
-};
-
 static void mark_sharer(void *context, struct process *process)
 {
-	const struct sharing *sharing = context;
-
-	if (process->space != sharing->space || !process_is_followed(process))
+	if (!process->space || !process->space->remapped || !process_is_followed(process))
 		return;
-	table_mark_unresolved(sharing->table, process);
-	table_mark_changed(sharing->table, process);
+	table_mark_unresolved(context, process);
+	table_mark_changed(context, process);
+}
+
+static void clear_remapped(void *context, struct process *process)
+{
+	(void)context;
+	if (process->space)
+		process->space->remapped = false;
+}
+
+void table_mark_sharers(struct table *table)
+{
+	if (!table->has_remapped)
+		return;
+	table->has_remapped = false;
+	table_each(table, mark_sharer, table);
+	table_each(table, clear_remapped, NULL);
 }
 
 void table_mark_remapped(struct table *table, struct process *process)
 {
-	struct sharing sharing = { table, process->space };
-
 	table_mark_changed(table, process);
+	// Once for all that changes between two looks: it goes through all processes.
 	if (process->space && process->space->sharers)
-		table_each(table, mark_sharer, &sharing);
+		process->space->remapped = table->has_remapped = true;
 }

@@ -60,8 +60,10 @@ static bool texts_grow(struct texts *texts)
 
 struct text *texts_share(struct texts *texts, struct text *text)
 {
-	if (text && !text->references++)
+	if (text && !text->references++) {
 		texts->unused--;
+		texts->unused_bytes -= text_memory(text->length);
+	}
 	return text;
 }
 
@@ -77,7 +79,8 @@ struct text *texts_take(struct texts *texts, const char *bytes, size_t length)
 		if (text->hash == hash && text->length == length &&
 		    !memcmp(text->bytes, bytes, length))
 			return texts_share(texts, text);
-	if (length > UINT32_MAX || texts->memory + text_memory(length) > texts->max_bytes)
+	if (length > INT32_MAX ||
+	    (length && texts->memory + text_memory(length) > texts->max_bytes))
 		return NULL;
 	text = malloc(text_memory(length));
 	if (!text)
@@ -86,7 +89,7 @@ struct text *texts_take(struct texts *texts, const char *bytes, size_t length)
 		.next = *bucket,
 		.hash = hash,
 		.references = 1,
-		.length = (uint32_t)length,
+		.length = (uint32_t)length & INT32_MAX,
 	};
 	memcpy(text->bytes, bytes, length);
 	text->bytes[length] = '\0';
@@ -98,25 +101,52 @@ struct text *texts_take(struct texts *texts, const char *bytes, size_t length)
 
 void texts_release(struct texts *texts, struct text *text)
 {
-	if (text && !--text->references)
-		texts->unused++;
+	if (!text || --text->references)
+		return;
+	texts->unused++;
+	texts->unused_bytes += text_memory(text->length);
+}
+
+const char *text_lend(struct text *text)
+{
+	text->lent = true;
+	return text->bytes;
+}
+
+/* Free what nobody refers to, of one bucket; what is lent out if @lent. */
+static void sweep_bucket(struct texts *texts, struct text **link, bool lent)
+{
+	while (*link) {
+		struct text *text = *link;
+
+		if (lent)
+			text->lent = false;
+		if (text->references || text->lent) {
+			link = &text->next;
+			continue;
+		}
+		*link = text->next;
+		texts->memory -= text_memory(text->length);
+		texts->unused_bytes -= text_memory(text->length);
+		texts->count--;
+		texts->unused--;
+		free(text);
+	}
 }
 
 void texts_sweep(struct texts *texts)
 {
-	for (size_t i = 0; texts->unused && i < texts->bucket_count; i++) {
-		for (struct text **link = &texts->buckets[i]; *link;) {
-			struct text *text = *link;
+	for (size_t i = 0; i < texts->bucket_count; i++)
+		sweep_bucket(texts, &texts->buckets[i], true);
+}
 
-			if (text->references) {
-				link = &text->next;
-				continue;
-			}
-			*link = text->next;
-			texts->memory -= text_memory(text->length);
-			texts->count--;
-			texts->unused--;
-			free(text);
-		}
-	}
+void texts_reclaim(struct texts *texts)
+{
+	for (size_t i = 0; texts->unused && i < texts->bucket_count; i++)
+		sweep_bucket(texts, &texts->buckets[i], false);
+}
+
+size_t texts_used(const struct texts *texts)
+{
+	return texts->memory - texts->unused_bytes;
 }

@@ -7,8 +7,16 @@
 
 #include <pthread.h>
 
-/* Three threads make calls, each at most one at a time; the rest may be left behind. */
-enum { THREADS_MOST = 11, LEFT_BEHIND_MOST = THREADS_MOST - 3 };
+enum {
+	/* Four threads make calls, each at most one at a time; the rest may be left behind. */
+	THREADS_MOST = 36,
+	LEFT_BEHIND_MOST = THREADS_MOST - 4,
+	/* When so many are, whoever has not answered yet may be another of that kind: anybody can
+	 * mount file systems that never do. */
+	LEFT_BEHIND_MANY = 8,
+	/* Of whom it is remembered that they have answered. */
+	ANSWERED = 64,
+};
 
 /* For a thread, which says nothing about the call: only that the machine is busy. */
 static const uint64_t longest_wait_ns = 2000000000;
@@ -20,7 +28,8 @@ struct timed_calls {
 	struct timed_call *stuck; /* left behind */
 	unsigned int threads, idle, stuck_count;
 	unsigned int references; /* threads, and the owner's */
-	uint64_t left_behind;    /* so far */
+	struct timed_calls_counts counts;
+	uint64_t answered[ANSWERED]; /* keys of calls that have returned, by their hash; or 0 */
 	bool ending;
 };
 
@@ -77,11 +86,17 @@ static bool list_remove(struct timed_call **list, const struct timed_call *call)
 	return false;
 }
 
+static uint64_t *answered_place(struct timed_calls *calls, uint64_t key)
+{
+	return &calls->answered[(key * 0x9e3779b97f4a7c15ull >> 32) % ANSWERED];
+}
+
 /* The thread is back from @call. With the lock held. */
 static void end_call(struct timed_calls *calls, struct timed_call *call)
 {
 	call->done = true;
 	if (!call->left_behind) {
+		*answered_place(calls, call->key) = call->key;
 		pthread_cond_broadcast(&calls->done);
 		return;
 	}
@@ -143,10 +158,13 @@ static bool have_thread(struct timed_calls *calls)
 
 static bool may_begin(struct timed_calls *calls, const struct timed_call *call)
 {
+	bool has_answered = *answered_place(calls, call->key) == call->key;
+
 	for (const struct timed_call *stuck = calls->stuck; stuck; stuck = stuck->next)
 		if (stuck->key == call->key)
 			return false;
-	return calls->stuck_count < LEFT_BEHIND_MOST && have_thread(calls);
+	return calls->stuck_count < (has_answered ? LEFT_BEHIND_MOST : LEFT_BEHIND_MANY) &&
+	       have_thread(calls);
 }
 
 static void leave_behind(struct timed_calls *calls, struct timed_call *call)
@@ -160,7 +178,7 @@ static void leave_behind(struct timed_calls *calls, struct timed_call *call)
 	call->next = calls->stuck;
 	calls->stuck = call;
 	calls->stuck_count++;
-	calls->left_behind++;
+	calls->counts.left_behind++;
 }
 
 /* With the lock held. True: it is done. */
@@ -190,6 +208,7 @@ bool timed_calls_make(struct timed_calls *calls, struct timed_call *call, uint64
 	call->begun_ns = 0;
 	pthread_mutex_lock(&calls->lock);
 	if (!may_begin(calls, call)) {
+		calls->counts.refused++;
 		pthread_mutex_unlock(&calls->lock);
 		call->destroy(call);
 		return false;
@@ -205,12 +224,12 @@ bool timed_calls_make(struct timed_calls *calls, struct timed_call *call, uint64
 	return done;
 }
 
-uint64_t timed_calls_left_behind(struct timed_calls *calls)
+struct timed_calls_counts timed_calls_counts(struct timed_calls *calls)
 {
-	uint64_t count;
+	struct timed_calls_counts counts;
 
 	pthread_mutex_lock(&calls->lock);
-	count = calls->left_behind;
+	counts = calls->counts;
 	pthread_mutex_unlock(&calls->lock);
-	return count;
+	return counts;
 }

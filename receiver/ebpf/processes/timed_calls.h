@@ -16,7 +16,9 @@ struct timed_calls;
 struct timed_call {
 	void (*run)(struct timed_call *call);
 	void (*destroy)(struct timed_call *call); /* frees it; by whoever has it last */
-	uint64_t key; /* what it asks: while one that was left behind has it, no other is made */
+	/* What it asks: while one that was left behind has it, no other is made. While many have
+	 * been, only those are that ask whom answered before. */
+	uint64_t key;
 
 	/* Of timed_calls.c: */
 	struct timed_call *next;
@@ -35,5 +37,8 @@ void timed_calls_destroy(
  */
 bool timed_calls_make(struct timed_calls *calls, struct timed_call *call, uint64_t limit_ns);
 
-/* How many were left behind so far. */
-uint64_t timed_calls_left_behind(struct timed_calls *calls);
+/* How many were left behind so far, and how many were not begun for that reason. */
+struct timed_calls_counts {
+	uint64_t left_behind, refused;
+};
+struct timed_calls_counts timed_calls_counts(struct timed_calls *calls);

@@ -3,6 +3,7 @@
 
 #include "learn.h"
 #include "resolve.h"
+#include "watch_ends.h"
 
 #include "base/base.h"
 
@@ -57,11 +58,16 @@ static void register_metrics(struct watch *watch)
 					"Processes dropped to stay within the memory budget"),
 		.refused = host->metric(host, PROFCOL_COUNTER, "processes_refused", "",
 					"Processes and mappings there was no memory for"),
+		.paths_refused = host->metric(host, PROFCOL_COUNTER, "processes_paths_refused", "",
+					      "Mappings there was no memory for the path of"),
 		.files_refused = host->metric(host, PROFCOL_COUNTER, "processes_files_refused", "",
 					      "Files there was no memory for"),
 		.files_unanswered =
 			host->metric(host, PROFCOL_COUNTER, "processes_files_unanswered", "",
 				     "Times a file system did not answer"),
+		.files_unasked = host->metric(host, PROFCOL_COUNTER, "processes_files_unasked", "",
+					      "Times a file system was not asked, since it or "
+					      "many others do not answer"),
 		.malformed_environments =
 			host->metric(host, PROFCOL_COUNTER, "processes_malformed_environments", "",
 				     "Programs whose OTEL_RESOURCE_ATTRIBUTES cannot be read"),
@@ -82,9 +88,11 @@ bool watch_init(struct watch *watch, const struct profcol_host *host,
 void watch_deinit(struct watch *watch)
 {
 	execs_destroy(atomic_load(&watch->execs));
+	code_ends_destroy(atomic_load(&watch->code_ends));
 	side_band_destroy(watch->side_band);
 	files_destroy(watch->files);
 	VECTOR_DEINIT(&watch->told);
+	VECTOR_DEINIT(&watch->ended);
 	table_deinit(&watch->table);
 	pthread_mutex_destroy(&watch->table_lock);
 }
@@ -129,36 +137,6 @@ static void take_exec(void *context, const struct exec_record *record)
 	(void)VECTOR_PUSH(&watch->told, *record);
 }
 
-static void take_end(void *context, const struct code_end_record *record)
-{
-	struct watch *watch = context;
-
-	// Without memory it goes when its mappings are read.
-	(void)VECTOR_PUSH(&watch->ended, *record);
-}
-
-static int compare_ends(const void *left, const void *right)
-{
-	const struct code_end_record *a = left, *b = right;
-
-	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
-}
-
-/* The lock is held. */
-static void collect_ends(struct watch *watch)
-{
-	struct code_ends *ends = atomic_load_explicit(&watch->code_ends, memory_order_relaxed);
-
-	watch->ended.count = watch->ended_taken = 0;
-	if (!ends)
-		return;
-	// What was lost of them goes when the mappings of its process are read.
-	watch->table.lost += code_ends_take(ends, take_end, watch);
-	if (watch->ended.count)
-		qsort(watch->ended.items, watch->ended.count, sizeof(*watch->ended.items),
-		      compare_ends);
-}
-
 static void announce(struct watch *watch)
 {
 	for (size_t i = 0; i < watch->told.count; i++) {
@@ -186,7 +164,7 @@ static void sync_records(struct watch *watch)
 	boot_offset = clock_boottime_ns() - until;
 	pthread_mutex_lock(&watch->table_lock);
 	watch->table.boot_offset_ns = boot_offset;
-	collect_ends(watch);
+	watch_collect_ends(watch);
 	side_band_take(watch->side_band, until, take_record, watch);
 	take_ends(watch, UINT64_MAX);
 	if (watch->table.has_lost) {
@@ -234,7 +212,8 @@ static enum need note_need(struct watch *watch, const struct note *note)
 		return NEED_MAPS;
 	if (process->end_ns != PROCESS_ALIVE)
 		return process->container_read ? NEED_NOTHING : NEED_CONTAINER;
-	if (!process->space || !process->space->complete)
+	if (!process->space ||
+	    (!process->space->complete && note->time_ns >= process->space->reread_ns))
 		return NEED_MAPS;
 	if (!process->space->executable_read || !process->space->environment_read ||
 	    !process->container_read)
@@ -295,40 +274,6 @@ static void handle_note(struct watch *watch, const struct note *note)
 		inherit_container(watch, note);
 }
 
-static void listen_to_code_ends(struct watch *watch)
-{
-	struct code_ends *ends;
-
-	watch->code_ends_tried = true;
-	if (code_ends_create(&ends))
-		return;
-	if (side_band_add(watch->side_band, code_ends_fd(ends)))
-		code_ends_destroy(ends);
-	else
-		atomic_store_explicit(&watch->code_ends, ends, memory_order_release);
-}
-
-/* From now on its ends of code are told, if this kernel can tell of them at little cost. */
-static void follow_code_ends(struct watch *watch, uint32_t pid)
-{
-	struct code_ends *ends;
-
-	if (!watch->code_ends_tried)
-		listen_to_code_ends(watch);
-	ends = atomic_load_explicit(&watch->code_ends, memory_order_relaxed);
-	// Without it, its mappings are read when they seem to have doubled.
-	if (ends)
-		code_ends_follow(ends, pid);
-}
-
-static void leave_code_ends(struct watch *watch, uint32_t pid)
-{
-	struct code_ends *ends = atomic_load_explicit(&watch->code_ends, memory_order_relaxed);
-
-	if (ends)
-		code_ends_leave(ends, pid);
-}
-
 /* Look whether processes still have what they were told to map; if not, they are followed. */
 static void look_at_crowded(struct watch *watch)
 {
@@ -351,7 +296,7 @@ static void look_at_crowded(struct watch *watch)
 		gives_up = process && process->gives_up && process->end_ns == PROCESS_ALIVE;
 		pthread_mutex_unlock(&watch->table_lock);
 		if (gives_up)
-			follow_code_ends(watch, pid);
+			watch_follow_ends(watch, pid);
 	}
 }
 
@@ -401,8 +346,6 @@ static void tell_changes(struct watch *watch)
 		if (more)
 			watch->changed(watch->changed_context, &change.key, change.alive);
 		watch->news |= more && change.first;
-		if (more && !change.alive)
-			leave_code_ends(watch, change.key.pid);
 	}
 }
 
@@ -414,6 +357,7 @@ void watch_pass(struct watch *watch, const struct note *notes, size_t count)
 		handle_note(watch, &notes[i]);
 	look_at_kin(watch);
 	look_at_crowded(watch);
+	watch_leave_ends(watch);
 	resolve_files(&watch->table, &watch->table_lock, watch->files);
 	tell_changes(watch);
 }
@@ -537,6 +481,18 @@ static void repair(struct watch *watch)
 	VECTOR_DEINIT(&patients.list);
 }
 
+/* Once: without the files of a file system its programs have no names. */
+static void warn_of_unasked(struct watch *watch, const struct files_state *files)
+{
+	if (!files->unasked || watch->unasked_said)
+		return;
+	watch->unasked_said = true;
+	profcol_log_warn(
+		watch->host->logger,
+		"open files of profiled programs: their file system does not answer, it is "
+		"not asked again before it does (profcol_processes_files_unasked counts)");
+}
+
 static void show_metrics(struct watch *watch)
 {
 	struct watch_metrics *metrics = &watch->metrics;
@@ -549,17 +505,24 @@ static void show_metrics(struct watch *watch)
 	profcol_metric_set(metrics->records_lost, (int64_t)watch->table.lost);
 	profcol_metric_set(metrics->evicted, (int64_t)watch->table.evicted);
 	profcol_metric_set(metrics->refused, (int64_t)watch->table.refused);
+	profcol_metric_set(metrics->paths_refused,
+			   (int64_t)(watch->table.paths_refused + files.paths_refused));
 	profcol_metric_set(metrics->malformed_environments,
 			   (int64_t)watch->table.malformed_environments);
 	pthread_mutex_unlock(&watch->table_lock);
-	profcol_metric_set(metrics->memory, (int64_t)memory);
+	profcol_metric_set(
+		metrics->memory,
+		(int64_t)memory + atomic_load_explicit(&watch->other_memory, memory_order_relaxed));
 	profcol_metric_set(metrics->files_open, (int64_t)files.open);
 	profcol_metric_set(metrics->files_refused, (int64_t)files.refused);
 	profcol_metric_set(metrics->files_unanswered, (int64_t)files.unanswered);
+	profcol_metric_set(metrics->files_unasked, (int64_t)files.unasked);
+	warn_of_unasked(watch, &files);
 }
 
 void watch_keep_house(struct watch *watch)
 {
+	watch_follow_again(watch);
 	follow_cpus(watch);
 	repair(watch);
 	resolve_changed(&watch->table, &watch->table_lock, watch->files);

@@ -27,6 +27,7 @@ struct watch_metrics {
 	struct profcol_metric *processes, *memory, *files_open;                  /* gauges */
 	struct profcol_metric *records_lost, *evicted, *refused, *files_refused; /* counters */
 	struct profcol_metric *malformed_environments, *files_unanswered;        /* counters */
+	struct profcol_metric *paths_refused, *files_unasked;                    /* counters */
 };
 
 struct watch {
@@ -40,18 +41,24 @@ struct watch {
 	pthread_mutex_t table_lock;
 	/* Who is told of changes, as processes_on_change says; NULL = nobody. */
 	void (*changed)(void *context, const struct process_key *key, bool alive);
-	void *changed_context; /* borrowed */
+	void *changed_context;        /* borrowed */
+	_Atomic int64_t other_memory; /* processes_account */
 	struct watch_metrics metrics;
 	/* Of the one thread: */
 	VECTOR(struct exec_record) told;      /* execs that are about to be taken in */
 	VECTOR(struct code_end_record) ended; /* the same of code that ended */
 	size_t ended_taken;                   /* of these */
 	bool code_ends_tried;                 /* to load what tells of them */
-	bool news;                            /* the last pass brought programs that are new */
-	uint64_t known_ns;                    /* everything up to then has been taken in */
-	uint64_t followed_ns;                 /* when the CPUs were last looked at */
-	bool repair_due;                      /* records have been missed */
-	bool cpus_failed;                     /* said once until it is mended */
+	bool ends_lost;                       /* records of such ends, since they were looked for */
+	uint64_t ends_suspected_ns;           /* when they were last */
+	uint64_t follow_again_ns; /* to try to be told of ends, which has failed; or 0 */
+	bool follow_failed;       /* said once */
+	bool news;                /* the last pass brought programs that are new */
+	uint64_t known_ns;        /* everything up to then has been taken in */
+	uint64_t followed_ns;     /* when the CPUs were last looked at */
+	bool repair_due;          /* records have been missed */
+	bool unasked_said;        /* that file systems are not asked any more */
+	bool cpus_failed;         /* said once until it is mended */
 };
 
 /* False without memory. Both are borrowed until deinit; @max_bytes is for all in here. */

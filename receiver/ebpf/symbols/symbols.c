@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
 	/* Functions seen on a busy host are some 20,000, at 100 bytes each; the rest is for bursts
@@ -267,10 +268,10 @@ static size_t symbols_collect_offsets(struct symbols *symbols, const struct miss
 /* Open @file. Negative when there is nothing to be read. */
 static int symbols_open(struct symbols *symbols, struct known_file *file, uint64_t now_ns)
 {
-	CLEANUP_FD int fd = processes_open_file(symbols->processes, file->id);
+	CLEANUP(cleanup_close_later) int fd = processes_open_file(symbols->processes, file->id);
 	struct stat stat;
 
-	if (fd < 0 || fstat(fd, &stat)) {
+	if (fd < 0 || processes_recall_file(fd, &stat)) {
 		profcol_metric_add(symbols->unopened, 1);
 		file->retry_ns = now_ns + unopened_retry_ns;
 		return -1;
@@ -340,6 +341,11 @@ void symbols_lookup(struct symbols *symbols, struct symbol_query *queries, size_
 		query_answer(&queries[miss->query], miss->file);
 	}
 	profcol_metric_set(symbols->cache_bytes, (int64_t)symbols->known.memory);
+}
+
+void symbols_tend(struct symbols *symbols)
+{
+	worker_pool_run(symbols->pool, 0);
 }
 
 bool symbols_file(struct symbols *symbols, uint32_t file, struct symbol_file *ret)

@@ -44,6 +44,10 @@ struct symbol_query {
 void symbols_lookup(struct symbols *symbols, struct symbol_query *queries, size_t count,
 		    uint64_t deadline_ns);
 
+/* Take what has come since the last lookup, and end workers that are idle or take too long; about
+ * once a second. Without waiting. */
+void symbols_tend(struct symbols *symbols);
+
 /* What is known of a file after a lookup in it; build ids as text, "" when it has none. */
 struct symbol_file {
 	const char *build_id_gnu; /* lower-case hex of NT_GNU_BUILD_ID */

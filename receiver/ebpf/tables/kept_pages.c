@@ -28,11 +28,14 @@ bool kept_pages_ask(struct kept_pages *kept, struct processes *processes,
 		.key.part = request->group,
 		.count = request->count,
 	};
+	struct stat stat;
 	char htlhash[33];
 
+	// It has just been opened: what the kernel knows of it is as good as new.
 	if (!kept->cache || !processes_file_htlhash(processes, request->file, htlhash) ||
-	    !page_cache_identify(fd, htlhash, &asked))
+	    processes_recall_file(fd, &stat))
 		return false;
+	page_cache_identify(&stat, htlhash, &asked);
 	memcpy(asked.numbers, request->numbers, request->count * sizeof(*request->numbers));
 	return page_cache_ask(kept->cache, &asked, fd);
 }

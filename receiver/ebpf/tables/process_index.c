@@ -62,6 +62,11 @@ bool process_index_set(struct process_index *index, uint32_t pid, uint32_t ident
 	return true;
 }
 
+bool process_index_has_room(const struct process_index *index, uint32_t pid)
+{
+	return find_slot(index, pid) || free_slot(index, pid);
+}
+
 size_t process_index_rivals(const struct process_index *index, uint32_t pid,
 			    uint32_t pids[UNWIND_BUCKET_SLOTS])
 {

@@ -24,6 +24,9 @@ uint32_t process_index_size(uint64_t limit_bytes);
 bool process_index_set(struct process_index *index, uint32_t pid, uint32_t identity,
 		       uint32_t ranges, uint32_t count);
 
+/* Is there a place for @pid, or does it have one? */
+bool process_index_has_room(const struct process_index *index, uint32_t pid);
+
 /* Processes that stand where @pid would: returns how many. */
 size_t process_index_rivals(const struct process_index *index, uint32_t pid,
 			    uint32_t pids[UNWIND_BUCKET_SLOTS]);

@@ -18,6 +18,12 @@ enum {
 	 */
 	RANGE_PAUSE_NS = 10000,
 	REFUSED_PAUSE_NS = 500000000,
+	/*
+	 * Whoever notes samples waits for the lock that is held meanwhile: not more than so many
+	 * ranges are read in one go, each process counting as some.
+	 */
+	RANGES_AT_ONCE = 32768,
+	PROCESS_RANGES = 64,
 	EVICTED_SHARE = 8, /* of the processes, when their ranges take too much memory */
 };
 
@@ -31,7 +37,8 @@ struct space_ranges {
 	struct process_key key;
 	struct range_set *set;  /* a use; NULL: the kernel side is not told of it */
 	bool waits;             /* for a file of it */
-	bool refused;           /* there was no room for it: stands in spaces.refused */
+	bool refused;           /* stands in spaces.refused: there was no room for it */
+	bool counted;           /* as one that there was no room for */
 	bool stale;             /* stands in spaces.stale */
 	uint32_t dropped;       /* mappings that did not fit */
 	uint64_t ready_ns;      /* not made anew before, but for other mappings */
@@ -51,12 +58,25 @@ struct spaces {
 	struct space_ranges *chains[CHAINS]; /* owned; by pid */
 	struct space_list refused, stale;
 	bool wants_memory; /* there was none for a process */
+	bool cut_short;    /* more is due than could be done */
+	size_t read;       /* ranges, with PROCESS_RANGES for each process, since this was 0 */
 	struct spaces_counts counts;
 	/* Of the one being written: */
 	struct code_copy code;
 	VECTOR(struct unwind_range) ranges;
 	VECTOR(uint32_t) files;
 };
+
+/* @bytes more are taken, or fewer. */
+static void account(const struct spaces *spaces, int64_t bytes)
+{
+	processes_account(spaces->processes, bytes);
+}
+
+static int64_t bytes_of_uses(size_t count)
+{
+	return (int64_t)((count + 1) * sizeof(struct pages_use));
+}
 
 struct spaces *spaces_create(struct processes *processes, struct pages *pages,
 			     struct memory *memory, struct process_index *index)
@@ -86,6 +106,9 @@ void spaces_destroy(struct spaces *spaces)
 			struct space_ranges *space = spaces->chains[i];
 
 			spaces->chains[i] = space->next;
+			account(spaces,
+				-(int64_t)sizeof(*space) -
+					(space->uses ? bytes_of_uses(space->use_count) : 0));
 			free(space->uses);
 			free(space);
 		}
@@ -189,17 +212,25 @@ static void release_uses(struct spaces *spaces, struct pages_use *uses, size_t c
 {
 	for (size_t i = 0; i < count; i++)
 		pages_release(spaces->pages, &uses[i]);
+	if (uses)
+		account(spaces, -bytes_of_uses(count));
 	free(uses);
+}
+
+/* While the kernel side is not told of it, none of its files is needed. */
+static void let_go_of_files(struct spaces *spaces, struct space_ranges *space)
+{
+	set_stale(spaces, space, false);
+	space->waits = false;
+	release_uses(spaces, TAKE(space->uses), space->use_count);
+	space->use_count = 0;
 }
 
 /* It makes room, and comes back when it is sampled. */
 static void evict(struct spaces *spaces, struct space_ranges *space)
 {
 	withdraw(spaces, space);
-	set_stale(spaces, space, false);
-	space->waits = false;
-	release_uses(spaces, TAKE(space->uses), space->use_count);
-	space->use_count = 0;
+	let_go_of_files(spaces, space);
 	spaces->counts.processes_evicted++;
 }
 
@@ -220,23 +251,27 @@ static uint64_t last_sample(const struct spaces *spaces, const struct space_rang
 	return noted_ns > space->missed_ns ? noted_ns : space->missed_ns;
 }
 
-static void refuse(struct spaces *spaces, struct space_ranges *space, uint64_t now_ns)
-{
-	spaces->counts.processes_refused += !space->refused;
-	space->ready_ns = now_ns + REFUSED_PAUSE_NS;
-	// One that never was is told again with its first sample.
-	set_refused(spaces, space, last_sample(spaces, space));
-}
-
 /* Can one that was sampled at @sampled_ns go for another that was at @now_ns? */
 static bool can_go(uint64_t sampled_ns, uint64_t now_ns)
 {
 	return !sampled_ns || sampled_ns + RECENT_NS <= now_ns;
 }
 
+/* There is no room for it. It is tried again while it runs; else its next sample tells of it. */
+static void refuse(struct spaces *spaces, struct space_ranges *space, uint64_t now_ns)
+{
+	// What is there is out of date: better none than a wrong one.
+	withdraw(spaces, space);
+	let_go_of_files(spaces, space);
+	spaces->counts.processes_refused += !space->counted;
+	space->counted = true;
+	space->ready_ns = now_ns + REFUSED_PAUSE_NS;
+	set_refused(spaces, space, !can_go(last_sample(spaces, space), now_ns));
+}
+
 /* A sampled process takes the place of the one among those that it could stand for that was sampled
- * longest ago. */
-static bool make_place(struct spaces *spaces, const struct space_ranges *space)
+ * longest ago. NULL: all of them run. */
+static struct space_ranges *find_rival(struct spaces *spaces, const struct space_ranges *space)
 {
 	uint32_t pids[UNWIND_BUCKET_SLOTS];
 	size_t count = process_index_rivals(spaces->index, space->key.pid, pids);
@@ -252,10 +287,7 @@ static bool make_place(struct spaces *spaces, const struct space_ranges *space)
 			oldest = rival;
 		}
 	}
-	if (!oldest || !can_go(oldest_ns, own_ns))
-		return false;
-	evict(spaces, oldest);
-	return true;
+	return oldest && can_go(oldest_ns, own_ns) ? oldest : NULL;
 }
 
 static bool tell(struct spaces *spaces, const struct space_ranges *space,
@@ -268,17 +300,24 @@ static bool tell(struct spaces *spaces, const struct space_ranges *space,
 /* Tell the kernel side. What it had is let go, since it is found no more. */
 static void publish(struct spaces *spaces, struct space_ranges *space, uint64_t now_ns)
 {
-	struct range_set *set =
-		range_sets_use(spaces->sets, spaces->ranges.items, spaces->ranges.count);
+	struct space_ranges *rival = NULL;
+	struct range_set *set = NULL;
 
+	if (!process_index_has_room(spaces->index, space->key.pid)) {
+		rival = find_rival(spaces, space);
+		if (!rival) {
+			refuse(spaces, space, now_ns);
+			return;
+		}
+	}
+	set = range_sets_use(spaces->sets, spaces->ranges.items, spaces->ranges.count);
 	spaces->wants_memory |= !set && last_sample(spaces, space);
+	if (set && rival)
+		evict(spaces, rival);
 	// What has not changed is told already.
-	if (set && set != space->set && !tell(spaces, space, set) &&
-	    !(make_place(spaces, space) && tell(spaces, space, set)))
+	if (set && set != space->set && !tell(spaces, space, set))
 		range_sets_release(spaces->sets, TAKE(set));
 	if (!set) {
-		// What is there is out of date: better none than a wrong one.
-		withdraw(spaces, space);
 		refuse(spaces, space, now_ns);
 		return;
 	}
@@ -327,6 +366,8 @@ static bool use_files(struct spaces *spaces, struct space_ranges *space)
 
 	space->uses = listed ? calloc(spaces->files.count + 1, sizeof(*space->uses)) : NULL;
 	space->use_count = space->uses ? spaces->files.count : 0;
+	if (space->uses)
+		account(spaces, bytes_of_uses(space->use_count));
 	space->waits = false;
 	for (size_t i = 0; i < space->use_count; i++) {
 		space->uses[i].file = spaces->files.items[i];
@@ -362,8 +403,8 @@ static void refresh(struct spaces *spaces, struct space_ranges *space, uint64_t 
 		       range_sets_most(spaces->sets));
 	set_stale(spaces, space, false);
 	space->ready_ns = now_ns + spaces->code.count * RANGE_PAUSE_NS;
+	spaces->read += PROCESS_RANGES + spaces->code.count;
 	if (!use_files(spaces, space)) {
-		withdraw(spaces, space);
 		refuse(spaces, space, now_ns);
 	} else if (!space->waits || space->set) {
 		// Until then the kernel's own walker does better than one that ends at the first
@@ -389,6 +430,7 @@ static void drop(struct spaces *spaces, struct space_ranges **place)
 	set_refused(spaces, space, false);
 	set_stale(spaces, space, false);
 	release_uses(spaces, space->uses, space->use_count);
+	account(spaces, -(int64_t)sizeof(*space));
 	free(space);
 }
 
@@ -407,6 +449,7 @@ void spaces_update(struct spaces *spaces, const struct process_key *key, uint64_
 			return;
 		}
 		space->key = *key;
+		account(spaces, sizeof(*space));
 		*place = space;
 	}
 	refresh(spaces, *place, now_ns);
@@ -422,17 +465,36 @@ void spaces_end(struct spaces *spaces, const struct process_key *key)
 
 static void refresh_stale(struct spaces *spaces, uint64_t now_ns)
 {
-	struct space_ranges *space = TAILQ_FIRST(&spaces->stale), *next;
+	struct space_ranges *space = TAILQ_FIRST(&spaces->stale);
 
-	for (; space; space = next) {
-		next = TAILQ_NEXT(space, others_stale);
-		if (now_ns < space->ready_ns)
+	while (space) {
+		if (now_ns < space->ready_ns) {
+			space = TAILQ_NEXT(space, others_stale);
 			continue;
+		}
+		if (spaces->read >= RANGES_AT_ONCE)
+			break;
 		refresh(spaces, space, now_ns);
 		// It may have made others go, and stand in other places.
-		next = TAILQ_FIRST(&spaces->stale);
-		while (next && now_ns < next->ready_ns)
-			next = TAILQ_NEXT(next, others_stale);
+		space = TAILQ_FIRST(&spaces->stale);
+	}
+}
+
+/* Those that were refused longest ago first. */
+static void refresh_refused(struct spaces *spaces, uint64_t now_ns)
+{
+	struct space_ranges *space;
+
+	while ((space = TAILQ_FIRST(&spaces->refused)) && now_ns >= space->ready_ns) {
+		spaces->cut_short = spaces->read >= RANGES_AT_ONCE;
+		if (spaces->cut_short)
+			break;
+		set_refused(spaces, space, false);
+		spaces->read++;
+		// One that does not run any more comes back with its next sample.
+		if (can_go(last_sample(spaces, space), now_ns))
+			continue;
+		refresh(spaces, space, now_ns);
 	}
 }
 
@@ -442,6 +504,7 @@ void spaces_file_known(struct spaces *spaces, uint32_t file, uint64_t now_ns)
 
 	for (; use; use = LIST_NEXT(use, others))
 		set_stale(spaces, use->owner, true);
+	spaces->read = 0;
 	refresh_stale(spaces, now_ns);
 }
 
@@ -452,8 +515,12 @@ void spaces_miss(struct spaces *spaces, const struct process_key *key, uint64_t 
 	if (!space || identity_of(&space->key) != identity_of(key) || space->set || space->waits)
 		return;
 	space->missed_ns = now_ns;
-	if (now_ns >= space->ready_ns)
+	if (now_ns < space->ready_ns)
+		return;
+	if (spaces->read < RANGES_AT_ONCE)
 		refresh(spaces, space, now_ns);
+	else
+		set_stale(spaces, space, true);
 }
 
 struct candidate {
@@ -501,21 +568,17 @@ static void make_memory(struct spaces *spaces, uint64_t now_ns)
 
 void spaces_retry(struct spaces *spaces, uint64_t now_ns)
 {
-	struct space_ranges *space, *next;
-
+	spaces->read = 0;
+	spaces->cut_short = false;
 	refresh_stale(spaces, now_ns);
-	for (space = TAILQ_FIRST(&spaces->refused); space; space = next) {
-		next = TAILQ_NEXT(space, others_refused);
-		if (now_ns >= space->ready_ns)
-			refresh(spaces, space, now_ns);
-	}
+	refresh_refused(spaces, now_ns);
 	if (spaces->wants_memory)
 		make_memory(spaces, now_ns);
 }
 
 bool spaces_waits(const struct spaces *spaces)
 {
-	return !TAILQ_EMPTY(&spaces->stale);
+	return !TAILQ_EMPTY(&spaces->stale) || spaces->cut_short;
 }
 
 size_t spaces_most(const struct spaces *spaces)

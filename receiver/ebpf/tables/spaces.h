@@ -16,7 +16,7 @@ struct spaces;
 struct spaces_counts {
 	uint64_t processes;         /* known to the kernel side now */
 	uint64_t ranges_dropped;    /* mappings that were more than fit of one process */
-	uint64_t processes_refused; /* processes there was no room for, at first */
+	uint64_t processes_refused; /* processes there was no room for, at first; each once */
 	uint64_t processes_evicted; /* those that have made room for others */
 };
 
@@ -43,8 +43,8 @@ void spaces_file_known(struct spaces *spaces, uint32_t file, uint64_t now_ns);
  * made room for others, it comes back. */
 void spaces_miss(struct spaces *spaces, const struct process_key *key, uint64_t now_ns);
 
-/* Do what is due, and try again for those sampled that there was no room for. Once a second, and
- * more often while spaces_waits. */
+/* Do what is due, and try again for those sampled lately that there was no room for: some
+ * milliseconds' worth. Once a second, and more often while spaces_waits. */
 void spaces_retry(struct spaces *spaces, uint64_t now_ns);
 bool spaces_waits(const struct spaces *spaces);
 

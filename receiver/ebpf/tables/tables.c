@@ -204,10 +204,22 @@ static void wake_for_kept(void *context)
 	wake(context);
 }
 
+static ssize_t read_head(void *context, uint32_t file, void *to, size_t bytes)
+{
+	struct tables *tables = context;
+
+	return processes_read_head(tables->processes, file, to, bytes);
+}
+
 bool tables_keep(struct tables *tables, const char *directory, uint64_t limit_bytes)
 {
-	tables->kept.cache =
-		page_cache_create(tables->host, directory, limit_bytes, wake_for_kept, tables);
+	const struct page_cache_asker asker = {
+		.ready = wake_for_kept,
+		.read_head = read_head,
+		.context = tables,
+	};
+
+	tables->kept.cache = page_cache_create(tables->host, directory, limit_bytes, &asker);
 	return tables->kept.cache;
 }
 
@@ -330,26 +342,34 @@ static enum tables_found find_rule(struct tables *tables, uint32_t file, uint64_
 	return found == PAGES_LATER ? TABLES_NO_PAGE : TABLES_FOUND;
 }
 
+static const enum tables_found without_code[] = {
+	[PROCESS_CODE_PENDING] = TABLES_NO_PAGE,
+	[PROCESS_CODE_NONE] = TABLES_NO_CODE,
+	[PROCESS_CODE_UNKNOWN] = TABLES_UNKNOWN,
+};
+
 enum tables_found tables_find_code(struct tables *tables, const struct process_key *key,
 				   uint64_t time_ns, uint64_t address, struct tables_code *ret)
 {
-	struct process_mapping mapping;
+	struct process_code code;
+	enum process_code_state state;
 	uint64_t offset;
 
-	if (address >= UNWIND_ADDRESS_LIMIT ||
-	    !processes_find_mapping(tables->processes, key, time_ns, address, &mapping) ||
-	    mapping.is_pending)
-		return TABLES_NO_CODE;
 	*ret = (struct tables_code){ .frame = address, .rule = UNWIND_RULE_UNKNOWN };
-	offset = mapping.file_offset + (address - mapping.start);
-	if (mapping.file == PROCESS_NO_FILE && !strcmp(mapping.path, "[vdso]"))
+	if (address >= UNWIND_ADDRESS_LIMIT)
+		return TABLES_NO_CODE;
+	state = processes_find_code(tables->processes, key, time_ns, address, &code);
+	if (state != PROCESS_CODE_FOUND)
+		return without_code[state];
+	offset = code.file_offset + (address - code.start);
+	if (code.vdso)
 		return find_rule(tables, PAGES_VDSO, offset, &ret->rule);
 	// As spaces.c: a frame has no room for places beyond.
-	if (mapping.file == PROCESS_NO_FILE ||
-	    mapping.file_offset + (mapping.limit - mapping.start) > 1ull << UNWIND_FRAME_SHIFT)
+	if (code.file == PROCESS_NO_FILE ||
+	    code.file_offset + (code.limit - code.start) > 1ull << UNWIND_FRAME_SHIFT)
 		return TABLES_FOUND;
-	ret->frame = UNWIND_FRAME_FILE | (mapping.file + 1ull) << UNWIND_FRAME_SHIFT | offset;
-	return find_rule(tables, mapping.file, offset, &ret->rule);
+	ret->frame = UNWIND_FRAME_FILE | (code.file + 1ull) << UNWIND_FRAME_SHIFT | offset;
+	return find_rule(tables, code.file, offset, &ret->rule);
 }
 
 const struct unwind_rule *tables_rule(const struct tables *tables, uint32_t number)

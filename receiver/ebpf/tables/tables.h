@@ -5,10 +5,10 @@
  * by. The files are read by a worker process (worker/), which a thread of this module talks to.
  *
  * Threads: create, start, stop and destroy from the host's; the rest from any, also before start
- * and after stop. Notes of samples only queue. tables_note_process and tables_touch take a lock
- * that this module's thread holds while it writes to the kernel: mostly for microseconds, but some
- * 15 ms when a slab is made, since the kernel then waits for all walks under way, and longer on a
- * busy machine.
+ * and after stop. Notes of samples only queue. tables_note_process, tables_find_code and
+ * tables_touch take a lock that this module's thread holds while it writes to the kernel: mostly
+ * for microseconds, but some 15 ms when a slab is made, since the kernel then waits for all walks
+ * under way, and longer on a busy machine.
  */
 #pragma once
 
@@ -70,8 +70,9 @@ struct tables_code {
 
 enum tables_found {
 	TABLES_FOUND,
-	TABLES_NO_PAGE, /* not yet: the rules have been asked for */
-	TABLES_NO_CODE, /* nothing is known (yet) to be mapped there */
+	TABLES_NO_PAGE, /* not yet: the rules have been asked for, or the file is to be opened */
+	TABLES_UNKNOWN, /* the program is not known (yet) */
+	TABLES_NO_CODE, /* it had no code there */
 };
 
 /*

@@ -139,7 +139,7 @@ static struct worker_request *pool_add(struct worker_pool *pool, uint32_t file, 
 	if (worker_pool_has_room(pool))
 		request = malloc(sizeof(*request) + head->asked_count * sizeof(*request->asked));
 	if (!request) {
-		close(fd);
+		close_later(fd);
 		return NULL;
 	}
 	*request = (struct worker_request){ .file = file, .fd = fd, .head = *head };
@@ -165,7 +165,7 @@ bool worker_pool_ask(struct worker_pool *pool, uint32_t file, uint64_t content, 
 	struct worker_request *request;
 
 	if (!count || count > WORKER_MAX_OFFSETS) {
-		close(fd);
+		close_later(fd);
 		return false;
 	}
 	request = pool_add(pool, file, fd, &head);
@@ -185,7 +185,7 @@ bool worker_pool_ask_pages(struct worker_pool *pool, uint32_t file, uint64_t con
 	struct worker_request *request;
 
 	if (count > WORKER_MAX_PAGES) {
-		close(fd);
+		close_later(fd);
 		return false;
 	}
 	request = pool_add(pool, file, fd, &head);

@@ -14,8 +14,7 @@ void worker_request_destroy(struct worker_request *request)
 {
 	if (!request)
 		return;
-	if (request->fd >= 0)
-		close(request->fd);
+	cleanup_close_later(&request->fd);
 	free(request);
 }
 
@@ -92,7 +91,7 @@ static enum worker_event worker_send(struct worker_process *process, uint64_t no
 		if (sent < 0)
 			return errno == EAGAIN ? WORKER_WAITS : WORKER_ENDED;
 		if (request->fd >= 0)
-			close(TAKE_FD(request->fd));
+			close_later(TAKE_FD(request->fd));
 		process->sent += (size_t)sent;
 		process->since_ns = now_ns;
 	}

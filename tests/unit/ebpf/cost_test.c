@@ -176,6 +176,23 @@ static void a_lower_rate_is_logged_and_counted(void **state)
 		strstr(log_text, "profiling takes 1.60 % of a CPU, overhead::cpu allows 1.00 %"));
 }
 
+/* The limit that is broken, and no figure of the other. */
+static void at_the_lowest_rate_the_limit_in_question_is_named(void **state)
+{
+	struct cost_reading reading = reading_at(0);
+	uint64_t period_ns;
+
+	(void)state;
+	config.overhead.memory_bytes = 8 * MIB;
+	cost_init(&cost, &host, &config, &reading);
+	for (uint64_t seconds = 5; seconds < 600; seconds += 5)
+		check_at(seconds, &period_ns);
+	assert_int_equal(period_ns, SECOND);
+	assert_non_null(strstr(log_text, "profiling takes 30.5 MiB at the lowest rate, "
+					 "overhead::memory allows 8.0 MiB; raise it"));
+	assert_null(strstr(log_text, "of a CPU"));
+}
+
 static void this_process_costs_something(void **state)
 {
 	struct cost_bpf bpf = { .run_ns = 7, .map_bytes = 4096 };
@@ -197,6 +214,7 @@ int main(void)
 		cmocka_unit_test_setup(a_line_an_hour_says_what_it_was, set_up),
 		cmocka_unit_test_setup(the_time_of_workers_never_falls, set_up),
 		cmocka_unit_test_setup(a_lower_rate_is_logged_and_counted, set_up),
+		cmocka_unit_test_setup(at_the_lowest_rate_the_limit_in_question_is_named, set_up),
 		cmocka_unit_test_setup(this_process_costs_something, set_up),
 	};
 

@@ -62,7 +62,7 @@ static void run(struct machine *machine, unsigned int seconds)
 		decision = overhead_check(&machine->overhead, &machine->cost);
 		machine->changes += decision.rate_reason != OVERHEAD_STAYS;
 		machine->table_changes += decision.tables_reason != OVERHEAD_STAYS;
-		machine->floors += decision.at_floor;
+		machine->floors += decision.floor_reason != OVERHEAD_STAYS;
 	}
 }
 
@@ -212,6 +212,67 @@ static void both_come_back_when_memory_is_free(void **state)
 	assert_true(machine.overhead.rate == RATE);
 }
 
+/* Below the limit, but not so far below that there would be room for more. */
+static void a_rate_lowered_for_memory_waits_for_memory(void **state)
+{
+	struct machine machine = {
+		.other_bytes = 20 * MIB,
+		.wanted_tables_bytes = 3 * MIB,
+		.bytes_per_rate = MIB / 2,
+	};
+	double lowered;
+
+	(void)state;
+	start(&machine, 0, 64 * MIB);
+	run(&machine, 60);
+	lowered = machine.overhead.rate;
+	assert_true(lowered < RATE);
+	assert_true((double)machine.cost.memory_bytes > 0.8 * 64 * MIB);
+	run(&machine, 900);
+	assert_true(machine.overhead.rate == lowered);
+	assert_int_equal(machine.changes, 1);
+	machine.other_bytes = 2 * MIB;
+	run(&machine, 900);
+	assert_true(machine.overhead.rate == RATE);
+}
+
+/* Where all of the memory is for samples: it is not tried over and over whether more would do. */
+static void the_rate_comes_to_rest_under_the_limit_of_memory(void **state)
+{
+	struct machine machine = { .wanted_tables_bytes = 3 * MIB,
+				   .bytes_per_rate = MIB / 100 * 65 };
+
+	(void)state;
+	start(&machine, 0, 64 * MIB);
+	run(&machine, 300);
+	machine.changes = 0;
+	run(&machine, 900);
+	assert_int_equal(machine.changes, 0);
+	assert_true(machine.cost.memory_bytes <= 64 * MIB);
+	assert_true(machine.overhead.rate > RATE / 2.0);
+}
+
+static void cut_tables_do_not_hold_a_rate_that_cpu_has_lowered(void **state)
+{
+	struct machine machine = {
+		.per_sample = 0.00001,
+		.other_bytes = 50 * MIB,
+		.wanted_tables_bytes = 30 * MIB,
+	};
+
+	(void)state;
+	start(&machine, 0.005, 64 * MIB);
+	run(&machine, 120);
+	assert_true(machine.overhead.tables_bytes < 32 * MIB);
+	machine.per_sample = 0.0004;
+	run(&machine, 60);
+	assert_true(machine.overhead.rate < 15);
+	machine.per_sample = 0.00001;
+	run(&machine, 300);
+	assert_true(machine.overhead.tables_bytes < 32 * MIB);
+	assert_true(machine.overhead.rate == RATE);
+}
+
 static void expect_cpu(const char *text, double wanted)
 {
 	double cpu = -1;
@@ -249,6 +310,9 @@ int main(void)
 		cmocka_unit_test(memory_is_taken_from_the_tables_before_the_rate),
 		cmocka_unit_test(then_the_rate_goes_down),
 		cmocka_unit_test(both_come_back_when_memory_is_free),
+		cmocka_unit_test(a_rate_lowered_for_memory_waits_for_memory),
+		cmocka_unit_test(the_rate_comes_to_rest_under_the_limit_of_memory),
+		cmocka_unit_test(cut_tables_do_not_hold_a_rate_that_cpu_has_lowered),
 		cmocka_unit_test(a_share_of_a_cpu_is_a_percentage),
 	};
 

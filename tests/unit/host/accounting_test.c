@@ -72,6 +72,22 @@ static void samples_that_vanished_are_named(void **state)
 	account_deinit(&account);
 }
 
+static void samples_that_will_not_arrive_are_lost(void **state)
+{
+	struct account account;
+	struct balance balance = { 0 };
+
+	(void)state;
+	account_init(&account);
+	book(&account, PROFCOL_TAKEN, NULL, 10);
+	book(&account, PROFCOL_EXPORTED, NULL, 6);
+	balance_add(&balance, &account);
+	balance_lose_rest(&balance, "shutdown");
+	assert_string_equal(format(&balance), "taken=10 exported=6 filtered=0 lost=4 "
+					      "(shutdown=4)");
+	account_deinit(&account);
+}
+
 static void samples_that_are_stored_are_named(void **state)
 {
 	struct account account;
@@ -190,6 +206,7 @@ int main(void)
 		cmocka_unit_test(the_line_of_a_plain_pipeline),
 		cmocka_unit_test(nothing_at_all),
 		cmocka_unit_test(samples_that_vanished_are_named),
+		cmocka_unit_test(samples_that_will_not_arrive_are_lost),
 		cmocka_unit_test(samples_that_are_stored_are_named),
 		cmocka_unit_test(samples_counted_twice_are_named),
 		cmocka_unit_test(one_cause_in_several_accounts_is_one_figure),

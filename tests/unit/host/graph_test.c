@@ -16,7 +16,7 @@ static void expect_samples(const struct graph *graph, const char *line)
 {
 	char text[4096];
 
-	graph_format_samples(graph, text, sizeof(text));
+	graph_format_samples(graph, NULL, text, sizeof(text));
 	assert_string_equal(text, line);
 }
 

@@ -128,7 +128,7 @@ static void extensions_are_there_before_and_after_all_else(void **state)
 	expect_success(lifecycle_start(graph));
 	expect_success(fake_push(fake_find(graph, "r"), 2));
 	expect_success(lifecycle_shutdown(graph, &patience));
-	graph_format_samples(graph, samples, sizeof(samples));
+	graph_format_samples(graph, NULL, samples, sizeof(samples));
 	assert_string_equal(samples, "samples: taken=2 exported=2 filtered=0 lost=0");
 	graph_destroy(graph);
 	assert_string_equal(journal.text,

@@ -280,7 +280,7 @@ void reload_finish(struct graph *graph, struct config *first)
 
 	if (error)
 		fail_msg("%s", profcol_error_message(error));
-	graph_format_samples(graph, reload_samples, sizeof(reload_samples));
+	graph_format_samples(graph, NULL, reload_samples, sizeof(reload_samples));
 	graph_destroy(graph);
 	config_destroy(first);
 	if (strstr(reload_samples, "unaccounted"))

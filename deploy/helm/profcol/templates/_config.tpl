@@ -9,7 +9,7 @@
 {{- $pipeline := $config.service.pipelines.profiles | default dict -}}
 {{- $_ := set $config.service.pipelines "profiles" $pipeline -}}
 {{- if include "profcol.profiles" . -}}
-{{- include "profcol.add" (dict "config" $config "kind" "receivers" "name" "profiling" "value" dict) -}}
+{{- include "profcol.add" (dict "config" $config "kind" "receivers" "name" "profiling" "value" (dict "overhead" (.Values.presets.profiling.overhead | default dict))) -}}
 {{- else if not $pipeline.receivers -}}
 {{- $listen := dict "grpc" (dict "endpoint" "${env:MY_POD_IP}:4317") -}}
 {{- include "profcol.add" (dict "config" $config "kind" "receivers" "name" "otlp" "value" (dict "protocols" $listen)) -}}
@@ -31,17 +31,34 @@
 {{- end -}}
 
 {{- /*
+A component's type as it is compared: without its own name, and alike for the older spelling
+(k8sattributes/pods, k8s_attributes).
+*/ -}}
+{{- define "profcol.type" -}}
+{{- splitList "/" . | first | replace "_" "" -}}
+{{- end -}}
+
+{{- /*
 Puts .name with .value among the components of .kind and into the pipeline, unless the user has
-done so: what is written there stays. The limiter is the first processor, the rest come behind it.
+done so, under whatever name: what is written there stays. The limiter is the first processor, the
+rest come behind it.
 */ -}}
 {{- define "profcol.add" -}}
 {{- $components := index .config .kind -}}
-{{- $given := index $components .name | default dict -}}
-{{- $_ := set $components .name (mergeOverwrite (deepCopy .value) $given) -}}
 {{- $pipeline := .config.service.pipelines.profiles -}}
 {{- $names := index $pipeline .kind | default list -}}
-{{- if not (has .name $names) -}}
-{{- $_ := set $pipeline .kind (append $names .name) -}}
+{{- $type := include "profcol.type" .name -}}
+{{- $used := .name -}}
+{{- range keys $components | sortAlpha -}}
+{{- if and (eq (include "profcol.type" .) $type) (not (contains "/" .)) }}{{ $used = . }}{{ end -}}
+{{- end -}}
+{{- range reverse $names -}}
+{{- if eq (include "profcol.type" .) $type }}{{ $used = . }}{{ end -}}
+{{- end -}}
+{{- $given := index $components $used | default dict -}}
+{{- $_ := set $components $used (mergeOverwrite (deepCopy .value) $given) -}}
+{{- if not (has $used $names) -}}
+{{- $_ := set $pipeline .kind (append $names $used) -}}
 {{- end -}}
 {{- end -}}
 

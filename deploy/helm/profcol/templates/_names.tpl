@@ -61,8 +61,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if or .Values.clusterRole.create .Values.presets.kubernetesAttributes.enabled }}true{{ end -}}
 {{- end -}}
 
+{{- /* One without ports would be refused. */ -}}
 {{- define "profcol.hasService" -}}
-{{- if (kindIs "bool" .Values.service.enabled) | ternary .Values.service.enabled (eq .Values.mode "deployment") }}true{{ end -}}
+{{- $wanted := (kindIs "bool" .Values.service.enabled) | ternary .Values.service.enabled (eq .Values.mode "deployment") -}}
+{{- if and $wanted (include "profcol.ports" . | fromYaml).ports }}true{{ end -}}
 {{- end -}}
 
 {{- /* {ports: [...]} of those that are on. */ -}}

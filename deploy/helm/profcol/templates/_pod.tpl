@@ -4,11 +4,11 @@
 privileged: false
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
-seccompProfile:
-  type: RuntimeDefault
 {{- if include "profcol.profiles" . }}
 runAsUser: 0
 runAsGroup: 0
+seccompProfile:
+  type: Unconfined
 {{- if semverCompare ">= 1.30-0" .Capabilities.KubeVersion.Version }}
 appArmorProfile:
   type: Unconfined
@@ -22,6 +22,8 @@ capabilities:
 runAsNonRoot: true
 runAsUser: 10001
 runAsGroup: 10001
+seccompProfile:
+  type: RuntimeDefault
 capabilities:
   drop: [ALL]
 {{- end }}
@@ -106,7 +108,19 @@ volumeMounts:
   {{- end }}
 {{- end -}}
 
+{{- /* Before Kubernetes knew the field appArmorProfile. */ -}}
+{{- define "profcol.appArmorAnnotation" -}}
+{{- $key := printf "container.apparmor.security.beta.kubernetes.io/%s" .Chart.Name -}}
+{{- $own := or .Values.securityContext (hasKey .Values.podAnnotations $key) -}}
+{{- if and (include "profcol.profiles" .) (not $own) (semverCompare "< 1.30-0" .Capabilities.KubeVersion.Version) -}}
+{{ $key }}: unconfined
+{{- end -}}
+{{- end -}}
+
 {{- define "profcol.podAnnotations" -}}
+{{- with include "profcol.appArmorAnnotation" . }}
+{{ . }}
+{{- end }}
 {{- if and .Values.enableConfigChecksumAnnotation .Values.configMap.create }}
 checksum/config: {{ include "profcol.config" . | sha256sum }}
 {{- end }}

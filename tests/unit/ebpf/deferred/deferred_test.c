@@ -147,7 +147,7 @@ static int teardown(void **state)
 
 static void add(struct deferred *deferred, const struct record *record)
 {
-	assert_true(deferred_add(deferred, record, sizeof(*record)));
+	assert_true(deferred_add(deferred, record, sizeof(*record), TAKEN_NS));
 }
 
 static void it_goes_on_as_if_nothing_had_been_missing(void **state)
@@ -155,7 +155,7 @@ static void it_goes_on_as_if_nothing_had_been_missing(void **state)
 	struct record record = a_record();
 
 	add(*state, &record);
-	deferred_release(*state, TAKEN_NS + 1 * MS, take, NULL);
+	deferred_release(*state, TAKEN_NS + 1 * MS, UINT64_MAX, take, NULL);
 	assert_int_equal(out.count, 1);
 	assert_int_equal(out.head.end, UNWIND_END_ENTRY);
 	assert_int_equal(out.head.kernel_count, KERNEL);
@@ -177,7 +177,7 @@ static void frames_that_the_kernel_side_is_sure_of_stay(void **state)
 	record.head.end = UNWIND_END_NO_PAGE;
 	record.from.user_count = 1; // of three: the next ones are walked again
 	add(*state, &record);
-	deferred_release(*state, TAKEN_NS, take, NULL);
+	deferred_release(*state, TAKEN_NS, UINT64_MAX, take, NULL);
 	assert_int_equal(out.head.user_count, 3);
 	assert_int_equal(out.frames[KERNEL], 0xa1);
 	assert_int_equal(out.frames[KERNEL + 1], 0x1010);
@@ -189,26 +189,25 @@ static void it_waits_until_the_rules_are_there(void **state)
 
 	known.caller = TABLES_NO_PAGE;
 	add(*state, &record);
-	deferred_release(*state, TAKEN_NS + 1500 * MS, take, NULL);
+	deferred_release(*state, TAKEN_NS + 1500 * MS, UINT64_MAX, take, NULL);
 	assert_int_equal(out.count, 0);
-	assert_int_equal(deferred_oldest_ns(*state), TAKEN_NS);
 	known.caller = TABLES_FOUND;
-	deferred_release(*state, TAKEN_NS + 1510 * MS, take, NULL);
+	deferred_release(*state, TAKEN_NS + 1600 * MS, UINT64_MAX, take, NULL);
 	assert_int_equal(out.count, 1);
 	assert_int_equal(out.head.end, UNWIND_END_ENTRY);
-	assert_true(deferred_oldest_ns(*state) == UINT64_MAX);
 }
 
-static void rules_that_do_not_come_leave_what_was_found(void **state)
+static void rules_that_do_not_come_leave_the_longer_stack(void **state)
 {
 	struct record record = a_record();
 
 	known.caller = TABLES_NO_PAGE;
 	add(*state, &record);
-	deferred_release(*state, TAKEN_NS + 2001 * MS, take, NULL);
+	deferred_release(*state, TAKEN_NS + 2001 * MS, UINT64_MAX, take, NULL);
 	assert_int_equal(out.count, 1);
-	assert_int_equal(out.head.end, UNWIND_END_NO_PAGE);
-	assert_int_equal(out.head.user_count, 2);
+	// Two frames of ours, three of the kernel's walker.
+	assert_int_equal(out.head.end, UNWIND_END_NO_PROCESS);
+	assert_int_equal(out.head.user_count, USER);
 	assert_int_equal(counted("result=late"), 1);
 }
 
@@ -216,15 +215,69 @@ static void a_process_that_stays_unknown_keeps_what_frame_pointers_found(void **
 {
 	struct record record = a_record();
 
-	known.leaf = TABLES_NO_CODE;
+	known.leaf = TABLES_UNKNOWN;
 	add(*state, &record);
-	deferred_release(*state, TAKEN_NS + 1999 * MS, take, NULL);
+	deferred_release(*state, TAKEN_NS + 1999 * MS, UINT64_MAX, take, NULL);
 	assert_int_equal(out.count, 0);
-	deferred_release(*state, TAKEN_NS + 2001 * MS, take, NULL);
+	deferred_release(*state, TAKEN_NS + 2001 * MS, UINT64_MAX, take, NULL);
 	assert_int_equal(out.count, 1);
 	assert_int_equal(out.head.end, UNWIND_END_NO_PROCESS);
 	assert_int_equal(out.head.user_count, USER);
 	assert_int_equal(out.frames[KERNEL + 2], 0xa3);
+}
+
+static void an_older_program_is_not_asked(void **state)
+{
+	struct record record = a_record();
+
+	add(*state, &record);
+	// Of the time of the sample not all is known yet: there may have been an exec before it.
+	deferred_release(*state, TAKEN_NS + 50 * MS, TAKEN_NS, take, NULL);
+	assert_int_equal(out.count, 0);
+	assert_int_equal(known.asked.pid, 0);
+	deferred_release(*state, TAKEN_NS + 60 * MS, TAKEN_NS + 1, take, NULL);
+	assert_int_equal(out.count, 1);
+}
+
+static void what_is_no_code_is_not_waited_for(void **state)
+{
+	struct record record = a_record();
+
+	known.caller = TABLES_NO_CODE;
+	add(*state, &record);
+	deferred_release(*state, TAKEN_NS + 1 * MS, UINT64_MAX, take, NULL);
+	assert_int_equal(out.count, 1);
+	assert_int_equal(counted("result=cut"), 1);
+	// One frame of ours is less than three of the kernel's walker.
+	assert_int_equal(out.head.user_count, USER);
+}
+
+static void one_process_does_not_take_all_the_room(void **state)
+{
+	struct record record = a_record();
+	unsigned int most = 0;
+
+	known.leaf = TABLES_UNKNOWN;
+	while (deferred_add(*state, &record, sizeof(record), TAKEN_NS) && most < 1000000)
+		most++;
+	assert_in_range(most, (4 << 20) / 8 / sizeof(record) - 1, (4 << 20) / 8 / sizeof(record));
+	record.head.pid++;
+	add(*state, &record);
+}
+
+static void it_is_not_looked_at_all_the_time(void **state)
+{
+	struct record record = a_record();
+	unsigned int looks = 0;
+
+	known.leaf = TABLES_UNKNOWN;
+	add(*state, &record);
+	for (unsigned int ms = 0; ms < 1000; ms++) {
+		known.asked.pid = 0;
+		deferred_release(*state, TAKEN_NS + ms * MS, UINT64_MAX, take, NULL);
+		looks += known.asked.pid != 0;
+	}
+	assert_in_range(looks, 5, 10);
 }
 
 static void at_the_end_nobody_waits(void **state)
@@ -244,26 +297,29 @@ static void what_there_is_no_room_for_is_counted(void **state)
 	struct record record = a_record();
 	unsigned int most = 0;
 
-	known.leaf = TABLES_NO_CODE;
-	while (deferred_add(*state, &record, sizeof(record)) && most < 1000000)
+	known.leaf = TABLES_UNKNOWN;
+	while (deferred_add(*state, &record, sizeof(record), TAKEN_NS) && most < 1000000) {
+		record.head.pid++; // each of another process
 		most++;
-	assert_in_range(most, (4 << 20) / sizeof(record) / 2, (4 << 20) / sizeof(record));
+	}
+	assert_in_range(most, (4 << 20) / sizeof(record) - 1, (4 << 20) / sizeof(record));
 	assert_int_equal(counted("result=no_room"), 1);
 }
 
-static void malformed_ones_go_on_without(void **state)
+static void malformed_ones_are_refused(void **state)
 {
 	struct record record = a_record();
 
 	record.from.user_count = USER + 1; // more than there are
-	add(*state, &record);
+	assert_false(deferred_add(*state, &record, sizeof(record), TAKEN_NS));
 	record = a_record();
 	record.head.deferred_bytes -= 8; // not what follows
-	add(*state, &record);
-	deferred_release(*state, TAKEN_NS, take, NULL);
-	assert_int_equal(out.count, 2);
-	assert_int_equal(out.head.user_count, USER);
-	assert_int_equal(out.head.end, UNWIND_END_NO_PROCESS);
+	assert_false(deferred_add(*state, &record, sizeof(record), TAKEN_NS));
+	record = a_record();
+	record.head.kernel_count = SAMPLE_MAX_KERNEL_FRAMES + 1;
+	assert_false(deferred_add(*state, &record, sizeof(record), TAKEN_NS));
+	assert_false(deferred_add(*state, &record, sizeof(record.head) - 1, TAKEN_NS));
+	assert_int_equal(counted("result=no_room"), 0);
 }
 
 int main(void)
@@ -273,11 +329,15 @@ int main(void)
 		TEST(it_goes_on_as_if_nothing_had_been_missing),
 		TEST(frames_that_the_kernel_side_is_sure_of_stay),
 		TEST(it_waits_until_the_rules_are_there),
-		TEST(rules_that_do_not_come_leave_what_was_found),
+		TEST(rules_that_do_not_come_leave_the_longer_stack),
 		TEST(a_process_that_stays_unknown_keeps_what_frame_pointers_found),
 		TEST(at_the_end_nobody_waits),
 		TEST(what_there_is_no_room_for_is_counted),
-		TEST(malformed_ones_go_on_without),
+		TEST(malformed_ones_are_refused),
+		TEST(an_older_program_is_not_asked),
+		TEST(what_is_no_code_is_not_waited_for),
+		TEST(one_process_does_not_take_all_the_room),
+		TEST(it_is_not_looked_at_all_the_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

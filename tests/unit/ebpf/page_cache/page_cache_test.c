@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -32,6 +33,7 @@ struct run {
 	pthread_cond_t changed;
 	unsigned int ready; /* how often something was */
 	bool holds;         /* the thread of the cache is kept from going on */
+	const char *asked;  /* path of the file that was asked for last */
 };
 
 struct fixture {
@@ -54,6 +56,17 @@ static void note_ready(void *context)
 	pthread_mutex_unlock(&run->lock);
 }
 
+static ssize_t read_head(void *context, uint32_t file, void *to, size_t bytes)
+{
+	CLEANUP_FD int fd = -1;
+
+	(void)file;
+	pthread_mutex_lock(&((struct run *)context)->lock);
+	fd = open(((struct run *)context)->asked, O_RDONLY | O_CLOEXEC);
+	pthread_mutex_unlock(&((struct run *)context)->lock);
+	return pread(fd, to, bytes, 0);
+}
+
 static void start_with(struct run *run, const char *directory, uint64_t limit)
 {
 	fake_host_init(&run->fake);
@@ -61,7 +74,8 @@ static void start_with(struct run *run, const char *directory, uint64_t limit)
 	pthread_cond_init(&run->changed, NULL);
 	run->ready = 0;
 	run->holds = false;
-	run->cache = page_cache_create(&run->fake.host, directory, limit, note_ready, run);
+	run->cache = page_cache_create(&run->fake.host, directory, limit,
+				       &(struct page_cache_asker){ note_ready, read_head, run });
 	assert_non_null(run->cache);
 	assert_null(page_cache_start(run->cache));
 }
@@ -123,6 +137,9 @@ static bool look_up(struct run *run, const struct kept_file *file)
 	struct page_cache_reply *reply;
 	bool found;
 
+	pthread_mutex_lock(&run->lock);
+	run->asked = file->path;
+	pthread_mutex_unlock(&run->lock);
 	// Refused while its thread waits for a CPU.
 	for (int i = 0; !page_cache_ask(run->cache, &file->request, fd); i++) {
 		assert_true(i < SECONDS * 100);
@@ -260,6 +277,9 @@ static void test_a_copy_of_the_same_build_is_found(void **state)
 	assert_true(look_up(&fixture->run, &copy));
 	// A file of somebody else's may be made to look like it.
 	copy.request.key.owner++;
+	assert_false(look_up(&fixture->run, &copy));
+	copy.request.key.owner--;
+	copy.request.key.device++;
 	assert_false(look_up(&fixture->run, &copy));
 	end(&fixture->run);
 	kept_file_deinit(&copy);
@@ -541,6 +561,43 @@ static void test_it_stays_within_its_size(void **state)
 	assert_int_equal(count + (size_t)metric(&fixture->run, "unwind_cache_evicted"), FILES);
 }
 
+/* As a copy has them, or a file system that counts seconds. */
+static void test_it_stays_within_its_size_when_all_are_of_one_time(void **state)
+{
+	enum { SMALL_LIMIT = 1 << 20, FILES = 100, MORE = 10 };
+	struct fixture *fixture = *state;
+	struct kept_file *file = &fixture->file;
+	uint64_t bytes;
+	size_t count;
+
+	start(fixture);
+	for (uint32_t owner = 0; owner < FILES; owner++) {
+		file->request.key.owner = owner;
+		keep(&fixture->run, file);
+	}
+	end(&fixture->run);
+	for (uint32_t owner = 0; owner < FILES; owner++) {
+		const struct timespec times[2] = { { .tv_sec = 1700000000 },
+						   { .tv_sec = 1700000000 } };
+
+		file->request.key.owner = owner;
+		assert_int_equal(utimensat(AT_FDCWD, entry_path(fixture), times, 0), 0);
+	}
+	start_with(&fixture->run, fixture->directory, SMALL_LIMIT);
+	for (uint32_t owner = FILES; owner < FILES + MORE; owner++) {
+		file->request.key.owner = owner;
+		keep(&fixture->run, file);
+	}
+	assert_int_equal(metric(&fixture->run, "unwind_cache_written"), MORE);
+	end(&fixture->run);
+	bytes = directory_bytes(fixture->directory, &count);
+	assert_true(bytes <= SMALL_LIMIT + SMALL_LIMIT / 4);
+	// No more went than had to.
+	assert_true(bytes >= SMALL_LIMIT / 2);
+	assert_int_equal(count + (size_t)metric(&fixture->run, "unwind_cache_evicted"),
+			 FILES + MORE);
+}
+
 static void test_what_was_never_finished_goes(void **state)
 {
 	struct fixture *fixture = *state;
@@ -625,6 +682,86 @@ static void test_nobody_waits_for_a_disk_that_hangs(void **state)
 	end(run);
 }
 
+/* ---- a disk that hangs ---- */
+
+static pthread_mutex_t disk_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t disk_changed = PTHREAD_COND_INITIALIZER;
+static bool disk_hangs, disk_waits;
+
+/* What the cache calls for each entry that it writes: the disk of these tests. */
+int renameat(int from, const char *old, int to, const char *new)
+{
+	pthread_mutex_lock(&disk_lock);
+	while (disk_hangs) {
+		disk_waits = true;
+		pthread_cond_broadcast(&disk_changed);
+		pthread_cond_wait(&disk_changed, &disk_lock);
+	}
+	disk_waits = false;
+	pthread_mutex_unlock(&disk_lock);
+	return (int)syscall(SYS_renameat2, from, old, to, new, 0);
+}
+
+static void set_disk_hangs(bool hangs)
+{
+	pthread_mutex_lock(&disk_lock);
+	disk_hangs = hangs;
+	pthread_cond_broadcast(&disk_changed);
+	pthread_mutex_unlock(&disk_lock);
+}
+
+static bool has_thread(const char *name)
+{
+	DIR *listing = opendir("/proc/self/task");
+	char path[300], comm[32];
+	bool found = false;
+
+	assert_non_null(listing);
+	for (struct dirent *entry; !found && (entry = readdir(listing));) {
+		CLEANUP_FD int fd = -1;
+		ssize_t length;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		length = fd < 0 ? 0 : read(fd, comm, sizeof(comm) - 1);
+		comm[length > 0 ? length : 0] = '\0';
+		found = !strncmp(comm, name, strlen(name));
+	}
+	closedir(listing);
+	return found;
+}
+
+static void test_an_end_does_not_wait_for_a_disk_that_hangs(void **state)
+{
+	struct fixture *fixture = *state;
+	struct run *run = &fixture->run;
+	uint64_t begin_ns;
+
+	start(fixture);
+	set_disk_hangs(true);
+	page_cache_keep(run->cache, &fixture->file.request, &fixture->file.answer);
+	pthread_mutex_lock(&disk_lock);
+	while (!disk_waits)
+		pthread_cond_wait(&disk_changed, &disk_lock);
+	pthread_mutex_unlock(&disk_lock);
+	page_cache_keep(run->cache, &fixture->file.request, &fixture->file.answer);
+	begin_ns = clock_monotonic_ns();
+	page_cache_stop(run->cache);
+	assert_true(clock_monotonic_ns() - begin_ns < SECONDS * 1000000000ull);
+	assert_non_null(strstr(run->fake.last_line, "does not answer, ending without it"));
+	// What waited behind the other one is not forgotten.
+	assert_int_equal(metric(run, "unwind_cache_unwritten"), 1);
+	end(run);
+	memset(run, 0x5a, sizeof(*run)); // of which the thread takes nothing when it comes back
+	assert_true(has_thread("page-cache"));
+	set_disk_hangs(false);
+	for (int i = 0; has_thread("page-cache"); i++) {
+		assert_true(i < SECONDS * 100);
+		poll(NULL, 0, 10);
+	}
+	assert_int_equal(access(entry_path(fixture), F_OK), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -641,9 +778,11 @@ int main(void)
 		TEST(test_a_directory_that_was_removed_is_made_again),
 		TEST(test_nothing_is_written_for_a_while_after_a_failure),
 		TEST(test_it_stays_within_its_size),
+		TEST(test_it_stays_within_its_size_when_all_are_of_one_time),
 		TEST(test_what_was_never_finished_goes),
 		TEST(test_two_profilers_share_a_directory),
 		TEST(test_nobody_waits_for_a_disk_that_hangs),
+		TEST(test_an_end_does_not_wait_for_a_disk_that_hangs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

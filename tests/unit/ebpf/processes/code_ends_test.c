@@ -196,6 +196,87 @@ static void who_shares_memory_sees_what_the_other_maps(void **state)
 	tell_exit(table, 12 * S, 10, 10);
 }
 
+/* Without a walk through all processes for each thing that is told. */
+static void who_has_left_by_exec_shares_memory_no_more(void **state)
+{
+	struct process_key key = key_of(10, 1 * S);
+	struct table *table = *state;
+	struct process_change change;
+
+	begin(table);
+	tell_fork(table, 4 * S, 10, 20);
+	tell_mmap(table, 5 * S, 20, 0x20000, 0x4000, SECOND, "/lib/second");
+	table_share(table, table_newest(table, 20), table_newest(table, 10));
+	assert_int_equal(space_of(table, 10)->sharers, 1);
+	assert_non_null(table_note(table, &key, 6 * S));
+	key = key_of(20, 4 * S);
+	assert_non_null(table_note(table, &key, 6 * S));
+	while (table_take_change(table, 100 * S, &change))
+		;
+	// One maps: both are told of, by the next look.
+	tell_mmap(table, 7 * S, 10, 0x30000, 0x4000, SECOND, "/lib/second");
+	assert_true(table_take_change(table, 200 * S, &change));
+	assert_true(table_take_change(table, 200 * S, &change));
+	assert_false(table_take_change(table, 200 * S, &change));
+	tell_name(table, RECORD_EXEC, 9 * S, 20, "other");
+	table_forget(table, 10 * S);
+	assert_int_equal(space_of(table, 10)->sharers, 0);
+	assert_int_equal(file_at(table, 10, 11 * S, 0x30000), SECOND);
+	tell_exit(table, 11 * S, 20, 20);
+	tell_exit(table, 12 * S, 10, 10);
+}
+
+/* Does table_take_left tell of process @pid, and of no other one? */
+static bool takes_left(struct table *table, uint32_t pid)
+{
+	uint32_t left = 0;
+	bool some = table_take_left(table, &left);
+
+	assert_false(table_take_left(table, &(uint32_t){ 0 }));
+	return some && left == pid;
+}
+
+static void ends_need_not_be_told_of_what_has_gone(void **state)
+{
+	struct table *table = *state;
+
+	begin(table);
+	assert_true(table_follow_ends(table, table_newest(table, 10)));
+	assert_true(table_follow_ends(table, table_newest(table, 10)));
+	tell_name(table, RECORD_EXEC, 4 * S, 10, "other");
+	assert_true(takes_left(table, 10));
+	assert_true(table_follow_ends(table, table_newest(table, 10)));
+	tell_exit(table, 5 * S, 10, 10);
+	assert_true(takes_left(table, 10));
+	// Dropped while it lives, since there is no room.
+	tell_fork(table, 6 * S, 1, 30);
+	assert_true(table_follow_ends(table, table_newest(table, 30)));
+	table->max_bytes = 0;
+	table_evict(table);
+	assert_null(table_newest(table, 30));
+	assert_true(takes_left(table, 30));
+	table->max_bytes = TABLE_BYTES;
+}
+
+static void when_ends_were_lost_the_mappings_are_read(void **state)
+{
+	struct process_key key = key_of(10, 1 * S);
+	struct table *table = *state;
+
+	begin(table);
+	tell_fork(table, 4 * S, 10, 20);
+	assert_non_null(table_note(table, &key, 5 * S));
+	assert_true(table_follow_ends(table, table_newest(table, 10)));
+	table_suspect_ends(table, true);
+	assert_ptr_equal(table_take_crowded(table), table_newest(table, 10));
+	assert_null(table_take_crowded(table));
+	table_leave_ends(table, table_newest(table, 10));
+	table_suspect_ends(table, true);
+	assert_null(table_take_crowded(table));
+	tell_exit(table, 11 * S, 20, 20);
+	tell_exit(table, 12 * S, 10, 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +291,9 @@ int main(void)
 		CASE(what_a_fork_covers_is_lost_to_it_alone),
 		CASE(a_search_that_takes_too_long_is_sure_of_nothing),
 		CASE(who_shares_memory_sees_what_the_other_maps),
+		CASE(who_has_left_by_exec_shares_memory_no_more),
+		CASE(ends_need_not_be_told_of_what_has_gone),
+		CASE(when_ends_were_lost_the_mappings_are_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -472,27 +472,143 @@ static void the_least_needed_goes_when_memory_ends(void **state)
 	assert_true(table_memory(table) <= TABLE_BYTES);
 }
 
-static void paths_beyond_the_budget_are_refused(void **state)
+/* As mapping number @number of a process that maps a file with a long path each time. */
+static void tell_long_path(struct table *table, uint64_t time_ns, uint32_t pid, uint64_t start,
+			   unsigned int number)
+{
+	char path[4000];
+
+	memset(path, 'x', sizeof(path));
+	snprintf(path, 10, "/%08x", number);
+	path[9] = 'x';
+	path[sizeof(path) - 1] = '\0';
+	tell_mmap(table, time_ns, pid, start, 0x1000, number + 1, path);
+}
+
+static void long_paths_of_one_process_do_not_take_those_of_others(void **state)
 {
 	struct table *table = *state;
-	char path[4000];
 
 	tell_fork(table, 10 * S, 1, 10);
 	tell_name(table, RECORD_EXEC, 10 * S, 10, "prog");
-	memset(path, 'x', sizeof(path));
-	for (uint64_t i = 0; i < 1000; i++) {
-		snprintf(path, 10, "/%08x", (unsigned int)i);
-		path[9] = 'x';
-		path[sizeof(path) - 1] = '\0';
-		tell_mmap(table, 11 * S + i, 10, 0x1000, 0x1000, i + 1, path);
-	}
+	for (unsigned int i = 0; i < 1000; i++)
+		tell_long_path(table, 11 * S + i, 10, 0x1000 * (i + 1), i);
 	assert_true(table->pool.texts.memory <= TEXT_BYTES);
-	assert_true(table->refused > 0);
-	// It is known that something is missing, and there is room again after a report.
-	assert_false(table_newest(table, 10)->space->complete);
-	table_forget(table, 13 * S);
-	tell_mmap(table, 14 * S, 10, 0x1000, 0x1000, 5, "/lib/after");
-	assert_string_equal(path_at(table, 10, 10 * S, 15 * S, 0x1000), "/lib/after");
+	assert_true(table->paths_refused > 0);
+	// Code without a path is better than none, and nothing has to be read again.
+	assert_string_equal(path_at(table, 10, 10 * S, 12 * S, 0x1000 * 1000), "");
+	assert_int_equal(table->refused, 0);
+	assert_true(table_newest(table, 10)->space->complete);
+	tell_fork(table, 12 * S, 1, 11);
+	tell_name(table, RECORD_EXEC, 12 * S, 11, "other");
+	tell_mmap(table, 12 * S, 11, 0x1000, 0x1000, 5, "/lib/other");
+	assert_string_equal(path_at(table, 11, 12 * S, 13 * S, 0x1000), "/lib/other");
+	// When those paths have gone there is room for others.
+	for (unsigned int i = 0; i < 1000; i++)
+		tell_mmap(table, 13 * S, 10, 0x1000 * (i + 1), 0x1000, 0, "//anon");
+	table_forget(table, 14 * S);
+	tell_mmap(table, 15 * S, 10, 0x1000, 0x1000, 5, "/lib/after");
+	assert_string_equal(path_at(table, 10, 10 * S, 16 * S, 0x1000), "/lib/after");
+}
+
+static void who_is_least_needed_makes_room_for_paths(void **state)
+{
+	struct table *table = *state;
+	struct process_key key = key_of(1, 1 * S);
+
+	tell_fork(table, 1 * S, 0, 1);
+	tell_name(table, RECORD_EXEC, 1 * S, 1, "sampled");
+	tell_mmap(table, 1 * S, 1, 0x1000, 0x1000, 5, "/lib/sampled");
+	assert_non_null(table_note(table, &key, 2 * S));
+	for (uint32_t pid = 10; pid < 110; pid++) {
+		tell_fork(table, 3 * S + pid, 1, pid);
+		tell_name(table, RECORD_EXEC, 3 * S + pid, pid, "long");
+		for (unsigned int i = 0; i < 20; i++)
+			tell_long_path(table, 3 * S + pid, pid, 0x1000 * (i + 1), pid * 20 + i);
+		table_evict(table);
+		assert_true(table->pool.texts.memory <= TEXT_BYTES);
+	}
+	assert_true(table->evicted > 0);
+	assert_int_equal(table->paths_refused, 0);
+	assert_non_null(table_newest(table, 109));
+	assert_string_equal(path_at(table, 1, 1 * S, 4 * S, 0x1000), "/lib/sampled");
+}
+
+static void what_was_lent_out_stays_readable(void **state)
+{
+	struct texts texts;
+	struct text *lent, *other;
+	const char *bytes;
+
+	(void)state;
+	texts_init(&texts, 1 << 20);
+	lent = texts_take(&texts, "lent", 4);
+	other = texts_take(&texts, "other", 5);
+	bytes = text_lend(lent);
+	texts_release(&texts, lent);
+	texts_release(&texts, other);
+	texts_reclaim(&texts);
+	assert_int_equal(texts.count, 1);
+	assert_string_equal(bytes, "lent");
+	texts_sweep(&texts);
+	assert_int_equal(texts.count, 0);
+	assert_int_equal(texts.unused_bytes, 0);
+	texts_deinit(&texts);
+}
+
+static void many_mappings_that_go_leave_no_memory_behind(void **state)
+{
+	enum { MANY = 60000 };
+	struct mappings mappings = { 0 };
+	struct texts texts;
+	struct text *path;
+	size_t most;
+
+	(void)state;
+	texts_init(&texts, 1 << 20);
+	path = texts_take(&texts, "/lib/x", 6);
+	for (uint64_t i = 0; i < MANY; i++)
+		assert_int_equal(mappings_add(&mappings, &texts,
+					      &(struct mapping){ .start = 0x2000 * i,
+								 .limit = 0x2000 * i + 0x1000,
+								 .begin_ns = S,
+								 .inode = 5,
+								 .path = path },
+					      MANY),
+				 0);
+	most = mappings_memory(&mappings);
+	assert_int_equal(mappings_end(&mappings, &texts, 0, UINT64_MAX, 2 * S), 0);
+	assert_int_equal(mappings.now.count, 0);
+	assert_true(mappings_memory(&mappings) < most / 4);
+	assert_true(mappings.past.count <= MAPPINGS_PAST_MAX);
+	texts_release(&texts, path);
+	mappings_deinit(&mappings, &texts);
+	assert_int_equal(texts.unused, texts.count);
+	texts_deinit(&texts);
+}
+
+static void at_the_limit_new_code_still_ends_the_old(void **state)
+{
+	enum { MOST = 100 };
+	struct table *table = *state;
+
+	table->pool.most_mappings = MOST;
+	tell_fork(table, 10 * S, 1, 10);
+	tell_name(table, RECORD_EXEC, 10 * S, 10, "prog");
+	for (uint64_t i = 0; i < MOST; i++)
+		tell_mmap(table, 11 * S, 10, 0x10000 * (i + 1), 0x3000, 5, "/lib/old");
+	assert_int_equal(table->refused, 0);
+	// One that would cut another in two is one too many.
+	tell_mmap(table, 12 * S, 10, 0x11000, 0x1000, 6, "/lib/new");
+	assert_int_equal(table->refused, 1);
+	assert_string_equal(path_at(table, 10, 10 * S, 13 * S, 0x10000), "/lib/old");
+	assert_string_equal(path_at(table, 10, 10 * S, 13 * S, 0x11000), "-");
+	assert_string_equal(path_at(table, 10, 10 * S, 11 * S, 0x11000), "/lib/old");
+	assert_true(table_newest(table, 10)->space->mappings.now.count <= MOST);
+	// One in the place of another is not.
+	tell_mmap(table, 14 * S, 10, 0x20000, 0x3000, 6, "/lib/new");
+	assert_int_equal(table->refused, 1);
+	assert_string_equal(path_at(table, 10, 10 * S, 15 * S, 0x20000), "/lib/new");
 }
 
 int main(void)
@@ -516,7 +632,11 @@ int main(void)
 		TABLE_TEST(an_exec_nobody_told_of_is_noticed),
 		TABLE_TEST(a_sample_after_the_end_revives_only_the_same_process),
 		TABLE_TEST(the_least_needed_goes_when_memory_ends),
-		TABLE_TEST(paths_beyond_the_budget_are_refused),
+		TABLE_TEST(long_paths_of_one_process_do_not_take_those_of_others),
+		TABLE_TEST(who_is_least_needed_makes_room_for_paths),
+		TABLE_TEST(what_was_lent_out_stays_readable),
+		TABLE_TEST(many_mappings_that_go_leave_no_memory_behind),
+		TABLE_TEST(at_the_limit_new_code_still_ends_the_old),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

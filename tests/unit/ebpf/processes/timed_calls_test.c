@@ -102,7 +102,7 @@ static void a_call_that_returns_is_the_callers_again(void **state)
 		assert_int_equal(destroyed, i);
 		call->destroy(call);
 	}
-	assert_int_equal(timed_calls_left_behind(fixture->calls), 0);
+	assert_int_equal(timed_calls_counts(fixture->calls).left_behind, 0);
 }
 
 static void one_that_does_not_is_left_behind(void **state)
@@ -113,7 +113,7 @@ static void one_that_does_not_is_left_behind(void **state)
 
 	assert_false(
 		timed_calls_make(calls, make_reading(fixture->silent[0], STUCK_KEY), short_ns));
-	assert_int_equal(timed_calls_left_behind(calls), 1);
+	assert_int_equal(timed_calls_counts(calls).left_behind, 1);
 	// The same is not asked again meanwhile, and not waited for.
 	assert_false(timed_calls_make(calls, make_reading(fixture->ready[0], STUCK_KEY), long_ns));
 	assert_int_equal(destroyed, 1);
@@ -137,12 +137,35 @@ static void those_left_behind_are_few_and_outlive_all(void **state)
 	for (uint64_t key = 0; key < 20; key++)
 		assert_false(timed_calls_make(fixture->calls, make_reading(fixture->silent[0], key),
 					      short_ns));
-	assert_in_range(timed_calls_left_behind(fixture->calls), 2, 10);
+	assert_in_range(timed_calls_counts(fixture->calls).left_behind, 2, 10);
 	// Nobody waits for them at the end either; the last one of them frees all.
 	timed_calls_destroy(fixture->calls);
 	fixture->calls = NULL;
 	close(TAKE_FD(fixture->silent[1]));
 	wait_destroyed(20);
+}
+
+static void many_that_are_stuck_stop_none_that_has_answered(void **state)
+{
+	struct fixture *fixture = *state;
+	struct timed_calls *calls = fixture->calls;
+	struct timed_call *call = make_reading(fixture->ready[0], MANY + 1);
+
+	assert_int_equal(write(fixture->ready[1], "xy", 2), 2);
+	assert_true(timed_calls_make(calls, call, long_ns));
+	call->destroy(call);
+	for (uint64_t key = 0; key < 20; key++)
+		assert_false(
+			timed_calls_make(calls, make_reading(fixture->silent[0], key), short_ns));
+	assert_true(timed_calls_counts(calls).refused >= 10);
+	assert_int_equal(timed_calls_counts(calls).refused + timed_calls_counts(calls).left_behind,
+			 20);
+	call = make_reading(fixture->ready[0], MANY + 1);
+	assert_true(timed_calls_make(calls, call, long_ns));
+	call->destroy(call);
+	// Those that wait end.
+	close(TAKE_FD(fixture->silent[1]));
+	wait_destroyed(22);
 }
 
 int main(void)
@@ -152,6 +175,7 @@ int main(void)
 		CALLS_TEST(a_call_that_returns_is_the_callers_again),
 		CALLS_TEST(one_that_does_not_is_left_behind),
 		CALLS_TEST(those_left_behind_are_few_and_outlive_all),
+		CALLS_TEST(many_that_are_stuck_stop_none_that_has_answered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

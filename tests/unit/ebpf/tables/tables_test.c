@@ -60,6 +60,15 @@ static uint32_t unsampled_pid;
 /* When the others were, by their pid / MODEL_BUCKETS. */
 static uint64_t sampled_ns[16];
 
+/* What all processes together have said they take. */
+static int64_t heap_bytes;
+
+void processes_account(struct processes *processes, int64_t bytes)
+{
+	(void)processes;
+	heap_bytes += bytes;
+}
+
 uint64_t processes_last_sample(struct processes *processes, const struct process_key *asked)
 {
 	(void)processes;
@@ -133,6 +142,7 @@ static int tear_down(void **state)
 	struct fixture *fixture = *state;
 
 	spaces_destroy(fixture->spaces);
+	assert_int_equal(heap_bytes, 0);
 	pages_destroy(fixture->pages);
 	memory_destroy(fixture->memory);
 	rule_table_deinit(&fixture->rules);
@@ -1160,6 +1170,32 @@ static void a_sampled_process_takes_the_place_of_one_never_sampled(void **state)
 	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
 }
 
+static void one_refused_that_does_not_run_waits_for_its_next_sample(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_key others[UNWIND_BUCKET_SLOTS];
+
+	play(0x10000, 0x5000, PROCESS_NO_FILE, 0);
+	for (uint32_t i = 0; i < UNWIND_BUCKET_SLOTS; i++) {
+		others[i] = key;
+		others[i].pid = key.pid + (i + 1) * MODEL_BUCKETS;
+		spaces_update(fixture->spaces, &others[i], now);
+	}
+	for (int i = 0; i < 3; i++) {
+		spaces_update(fixture->spaces, &key, now);
+		now += 600 * MS;
+		spaces_retry(fixture->spaces, now);
+	}
+	// One process, however often it is tried.
+	assert_int_equal(spaces_counts(fixture->spaces).processes_refused, 1);
+	now += 11000 * MS;
+	spaces_end(fixture->spaces, &others[0]);
+	spaces_retry(fixture->spaces, now);
+	assert_int_equal(find(fixture, 0x10000).what, MODEL_NO_PROCESS);
+	spaces_miss(fixture->spaces, &key, now);
+	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
+}
+
 static void a_full_bucket_drops_the_one_sampled_longest_ago(void **state)
 {
 	struct fixture *fixture = *state;
@@ -1277,6 +1313,7 @@ int main(void)
 		TEST(forks_share_their_ranges),
 		TEST(ranges_have_the_time_since_when_they_are_there),
 		TEST(a_sampled_process_takes_the_place_of_one_never_sampled),
+		TEST(one_refused_that_does_not_run_waits_for_its_next_sample),
 		TEST(a_full_bucket_drops_the_one_sampled_longest_ago),
 		TEST(a_file_is_known_to_the_next_program),
 		TEST(anonymous_code_is_bare_and_has_no_file),

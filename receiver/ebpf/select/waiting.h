@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of samples that wait, for a decision whether they are wanted or for what is missing of
- * their stacks, in their order. One thread at a time.
+ * Records of samples that wait until it is decided whether they are wanted, in their order. One
+ * thread at a time.
  */
 #pragma once
 
@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zeroed but for max_bytes. */
+enum { WAITING_MAX_BYTES = 8 << 20 };
+
 struct waiting {
-	size_t max_bytes;
 	VECTOR(uint64_t) words; /* of each record its length in bytes, then the record */
 	size_t count;           /* records */
 };
@@ -26,7 +26,6 @@ void waiting_review(struct waiting *waiting,
 		    bool (*is_done)(void *context, const void *record, size_t length),
 		    void *context);
 
-/* The record that has waited longest; NULL when none waits. */
-const void *waiting_first(const struct waiting *waiting);
+size_t waiting_bytes(const struct waiting *waiting); /* that are taken */
 
 void waiting_deinit(struct waiting *waiting);

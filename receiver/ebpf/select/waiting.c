@@ -12,7 +12,7 @@ static size_t words_of(size_t bytes)
 
 bool waiting_add(struct waiting *waiting, const void *record, size_t length)
 {
-	size_t words = 1 + words_of(length), most = waiting->max_bytes / sizeof(uint64_t);
+	size_t words = 1 + words_of(length), most = WAITING_MAX_BYTES / sizeof(uint64_t);
 	uint64_t *to;
 
 	if (words > most || waiting->words.count > most - words ||
@@ -50,9 +50,9 @@ void waiting_review(struct waiting *waiting,
 		VECTOR_DEINIT(&waiting->words);
 }
 
-const void *waiting_first(const struct waiting *waiting)
+size_t waiting_bytes(const struct waiting *waiting)
 {
-	return waiting->count ? waiting->words.items + 1 : NULL;
+	return waiting->words.count * sizeof(uint64_t);
 }
 
 void waiting_deinit(struct waiting *waiting)
