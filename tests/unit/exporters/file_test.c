@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The file exporter, driven through its descriptor: what stands in the file, whatever happens. */
-#include "pprof_directory.h"
+#include "fake_host.h"
+#include "test_batch.h"
 
 #include "base/base.h"
 #include "profile/profile.h"
@@ -65,7 +66,7 @@ static void fixture_restart(struct fixture *fixture)
 /* A request with one sample on a stack named after @seed. */
 static struct profcol_error *send_batch(struct fixture *fixture, uint32_t seed)
 {
-	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = pprof_batch(seed, 1, 1000 + seed);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = test_batch(seed, 1, 1000 + seed);
 	CLEANUP_FREE uint8_t *bytes = NULL;
 	size_t length;
 

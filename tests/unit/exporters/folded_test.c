@@ -167,7 +167,7 @@ static void test_the_exporter_writes_it(void **state)
 	pprof_directory_init(&directory);
 	fake_host_set_int(&directory.fake, "format", 1);
 	fake_host_start(&directory.fake);
-	fake_host_consume(&directory.fake, pprof_batch(1, 2, 1000));
+	fake_host_consume(&directory.fake, test_batch(1, 2, 1000));
 	fake_host_shutdown(&directory.fake);
 	pprof_directory_first(&directory, ".folded", name);
 	assert_int_equal(file_read(AT_FDCWD, pprof_directory_file(&directory, name), 1 << 20, &text,
@@ -189,7 +189,7 @@ static void test_a_whole_run_is_one_file(void **state)
 	fake_host_set_int(&directory.fake, "interval", 0);
 	fake_host_start(&directory.fake);
 	for (uint32_t i = 0; i < BATCHES; i++)
-		fake_host_consume(&directory.fake, pprof_batch(i % 3, SAMPLES, 1000 + i));
+		fake_host_consume(&directory.fake, test_batch(i % 3, SAMPLES, 1000 + i));
 	assert_int_equal(pprof_directory_count(&directory, ".pb.gz"), 0);
 	fake_host_shutdown(&directory.fake);
 	assert_int_equal(pprof_directory_count(&directory, ".pb.gz"), 1);
@@ -209,7 +209,7 @@ static void test_a_whole_run_keeps_its_beginning(void **state)
 	fake_host_set_int(&directory.fake, "max_pending_bytes", 1 << 20);
 	fake_host_start(&directory.fake);
 	for (uint32_t i = 0; i < 20; i++)
-		fake_host_consume(&directory.fake, pprof_batch(i, 1000, 1000 + i));
+		fake_host_consume(&directory.fake, test_batch(i, 1000, 1000 + i));
 	fake_host_shutdown(&directory.fake);
 	assert_int_equal(pprof_directory_count(&directory, ".pb.gz"), 1);
 	assert_true(directory.fake.exported >= 1000);

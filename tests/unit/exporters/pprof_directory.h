@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the pprof exporter share: batches, a directory, and what lies in it. */
+/* What the tests of the pprof exporter share: a directory, and what lies in it. */
 #pragma once
 
 #include "fake_host.h"
+#include "test_batch.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,9 +39,3 @@ void pprof_directory_wait(const struct pprof_directory *directory, const char *p
 
 /* Samples in all profiles of the directory, each of which must be whole. */
 uint64_t pprof_directory_samples(const struct pprof_directory *directory);
-
-/*
- * A batch with @count samples of one event each on stacks of their own (named
- * after @seed), from a window that starts at @start_ns.
- */
-struct profcol_batch *pprof_batch(uint32_t seed, uint32_t count, uint64_t start_ns);

@@ -108,9 +108,9 @@ static void test_samples_wait_for_the_directory_to_come_back(void **state)
 	fake_host_set_int(&directory.fake, "interval", 100 * PROFCOL_MILLISECOND);
 	fake_host_start(&directory.fake);
 	directory_break(&directory);
-	fake_host_consume(&directory.fake, pprof_batch(1, 10, window_ns));
+	fake_host_consume(&directory.fake, test_batch(1, 10, window_ns));
 	wait_for_failures(&directory, 1);
-	fake_host_consume(&directory.fake, pprof_batch(2, 10, window_ns));
+	fake_host_consume(&directory.fake, test_batch(2, 10, window_ns));
 	wait_for_failures(&directory, 5);
 	assert_int_equal(fake_host_log_count(&directory.fake, "warn "), 1); // not one an attempt
 	assert_int_equal(directory.fake.status, PROFCOL_STATUS_RECOVERABLE_ERROR);
@@ -136,10 +136,10 @@ static void test_oldest_go_when_the_budget_is_used_up(void **state)
 	fake_host_set_int(&directory.fake, "max_pending_bytes", 1 << 20);
 	fake_host_start(&directory.fake);
 	directory_break(&directory);
-	fake_host_consume(&directory.fake, pprof_batch(0, events, window_ns));
+	fake_host_consume(&directory.fake, test_batch(0, events, window_ns));
 	wait_for_failures(&directory, 1);
 	for (uint32_t i = 1; i < batches; i++) {
-		fake_host_consume(&directory.fake, pprof_batch(i, events, window_ns + i));
+		fake_host_consume(&directory.fake, test_batch(i, events, window_ns + i));
 		assert_true(fake_host_metric(&directory.fake, "pprof_pending_bytes") <=
 			    (1 << 20) + (1 << 18));
 	}
@@ -164,7 +164,7 @@ static void test_big_windows_are_written_before_the_interval_ends(void **state)
 	fake_host_start(&directory.fake);
 	for (uint32_t i = 0; fake_host_metric(&directory.fake, "pprof_pending_bytes") <= 1 << 19;
 	     i++)
-		fake_host_consume(&directory.fake, pprof_batch(i, 100, window_ns));
+		fake_host_consume(&directory.fake, test_batch(i, 100, window_ns));
 	pprof_directory_wait(&directory, ".pb.gz", 1);
 	fake_host_shutdown(&directory.fake);
 	assert_int_equal(directory.fake.lost, 0);
@@ -178,7 +178,7 @@ static void test_removed_directory_is_made_again(void **state)
 	(void)state;
 	pprof_directory_init(&directory);
 	fake_host_start(&directory.fake);
-	fake_host_consume(&directory.fake, pprof_batch(1, 10, window_ns));
+	fake_host_consume(&directory.fake, test_batch(1, 10, window_ns));
 	assert_int_equal(rmdir(directory.path), 0);
 	fake_host_shutdown(&directory.fake);
 	assert_int_equal(directory.fake.exported, 10);
@@ -195,9 +195,9 @@ static void test_shutdown_books_what_it_cannot_write(void **state)
 	fake_host_set_int(&directory.fake, "interval", 100 * PROFCOL_MILLISECOND);
 	fake_host_start(&directory.fake);
 	directory_break(&directory);
-	fake_host_consume(&directory.fake, pprof_batch(1, 10, window_ns));
+	fake_host_consume(&directory.fake, test_batch(1, 10, window_ns));
 	wait_for_failures(&directory, 1);
-	fake_host_consume(&directory.fake, pprof_batch(2, 10, window_ns)); // a second window
+	fake_host_consume(&directory.fake, test_batch(2, 10, window_ns)); // a second window
 	fake_host_shutdown(&directory.fake);
 	assert_int_equal(directory.fake.exported, 0);
 	assert_int_equal(fake_host_lost_by(&directory.fake, "write_failed"), 20);
@@ -245,17 +245,17 @@ static void test_full_disk_is_survived_and_counted(void **state)
 	fake_host_set_int(&directory.fake, "max_pending_bytes", 1 << 20);
 	tmpfs_fill(&directory);
 	fake_host_start(&directory.fake); // full already: no reason not to start
-	fake_host_consume(&directory.fake, pprof_batch(0, 200, window_ns));
+	fake_host_consume(&directory.fake, test_batch(0, 200, window_ns));
 	wait_for_failures(&directory, 1);
 	for (uint32_t i = 1; i < 100; i++)
-		fake_host_consume(&directory.fake, pprof_batch(i, 200, window_ns + i));
+		fake_host_consume(&directory.fake, test_batch(i, 200, window_ns + i));
 	wait_for_failures(&directory, 2);
 	assert_int_equal(pprof_directory_count(&directory, "profcol"), 0); // nor a temporary
 	assert_int_not_equal(fake_host_lost_by(&directory.fake, "disk_full"), 0);
 	assert_int_equal(fake_host_log_count(&directory.fake, "No space left on device; "), 1);
 	assert_int_equal(unlink(pprof_directory_file(&directory, "filler")), 0);
 	pprof_directory_wait(&directory, ".pb.gz", 1);
-	fake_host_consume(&directory.fake, pprof_batch(100, 200, window_ns + 100));
+	fake_host_consume(&directory.fake, test_batch(100, 200, window_ns + 100));
 	fake_host_shutdown(&directory.fake);
 	assert_int_equal(directory.fake.exported + directory.fake.lost, 101 * 200);
 	assert_int_equal(fake_host_lost_by(&directory.fake, "disk_full"), directory.fake.lost);
@@ -276,7 +276,7 @@ static void test_retention_makes_room_before_writing(void **state)
 	fake_host_set_int(&directory.fake, "retention.max_bytes", 1000000);
 	fake_host_set_int(&directory.fake, "compression_level", 0);
 	fake_host_start(&directory.fake);
-	fake_host_consume(&directory.fake, pprof_batch(0, 2000, window_ns));
+	fake_host_consume(&directory.fake, test_batch(0, 2000, window_ns));
 	fake_host_shutdown(&directory.fake);
 	assert_int_equal(directory.fake.exported, 2000);
 	assert_int_equal(pprof_directory_count(&directory, ".pb"), 1);

@@ -31,9 +31,9 @@ static void test_file_holds_what_was_consumed(void **state)
 	(void)state;
 	pprof_directory_init(&directory);
 	fake_host_start(&directory.fake);
-	fake_host_consume(&directory.fake, pprof_batch(1, 100, window_ns + 5000000));
-	fake_host_consume(&directory.fake, pprof_batch(2, 20, window_ns));
-	fake_host_consume(&directory.fake, pprof_batch(3, 3, window_ns + 7000000));
+	fake_host_consume(&directory.fake, test_batch(1, 100, window_ns + 5000000));
+	fake_host_consume(&directory.fake, test_batch(2, 20, window_ns));
+	fake_host_consume(&directory.fake, test_batch(3, 3, window_ns + 7000000));
 	assert_int_equal(pprof_directory_count(&directory, ""), 0);
 	umask(0277); // neither weakens nor breaks the mode
 	fake_host_shutdown(&directory.fake);
@@ -75,7 +75,7 @@ static void test_each_interval_has_its_file(void **state)
 	fake_host_start(&directory.fake);
 	for (unsigned int i = 0; i < 3; i++) {
 		fake_host_consume(&directory.fake,
-				  pprof_batch(i, 10, window_ns + i * UINT64_C(1000000000)));
+				  test_batch(i, 10, window_ns + i * UINT64_C(1000000000)));
 		pprof_directory_wait(&directory, ".pb.gz", i + 1);
 	}
 	usleep(200000); // intervals without samples
@@ -98,7 +98,7 @@ static void test_level_zero_is_not_compressed(void **state)
 	pprof_directory_init(&directory);
 	fake_host_set_int(&directory.fake, "compression_level", 0);
 	fake_host_start(&directory.fake);
-	fake_host_consume(&directory.fake, pprof_batch(1, 5, window_ns));
+	fake_host_consume(&directory.fake, test_batch(1, 5, window_ns));
 	fake_host_shutdown(&directory.fake);
 	assert_int_equal(
 		file_read(AT_FDCWD,
@@ -121,8 +121,8 @@ static void test_two_instances_do_not_clobber_each_other(void **state)
 	fake_host_init(&other, &profcol_exporter_pprof);
 	memcpy(other.config, directory.fake.config, profcol_exporter_pprof.config_size);
 	fake_host_start(&other);
-	fake_host_consume(&directory.fake, pprof_batch(1, 7, window_ns));
-	fake_host_consume(&other, pprof_batch(2, 8, window_ns));
+	fake_host_consume(&directory.fake, test_batch(1, 7, window_ns));
+	fake_host_consume(&other, test_batch(2, 8, window_ns));
 	fake_host_shutdown(&directory.fake);
 	fake_host_shutdown(&other);
 	assert_int_equal(pprof_directory_count(&directory, ""), 2);
@@ -145,7 +145,7 @@ static void test_samples_without_a_time_are_named_by_the_clock(void **state)
 	(void)state;
 	pprof_directory_init(&directory);
 	fake_host_start(&directory.fake);
-	fake_host_consume(&directory.fake, pprof_batch(1, 1, 0));
+	fake_host_consume(&directory.fake, test_batch(1, 1, 0));
 	fake_host_shutdown(&directory.fake);
 	pprof_directory_first(&directory, "", name);
 	assert_true(naming_parse(name, "profcol", &start_ms, &ordinal));
@@ -198,7 +198,7 @@ static void check_retention(const char *limit, int64_t value, size_t first_kept)
 	add_all(&directory, foreign_files, sizeof(foreign_files) / sizeof(foreign_files[0]));
 	fake_host_set_int(&directory.fake, limit, value);
 	fake_host_start(&directory.fake);
-	fake_host_consume(&directory.fake, pprof_batch(1, 1, window_ns));
+	fake_host_consume(&directory.fake, test_batch(1, 1, window_ns));
 	fake_host_shutdown(&directory.fake);
 	for (size_t i = 0; i < 5; i++)
 		assert_present(&directory, old_files[i], i >= first_kept);
@@ -292,7 +292,7 @@ static void *feed(void *argument)
 
 	for (uint32_t i = 0; i < BATCHES_EACH; i++) {
 		fake_host_consume(feeder->fake,
-				  pprof_batch(feeder->seed, EVENTS_EACH, clock_realtime_ns()));
+				  test_batch(feeder->seed, EVENTS_EACH, clock_realtime_ns()));
 		if (i % 8 == 0)
 			usleep(1000);
 	}
@@ -343,7 +343,7 @@ static void test_restarts_leave_nothing_open(void **state)
 	for (uint32_t i = 0; i < 10; i++) {
 		pprof_directory_init(&directory);
 		fake_host_start(&directory.fake);
-		fake_host_consume(&directory.fake, pprof_batch(i, 3, window_ns));
+		fake_host_consume(&directory.fake, test_batch(i, 3, window_ns));
 		fake_host_shutdown(&directory.fake);
 		assert_int_equal(directory.fake.exported, 3);
 		pprof_directory_deinit(&directory);
@@ -361,7 +361,7 @@ static void test_consume_after_shutdown_is_refused(void **state)
 	fake_host_start(&directory.fake);
 	fake_host_shutdown(&directory.fake);
 	error = profcol_exporter_pprof.consume(directory.fake.instance,
-					       pprof_batch(1, 3, window_ns));
+					       test_batch(1, 3, window_ns));
 	assert_non_null(error);
 	assert_int_equal(profcol_error_code(error), PROFCOL_SHUTDOWN);
 	assert_int_equal(directory.fake.lost, 0); // the host books what is refused
@@ -389,7 +389,7 @@ static void test_late_shutdown_books_what_it_leaves(void **state)
 	pprof_directory_init(&directory);
 	fake_host_start(&directory.fake);
 	for (uint32_t i = 0; i < 20; i++)
-		fake_host_consume(&directory.fake, pprof_batch(i, 500, window_ns));
+		fake_host_consume(&directory.fake, test_batch(i, 500, window_ns));
 	assert_no_error(profcol_exporter_pprof.shutdown(directory.fake.instance, 1));
 	assert_int_equal(directory.fake.exported + directory.fake.lost, 20 * 500);
 	assert_int_equal(fake_host_lost_by(&directory.fake, "shutdown_deadline"),
@@ -407,7 +407,7 @@ static void export_forever(struct pprof_directory *directory)
 	fake_host_set_int(&directory->fake, "interval", 100 * PROFCOL_MILLISECOND);
 	fake_host_start(&directory->fake);
 	for (uint32_t i = 0;; i++) {
-		fake_host_consume(&directory->fake, pprof_batch(i, 200, window_ns));
+		fake_host_consume(&directory->fake, test_batch(i, 200, window_ns));
 		usleep(500);
 	}
 }
