@@ -17,10 +17,13 @@ enum { WORDS_MAX = 16 };
 /* Parse "profcol" followed by the words of @text. The texts live until the next call. */
 static struct profcol_error *parse(const char *text, struct command_line *ret)
 {
-	static char words[512];
-	char *argv[WORDS_MAX + 2] = { (char[]){ "profcol" } }, *rest = NULL;
+	static char words[512], program[] = "profcol";
+	static char *argv[WORDS_MAX + 2];
+	char *rest = NULL;
 	int argc = 1;
 
+	memset(argv, 0, sizeof(argv));
+	argv[0] = program;
 	*ret = (struct command_line){ 0 };
 	snprintf(words, sizeof(words), "%s", text);
 	for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
