@@ -13,7 +13,6 @@ import pprof_file
 from profcol_run import pipeline, profile_paths
 from waiting import wait_until
 
-pytestmark = pytest.mark.sanitized
 
 RATE = 499
 NAME = "changing_code"
@@ -95,6 +94,7 @@ def assert_each_has_its_own(seen, first, second):
         assert not own or seen[phase, own] >= 0.1 * seen[phase]
 
 
+@pytest.mark.sanitized
 def test_a_library_is_not_taken_for_the_one_before(changing, libraries, profiled):
     samples = profiled(changing, "libraries", TURNS, TURN_MS, *libraries)
     seen = files_by_phase(samples, libraries)
@@ -124,6 +124,7 @@ def test_what_another_process_maps_into_the_same_memory(changing, codes, profile
     assert_each_has_its_own(seen, "first.code", "second.code")
 
 
+@pytest.mark.sanitized
 def test_code_that_was_given_up_takes_no_memory(changing, start_profcol, start_target, tmp_path):
     run = start_profcol(pipeline(tmp_path / "out", {"samples_per_second": RATE})).wait_ready()
 

@@ -21,7 +21,6 @@ from odd_neighbour import (
 )
 from waiting import wait_until
 
-pytestmark = pytest.mark.sanitized
 
 BURN_MS = 700  # of CPU time, at 199 samples a second
 LEAST = 60  # samples of that
@@ -182,6 +181,7 @@ def test_a_program_that_was_never_in_a_file_system(neighbourhood, built):
     }
 
 
+@pytest.mark.sanitized
 def test_a_library_in_memory_that_is_written_anew(neighbourhood, built):
     """The same number and no name: only its content tells one from the other."""
     command = [built / "loads_versions", "memory", built / "old.so", built / "new.so", TURN_MS]

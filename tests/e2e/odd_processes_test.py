@@ -24,7 +24,6 @@ from odd_neighbour import (
 from unwind_targets import drop_section_headers
 from waiting import wait_until
 
-sanitized = pytest.mark.sanitized
 
 BURN_MS = 600  # of CPU time, at 199 samples a second
 LEAST = 60  # samples of that
@@ -73,7 +72,7 @@ def check(samples, path, share=0.9, first_moments=0.5):
     assert files <= {str(path)}, files
 
 
-@sanitized
+@pytest.mark.sanitized
 def test_code_that_comes_and_goes_ten_thousand_times_a_second(neighbourhood, odd):
     target = neighbourhood.start(odd, "remap").wait_burnt(BURN_MS)
     neighbourhood.await_samples()
@@ -93,7 +92,7 @@ def test_as_many_mappings_before_the_profiler(around, odd):
     check(around.finish()[target.pid], odd, share=0.7)
 
 
-@sanitized
+@pytest.mark.sanitized
 def test_the_stack_it_was_started_with_is_gone(neighbourhood, odd):
     target = neighbourhood.start(odd, "no_stack").wait_burnt(BURN_MS)
     neighbourhood.await_samples()
@@ -107,14 +106,12 @@ def test_the_stack_it_was_started_with_is_gone(neighbourhood, odd):
     assert set().union(*map(user_files, samples)) <= {str(odd)}
 
 
-@sanitized
 def test_one_that_nobody_may_look_into(neighbourhood, odd):
     target = neighbourhood.start(odd, "undumpable").wait_burnt(BURN_MS)
     neighbourhood.await_samples()
     check(neighbourhood.finish()[target.pid], odd)
 
 
-@sanitized
 def test_one_that_runs_as_another_user(neighbourhood, odd, tmp_path):
     path = odd.with_name("setuid")
     shutil.copy(odd, path)
@@ -128,7 +125,6 @@ def test_one_that_runs_as_another_user(neighbourhood, odd, tmp_path):
     check(neighbourhood.finish()[target.pid], path)
 
 
-@sanitized
 def test_one_without_section_headers(neighbourhood, odd):
     path = odd.with_name("stripped")
     drop_section_headers(odd, path)
@@ -151,7 +147,6 @@ def ptrace(request, pid):
     assert _libc.ptrace(request, pid, None, None) == 0, os.strerror(ctypes.get_errno())
 
 
-@sanitized
 def test_one_that_is_traced_and_stopped_by_it(neighbourhood, odd):
     target = neighbourhood.start(odd, "plain")
     ptrace(_PTRACE_SEIZE, target.pid)
@@ -166,7 +161,6 @@ def test_one_that_is_traced_and_stopped_by_it(neighbourhood, odd):
     check(neighbourhood.finish()[target.pid], odd)
 
 
-@sanitized
 def test_one_that_is_stopped(neighbourhood, odd):
     target = neighbourhood.start(odd, "plain")
     for _ in range(5):
@@ -204,7 +198,6 @@ def freezer():
     path.rmdir()
 
 
-@sanitized
 def test_one_that_is_frozen(neighbourhood, odd, freezer):
     target = neighbourhood.start(odd, "plain")
     (freezer / "cgroup.procs").write_text(str(target.pid))
@@ -220,7 +213,6 @@ def test_one_that_is_frozen(neighbourhood, odd, freezer):
     check(neighbourhood.finish()[target.pid], odd)
 
 
-@sanitized
 def test_one_in_namespaces_of_its_own(neighbourhood, odd):
     """Its number there is 1, and its path is one that only it can see."""
     script = (
@@ -245,7 +237,6 @@ def test_one_in_namespaces_of_its_own(neighbourhood, odd):
     assert not pathlib.Path("/mnt/inside").exists()
 
 
-@sanitized
 def test_a_fork_bomb_that_is_limited(neighbourhood, odd):
     target = neighbourhood.start(odd, "bomb", 3)
     assert target.wait_exit() == 0

@@ -9,7 +9,6 @@ import pytest
 from profcol_run import pipeline, read_profile
 from waiting import wait_until
 
-pytestmark = pytest.mark.sanitized
 
 BURNT_MS = 1500
 CHAIN = ("burn_leaf", "burn_middle", "burn_root", "main")
@@ -127,6 +126,7 @@ def test_it_is_off_unless_asked_for(runs):
     assert not runs.cache.exists()
 
 
+@pytest.mark.sanitized
 def test_what_is_damaged_is_made_anew(runs):
     runs.run()
     for path in runs.entries():
