@@ -64,7 +64,7 @@ static void collect_entry(const struct metrics_entry *entry, void *context)
 	label_entry(&labels, entry);
 	if (known && known->data_type)
 		exposition_label(&labels, "data_type", "profiles");
-	if (entry->kind == PROFCOL_COUNTER_NS)
+	if (entry->kind == PROFCOL_COUNTER_NS || entry->kind == PROFCOL_GAUGE_NS)
 		exposition_add_real(collection->exposition, &family, &labels, (double)value / 1e9);
 	else
 		exposition_add(collection->exposition, &family, &labels, value);

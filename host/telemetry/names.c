@@ -91,6 +91,7 @@ struct exposition_family names_family(const char *own, enum profcol_metric_kind 
 		.name = name,
 		.unit = "",
 		.help = doc,
-		.type = kind == PROFCOL_GAUGE ? EXPOSITION_GAUGE : EXPOSITION_COUNTER,
+		.type = kind == PROFCOL_GAUGE || kind == PROFCOL_GAUGE_NS ? EXPOSITION_GAUGE
+									  : EXPOSITION_COUNTER,
 	};
 }

@@ -20,6 +20,7 @@ enum profcol_metric_kind {
 	PROFCOL_COUNTER, /* only grows */
 	PROFCOL_GAUGE,
 	PROFCOL_COUNTER_NS, /* a counter of nanoseconds, shown in seconds: end its name so */
+	PROFCOL_GAUGE_NS,   /* the same of a gauge */
 };
 
 struct profcol_metric {

@@ -57,7 +57,7 @@ static void register_metrics(struct cost *cost, const struct profcol_host *host)
 		cost->memory[i] = host->metric(host, PROFCOL_GAUGE, "overhead_memory_bytes",
 					       part_labels[i], "Memory that profiling costs");
 	}
-	cost->period = host->metric(host, PROFCOL_GAUGE, "sampling_period_nanoseconds", "",
+	cost->period = host->metric(host, PROFCOL_GAUGE_NS, "sampling_period_seconds", "",
 				    "Time between two samples of a CPU");
 	cost->lowered = host->metric(host, PROFCOL_COUNTER, "overhead_rate_changes",
 				     "direction=lower", "Times the rate of samples was changed");

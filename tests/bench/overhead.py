@@ -53,7 +53,7 @@ def read(run):
         time.monotonic(),
         sum(metrics.value("profcol_overhead_cpu_seconds", of=part) for part in PARTS),
         sum(metrics.value("profcol_overhead_memory_bytes", of=part) for part in PARTS),
-        metrics.value("profcol_sampling_period_nanoseconds"),
+        1e9 * metrics.value("profcol_sampling_period_seconds"),
     )
 
 

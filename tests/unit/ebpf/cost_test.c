@@ -116,7 +116,7 @@ static void each_part_is_a_metric(void **state)
 	assert_int_equal(value_of("overhead_cpu_seconds{of=bpf}"), 5 * SECOND);
 	assert_int_equal(value_of("overhead_memory_bytes{of=agent}"), 20 * MIB);
 	assert_int_equal(value_of("overhead_memory_bytes{of=bpf}"), 8 * MIB);
-	assert_int_equal(value_of("sampling_period_nanoseconds{}"), 20000000);
+	assert_int_equal(value_of("sampling_period_seconds{}"), 20000000);
 	assert_string_equal(log_text, "");
 }
 
@@ -169,7 +169,7 @@ static void a_lower_rate_is_logged_and_counted(void **state)
 		changed = check_at(seconds, &period_ns);
 	assert_true(changed);
 	assert_true(period_ns > 20000000);
-	assert_int_equal(value_of("sampling_period_nanoseconds{}"), (int64_t)period_ns);
+	assert_int_equal(value_of("sampling_period_seconds{}"), (int64_t)period_ns);
 	assert_int_equal(value_of("overhead_rate_changes{direction=lower}"), 1);
 	assert_non_null(strstr(log_text, "lowering the rate from 50 to "));
 	assert_non_null(
