@@ -5,6 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+static double smaller(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
 #define SECOND 1000000000ull
 
 /* The kernel side is loaded and all that runs is read for the first time: no rate changes that. */
@@ -69,7 +79,7 @@ uint64_t overhead_period_ns(const struct overhead *overhead)
 /* At most @most; true when it changes. */
 static bool set_rate(struct overhead *overhead, double rate, double most)
 {
-	rate = fmax(rate, OVERHEAD_LEAST_RATE);
+	rate = larger(rate, OVERHEAD_LEAST_RATE);
 	// The last step up is to be the highest rate itself.
 	rate = rate * (1 + STEP_LEAST) > most ? most : rate;
 	if (rate == overhead->rate)
@@ -85,7 +95,8 @@ static double fixed_share(const struct overhead *overhead, double cpu)
 
 	if (overhead->last_rate == 0 || fabs(run) < overhead->rate * 2 * STEP_LEAST)
 		return 0;
-	return fmin(fmax(cpu - (cpu - overhead->last_cpu) / run * overhead->rate, 0), 0.9 * cpu);
+	return smaller(larger(cpu - (cpu - overhead->last_cpu) / run * overhead->rate, 0),
+		       0.9 * cpu);
 }
 
 /* The factor to the rate by which CPU would come to what is aimed at. */
@@ -108,7 +119,7 @@ static double most_rate(const struct overhead *overhead, uint64_t now_ns)
 {
 	if (overhead->rate < overhead->memory_rate || now_ns - overhead->room_since_ns < LONG_NS)
 		return overhead->memory_rate;
-	return fmin(overhead->rate * MEMORY_STEP_UP, (double)overhead->limits.most_rate);
+	return smaller(overhead->rate * MEMORY_STEP_UP, (double)overhead->limits.most_rate);
 }
 
 static void change_by(struct overhead *overhead, const struct overhead_cost *cost, double cpu,
@@ -147,11 +158,11 @@ static void check_cpu(struct overhead *overhead, const struct overhead_cost *cos
 
 	decision->cpu = cpu;
 	if (is_over(share, length_ns))
-		change_by(overhead, cost, cpu, fmin(fmax(factor, STEP_DOWN), 1 - STEP_LEAST),
+		change_by(overhead, cost, cpu, smaller(larger(factor, STEP_DOWN), 1 - STEP_LEAST),
 			  OVERHEAD_CPU, decision);
 	else if (length_ns >= LONG_NS && share < UNUSED &&
 		 overhead->rate < most_rate(overhead, cost->now_ns))
-		change_by(overhead, cost, cpu, fmax(fmin(factor, STEP_UP), 1 + STEP_LEAST),
+		change_by(overhead, cost, cpu, larger(smaller(factor, STEP_UP), 1 + STEP_LEAST),
 			  OVERHEAD_ROOM, decision);
 	else if (length_ns >= WINDOW_NS)
 		begin_window(overhead, cost, 0);
