@@ -22,6 +22,11 @@ OTHER_BYTES = 24 * MIB  # of batches, names and workers, on a machine on which m
 LEAST_WHOLE = 0.97  # of a program that was there before
 LIFE_US = 4000
 SMALL = {"process_memory": "2MiB", "unwind_memory": "2MiB"}
+# What else runs takes its part of small ones: they want a machine of their own.
+BUDGETS = (
+    pytest.param({}, id="usual"),
+    pytest.param(SMALL, id="small", marks=pytest.mark.slow),
+)
 CHAIN = ("burn_leaf", "relay", "third", "relay", "second", "relay", "first", "main")
 PID_MAX = pathlib.Path("/proc/sys/kernel/pid_max")
 
@@ -209,7 +214,7 @@ def test_stacks_go_through_mappings_at_both_ends(
 
 
 @pytest.mark.parametrize("count", (5000, pytest.param(50_000, marks=pytest.mark.slow)))
-@pytest.mark.parametrize("more", ({}, SMALL), ids=("usual", "small"))
+@pytest.mark.parametrize("more", BUDGETS)
 def test_many_processes_that_sleep(
     count, more, start_profcol, start_target, build, build_target, tmp_path
 ):
@@ -252,7 +257,7 @@ def has_program(path):
 
 
 @pytest.mark.parametrize("count", (1000, pytest.param(5000, marks=pytest.mark.slow)))
-@pytest.mark.parametrize("more", ({}, SMALL), ids=("usual", "small"))
+@pytest.mark.parametrize("more", BUDGETS)
 def test_one_process_maps_many_files(
     count, more, start_profcol, start_target, build, build_target, copies, tmp_path
 ):
@@ -283,7 +288,7 @@ def test_one_process_maps_many_files(
 
 
 @pytest.mark.parametrize("count", (300, pytest.param(5000, marks=pytest.mark.slow)))
-@pytest.mark.parametrize("more", ({}, SMALL), ids=("usual", "small"))
+@pytest.mark.parametrize("more", BUDGETS)
 def test_many_programs_one_after_the_other(
     count, more, start_profcol, start_target, build, build_target, tmp_path
 ):
