@@ -102,6 +102,38 @@ static void mend_sample(struct mending *mending, struct capture_sample *sample)
 		sample->stack = id;
 }
 
+/* Stacks that no sample has any more leave, with their frames; the index of stacks is not of use
+ * after that. Without memory they stay. */
+static void drop_unused_stacks(struct capture *capture)
+{
+	CLEANUP_FREE uint32_t *ids = calloc(capture->stacks.count + 1, sizeof(*ids));
+	uint32_t *frames = capture->stack_frames.items;
+	size_t kept = 0, kept_frames = 0;
+	uint32_t begin = 0;
+
+	if (!ids)
+		return;
+	for (size_t i = 0; i < capture->samples.count; i++)
+		ids[capture->samples.items[i].stack] = 1;
+	for (size_t id = 0; id < capture->stacks.count; id++) {
+		struct capture_stack stack = capture->stacks.items[id];
+		uint32_t count = stack.limit - begin;
+
+		if (ids[id]) {
+			memmove(frames + kept_frames, frames + begin, count * sizeof(*frames));
+			kept_frames += count;
+			stack.limit = (uint32_t)kept_frames;
+			ids[id] = (uint32_t)kept;
+			capture->stacks.items[kept++] = stack;
+		}
+		begin += count;
+	}
+	capture->stacks.count = kept;
+	capture->stack_frames.count = kept_frames;
+	for (size_t i = 0; i < capture->samples.count; i++)
+		capture->samples.items[i].stack = ids[capture->samples.items[i].stack];
+}
+
 void outdated_mend(struct capture *capture, struct processes *processes)
 {
 	CLEANUP_FREE bool *suspects = calloc(capture->processes.count + 1, sizeof(bool));
@@ -112,7 +144,8 @@ void outdated_mend(struct capture *capture, struct processes *processes)
 		.visits = VISITS_MOST,
 	};
 	uint64_t since_ns = capture->begin_ns;
-	bool any = false;
+	bool any = false, changed = false;
+	size_t before;
 
 	since_ns -= since_ns < OUTDATED_KEEP_NS ? since_ns : OUTDATED_KEEP_NS;
 	for (size_t i = 0; suspects && i < capture->processes.count; i++) {
@@ -125,7 +158,15 @@ void outdated_mend(struct capture *capture, struct processes *processes)
 	addresses = calloc(capture->frames.count + 1, sizeof(*addresses));
 	mending.addresses = addresses;
 	mending.address_count = addresses ? capture->frames.count : 0;
-	for (size_t i = 0; i < capture->samples.count; i++)
-		if (suspects[capture->samples.items[i].process])
+	before = capture->stacks.count;
+	for (size_t i = 0; i < capture->samples.count; i++) {
+		const struct capture_sample *sample = &capture->samples.items[i];
+		uint32_t stack = sample->stack;
+
+		if (suspects[sample->process])
 			mend_sample(&mending, &capture->samples.items[i]);
+		changed |= sample->stack != stack;
+	}
+	if (changed || capture->stacks.count != before)
+		drop_unused_stacks(capture);
 }
