@@ -88,6 +88,7 @@ add_custom_command(
 		-D "OUTPUT=${build_directory}/profcol_build.h"
 		-P ${CMAKE_SOURCE_DIR}/cmake/build_id.cmake
 	DEPENDS ${build_sources} ${CMAKE_SOURCE_DIR}/cmake/build_id.cmake
+		${CMAKE_SOURCE_DIR}/cmake/hash_files.cmake
 	COMMENT "build id"
 	VERBATIM)
 add_custom_target(profcol_build_generated DEPENDS ${build_directory}/profcol_build.h)

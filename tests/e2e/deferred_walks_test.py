@@ -75,11 +75,6 @@ def test_a_walk_in_user_space_finds_what_the_kernels_finds(
     assert seen["unknown"] <= 0.1 * seen["equal"]
 
 
-def mark_of(sample):
-    last = sample.frames[-1]
-    return last.name if not last.file and (last.name or "").startswith("[") else None
-
-
 def test_the_first_samples_of_a_new_file_are_whole(programs, start_profcol, tmp_path):
     target, path, symbols = next(one for one in programs if one[0].name == "gcc_O0")
     run = start_profcol(pipeline(tmp_path / "out", {"samples_per_second": FIRST_RATE})).wait_ready()
@@ -97,8 +92,8 @@ def test_the_first_samples_of_a_new_file_are_whole(programs, start_profcol, tmp_
             life = lives.get(sample.labels.get("pid"))
             if life is None or not any(frame.file.startswith("/") for frame in sample.frames):
                 continue
-            ends[mark_of(sample) or "whole"] += sample.count
-            if mark_of(sample):
+            ends[sample.mark or "whole"] += sample.count
+            if sample.mark:
                 continue
             checker = TrueChains(
                 target,

@@ -115,16 +115,10 @@ def share_of_whole(run, pid, before):
     """Of the stacks of `pid`, since the files of `before`."""
     ends = collections.Counter()
     for sample in samples_of(run, pid, before):
-        ends[mark_of(sample) or "whole"] += sample.count
+        ends[sample.mark or "whole"] += sample.count
     print(dict(ends))
     assert ends.total() >= 200, "too few to judge by"
     return ends["whole"] / ends.total()
-
-
-def mark_of(sample):
-    """The last frame of a stack that was cut, which says why; None of a whole one."""
-    last = sample.frames[-1]
-    return last.name if not last.file and (last.name or "").startswith("[") else None
 
 
 def judge(run, pid, chain):
@@ -136,7 +130,7 @@ def judge(run, pid, chain):
         if "burn_leaf" not in names:
             continue
         at = names.index("burn_leaf")  # above it, interrupts
-        mark = mark_of(sample)
+        mark = sample.mark
         if not mark:
             mark = "true" if names[at : at + len(chain)] == chain else "wrong"
             if mark == "wrong":

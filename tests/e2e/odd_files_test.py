@@ -14,7 +14,6 @@ from odd_neighbour import (
     Neighbourhood,
     assert_whole,
     ends_of,
-    mark_of,
     named,
     since_exec,
     user_files,
@@ -190,7 +189,7 @@ def test_a_library_in_memory_that_is_written_anew(neighbourhood, built):
     samples = since_exec(neighbourhood.finish()[target.pid], command[0])
     ids = {version: build_ids(samples, leaf(version)) for version in ("old", "new")}
     print(ends_of(samples), ids)
-    whole = [sample for sample in samples if not mark_of(sample)]
+    whole = [sample for sample in samples if not sample.mark]
     for version in ("old", "new"):
         assert named(whole, leaf(version), *CHAIN) >= LEAST
         assert len(ids[version]) == 1

@@ -27,12 +27,6 @@ DESCRIPTORS_MOST = 2048
 _SYSTEM = re.compile(r"/(libc\.so\.6|ld-linux-[^/]*\.so\.\d|libc-[\d.]+\.so)$")
 
 
-def mark_of(sample):
-    """The last frame of a stack that was cut, which says why; None of a whole one."""
-    last = sample.frames[-1]
-    return last.name if not last.file and (last.name or "").startswith("[") else None
-
-
 def user_files(sample):
     """Files of its user code but for those of the system."""
     return {
@@ -52,7 +46,7 @@ def ends_of(samples):
     ends = collections.Counter()
     for sample in samples:
         users = any(frame.file.startswith("/") for frame in sample.frames)
-        ends[mark_of(sample) or ("whole" if users else "kernel")] += sample.count
+        ends[sample.mark or ("whole" if users else "kernel")] += sample.count
     return ends
 
 
@@ -150,7 +144,7 @@ class Neighbourhood:
         print(f"ordinary: {dict(ends)}")
         assert ends.total() >= 60, "too few samples of the ordinary program to judge by"
         assert ends["whole"] >= LEAST_WHOLE * ends.total()
-        whole = [sample for sample in samples if not mark_of(sample)]
+        whole = [sample for sample in samples if not sample.mark]
         least = LEAST_WHOLE * ends.total()
         assert named(whole, "burn_middle", "burn_root", "main", "_start") >= least
         assert all(user_files(sample) <= {str(self._ordinary_path)} for sample in samples)

@@ -16,7 +16,6 @@ from odd_neighbour import (
     Neighbourhood,
     assert_whole,
     ends_of,
-    mark_of,
     named,
     since_exec,
     user_files,
@@ -66,7 +65,7 @@ def check(samples, path, share=0.9, first_moments=0.5):
     """Delivered, whole or cut with a reason, named, and of no other file."""
     samples = since_exec(samples, path)
     assert_whole(samples, LEAST, share, first_moments)
-    whole = [sample for sample in samples if not mark_of(sample) and "burn_root" in sample.names]
+    whole = [sample for sample in samples if not sample.mark and "burn_root" in sample.names]
     assert named(whole, *CHAIN) >= 0.98 * sum(sample.count for sample in whole)
     files = set().union(*map(user_files, samples))
     assert files <= {str(path)}, files
@@ -101,7 +100,7 @@ def test_the_stack_it_was_started_with_is_gone(neighbourhood, odd):
     print(f"odd: {dict(ends)}")
     assert ends["[unreadable stack memory]"] >= LEAST
     assert ends["[unreadable stack memory]"] >= 0.9 * (ends.total() - ends["kernel"])
-    cut = [sample for sample in samples if mark_of(sample) == "[unreadable stack memory]"]
+    cut = [sample for sample in samples if sample.mark == "[unreadable stack memory]"]
     assert named(cut, *CHAIN[:3], "on_new_stack") >= 0.9 * sum(sample.count for sample in cut)
     assert set().union(*map(user_files, samples)) <= {str(odd)}
 
@@ -133,7 +132,7 @@ def test_one_without_section_headers(neighbourhood, odd):
     neighbourhood.await_samples()
     samples = since_exec(neighbourhood.finish()[target.pid], path)
     assert_whole(samples, LEAST)
-    whole = [sample for sample in samples if not mark_of(sample)]
+    whole = [sample for sample in samples if not sample.mark]
     # leaf, middle, root, main and the program's entry, by address
     for sample in whole:
         own = [frame for frame in sample.frames if frame.file == str(path)]

@@ -34,6 +34,12 @@ class Sample:
     def count(self):
         return self.values[0]
 
+    @property
+    def mark(self):
+        """The last frame of a stack that was cut, which says why; None of a whole one."""
+        last = self.frames[-1]
+        return last.name if not last.file and (last.name or "").startswith("[") else None
+
 
 @dataclasses.dataclass(frozen=True)
 class Profile:

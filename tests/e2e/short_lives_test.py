@@ -28,14 +28,8 @@ LEAST_WHOLE = 0.95
 CHILDS_CHAIN = ("burn_leaf", "burn_middle", "burn_root", "child", "main")
 
 
-def mark_of(sample):
-    """The last frame of a stack that was cut, which says why; None of a whole one."""
-    last = sample.frames[-1]
-    return last.name if not last.file and (last.name or "").startswith("[") else None
-
-
 def has_user_part(sample):
-    return bool(mark_of(sample)) or any(frame.file.startswith("/") for frame in sample.frames)
+    return bool(sample.mark) or any(frame.file.startswith("/") for frame in sample.frames)
 
 
 def samples_in(directory):
@@ -48,7 +42,7 @@ def share_of_whole(samples, what):
     """Of those that have a user part; says what there was."""
     ends = collections.Counter()
     for sample in filter(has_user_part, samples):
-        ends[mark_of(sample) or "whole"] += sample.count
+        ends[sample.mark or "whole"] += sample.count
     share = ends["whole"] / max(1, ends.total())
     print(f"{what}: {100 * share:.1f} % of {ends.total()} are whole; {dict(ends)}")
     assert ends.total() >= 100, "too few samples to judge by"
@@ -79,7 +73,7 @@ class Program:
         checker = TrueChains(self._target, *self._built, shadow_file.read(self._shadow))
         verdicts = collections.Counter()
         for sample in self.samples:
-            if not mark_of(sample) and has_user_part(sample):
+            if not sample.mark and has_user_part(sample):
                 verdicts[checker.judge(sample.frames).verdict] += sample.count
         return verdicts
 
@@ -141,7 +135,7 @@ def test_a_fork_is_walked_by_what_is_known_of_its_parent(
     assert share_of_whole(samples, "forks") >= LEAST_WHOLE
     chains = collections.Counter()
     for sample in samples:
-        if not mark_of(sample) and "burn_leaf" in sample.names:
+        if not sample.mark and "burn_leaf" in sample.names:
             leaf = sample.names.index("burn_leaf")  # above it, interrupts
             chain = sample.names[leaf : leaf + len(CHILDS_CHAIN)]
             chains[chain == CHILDS_CHAIN] += sample.count
