@@ -355,8 +355,12 @@ struct queue_load delivery_load(struct delivery_route *route)
 void delivery_show_queue(struct delivery_route *route)
 {
 	struct queue_load damage = queue_take_damage(&route->queue);
-	struct queue_load load = delivery_load(route);
+	struct queue_load load;
 
 	delivery_book_damage(route, &damage);
+	// A load of earlier, shown later, would stand until the next request came.
+	pthread_mutex_lock(&route->showing);
+	load = delivery_load(route);
 	ledger_show_queue(&route->ledger, &load);
+	pthread_mutex_unlock(&route->showing);
 }

@@ -16,6 +16,7 @@ struct delivery_route {
 	const struct sending_config *config; /* borrowed */
 	struct queue queue;
 	struct ledger ledger;
+	pthread_mutex_t showing; /* who shows the queue has seen it last */
 	struct notices notices;
 	_Atomic uint64_t attempts_end_ns; /* no attempt lasts longer; UINT64_MAX = no end */
 	struct peer_limit limit;

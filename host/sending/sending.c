@@ -50,6 +50,7 @@ struct profcol_error *sending_create(const struct sending_target *target,
 	notices_init(&route->notices, target->host);
 	atomic_store(&route->attempts_end_ns, UINT64_MAX);
 	peer_limit_init(&route->limit, config->max_request_bytes);
+	pthread_mutex_init(&route->showing, NULL);
 	pthread_mutex_init(&sending->closer.lock, NULL);
 	if (!consumers_init(&sending->consumers, route, (unsigned int)queue->num_consumers)) {
 		sending_destroy(sending);
@@ -65,6 +66,7 @@ void sending_destroy(struct sending *sending)
 		return;
 	consumers_deinit(&sending->consumers);
 	pthread_mutex_destroy(&sending->closer.lock);
+	pthread_mutex_destroy(&sending->route.showing);
 	peer_limit_deinit(&sending->route.limit);
 	notices_deinit(&sending->route.notices);
 	queue_deinit(&sending->route.queue);

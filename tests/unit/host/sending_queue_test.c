@@ -9,12 +9,28 @@
 
 #include "sending_fixture.h"
 
+#include "host/sending/ledger.h"
+
 #include <dirent.h>
 #include <malloc.h>
 #include <string.h>
 
 /* Under a sanitizer its allocator knows; the weak name is NULL without one. */
 size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+void __real_ledger_show_queue(struct ledger *ledger, const struct queue_load *load);
+void __wrap_ledger_show_queue(struct ledger *ledger, const struct queue_load *load);
+
+static atomic_bool is_slow_to_show; /* a queue that is not empty */
+
+void __wrap_ledger_show_queue(struct ledger *ledger, const struct queue_load *load)
+{
+	if (load->requests && atomic_load(&is_slow_to_show)) {
+		PEER_SET(hangs, false);
+		usleep(100000);
+	}
+	__real_ledger_show_queue(ledger, load);
+}
 
 /* Takes @error, which has to be one that was counted. */
 static void expect_refusal(struct profcol_error *error, enum profcol_code code, const char *message)
@@ -78,6 +94,21 @@ static void a_full_queue_refuses(void **state)
 	run_end(&run);
 	assert_int_equal(run_lost(&run, "queue_full"), 8);
 	assert_int_equal(run.balance.totals[PROFCOL_EXPORTED], 35);
+}
+
+static void what_is_shown_last_is_what_was_seen_last(void **state)
+{
+	struct run run;
+
+	(void)state;
+	peer.hangs = true;
+	run_start(&run, "");
+	atomic_store(&is_slow_to_show, true);
+	run_push_all(&run, 1, 10);
+	AWAIT(PEER_GET(taken) == 1);
+	AWAIT(run_metric(&run, "exporter_queue_size", "") == 0);
+	atomic_store(&is_slow_to_show, false);
+	run_end(&run);
 }
 
 static void a_queue_can_be_bound_in_samples(void **state)
@@ -478,6 +509,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, sending_setup, sending_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_full_queue_refuses),
+		TEST(what_is_shown_last_is_what_was_seen_last),
 		TEST(a_queue_can_be_bound_in_samples),
 		TEST(a_queue_can_be_bound_in_bytes),
 		TEST(without_a_sizer_memory_is_bound_at_64_mib),
