@@ -163,6 +163,26 @@ __noinline int unwind_step(struct bpf_perf_event_data *ctx, __u32 cpu)
 	return end;
 }
 
+/*
+ * The frames of a deep walk that come next, as many as are simple. A function of its own: where it
+ * is not called, its instructions are not waited for.
+ */
+__noinline int unwind_steps(__u32 cpu)
+{
+	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &cpu);
+	struct unwind_walk *walk;
+	__u32 at;
+
+	if (!buffer)
+		return 0;
+	walk = &buffer->walk;
+	at = walk->base + walk->count;
+	if (walk->count < max_stack_depth && at < SAMPLE_MAX_FRAMES)
+		unwind_run(walk, cpu, &frames_of(record_of(buffer))[at],
+			   max_stack_depth - walk->count);
+	return 0;
+}
+
 /* Appends to the record, whose head is complete, what the receiver needs to finish its walk, or to
  * @verify it. Global, as above; it is seldom called. */
 __noinline int defer(__u32 cpu, bool verify)
@@ -221,8 +241,11 @@ static __always_inline __u32 walk_registers(struct bpf_perf_event_data *ctx,
 		return 0;
 	walk->base = kernel_frames;
 	unwind_move_window(walk, walk->at.sp & ~7ull);
-	for (int i = 0; i <= SAMPLE_MAX_USER_FRAMES && !end; i++)
+	for (int i = 0; i <= SAMPLE_MAX_USER_FRAMES && !end; i++) {
+		if (walk->count >= UNWIND_DEEP)
+			unwind_steps(cpu);
 		end = unwind_step(ctx, cpu);
+	}
 	head->end = (__u16)end;
 	frames = walk->count;
 	return frames < SAMPLE_MAX_USER_FRAMES ? frames : SAMPLE_MAX_USER_FRAMES;

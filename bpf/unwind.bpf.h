@@ -20,8 +20,8 @@ static __always_inline int unwind_by_table(struct bpf_perf_event_data *ctx,
 					   struct unwind_walk *walk, __u32 cpu, __u64 pc,
 					   __u64 *frame, struct unwind_seen *seen)
 {
-	__u64 key = 0;
-	__u64 *recent = unwind_recent_slot(cpu, *frame, &key);
+	struct unwind_slab *slab = unwind_recent_of(cpu);
+	__u64 key = 0, *recent = slab ? unwind_recent_slot(slab, *frame, &key) : NULL;
 	__u32 rule = 0;
 
 	if (recent && (*recent ^ key) >> 16 == 0)
@@ -42,6 +42,54 @@ static __always_inline int unwind_by_table(struct bpf_perf_event_data *ctx,
 		}
 	}
 	return unwind_apply(ctx, walk, rule, frame);
+}
+
+enum { UNWIND_RUN = 32 }; /* frames at once, at most */
+
+/*
+ * The most of deep walks: return addresses in the range that the last one lay in, with a rule that
+ * was found lately, their words in the window. Writes their frames to @frames, at most @room. Where
+ * anything else is to be done it stops, and leaves that frame to unwind_frame().
+ */
+static __always_inline void unwind_run(struct unwind_walk *walk, __u32 cpu, __u64 *frames,
+				       __u32 room)
+{
+	__u64 pc = walk->at.pc - 1, sp = walk->at.sp, fp = walk->at.fp;
+	struct unwind_slab *recent = unwind_recent_of(cpu);
+	__u32 count = 0;
+
+	if (!recent || walk->at.exact || walk->at.sp_is_bound)
+		return;
+#pragma clang loop unroll(disable)
+	for (; count < UNWIND_RUN && count < room; count++) {
+		__u64 frame = walk->code_frame + pc, key, *slot, known, ra, saved = fp, cfa;
+		__u32 rule;
+
+		if (pc - walk->code_start >= walk->code_bytes)
+			break;
+		slot = unwind_recent_slot(recent, frame, &key);
+		known = slot ? *slot : ~key;
+		if ((known ^ key) >> 16)
+			break;
+		rule = known & 0xffff;
+		cfa = unwind_packed_cfa(rule, sp, fp);
+		if (cfa <= sp || !unwind_window_word(walk, cfa - 8, &ra) ||
+		    (rule & (UNWIND_PACKED_SLOTS - 1) &&
+		     !unwind_window_word(walk, cfa - 8 * (1 + (rule & (UNWIND_PACKED_SLOTS - 1))),
+					 &saved)))
+			break;
+		ra &= unwind_address_mask;
+		if (ra < UNWIND_LOWEST)
+			break;
+		frames[count] = frame;
+		pc = ra - 1;
+		sp = cfa;
+		fp = saved;
+	}
+	if (count) {
+		walk->at = (struct unwind_cursor){ .pc = pc + 1, .sp = sp, .fp = fp };
+		walk->count += count;
+	}
 }
 
 /*

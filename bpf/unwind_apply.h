@@ -41,12 +41,19 @@ static __always_inline int unwind_return(struct unwind_walk *walk, __u64 cfa, __
 	return 0;
 }
 
-static __always_inline int unwind_apply_packed(struct unwind_walk *walk, __u32 rule)
+/* The canonical frame address by a packed rule. */
+static __always_inline __u64 unwind_packed_cfa(__u32 rule, __u64 sp, __u64 fp)
 {
 	bool by_sp = rule & UNWIND_PACKED_SP;
 	__u32 depth = by_sp ? rule >> 5 & (UNWIND_PACKED_SP_DEPTHS - 1)
 			    : rule >> 5 & (UNWIND_PACKED_FP_DEPTHS - 1);
-	__u64 cfa = (by_sp ? walk->at.sp : walk->at.fp) + 8ull * depth;
+
+	return (by_sp ? sp : fp) + 8ull * depth;
+}
+
+static __always_inline int unwind_apply_packed(struct unwind_walk *walk, __u32 rule)
+{
+	__u64 cfa = unwind_packed_cfa(rule, walk->at.sp, walk->at.fp);
 	__u32 slot = rule & (UNWIND_PACKED_SLOTS - 1);
 	__u64 fp = walk->at.fp, ra;
 

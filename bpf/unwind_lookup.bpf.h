@@ -287,28 +287,33 @@ static __always_inline long unwind_find_row(__u32 handle, __u64 address)
 	return *(__u16 *)&slab->bytes[offset + 2];
 }
 
+/* The recent rules of a CPU; NULL when it has none. */
+static __always_inline struct unwind_slab *unwind_recent_of(__u32 cpu)
+{
+	void *map = bpf_map_lookup_elem(&unwind_recent, &cpu);
+	__u32 zero = 0;
+
+	return map ? bpf_map_lookup_elem(map, &zero) : NULL;
+}
+
 /*
  * Where the rule of @frame would be among the recent ones: that frame's bits above 16 bits of rule.
  * *@key_ret is those; NULL when the frame cannot be there. A number of a file is never given to
  * another content, so what is there stays true.
  */
-static __always_inline __u64 *unwind_recent_slot(__u32 cpu, __u64 frame, __u64 *key_ret)
+static __always_inline __u64 *unwind_recent_slot(struct unwind_slab *slab, __u64 frame,
+						 __u64 *key_ret)
 {
 	const __u64 beyond = 0x7f0000ff00000000ull; /* files from 2^16 on, offsets from 4 GiB on */
 	__u64 key = (frame >> UNWIND_FRAME_SHIFT & 0xffff) << 48 | (__u64)(__u32)frame << 16;
-	__u32 zero = 0;
-	struct unwind_slab *slab;
 	__u64 index;
-	void *map;
 
 	if ((frame & (UNWIND_FRAME_FILE | beyond)) != UNWIND_FRAME_FILE)
 		return NULL;
-	map = bpf_map_lookup_elem(&unwind_recent, &cpu);
-	slab = map ? bpf_map_lookup_elem(map, &zero) : NULL;
 	index = (key * 0x9e3779b97f4a7c15ull >> 32) * (UNWIND_SLAB_BYTES / 8) >> 32;
 	// The compiler knows the bound; the verifier does not.
 	asm volatile("" : "+r"(index));
-	if (!slab || index >= UNWIND_SLAB_BYTES / 8)
+	if (index >= UNWIND_SLAB_BYTES / 8)
 		return NULL;
 	*key_ret = key;
 	return (__u64 *)&slab->bytes[index * 8];

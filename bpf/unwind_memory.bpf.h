@@ -18,18 +18,25 @@ static __always_inline void unwind_move_window(struct unwind_walk *walk, __u64 a
 		walk->window_bytes = 0;
 }
 
-static __always_inline bool unwind_read(struct unwind_walk *walk, __u64 address, __u64 *ret)
+/* The word at @address, if the window has it. */
+static __always_inline bool unwind_window_word(const struct unwind_walk *walk, __u64 address,
+					       __u64 *ret)
 {
 	__u64 distance = address - walk->window_start;
 
-	if (distance < walk->window_bytes && !(distance & 7)) {
-		distance >>= 3;
-		// The compiler knows the bound; this tells it to the verifier.
-		asm volatile("%0 &= 255" : "+r"(distance));
-		*ret = walk->window[distance];
-		return true;
-	}
-	return !bpf_probe_read_user(ret, sizeof(*ret), (void *)address);
+	if (distance >= walk->window_bytes || distance & 7)
+		return false;
+	distance >>= 3;
+	// The compiler knows the bound; this tells it to the verifier.
+	asm volatile("%0 &= 255" : "+r"(distance));
+	*ret = walk->window[distance];
+	return true;
+}
+
+static __always_inline bool unwind_read(struct unwind_walk *walk, __u64 address, __u64 *ret)
+{
+	return unwind_window_word(walk, address, ret) ||
+	       !bpf_probe_read_user(ret, sizeof(*ret), (void *)address);
 }
 
 /* Beyond the window: the next frames are there, too. */
