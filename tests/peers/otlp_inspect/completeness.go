@@ -71,10 +71,11 @@ type judge struct {
 	dictionary dictionary
 	frames     map[int32]frame
 	ends       map[int32]end
+	nameables  map[int32]bool
 }
 
 func newJudge(files *files, dictionary dictionary) *judge {
-	return &judge{files, dictionary, map[int32]frame{}, map[int32]end{}}
+	return &judge{files, dictionary, map[int32]frame{}, map[int32]end{}, map[int32]bool{}}
 }
 
 const kernelType = "kernel"
@@ -100,6 +101,22 @@ func (j *judge) kindAndName(index int32) frame {
 	return result
 }
 
+// nameable says whether the file of a frame has a function's name for its address.
+func (j *judge) nameable(index int32) bool {
+	result, known := j.nameables[index]
+	if known {
+		return result
+	}
+	location := j.dictionary.location(index)
+	key := j.dictionary.file(j.dictionary.mapping(location.MappingIndex()))
+	if key.isFile() {
+		file := j.files.open(key)
+		result = file != nil && file.names(location.Address())
+	}
+	j.nameables[index] = result
+	return result
+}
+
 func (j *judge) end(index int32) end {
 	result, known := j.ends[index]
 	if !known {
@@ -110,21 +127,14 @@ func (j *judge) end(index int32) end {
 }
 
 func (j *judge) judgeEnd(index int32) end {
-	d := j.dictionary
-	location := d.location(index)
-	mapping := d.mapping(location.MappingIndex())
-	key := fileKey{
-		name:    d.text(mapping.FilenameStrindex()),
-		gnu:     d.attributeText(mapping.AttributeIndices(), "process.executable.build_id.gnu"),
-		htlhash: d.attributeText(mapping.AttributeIndices(), "process.executable.build_id.htlhash"),
-	}
+	location := j.dictionary.location(index)
+	key := j.dictionary.file(j.dictionary.mapping(location.MappingIndex()))
 	result := end{frame: j.kindAndName(index)}
 	result.label = frameLabel(result.frame, key.name, location.Address())
 	if !nativeTypes[result.kind] {
 		return result
 	}
-	// Pseudo files ([vdso], //anon) and code without any have no entry.
-	if key.name != "" && key.name[0] != '[' && !strings.HasPrefix(key.name, "//") {
+	if key.isFile() {
 		if file := j.files.open(key); file != nil {
 			address := location.Address()
 			result.root = file.holds(address) || file.saysNothing(address) && isRootName(result.name)

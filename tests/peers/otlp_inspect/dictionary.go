@@ -84,6 +84,14 @@ func (d dictionary) name(location pprofile.Location) string {
 	return d.text(d.function(lines.At(lines.Len() - 1).FunctionIndex()).NameStrindex())
 }
 
+func (d dictionary) file(mapping pprofile.Mapping) fileKey {
+	return fileKey{
+		name:    d.text(mapping.FilenameStrindex()),
+		gnu:     d.attributeText(mapping.AttributeIndices(), "process.executable.build_id.gnu"),
+		htlhash: d.attributeText(mapping.AttributeIndices(), "process.executable.build_id.htlhash"),
+	}
+}
+
 // Where a sample stands.
 type place struct {
 	dictionary dictionary

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Files that mappings name, found on this machine: at the path itself, at an executable's path that
@@ -28,6 +29,11 @@ type fileKey struct {
 	name, gnu, htlhash string
 }
 
+// isFile is false for pseudo files ([vdso], //anon) and code without any.
+func (k fileKey) isFile() bool {
+	return k.name != "" && k.name[0] != '[' && !strings.HasPrefix(k.name, "//")
+}
+
 func newFiles(roots []string) *files {
 	return &files{roots: roots, executables: map[string][]string{}, found: map[fileKey]*elfRoots{}}
 }
@@ -41,6 +47,17 @@ func (f *files) addExecutable(path string) {
 		}
 	}
 	f.executables[name] = append(f.executables[name], path)
+}
+
+func (f *files) addExecutables(requests []request) {
+	for _, one := range requests {
+		for _, resource := range one.profiles.ResourceProfiles().All() {
+			path, found := resource.Resource().Attributes().Get("process.executable.path")
+			if found {
+				f.addExecutable(path.AsString())
+			}
+		}
+	}
 }
 
 func (f *files) walk() {

@@ -3,8 +3,10 @@
 package main
 
 import (
+	"cmp"
 	"debug/elf"
 	"debug/gosym"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -30,7 +32,8 @@ const entryBytes = 64
 // Where in one ELF file stacks end.
 type elfRoots struct {
 	entry  uint64 // 0: a library
-	spans  []span // of functions in the symbol tables
+	spans  []span // of functions in the symbol tables that are such ends
+	named  []span // of all functions in them, in order, none within another
 	frames []frameEntry
 	lines  *gosym.Table // nil: not Go, or not to be read
 	isGo   bool
@@ -55,7 +58,13 @@ func readRoots(path string) (*elfRoots, error) {
 			continue
 		}
 		for _, symbol := range symbols {
-			if symbol.Section != elf.SHN_UNDEF && isRootName(symbol.Name) {
+			if symbol.Section == elf.SHN_UNDEF {
+				continue
+			}
+			if isFunction(symbol) {
+				result.named = append(result.named, span{symbol.Value, symbol.Value + symbol.Size})
+			}
+			if isRootName(symbol.Name) {
 				size := symbol.Size
 				if size == 0 {
 					size = entryBytes
@@ -64,7 +73,36 @@ func readRoots(path string) (*elfRoots, error) {
 			}
 		}
 	}
+	result.named = merge(result.named)
 	return result, nil
+}
+
+// isFunction leaves out those without a size: where they end nobody knows.
+func isFunction(symbol elf.Symbol) bool {
+	kind := elf.ST_TYPE(symbol.Info)
+	return (kind == elf.STT_FUNC || kind == elf.STT_GNU_IFUNC) && symbol.Size > 0 && symbol.Name != ""
+}
+
+// merge sorts spans and makes one of those that lie over each other.
+func merge(spans []span) (merged []span) {
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.begin, b.begin) })
+	for _, one := range spans {
+		if last := len(merged) - 1; last >= 0 && one.begin <= merged[last].end {
+			merged[last].end = max(merged[last].end, one.end)
+		} else {
+			merged = append(merged, one)
+		}
+	}
+	return merged
+}
+
+// names says whether the file has a function's name for an address.
+func (r *elfRoots) names(address uint64) bool {
+	if r.lines != nil && r.lines.PCToFunc(address) != nil {
+		return true
+	}
+	next := sort.Search(len(r.named), func(i int) bool { return r.named[i].begin > address })
+	return next > 0 && address < r.named[next-1].end
 }
 
 // goTextStart is what the table's entries are relative to. A C linker puts code of its own in front

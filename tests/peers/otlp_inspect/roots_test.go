@@ -56,6 +56,38 @@ func symbol(t *testing.T, path string, table func(*elf.File) ([]elf.Symbol, erro
 	return elf.Symbol{}
 }
 
+func TestNamesAreExpectedWhereTheFileHasThem(t *testing.T) {
+	// In the dynamic symbols main outlives the stripping.
+	for _, exported := range []bool{false, true} {
+		var flags []string
+		if exported {
+			flags = append(flags, "-rdynamic")
+		}
+		path, main := compile(t, flags...)
+		b := newBuilder()
+		b.sample(b.profile(path), []uint64{1, 2}, b.location("native", "main", path, main),
+			b.location("native", "", path, main+1), b.location("native", "f", "/nowhere/x", main))
+		s, err := summarize([]request{b.request(t)}, newFiles(nil), always)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := [2]int{}
+		if exported {
+			want = [2]int{4, 2}
+		}
+		if got := [2]int{s.All.Nameable, s.All.NameableNamed}; got != want || s.All.Native != 6 {
+			t.Errorf("exported %t: %v of %d, want %v", exported, got, s.All.Native, want)
+		}
+	}
+}
+
+func TestSpansThatLieOverEachOtherAreOne(t *testing.T) {
+	got := merge([]span{{8, 9}, {1, 5}, {2, 3}, {4, 6}, {9, 10}})
+	if want := []span{{1, 6}, {8, 10}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 func TestAStrippedProgramEndsAtItsEntry(t *testing.T) {
 	path, main := compile(t)
 	result, err := readRoots(path)

@@ -99,15 +99,6 @@ func (l *lessonsOf) process(at place, sample pprofile.Sample) int32 {
 	})
 }
 
-func (l *lessonsOf) fileOf(mapping pprofile.Mapping) fileKey {
-	d := l.dictionary
-	return fileKey{
-		name:    d.text(mapping.FilenameStrindex()),
-		gnu:     d.attributeText(mapping.AttributeIndices(), "process.executable.build_id.gnu"),
-		htlhash: d.attributeText(mapping.AttributeIndices(), "process.executable.build_id.htlhash"),
-	}
-}
-
 // location is what one frame shows; nothing when it is none of a user's machine code.
 func (l *lessonsOf) location(process, index int32) []int32 {
 	key := [2]int32{process, index}
@@ -120,7 +111,7 @@ func (l *lessonsOf) location(process, index int32) []int32 {
 	var result []int32
 	if nativeTypes[kind] || kind == "" {
 		mapping := d.mapping(location.MappingIndex())
-		file := l.fileOf(mapping)
+		file := d.file(mapping)
 		page := lesson{pageSubject, 0, file, location.Address() >> pageShift}
 		if file.name == "" {
 			page.process = process + 1

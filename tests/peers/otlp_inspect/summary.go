@@ -36,6 +36,9 @@ type tally struct {
 	// Of all kinds of machine code: profilers differ in which they tell apart.
 	Native      int `json:"native_frames"`
 	NativeNamed int `json:"native_frames_named"`
+	// Of these the ones for whose address the file itself has a function's name.
+	Nameable      int `json:"nameable_frames"`
+	NameableNamed int `json:"nameable_frames_named"`
 }
 
 type wireTally struct {
@@ -190,6 +193,24 @@ func (t *tally) add(count, settled int, judged stackVerdict) {
 	}
 }
 
+func (t *tally) addFrame(frame frame, nameable bool, count int) {
+	t.Frames += count
+	if !nativeTypes[frame.kind] {
+		return
+	}
+	t.Native += count
+	if nameable {
+		t.Nameable += count
+	}
+	if frame.name == "" {
+		return
+	}
+	t.NativeNamed += count
+	if nameable {
+		t.NameableNamed += count
+	}
+}
+
 func (t *tally) finish() {
 	if total := t.Complete + t.Incomplete; total > 0 {
 		t.CompleteShare = float64(t.Complete) / float64(total)
@@ -236,14 +257,9 @@ func (s *summary) addFrames(judge *judge, sample pprofile.Sample, count int, tal
 		if frame.kind == abortType {
 			continue
 		}
+		nameable := nativeTypes[frame.kind] && judge.nameable(index)
 		for _, one := range tallies {
-			one.Frames += count
-			if nativeTypes[frame.kind] {
-				one.Native += count
-				if frame.name != "" {
-					one.NativeNamed += count
-				}
-			}
+			one.addFrame(frame, nameable, count)
 		}
 	}
 }
@@ -313,14 +329,7 @@ func summarize(requests []request, files *files, window window) (*summary, error
 		Through: map[string]*tally{}, NativePrograms: map[string]*tally{}, cuts: map[cut]*cutTally{}}
 	s.addTables(requests)
 	all := newSightings()
-	for _, one := range requests {
-		for _, resource := range one.profiles.ResourceProfiles().All() {
-			path, found := resource.Resource().Attributes().Get("process.executable.path")
-			if found {
-				files.addExecutable(path.AsString())
-			}
-		}
-	}
+	files.addExecutables(requests)
 	seen := make([]*lessonsOf, len(requests))
 	for i := range requests {
 		seen[i] = newLessonsOf(all, dictionary{requests[i].profiles.Dictionary()})
