@@ -41,7 +41,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.replace("\n", " "))
     parser.add_argument("--load", default=",".join(plan.LOADS), help="loads, by comma")
     parser.add_argument("--runs", type=int, default=3, help="rounds of each case (3)")
-    parser.add_argument("--seconds", type=int, default=20, help="of a measurement (20)")
+    parser.add_argument("--seconds", type=int, help="of a measurement (20, for storm 70)")
     parser.add_argument("--rate", type=int, help="samples a second (99, for mixed also 20)")
     parser.add_argument("--profilers", default=",".join(plan.PROFILERS), help="by comma")
     parser.add_argument("--out", type=pathlib.Path, help="directory (build/bench/TIME-COMMIT)")
@@ -117,12 +117,14 @@ def resumed(directory, wanted):
     return chosen
 
 
-def announce(steps, remaining, chosen, seconds):
-    minutes = plan.estimate_s(remaining, seconds) / 60
-    print(f"{len(steps)} measurements of {seconds} s into {chosen.directory}")
+def announce(steps, remaining, chosen):
+    print(f"{len(steps)} measurements into {chosen.directory}")
     if len(remaining) < len(steps):
         print(f"{len(steps) - len(remaining)} are there already")
-    print(f"about {minutes:.0f} minutes", flush=True)
+    parts = plan.estimates_s(remaining)
+    each = ", ".join(f"{load} {part / 60:.0f}" for load, part in parts.items())
+    detail = f": {each}" if len(parts) > 1 else ""
+    print(f"about {sum(parts.values()) / 60:.0f} minutes{detail}", flush=True)
 
 
 def run_step(bench, step, chosen):
@@ -188,16 +190,17 @@ def run(arguments):
     known = plan.known_profilers(arguments.profilers.split(","))
     names = compared.usable(known)
     loads = [load for load in arguments.load.split(",") if load]
-    steps = plan.steps(plan.cases(loads, arguments.rate), arguments.runs, names)
+    cases = plan.cases(loads, arguments.rate, arguments.seconds)
+    steps = plan.steps(cases, arguments.runs, names)
     wanted = identity(arguments, compared, names)
     description = machine.describe({name: compared.version(name) for name in names})
     chosen = choose_journal(arguments, wanted)
     remaining = chosen.remaining(steps)
-    announce(steps, remaining, chosen, arguments.seconds)
+    announce(steps, remaining, chosen)
     cache = CACHE / "profcol/loads"
     for load in loads:
         load_run.prepare(load, cache)
-    bench = measure.Bench(arguments.seconds, cache, arguments.due_counter, compared)
+    bench = measure.Bench(cache, arguments.due_counter, compared)
     for step in remaining:
         tell(step, run_step(bench, step, chosen))
     return finish(chosen, steps, wanted, description)

@@ -93,6 +93,20 @@ def test_peaks_are_those_of_the_kernel():
     assert 32 << 20 < peaks["peak_anonymous_bytes"] <= peaks["peak_rss_bytes"] < 256 << 20
 
 
+def test_what_a_process_holds_now_is_that_of_its_tree():
+    files = "held = [open('/dev/null') for _ in range(5)]"
+    fork = "import os, signal\nif not os.fork(): signal.pause()"
+    command = [sys.executable, "-c", f"{files}\n{fork}\nprint(flush=True)\nsignal.pause()"]
+    with children.running(command, stdout=subprocess.PIPE, text=True) as process:
+        children.read_line(process, "word")
+        held = process_usage.held_now(process.pid)
+        own = len([*pathlib.Path(f"/proc/{process.pid}/fd").iterdir()])
+        assert own >= 8
+        assert held["descriptors"] == 2 * own and held["processes"] == 2
+        assert 0 < held["anonymous_bytes"] < held["rss_bytes"] < 256 << 20
+    assert process_usage.held_now(process.pid)["rss_bytes"] == 0
+
+
 def _snapshot(user, run_cnt, ids=(1,)):
     return {
         "idle": 1,
@@ -150,7 +164,7 @@ def _window_bpf(monkeypatch, others_before, others_after):
     own = process_usage.Held({2}, {12})
     answers = iter([(own, others_before), (own, others_after)])
     monkeypatch.setattr(measure, "bpf_objects_held", lambda _: next(answers))
-    before = _bpf_snapshot([(1, 5), (2, 10)], [11, 12, 13, 14])
+    before = _bpf_snapshot([(1, 5), (2, 10)], [11, 12])
     after = _bpf_snapshot([(1, 9), (2, 17), (3, 8)], [11, 12, 13, 14])
     with children.running(["sleep", "600"]) as process:
         window = measure.Window(_FakeMeter(before, after), process)
@@ -166,6 +180,7 @@ def test_bpf_objects_of_others_are_not_the_profilers(monkeypatch):
         found = _window_bpf(monkeypatch, *others)
         assert [(each["id"], each["run_cnt"]) for each in found["programs"]] == [(2, 7)]
         assert [each["id"] for each in found["maps"]] == [12, 13]
+        assert [each["id"] for each in found["maps_at_start"]] == [12]
     with pytest.raises(children.ChildFailed, match="another profiler's BPF program sample ended"):
         _window_bpf(monkeypatch, none, none)
 

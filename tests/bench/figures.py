@@ -23,6 +23,9 @@ LOAD_PROGRAMS = {
     "cold": ("cold-",),
 }  # fmt: skip
 
+# Loads whose units are processes.
+OF_PROCESSES = ("storm",)
+
 # A share of fewer than these is known to some percent only, of fewer than those not at all.
 WHOLE_FOR_EXACT = 10_000
 WHOLE_FOR_ANY = 100
@@ -119,6 +122,11 @@ def named_share(found):
     return found.get("native_frames_named", 0), found.get("native_frames", 0)
 
 
+def nameable_share(found):
+    """As named_share, of frames for whose address the file itself has a function's name."""
+    return found.get("nameable_frames_named", 0), found.get("nameable_frames", 0)
+
+
 def is_of_load(program, case):
     """Is an executable of this name what the load of the case runs?"""
     return program.startswith(LOAD_PROGRAMS.get(case.split("@")[0], ("",)))
@@ -161,10 +169,38 @@ def bpf_ns_per_frame(measurement, _bare):
     return _share(_bpf_ns(measurement), _found(measurement).get("frames", 0))
 
 
-def bpf_map_bytes(measurement, _bare):
-    if "bpf" not in measurement:
+def _map_bytes(key):
+    def value(measurement, _bare):
+        maps = measurement.get("bpf", {}).get(key)
+        return None if maps is None else sum(each["bytes"] for each in maps)
+
+    return value
+
+
+bpf_map_bytes = _map_bytes("maps")
+
+
+def _held(end, key):
+    return lambda measurement, _bare: measurement.get("ends", {}).get(end, {}).get(key)
+
+
+def _descriptors(end):
+    return _held(end, "descriptors")
+
+
+def rss_and_maps(measurement, bare):
+    """What the profiler holds at the end of the window."""
+    parts = _held("end", "rss_bytes")(measurement, bare), bpf_map_bytes(measurement, bare)
+    return None if None in parts else sum(parts)
+
+
+def cpu_per_process(measurement, _bare):
+    """Of a load of processes that come and go: over those that ran in the window."""
+    load = measurement["load"]
+    if measurement["case"].split("@")[0] not in OF_PROCESSES or not measurement["cpu"]:
         return None
-    return sum(each["bytes"] for each in measurement["bpf"]["maps"])
+    processes = sum(throughput(load).values()) * measurement["seconds"]
+    return _share(measurement["cpu"]["total_s"], processes)
 
 
 def _cpu_per_sample(key):
@@ -240,6 +276,10 @@ def _settled_native(measurement):
     return settled_share(_native(measurement))
 
 
+def _nameable(measurement):
+    return nameable_share(_found(measurement))
+
+
 @dataclasses.dataclass(frozen=True)
 class Figure:
     """A row of the table."""
@@ -269,17 +309,25 @@ FIGURES = (
     Figure("settled", "of settled ones, all programs", "%", share=_settled),
     Figure("native", "of settled native ones, the load's", "%", share=_settled_native),
     Figure("named", "native frames with names", "%", share=lambda m: named_share(_found(m))),
+    Figure("nameable", "of those whose file has the name", "%", share=_nameable),
     Figure("depth", "frames per sample", "", depth),
     Figure("bpf_interrupt", "BPF time per interrupt", "ns", bpf_ns_per_interrupt),
     Figure("bpf_frame", "BPF time per delivered frame", "ns", bpf_ns_per_frame),
     Figure("user", "agent, user CPU per sample", "us", _cpu_per_sample("user_s")),
     Figure("system", "agent, system CPU per sample", "us", _cpu_per_sample("system_s")),
+    Figure("process", "agent, CPU time per process that ran", "us", cpu_per_process),
     Figure("agent", "agent, CPU time / one CPU", "%", agent_cpu),
     Figure("cost", "agent and BPF, CPU time / one CPU", "%", whole_cost),
     Figure("rss", "peak RSS, each process at its own moment", "MiB", _memory("peak_rss_bytes")),
     Figure("sum_rss", "peak RSS, all at one moment", "MiB", _memory("peak_sum_rss_bytes")),
     Figure("anonymous", "peak anonymous RSS", "MiB", _memory("peak_anonymous_bytes")),
-    Figure("maps", "BPF maps", "MiB", bpf_map_bytes),
+    Figure("rss_start", "RSS at the start of the window", "MiB", _held("start", "rss_bytes")),
+    Figure("rss_end", "RSS at its end", "MiB", _held("end", "rss_bytes")),
+    Figure("maps_start", "BPF maps at the start of the window", "MiB", _map_bytes("maps_at_start")),
+    Figure("maps", "BPF maps at its end", "MiB", bpf_map_bytes),
+    Figure("rss_maps", "RSS and BPF maps at its end", "MiB", rss_and_maps),
+    Figure("files_start", "descriptors at the start of the window", "", _descriptors("start")),
+    Figure("files_end", "descriptors at its end", "", _descriptors("end")),
     Figure("raw", "bytes per sample, raw", "B", raw_bytes, of_counts=True),
     Figure("wire", "bytes per sample, gzip", "B", wire_bytes, of_counts=True),
     Figure("sampled", "start to first sample's time stamp", "s", _start("sampled_s")),

@@ -20,6 +20,8 @@ def _counts(observations, frames=0):
         "frames": frames,
         "native_frames": 1000,
         "native_frames_named": 250,
+        "nameable_frames": 300,
+        "nameable_frames_named": 240,
     }
 
 
@@ -43,6 +45,10 @@ def measurement(profiler="profcol", number=1, observations=1900, **changes):
         "seconds": 10.0,
         "due": {"idle": 500, "kernel": 100, "user": 1890, "other": 10, "names": {"sh": 10}},
         "cpu": {"total_s": 0.2, "user_s": 0.15, "system_s": 0.05},
+        "ends": {
+            "start": {"rss_bytes": 4 << 20, "descriptors": 30},
+            "end": {"rss_bytes": 5 << 20, "descriptors": 31},
+        },
         "memory": {
             "peak_rss_bytes": 8 << 20,
             "peak_sum_rss_bytes": 6 << 20,
@@ -56,6 +62,7 @@ def measurement(profiler="profcol", number=1, observations=1900, **changes):
                 {"type": 17, "run_time_ns": 2500, "run_cnt": 7},
             ],
             "maps": [{"bytes": 1 << 20}, {"bytes": 1 << 19}],
+            "maps_at_start": [{"bytes": 1 << 20}],
         },
         "wire": {"raw_bytes": 200_000, "wire_bytes": 50_000, "observations": 2000},
         "summary": {
@@ -84,7 +91,7 @@ BARE = measurement("none", cpu=None) | {
 
 def test_each_figure_of_a_measurement():
     summary = figures.summarize({1: measurement()}, {1: BARE})
-    medians = {key: spread.value for key, spread in summary.items()}
+    medians = {key: spread.value for key, spread in summary.items() if spread}
     assert medians == pytest.approx(
         {
             "delivered": 0.95,
@@ -92,6 +99,7 @@ def test_each_figure_of_a_measurement():
             "settled": 0.99,
             "native": 1,
             "named": 0.25,
+            "nameable": 0.8,
             "depth": 10,
             "bpf_interrupt": (10**7 + 2500) / 2500,
             "bpf_frame": (10**7 + 2500) / 19_000,
@@ -102,7 +110,13 @@ def test_each_figure_of_a_measurement():
             "rss": 8 << 20,
             "sum_rss": 6 << 20,
             "anonymous": 2 << 20,
+            "rss_start": 4 << 20,
+            "rss_end": 5 << 20,
+            "maps_start": 1 << 20,
             "maps": 3 << 19,
+            "rss_maps": 13 << 19,
+            "files_start": 30,
+            "files_end": 31,
             "raw": 100,
             "wire": 25,
             "sampled": 0.5,
@@ -111,6 +125,17 @@ def test_each_figure_of_a_measurement():
             "slowdown": 0.1,
         }
     )
+
+
+def test_cpu_time_is_told_by_process_where_processes_are_the_work():
+    # 900 processes in the 9 s of the load, of which 10 s were looked at, are 1000.
+    load = {"seconds": 9.0, "units": {"storm": 900}}
+    storm = measurement(case="storm@99", load=load)
+    assert figures.cpu_per_process(storm, None) == pytest.approx(0.2 / 1000)
+    assert figures.cpu_per_process(measurement(), None) is None
+    assert figures.cpu_per_process(measurement(case="storm@99", load=load, cpu=None), None) is None
+    idle = {"seconds": 9.0, "units": {"storm": 0}}
+    assert figures.cpu_per_process(measurement(case="storm@99", load=idle), None) is None
 
 
 def test_what_was_not_measured_is_no_figure():
@@ -190,7 +215,8 @@ def test_the_table_has_medians_spread_and_ratio():
         )
     )
     assert "### deep@99" in text
-    assert "Samples due: profcol 4,000 (rounds: 2), reference 2,000 (rounds: 1)." in text
+    dues = "Samples due: profcol 4,000 (rounds: 2), reference 2,000 (rounds: 1)."
+    assert f"Windows of 10 s. {dues}" in text
     assert "Of other programs: 0.5 % at most." in text and "quiet" not in text
     assert "| samples delivered / due, % | ≈ 92 (90…95) | ≈ 50 | ≈ 1.85 |" in text
     assert "| peak RSS, all at one moment, MiB | 6.00 | 6.00 | 1.00 |" in text

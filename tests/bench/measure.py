@@ -13,7 +13,7 @@ import load_run
 import perf_record
 import plan
 import sink
-from process_usage import Cpu, MemoryWatch, bpf_objects_held
+from process_usage import Cpu, MemoryWatch, bpf_objects_held, held_now
 from profilers import Profilers
 
 SETTLE_S = 2
@@ -31,7 +31,6 @@ _STEP_S = 0.05
 class Bench:
     """What all measurements of a run share."""
 
-    seconds: int
     cache: pathlib.Path  # of the loads
     due_counter: pathlib.Path
     profilers: Profilers
@@ -45,10 +44,12 @@ class Window:
         self._process = process
         self._held = self._cpu_before = None
         self.before = self.after = self.cpu = None
+        self.ends = {}  # what the profiler held at the "start" of the window, and at its "end"
 
     def open(self):
         if self._process:
             self._held = bpf_objects_held(self._process.pid)
+            self.ends["start"] = held_now(self._process.pid)
             self._cpu_before = Cpu.of(self._process.pid)
         self.before = self._meter.snapshot()
 
@@ -57,11 +58,12 @@ class Window:
         if not self._process:
             return
         self.cpu = Cpu.of(self._process.pid).since(self._cpu_before)
+        self.ends["end"] = held_now(self._process.pid)
         if self._process.poll() is not None:
             raise children.ChildFailed("the profiler ended before the measurement did")
 
     def bpf(self, start):
-        """The profiler's programs over the window, and its maps at the end of it.
+        """The profiler's programs over the window, and its maps at both ends of it.
 
         Of what came up since the snapshot `start`: the programs that it holds open, and the maps
         that nobody else does, for it need not hold the inner ones of a map of maps.
@@ -79,10 +81,16 @@ class Window:
                     f"another profiler's BPF program {each['name']} ended as the window closed;"
                     " measure again when none runs"
                 )
-        maps = due.ids_since(start, self.after, "maps") - others.maps - others_before.maps
+        foreign_maps = others.maps | others_before.maps
+
+        def maps(end):
+            own_maps = due.ids_since(start, end, "maps") - foreign_maps
+            return [each for each in end["maps"] if each["id"] in own_maps]
+
         return {
             "programs": due.programs_between(self.before, self.after, programs & fresh),
-            "maps": [each for each in self.after["maps"] if each["id"] in maps],
+            "maps": maps(self.after),
+            "maps_at_start": maps(self.before),
         }
 
     def span(self, clock):
@@ -92,11 +100,11 @@ class Window:
 
 def _run_window(bench, step, window):
     """Run the load and hold the window open over it; the load's account of its work."""
-    seconds = SETTLE_S + bench.seconds + LOAD_MARGIN_S
+    seconds = SETTLE_S + step.case.seconds + LOAD_MARGIN_S
     with load_run.running(step.case.load, seconds, bench.cache) as load:
         time.sleep(SETTLE_S)
         window.open()
-        time.sleep(bench.seconds)
+        time.sleep(step.case.seconds)
         window.close()
         return load.finish(LOAD_MARGIN_S + 60)
 
@@ -129,7 +137,7 @@ def _wait_first_sample(process, log, sink_, started):
     }
 
 
-def _wait_flushed(sink_, end_unix_ns):
+def wait_flushed(sink_, end_unix_ns):
     """Until the batch that was open when the window closed has arrived, if there was any."""
     closed_ns = end_unix_ns + int(NAMING_S * 1e9)
 
@@ -157,7 +165,7 @@ def _measure_otlp(bench, step, directory, meter, profiler):
             load = _run_window(bench, step, window)
             memory.look()
         bpf = window.bpf(start)
-        _wait_flushed(sink_, window.span("unix")[1])
+        wait_flushed(sink_, window.span("unix")[1])
         if process.poll() is not None or children.stop(process):
             raise children.ChildFailed(f"the profiler failed:\n{log.read_text(errors='replace')}")
         requests = sink_.requests()
@@ -203,6 +211,7 @@ def _account(window, load):
         "seconds": (span[1] - span[0]) / 1e9,
         "due": due.difference(window.before, window.after),
         "cpu": window.cpu,
+        "ends": window.ends,
         "load": load,
     }
 

@@ -8,6 +8,9 @@ BARE = "none"  # the load without a profiler, for its slowdown
 
 DEFAULT_RATE = 99
 SECOND_RATE = 20  # what both profilers ship with; for the mixed load only
+SECONDS = 20  # of a measurement
+# So few samples of `storm` are due, some 55 a second, that 10,000 in three rounds take longer.
+LOAD_SECONDS = {"storm": 70}
 COUNTED = "counted"  # the mixed load again, once, with counts instead of time stamps from profcol
 
 # What a measurement takes beside its window: start, settling, flush, reading what came out.
@@ -25,6 +28,7 @@ class Case:
     load: str
     rate: int
     counted: bool = False
+    seconds: int = SECONDS
 
     @property
     def name(self):
@@ -44,8 +48,8 @@ class Step:
         return f"{self.case.name} round {self.round} {self.profiler}"
 
 
-def cases(loads, rate):
-    """The cases of these loads, at `rate` or, when that is None, at the usual ones."""
+def cases(loads, rate, seconds=None):
+    """The cases of these loads, at `rate`, for `seconds`, or, when these are None, the usual."""
     unknown = set(loads) - set(LOADS)
     if unknown:
         raise ValueError(f"no load {', '.join(sorted(unknown))}; there is {', '.join(LOADS)}")
@@ -54,10 +58,11 @@ def cases(loads, rate):
         rates = [rate] if rate else [DEFAULT_RATE, SECOND_RATE]
         if load != "mixed":
             rates = rates[:1]
-        found += [Case(load, each) for each in rates]
+        length = seconds or LOAD_SECONDS.get(load, SECONDS)
+        found += [Case(load, each, seconds=length) for each in rates]
         # For the bytes on the wire, which differ little from round to round.
         if load == "mixed":
-            found.append(Case(load, rates[0], counted=True))
+            found.append(Case(load, rates[0], counted=True, seconds=length))
     return found
 
 
@@ -94,9 +99,15 @@ def _turns(case, profilers):
     return ([] if case.load == "idle" else [BARE]) + list(profilers)
 
 
-def estimate_s(steps_, seconds):
+def estimate_s(steps_):
     """About how long the measurements take."""
     return sum(
-        seconds + OVERHEAD_S[step.profiler] + LOAD_START_S.get(step.case.load, 0)
+        step.case.seconds + OVERHEAD_S[step.profiler] + LOAD_START_S.get(step.case.load, 0)
         for step in steps_
     )
+
+
+def estimates_s(steps_):
+    """The same by load, in their order."""
+    loads = dict.fromkeys(step.case.load for step in steps_)
+    return {load: estimate_s([step for step in steps_ if step.case.load == load]) for load in loads}

@@ -41,7 +41,15 @@ def test_unknown_names_are_refused_with_those_that_exist():
 
 def test_a_full_run_takes_no_more_than_an_hour():
     steps = plan.steps(plan.cases(plan.LOADS, None), 3, plan.PROFILERS)
-    assert plan.estimate_s(steps, 20) <= 3600
+    assert plan.estimate_s(steps) <= 3600
+    assert sum(plan.estimates_s(steps).values()) == plan.estimate_s(steps)
+    assert list(plan.estimates_s(steps)) == list(plan.LOADS)
+
+
+def test_storms_are_measured_for_longer_unless_told_otherwise():
+    seconds = {case.name: case.seconds for case in plan.cases(["mixed", "storm"], None)}
+    assert seconds == {"mixed@99": 20, "mixed@20": 20, "mixed@99-counted": 20, "storm@99": 70}
+    assert {case.seconds for case in plan.cases(plan.LOADS, None, 5)} == {5}
 
 
 def _journal(path, identity):

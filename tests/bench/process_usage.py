@@ -84,6 +84,37 @@ class Cpu:
         }
 
 
+def _memory_kib(pid):
+    """{"VmHWM", "VmRSS", "RssAnon"}; empty when it has ended or is about to."""
+    try:
+        status = pathlib.Path(f"/proc/{pid}/status").read_text(errors="replace")
+    except _GONE:
+        return {}
+    return {name: int(kib) for name, kib in _STATUS.findall(status)}
+
+
+def _descriptors(pid):
+    """How many of a process are open, without those of BPF objects, whose memory is counted."""
+    found = 0
+    with contextlib.suppress(OSError):
+        for link in os.scandir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                found += not _BPF_LINK.match(os.readlink(link.path))
+    return found
+
+
+def held_now(pid):
+    """What the tree holds at this moment."""
+    processes = tree(pid)
+    memory = [_memory_kib(each) for each in processes]
+    return {
+        "rss_bytes": 1024 * sum(each.get("VmRSS", 0) for each in memory),
+        "anonymous_bytes": 1024 * sum(each.get("RssAnon", 0) for each in memory),
+        "descriptors": sum(map(_descriptors, processes)),
+        "processes": len(processes),
+    }
+
+
 class MemoryWatch:
     """Peaks of memory, looked at five times a second by a thread of its own."""
 
@@ -110,13 +141,9 @@ class MemoryWatch:
     def look(self):
         rss = anonymous = 0
         for pid in tree(self._pid):
-            try:
-                status = pathlib.Path(f"/proc/{pid}/status").read_text(errors="replace")
-            except _GONE:
-                continue
-            values = {name: int(kib) for name, kib in _STATUS.findall(status)}
+            values = _memory_kib(pid)
             if not values:
-                continue  # it is about to end
+                continue
             self._peaks_kib[pid] = max(values["VmHWM"], self._peaks_kib.get(pid, 0))
             rss += values["VmRSS"]
             anonymous += values["RssAnon"]

@@ -100,7 +100,8 @@ def _remarks(profilers_rounds):
     all_ = [each for rounds in profilers_rounds.values() for each in rounds.values()]
     shares = [share for each in all_ if (share := figures.others_share(each)) is not None]
     others = f" Of other programs: {100 * max(shares):.1f} % at most." if shares else ""
-    yield f"Samples due: {dues}.{others}"
+    seconds = max(each["seconds"] for each in all_)
+    yield f"Windows of {seconds:.0f} s. Samples due: {dues}.{others}"
     left_out = sorted({name for each in all_ for name in each["load"].get("left_out", ())})
     if left_out:
         yield f"Left out, as it is not installed: {', '.join(left_out)}."
@@ -214,7 +215,7 @@ def _provenance(result):
         f"Commit {identity['commit']}, {result['finished']}; {machine['cpus']} CPUs"
         f" ({machine['model']}, {_l3(machine)}), {machine['memory_mib']:,} MiB, Linux"
         f" {machine['kernel']}."
-        f" Windows of {identity['seconds']} s. {versions}.\n\n"
+        f" {versions}.\n\n"
         "Each cell is the median of the rounds, with the least and the most of them; shares in"
         " percent are over all rounds taken together. ≈ marks a share of fewer than"
         f" {figures.WHOLE_FOR_EXACT:,}, a dash one of fewer than {figures.WHOLE_FOR_ANY}."
