@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DURATION ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow churn kernels kernels-arm64 build fuzz peers bench bench-overhead bench-gateway bench-codec bench-processors image image-arm64 test-image-arm64 packages test-packages format lint install clean
+.PHONY: help run test test-slow churn kernels kernels-arm64 build fuzz peers bench bench-start bench-overhead bench-gateway bench-codec bench-processors image image-arm64 test-image-arm64 packages test-packages format lint install clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -53,7 +53,7 @@ peers: ## what profcol is tested with and measured against, into a cache; prints
 	@scripts/setup.sh test
 	@scripts/peers.sh
 
-# LOAD=mixed,storm,large,idle,deep,cold  RUNS=3  SECONDS=20  RATE=99  OUT=DIRECTORY
+# LOAD=mixed,storm,large,idle,deep,cold  RUNS=3  SECONDS=20 (storm: 70)  RATE=99  OUT=DIRECTORY
 # PROFILERS=profcol,reference,perf  RESUME=DIRECTORY
 bench: ## beside the reference profiler and perf record; LOAD=storm RUNS=1 SECONDS=10 for a quick look
 	@scripts/setup.sh bench
@@ -64,6 +64,16 @@ bench: ## beside the reference profiler and perf record; LOAD=storm RUNS=1 SECON
 		$(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS)) \
 		$(if $(RATE),--rate $(RATE)) $(if $(PROFILERS),--profilers $(PROFILERS)) \
 		$(if $(OUT),--out $(OUT)) $(if $(RESUME),--resume $(RESUME))
+
+# RUNS=3  SECONDS=20  RATE=99  PROFILERS=profcol,reference  OUT=DIRECTORY
+bench-start: ## starting beside 200 busy processes: when it has a stack of each; RUNS=1 for a quick look
+	@scripts/setup.sh bench
+	@$(MAKE) --no-print-directory build
+	@cmake --build --preset release --target due_counter
+	@scripts/peers.sh reference memlock_launcher sink inspect >/dev/null
+	@/usr/bin/python3 tests/bench/start.py $(if $(RUNS),--runs $(RUNS)) \
+		$(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATE),--rate $(RATE)) \
+		$(if $(PROFILERS),--profilers $(PROFILERS)) $(if $(OUT),--out $(OUT))
 
 # OVERHEAD=cpu=0.5%,memory=64MiB  LOAD=mixed  SECONDS=120
 bench-overhead: ## a limit on the cost: is it kept, are the totals right; OVERHEAD=cpu=0.3%

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The round of README.md in C++: `cxx_work ROUNDS`, so many of them a unit. */
+/*
+ * The round of README.md in C++: `cxx_work ROUNDS [PER_MILLE SEED]`, so many of them a unit, and a
+ * rest after each if it is to use no more of a CPU.
+ */
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "pace.h"
 #include "unit.h"
 
 namespace
@@ -329,7 +333,11 @@ uint32_t work_unit(int rounds)
 int main(int argc, char **argv)
 {
 	int rounds = argc > 1 ? atoi(argv[1]) : 1;
+	pace pace;
 
-	for (;;)
+	pace_init(&pace, argc - 2, argv + 2);
+	for (;;) {
 		unit_report(STDOUT_FILENO, work_unit(rounds));
+		pace_rest(&pace);
+	}
 }

@@ -17,6 +17,8 @@ ROUND = "ed4c032c"
 STORM = "8a180971"
 DEEP = "b6c26683"
 COLD = "db9f0ecf"
+LLVM = "fb9d0705"
+CROWD_WALKS = ("eb028daf", "ee47ceb1", "9c07c808")  # by the text that a program is made of
 
 STORM_RATE = 500
 LONG_CLASSES = 400  # are compiled in some 8 s
@@ -24,6 +26,11 @@ COLD_TEXTS = 3  # each is linked into every third program; so many divide VISITS
 COLD_PROGRAMS_MIN = 24
 COLD_TOKENS = 24
 COLD_CACHES = 2  # times the last level of cache is what all their code exceeds
+CROWD_FILES, CROWD_COPIES = 25, 4  # programs with code of their own, processes of each
+CROWD_CXX, CROWD_PYTHON, CROWD_LLVM = 40, 40, 20
+CROWD = CROWD_FILES * CROWD_COPIES + CROWD_CXX + CROWD_PYTHON + CROWD_LLVM
+CROWD_BUSY = 0.8  # of all CPUs: a profiler that starts need not wait for one
+HEADERS = (HERE / "unit.h", HERE / "pace.h")
 
 
 class Recipe:
@@ -55,14 +62,14 @@ class Recipe:
             )
         self.versions.update({tool: tool_version(tool) for tool in tools})
 
-    def compile(self, name, compiler, source, *flags, inputs=()):
+    def compile(self, name, compiler, source, *flags, inputs=(), libraries=()):
         """A program of our own, without frame pointers."""
         (program,) = self.cache.build(
             Step(
                 self.path(name),
                 (compiler, "-O2", "-fomit-frame-pointer", *flags, HERE / source, "-o")
-                + (self.path(name), *inputs),
-                (HERE / source, HERE / "unit.h", *inputs),
+                + (self.path(name), *inputs, *libraries),
+                (HERE / source, *HEADERS, *inputs),
             )
         )
         return program
@@ -253,4 +260,37 @@ def cold(recipe):
     return [Ring("cold", commands, COLD_TOKENS, COLD, warm_up=5)] * rings
 
 
-LOADS = {load.__name__: load for load in (mixed, storm, large, idle, deep, cold)}
+def _crowd_programs(recipe):
+    """(kind of code, program) of files that differ in code, or at least in build id."""
+    _, codes = _cold_objects(recipe)
+    for index in range(CROWD_FILES):
+        kind = index % COLD_TEXTS
+        flag = f"-Wl,--build-id=0x{CROWD + index:040x}"
+        name = f"crowd-{index}"
+        yield kind, recipe.compile(name, "gcc", "crowd_program.c", flag, inputs=(codes[kind],))
+
+
+def crowd(recipe):
+    """All of them use an equal share of the CPUs, in turns of about a millisecond."""
+    recipe.need("gcc", "g++", "clang-19")  # with which its library comes
+    share = min(999, max(1, round(1000 * CROWD_BUSY * recipe.cpus / CROWD)))
+    cxx = recipe.compile("cxx_work", "g++", "cxx_work.cc")
+    llvm = recipe.compile("llvm_work", "gcc", "llvm_work.c", libraries=("-l:libLLVM.so.19.1",))
+    kinds = [
+        (f"crowd-{kind}", (program,), CROWD_WALKS[kind], CROWD_COPIES)
+        for kind, program in _crowd_programs(recipe)
+    ]
+    kinds += [
+        ("cxx", (cxx, 6), ROUND, CROWD_CXX),
+        ("python", (PYTHON, HERE / "python_work.py", 1), ROUND, CROWD_PYTHON),
+        ("llvm", (llvm,), LLVM, CROWD_LLVM),
+    ]
+    recipe.sizes = {"programs": CROWD, "share_per_mille": share}
+    return [
+        Program(name, (*command, share, CROWD * index + copy), checksum, warm_up=3)
+        for index, (name, command, checksum, copies) in enumerate(kinds)
+        for copy in range(copies)
+    ]
+
+
+LOADS = {load.__name__: load for load in (mixed, storm, large, idle, deep, cold, crowd)}

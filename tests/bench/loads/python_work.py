@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The round of README.md in Python: `python_work.py ROUNDS`, so many of them a unit."""
+"""The round of README.md in Python: `python_work.py ROUNDS [PER_MILLE SEED]`, so many of them a
+unit, and a rest after each if it is to use no more of a CPU (pace.h has the same in C)."""
 import os
 import sys
+import time
 
 MASK = 0x7FFFFFFF
 OPERATORS = "+-*/"
@@ -198,10 +200,28 @@ def work_unit(rounds):
     return results.pop()
 
 
+class Pace:
+    """Keeps the process at a share of a CPU, whatever its work costs on this machine."""
+
+    def __init__(self, per_mille, seed):
+        self.per_mille = per_mille
+        self.random = Random(seed)
+        self.cpu = time.process_time()
+
+    def rest(self):
+        now = time.process_time()
+        mean = (now - self.cpu) * (1000 - self.per_mille) / self.per_mille
+        self.cpu = now
+        time.sleep(mean * (0.5 + self.random.next() / 32768))
+
+
 def main():
-    rounds = int(sys.argv[1])
+    rounds, *paced = map(int, sys.argv[1:])
+    pace = Pace(*paced) if paced else None
     while True:
         os.write(1, b"%08x\n" % work_unit(rounds))
+        if pace:
+            pace.rest()
 
 
 main()
