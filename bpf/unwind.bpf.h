@@ -21,17 +21,17 @@ static __always_inline int unwind_by_table(struct bpf_perf_event_data *ctx,
 					   __u64 *frame, struct unwind_seen *seen)
 {
 	struct unwind_slab *slab = unwind_recent_of(cpu);
-	__u64 key = 0, *recent = slab ? unwind_recent_slot(slab, *frame, &key) : NULL;
+	__u64 tag = 0, *recent = slab ? unwind_recent_slot(slab, *frame, &tag) : NULL;
 	__u32 rule = 0;
 
-	if (recent && (*recent ^ key) >> 16 == 0)
+	if (recent && (*recent ^ tag) >> 16 == 0)
 		rule = *recent & 0xffff;
 	if (rule < UNWIND_PACKED_FP) {
 		rule = unwind_look_up(walk, pc);
 		if (rule & UNWIND_NO_ROW)
 			return rule & ~UNWIND_NO_ROW;
 		if (rule >= UNWIND_PACKED_FP && recent)
-			*recent = key | rule;
+			*recent = tag | rule;
 	}
 	if (rule >= UNWIND_PACKED_FP) {
 		if (seen) {
@@ -62,14 +62,14 @@ static __always_inline void unwind_run(struct unwind_walk *walk, __u32 cpu, __u6
 		return;
 #pragma clang loop unroll(disable)
 	for (; count < UNWIND_RUN && count < room; count++) {
-		__u64 frame = walk->code_frame + pc, key, *slot, known, ra, saved = fp, cfa;
+		__u64 frame = walk->code_frame + pc, tag, *slot, known, ra, saved = fp, cfa;
 		__u32 rule;
 
 		if (pc - walk->code_start >= walk->code_bytes)
 			break;
-		slot = unwind_recent_slot(recent, frame, &key);
-		known = slot ? *slot : ~key;
-		if ((known ^ key) >> 16)
+		slot = unwind_recent_slot(recent, frame, &tag);
+		known = slot ? *slot : ~tag;
+		if ((known ^ tag) >> 16)
 			break;
 		rule = known & 0xffff;
 		cfa = unwind_packed_cfa(rule, sp, fp);

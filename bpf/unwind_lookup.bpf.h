@@ -297,25 +297,23 @@ static __always_inline struct unwind_slab *unwind_recent_of(__u32 cpu)
 }
 
 /*
- * Where the rule of @frame would be among the recent ones: that frame's bits above 16 bits of rule.
- * *@key_ret is those; NULL when the frame cannot be there. A number of a file is never given to
- * another content, so what is there stays true.
+ * Where the rule of @frame would be among the recent ones, above whose 16 bits *@tag_ret then
+ * stands; NULL when the frame cannot be there. A number of a file is not given to another content
+ * before this table is another one, so what is there stays true.
  */
 static __always_inline __u64 *unwind_recent_slot(struct unwind_slab *slab, __u64 frame,
-						 __u64 *key_ret)
+						 __u64 *tag_ret)
 {
-	const __u64 beyond = 0x7f0000ff00000000ull; /* files from 2^16 on, offsets from 4 GiB on */
-	__u64 key = (frame >> UNWIND_FRAME_SHIFT & 0xffff) << 48 | (__u64)(__u32)frame << 16;
-	__u64 index;
+	const __u64 beyond = (1ull << UNWIND_FRAME_SHIFT) - (1ull << 32);
+	__u64 key = unwind_recent_key(frame), index = unwind_recent_place(key);
 
 	if ((frame & (UNWIND_FRAME_FILE | beyond)) != UNWIND_FRAME_FILE)
 		return NULL;
-	index = (key * 0x9e3779b97f4a7c15ull >> 32) * (UNWIND_SLAB_BYTES / 8) >> 32;
 	// The compiler knows the bound; the verifier does not.
 	asm volatile("" : "+r"(index));
-	if (index >= UNWIND_SLAB_BYTES / 8)
+	if (index >= UNWIND_RECENT_SLOTS)
 		return NULL;
-	*key_ret = key;
+	*tag_ret = unwind_recent_tag(key);
 	return (__u64 *)&slab->bytes[index * 8];
 }
 

@@ -140,10 +140,42 @@ enum unwind_end {
 	UNWIND_END_COUNT,
 };
 
-/* A frame is an address, or with this bit a place in a file: bits 40..62 are its number, 0..39 the
- * offset in bytes. */
+/* A frame is an address, or with this bit a place in a file: bits 36..62 are its number, from 1 on,
+ * 0..35 the offset in bytes. */
 #define UNWIND_FRAME_FILE  (1ull << 63)
-#define UNWIND_FRAME_SHIFT 40
+#define UNWIND_FRAME_SHIFT 36
+
+/* Numbers of files end here: 27 bits. */
+#define UNWIND_FRAME_FILES (UNWIND_FRAME_FILE >> UNWIND_FRAME_SHIFT)
+
+/*
+ * The rules that a CPU's walks have found lately (unwind_recent) are told apart by file and offset,
+ * up to 4 GiB, 59 bits in all. These are mixed, one number for each, so that the place in the table
+ * and 48 bits that are kept there with the rule say the rest: no two places in files share both.
+ */
+enum { UNWIND_RECENT_SLOTS = UNWIND_SLAB_BYTES / 8 };
+
+/* Of @frame, which is a place in a file. */
+static inline __u64 unwind_recent_key(__u64 frame)
+{
+	__u64 file = frame >> UNWIND_FRAME_SHIFT & (UNWIND_FRAME_FILES - 1);
+
+	// Odd, so that it mixes and loses nothing; of those tried it spreads neighbours best.
+	return (file << 32 | (__u32)frame) * 0xff51afd7ed558ccdull & ((1ull << 59) - 1);
+}
+
+/* The upper 32 bits, made fit. At most 2^21 of their values share a place, in one row: the lower 21
+ * bits tell these apart. */
+static inline __u64 unwind_recent_place(__u64 key)
+{
+	return (key >> 27) * UNWIND_RECENT_SLOTS >> 32;
+}
+
+/* What is kept of @key, above the 16 bits of a rule. */
+static inline __u64 unwind_recent_tag(__u64 key)
+{
+	return key << 16;
+}
 
 /* Some of the ranges of a process, which are one object. */
 struct unwind_piece {
@@ -185,4 +217,6 @@ static inline __u32 unwind_identity(__u64 start_boottime_ns, __u32 exec_id)
 _Static_assert(sizeof(struct unwind_range) == 32, "layout of a range");
 _Static_assert(sizeof(struct unwind_piece) == 16, "layout of a piece");
 _Static_assert(sizeof(struct unwind_bucket) == 128, "layout of a bucket");
+_Static_assert((1ull << 32) / UNWIND_RECENT_SLOTS < 1ull << 21,
+	       "a tag tells keys of a place apart");
 _Static_assert(UNWIND_SLAB_LINES < 1 << UNWIND_LINE_BITS, "a line's number fits");

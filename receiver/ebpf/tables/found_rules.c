@@ -3,28 +3,36 @@
 
 #include <string.h>
 
-static uint64_t place_of(uint32_t file, uint64_t address)
+void found_rules_clear(struct found_rules *rules)
 {
-	return (file + 1ull) << UNWIND_FRAME_SHIFT | (address & ((1ull << UNWIND_FRAME_SHIFT) - 1));
+	memset(rules->found, 0, sizeof(rules->found));
+	rules->page_place.number = 0;
 }
 
-static struct found_rule *slot_of(struct found_rules *rules, uint64_t place)
+static bool is_of(const struct found_rule *found, uint32_t file, uint64_t address)
 {
+	return found->number == file + 1 && found->address == address;
+}
+
+static struct found_rule *slot_of(struct found_rules *rules, uint32_t file, uint64_t address)
+{
+	uint64_t place = (file + 1ull) << UNWIND_FRAME_SHIFT ^ address;
+
 	return &rules->found[place * 0x9e3779b97f4a7c15ull >> 32 & (FOUND_RULES - 1)];
 }
 
-static bool read_page(struct found_rules *rules, const struct memory *memory, uint64_t place,
-		      uint32_t handle, size_t length)
+static bool read_page(struct found_rules *rules, const struct memory *memory, uint32_t file,
+		      uint64_t address, uint32_t handle, size_t length)
 {
-	uint64_t page_place = place >> UNWIND_PAGE_SHIFT << UNWIND_PAGE_SHIFT;
+	uint64_t start = address >> UNWIND_PAGE_SHIFT << UNWIND_PAGE_SHIFT;
 
-	if (rules->page_place == page_place)
+	if (is_of(&rules->page_place, file, start))
 		return true;
-	rules->page_place = 0;
+	rules->page_place.number = 0;
 	if (length > sizeof(rules->page) || memory_read(memory, handle, rules->page, length))
 		return false;
 	memset(rules->page + length, 0, sizeof(rules->page) - length);
-	rules->page_place = page_place;
+	rules->page_place = (struct found_rule){ .address = start, .number = file + 1 };
 	return true;
 }
 
@@ -53,16 +61,15 @@ static int32_t find_row(const struct found_rules *rules, uint64_t address)
 int32_t found_rules_find(struct found_rules *rules, const struct memory *memory, uint32_t file,
 			 uint64_t address, uint32_t handle, size_t length)
 {
-	uint64_t place = place_of(file, address);
-	struct found_rule *slot = slot_of(rules, place);
+	struct found_rule *slot = slot_of(rules, file, address);
 	int32_t rule;
 
-	if (slot->place == place)
+	if (is_of(slot, file, address))
 		return (int32_t)slot->rule;
-	if (!read_page(rules, memory, place, handle, length))
+	if (!read_page(rules, memory, file, address, handle, length))
 		return -1;
 	rule = find_row(rules, address);
 	if (rule >= 0)
-		*slot = (struct found_rule){ place, (uint32_t)rule };
+		*slot = (struct found_rule){ address, file + 1, (uint32_t)rule };
 	return rule;
 }

@@ -89,8 +89,8 @@ static void capture_takes_frames_of_tables_as_they_are(void **state)
 	assert_int_equal(append(&capture, &record), 0);
 	rows = capture.frames.items;
 	assert_int_equal(rows[7].process, CAPTURE_FILE);
-	assert_int_equal(rows[7].file, (1 << 23) - 2);
-	assert_int_equal(rows[7].address, (1ull << 40) - 1);
+	assert_int_equal(rows[7].file, UNWIND_FRAME_FILES - 2);
+	assert_int_equal(rows[7].address, (1ull << UNWIND_FRAME_SHIFT) - 1);
 	capture_deinit(&capture);
 }
 

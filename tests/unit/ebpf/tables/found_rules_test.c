@@ -126,6 +126,30 @@ static void files_are_told_apart(void **state)
 	assert_int_equal(find(fixture, FILE_ID, PAGE + 0x210), 0x2001);
 }
 
+static void places_far_apart_in_one_file_are_told_apart(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t beyond = 1ull << UNWIND_FRAME_SHIFT;
+
+	assert_int_equal(find(fixture, FILE_ID, PAGE + 0x210), 0x2001);
+	fixture->page[UNWIND_PAGE_HEAD_BYTES + 4 * 3 + 2] = 0x77; // the second row of block 2
+	fixture->handle = memory_put(fixture->memory, MEMORY_DROPPABLE, fixture->page, PAGE_BYTES);
+	assert_int_equal(find(fixture, FILE_ID, beyond + PAGE + 0x210), 0x2077);
+	assert_int_equal(find(fixture, FILE_ID - 1, beyond + PAGE + 0x210), 0x2077);
+	assert_int_equal(find(fixture, FILE_ID, PAGE + 0x210), 0x2001);
+}
+
+static void another_owner_of_the_number_has_its_own_rules(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(find(fixture, FILE_ID, PAGE + 0x210), 0x2001);
+	fixture->page[UNWIND_PAGE_HEAD_BYTES + 4 * 3 + 2] = 0x77; // the second row of block 2
+	fixture->handle = memory_put(fixture->memory, MEMORY_DROPPABLE, fixture->page, PAGE_BYTES);
+	found_rules_clear(&fixture->rules);
+	assert_int_equal(find(fixture, FILE_ID, PAGE + 0x210), 0x2077);
+}
+
 static void a_page_that_cannot_be_read_has_no_rule(void **state)
 {
 	struct fixture *fixture = *state;
@@ -157,6 +181,8 @@ int main(void)
 		TEST(each_byte_has_the_rule_of_its_row),
 		TEST(what_was_found_stays_when_the_page_has_gone),
 		TEST(files_are_told_apart),
+		TEST(places_far_apart_in_one_file_are_told_apart),
+		TEST(another_owner_of_the_number_has_its_own_rules),
 		TEST(a_page_that_cannot_be_read_has_no_rule),
 		TEST(a_broken_page_is_not_read_beyond),
 	};
