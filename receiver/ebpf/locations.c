@@ -147,6 +147,7 @@ static void resolve_file(struct resolving *resolving, uint32_t id)
 {
 	struct profcol_builder *builder = resolving->builder;
 	struct symbol_file file = { 0 };
+	CLEANUP_FREE char *path = NULL;
 	char htlhash[33];
 
 	resolving->file = id;
@@ -161,7 +162,8 @@ static void resolve_file(struct resolving *resolving, uint32_t id)
 	resolving->build_ids = build_ids(builder, &file);
 	if (file.build_id_go && file.build_id_go[0])
 		resolving->file_type = frame_type(builder, "go");
-	resolving->filename = text_string(builder, processes_file_path(resolving->processes, id));
+	path = processes_file_path(resolving->processes, id);
+	resolving->filename = text_string(builder, path ? path : "");
 }
 
 static uint32_t file_location(struct resolving *resolving, const struct symbol_query *query)

@@ -3,6 +3,8 @@
 
 #include "sample.h"
 
+#include "base/base.h"
+
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -80,4 +82,31 @@ struct profcol_error *recent_rules_make(struct recent_rules *rules, const uint32
 	}
 	return status ? profcol_error_errno(-status, "make the tables of recent unwind rules")
 		      : NULL;
+}
+
+struct profcol_error *recent_rules_renew(struct recent_rules *rules)
+{
+	CLEANUP_FREE uint32_t *cpus = calloc(rules->count + 1, sizeof(*cpus));
+	struct profcol_error *error;
+	uint64_t bytes = rules->bytes;
+	size_t count = 0;
+
+	if (!cpus)
+		return profcol_error_create(PROFCOL_NO_MEMORY,
+					    "no memory for new tables of recent unwind rules");
+	for (uint32_t cpu = 0; cpu < rules->count; cpu++) {
+		if (!rules->made[cpu])
+			continue;
+		rules->made[cpu] = false;
+		cpus[count++] = cpu;
+	}
+	rules->bytes = 0;
+	error = recent_rules_make(rules, cpus, count);
+	if (!error)
+		return NULL;
+	// Where there is no new one the old one still stands.
+	for (size_t i = 0; i < count; i++)
+		rules->made[cpus[i]] = true;
+	rules->bytes = bytes;
+	return error;
 }

@@ -28,3 +28,6 @@ void recent_rules_deinit(struct recent_rules *rules); /* also of a zeroed one */
  */
 PROFCOL_MUST_CHECK struct profcol_error *recent_rules_make(struct recent_rules *rules,
 							   const uint32_t *cpus, size_t count);
+
+/* Put empty tables in the place of all there are. After an error some may still be the old ones. */
+PROFCOL_MUST_CHECK struct profcol_error *recent_rules_renew(struct recent_rules *rules);

@@ -40,9 +40,11 @@ struct reporter {
 	struct capture *spare;                 /* owned */
 	uint64_t booked[SAMPLE_COUNTER_COUNT]; /* totals of the kernel side already accounted */
 	struct profcol_metric *runs, *run_time, *ring_lost, *not_deferred, *map_bytes;
-	uint64_t random;  /* state of the jitter */
-	bool cpus_failed; /* said once until it is mended */
-	uint64_t refused; /* batches since the last line about them */
+	uint64_t random;   /* state of the jitter */
+	bool cpus_failed;  /* said once until it is mended */
+	bool rules_failed; /* the same */
+	uint64_t file_lap; /* processes_files.lap as far as the kernel side has heard of it */
+	uint64_t refused;  /* batches since the last line about them */
 	uint64_t refusal_quiet_until_ns;
 
 	pthread_t thread;
@@ -200,6 +202,23 @@ static void follow_cpus(struct reporter *reporter)
 		profcol_log_warn(reporter->host->logger, "%s, these CPUs are not sampled",
 				 profcol_error_message(error));
 	reporter->cpus_failed = error != NULL;
+}
+
+/* Ids of files may soon be given to others: what walks remember by them goes. */
+static void follow_files(struct reporter *reporter)
+{
+	uint64_t lap = processes_files(reporter->processes).lap;
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+
+	if (lap == reporter->file_lap)
+		return;
+	error = sampler_forget_rules(drain_sampler(reporter->drain));
+	if (error && !reporter->rules_failed)
+		profcol_log_warn(reporter->host->logger, "%s, it is tried again every second",
+				 profcol_error_message(error));
+	else if (!error)
+		reporter->file_lap = lap;
+	reporter->rules_failed = error != NULL;
 }
 
 /* Build the batch of @closed and pass it on, but for what has to be held; every sample of it is
@@ -391,6 +410,7 @@ static void *reporter_run(void *context)
 		if (wait_until(reporter, pause < due ? pause : due))
 			break;
 		follow_cpus(reporter);
+		follow_files(reporter);
 		book_counters(reporter);
 		held_check(reporter->held, clock_monotonic_ns());
 		symbols_tend(reporter->symbols);

@@ -289,6 +289,16 @@ struct profcol_error *sampler_follow_cpus(struct sampler *sampler)
 	return error;
 }
 
+struct profcol_error *sampler_forget_rules(struct sampler *sampler)
+{
+	struct profcol_error *error;
+
+	pthread_mutex_lock(&sampler->lock);
+	error = recent_rules_renew(&sampler->recent_rules);
+	pthread_mutex_unlock(&sampler->lock);
+	return error;
+}
+
 uint64_t sampler_change_period(struct sampler *sampler, uint64_t period_ns,
 			       void (*between)(void *context), void *context)
 {

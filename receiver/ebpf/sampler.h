@@ -41,6 +41,9 @@ int sampler_drain(struct sampler *sampler);
 /* CPUs that came online are sampled too; see perf/perf.h. Does nothing once detached. */
 PROFCOL_MUST_CHECK struct profcol_error *sampler_follow_cpus(struct sampler *sampler);
 
+/* Walks forget what they remember by numbers of files. From the same thread. */
+PROFCOL_MUST_CHECK struct profcol_error *sampler_forget_rules(struct sampler *sampler);
+
 /*
  * Sample with another period from now on. @between runs while no CPU is sampled: what it drains is
  * all there is of the old one. The moment of the change is returned, CLOCK_MONOTONIC: every sample

@@ -10,6 +10,10 @@
  * format of programs only device and inode count: what compilers write code to grows while it is
  * mapped.
  *
+ * What there is room for is bounded. Who knows which files are needed has the others forgotten in
+ * time (files_evict), by when they were used last; what is met again then is a new file. An id is
+ * not given to another file before files_state.turns has grown, and long after that.
+ *
  * Threads: any; the lock inside is never held over I/O that can wait. Of a file system that does
  * not answer none is waited for longer than some tenths of a second, and then not again until it
  * answers (opener.h): such a file is one that cannot be opened now.
@@ -24,9 +28,10 @@
 
 struct files;
 
-/* @max_open descriptors are held, @max_bytes of memory taken; a file beyond gets no id. */
-struct files *files_create(size_t max_open, size_t max_bytes); /* NULL without memory */
-void files_destroy(struct files *files);                       /* accepts NULL */
+/* @max_open descriptors are held, @max_bytes of memory taken; a file beyond gets no id. Ids are
+ * below @ids, an even number. NULL without memory. */
+struct files *files_create(size_t max_open, size_t max_bytes, uint32_t ids);
+void files_destroy(struct files *files); /* accepts NULL */
 
 /*
  * The id of the file that @search finds, which is held open from now on; also when it
@@ -49,8 +54,11 @@ ssize_t files_read_head(struct files *files, uint32_t file, void *to, size_t byt
 /* Open @file by @search and hold it. -ESTALE when what is found is another file. */
 int files_reopen(struct files *files, uint32_t file, const struct file_search *search);
 
-/* What to look for when @file has to be opened again; the path is valid until destroy. */
-bool files_lookup(struct files *files, uint32_t file, struct mapped_file *ret);
+/* What to look for when @file has to be opened again. False when it is not known, or without
+ * memory. The path in it is *@path_ret, the caller's to free. */
+bool files_lookup(struct files *files, uint32_t file, struct mapped_file *ret, char **path_ret);
+
+bool files_has(struct files *files, uint32_t file); /* is it known, and not forgotten? */
 
 /* The htlhash that @file had when it was opened first, as hexadecimal digits. False when it never
  * was, or could not be read. */
@@ -62,10 +70,22 @@ bool files_htlhash(struct files *files, uint32_t file, char ret[HTLHASH_HEX]);
  */
 size_t files_changed(struct files *files, uint32_t *ret, size_t count);
 
+/* Is it time for files_evict? */
+bool files_want_room(struct files *files);
+
+/*
+ * Forget files until half of the room is free, those first that were not used for longest, but none
+ * of @needed: @count ids, ascending. Returns how many; without memory none. Not while
+ * files_identify runs.
+ */
+size_t files_evict(struct files *files, const uint32_t *needed, size_t count);
+
 struct files_state {
 	size_t files, open, memory; /* memory in bytes */
 	uint64_t refused;           /* files without an id for want of memory */
 	uint64_t paths_refused;     /* files whose path was left out for want of memory */
+	uint64_t evicted;           /* files forgotten */
+	uint64_t turns;             /* see above */
 	uint64_t unanswered;        /* times that a file system did not answer */
 	uint64_t unasked;           /* times that one was not asked, since others did not answer */
 };

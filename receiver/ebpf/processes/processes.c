@@ -541,11 +541,24 @@ bool processes_file_htlhash(struct processes *processes, uint32_t file, char ret
 	return files_htlhash(processes->watch.files, file, ret);
 }
 
-const char *processes_file_path(struct processes *processes, uint32_t file)
+char *processes_file_path(struct processes *processes, uint32_t file)
 {
 	struct mapped_file mapped;
+	char *path;
 
-	return files_lookup(processes->watch.files, file, &mapped) ? mapped.path : "";
+	return files_lookup(processes->watch.files, file, &mapped, &path) ? path : NULL;
+}
+
+bool processes_has_file(struct processes *processes, uint32_t file)
+{
+	return files_has(processes->watch.files, file);
+}
+
+struct processes_files processes_files(struct processes *processes)
+{
+	struct files_state state = files_state(processes->watch.files);
+
+	return (struct processes_files){ .evicted = state.evicted, .lap = state.turns };
 }
 
 void processes_forget(struct processes *processes, uint64_t time_ns)

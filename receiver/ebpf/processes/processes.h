@@ -113,7 +113,7 @@ void processes_stop(struct processes *processes);
  * Once started, and with libbpf's messages taken over: hear of execs as they happen, by the keys
  * that samples will have. Programs that start from then on are followed like those sampled if their
  * files have ids already, so that what is told of them is told before they run. Whoever runs a new
- * file is followed from its first sample on: most are never sampled, and ids are not given back.
+ * file is followed from its first sample on: most are never sampled.
  */
 PROFCOL_MUST_CHECK struct profcol_error *processes_follow_execs(struct processes *processes);
 
@@ -232,8 +232,9 @@ void processes_tell_again(struct processes *processes);
 
 /*
  * A descriptor for reading @file, owned by the caller; reopened through any living process that
- * maps it if it had to be closed meanwhile. Negative errno when it cannot be had any more. Files
- * have ids for the life of `processes`; equal content identity (device, inode) is one file as long
+ * maps it if it had to be closed meanwhile. Negative errno when it cannot be had any more. A
+ * file has its id as long as a process maps it, or has mapped it since the last processes_forget,
+ * and then until there is no more room; equal content identity (device, inode) is one file as long
  * as it does not change.
  */
 int processes_open_file(struct processes *processes, uint32_t file);
@@ -246,8 +247,19 @@ int processes_recall_file(int fd, struct stat *ret);
 /* The first @bytes of @file: how many there are, or a negative errno. From the cache's thread. */
 ssize_t processes_read_head(struct processes *processes, uint32_t file, void *to, size_t bytes);
 
-/* The path under which @file was first seen; "" when unknown. Valid until destroy. */
-const char *processes_file_path(struct processes *processes, uint32_t file);
+/* The path under which @file was first seen, "" when there was no room for it. The caller's to
+ * free; NULL when the file is not known, or without memory. */
+char *processes_file_path(struct processes *processes, uint32_t file);
+
+/* Is @file known, and not forgotten? */
+bool processes_has_file(struct processes *processes, uint32_t file);
+
+struct processes_files {
+	uint64_t evicted; /* files that were forgotten so far */
+	uint64_t lap;     /* when it has grown, forget soon all that is known by ids: those of files
+			     forgotten before may be given to others some day */
+};
+struct processes_files processes_files(struct processes *processes);
 
 /*
  * The htlhash (htlhash.h) that @file had when it was opened first, as hexadecimal digits. False

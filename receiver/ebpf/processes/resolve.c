@@ -179,6 +179,65 @@ static void identify(struct round *round, struct files *files)
 	}
 }
 
+/* Files that are mapped, or were at a time that may be asked for. */
+struct needed {
+	VECTOR(uint32_t) files;
+	uint64_t round;
+	bool failed; /* no memory */
+};
+
+static void need(struct needed *needed, uint32_t file)
+{
+	size_t count = needed->files.count;
+
+	// Most processes have the files of the one before.
+	if (file >= MAPPING_FILE_UNRESOLVED || (count && needed->files.items[count - 1] == file))
+		return;
+	needed->failed |= !VECTOR_PUSH(&needed->files, file);
+}
+
+/* Many refer to one space, and to all before it: each is looked at once. */
+static void collect_needed(void *context, struct process *process)
+{
+	struct needed *needed = context;
+
+	for (struct space *own = process->space; own; own = own->older) {
+		for (struct space *space = own; space && space->visited != needed->round;
+		     space = space->parent) {
+			const struct mappings *mappings = &space->mappings;
+
+			space->visited = needed->round;
+			for (size_t i = 0; i < mappings->now.count; i++)
+				need(needed, mappings->now.items[i].file);
+			for (size_t i = 0; i < mappings->past.count; i++)
+				need(needed, mappings->past.items[i].mapping.file);
+		}
+	}
+}
+
+static int compare_ids(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Make room among the files. Nobody else gives files to mappings meanwhile. */
+static void evict_files(struct table *table, pthread_mutex_t *table_lock, struct files *files)
+{
+	struct needed needed = { 0 };
+
+	pthread_mutex_lock(table_lock);
+	needed.round = ++table->visits;
+	table_each(table, collect_needed, &needed);
+	pthread_mutex_unlock(table_lock);
+	if (needed.files.count)
+		qsort(needed.files.items, needed.files.count, sizeof(uint32_t), compare_ids);
+	if (!needed.failed)
+		files_evict(files, needed.files.items, needed.files.count);
+	VECTOR_DEINIT(&needed.files);
+}
+
 void resolve_files(struct table *table, pthread_mutex_t *table_lock, struct files *files)
 {
 	struct round round = { .table = table };
@@ -186,6 +245,8 @@ void resolve_files(struct table *table, pthread_mutex_t *table_lock, struct file
 	for (;;) {
 		bool more;
 
+		if (files_want_room(files))
+			evict_files(table, table_lock, files);
 		pthread_mutex_lock(table_lock);
 		more = begin_round(&round);
 		pthread_mutex_unlock(table_lock);
@@ -280,9 +341,10 @@ int resolve_again(struct table *table, pthread_mutex_t *table_lock, struct files
 {
 	struct mappers mappers = { .table = table, .file = file };
 	struct file_search search = { 0 };
+	CLEANUP_FREE char *path = NULL;
 	int status = -ENOENT;
 
-	if (!files_lookup(files, file, &search.mapped))
+	if (!files_lookup(files, file, &search.mapped, &path))
 		return -ENOENT;
 	pthread_mutex_lock(table_lock);
 	table_each(table, look_for_mappers, &mappers);

@@ -35,6 +35,7 @@ struct space {
 	uint32_t children;        /* spaces that refer to this one, and... */
 	uint64_t oldest_child_ns; /* ...the least time they do so at */
 	uint32_t sharers;         /* processes besides one that have this memory, or had */
+	uint64_t visited;         /* the last round in which it was: table.visits */
 	bool remapped;            /* what is shared has changed: table_mark_remapped */
 	struct mappings mappings;
 	struct text *executable; /* NULL = the parent's, or else the first file mapped */

@@ -80,6 +80,7 @@ struct table {
 	VECTOR(struct process_key) gone; /* of those told and dropped; with room for @told more */
 	VECTOR(uint32_t) left;           /* pids whose ends of code need not be told any more */
 	size_t ends_followed;            /* those told of; `left` has room for them */
+	uint64_t visits;                 /* rounds in which all spaces were looked at */
 	bool has_remapped;               /* spaces are marked so */
 	bool has_lost;                   /* records were lost since this was last cleared */
 	uint64_t lost;                   /* records */

@@ -3,6 +3,7 @@
 
 #include "learn.h"
 #include "resolve.h"
+#include "sample.h"
 #include "watch_ends.h"
 
 #include "base/base.h"
@@ -15,7 +16,7 @@
 
 /*
  * A process takes about 1 kB, one that maps a hundred libraries 9 kB, a path 60 bytes, and a file
- * 200. 32 MiB are room for thousands of processes of the larger kind and, for some seconds, ten
+ * 430. 32 MiB are room for thousands of processes of the larger kind and, for some seconds, ten
  * thousands that have ended.
  */
 enum {
@@ -27,6 +28,8 @@ enum {
 	/* A process sampled within this time is read again at once when records were lost. */
 	REPAIR_SECONDS = 60,
 	ATTEMPTS = 3,
+	/* A frame has room for so many, and none. */
+	FILE_IDS = UNWIND_FRAME_FILES - 2,
 	/* Processes whose mappings are read again in one pass because there are so many. */
 	CROWDED_AT_ONCE = 16,
 };
@@ -50,6 +53,8 @@ static void register_metrics(struct watch *watch)
 					  "Processes in the table, ended ones included"),
 		.memory = host->metric(host, PROFCOL_GAUGE, "processes_memory_bytes", "",
 				       "Memory of the table of processes, mappings and files"),
+		.files = host->metric(host, PROFCOL_GAUGE, "processes_files", "",
+				      "Files of profiled programs that are known"),
 		.files_open = host->metric(host, PROFCOL_GAUGE, "processes_files_open", "",
 					   "Files of profiled programs held open"),
 		.records_lost = host->metric(host, PROFCOL_COUNTER, "processes_records_lost", "",
@@ -62,6 +67,8 @@ static void register_metrics(struct watch *watch)
 					      "Mappings there was no memory for the path of"),
 		.files_refused = host->metric(host, PROFCOL_COUNTER, "processes_files_refused", "",
 					      "Files there was no memory for"),
+		.files_evicted = host->metric(host, PROFCOL_COUNTER, "processes_files_evicted", "",
+					      "Files forgotten to stay within the memory budget"),
 		.files_unanswered =
 			host->metric(host, PROFCOL_COUNTER, "processes_files_unanswered", "",
 				     "Times a file system did not answer"),
@@ -80,7 +87,7 @@ bool watch_init(struct watch *watch, const struct profcol_host *host,
 	*watch = (struct watch){ .host = host, .variables = variables };
 	pthread_mutex_init(&watch->table_lock, NULL);
 	register_metrics(watch);
-	watch->files = files_create(files_open_max(), max_bytes / FILES_SHARE);
+	watch->files = files_create(files_open_max(), max_bytes / FILES_SHARE, FILE_IDS);
 	return table_init(&watch->table, max_bytes / TABLE_SHARE, max_bytes / TEXT_SHARE) &&
 	       watch->files;
 }
@@ -513,8 +520,10 @@ static void show_metrics(struct watch *watch)
 	profcol_metric_set(
 		metrics->memory,
 		(int64_t)memory + atomic_load_explicit(&watch->other_memory, memory_order_relaxed));
+	profcol_metric_set(metrics->files, (int64_t)files.files);
 	profcol_metric_set(metrics->files_open, (int64_t)files.open);
 	profcol_metric_set(metrics->files_refused, (int64_t)files.refused);
+	profcol_metric_set(metrics->files_evicted, (int64_t)files.evicted);
 	profcol_metric_set(metrics->files_unanswered, (int64_t)files.unanswered);
 	profcol_metric_set(metrics->files_unasked, (int64_t)files.unasked);
 	warn_of_unasked(watch, &files);

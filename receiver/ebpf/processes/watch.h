@@ -24,10 +24,10 @@ struct note {
 };
 
 struct watch_metrics {
-	struct profcol_metric *processes, *memory, *files_open;                  /* gauges */
+	struct profcol_metric *processes, *memory, *files, *files_open;          /* gauges */
 	struct profcol_metric *records_lost, *evicted, *refused, *files_refused; /* counters */
 	struct profcol_metric *malformed_environments, *files_unanswered;        /* counters */
-	struct profcol_metric *paths_refused, *files_unasked;                    /* counters */
+	struct profcol_metric *paths_refused, *files_unasked, *files_evicted;    /* counters */
 };
 
 struct watch {

@@ -69,6 +69,7 @@ static struct known_file *known_files_add(struct known_files *known, uint32_t id
 	if (!file)
 		return NULL;
 	file->id = id;
+	file->lap = known->lap;
 	file->arena = arena_create(MAX_FILE_BYTES);
 	known_file_clear(file);
 	if (!file->arena || !VECTOR_RESERVE(&known->files, 1) ||
@@ -89,22 +90,43 @@ struct known_file *known_files_find(const struct known_files *known, uint32_t id
 	return place == INTERN_MISSING ? NULL : known->files.items[place];
 }
 
+static bool content_equal(const struct known_content *a, const struct known_content *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+	       a->modified.tv_sec == b->modified.tv_sec &&
+	       a->modified.tv_nsec == b->modified.tv_nsec;
+}
+
+static void known_file_unlearn(struct known_files *known, struct known_file *file)
+{
+	struct arena *fresh = arena_create(MAX_FILE_BYTES);
+
+	// Text of the old content may be in use. Without memory it stays with the file.
+	if (fresh && VECTOR_PUSH(&known->retired, file->arena)) {
+		known->memory += arena_memory(file->arena);
+		file->arena = fresh;
+	} else {
+		arena_destroy(fresh);
+	}
+	known_file_clear(file);
+	known_file_count_memory(known, file);
+}
+
 struct known_file *known_files_get(struct known_files *known, uint32_t id)
 {
 	struct known_file *file = known_files_find(known, id);
 
 	if (!file)
 		file = known_files_add(known, id);
-	if (file)
-		file->used = known->round;
+	if (!file)
+		return NULL;
+	if (file->lap != known->lap) {
+		known_file_unlearn(known, file);
+		file->content_id = 0;
+		file->lap = known->lap;
+	}
+	file->used = known->round;
 	return file;
-}
-
-static bool content_equal(const struct known_content *a, const struct known_content *b)
-{
-	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-	       a->modified.tv_sec == b->modified.tv_sec &&
-	       a->modified.tv_nsec == b->modified.tv_nsec;
 }
 
 void known_file_meet(struct known_files *known, struct known_file *file, const struct stat *stat)
@@ -118,19 +140,8 @@ void known_file_meet(struct known_files *known, struct known_file *file, const s
 
 	if (file->content_id && content_equal(&file->content, &content))
 		return;
-	if (file->content_id) {
-		struct arena *fresh = arena_create(MAX_FILE_BYTES);
-
-		// Text of the old content may be in use. Without memory it stays with the file.
-		if (fresh && VECTOR_PUSH(&known->retired, file->arena)) {
-			known->memory += arena_memory(file->arena);
-			file->arena = fresh;
-		} else {
-			arena_destroy(fresh);
-		}
-		known_file_clear(file);
-		known_file_count_memory(known, file);
-	}
+	if (file->content_id)
+		known_file_unlearn(known, file);
 	file->content = content;
 	file->content_id = ++known->last_content_id;
 }

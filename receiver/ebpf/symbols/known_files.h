@@ -41,6 +41,7 @@ struct known_file {
 	bool asked;          /* a request is under way */
 	uint64_t retry_ns;   /* not asked before */
 	uint64_t used;       /* in which round */
+	uint64_t lap;        /* as in known_files when it was learned */
 	uint64_t content_id; /* new for every new content; 0: not opened yet */
 	struct known_content content;
 	struct arena *arena; /* owned; all text and the segments */
@@ -58,6 +59,7 @@ struct known_files {
 	struct known_range *spare;         /* owned; scratch of a merge */
 	size_t spare_count;
 	uint64_t round;
+	uint64_t lap; /* set by the owner: what was learned at another one may be of another file */
 	uint64_t last_content_id;
 	size_t memory;
 };

@@ -327,6 +327,7 @@ void symbols_lookup(struct symbols *symbols, struct symbol_query *queries, size_
 	uint64_t now_ns = clock_monotonic_ns();
 
 	worker_pool_run(symbols->pool, 0); // what has come since the last lookup
+	symbols->known.lap = processes_files(symbols->processes).lap;
 	symbols_answer_known(symbols, queries, count);
 	symbols_group_misses(symbols);
 	while (symbols_ask_all(symbols, now_ns)) {

@@ -11,9 +11,6 @@ enum { PAGE_SHIFT = 12 };
 /* A directory lies in one slab. */
 enum { PAGES_MOST = UNWIND_SLAB_BYTES / sizeof(uint32_t) };
 
-/* Of a file in the table of rules: libcrypto has 120. */
-enum { RULES_MOST = 512 };
-
 /* Places that are remembered until the file is known: what programs are in when they begin. */
 enum { MISSED_MOST = 256 };
 
@@ -24,7 +21,6 @@ struct code_file *code_file_create(uint32_t id)
 	if (!file)
 		return NULL;
 	file->id = id;
-	file->rules_left = RULES_MOST;
 	return file;
 }
 
@@ -35,7 +31,16 @@ void code_file_destroy(struct code_file *file)
 	free(file->segments);
 	free(file->pages);
 	VECTOR_DEINIT(&file->missed);
+	VECTOR_DEINIT(&file->rules.numbers);
 	free(file);
+}
+
+size_t code_file_memory(const struct code_file *file)
+{
+	return sizeof(*file) + file->segment_room * sizeof(*file->segments) +
+	       file->page_count * sizeof(*file->pages) +
+	       file->missed.capacity * sizeof(*file->missed.items) +
+	       file->rules.numbers.capacity * sizeof(*file->rules.numbers.items);
 }
 
 /* The kernel maps whole pages: a segment that begins within one is mapped from its start on. */
@@ -60,10 +65,11 @@ int code_file_learn(struct code_file *file, const struct worker_answer *answer)
 		return -ENOENT;
 	free(TAKE(file->segments)); // of an attempt that failed
 	free(TAKE(file->pages));
-	file->segment_count = file->page_count = 0;
+	file->segment_count = file->segment_room = file->page_count = 0;
 	file->segments = calloc(answer->segment_count, sizeof(*file->segments));
 	if (!file->segments)
 		return -ENOMEM;
+	file->segment_room = answer->segment_count;
 	for (size_t i = 0; i < answer->segment_count; i++) {
 		struct worker_segment segment = as_mapped(answer->segments[i]);
 

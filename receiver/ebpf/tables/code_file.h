@@ -6,6 +6,7 @@
 #pragma once
 
 #include "memory.h"
+#include "rule_table.h"
 
 #include "worker/worker.h"
 
@@ -38,18 +39,20 @@ enum code_file_state {
 
 struct code_file {
 	uint32_t id;
-	LIST_HEAD(, pages_use) uses; /* by processes */
-	uint32_t users;              /* how many they are */
-	uint32_t epoch;              /* when the last of them went */
+	struct code_file *next;        /* in its chain of code_files */
+	TAILQ_ENTRY(code_file) others; /* of these */
+	LIST_HEAD(, pages_use) uses;   /* by processes */
+	uint32_t users;                /* how many they are */
+	uint32_t epoch;                /* when the last of them went */
 	enum code_file_state state;
-	bool page_request;               /* one is under way */
-	bool queued;                     /* stands in the queue of those to ask for */
-	bool waits;                      /* is to be queued, at retry_ns */
-	uint64_t retry_ns;               /* nothing is asked before */
-	uint32_t failures;               /* attempts to learn of it that came to nothing */
-	uint32_t rules_left;             /* that it may add to the table of rules */
+	bool page_request; /* one is under way */
+	bool queued;       /* stands in the queue of those to ask for */
+	bool waits;        /* is to be queued, at retry_ns */
+	uint64_t retry_ns; /* nothing is asked before */
+	uint32_t failures; /* attempts to learn of it that came to nothing */
+	struct rule_uses rules;
 	struct worker_segment *segments; /* owned: the executable ones */
-	size_t segment_count;
+	size_t segment_count, segment_room;
 	uint32_t page_first, page_count;
 	struct code_page *pages; /* owned, page_count of them */
 	uint32_t directory;      /* handle of page_count handles; 0: none */
@@ -58,6 +61,8 @@ struct code_file {
 
 struct code_file *code_file_create(uint32_t id); /* NULL without memory */
 void code_file_destroy(struct code_file *file);  /* accepts NULL; leaves the kernel's side alone */
+
+size_t code_file_memory(const struct code_file *file); /* bytes, of user space */
 
 /* Take over what @answer says of the file. 0, -ENOENT when it has no table that can be used, or
  * -ENOMEM. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pages.h"
 
-#include "code_file.h"
+#include "code_files.h"
 #include "found_rules.h"
 
 #include "unwind/unwind.h"
@@ -30,17 +30,18 @@ enum { MISS_GROUP = 8 };
 enum { KEEP_EPOCHS = 12 };
 
 struct pages {
-	struct memory *memory;            /* borrowed */
-	struct rule_table *rules;         /* borrowed */
-	VECTOR(struct code_file *) files; /* owned; by file id; NULL = unknown */
-	struct code_file *vdso;           /* owned */
-	VECTOR(uint32_t) queue;           /* files to ask for */
-	uint32_t bare_page;               /* handle of one that has no rules */
+	struct memory *memory;    /* borrowed */
+	struct rule_table *rules; /* borrowed */
+	struct code_files files;
+	struct code_file *vdso; /* owned */
+	VECTOR(uint32_t) queue; /* files to ask for */
+	uint32_t bare_page;     /* handle of one that has no rules */
 	uint32_t epoch;
 	bool by_group;   /* requests are of one group of pages */
 	bool wants_room; /* something was refused since the last eviction */
 	bool waits;      /* something is to be asked for at a later time */
 	struct pages_counts counts;
+	uint64_t taken_back; /* rules, as `found` knows */
 	struct found_rules found;
 	uint8_t page[UNWIND_SLAB_BYTES]; /* one that is being written */
 };
@@ -54,6 +55,7 @@ struct pages *pages_create(struct memory *memory, struct rule_table *rules)
 	pages->memory = memory;
 	pages->rules = rules;
 	pages->epoch = 1;
+	code_files_init(&pages->files);
 	return pages;
 }
 
@@ -61,10 +63,8 @@ void pages_destroy(struct pages *pages)
 {
 	if (!pages)
 		return;
-	for (size_t i = 0; i < pages->files.count; i++)
-		code_file_destroy(pages->files.items[i]);
+	code_files_deinit(&pages->files);
 	code_file_destroy(pages->vdso);
-	VECTOR_DEINIT(&pages->files);
 	VECTOR_DEINIT(&pages->queue);
 	free(pages);
 }
@@ -73,29 +73,7 @@ void pages_destroy(struct pages *pages)
 
 static struct code_file *find_file(const struct pages *pages, uint32_t file)
 {
-	if (file == PAGES_VDSO)
-		return pages->vdso;
-	return file < pages->files.count ? pages->files.items[file] : NULL;
-}
-
-static struct code_file *add_file(struct pages *pages, uint32_t id)
-{
-	struct code_file *file;
-
-	if (id >= pages->files.count) {
-		size_t more = id + 1 - pages->files.count;
-
-		if (!VECTOR_RESERVE(&pages->files, more))
-			return NULL;
-		memset(pages->files.items + pages->files.count, 0,
-		       more * sizeof(*pages->files.items));
-		pages->files.count += more;
-	}
-	file = code_file_create(id);
-	if (file)
-		pages->counts.files++;
-	pages->files.items[id] = file;
-	return file;
+	return file == PAGES_VDSO ? pages->vdso : code_files_find(&pages->files, file);
 }
 
 /* Without memory it is asked for at its next miss. */
@@ -122,7 +100,7 @@ enum pages_state pages_use(struct pages *pages, struct pages_use *use)
 	struct code_file *file = find_file(pages, use->file);
 
 	if (!file && use->file != PAGES_VDSO)
-		file = add_file(pages, use->file);
+		file = code_files_add(&pages->files, use->file);
 	// Without memory it goes by frame pointers. A link of null says that it is not used.
 	use->others.le_prev = NULL;
 	if (!file)
@@ -155,9 +133,8 @@ static void drop_file(struct pages *pages, struct code_file *file)
 {
 	memory_free(pages->memory, MEMORY_FIXED, file->directory,
 		    file->page_count * sizeof(uint32_t));
-	pages->files.items[file->id] = NULL;
-	pages->counts.files--;
-	code_file_destroy(file);
+	rule_table_release(pages->rules, &file->rules);
+	code_files_remove(&pages->files, file);
 }
 
 static bool is_empty(const struct code_file *file)
@@ -289,7 +266,7 @@ enum pages_found pages_find_rule(struct pages *pages, uint32_t id, uint64_t file
 	int32_t rule;
 
 	if (!file && id != PAGES_VDSO)
-		file = add_file(pages, id);
+		file = code_files_add(&pages->files, id);
 	if (!file || file->state == CODE_FILE_BARE)
 		return PAGES_NONE;
 	if (file->state != CODE_FILE_KNOWN) {
@@ -303,6 +280,10 @@ enum pages_found pages_find_rule(struct pages *pages, uint32_t id, uint64_t file
 		miss_page(pages, file, index, now_ns);
 		return PAGES_LATER;
 	}
+	// By its number there.
+	if (pages->taken_back != pages->rules->taken_back)
+		found_rules_clear(&pages->found);
+	pages->taken_back = pages->rules->taken_back;
 	rule = found_rules_find(&pages->found, pages->memory, id,
 				((uint64_t)(file->page_first + index) << UNWIND_PAGE_SHIFT) +
 					offset,
@@ -438,15 +419,17 @@ void pages_forget_request(struct pages *pages, uint32_t id, uint64_t now_ns)
 
 void pages_retry(struct pages *pages, uint64_t now_ns)
 {
-	pages->waits = false;
-	for (size_t i = 0; i < pages->files.count; i++) {
-		struct code_file *file = pages->files.items[i];
+	struct code_file *file, *after;
 
-		if (file && is_unused(pages, file)) {
+	pages->waits = false;
+	rule_table_next_round(pages->rules);
+	for (file = TAILQ_FIRST(&pages->files.all); file; file = after) {
+		after = TAILQ_NEXT(file, others);
+		if (is_unused(pages, file)) {
 			drop_file(pages, file);
 			continue;
 		}
-		if (!file || !file->users)
+		if (!file->users)
 			continue;
 		if (now_ns >= file->retry_ns && file->state == CODE_FILE_BARE && !is_hopeless(file))
 			file->state = CODE_FILE_WANTED;
@@ -546,7 +529,7 @@ static uint32_t renumber(struct pages *pages, struct code_file *file,
 	known = &answer->rules[rule - WORKER_FIRST_RULE];
 	if (known->cfa == UNWIND_CFA_UNSUPPORTED && known->unsupported < UNWIND_UNSUPPORTED_COUNT)
 		pages->counts.unsupported[known->unsupported]++;
-	rule = rule_table_number(pages->rules, known, &file->rules_left);
+	rule = rule_table_use(pages->rules, known, &file->rules);
 	return (row & 0xffff) | rule << 16;
 }
 
@@ -648,7 +631,7 @@ static int number_rule(void *context, const struct unwind_rule *rule)
 {
 	struct pages *pages = context;
 
-	return (int)rule_table_number(pages->rules, rule, &pages->vdso->rules_left);
+	return (int)rule_table_use(pages->rules, rule, &pages->vdso->rules);
 }
 
 static void build_vdso_page(struct pages *pages, const struct unwind_source *source,
@@ -721,27 +704,27 @@ void pages_learn_vdso(struct pages *pages)
 static uint32_t oldest_epoch(const struct pages *pages)
 {
 	uint32_t oldest = UINT32_MAX;
+	const struct code_file *file;
 
-	for (size_t f = 0; f < pages->files.count; f++) {
-		const struct code_file *file = pages->files.items[f];
-
-		for (uint32_t i = 0; file && i < file->page_count; i++)
+	for (file = TAILQ_FIRST(&pages->files.all); file; file = TAILQ_NEXT(file, others))
+		for (uint32_t i = 0; i < file->page_count; i++)
 			if (file->pages[i].state == CODE_PAGE_PRESENT &&
 			    file->pages[i].epoch < oldest)
 				oldest = file->pages[i].epoch;
-	}
 	return oldest;
 }
 
 /* Returns the bytes that become free. */
 static uint64_t evict_epoch(struct pages *pages, uint32_t epoch, uint64_t wanted)
 {
+	struct code_file *file, *after;
 	uint64_t freed = 0;
 
-	for (size_t f = 0; f < pages->files.count && freed < wanted; f++) {
-		struct code_file *file = pages->files.items[f];
-
-		for (uint32_t i = 0; file && i < file->page_count && freed < wanted; i++) {
+	for (file = TAILQ_FIRST(&pages->files.all); file; file = after) {
+		after = TAILQ_NEXT(file, others);
+		if (freed >= wanted)
+			break;
+		for (uint32_t i = 0; i < file->page_count && freed < wanted; i++) {
 			struct code_page *page = &file->pages[i];
 
 			if (page->state != CODE_PAGE_PRESENT || page->epoch > epoch ||
@@ -751,16 +734,68 @@ static uint64_t evict_epoch(struct pages *pages, uint32_t epoch, uint64_t wanted
 			drop_page(pages, page);
 			pages->counts.evicted++;
 		}
-		if (file && is_idle(file) && is_empty(file))
+		if (is_idle(file) && is_empty(file))
 			drop_file(pages, file);
 	}
 	return freed;
 }
 
+/* Nobody runs @file, nor will anybody soon. */
+static void forget_file(struct pages *pages, struct code_file *file)
+{
+	for (uint32_t i = 0; i < file->page_count; i++) {
+		if (file->pages[i].state != CODE_PAGE_PRESENT)
+			continue;
+		// Where the kernel's side cannot be written, another time.
+		if (!set_entry(pages, file, i, 0))
+			return;
+		drop_page(pages, &file->pages[i]);
+	}
+	drop_file(pages, file);
+}
+
+void pages_forget(struct pages *pages, bool (*is_known)(void *context, uint32_t file),
+		  void *context)
+{
+	struct code_file *file, *after;
+
+	for (file = TAILQ_FIRST(&pages->files.all); file; file = after) {
+		after = TAILQ_NEXT(file, others);
+		if (is_idle(file) && !is_known(context, file->id))
+			forget_file(pages, file);
+	}
+}
+
+/* Files that nobody runs let go of their rules: the half of the time that was longest ago. */
+static void evict_rules(struct pages *pages)
+{
+	uint32_t oldest = pages->epoch;
+	struct code_file *file, *after;
+
+	for (file = TAILQ_FIRST(&pages->files.all); file; file = TAILQ_NEXT(file, others))
+		if (is_idle(file) && file->rules.numbers.count && file->epoch < oldest)
+			oldest = file->epoch;
+	oldest += (pages->epoch - oldest) / 2;
+	for (file = TAILQ_FIRST(&pages->files.all); file; file = after) {
+		after = TAILQ_NEXT(file, others);
+		if (is_idle(file) && file->rules.numbers.count && file->epoch <= oldest)
+			forget_file(pages, file);
+	}
+	pages->rules->wanted = false;
+}
+
+void pages_renumber(struct pages *pages)
+{
+	found_rules_clear(&pages->found);
+}
+
 void pages_evict(struct pages *pages, uint64_t limit_bytes)
 {
-	uint64_t used = memory_used(pages->memory), target = limit_bytes / 4 * 3;
+	uint64_t used, target = limit_bytes / 4 * 3;
 
+	if (pages->rules->wanted)
+		evict_rules(pages);
+	used = memory_used(pages->memory);
 	// Below that, too: no place may be long enough for what was refused.
 	if (pages->wants_room && target > used / 8 * 7)
 		target = used / 8 * 7;
@@ -782,7 +817,12 @@ void pages_evict(struct pages *pages, uint64_t limit_bytes)
 struct pages_counts pages_counts(const struct pages *pages)
 {
 	struct pages_counts counts = pages->counts;
+	const struct code_file *file;
 
+	counts.files = pages->files.count;
+	counts.memory = code_files_memory(&pages->files);
+	for (file = TAILQ_FIRST(&pages->files.all); file; file = TAILQ_NEXT(file, others))
+		counts.memory += code_file_memory(file);
 	counts.rules_refused = pages->rules->refused;
 	return counts;
 }

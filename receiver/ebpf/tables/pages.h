@@ -27,6 +27,7 @@ struct pages_use {
 
 struct pages_counts {
 	uint64_t files, pages;   /* now */
+	uint64_t memory;         /* bytes of user space that all of this takes now */
 	uint64_t built, evicted; /* pages, since create */
 	uint64_t refused;        /* pages and directories there was no room for */
 	uint64_t failed;         /* pages whose rules could not be had */
@@ -118,5 +119,15 @@ bool pages_waits(const struct pages *pages); /* for its time, or for room */
 /* Drop what was not seen for longest, until three quarters of @limit_bytes hold the rest; more when
  * something was refused since. */
 void pages_evict(struct pages *pages, uint64_t limit_bytes);
+
+/*
+ * Nobody will ask any more for the files that are not @is_known to the one who gives them their
+ * ids, nor run them: what is held of these goes. Those that are used stay.
+ */
+void pages_forget(struct pages *pages, bool (*is_known)(void *context, uint32_t file),
+		  void *context);
+
+/* Ids that were of files which were forgotten before may be given to others soon. */
+void pages_renumber(struct pages *pages);
 
 struct pages_counts pages_counts(const struct pages *pages);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules that have no packed form, each once, as the kernel side reads them. They are never taken
- * back: a thousand files of Debian have 1,400. One thread at a time.
+ * Rules that have no packed form, each once, as the kernel side reads them: a thousand files of
+ * Debian have 1,400. When all places are taken, those go that no file has any more. One thread at a
+ * time.
  */
 #pragma once
 
@@ -13,17 +14,37 @@
 
 struct rule_table {
 	struct unwind_rule *rules; /* UNWIND_RULES, shared with the kernel; not owned */
-	uint32_t count;
+	uint32_t count;            /* numbers that were ever given */
 	struct intern index;
-	uint64_t refused; /* times there was no room for a rule */
+	VECTOR(uint16_t) free; /* numbers to be given again */
+	uint32_t round;
+	bool wanted;         /* there was no room: files that nobody runs should let go of theirs */
+	uint64_t taken_back; /* numbers; what is remembered of a rule by number is out of date */
+	uint64_t refused;    /* times there was no room for a rule */
+	struct rule_use {
+		uint32_t files; /* that have it */
+		uint32_t round; /* when the last of them let go of it */
+	} uses[UNWIND_RULES];
+};
+
+/* The rules of one file: all zero is none. */
+struct rule_uses {
+	VECTOR(uint16_t) numbers; /* ascending */
 };
 
 void rule_table_init(struct rule_table *table, struct unwind_rule *rules);
 void rule_table_deinit(struct rule_table *table);
 
 /*
- * The number of @rule, or 0 (UNWIND_RULE_UNKNOWN) when there is no room: at most *@left new ones
- * are added, which counts down, so that no file takes the place of all others.
+ * The number of @rule, which the file of @uses has from now on, or 0 (UNWIND_RULE_UNKNOWN) when
+ * there is no room, in all or for one file, which cannot take the place of all others.
  */
-uint32_t rule_table_number(struct rule_table *table, const struct unwind_rule *rule,
-			   uint32_t *left);
+uint32_t rule_table_use(struct rule_table *table, const struct unwind_rule *rule,
+			struct rule_uses *uses);
+
+/* The file of @uses has none any more, and walks that begin from now on find none of its pages. */
+void rule_table_release(struct rule_table *table, struct rule_uses *uses);
+
+/* Some tenths of a second have passed, and with them all walks under way: what was let go of two
+ * rounds ago may be another rule. */
+void rule_table_next_round(struct rule_table *table);

@@ -64,6 +64,8 @@ struct tables {
 	struct pages *pages;
 	struct met *met;
 	struct spaces *spaces;           /* NULL before the start */
+	struct processes_files known;    /* as they were when pages were last looked at for that */
+	uint64_t pages_bytes;            /* of user space, as accounted */
 	size_t index_bytes, rules_bytes; /* of the mappings */
 
 	/* Of the thread: */
@@ -426,8 +428,11 @@ static void give_up_file(struct tables *tables, uint32_t file)
 static void ask_worker(struct tables *tables, uint32_t file, const uint32_t *numbers, size_t count,
 		       int fd)
 {
-	// A file that changes gets another id: the id is the content's.
-	if (worker_pool_ask_pages(tables->pool, file, file + 1ull, fd, numbers, count))
+	// A file that changes gets another id: the id is the content's, as long as it is nobody
+	// else's.
+	uint64_t content = tables->known.lap << 32 | (file + 1ull);
+
+	if (worker_pool_ask_pages(tables->pool, file, content, fd, numbers, count))
 		return;
 	kept_pages_keep(&tables->kept,
 			&(struct worker_answer){ .file = file, .outcome = WORKER_MISSING });
@@ -475,6 +480,13 @@ static bool ask_next(struct tables *tables)
 	return true;
 }
 
+/* What pages take in user space is accounted with what is known of processes. */
+static void account_pages(struct tables *tables, uint64_t bytes)
+{
+	processes_account(tables->processes, (int64_t)(bytes - tables->pages_bytes));
+	tables->pages_bytes = bytes;
+}
+
 static void show_metrics(struct tables *tables)
 {
 	const struct tables_metrics *metrics = &tables->metrics;
@@ -487,6 +499,7 @@ static void show_metrics(struct tables *tables)
 	profcol_metric_set(metrics->memory, (int64_t)slabs_bytes(tables->slabs));
 	profcol_metric_set(metrics->used, (int64_t)memory_used(tables->memory));
 	pthread_mutex_unlock(&tables->lock);
+	account_pages(tables, pages.memory);
 	profcol_metric_set(metrics->files, (int64_t)pages.files);
 	profcol_metric_set(metrics->pages, (int64_t)pages.pages);
 	profcol_metric_set(metrics->built, (int64_t)pages.built);
@@ -503,11 +516,31 @@ static void show_metrics(struct tables *tables)
 		profcol_metric_set(metrics->unsupported[kind], (int64_t)pages.unsupported[kind]);
 }
 
+static bool is_known(void *context, uint32_t file)
+{
+	struct tables *tables = context;
+
+	return processes_has_file(tables->processes, file);
+}
+
+/* Forget the files that `processes` has forgotten. The lock is held. */
+static void forget_files(struct tables *tables)
+{
+	struct processes_files known = processes_files(tables->processes);
+
+	if (known.evicted != tables->known.evicted)
+		pages_forget(tables->pages, is_known, tables);
+	if (known.lap != tables->known.lap)
+		pages_renumber(tables->pages);
+	tables->known = known;
+}
+
 static void keep_house(struct tables *tables)
 {
 	uint64_t now = clock_monotonic_ns();
 
 	pthread_mutex_lock(&tables->lock);
+	forget_files(tables);
 	pages_evict(tables->pages, tables->limit_bytes);
 	if (tables->limit_bytes < tables->most_bytes)
 		memory_trim(tables->memory);

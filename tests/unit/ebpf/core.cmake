@@ -42,6 +42,9 @@ profcol_unit_test(ebpf_sampler_test
 		${receiver}/address_mask.c
 	LIBRARIES profcol_bpf_perf_event profcol_ebpf_perf profcol_ebpf_tables)
 
-foreach(test capture cost held overhead requirements sample_buffers sampler)
+profcol_unit_test(ebpf_recent_rules_test SOURCES recent_rules_test.c ${receiver}/recent_rules.c
+	LIBRARIES profcol_bpf_perf_event third_party::bpf)
+
+foreach(test capture cost held overhead recent_rules requirements sample_buffers sampler)
 	target_include_directories(ebpf_${test}_test PRIVATE ${receiver})
 endforeach()

@@ -72,9 +72,8 @@ bool processes_find_mapping(struct processes *processes, const struct process_ke
 	return true;
 }
 
-const char *processes_file_path(struct processes *processes, uint32_t file)
+static const char *path_of(uint32_t file)
 {
-	(void)processes;
 	switch (file) {
 	case GO_FILE:
 		return "/opt/gopher";
@@ -84,6 +83,12 @@ const char *processes_file_path(struct processes *processes, uint32_t file)
 		assert_int_equal(file, PROGRAM_FILE);
 		return "/opt/b\xff\x62/library.so";
 	}
+}
+
+char *processes_file_path(struct processes *processes, uint32_t file)
+{
+	(void)processes;
+	return strdup(path_of(file));
 }
 
 bool processes_file_htlhash(struct processes *processes, uint32_t file, char ret[33])

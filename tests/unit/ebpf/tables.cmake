@@ -13,3 +13,6 @@ profcol_unit_test(ebpf_found_rules_test SOURCES tables/found_rules_test.c tables
 
 profcol_unit_test(ebpf_recent_places_test SOURCES tables/recent_places_test.c
 	LIBRARIES profcol_ebpf_tables)
+
+profcol_unit_test(ebpf_rule_table_test SOURCES tables/rule_table_test.c
+	LIBRARIES profcol_ebpf_tables)

@@ -46,6 +46,8 @@ static const char *changes(struct table *table)
 	return changes_at(table, 1);
 }
 
+enum { FILE_IDS = 1 << 20 };
+
 /* Process 10 runs a program, forked at 10 s, exec'd at 11 s, sampled at 12 s. */
 static void begin_sampled(struct table *table)
 {
@@ -229,7 +231,7 @@ static void the_next_user_of_a_number_is_another(void **state)
 static void files_found_are_a_change(void **state)
 {
 	struct table *table = *state;
-	struct files *files = files_create(4, 1 << 20);
+	struct files *files = files_create(4, 1 << 20, FILE_IDS);
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 	assert_non_null(files);
@@ -282,7 +284,7 @@ static void an_exec_that_is_announced_is_told_before_a_sample(void **state)
 static void programs_nobody_has_sampled_take_no_ids(void **state)
 {
 	struct table *table = *state;
-	struct files *files = files_create(4, 1 << 20);
+	struct files *files = files_create(4, 1 << 20, FILE_IDS);
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 	assert_non_null(files);
@@ -307,7 +309,7 @@ static void programs_nobody_has_sampled_take_no_ids(void **state)
 static void a_library_never_met_ends_what_was_told(void **state)
 {
 	struct table *table = *state;
-	struct files *files = files_create(4, 1 << 20);
+	struct files *files = files_create(4, 1 << 20, FILE_IDS);
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 	assert_non_null(files);
@@ -484,6 +486,55 @@ static void ends_are_told_of_all(void **state)
 	assert_int_equal(table->told, 0);
 }
 
+/* What @pid has mapped at @address. */
+static uint32_t file_at(struct table *table, uint32_t pid, uint64_t address)
+{
+	const struct mapping *mapping =
+		space_find(table_newest(table, pid)->space, PROCESS_ALIVE - 1, address);
+
+	assert_non_null(mapping);
+	return mapping->file;
+}
+
+static void files_make_room_unless_somebody_has_mapped_them(void **state)
+{
+	enum { LIBRARIES = 5, PROGRAMS = 500 };
+	struct table *table = *state;
+	struct files *files = files_create(4, 16 << 10, FILE_IDS);
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	uint32_t ids[LIBRARIES];
+
+	begin_sampled(table);
+	for (uint64_t i = 0; i < LIBRARIES; i++)
+		tell_mmap(table, 13 * S, 10, 0x5000 + i * 0x1000, 0x1000, 1 + i, "/nowhere/lib.so");
+	resolve_files(table, &lock, files);
+	for (uint64_t i = 0; i < LIBRARIES; i++)
+		ids[i] = file_at(table, 10, 0x5000 + i * 0x1000);
+	// A child sees them through its parent, and has covered one of them.
+	tell_fork(table, 14 * S, 10, 11);
+	tell_mmap(table, 15 * S, 11, 0x5000, 0x1000, 0, "//anon");
+	tell_exit(table, 16 * S, 10, 10);
+	table_forget(table, 17 * S);
+	for (uint32_t i = 0; i < PROGRAMS; i++) {
+		uint64_t time = (20 + i) * S;
+		uint32_t pid = 100 + i;
+
+		tell_fork(table, time, 1, pid);
+		tell_name(table, RECORD_EXEC, time + 1, pid, "prog");
+		tell_mmap(table, time + 2, pid, 0x1000, 0x1000, pid, "/nowhere/prog");
+		sample(table, time + 3, pid, time, 4);
+		resolve_files(table, &lock, files);
+		assert_true(files_has(files, file_at(table, pid, 0x1000)));
+		tell_exit(table, time + 4, pid, pid);
+		table_forget(table, time + 5);
+	}
+	for (uint64_t i = 0; i < LIBRARIES; i++)
+		assert_true(files_has(files, ids[i]));
+	assert_true(files_state(files).evicted >= PROGRAMS / 2);
+	assert_int_equal(files_state(files).refused, 0);
+	files_destroy(files);
+}
+
 int main(void)
 {
 #define CHANGES_TEST(test) cmocka_unit_test_setup_teardown(test, table_set_up, table_tear_down)
@@ -499,6 +550,7 @@ int main(void)
 		CHANGES_TEST(what_is_dropped_is_told_too),
 		CHANGES_TEST(the_next_user_of_a_number_is_another),
 		CHANGES_TEST(files_found_are_a_change),
+		CHANGES_TEST(files_make_room_unless_somebody_has_mapped_them),
 		CHANGES_TEST(an_exec_that_is_announced_is_told_before_a_sample),
 		CHANGES_TEST(programs_nobody_has_sampled_take_no_ids),
 		CHANGES_TEST(a_library_never_met_ends_what_was_told),

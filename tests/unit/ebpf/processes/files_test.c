@@ -21,7 +21,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { FILES_BYTES = 1 << 20, OPEN_MAX_FILES = 4 };
+enum { FILES_BYTES = 1 << 20, OPEN_MAX_FILES = 4, FILE_IDS = 1 << 20 };
 
 struct fixture {
 	char directory[PATH_MAX];
@@ -35,7 +35,7 @@ static int set_up(void **state)
 	if (!fixture)
 		return -1;
 	strcpy(fixture->directory, "/tmp/profcol-files-XXXXXX");
-	fixture->files = files_create(OPEN_MAX_FILES, FILES_BYTES);
+	fixture->files = files_create(OPEN_MAX_FILES, FILES_BYTES, FILE_IDS);
 	*state = fixture;
 	return mkdtemp(fixture->directory) && fixture->files ? 0 : -1;
 }
@@ -94,13 +94,15 @@ static void a_file_keeps_its_id_until_it_changes(void **state)
 	struct file_search search = make(fixture, "a", "old", path);
 	struct file_search second = make(fixture, "b", "other", other);
 	struct mapped_file known;
+	char *known_path;
 	uint32_t id = files_identify(files, &search), changed;
 
 	assert_int_not_equal(id, PROCESS_NO_FILE);
 	assert_int_equal(files_identify(files, &search), id);
 	assert_int_not_equal(files_identify(files, &second), id);
-	assert_true(files_lookup(files, id, &known));
+	assert_true(files_lookup(files, id, &known, &known_path));
 	assert_string_equal(known.path, path);
+	free(known_path);
 	// Read twice: each descriptor has a position of its own.
 	assert_content(files, id, "old");
 	assert_content(files, id, "old");
@@ -399,6 +401,121 @@ static void files_met_unopened_are_opened_later(void **state)
 	assert_content(files, id, "text");
 }
 
+/* The program was removed before it could be opened, and the next one got its inode. */
+static void another_file_does_not_get_the_id_of_one_never_opened(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = fixture->files;
+	char path[PATH_MAX];
+	struct file_search search = make(fixture, "next", "text", path), gone = search;
+	uint32_t first, second;
+
+	gone.mapped.path = "/gone";
+	first = files_identify(files, &gone);
+	assert_int_not_equal(first, PROCESS_NO_FILE);
+	assert_int_equal(files_identify(files, &gone), first);
+	second = files_identify(files, &search);
+	assert_int_not_equal(second, first);
+	assert_content(files, second, "text");
+	assert_int_equal(files_open(files, first), -ENOENT);
+	// Nor by one that cannot be opened either.
+	gone.mapped.inode = 4711;
+	first = files_identify(files, &gone);
+	gone.mapped.path = "/gone too";
+	assert_int_not_equal(files_identify(files, &gone), first);
+}
+
+static void those_not_needed_make_room(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = files_create(OPEN_MAX_FILES, 16 << 10, FILE_IDS);
+	char path[PATH_MAX], name[8], hash[HTLHASH_HEX], *known_path;
+	struct file_search kept = make(fixture, "kept", "kept", path), search;
+	struct mapped_file known;
+	uint32_t needed[2], ids[500], old;
+
+	needed[0] = files_identify(files, &kept);
+	for (size_t i = 0; i < 500; i++) {
+		char other[PATH_MAX];
+
+		snprintf(name, sizeof(name), "n%zu", i % 100);
+		search = make(fixture, name, name, other);
+		// All but the first hundred are met again, and may have been forgotten.
+		ids[i] = needed[1] = files_identify(files, &search);
+		assert_int_not_equal(ids[i], PROCESS_NO_FILE);
+		assert_true(ids[i] > needed[0]);
+		if (files_want_room(files)) {
+			assert_true(files_evict(files, needed, 2) > 0);
+			assert_false(files_want_room(files));
+		}
+		// More than there is room for lie between.
+		old = i < 100 ? 4711 : ids[i - 100];
+		assert_false(files_has(files, old));
+		assert_false(files_lookup(files, old, &known, &known_path));
+		assert_false(files_htlhash(files, old, hash));
+		assert_int_equal(files_open(files, old), -ENOENT);
+		assert_int_equal(files_reopen(files, old, &search), -ENOENT);
+		assert_content(files, ids[i], name);
+		assert_true(files_state(files).open <= OPEN_MAX_FILES);
+		assert_true(files_state(files).memory <= 16 << 10);
+	}
+	assert_true(files_has(files, needed[0]));
+	assert_int_equal(files_identify(files, &kept), needed[0]);
+	assert_content(files, needed[0], "kept");
+	assert_int_equal(files_state(files).refused, 0);
+	assert_int_equal(files_state(files).paths_refused, 0);
+	assert_true(files_state(files).evicted > 300);
+	files_destroy(files);
+}
+
+static void where_all_are_needed_there_is_no_room(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = files_create(OPEN_MAX_FILES, 16 << 10, FILE_IDS);
+	struct file_search search = { .mapped = { .path = "/gone", .device = 1 } };
+	uint32_t needed[1000];
+	size_t count = 0;
+
+	(void)fixture;
+	while (!files_want_room(files)) {
+		search.mapped.inode = count + 1;
+		needed[count++] = files_identify(files, &search);
+	}
+	assert_int_equal(files_evict(files, needed, count), 0);
+	assert_false(files_want_room(files)); // not all the time
+	for (size_t i = 0; i < count; i++)
+		assert_true(files_has(files, needed[i]));
+	files_destroy(files);
+}
+
+/* As much as the bound on memory allows, and far fewer ids than that would be in a lap. */
+static void ids_are_given_again_to_nobody_who_could_be_mistaken(void **state)
+{
+	enum { IDS = 4096 };
+	struct file_search search = { .mapped = { .path = "/gone", .device = 1 } };
+	struct files *files = files_create(OPEN_MAX_FILES, 16 << 10, IDS);
+	static uint64_t turns_of[IDS]; /* when the id was given last, + 1 */
+	uint32_t needed[1], id;
+
+	(void)state;
+	search.mapped.inode = 1;
+	needed[0] = files_identify(files, &search);
+	for (uint64_t inode = 2; inode < 10 * IDS; inode++) {
+		search.mapped.inode = inode;
+		if (files_want_room(files))
+			assert_true(files_evict(files, needed, 1) > 0);
+		id = files_identify(files, &search);
+		assert_true(id < IDS);
+		assert_int_not_equal(id, needed[0]);
+		if (turns_of[id])
+			assert_true(files_state(files).turns >= turns_of[id] - 1 + 2);
+		turns_of[id] = files_state(files).turns + 1;
+	}
+	assert_true(files_state(files).turns >= 18);
+	assert_int_equal(files_state(files).refused, 0);
+	files_destroy(files);
+}
+
 static void memory_is_bounded(void **state)
 {
 	struct fixture *fixture = *state;
@@ -415,7 +532,7 @@ static void memory_is_bounded(void **state)
 	assert_true(all.memory <= FILES_BYTES);
 	assert_true(all.refused > 0);
 	// Long paths run out before ids do.
-	assert_true(all.files > 2000);
+	assert_true(all.files > 1000);
 }
 
 int main(void)
@@ -433,6 +550,10 @@ int main(void)
 		FILES_TEST(what_a_path_leads_to_is_not_believed),
 		FILES_TEST(only_regular_files_are_opened),
 		FILES_TEST(files_met_unopened_are_opened_later),
+		FILES_TEST(another_file_does_not_get_the_id_of_one_never_opened),
+		FILES_TEST(those_not_needed_make_room),
+		FILES_TEST(where_all_are_needed_there_is_no_room),
+		FILES_TEST(ids_are_given_again_to_nobody_who_could_be_mistaken),
 		FILES_TEST(memory_is_bounded),
 	};
 

@@ -126,11 +126,33 @@ static void test_the_files_not_used_for_longest_go_first(void **state)
 	known_files_deinit(&known);
 }
 
+static void test_what_was_learned_in_another_lap_is_not_of_this_file(void **state)
+{
+	struct known_files known = { 0 };
+	struct known_file *file = known_files_get(&known, 5);
+	const char *name;
+
+	(void)state;
+	learn(&known, file, (struct worker_range[]){ { 100, 10, F, 0 } }, 1);
+	name = name_at(file, 100);
+	file = known_files_get(&known, 5);
+	assert_int_equal(file->state, KNOWN_FACTS);
+	known.lap++;
+	file = known_files_get(&known, 5);
+	assert_int_equal(file->state, KNOWN_NOTHING);
+	assert_int_equal(file->content_id, 0);
+	assert_string_equal(name_at(file, 100), "unknown");
+	assert_string_equal(name, "f"); // text in use stays until forget
+	known_files_forget(&known, 1 << 20);
+	known_files_deinit(&known);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_answers_add_up),
 		cmocka_unit_test(test_a_changed_file_is_learned_anew),
+		cmocka_unit_test(test_what_was_learned_in_another_lap_is_not_of_this_file),
 		cmocka_unit_test(test_the_files_not_used_for_longest_go_first),
 	};
 

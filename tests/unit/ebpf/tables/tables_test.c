@@ -650,8 +650,8 @@ static void places_beyond_a_frame_s_room_are_addresses(void **state)
 {
 	struct fixture *fixture = *state;
 
-	play(0x400000, PAGE, 7, (1ull << 40) - 0x1000);
-	play(0x800000, PAGE, 7, 1ull << 40);
+	play(0x400000, PAGE, 7, (1ull << UNWIND_FRAME_SHIFT) - 0x1000);
+	play(0x800000, PAGE, 7, 1ull << UNWIND_FRAME_SHIFT);
 	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(expect_request(fixture, 7, 0), 0);
 	fixture->answer.answer = (struct worker_answer){ .file = 7, .outcome = WORKER_ANSWERED };
@@ -1246,6 +1246,79 @@ static void a_file_is_known_to_the_next_program(void **state)
 	assert_int_equal(pages_counts(fixture->pages).files, 0);
 }
 
+static bool is_other_than(void *context, uint32_t file)
+{
+	return file != *(const uint32_t *)context;
+}
+
+static void a_file_nobody_can_ask_for_leaves_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t seventh = 7, eighth = 8, rule;
+	uint64_t used = memory_used(fixture->memory);
+
+	begin_process(fixture, 2);
+	model_answer_add(&fixture->answer, 2, 16);
+	learn(fixture, 2 * MS);
+	assert_int_equal(mark_at(fixture, 0x400010), 16);
+	// Somebody runs it.
+	pages_forget(fixture->pages, is_other_than, &seventh);
+	assert_int_equal(mark_at(fixture, 0x400010), 16);
+	spaces_end(fixture->spaces, &key);
+	pages_forget(fixture->pages, is_other_than, &eighth);
+	assert_int_equal(pages_counts(fixture->pages).pages, 1);
+	assert_true(pages_counts(fixture->pages).memory > 0);
+	pages_forget(fixture->pages, is_other_than, &seventh);
+	assert_int_equal(pages_counts(fixture->pages).pages, 0);
+	assert_int_equal(pages_counts(fixture->pages).files, 0);
+	assert_int_equal(memory_used(fixture->memory), used);
+	// Another file with its number, after the ids began anew, is asked for, and has its own.
+	pages_renumber(fixture->pages);
+	played_count = 0;
+	begin_process(fixture, 2);
+	assert_int_not_equal(find(fixture, 0x400010).what, MODEL_RULE);
+	model_answer_add(&fixture->answer, 2, 48);
+	learn(fixture, 3 * MS);
+	assert_int_equal(mark_at(fixture, 0x400010), 48);
+	assert_int_equal(pages_find_rule(fixture->pages, 7, 0x20010, 3 * MS, &rule), PAGES_FOUND);
+	assert_int_equal(fixture->model.rules[rule].cfa_offset, 48);
+}
+
+static void who_runs_keeps_its_rules_when_there_is_no_room_for_more(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_process(fixture, 2);
+	model_answer_add(&fixture->answer, 2, 16);
+	learn(fixture, 2 * MS);
+	fixture->rules.wanted = true;
+	pages_evict(fixture->pages, UINT64_MAX);
+	assert_false(fixture->rules.wanted);
+	assert_int_equal(mark_at(fixture, 0x400010), 16);
+	spaces_end(fixture->spaces, &key);
+	fixture->rules.wanted = true;
+	pages_evict(fixture->pages, UINT64_MAX);
+	assert_int_equal(pages_counts(fixture->pages).files, 0);
+	for (size_t i = 0; i < UNWIND_RULES; i++)
+		assert_int_equal(fixture->rules.uses[i].files, 0);
+}
+
+static void files_are_found_whatever_their_numbers(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t rule;
+
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_int_equal(pages_find_rule(fixture->pages, i * 131071, 0, MS, &rule),
+				 PAGES_LATER);
+	assert_int_equal(pages_counts(fixture->pages).files, 1000);
+	for (uint32_t i = 0; i < 1000; i++) {
+		assert_int_equal(expect_request(fixture, i * 131071, 0), 0);
+		assert_int_equal(pages_state(fixture->pages, i * 131071), PAGES_PENDING);
+		assert_int_equal(pages_state(fixture->pages, i * 131071 + 1), PAGES_BARE);
+	}
+}
+
 static void freed_memory_waits_for_walks(void **state)
 {
 	struct fixture *fixture = *state;
@@ -1316,6 +1389,9 @@ int main(void)
 		TEST(one_refused_that_does_not_run_waits_for_its_next_sample),
 		TEST(a_full_bucket_drops_the_one_sampled_longest_ago),
 		TEST(a_file_is_known_to_the_next_program),
+		TEST(a_file_nobody_can_ask_for_leaves_nothing),
+		TEST(who_runs_keeps_its_rules_when_there_is_no_room_for_more),
+		TEST(files_are_found_whatever_their_numbers),
 		TEST(anonymous_code_is_bare_and_has_no_file),
 		TEST(the_vsyscall_page_hides_nothing),
 		TEST(the_vdso_of_this_machine_has_rules),

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "file_rows.h"
+
+#include "proc_text.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	/* Apart, so that a program that maps many long paths does not take the ids from others. */
+	PATHS_SHARE = 4,
+	PATH_OVERHEAD_BYTES = 16, /* of an allocation */
+	/* What tables/ keeps of a file with little code, as most are; it goes with the row. */
+	ELSEWHERE_BYTES = 256,
+	/* Beyond seven eighths it is time to make room; then half is free. */
+	MARGIN_SHARE = 8,
+	KEPT_SHARE = 2,
+};
+
+/* The greatest power of two, since tables double, that fits into @max_bytes. */
+static size_t most_rows(size_t max_bytes)
+{
+	// Three indexes of 8 bytes a slot, between 3/8 and 3/4 full: not more than 2 slots a file.
+	size_t each = sizeof(struct file) + sizeof(struct file_alias) +
+		      3 * 2 * sizeof(struct intern_slot) + ELSEWHERE_BYTES;
+	size_t count = 8;
+
+	while (2 * count * each <= max_bytes && count < 1u << 24)
+		count *= 2;
+	return count;
+}
+
+void file_rows_init(struct file_rows *rows, size_t most_open, size_t max_bytes, uint32_t numbers)
+{
+	*rows = (struct file_rows){
+		.most = most_rows(max_bytes / PATHS_SHARE * (PATHS_SHARE - 1)),
+		.most_open = most_open,
+		.most_path_bytes = max_bytes / PATHS_SHARE,
+	};
+	file_numbers_init(&rows->numbers, numbers);
+}
+
+void file_rows_deinit(struct file_rows *rows)
+{
+	for (size_t i = 0; i < rows->rows.count; i++) {
+		struct file *file = &rows->rows.items[i];
+
+		if (file->fd >= 0)
+			close(file->fd);
+		free(file->path);
+	}
+	VECTOR_DEINIT(&rows->rows);
+	VECTOR_DEINIT(&rows->aliases);
+	VECTOR_DEINIT(&rows->held);
+	intern_deinit(&rows->by_id);
+	intern_deinit(&rows->by_identity);
+	intern_deinit(&rows->by_alias);
+	file_numbers_deinit(&rows->numbers);
+}
+
+size_t file_rows_memory(const struct file_rows *rows)
+{
+	return rows->path_bytes + rows->rows.capacity * sizeof(*rows->rows.items) +
+	       rows->aliases.capacity * sizeof(*rows->aliases.items) +
+	       rows->held.capacity * sizeof(*rows->held.items) + intern_memory(&rows->by_id) +
+	       intern_memory(&rows->by_identity) + intern_memory(&rows->by_alias) +
+	       file_numbers_memory(&rows->numbers);
+}
+
+/* ---- finding ---- */
+
+struct lookup {
+	const struct file_rows *rows;
+	const struct file_identity *identity;
+	uint64_t device, inode;
+	uint32_t id;
+};
+
+static uint32_t pair_hash(uint64_t device, uint64_t inode)
+{
+	uint64_t pair[] = { device, inode };
+
+	return intern_hash(pair, sizeof(pair));
+}
+
+static uint32_t id_hash(uint32_t id)
+{
+	return id * 0x9e3779b1u; // Fibonacci: ids come one after the other
+}
+
+static bool id_equal(uint32_t place, const void *context)
+{
+	const struct lookup *lookup = context;
+
+	return lookup->rows->rows.items[place].id == lookup->id;
+}
+
+static bool identity_equal(uint32_t place, const void *context)
+{
+	const struct lookup *lookup = context;
+
+	return file_is(&lookup->rows->rows.items[place], lookup->identity);
+}
+
+static bool alias_equal(uint32_t place, const void *context)
+{
+	const struct lookup *lookup = context;
+	const struct file_alias *alias = &lookup->rows->aliases.items[place];
+
+	return alias->device == lookup->device && alias->inode == lookup->inode;
+}
+
+static struct file *file_at(const struct file_rows *rows, uint32_t place)
+{
+	return place == INTERN_MISSING ? NULL : &rows->rows.items[place];
+}
+
+struct file *file_rows_find(const struct file_rows *rows, uint32_t id)
+{
+	struct lookup lookup = { .rows = rows, .id = id };
+
+	return file_at(rows, intern_find(&rows->by_id, id_hash(id), id_equal, &lookup));
+}
+
+struct file *file_rows_find_identity(const struct file_rows *rows,
+				     const struct file_identity *identity)
+{
+	struct lookup lookup = { .rows = rows, .identity = identity };
+
+	return file_at(rows,
+		       intern_find(&rows->by_identity, pair_hash(identity->device, identity->inode),
+				   identity_equal, &lookup));
+}
+
+static struct file_alias *find_alias(const struct file_rows *rows, const struct mapped_file *mapped)
+{
+	struct lookup lookup = { .rows = rows, .device = mapped->device, .inode = mapped->inode };
+	uint32_t place = intern_find(&rows->by_alias, pair_hash(mapped->device, mapped->inode),
+				     alias_equal, &lookup);
+
+	return place == INTERN_MISSING ? NULL : &rows->aliases.items[place];
+}
+
+struct file *file_rows_find_alias(const struct file_rows *rows, const struct mapped_file *mapped)
+{
+	const struct file_alias *alias = find_alias(rows, mapped);
+
+	return alias ? file_rows_find(rows, alias->file) : NULL;
+}
+
+bool file_has_path(const struct file *file, const struct mapped_file *mapped)
+{
+	size_t length = proc_path_length(mapped->path, strlen(mapped->path));
+
+	return file->path && strlen(file->path) == length &&
+	       !memcmp(file->path, mapped->path, length);
+}
+
+bool file_is(const struct file *file, const struct file_identity *identity)
+{
+	if (file->stat_device != identity->device || file->stat_inode != identity->inode)
+		return false;
+	if (file->size == identity->size && file->modified_ns == identity->modified_ns)
+		return true;
+	// An inode held open cannot have been given to another file.
+	return !identity->linked && identity->raw && !file->ends.elf &&
+	       (file->fd >= 0 || !file->linked);
+}
+
+/* ---- adding ---- */
+
+static int compare_ids(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+static bool turn_numbers(struct file_rows *rows)
+{
+	size_t count = rows->rows.count;
+	CLEANUP_FREE uint32_t *used = calloc(count + 1, sizeof(*used));
+
+	if (!used)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		used[i] = rows->rows.items[i].id;
+	qsort(used, count, sizeof(*used), compare_ids);
+	return file_numbers_turn(&rows->numbers, used, count);
+}
+
+static uint32_t take_number(struct file_rows *rows)
+{
+	uint32_t id = file_numbers_take(&rows->numbers);
+
+	if (id == FILE_NUMBERS_NONE && turn_numbers(rows))
+		id = file_numbers_take(&rows->numbers);
+	return id;
+}
+
+static size_t path_bytes(const char *path)
+{
+	return path ? strlen(path) + 1 + PATH_OVERHEAD_BYTES : 0;
+}
+
+static char *take_path(struct file_rows *rows, const char *path)
+{
+	size_t length = proc_path_length(path, strlen(path));
+	char *copy = NULL;
+
+	if (rows->path_bytes + length + 1 + PATH_OVERHEAD_BYTES <= rows->most_path_bytes)
+		copy = strndup(path, length);
+	rows->paths_refused += !copy;
+	rows->path_bytes += path_bytes(copy);
+	return copy;
+}
+
+struct file *file_rows_add(struct file_rows *rows, const struct mapped_file *mapped)
+{
+	struct file file = { .device = mapped->device, .inode = mapped->inode, .fd = -1 };
+	size_t place = rows->rows.count;
+
+	file.id = FILE_NUMBERS_NONE;
+	if (place < rows->most && VECTOR_RESERVE(&rows->rows, 1) &&
+	    intern_reserve(&rows->by_id, (uint32_t)place + 1))
+		file.id = take_number(rows);
+	if (file.id == FILE_NUMBERS_NONE) {
+		rows->refused++;
+		return NULL;
+	}
+	file.path = take_path(rows, mapped->path);
+	file.used = ++rows->clock;
+	rows->rows.items[rows->rows.count++] = file;
+	intern_insert(&rows->by_id, id_hash(file.id), (uint32_t)place);
+	return &rows->rows.items[place];
+}
+
+void file_rows_set_alias(struct file_rows *rows, const struct mapped_file *mapped,
+			 const struct file *file)
+{
+	struct file_alias *alias = find_alias(rows, mapped);
+
+	if (alias) {
+		alias->file = file->id;
+		return;
+	}
+	// Without room the file is looked for anew next time: slower, not wrong.
+	if (rows->aliases.count >= rows->most)
+		return;
+	if (!VECTOR_PUSH(&rows->aliases,
+			 ((struct file_alias){ mapped->device, mapped->inode, file->id })))
+		return;
+	if (!intern_insert(&rows->by_alias, pair_hash(mapped->device, mapped->inode),
+			   (uint32_t)rows->aliases.count - 1))
+		rows->aliases.count--;
+}
+
+void file_rows_see(struct file_rows *rows, struct file *file, const struct file_identity *identity)
+{
+	// So it is now, and may be found by that at once.
+	file->size = identity->size;
+	file->modified_ns = identity->modified_ns;
+	if (file->seen)
+		return;
+	file->seen = true;
+	file->linked = identity->linked;
+	file->stat_device = identity->device;
+	file->stat_inode = identity->inode;
+	intern_insert(&rows->by_identity, pair_hash(identity->device, identity->inode),
+		      (uint32_t)(file - rows->rows.items));
+}
+
+/* ---- descriptors ---- */
+
+void file_rows_touch(struct file_rows *rows, struct file *file)
+{
+	file->used = ++rows->clock;
+}
+
+/* The descriptor of the one not used for longest. */
+static int let_go(struct file_rows *rows)
+{
+	size_t oldest = 0;
+	int fd;
+
+	for (size_t i = 1; i < rows->held.count; i++)
+		if (rows->rows.items[rows->held.items[i]].used <
+		    rows->rows.items[rows->held.items[oldest]].used)
+			oldest = i;
+	fd = TAKE_FD(rows->rows.items[rows->held.items[oldest]].fd);
+	rows->held.items[oldest] = rows->held.items[--rows->held.count];
+	return fd;
+}
+
+int file_rows_hold(struct file_rows *rows, struct file *file, int fd)
+{
+	int surplus = -1;
+
+	file_rows_touch(rows, file);
+	if (file->fd >= 0 || !rows->most_open)
+		return fd;
+	if (rows->held.count >= rows->most_open)
+		surplus = let_go(rows);
+	if (!VECTOR_PUSH(&rows->held, (uint32_t)(file - rows->rows.items)))
+		return fd; // nothing has been let go: there was room where one was
+	file->fd = fd;
+	return surplus;
+}
+
+/* ---- making room ---- */
+
+bool file_rows_nearly_full(const struct file_rows *rows)
+{
+	return rows->rows.count >= rows->most - rows->most / MARGIN_SHARE ||
+	       rows->path_bytes >= rows->most_path_bytes - rows->most_path_bytes / MARGIN_SHARE;
+}
+
+static int compare_uses(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+static bool is_needed(const struct file *file, const uint32_t *needed, size_t count)
+{
+	return count && bsearch(&file->id, needed, count, sizeof(*needed), compare_ids);
+}
+
+/* Those of the rows that may go and were used at this time or before go. 0: none. */
+static uint64_t oldest_kept(const struct file_rows *rows, const uint32_t *needed, size_t count)
+{
+	CLEANUP_FREE uint64_t *uses = calloc(rows->rows.count + 1, sizeof(*uses));
+	size_t found = 0, wanted = rows->most / KEPT_SHARE;
+
+	for (size_t i = 0; uses && i < rows->rows.count; i++)
+		if (!is_needed(&rows->rows.items[i], needed, count))
+			uses[found++] = rows->rows.items[i].used;
+	if (!found)
+		return 0;
+	qsort(uses, found, sizeof(*uses), compare_uses);
+	// Where paths are what there is no room for, there may be fewer files than that.
+	wanted = rows->rows.count > wanted ? rows->rows.count - wanted : rows->rows.count / 2;
+	if (!wanted)
+		return 0;
+	return uses[(wanted < found ? wanted : found) - 1];
+}
+
+/* Places have changed. There is room in all indexes, for as much as there was. */
+static void rebuild_indexes(struct file_rows *rows)
+{
+	size_t kept = 0;
+
+	intern_clear(&rows->by_id);
+	intern_clear(&rows->by_identity);
+	intern_clear(&rows->by_alias);
+	rows->held.count = 0;
+	for (uint32_t i = 0; i < rows->rows.count; i++) {
+		const struct file *file = &rows->rows.items[i];
+
+		intern_insert(&rows->by_id, id_hash(file->id), i);
+		if (file->seen)
+			intern_insert(&rows->by_identity,
+				      pair_hash(file->stat_device, file->stat_inode), i);
+		if (file->fd >= 0)
+			rows->held.items[rows->held.count++] = i;
+	}
+	for (size_t i = 0; i < rows->aliases.count; i++) {
+		struct file_alias alias = rows->aliases.items[i];
+
+		if (!file_rows_find(rows, alias.file))
+			continue;
+		rows->aliases.items[kept] = alias;
+		intern_insert(&rows->by_alias, pair_hash(alias.device, alias.inode),
+			      (uint32_t)kept++);
+	}
+	rows->aliases.count = kept;
+}
+
+size_t file_rows_evict(struct file_rows *rows, const uint32_t *needed, size_t count, int *fds,
+		       size_t *fd_count_ret)
+{
+	uint64_t until = oldest_kept(rows, needed, count);
+	size_t kept = 0, gone;
+
+	*fd_count_ret = 0;
+	for (size_t i = 0; i < rows->rows.count; i++) {
+		struct file *file = &rows->rows.items[i];
+
+		if (!until || file->used > until || is_needed(file, needed, count)) {
+			rows->rows.items[kept++] = *file;
+			continue;
+		}
+		if (file->fd >= 0)
+			fds[(*fd_count_ret)++] = file->fd;
+		rows->path_bytes -= path_bytes(file->path);
+		free(file->path);
+	}
+	gone = rows->rows.count - kept;
+	rows->rows.count = kept;
+	rows->evicted += gone;
+	if (gone)
+		rebuild_indexes(rows);
+	return gone;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is known of files, by number and by identity, under a bound; files.h says what a file is.
+ * Closes nothing: descriptors that are not held any more are the caller's. One thread at a time.
+ */
+#pragma once
+
+#include "file_numbers.h"
+#include "opener.h"
+
+#include "base/base.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct file {
+	uint32_t id;
+	char *path;             /* owned: as the kernel printed it; NULL: there was no room */
+	uint64_t device, inode; /* as maps prints them */
+	bool seen;              /* has been opened: the identity below is known */
+	bool linked;            /* had a name then */
+	bool changed;           /* files_changed has told of it */
+	struct file_ends ends;
+	uint64_t stat_device, stat_inode; /* as stat shows them */
+	int64_t size, modified_ns;
+	int fd; /* O_PATH; -1 = not held */
+	uint64_t used;
+};
+
+/* What stat says of a file. */
+struct file_identity {
+	uint64_t device, inode;
+	int64_t size, modified_ns;
+	bool linked;
+	bool raw; /* it is known not to be an ELF file */
+};
+
+/* What maps calls (device, inode) is this file at present. */
+struct file_alias {
+	uint64_t device, inode;
+	uint32_t file;
+};
+
+struct file_rows {
+	size_t most, most_open, most_path_bytes;
+	VECTOR(struct file) rows;
+	VECTOR(struct file_alias) aliases;
+	VECTOR(uint32_t) held; /* places in `rows` of those whose descriptor is held */
+	struct intern by_id, by_identity, by_alias;
+	struct file_numbers numbers;
+	uint64_t clock; /* of use */
+	size_t path_bytes;
+	uint64_t refused, paths_refused, evicted;
+};
+
+/* @numbers: how many ids there are. */
+void file_rows_init(struct file_rows *rows, size_t most_open, size_t max_bytes, uint32_t numbers);
+void file_rows_deinit(struct file_rows *rows); /* closes what is held */
+
+/* All valid until the next row is added, or some are evicted; NULL: none. */
+struct file *file_rows_find(const struct file_rows *rows, uint32_t id);
+struct file *file_rows_find_identity(const struct file_rows *rows,
+				     const struct file_identity *identity);
+struct file *file_rows_find_alias(const struct file_rows *rows, const struct mapped_file *mapped);
+
+/* The file that @mapped leads to, which gets an id. NULL without room or memory: that is counted.
+ */
+struct file *file_rows_add(struct file_rows *rows, const struct mapped_file *mapped);
+
+/* What @mapped leads to is @file for now. */
+void file_rows_set_alias(struct file_rows *rows, const struct mapped_file *mapped,
+			 const struct file *file);
+
+/* Was @file met by the path of @mapped first? */
+bool file_has_path(const struct file *file, const struct mapped_file *mapped);
+
+/* Is @file the one with this identity? */
+bool file_is(const struct file *file, const struct file_identity *identity);
+
+/* @file, which has it, is known by @identity from now on. */
+void file_rows_see(struct file_rows *rows, struct file *file, const struct file_identity *identity);
+
+/* Keep @fd, which is taken, for @file, and let go of another one if there are too many. Returns a
+ * descriptor to close, or -1. */
+int file_rows_hold(struct file_rows *rows, struct file *file, int fd);
+
+/* It has been used, and goes later than those that were not. */
+void file_rows_touch(struct file_rows *rows, struct file *file);
+
+/* Is it time to make room? */
+bool file_rows_nearly_full(const struct file_rows *rows);
+
+/*
+ * Forget half of what there may be, those not used for longest first, but none of @needed (ids,
+ * ascending). Returns how many went; without memory none. Their descriptors, as many as were
+ * held, are written to @fds, which has room for most_open, and their number to *@fd_count_ret.
+ */
+size_t file_rows_evict(struct file_rows *rows, const uint32_t *needed, size_t count, int *fds,
+		       size_t *fd_count_ret);
+
+size_t file_rows_memory(const struct file_rows *rows); /* bytes */

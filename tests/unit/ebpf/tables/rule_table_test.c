@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Rules without a packed form: each once, and none longer than a file has it, where room is short.
+ */
+#include "tables/rule_table.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST = UNWIND_RULE_END + 1, OF_FILE = 512, FILES = (UNWIND_RULES - FIRST) / OF_FILE + 1 };
+
+struct fixture {
+	struct rule_table table;
+	struct unwind_rule rules[UNWIND_RULES];
+	struct rule_uses files[FILES + 1];
+};
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	rule_table_init(&fixture->table, fixture->rules);
+	*state = fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i <= FILES; i++)
+		rule_table_release(&fixture->table, &fixture->files[i]);
+	for (size_t i = 0; i < UNWIND_RULES; i++)
+		assert_int_equal(fixture->table.uses[i].files, 0);
+	rule_table_deinit(&fixture->table);
+	free(fixture);
+	return 0;
+}
+
+static uint32_t use(struct fixture *fixture, size_t file, int32_t offset)
+{
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_REGISTER, .cfa_offset = offset };
+	uint32_t number = rule_table_use(&fixture->table, &rule, &fixture->files[file]);
+
+	if (number)
+		assert_memory_equal(&fixture->rules[number], &rule, sizeof(rule));
+	return number;
+}
+
+/* Each file has OF_FILE rules of its own, as far as there is room. */
+static void fill(struct fixture *fixture)
+{
+	for (size_t file = 0; file < FILES; file++)
+		for (int32_t i = 0; i < OF_FILE; i++)
+			use(fixture, file, (int32_t)file * OF_FILE + i);
+	assert_int_equal(fixture->table.count, UNWIND_RULES);
+	assert_true(fixture->table.wanted);
+}
+
+static void equal_ones_are_one(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t first = use(fixture, 0, 8), second = use(fixture, 0, 16);
+
+	assert_true(first >= FIRST);
+	assert_int_not_equal(first, second);
+	assert_int_equal(use(fixture, 0, 8), first);
+	assert_int_equal(use(fixture, 1, 8), first);
+	assert_int_equal(fixture->table.uses[first].files, 2);
+	assert_int_equal(fixture->table.uses[second].files, 1);
+	assert_int_equal(fixture->table.refused, 0);
+}
+
+static void one_file_has_so_many_at_most(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int32_t i = 0; i < OF_FILE; i++)
+		assert_true(use(fixture, 0, i) >= FIRST);
+	assert_int_equal(use(fixture, 0, OF_FILE), UNWIND_RULE_UNKNOWN);
+	assert_true(use(fixture, 0, 0) >= FIRST);
+	assert_true(use(fixture, 1, OF_FILE) >= FIRST);
+	// Nor of those that others have.
+	assert_int_equal(use(fixture, 0, OF_FILE), UNWIND_RULE_UNKNOWN);
+	assert_int_equal(fixture->table.refused, 2);
+	assert_false(fixture->table.wanted);
+}
+
+static void those_no_file_has_make_room_after_a_while(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t kept, again;
+
+	fill(fixture);
+	kept = use(fixture, 1, OF_FILE + 7);
+	assert_int_equal(use(fixture, 2, 0), UNWIND_RULE_UNKNOWN); // has as many as it may
+	rule_table_release(&fixture->table, &fixture->files[0]);
+	// Walks that have begun may still be at it.
+	assert_int_equal(use(fixture, FILES, -1), UNWIND_RULE_UNKNOWN);
+	rule_table_next_round(&fixture->table);
+	assert_int_equal(use(fixture, FILES, -1), UNWIND_RULE_UNKNOWN);
+	// One that is wanted again meanwhile is what it was.
+	again = use(fixture, FILES, 3);
+	assert_true(again >= FIRST);
+	rule_table_next_round(&fixture->table);
+	assert_int_equal(fixture->table.taken_back, 0);
+	for (int32_t i = 1; i < OF_FILE; i++)
+		assert_true(use(fixture, FILES, -i) >= FIRST);
+	assert_int_equal(fixture->table.taken_back, OF_FILE - 1);
+	assert_int_equal(use(fixture, FILES, 3), again);
+	assert_int_equal(use(fixture, 1, OF_FILE + 7), kept);
+	for (size_t file = 1; file + 1 < FILES; file++)
+		for (int32_t i = 0; i < OF_FILE; i++)
+			assert_true(use(fixture, file, (int32_t)file * OF_FILE + i) >= FIRST);
+}
+
+/* As where new programs are built all day: the last one is walked as well as the first. */
+static void it_goes_on_for_ever(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int32_t file = 0; file < 1000; file++) {
+		size_t slot = (size_t)file % 4;
+
+		rule_table_release(&fixture->table, &fixture->files[slot]);
+		rule_table_next_round(&fixture->table);
+		for (int32_t i = 0; i < OF_FILE; i++)
+			assert_true(use(fixture, slot, file * OF_FILE + i) >= FIRST);
+	}
+	assert_int_equal(fixture->table.refused, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(equal_ones_are_one),
+		TEST(one_file_has_so_many_at_most),
+		TEST(those_no_file_has_make_room_after_a_while),
+		TEST(it_goes_on_for_ever),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
