@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More files than there is room for, one after the other, as where new programs are built all day:
+each is walked by its own tables, the last like the first, and nothing grows."""
+import collections
+import contextlib
+import pathlib
+import subprocess
+
+import pytest
+
+import pprof_file
+from profcol_run import pipeline, profile_paths
+
+RATE = 997
+MIB = 1 << 20
+UNITS = 160  # of `small`: some 4 ms
+LAST, LAST_UNITS = 12, 6000  # those of which most is asked
+CHAIN = ("burn_leaf", "burn_middle", "burn_root", "run", "_start")
+LEAST_WHOLE = 0.9
+GROWTH_BYTES = 6 * MIB  # of the last half, batches and all
+# Files that 4 MiB of process_memory have room for. What has ended stays for some seconds.
+ROOM = 1024
+USUAL_ROOM = 8192
+
+
+@pytest.fixture(scope="module")
+def builds(source, tmp_path_factory):
+    """Two programs that have other code in the same places."""
+    directory = tmp_path_factory.mktemp("small")
+    codes = []
+    for name, flags in ("plain", []), ("padded", ["-DPADDED"]):
+        command = ["gcc", "-std=gnu17", "-O2", "-fomit-frame-pointer", "-fasynchronous-unwind-tables"]
+        command += ["-fno-stack-protector", "-static", "-nostdlib", "-Wl,--eh-frame-hdr", *flags]
+        subprocess.run([*command, source / "tests/targets/small.c", "-o", directory / name], check=True)
+        codes.append((directory / name).read_bytes())
+    return codes
+
+
+class Programs:
+    """Files that are told apart by their content, each run once."""
+
+    def __init__(self, builds, directory):
+        self._builds = builds
+        self._directory = directory
+        self._directory.mkdir()
+        self.paths = {}  # by process number
+
+    def run(self, units):
+        number = len(self.paths)
+        path = self._directory / f"program_{number}"
+        path.write_bytes(self._builds[number % 2] + number.to_bytes(8, "little"))
+        path.chmod(0o755)
+        process = subprocess.Popen([path, str(units)])
+        assert process.wait() == 0
+        self.paths[process.pid] = str(path)
+        return process.pid
+
+
+def memory_of(run):
+    """Of the program and its workers, in bytes: what is theirs alone."""
+    total = 0
+    for pid in (run.pid, *run.children()):
+        with contextlib.suppress(FileNotFoundError):
+            status = pathlib.Path(f"/proc/{pid}/status").read_text()
+            fields = dict(line.split(":\t") for line in status.splitlines() if ":\t" in line)
+            total += 1024 * int(fields.get("RssAnon", "0 kB").split()[0])
+    return total
+
+
+def look(run):
+    metrics = run.metrics()
+    names = (
+        "processes_files", "processes_files_open", "processes_files_evicted_total",
+        "processes_files_refused_total", "processes_paths_refused_total",
+        "processes_memory_bytes", "processes_evicted_total", "unwind_files", "unwind_pages",
+        "unwind_memory_bytes", "unwind_memory_used_bytes", "unwind_pages_refused_total",
+        "unwind_rules_refused_total", "unwind_files_given_up_total",
+    )  # fmt: skip
+    seen = {name: int(metrics.value(f"profcol_{name}") or 0) for name in names}
+    seen["resident"] = memory_of(run)
+    print(seen)
+    return seen
+
+
+def judge(samples, paths, chosen):
+    """How the stacks of `chosen` end, or that they are wrong; and no frame of any program may lie
+    in the file of another one. `paths`: by process number."""
+    verdicts = collections.Counter()
+    files = set(paths.values())
+    for sample in samples:
+        pid = sample.labels.get("pid")
+        own = paths.get(pid)
+        if own is None:
+            continue
+        foreign = {frame.file for frame in sample.frames} & files - {own}
+        assert not foreign, f"{own}: {foreign}"
+        names = tuple(sample.names)
+        if pid not in chosen or not set(names) & set(CHAIN):
+            continue
+        at = next(i for i, name in enumerate(names) if name in CHAIN)
+        expected = CHAIN[CHAIN.index(names[at]) :]
+        mark = sample.mark or ("whole" if names[at:] == expected else "wrong")
+        if mark == "wrong":
+            print(names)
+        verdicts[mark] += sample.count
+    print(dict(verdicts))
+    return verdicts
+
+
+@pytest.mark.parametrize(
+    "count, memory, room",
+    (
+        pytest.param(1500, "4MiB", ROOM, id="small"),
+        pytest.param(5000, "32MiB", USUAL_ROOM, id="usual", marks=pytest.mark.slow),
+        pytest.param(20_000, "32MiB", USUAL_ROOM, id="beyond", marks=pytest.mark.slow),
+    ),
+)
+def test_files_make_room_for_others(count, memory, room, builds, start_profcol, tmp_path):
+    receiver = {"samples_per_second": RATE, "process_memory": memory}
+    exporters = {"pprof": {"directory": str(tmp_path / "profiles"), "interval": "1s"}}
+    run = start_profcol(pipeline(receiver=receiver, exporters=exporters)).wait_ready()
+    programs = Programs(builds, tmp_path / "programs")
+    for _ in range(count // 2):
+        programs.run(UNITS)
+    middle = look(run)
+    for _ in range(count // 2):
+        programs.run(UNITS)
+    last = {programs.run(LAST_UNITS) for _ in range(LAST)}
+    end = look(run)
+    run.stop()
+
+    assert end["processes_files_refused_total"] == 0
+    assert end["unwind_files_given_up_total"] == 0
+    assert end["processes_files"] <= room
+    assert end["unwind_files"] <= 1.5 * room  # it hears of what went once a second
+    assert end["processes_memory_bytes"] <= int(memory.removesuffix("MiB")) * MIB
+    assert end["resident"] - middle["resident"] <= GROWTH_BYTES
+    assert (end["processes_files_evicted_total"] > 0) == (count > room)
+    samples = [
+        sample
+        for path in profile_paths(tmp_path / "profiles")
+        for sample in pprof_file.read(path).samples
+    ]
+    verdicts = judge(samples, programs.paths, last)
+    assert verdicts.total() >= 500
+    assert not verdicts["wrong"]
+    assert verdicts["whole"] >= LEAST_WHOLE * verdicts.total()
