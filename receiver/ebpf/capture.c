@@ -188,11 +188,17 @@ static bool stack_equal(uint32_t id, const void *context)
 					 lookup->count * sizeof(uint32_t));
 }
 
+static uint32_t stack_hash(const struct capture *capture, const uint32_t *frames, size_t count,
+			   uint32_t end)
+{
+	return intern_hash_seeded(frames, count * sizeof(*frames), capture->seed + end);
+}
+
 uint32_t capture_intern_stack(struct capture *capture, const uint32_t *frames, size_t count,
 			      uint32_t end)
 {
 	struct lookup lookup = { capture, frames, count, end };
-	uint32_t hash = intern_hash_seeded(frames, count * sizeof(*frames), capture->seed + end);
+	uint32_t hash = stack_hash(capture, frames, count, end);
 	uint32_t id = intern_find(&capture->stack_index, hash, stack_equal, &lookup);
 
 	if (id != INTERN_MISSING)
@@ -311,4 +317,45 @@ int capture_append(struct capture *capture, const void *record, size_t length,
 		return -ENOMEM;
 	*process_ret = sample.process;
 	return 0;
+}
+
+/* What is @stack, its frames from @begin on, becomes number @id, which is not above its own. */
+static void move_stack(struct capture *capture, uint32_t id, uint32_t begin,
+		       const struct capture_stack *stack)
+{
+	uint32_t *frames = capture->stack_frames.items;
+	uint32_t to = capture_stack_begin(capture, id), count = stack->limit - begin;
+
+	if (count) {
+		memmove(frames + to, frames + begin, count * sizeof(*frames));
+		frames += to;
+	}
+	// The index had all of them: there is room.
+	intern_insert(&capture->stack_index, stack_hash(capture, frames, count, stack->end), id);
+	capture->stacks.items[id] = (struct capture_stack){ to + count, stack->end };
+}
+
+void capture_drop_unused_stacks(struct capture *capture)
+{
+	CLEANUP_FREE uint32_t *ids = calloc(capture->stacks.count + 1, sizeof(*ids));
+	uint32_t kept = 0, begin = 0;
+
+	if (!ids)
+		return;
+	for (size_t i = 0; i < capture->samples.count; i++)
+		ids[capture->samples.items[i].stack] = 1;
+	intern_clear(&capture->stack_index);
+	for (size_t id = 0; id < capture->stacks.count; id++) {
+		struct capture_stack stack = capture->stacks.items[id];
+
+		if (ids[id]) {
+			move_stack(capture, kept, begin, &stack);
+			ids[id] = kept++;
+		}
+		begin = stack.limit;
+	}
+	capture->stacks.count = kept;
+	capture->stack_frames.count = capture_stack_begin(capture, kept);
+	for (size_t i = 0; i < capture->samples.count; i++)
+		capture->samples.items[i].stack = ids[capture->samples.items[i].stack];
 }

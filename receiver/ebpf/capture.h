@@ -98,3 +98,7 @@ uint32_t capture_intern_frame(struct capture *capture, struct capture_frame fram
 /* The row of the stack of these frames; UINT32_MAX without memory. */
 uint32_t capture_intern_stack(struct capture *capture, const uint32_t *frames, size_t count,
 			      uint32_t end);
+
+/* Stacks that no sample has leave, and the others are numbered anew; frames and what else there is
+ * stay as they are. Without memory all stays. */
+void capture_drop_unused_stacks(struct capture *capture);

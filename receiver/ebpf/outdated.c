@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "outdated.h"
 
-#include <string.h>
-
 /* Mappings that are looked at for one batch, so that no process can hold it up: some 0.1 s. */
 static const uint64_t VISITS_MOST = 50000000;
 
@@ -102,38 +100,6 @@ static void mend_sample(struct mending *mending, struct capture_sample *sample)
 		sample->stack = id;
 }
 
-/* Stacks that no sample has any more leave, with their frames; the index of stacks is not of use
- * after that. Without memory they stay. */
-static void drop_unused_stacks(struct capture *capture)
-{
-	CLEANUP_FREE uint32_t *ids = calloc(capture->stacks.count + 1, sizeof(*ids));
-	uint32_t *frames = capture->stack_frames.items;
-	size_t kept = 0, kept_frames = 0;
-	uint32_t begin = 0;
-
-	if (!ids)
-		return;
-	for (size_t i = 0; i < capture->samples.count; i++)
-		ids[capture->samples.items[i].stack] = 1;
-	for (size_t id = 0; id < capture->stacks.count; id++) {
-		struct capture_stack stack = capture->stacks.items[id];
-		uint32_t count = stack.limit - begin;
-
-		if (ids[id]) {
-			memmove(frames + kept_frames, frames + begin, count * sizeof(*frames));
-			kept_frames += count;
-			stack.limit = (uint32_t)kept_frames;
-			ids[id] = (uint32_t)kept;
-			capture->stacks.items[kept++] = stack;
-		}
-		begin += count;
-	}
-	capture->stacks.count = kept;
-	capture->stack_frames.count = kept_frames;
-	for (size_t i = 0; i < capture->samples.count; i++)
-		capture->samples.items[i].stack = ids[capture->samples.items[i].stack];
-}
-
 void outdated_mend(struct capture *capture, struct processes *processes)
 {
 	CLEANUP_FREE bool *suspects = calloc(capture->processes.count + 1, sizeof(bool));
@@ -168,5 +134,5 @@ void outdated_mend(struct capture *capture, struct processes *processes)
 		changed |= sample->stack != stack;
 	}
 	if (changed || capture->stacks.count != before)
-		drop_unused_stacks(capture);
+		capture_drop_unused_stacks(capture);
 }

@@ -5,6 +5,10 @@ set(receiver ${CMAKE_SOURCE_DIR}/receiver/ebpf)
 profcol_unit_test(ebpf_capture_test SOURCES capture_test.c ${receiver}/capture.c)
 target_link_libraries(ebpf_capture_test PRIVATE profcol_bpf_perf_event)
 
+profcol_unit_test(ebpf_outdated_test
+	SOURCES outdated_test.c ${receiver}/capture.c ${receiver}/outdated.c)
+target_link_libraries(ebpf_outdated_test PRIVATE profcol_bpf_perf_event)
+
 profcol_unit_test(ebpf_held_test
 	SOURCES held_test.c ${receiver}/containers.c ${receiver}/held.c LIBRARIES profcol_profile)
 target_link_libraries(ebpf_held_test PRIVATE profcol_bpf_perf_event)
@@ -45,6 +49,6 @@ profcol_unit_test(ebpf_sampler_test
 profcol_unit_test(ebpf_recent_rules_test SOURCES recent_rules_test.c ${receiver}/recent_rules.c
 	LIBRARIES profcol_bpf_perf_event third_party::bpf)
 
-foreach(test capture cost held overhead recent_rules requirements sample_buffers sampler)
+foreach(test capture cost held outdated overhead recent_rules requirements sample_buffers sampler)
 	target_include_directories(ebpf_${test}_test PRIVATE ${receiver})
 endforeach()
