@@ -10,8 +10,9 @@
 
 /*
  * Close @fd, which is taken, in a thread that does nothing else. Costs the caller some
- * microseconds. The threads end when there is nothing left to close; when several are held up,
- * what comes then waits for one of them to come back. Any thread.
+ * microseconds. While a close does not come back, another thread goes on with what else there is,
+ * after a moment; when four are held up, the rest waits for one of them. The threads end when there
+ * is nothing left to close. Any thread.
  */
 void close_later(int fd);
 

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Files whose file system does not answer when they are closed, beside others. */
+#include "base/base.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FDS_MOST = 1024, THREADS_MOST = 4 };
+
+static const uint64_t PATIENCE_NS = 20000000000;
+
+/* ---- a close that hangs until it is let go ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over all below */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool hangs[FDS_MOST], has_begun[FDS_MOST], is_closed[FDS_MOST];
+
+int __real_close(int fd);
+int __wrap_close(int fd);
+
+int __wrap_close(int fd)
+{
+	int status;
+
+	if (fd < 0 || fd >= FDS_MOST)
+		return __real_close(fd);
+	pthread_mutex_lock(&lock);
+	has_begun[fd] = true;
+	pthread_cond_broadcast(&changed);
+	while (hangs[fd])
+		pthread_cond_wait(&changed, &lock);
+	status = __real_close(fd);
+	is_closed[fd] = true;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+static int open_one(bool that_hangs)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0 && fd < FDS_MOST);
+	pthread_mutex_lock(&lock);
+	hangs[fd] = that_hangs;
+	has_begun[fd] = is_closed[fd] = false;
+	pthread_mutex_unlock(&lock);
+	return fd;
+}
+
+static void wait_for(const bool *what)
+{
+	struct timespec deadline = clock_timespec(clock_monotonic_ns() + PATIENCE_NS);
+	int status = 0;
+
+	pthread_mutex_lock(&lock);
+	while (!*what && !status)
+		status = pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &deadline);
+	pthread_mutex_unlock(&lock);
+	assert_int_equal(status, 0);
+}
+
+static void let_go(int fd)
+{
+	pthread_mutex_lock(&lock);
+	hangs[fd] = false;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+	wait_for(&is_closed[fd]);
+}
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* Threads of this process called "close". */
+static size_t count_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+	size_t count = 0;
+
+	assert_non_null(tasks);
+	while ((task = readdir(tasks))) {
+		CLEANUP_FREE char *comm = NULL;
+		char path[300];
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
+		if (task->d_name[0] != '.' && !file_read(AT_FDCWD, path, 64, &comm, NULL))
+			count += !strcmp(comm, "close\n");
+	}
+	closedir(tasks);
+	return count;
+}
+
+/* ---- tests ---- */
+
+static void a_file_is_closed_once(void **state)
+{
+	int fd = open_one(false);
+
+	(void)state;
+	close_later(fd);
+	wait_for(&is_closed[fd]);
+	assert_false(is_open(fd));
+}
+
+static void who_hands_over_does_not_wait(void **state)
+{
+	int fd = open_one(true);
+
+	(void)state;
+	close_later(fd); // for ever, if it waited
+	wait_for(&has_begun[fd]);
+	assert_true(is_open(fd));
+	let_go(fd);
+	assert_false(is_open(fd));
+}
+
+/* It comes in the same moment: nobody calls again to find out that the first one hangs. */
+static void one_that_hangs_does_not_hold_up_the_next(void **state)
+{
+	int stuck = open_one(true), next = open_one(false);
+
+	(void)state;
+	close_later(stuck);
+	wait_for(&has_begun[stuck]);
+	close_later(next);
+	wait_for(&is_closed[next]);
+	assert_true(is_open(stuck));
+	let_go(stuck);
+}
+
+static void many_that_come_after_it_are_closed_without_a_pause(void **state)
+{
+	enum { COUNT = 200 };
+	int stuck = open_one(true), fds[COUNT];
+	uint64_t began_ns;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT; i++)
+		fds[i] = open_one(false);
+	close_later(stuck);
+	wait_for(&has_begun[stuck]);
+	began_ns = clock_monotonic_ns();
+	for (size_t i = 0; i < COUNT; i++)
+		close_later(fds[i]);
+	for (size_t i = 0; i < COUNT; i++)
+		wait_for(&is_closed[fds[i]]);
+	// A pause before each would be 20 s.
+	assert_true(clock_monotonic_ns() - began_ns < PATIENCE_NS / 2);
+	let_go(stuck);
+}
+
+static void beyond_four_that_hang_the_rest_waits_for_one_to_come_back(void **state)
+{
+	int stuck[THREADS_MOST], next = open_one(false);
+
+	(void)state;
+	for (size_t i = 0; i < THREADS_MOST; i++) {
+		stuck[i] = open_one(true);
+		close_later(stuck[i]);
+		wait_for(&has_begun[stuck[i]]);
+	}
+	close_later(next);
+	assert_int_equal(count_threads(), THREADS_MOST);
+	assert_true(is_open(next));
+	let_go(stuck[2]);
+	wait_for(&is_closed[next]);
+	assert_true(is_open(stuck[0]));
+	for (size_t i = 0; i < THREADS_MOST; i++)
+		if (i != 2)
+			let_go(stuck[i]);
+}
+
+static void threads_end_when_there_is_nothing_left(void **state)
+{
+	uint64_t deadline_ns = clock_monotonic_ns() + PATIENCE_NS;
+
+	(void)state;
+	while (count_threads()) {
+		assert_true(clock_monotonic_ns() < deadline_ns);
+		usleep(10000);
+	}
+	// And come back.
+	a_file_is_closed_once(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_file_is_closed_once),
+		cmocka_unit_test(who_hands_over_does_not_wait),
+		cmocka_unit_test(one_that_hangs_does_not_hold_up_the_next),
+		cmocka_unit_test(many_that_come_after_it_are_closed_without_a_pause),
+		cmocka_unit_test(beyond_four_that_hang_the_rest_waits_for_one_to_come_back),
+		cmocka_unit_test(threads_end_when_there_is_nothing_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
