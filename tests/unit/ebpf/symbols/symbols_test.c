@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -44,6 +45,17 @@ int processes_open_file(struct processes *processes, uint32_t file)
 		return -ENOENT;
 	fd = open(processes->paths[file], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	return fd < 0 ? -errno : fd;
+}
+
+/* What has passed besides the real time. */
+static uint64_t passed_ns;
+
+uint64_t __real_clock_monotonic_ns(void);
+uint64_t __wrap_clock_monotonic_ns(void);
+
+uint64_t __wrap_clock_monotonic_ns(void)
+{
+	return __real_clock_monotonic_ns() + passed_ns;
 }
 
 struct fixture {
@@ -292,6 +304,69 @@ static void test_more_queries_than_fit_in_a_request(void **state)
 	assert_string_equal(queries[COUNT / 2].name, "fixture_plain");
 }
 
+/* Tend until *@metric of @label is @wanted; false after some seconds. */
+static bool tend_until(struct fixture *fixture, const char *name, const char *label, int64_t wanted)
+{
+	for (int i = 0; i < 2000; i++) {
+		symbols_tend(fixture->symbols);
+		if (fake_host_metric(&fixture->fake, name, label) == wanted)
+			return true;
+		poll(NULL, 0, 10);
+	}
+	return false;
+}
+
+static void test_what_comes_between_lookups_is_taken_in(void **state)
+{
+	struct fixture *fixture = *state;
+	struct symbol_query query = { .file = 1, .file_offset = address_of("fixture_plain") };
+	struct symbol_file file;
+
+	place(fixture, 1, SYMBOLS_FILES "/full.so");
+	kill(fixture->fake.helpers[0], SIGSTOP);
+	lookup(fixture, &query, 1, 1);
+	symbols_tend(fixture->symbols); // does not wait for it
+	assert_false(symbols_file(fixture->symbols, 1, &file));
+	kill(fixture->fake.helpers[0], SIGCONT);
+	for (int i = 0; i < 2000 && !symbols_file(fixture->symbols, 1, &file); i++) {
+		poll(NULL, 0, 10);
+		symbols_tend(fixture->symbols);
+	}
+	assert_true(symbols_file(fixture->symbols, 1, &file));
+	assert_string_equal(file.build_id_gnu, "0123456789abcdef");
+}
+
+/* The processes are not kept for the next batch, which may be long in coming. */
+static void test_workers_that_hang_or_idle_end_without_a_lookup(void **state)
+{
+	struct fixture *fixture = *state;
+	struct symbol_query query = { .file = 1, .file_offset = address_of("fixture_plain") };
+
+	place(fixture, 1, SYMBOLS_FILES "/full.so");
+	kill(fixture->fake.helpers[0], SIGSTOP);
+	lookup(fixture, &query, 1, 1);
+	symbols_tend(fixture->symbols);
+	assert_int_equal(fake_host_metric(&fixture->fake, "workers", "purpose=symbols"), 1);
+	passed_ns += 6000 * MS;
+	assert_true(tend_until(fixture, "workers", "purpose=symbols", 0));
+	assert_int_equal(fake_host_metric(&fixture->fake, "worker_timeouts", "purpose=symbols"), 1);
+	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_files_given_up", "cause=timeout"),
+			 1);
+	query.file = 2;
+	place(fixture, 2, SYMBOLS_FILES "/full.so");
+	lookup(fixture, &query, 1, SLOW_MS);
+	assert_string_equal(query.name, "fixture_plain");
+	symbols_tend(fixture->symbols);
+	assert_int_equal(fake_host_metric(&fixture->fake, "workers", "purpose=symbols"), 1);
+	passed_ns += 31000 * MS;
+	assert_true(tend_until(fixture, "workers", "purpose=symbols", 0));
+	assert_int_equal(fake_host_metric(&fixture->fake, "worker_timeouts", "purpose=symbols"), 1);
+	// What is known stays.
+	query.name = NULL;
+	lookup(fixture, &query, 1, 0);
+	assert_string_equal(query.name, "fixture_plain");
+}
+
 static void test_a_kernel_function_has_its_name(void **state)
 {
 	struct fixture *fixture = *state;
@@ -334,6 +409,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_fifo_does_not_block, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_more_queries_than_fit_in_a_request, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_what_comes_between_lookups_is_taken_in, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_workers_that_hang_or_idle_end_without_a_lookup,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_kernel_function_has_its_name, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_without_workers_lookups_return_at_once, setup,
