@@ -5,6 +5,11 @@ foreach(test changes code code_ends environment file_numbers files htlhash recor
 		LIBRARIES profcol_ebpf_processes)
 endforeach()
 
+# The kernel side, and time, are made up by the test.
+profcol_unit_test(processes_watch_ends_test SOURCES processes/watch_ends_test.c
+	LIBRARIES profcol_ebpf_processes)
+target_link_options(processes_watch_ends_test PRIVATE -Wl,--wrap=clock_monotonic_ns)
+
 # The program the live tests run: small, so that it starts and ends within milliseconds.
 add_executable(processes_target processes/target.c)
 target_compile_options(processes_target PRIVATE -fno-sanitize=all)
