@@ -86,6 +86,10 @@ def test_it_starts_samples_and_ends(run):
     run.check_balance()
 
 
+def test_first_samples_are_finished_later(run):
+    run.check_first_samples()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_stacks_are_true(name, run, targets):
     run.check_stacks(name, targets[name])

@@ -8,13 +8,15 @@ import shutil
 
 import guest
 import pprof_file
+import prometheus_text
 import shadow_file
-from profcol_run import READY, parse_balances, pipeline, profile_paths
+from profcol_run import READY, parse_balances, pipeline, profile_paths, with_metrics
 from true_chains import TrueChains, Verdict, user_part
 
 RATE = 99
 WARM_S = 15  # in the guest, until every table is made
 PROFILED_S = 10  # unless told otherwise
+METRICS_PORT = 8888
 
 _SCRIPT = """\
 cd /result
@@ -37,6 +39,7 @@ done
 sleep {warm}
 date +%s > late
 sleep {profiled}
+wget -q -O metrics http://127.0.0.1:{port}/metrics
 kill -TERM $profcol
 wait $profcol
 """
@@ -61,7 +64,11 @@ def archive(program, targets, tools, add_libraries, profiled_s=PROFILED_S):
     paths of `busybox` and `bpftool`; add_libraries(archive, path) adds what a program needs.
     """
     script = _SCRIPT.format(
-        ready=READY, names=" ".join(targets), warm=WARM_S, profiled=profiled_s
+        ready=READY,
+        names=" ".join(targets),
+        warm=WARM_S,
+        profiled=profiled_s,
+        port=METRICS_PORT,
     )
     made = guest.initramfs(script, tools["busybox"])
     for path, name in [
@@ -75,7 +82,8 @@ def archive(program, targets, tools, add_libraries, profiled_s=PROFILED_S):
         made.add_file(f"bpf/{path.name}", path)
     receiver = {"samples_per_second": RATE, "symbolization_wait": "2s"}
     exporters = {"pprof": {"directory": "/result/profiles", "interval": "1s"}}
-    made.add_text("pipeline.yaml", json.dumps(pipeline(receiver=receiver, exporters=exporters)))
+    configuration = with_metrics(pipeline(receiver=receiver, exporters=exporters), METRICS_PORT)
+    made.add_text("pipeline.yaml", json.dumps(configuration))
     return made
 
 
@@ -110,6 +118,16 @@ class Run:
         (balance,) = parse_balances(log)
         balance.check()
         assert balance.exported > 0 and balance.lost == 0
+
+    def check_first_samples(self):
+        """Stacks of programs that were not known yet have been copied, and walked later."""
+        metrics = prometheus_text.Metrics(self.text("metrics") + "\n")
+        stacks = {
+            labels["result"]: int(value)
+            for labels, value in metrics.of("profcol_unwind_deferred_stacks")
+        }
+        print(f"{self.text('release')}: {stacks}")
+        assert stacks["finished"] > 0
 
     def judged(self, name, built):
         """[(Judged, kernel frames, count)] of a target's samples, once its tables are made."""

@@ -116,6 +116,10 @@ def test_it_starts_samples_and_ends(run):
     run.check_balance()
 
 
+def test_first_samples_are_finished_later(run):
+    run.check_first_samples()
+
+
 def test_return_addresses_are_signed(targets):
     """What the stacks of that target are worth."""
     command = ["aarch64-linux-gnu-objdump", "-d", targets["signed"].path]
