@@ -239,25 +239,6 @@ static struct profcol_error *rotate(struct record_file *file)
 	return error;
 }
 
-/* Everything, or a negative errno. *@written counts on. */
-static int write_all(int fd, const void *bytes, size_t length, size_t *written)
-{
-	const char *at = bytes;
-
-	while (length) {
-		ssize_t count = write(fd, at, length);
-
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0)
-			return -errno;
-		at += count;
-		length -= (size_t)count;
-		*written += (size_t)count;
-	}
-	return 0;
-}
-
 /* Take away what stands behind the last whole record. */
 static int cut_off(struct record_file *file)
 {
@@ -277,17 +258,18 @@ static int append(struct record_file *file, const void *record, size_t length)
 {
 	uint32_t prefix = htobe32((uint32_t)length);
 	bool lines = file->settings->framing == RECORD_FILE_LINES;
+	char end[] = "\n";
+	struct iovec parts[] = {
+		{ &prefix, lines ? 0 : sizeof(prefix) },
+		{ (void *)(uintptr_t)record, length },
+		{ end, lines },
+	};
 	int status = cut_off(file);
-	size_t written = 0;
+	size_t written;
 
 	if (status)
 		return status;
-	if (!lines)
-		status = write_all(file->fd, &prefix, sizeof(prefix), &written);
-	if (!status)
-		status = write_all(file->fd, record, length, &written);
-	if (!status && lines)
-		status = write_all(file->fd, "\n", 1, &written);
+	status = file_write_all(file->fd, parts, sizeof(parts) / sizeof(parts[0]), &written);
 	if (status) {
 		file->torn = written > 0;
 		(void)cut_off(file);

@@ -82,18 +82,12 @@ int output_file_create(int directory_fd, const char *prefix, struct output_file 
 
 int output_file_write(const struct output_file *file, const void *bytes, size_t length)
 {
-	const char *at = bytes;
+	struct iovec part = { (void *)(uintptr_t)bytes, length };
+	size_t written;
+	int status = file_write_all(file->fd, &part, 1, &written);
 
-	while (length) {
-		ssize_t written = write(file->fd, at, length);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		at += written;
-		length -= (size_t)written;
-	}
+	if (status)
+		return status;
 	// Without this a power cut after the rename could leave an empty file under the final
 	// name, and a full disk with delayed allocation would go unnoticed.
 	return fdatasync(file->fd) ? -errno : 0;

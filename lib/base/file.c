@@ -82,3 +82,28 @@ int file_read(int directory_fd, const char *path, size_t max_bytes, char **ret, 
 
 	return file_read_until(directory_fd, path, max_bytes, deadline_ns, ret, length_ret);
 }
+
+int file_write_all(int fd, struct iovec *parts, size_t count, size_t *written_ret)
+{
+	*written_ret = 0;
+	for (;;) {
+		ssize_t written;
+
+		for (; count && !parts->iov_len; parts++)
+			count--;
+		if (!count)
+			return 0;
+		written = writev(fd, parts, (int)count);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return written ? -errno : -EIO;
+		*written_ret += (size_t)written;
+		for (; count && (size_t)written >= parts->iov_len; parts++, count--)
+			written -= (ssize_t)parts->iov_len;
+		if (count) {
+			parts->iov_base = (char *)parts->iov_base + written;
+			parts->iov_len -= (size_t)written;
+		}
+	}
+}

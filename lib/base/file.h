@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole small files, under a limit. For files of the system, not of profiled programs. */
+/* Whole small files, under a limit, and writing. For files of the system, not of profiled programs.
+ */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 enum { FILE_READ_SECONDS = 10 }; /* that what is no regular file may take to its end */
 
@@ -17,3 +19,9 @@ int file_read(int directory_fd, const char *path, size_t max_bytes, char **ret, 
 /* As file_read, with another limit than FILE_READ_SECONDS: a time of CLOCK_MONOTONIC. */
 int file_read_until(int directory_fd, const char *path, size_t max_bytes, uint64_t deadline_ns,
 		    char **ret, size_t *length_ret);
+
+/*
+ * Write all of @parts to @fd, which may wait. They are used up. Returns 0 or a negative errno: then
+ * *@written_ret bytes of them are written all the same.
+ */
+int file_write_all(int fd, struct iovec *parts, size_t count, size_t *written_ret);

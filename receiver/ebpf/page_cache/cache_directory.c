@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 /* A file in use has its time renewed, but only so often: each is a write. */
@@ -153,25 +152,6 @@ int cache_directory_read(const struct cache_directory *directory, const char *na
 	return 0;
 }
 
-static int write_all(int fd, struct iovec *parts, size_t count)
-{
-	while (count) {
-		ssize_t written = writev(fd, parts, (int)count);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		for (; count && (size_t)written >= parts->iov_len; parts++, count--)
-			written -= (ssize_t)parts->iov_len;
-		if (count) {
-			parts->iov_base = (char *)parts->iov_base + written;
-			parts->iov_len -= (size_t)written;
-		}
-	}
-	return 0;
-}
-
 int cache_directory_write(const struct cache_directory *directory, const char *name,
 			  const struct cache_entry_head *head, const uint64_t *asked,
 			  const void *body, uint64_t *disk_bytes_ret)
@@ -184,12 +164,13 @@ int cache_directory_write(const struct cache_directory *directory, const char *n
 	char temporary[CACHE_ENTRY_NAME_BYTES];
 	CLEANUP_FD int fd = make_temporary(directory->fd, temporary);
 	struct stat stat = { 0 };
+	size_t written;
 	int status;
 
 	if (fd < 0)
 		return fd;
 	// Without fsync: what a crash leaves of it fails its checksum.
-	status = write_all(fd, parts, sizeof(parts) / sizeof(parts[0]));
+	status = file_write_all(fd, parts, sizeof(parts) / sizeof(parts[0]), &written);
 	if (!status && renameat(directory->fd, temporary, directory->fd, name))
 		status = -errno;
 	if (status)
