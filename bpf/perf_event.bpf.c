@@ -208,9 +208,8 @@ __noinline int defer(__u32 cpu, bool verify)
 							 &buffer->defer_budget);
 	if (verify && head->deferred_bytes)
 		deferred->flags |= SAMPLE_DEFERRED_VERIFY;
-	else if (!verify)
-		buffer->shared.counters.of[head->deferred_bytes ? SAMPLE_COUNTER_DEFERRED
-								: SAMPLE_COUNTER_NOT_DEFERRED]++;
+	else if (!verify && !head->deferred_bytes)
+		buffer->shared.counters.of[SAMPLE_COUNTER_NOT_DEFERRED]++;
 	return 0;
 }
 

@@ -100,7 +100,6 @@ enum sample_counter {
 	SAMPLE_COUNTER_UNSELECTED, /* of a process that is not to be sampled */
 	SAMPLE_COUNTER_EMITTED,
 	SAMPLE_COUNTER_RING_FULL,    /* lost: user space was too slow */
-	SAMPLE_COUNTER_DEFERRED,     /* of those emitted: with a deferred walk */
 	SAMPLE_COUNTER_NOT_DEFERRED, /* of those emitted: that should have been, but for the bounds
 				      */
 	SAMPLE_COUNTER_RUN_NS,       /* time inside the program, but for unselected ones */
