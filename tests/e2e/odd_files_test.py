@@ -306,7 +306,7 @@ def test_a_file_on_a_mount_that_is_dead_already(around, silent_mount, built, tmp
 def test_a_file_on_a_mount_that_dies_later(around, silent_mount, built, tmp_path):
     around.profile(WITHOUT_LEAKS)
     stuck = around.start(silent_mount.program).wait_burnt(BURN_MS)
-    time.sleep(1)
+    wait_until(lambda: around.has_exported(stuck.pid, leaf("old")), "its names to be read")
     silent_mount.silence()
     stuck.wait_burnt(BURN_MS)
     path, later = start_later(around, built, tmp_path)

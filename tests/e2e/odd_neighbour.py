@@ -115,6 +115,14 @@ class Neighbourhood:
         """So that there is enough to judge the ordinary program by."""
         self.ordinary.wait_burnt(milliseconds)
 
+    def has_exported(self, pid, function):
+        """Has a stack of the process with that function left already?"""
+        return any(
+            function in sample.names
+            for path in profile_paths(self.out)
+            for sample in pprof_file.read(path).of_pid(pid)
+        )
+
     def finish(self):
         """All samples that were taken, by process."""
         self._check_size()

@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics as Prometheus' own parser reads them, and the rules that its linter has."""
 import re
-import socket
 import urllib.request
 
 from prometheus_client import parser
+
+from free_port import free_port
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _SAMPLE = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*(\{[^\n]*\})? \S+")
 _LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="(?:[^"\\]|\\.)*"[,}]')
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
-
-def free_port():
-    """A port of 127.0.0.1 that nobody listens on just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def reader(port, **options):

@@ -9,7 +9,6 @@ import shutil
 import signal
 import struct
 import subprocess
-import time
 
 import pprof_file
 import pytest
@@ -100,7 +99,7 @@ def test_a_recording_ends_with_its_process(program, burn, tmp_path):
 
 
 def test_ctrl_c_writes_the_file(program, build_target, start_target, tmp_path):
-    start_target(build_target("burn"))
+    target = start_target(build_target("burn"))
     path = tmp_path / "out.folded"
     run = subprocess.Popen(
         [str(program), "record", "-o", str(path), "--comm", "burn", "--log-level", "info"],
@@ -110,7 +109,7 @@ def test_ctrl_c_writes_the_file(program, build_target, start_target, tmp_path):
     for line in run.stderr:
         if "Everything is ready" in line:
             break
-    time.sleep(1)
+    target.wait_burnt(500)
     run.send_signal(signal.SIGINT)
     _, errors = run.communicate(timeout=90)
     assert run.returncode == 0, errors

@@ -10,6 +10,7 @@ import socket
 
 import pytest
 
+from free_port import free_port
 from profcol_run import pipeline, read_profile, with_metrics
 from target_run import Target
 from waiting import wait_until
@@ -218,18 +219,13 @@ def _gateway(port, directory, **sections):
     return configuration | sections
 
 
-def _free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
 def _is_open(port):
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_port_that_is_taken_brings_the_old_one_back(start_profcol, tmp_path):
-    old, new = _free_port(), _free_port()
+    old, new = free_port(), free_port()
     run = start_profcol(_gateway(old, tmp_path / "out")).wait_ready()
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()[1]
@@ -295,7 +291,7 @@ def test_a_queue_on_disk_changes_hands(start_profcol, burner, tmp_path):
 
 
 def test_the_log_changes_at_once(start_profcol, tmp_path):
-    configuration = _gateway(_free_port(), tmp_path / "out")
+    configuration = _gateway(free_port(), tmp_path / "out")
     run = start_profcol(configuration).wait_ready()
     configuration["service"]["telemetry"] = {"logs": {"encoding": "json", "level": "debug"}}
     _reload(run, configuration)
@@ -306,11 +302,11 @@ def test_the_log_changes_at_once(start_profcol, tmp_path):
 
 
 def test_the_metrics_move_to_another_port(start_profcol, tmp_path):
-    configuration = _gateway(_free_port(), tmp_path / "out")
+    configuration = _gateway(free_port(), tmp_path / "out")
     run = start_profcol(configuration).wait_ready()
     old = run.metrics_port
     assert _is_open(old)
-    run.metrics_port = _free_port()
+    run.metrics_port = free_port()
     _reload(run, configuration)
     assert _is_open(run.metrics_port)
     assert not _is_open(old)
@@ -322,7 +318,7 @@ def test_the_metrics_move_to_another_port(start_profcol, tmp_path):
 
 
 def test_other_plugins_need_a_restart(start_profcol, tmp_path):
-    configuration = _gateway(_free_port(), tmp_path / "out")
+    configuration = _gateway(free_port(), tmp_path / "out")
     run = start_profcol(configuration).wait_ready()
     configuration["service"]["plugins"] = [str(tmp_path / "plugins")]
     for _ in range(2):  # as long as it is so

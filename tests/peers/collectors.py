@@ -3,20 +3,13 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 
+from free_port import free_port
 from peer_paths import peer_path
 
 START_BOUND_S = 30
-
-
-def free_port():
-    """A port of 127.0.0.1 that nothing listens on now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class Sink:

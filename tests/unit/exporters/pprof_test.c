@@ -381,9 +381,23 @@ static void test_shutdown_without_start(void **state)
 	pprof_directory_deinit(&directory);
 }
 
+static size_t count_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	const struct dirent *task;
+	size_t count = 0;
+
+	assert_non_null(tasks);
+	while ((task = readdir(tasks)))
+		count += task->d_name[0] != '.';
+	closedir(tasks);
+	return count;
+}
+
 static void test_late_shutdown_books_what_it_leaves(void **state)
 {
 	struct pprof_directory directory;
+	size_t threads = count_threads();
 
 	(void)state;
 	pprof_directory_init(&directory);
@@ -396,7 +410,10 @@ static void test_late_shutdown_books_what_it_leaves(void **state)
 			 directory.fake.lost);
 	profcol_exporter_pprof.destroy(directory.fake.instance);
 	directory.fake.instance = NULL;
-	usleep(300000); // the thread that was left behind ends by itself
+	// The thread that was left behind ends by itself.
+	for (int round = 0; round < 2000 && count_threads() > threads; round++)
+		usleep(10000);
+	assert_true(count_threads() <= threads);
 	assert_int_equal(pprof_directory_count(&directory, ".tmp"), 0);
 	pprof_directory_deinit(&directory);
 }

@@ -21,7 +21,7 @@
 
 #define MILLISECOND UINT64_C(1000000)
 
-enum { PATIENCE_MS = 10000 };
+enum { PATIENCE_MS = 20000 };
 
 /* A connection of a client that says no more than hello. */
 static int say_hello(const struct server_fixture *fixture)

