@@ -257,9 +257,15 @@ class SilentMount:
     def silence(self):
         self.server.process.send_signal(signal.SIGUSR1)
 
-    def remove(self):
-        # Without its server whoever waits for an answer gets an error.
+    def silence_closes(self):
+        self.server.process.send_signal(signal.SIGUSR2)
+
+    def end(self):
+        """Without its server whoever waits for an answer gets an error."""
         self.server.kill()
+
+    def remove(self):
+        self.end()
         subprocess.run(["umount", "-l", self.path], check=True)
 
 
@@ -314,3 +320,33 @@ def test_a_file_on_a_mount_that_dies_later(around, silent_mount, built, tmp_path
     check(samples[later.pid], path, "new")
     # What was read of it while it could be goes on to serve.
     check(samples[stuck.pid], silent_mount.program, "old")
+
+
+def is_held_up(run):
+    """Does a thread of the program, or a worker, wait in a way that no signal ends?"""
+    for pid in (run.pid, *run.children()):
+        for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/stat"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                if stat.read_text().rpartition(") ")[2].startswith("D"):
+                    return True
+    return False
+
+
+def test_a_file_that_cannot_be_closed(around, silent_mount, built, tmp_path):
+    """It can be read; then whoever closes it waits in a way that no signal ends."""
+    around.profile(WITHOUT_LEAKS)
+    silent_mount.silence_closes()
+    stuck = around.start(silent_mount.program).wait_burnt(BURN_MS)
+    wait_until(lambda: is_held_up(around.run), "a close that hangs")
+    path, later = start_later(around, built, tmp_path)
+    # One after the other: no file is blamed for another one's.
+    shutil.copy(built / "old", tmp_path / "last")
+    last = around.start(tmp_path / "last").wait_burnt(BURN_MS)
+    around.await_samples()
+    wait_until(lambda: is_held_up(around.run), "a close that hangs still")
+    silent_mount.end()
+    samples = around.finish()
+    check(samples[later.pid], path, "new")
+    check(samples[last.pid], tmp_path / "last", "old")
+    assert ends_of(samples[stuck.pid]).total() >= LEAST
+    assert not named(samples[stuck.pid], leaf("new"))

@@ -3,9 +3,10 @@
  * silent_file_system DIRECTORY FILE VICTIM: mounts a file system at DIRECTORY, as of a server on
  * the network, that has a copy of FILE as DIRECTORY/program, and serves it until it is killed.
  * After SIGUSR1 it does not answer any more to processes with VICTIM in their command line, nor to
- * their descendants; all others of the machine, which may be profiled as a whole by somebody else,
- * do not have to wait for it. Nothing about files is remembered by the kernel but the content that
- * is mapped, so that each look at one asks the server.
+ * their descendants; after SIGUSR2 it does not answer when they close a file. All others of the
+ * machine, which may be profiled as a whole by somebody else, do not have to wait for it. Nothing
+ * about files is remembered by the kernel but the content that is mapped, so that each look at one
+ * asks the server.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@ static const char name[] = "program";
 static const char *content;
 static size_t content_bytes;
 static const char *victim;
-static volatile sig_atomic_t silent;
+static volatile sig_atomic_t silent, silent_at_close;
 
 static void fail(const char *what)
 {
@@ -118,8 +119,10 @@ static void read_some(int device, const struct fuse_in_header *request, const vo
 
 static void be_silent(int number)
 {
-	(void)number;
-	silent = 1;
+	if (number == SIGUSR1)
+		silent = 1;
+	else
+		silent_at_close = 1;
 }
 
 /* What /proc has of a process or thread, as text; 0 bytes when it has gone. */
@@ -177,7 +180,8 @@ static void serve(int device, const struct fuse_in_header *request, const void *
 	const struct fuse_open_out opened = { .open_flags = FOPEN_KEEP_CACHE };
 	const struct fuse_statfs_out system = { .st = { .bsize = 4096, .namelen = 255 } };
 
-	if (silent && is_victim(request->pid))
+	if ((silent || (silent_at_close && request->opcode == FUSE_FLUSH)) &&
+	    is_victim(request->pid))
 		return;
 	switch (request->opcode) {
 	case FUSE_INIT:
@@ -223,6 +227,7 @@ int main(int argc, char **argv)
 		return 2;
 	victim = argv[3];
 	signal(SIGUSR1, be_silent);
+	signal(SIGUSR2, be_silent);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	load(argv[2]);
 	device = open("/dev/fuse", O_RDWR | O_CLOEXEC);

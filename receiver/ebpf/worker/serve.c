@@ -265,6 +265,9 @@ static bool serve_serve(struct helper *helper)
 	// What is asked for next lies elsewhere in the file.
 	if (kept)
 		image_release(&kept->image);
+	// A file system that does not answer this is not to hold up the next file's answer.
+	if (fd >= 0)
+		close(TAKE_FD(fd));
 	return send_message(helper->socket, request.id, -result, body, bytes);
 }
 
