@@ -6,6 +6,7 @@ import contextlib
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -27,6 +28,7 @@ BUDGETS = (
     pytest.param({}, id="usual"),
     pytest.param(SMALL, id="small", marks=pytest.mark.slow),
 )
+BURN_CHAIN = ("burn_leaf", "burn_middle", "burn_root", "main")
 CHAIN = ("burn_leaf", "relay", "third", "relay", "second", "relay", "first", "main")
 PID_MAX = pathlib.Path("/proc/sys/kernel/pid_max")
 
@@ -240,6 +242,34 @@ def test_many_processes_that_sleep(
             wait_until(lambda: not has_program(program), "end of the sleepers")
     run.stop()
     assert share_of_whole(run, burner.pid, before) >= LEAST_WHOLE
+
+
+def test_a_process_that_had_to_go_comes_back(
+    start_profcol, start_target, build, build_target, tmp_path
+):
+    """It is stopped, while more are sampled than there is room for; then it goes on."""
+    run = start(start_profcol, tmp_path, process_memory="1MiB", samples_per_second=997)
+    burner, _ = start_burner(start_target, build_target, run)
+    burner.process.send_signal(signal.SIGSTOP)
+    known = run.metrics().value("profcol_processes_known")
+    evicted = run.metrics().value("profcol_processes_evicted_total")
+    program = build("sleepers", "-static")
+    # Each is sampled: none of them goes before one that was sampled earlier.
+    sleepers = start_target(program, 1000, 3, stdout=subprocess.PIPE)
+    assert sleepers.process.stdout.readline() == b"asleep\n"
+    # More than all that were there before, and those that were not sampled after all.
+    wait_until(
+        lambda: run.metrics().value("profcol_processes_evicted_total") > evicted + known + 200,
+        "older processes to go",
+    )
+    report(run, "after it was stopped")
+    burner.process.send_signal(signal.SIGCONT)
+    before = set(profile_paths(run.directory / "profiles"))
+    burner.wait_burnt(1500)
+    report(run, "after it went on")
+    run.stop()
+    assert share_of_whole(run, burner.pid, before) >= LEAST_WHOLE
+    assert judge(run, burner.pid, BURN_CHAIN)["wrong"] == 0
 
 
 def has_program(path):
