@@ -91,6 +91,19 @@ def test_as_many_mappings_before_the_profiler(around, odd):
     check(around.finish()[target.pid], odd, share=0.7)
 
 
+def test_as_many_mappings_that_go_at_once(neighbourhood, odd):
+    """Again and again, under a thread that is sampled meanwhile."""
+    target = neighbourhood.start(odd, "unmap", stdout=subprocess.PIPE, text=True)
+    memory = []
+    for number in range(1, 6):
+        assert target.process.stdout.readline() == f"{number}\n"
+        memory.append(int(neighbourhood.run.metrics().value("profcol_processes_memory_bytes")))
+    print(f"memory: {memory}")
+    neighbourhood.await_samples()
+    check(neighbourhood.finish()[target.pid], odd, share=0.7)
+    assert neighbourhood.metrics.value("profcol_processes_refused") == 0
+
+
 @pytest.mark.sanitized
 def test_the_stack_it_was_started_with_is_gone(neighbourhood, odd):
     target = neighbourhood.start(odd, "no_stack").wait_burnt(BURN_MS)

@@ -5,12 +5,15 @@
  *
  * remap        maps, protects and unmaps code, 10,000 times a second
  * mappings     has 65,530 mappings, or as many as vm.max_map_count lets it, nearly all of code
+ * unmap        has as many, for half a second, then unmaps them by one call, and so on; says on its
+ *              standard output how often it did
  * no_stack     runs on a stack of its own, after it has unmapped the one it was started with
  * undumpable   is one that nobody may look into
  * bomb SECONDS forks as long as it can, as a user who may have 200 processes; so do its children
  * plain        nothing
  */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -100,8 +103,9 @@ static unsigned long most_mappings(void)
 	return count;
 }
 
-/* A page each, with a page between them that is not mapped. */
-static void have_mappings(void)
+/* A page each, with a page between them that is not mapped, all in @bytes_ret from what is returned
+ * on. */
+static char *have_mappings(size_t *bytes_ret)
 {
 	unsigned long most = most_mappings();
 	char *memory = map_code(2ul * most * PAGE);
@@ -115,6 +119,33 @@ static void have_mappings(void)
 				break;
 			fail("mmap");
 		}
+	*bytes_ret = 2ul * most * PAGE;
+	return memory;
+}
+
+/* In a thread of its own, while the other one burns. */
+static void *unmap_again_and_again(void *context)
+{
+	size_t bytes;
+
+	(void)context;
+	for (unsigned int rounds = 1;; rounds++) {
+		char *memory = have_mappings(&bytes);
+
+		usleep(500000);
+		if (munmap(memory, bytes))
+			fail("munmap");
+		printf("%u\n", rounds);
+		fflush(stdout);
+	}
+}
+
+static void begin_to_unmap(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, unmap_again_and_again, NULL))
+		fail("thread");
 }
 
 static void *old_stack;
@@ -206,7 +237,9 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "remap"))
 		remap();
 	if (!strcmp(how, "mappings"))
-		have_mappings();
+		have_mappings(&(size_t){ 0 });
+	else if (!strcmp(how, "unmap"))
+		begin_to_unmap();
 	else if (!strcmp(how, "no_stack"))
 		leave_stack();
 	else if (!strcmp(how, "undumpable"))
