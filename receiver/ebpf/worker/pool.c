@@ -335,13 +335,14 @@ static void pool_hear(struct worker_pool *pool, struct worker_process *process, 
 	worker_rest(process, now_ns);
 }
 
-/* @process has closed its socket, or makes no sense from the start. */
+/* @process has closed its socket. */
 static void pool_lose(struct worker_pool *pool, struct worker_process *process)
 {
-	static const char silent[] = "it ended before it was ready";
+	char end[128];
 
 	if (process->state == WORKER_STARTING) {
-		pool_start_failed(pool, silent, sizeof(silent) - 1);
+		worker_tell_end(process, end, sizeof(end));
+		pool_start_failed(pool, end, strlen(end));
 		pool_kill(pool, process);
 	} else if (process->state == WORKER_BUSY && process->sent) {
 		pool_give_up(pool, process, WORKER_CRASHED);
@@ -355,6 +356,7 @@ static void pool_lose(struct worker_pool *pool, struct worker_process *process)
 
 static void pool_advance(struct worker_pool *pool, struct worker_process *process)
 {
+	static const char babble[] = "its first words make no sense";
 	uint64_t now_ns = clock_monotonic_ns();
 
 	switch (worker_advance(process, now_ns)) {
@@ -367,10 +369,12 @@ static void pool_advance(struct worker_pool *pool, struct worker_process *proces
 		pool_lose(pool, process);
 		break;
 	case WORKER_BABBLED:
-		if (process->state == WORKER_STARTING)
-			pool_lose(pool, process);
-		else
+		if (process->state == WORKER_STARTING) {
+			pool_start_failed(pool, babble, sizeof(babble) - 1);
+			pool_kill(pool, process);
+		} else {
 			pool_give_up(pool, process, WORKER_MISBEHAVED);
+		}
 		break;
 	}
 }

@@ -4,7 +4,9 @@
 #include "base/base.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -156,6 +158,28 @@ enum worker_event worker_advance(struct worker_process *process, uint64_t now_ns
 	if (process->state == WORKER_BUSY && worker_send(process, now_ns) == WORKER_ENDED)
 		return WORKER_ENDED;
 	return worker_receive(process, now_ns);
+}
+
+void worker_tell_end(const struct worker_process *process, char *text, size_t size)
+{
+	enum { PATIENCE_MS = 100 };
+	siginfo_t end = { 0 };
+
+	// Its socket is closed somewhat before there is something to wait for.
+	for (int waited_ms = 0; waited_ms < PATIENCE_MS && !end.si_pid; waited_ms++)
+		if (waitid(P_PID, (id_t)process->pid, &end, WEXITED | WNOWAIT | WNOHANG) ||
+		    (!end.si_pid && poll(NULL, 0, 1)))
+			break;
+	if (!end.si_pid)
+		snprintf(text, size, "it closed its socket before it was ready");
+	else if (end.si_code == CLD_EXITED)
+		snprintf(text, size, "it ended before it was ready, with exit code %d",
+			 end.si_status);
+	else
+		snprintf(text, size,
+			 "it ended before it was ready, killed by SIG%s; the kernel's log may say "
+			 "why",
+			 sigabbrev_np(end.si_status));
 }
 
 pid_t worker_kill(struct worker_process *process)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One worker process seen from the profiler: a socket, and at most one request at
- * a time. Nothing here blocks. One thread at a time.
+ * a time. Nothing here blocks, but for worker_tell_end. One thread at a time.
  */
 #pragma once
 
@@ -65,6 +65,9 @@ enum worker_event worker_advance(struct worker_process *process, uint64_t now_ns
 
 /* The message is dealt with: IDLE again. */
 void worker_rest(struct worker_process *process, uint64_t now_ns);
+
+/* How a process came to its end that has closed its socket; waits a moment for it to be over. */
+void worker_tell_end(const struct worker_process *process, char *text, size_t size);
 
 /* End it at once and leave @process NONE. Returns the pid if it could not be reaped yet, else 0. */
 pid_t worker_kill(struct worker_process *process);

@@ -378,6 +378,12 @@ static int dumb_body(int socket)
 	return 1;
 }
 
+static int killed_body(int socket)
+{
+	(void)socket;
+	return raise(SIGKILL);
+}
+
 static int babbling_body(int socket)
 {
 	char noise[4096];
@@ -436,9 +442,11 @@ static void test_a_worker_that_cannot_start_says_why(void **state)
 	expect_start_error(fixture, "cannot start the process that reads files of programs: "
 				    "install system call filter: ");
 	fixture->fake.body = dumb_body;
-	expect_start_error(fixture, "ended before it was ready");
+	expect_start_error(fixture, "ended before it was ready, with exit code 1");
+	fixture->fake.body = killed_body;
+	expect_start_error(fixture, "ended before it was ready, killed by SIGKILL");
 	fixture->fake.body = babbling_body;
-	expect_start_error(fixture, "ended before it was ready");
+	expect_start_error(fixture, "its first words make no sense");
 	fixture->fake.spawn_fails = true;
 	expect_start_error(fixture, "no process today");
 	// Nobody waits for what cannot be had.
