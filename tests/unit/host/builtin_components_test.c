@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * All components of ours, whether built in or built as plugins. Their READMEs hold their option
- * tables as the program describes them; run with UPDATE_README=1 to rewrite them.
+ * All components of ours, whether built in or built as plugins. Their READMEs, and the reference in
+ * docs/, hold their option tables as the program describes them; run with UPDATE_README=1 to
+ * rewrite them.
  */
 #include "config/check.h"
 #include "config/describe.h"
@@ -48,8 +49,9 @@ static void they_would_fit_as_plugins(void **state)
 	}
 }
 
-/* Where the component's folder is: by kind and type, but for the one that has a better name. */
-static void readme_path(const struct profcol_component *component, char *path, size_t size)
+/* Its README, from the top of the source tree: by kind and type, but for the one that has a better
+ * name. */
+static void readme_name(const struct profcol_component *component, char *name, size_t size)
 {
 	static const char *const folders[] = {
 		[PROFCOL_RECEIVER] = "receiver",
@@ -59,8 +61,7 @@ static void readme_path(const struct profcol_component *component, char *path, s
 	};
 	const char *folder = strcmp(component->type, "profiling") ? component->type : "ebpf";
 
-	snprintf(path, size, "%s/%s/%s/README.md", PROFCOL_SOURCE_DIR, folders[component->kind],
-		 folder);
+	snprintf(name, size, "%s/%s/README.md", folders[component->kind], folder);
 }
 
 static char *describe(const struct profcol_component *component)
@@ -103,9 +104,10 @@ static void their_readmes_hold_their_option_tables(void **state)
 		const struct profcol_component *component = builtin_components.components[i];
 		CLEANUP_FREE char *table = describe(component);
 		CLEANUP_FREE char *readme = NULL;
-		char path[512];
+		char name[256], path[512];
 
-		readme_path(component, path, sizeof(path));
+		readme_name(component, name, sizeof(name));
+		snprintf(path, sizeof(path), "%s/%s", PROFCOL_SOURCE_DIR, name);
 		if (file_read(AT_FDCWD, path, 1 << 20, &readme, NULL))
 			fail_msg("component '%s' has no %s", component->type, path);
 		if (strstr(readme, table))
@@ -117,12 +119,77 @@ static void their_readmes_hold_their_option_tables(void **state)
 	}
 }
 
+static void print_reference_of(const struct profcol_component *component, FILE *to)
+{
+	CLEANUP_FREE char *table = describe(component);
+	char name[256];
+
+	readme_name(component, name, sizeof(name));
+	fprintf(to, "\n### %s\n\n%s: [%s](../%s)", component->type, component->summary, name, name);
+	for (size_t i = 0; component->aliases && component->aliases[i]; i++)
+		fprintf(to, "%s`%s`", i ? ", " : "; also taken: ", component->aliases[i]);
+	fprintf(to, "\n\n%s", table);
+}
+
+static char *print_reference(void)
+{
+	static const struct {
+		enum profcol_kind kind;
+		const char *title;
+	} parts[] = {
+		{ PROFCOL_RECEIVER, "Receivers" },
+		{ PROFCOL_PROCESSOR, "Processors" },
+		{ PROFCOL_EXPORTER, "Exporters" },
+		{ PROFCOL_EXTENSION, "Extensions" },
+	};
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	assert_non_null(stream);
+	fputs("# Configuration reference\n\n"
+	      "Every component with every option, as `profcol components` prints them: written "
+	      "from "
+	      "the same\n"
+	      "tables, never by hand. How values are written, and the section `service`, is in\n"
+	      "[configuration.md](configuration.md); a whole file with comments is\n"
+	      "[pipeline.yaml.example](../pipeline.yaml.example).\n",
+	      stream);
+	for (size_t part = 0; part < sizeof(parts) / sizeof(parts[0]); part++) {
+		fprintf(stream, "\n## %s\n", parts[part].title);
+		for (size_t i = 0; i < builtin_components.count; i++)
+			if (builtin_components.components[i]->kind == parts[part].kind)
+				print_reference_of(builtin_components.components[i], stream);
+	}
+	fclose(stream);
+	return text;
+}
+
+static void the_reference_holds_all_of_them(void **state)
+{
+	static const char path[] = PROFCOL_SOURCE_DIR "/docs/configuration-reference.md";
+	CLEANUP_FREE char *wanted = print_reference();
+	CLEANUP_FREE char *found = NULL;
+	FILE *file;
+
+	(void)state;
+	if (!file_read(AT_FDCWD, path, 1 << 20, &found, NULL) && !strcmp(found, wanted))
+		return;
+	if (!getenv("UPDATE_README"))
+		fail_msg("%s is not what the components say (UPDATE_README=1 writes it)", path);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(wanted, file);
+	assert_int_equal(fclose(file), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(their_option_tables_are_sound),
 		cmocka_unit_test(they_would_fit_as_plugins),
 		cmocka_unit_test(their_readmes_hold_their_option_tables),
+		cmocka_unit_test(the_reference_holds_all_of_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
