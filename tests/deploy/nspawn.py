@@ -39,16 +39,26 @@ def base():
     return directory
 
 
+def mount_copy(directory):
+    """A root of one's own, mounted below `directory`; leave() unmounts it."""
+    root = directory / "root"
+    for name in ("upper", "work", "root"):
+        (directory / name).mkdir()
+    layers = f"lowerdir={base()},upperdir={directory}/upper,workdir={directory}/work"
+    subprocess.run(["mount", "-t", "overlay", "none", "-o", layers, root], check=True)
+    return root
+
+
+def leave(root):
+    subprocess.run(["umount", "--lazy", root], check=False)
+
+
 class Machine:
     """Boots in `directory`; kill() ends it whatever state it is in."""
 
     def __init__(self, directory):
         self.directory = directory
-        self.root = directory / "root"
-        for name in ("upper", "work", "root"):
-            (directory / name).mkdir()
-        layers = f"lowerdir={base()},upperdir={directory}/upper,workdir={directory}/work"
-        subprocess.run(["mount", "-t", "overlay", "none", "-o", layers, self.root], check=True)
+        self.root = mount_copy(directory)
         for unit in _UNWANTED:
             (self.root / "etc/systemd/system" / unit).symlink_to("/dev/null")
         command = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--boot"]
@@ -89,4 +99,4 @@ class Machine:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        subprocess.run(["umount", "--lazy", self.root], check=False)
+        leave(self.root)
