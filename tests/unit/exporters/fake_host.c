@@ -204,11 +204,13 @@ void fake_host_deinit(struct fake_host *fake)
 struct profcol_error *fake_host_try_start(struct fake_host *fake)
 {
 	const struct profcol_component *component = fake->component;
-	struct profcol_error *error = component->validate(fake->config);
+	struct profcol_error *error = NULL;
 
+	if (component->validate)
+		error = component->validate(fake->config);
 	if (!error)
 		error = component->create(&fake->host, fake->config, &fake->instance);
-	if (!error)
+	if (!error && component->start)
 		error = component->start(fake->instance);
 	return error;
 }
