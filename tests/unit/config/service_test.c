@@ -120,7 +120,7 @@ static void readers_are_listeners(void **state)
 		     "            exporter:\n"
 		     "              prometheus:\n"
 		     "                host: ''\n"
-		     "                without_units: true\n"
+		     "                without_units: false\n"
 		     "                with_resource_constant_labels: {included: [service.*]}\n"
 		     "        - periodic: {interval: 1000, exporter: {otlp: {protocol: grpc}}}\n"
 		     "        - {}\n");
@@ -130,9 +130,13 @@ static void readers_are_listeners(void **state)
 	assert_int_equal(metrics->level, CONFIG_METRICS_DETAILED);
 	assert_int_equal(metrics->reader_count, 2);
 	assert_string_equal(metrics->readers[0].endpoint, "[::1]:9");
-	assert_false(metrics->readers[0].without_type_suffix);
+	// As with the Collector's, for names to stay when a reader is written by hand.
+	assert_true(metrics->readers[0].without_type_suffix);
+	assert_true(metrics->readers[0].without_units);
+	assert_true(metrics->readers[0].without_scope_info);
 	assert_string_equal(metrics->readers[1].endpoint, "0.0.0.0:8888");
-	assert_true(metrics->readers[1].without_units);
+	assert_false(metrics->readers[1].without_units);
+	assert_true(metrics->readers[1].without_type_suffix);
 	assert_string_equal(metrics->readers[1].resource_labels.items[0], "service.*");
 	assert_int_equal(config->warning_count, 2);
 	assert_non_null(strstr(config->warnings[0], "readers::2: has no effect: profcol sends"));
