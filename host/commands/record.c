@@ -4,11 +4,10 @@
  * of what is recorded, into one file.
  */
 #include "command.h"
+#include "own_config.h"
 #include "record_config.h"
 #include "record_output.h"
 #include "record_program.h"
-
-#include "service.h"
 
 #include "base/base.h"
 
@@ -26,7 +25,6 @@ enum {
 	NO_END_MS = 1000 * 1000 * 1000,
 };
 
-static const uint64_t grace_ns = 1 * PROFCOL_SECOND;
 /* That a program gets to end after it was asked to. */
 static const uint64_t program_end_ns = 5 * PROFCOL_SECOND;
 
@@ -174,30 +172,10 @@ static struct profcol_error *run(struct recording *recording, const struct comma
 	int32_t pid =
 		recording->program.pid ? (int32_t)recording->program.pid : recording->options->pid;
 	CLEANUP_FREE char *source = record_config(recording->options, pid, &recording->output);
-	CLEANUP(loaded_deinit) struct loaded loaded = { 0 };
 	const struct service_companion companion = { started, ending, recording };
-	struct config_sources sources = line->sources;
-	struct service_settings settings = {
-		.version = program->version,
-		.sources = &sources,
-		.companion = &companion,
-		.samples = samples,
-		.hangup_ends = true,
-		.log_fd = STDERR_FILENO,
-		.grace_ns = grace_ns,
-	};
-	struct profcol_error *error;
+	struct service_settings settings = { .companion = &companion, .samples = samples };
 
-	if (!source)
-		return profcol_error_errno(ENOMEM, "make a configuration");
-	sources.uris = (const char *const *)&source;
-	sources.uri_count = 1;
-	error = loaded_init(&loaded, &sources, program->builtin);
-	if (error)
-		return error;
-	settings.registry = loaded.registry;
-	settings.plugins = loaded.plugins;
-	return service_run(&settings, TAKE(loaded.config));
+	return own_config_run(line, program, program->builtin, source, &settings);
 }
 
 static void print_result(const struct recording *recording, const struct service_samples *samples,

@@ -1,30 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record_config.h"
 
-#include "base/base.h"
-
-#include <jansson.h>
-#include <stdio.h>
-#include <string.h>
+#include "own_config.h"
 
 enum { DEFAULT_FREQUENCY = 99 };
-
-/* As the configuration's language has it, in which '$' begins a variable. */
-static json_t *literal(const char *text)
-{
-	CLEANUP_FREE char *escaped = malloc(2 * strlen(text) + 1);
-	char *to = escaped;
-
-	if (!escaped)
-		return NULL;
-	for (; *text; text++) {
-		if (*text == '$')
-			*to++ = '$';
-		*to++ = *text;
-	}
-	*to = '\0';
-	return json_string(escaped);
-}
 
 /* One rule; NULL when everything is to be recorded, and without memory. */
 static json_t *rule(const struct record_options *options, int32_t pid)
@@ -32,9 +11,10 @@ static json_t *rule(const struct record_options *options, int32_t pid)
 	if (pid)
 		return json_pack("{s:i}", "pid", (int)pid);
 	if (options->comm)
-		return json_pack("{s:{s:[o]}}", "comm", "values", literal(options->comm));
+		return json_pack("{s:{s:[o]}}", "comm", "values", own_config_text(options->comm));
 	if (options->cgroup)
-		return json_pack("{s:{s:[o]}}", "cgroup", "values", literal(options->cgroup));
+		return json_pack("{s:{s:[o]}}", "cgroup", "values",
+				 own_config_text(options->cgroup));
 	return NULL;
 }
 
@@ -60,10 +40,10 @@ static json_t *exporter(const struct record_output *output)
 {
 	if (output->form == RECORD_OTLP)
 		return json_pack("{s:{s:o, s:s, s:{s:i, s:b}}}", "file", "path",
-				 literal(output->otlp_path), "format", "proto", "sending_queue",
-				 "num_consumers", 1, "block_on_overflow", 1);
+				 own_config_text(output->otlp_path), "format", "proto",
+				 "sending_queue", "num_consumers", 1, "block_on_overflow", 1);
 	return json_pack("{s:{s:o, s:s, s:s, s:s}}", "pprof", "directory",
-			 literal(output->directory), "interval", "0s", "format",
+			 own_config_text(output->directory), "interval", "0s", "format",
 			 output->form == RECORD_FOLDED ? "folded" : "pprof", "max_pending_bytes",
 			 "1GiB");
 }
@@ -82,11 +62,6 @@ char *record_config(const struct record_options *options, int32_t pid,
 	json_t *all = json_pack("{s:{s:o}, s:o, s:o}", "receivers", "profiling",
 				receiver(options, pid, output), "exporters", exporter(output),
 				"service", service(output));
-	char *text = all ? json_dumps(all, JSON_COMPACT) : NULL, *source = NULL;
 
-	json_decref(all);
-	if (text && asprintf(&source, "yaml:%s", text) < 0)
-		source = NULL;
-	free(text);
-	return source;
+	return own_config_source(all);
 }
