@@ -1,67 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command_line.h"
+#include "command_line_check.h"
 
 #include "base/base.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-const char command_line_help[] =
-	"profcol profiles this machine and passes the profiles through a pipeline.\n"
-	"\n"
-	"Usage:\n"
-	"  profcol --config FILE...       run the pipelines until SIGINT or SIGTERM\n"
-	"  profcol COMMAND [FLAGS]\n"
-	"\n"
-	"Commands:\n"
-	"  validate          check the configuration and exit; silent when it is right\n"
-	"  print-config      print the effective configuration, defaults included\n"
-	"  doctor            say what this machine lacks for the configuration (or, without one,\n"
-	"                    for profiling), and the line that mends it\n"
-	"  record            profile for a while, or while a program runs, into one file:\n"
-	"                    profcol record -o FILE.pb.gz|FILE.folded|FILE.otlp\n"
-	"                      [--pid N | --comm NAME | --cgroup PATH | -- PROGRAM ARGUMENTS...]\n"
-	"  components        list the components in this program with their options, as YAML\n"
-	"  schema            print a JSON schema of configurations, for editors\n"
-	"  featuregate [ID]  show the feature gates\n"
-	"\n"
-	"Flags:\n"
-	"  --config SOURCE         a file, file:PATH, env:NAME or yaml:TEXT; may be repeated, the\n"
-	"                          later one wins key by key\n"
-	"  --set KEY=VALUE         set one key (receivers.profiling.samples_per_second=99), after\n"
-	"                          all of --config; may be repeated\n"
-	"  --feature-gates LIST    gates to switch on, or with '-' in front off, comma-separated\n"
-	"  --watch-config          reload when a file of the configuration changes\n"
-	"  --log-level LEVEL       debug, info, warn, error...: as --set\n"
-	"                          service.telemetry.logs.level=LEVEL\n"
-	"  --format FORMAT         of print-config: yaml or json\n"
-	"  --mode MODE             of print-config: redacted or unredacted (secrets in the clear)\n"
-	"  --json                  of doctor: the findings as JSON\n"
-	"  -o, --output FILE       of record: pprof, folded stacks or OTLP, by the ending\n"
-	"  --pid N                 of record: that process and its descendants, until it ends\n"
-	"  --comm NAME             of record: processes of that name\n"
-	"  --cgroup PATH           of record: processes in that cgroup and below\n"
-	"  --seconds N             of record: how long; else until Ctrl-C or the program's end\n"
-	"  --frequency HZ          of record: samples a second on each CPU; else 99\n"
-	"  -v, --version           print the version\n"
-	"  -h, --help              print this text\n"
-	"\n"
-	"Exit codes: 0 fine, 2 wrong usage, 78 wrong configuration, 1 anything else; of record\n"
-	"with a program: the program's.\n";
-
-static const char no_config_text[] =
-	"at least one config flag must be provided: --config FILE; a minimal FILE reads\n"
-	"\n"
-	"receivers:\n"
-	"  profiling:\n"
-	"exporters:\n"
-	"  pprof:\n"
-	"    directory: /tmp/profiles\n"
-	"service:\n"
-	"  pipelines:\n"
-	"    profiles:\n"
-	"      receivers: [profiling]\n"
-	"      exporters: [pprof]";
 
 /* What is being put together. */
 struct parsing {
@@ -69,7 +13,8 @@ struct parsing {
 	/* In the line's memory, with room for all there may be. */
 	const char **uris, **sets, **gates;
 	size_t uri_count, set_count, gate_count;
-	const char *level; /* of --log-level, or NULL */
+	const char *level;  /* of --log-level, or NULL */
+	const char *format; /* of --format, or NULL */
 	unsigned int flags_seen;
 	bool command_seen;
 	bool topic_expected; /* after `help` */
@@ -154,11 +99,27 @@ static struct profcol_error *choose(const char *flag, const char *value,
 
 static struct profcol_error *set_format(struct parsing *parsing, const char *value)
 {
-	static const char *const words[] = { "yaml", "json" };
-	int choice = 0;
-	struct profcol_error *error = choose("--format", value, words, &choice);
+	parsing->format = value;
+	return NULL;
+}
 
-	parsing->line->format = choice ? CONFIG_JSON_FORMAT : CONFIG_YAML_FORMAT;
+/* Which words there are is the command's to say. */
+static struct profcol_error *check_format(const struct parsing *parsing)
+{
+	static const char *const words[] = { "yaml", "json" };
+	static const char *const shadow_words[] = { "text", "json" };
+	struct command_line *line = parsing->line;
+	bool shadows = line->command == COMMAND_SHADOW;
+	int choice = 0;
+	struct profcol_error *error;
+
+	if (!parsing->format)
+		return NULL;
+	error = choose("--format", parsing->format, shadows ? shadow_words : words, &choice);
+	if (shadows)
+		line->shadow.json = choice;
+	else
+		line->format = choice ? CONFIG_JSON_FORMAT : CONFIG_YAML_FORMAT;
 	return error;
 }
 
@@ -195,7 +156,7 @@ static struct profcol_error *set_json(struct parsing *parsing, const char *value
 	return NULL;
 }
 
-/* ---- of record ---- */
+/* ---- of record and shadow ---- */
 
 static struct profcol_error *read_number(const char *flag, const char *value, int64_t most,
 					 int64_t *ret)
@@ -220,7 +181,7 @@ static struct profcol_error *set_pid(struct parsing *parsing, const char *value)
 	int64_t number = 0;
 	struct profcol_error *error = read_number("--pid", value, INT32_MAX, &number);
 
-	parsing->line->record.pid = (int32_t)number;
+	parsing->line->record.pid = parsing->line->shadow.pid = (int32_t)number;
 	return error;
 }
 
@@ -259,7 +220,7 @@ static struct profcol_error *set_seconds(struct parsing *parsing, const char *va
 	int64_t number = 0;
 	struct profcol_error *error = read_number("--seconds", value, YEAR, &number);
 
-	parsing->line->record.seconds = (uint32_t)number;
+	parsing->line->record.seconds = parsing->line->shadow.seconds = (uint32_t)number;
 	return error;
 }
 
@@ -269,29 +230,21 @@ static struct profcol_error *set_frequency(struct parsing *parsing, const char *
 	int64_t number = 0;
 	struct profcol_error *error = read_number("--frequency", value, MOST, &number);
 
-	parsing->line->record.frequency = (uint32_t)number;
+	parsing->line->record.frequency = parsing->line->shadow.frequency = (uint32_t)number;
 	return error;
 }
 
-static struct profcol_error *check_record(const struct parsing *parsing)
+static struct profcol_error *set_otlp(struct parsing *parsing, const char *value)
 {
-	const struct record_options *record = &parsing->line->record;
-	int targets = (record->pid != 0) + (record->comm != NULL) + (record->cgroup != NULL) +
-		      (record->words != NULL);
+	const char *colon = strrchr(value, ':');
 
-	if (parsing->uri_count)
-		return profcol_error_create(
-			PROFCOL_CONFIG, "flag '--config' has no meaning for 'record', which has "
-					"its own; keys of it are set by '--set'");
-	if (targets > 1)
-		return profcol_error_create(PROFCOL_CONFIG,
-					    "'record' takes one of --pid, --comm, --cgroup and "
-					    "'-- PROGRAM'");
-	if (!record->file)
-		return profcol_error_create(PROFCOL_CONFIG,
-					    "'record' needs a file to write: -o FILE.pb.gz, "
-					    "-o FILE.folded or -o FILE.otlp");
-	return NULL;
+	parsing->line->shadow.address = value;
+	if (colon && colon > value && colon[1])
+		return NULL;
+	return profcol_error_create(PROFCOL_CONFIG,
+				    "flag '--otlp' takes HOST:PORT, not '%s': --otlp "
+				    "127.0.0.1:4317",
+				    value);
 }
 
 static struct profcol_error *set_version(struct parsing *parsing, const char *value)
@@ -315,12 +268,19 @@ enum flag_kind {
 	FLAG_BARE,   /* takes none */
 };
 
-enum { ANY_COMMAND = -1 };
+enum {
+	ANY_COMMAND = 0,
+	OF_RUN = 1 << COMMAND_RUN,
+	OF_PRINT_CONFIG = 1 << COMMAND_PRINT_CONFIG,
+	OF_DOCTOR = 1 << COMMAND_DOCTOR,
+	OF_RECORD = 1 << COMMAND_RECORD,
+	OF_SHADOW = 1 << COMMAND_SHADOW,
+};
 
 struct flag {
 	const char *name;
 	enum flag_kind kind;
-	int command; /* the one it belongs to, or ANY_COMMAND */
+	int commands; /* those it belongs to, or ANY_COMMAND */
 	flag_setter set;
 };
 
@@ -329,17 +289,18 @@ static const struct flag flags[] = {
 	{ "--set", FLAG_VALUE, ANY_COMMAND, set_set },
 	{ "--feature-gates", FLAG_VALUE, ANY_COMMAND, set_gates },
 	{ "--log-level", FLAG_VALUE, ANY_COMMAND, set_level },
-	{ "--watch-config", FLAG_SWITCH, COMMAND_RUN, set_watch },
-	{ "--format", FLAG_VALUE, COMMAND_PRINT_CONFIG, set_format },
-	{ "--mode", FLAG_VALUE, COMMAND_PRINT_CONFIG, set_mode },
-	{ "--validate", FLAG_SWITCH, COMMAND_PRINT_CONFIG, set_validate },
-	{ "--json", FLAG_SWITCH, COMMAND_DOCTOR, set_json },
-	{ "--output", FLAG_VALUE, COMMAND_RECORD, set_output },
-	{ "--pid", FLAG_VALUE, COMMAND_RECORD, set_pid },
-	{ "--comm", FLAG_VALUE, COMMAND_RECORD, set_comm },
-	{ "--cgroup", FLAG_VALUE, COMMAND_RECORD, set_cgroup },
-	{ "--seconds", FLAG_VALUE, COMMAND_RECORD, set_seconds },
-	{ "--frequency", FLAG_VALUE, COMMAND_RECORD, set_frequency },
+	{ "--watch-config", FLAG_SWITCH, OF_RUN, set_watch },
+	{ "--format", FLAG_VALUE, OF_PRINT_CONFIG | OF_SHADOW, set_format },
+	{ "--mode", FLAG_VALUE, OF_PRINT_CONFIG, set_mode },
+	{ "--validate", FLAG_SWITCH, OF_PRINT_CONFIG, set_validate },
+	{ "--json", FLAG_SWITCH, OF_DOCTOR, set_json },
+	{ "--output", FLAG_VALUE, OF_RECORD, set_output },
+	{ "--pid", FLAG_VALUE, OF_RECORD | OF_SHADOW, set_pid },
+	{ "--comm", FLAG_VALUE, OF_RECORD, set_comm },
+	{ "--cgroup", FLAG_VALUE, OF_RECORD, set_cgroup },
+	{ "--seconds", FLAG_VALUE, OF_RECORD | OF_SHADOW, set_seconds },
+	{ "--frequency", FLAG_VALUE, OF_RECORD | OF_SHADOW, set_frequency },
+	{ "--otlp", FLAG_VALUE, OF_SHADOW, set_otlp },
 	{ "--version", FLAG_BARE, ANY_COMMAND, set_version },
 	{ "--help", FLAG_BARE, ANY_COMMAND, set_help },
 };
@@ -422,14 +383,15 @@ static struct profcol_error *parse_flag(struct parsing *parsing, int argc, char 
 /* ---- commands ---- */
 
 static const char *const command_names[] = {
-	"validate", "components",  "print-config", "print-initial-config", "schema", "doctor",
-	"help",     "featuregate", "record",
+	"validate", "components", "print-config", "print-initial-config",
+	"schema",   "doctor",     "help",         "featuregate",
+	"record",   "shadow",
 };
 
 static const enum command command_values[] = {
-	COMMAND_VALIDATE,     COMMAND_COMPONENTS,  COMMAND_PRINT_CONFIG,
-	COMMAND_PRINT_CONFIG, COMMAND_SCHEMA,      COMMAND_DOCTOR,
-	COMMAND_HELP,         COMMAND_FEATUREGATE, COMMAND_RECORD,
+	COMMAND_VALIDATE, COMMAND_COMPONENTS, COMMAND_PRINT_CONFIG, COMMAND_PRINT_CONFIG,
+	COMMAND_SCHEMA,   COMMAND_DOCTOR,     COMMAND_HELP,         COMMAND_FEATUREGATE,
+	COMMAND_RECORD,   COMMAND_SHADOW,
 };
 
 enum { COMMANDS = sizeof(command_names) / sizeof(command_names[0]) };
@@ -488,29 +450,43 @@ static struct profcol_error *parse_word(struct parsing *parsing, const char *wor
 	return error;
 }
 
+/* @flag has been given to @command, which it does not belong to. */
+static struct profcol_error *misplaced_flag(const struct flag *flag, enum command command)
+{
+	const char *owners[2] = { NULL, NULL };
+
+	if (flag->commands == OF_RUN)
+		return profcol_error_create(PROFCOL_CONFIG, "flag '%s' has no meaning for '%s'",
+					    flag->name, command_name(command));
+	for (int owner = 0, count = 0; owner <= COMMAND_HELP && count < 2; owner++)
+		if (flag->commands & 1 << owner)
+			owners[count++] = command_name((enum command)owner);
+	return profcol_error_create(PROFCOL_CONFIG, "flag '%s' is one of 'profcol %s'%s%s%s",
+				    flag->name, owners[0], owners[1] ? " and 'profcol " : "",
+				    owners[1] ? owners[1] : "", owners[1] ? "'" : "");
+}
+
 static struct profcol_error *check_flags(const struct parsing *parsing)
 {
 	enum command command = parsing->line->command;
+	struct profcol_error *error;
 
 	if (command == COMMAND_HELP || command == COMMAND_VERSION)
 		return NULL;
-	for (size_t i = 0; i < FLAGS; i++) {
-		if (!(parsing->flags_seen & 1u << i) || flags[i].command == ANY_COMMAND ||
-		    flags[i].command == (int)command)
-			continue;
-		if (flags[i].command == COMMAND_RUN)
-			return profcol_error_create(PROFCOL_CONFIG,
-						    "flag '%s' has no meaning for '%s'",
-						    flags[i].name, command_name(command));
-		return profcol_error_create(PROFCOL_CONFIG, "flag '%s' is one of 'profcol %s'",
-					    flags[i].name,
-					    command_name((enum command)flags[i].command));
-	}
+	for (size_t i = 0; i < FLAGS; i++)
+		if (parsing->flags_seen & 1u << i && flags[i].commands != ANY_COMMAND &&
+		    !(flags[i].commands & 1 << command))
+			return misplaced_flag(&flags[i], command);
+	error = check_format(parsing);
+	if (error)
+		return error;
+	if (command == COMMAND_SHADOW)
+		return command_line_check_shadow(&parsing->line->shadow, parsing->uri_count);
 	if (command == COMMAND_RECORD)
-		return check_record(parsing);
+		return command_line_check_record(&parsing->line->record, parsing->uri_count);
 	if (!parsing->uri_count && (command == COMMAND_RUN || command == COMMAND_VALIDATE ||
 				    command == COMMAND_PRINT_CONFIG))
-		return profcol_error_create(PROFCOL_CONFIG, "%s", no_config_text);
+		return profcol_error_create(PROFCOL_CONFIG, "%s", command_line_no_config);
 	return NULL;
 }
 

@@ -13,6 +13,7 @@ enum command {
 	COMMAND_FEATUREGATE,
 	COMMAND_DOCTOR,
 	COMMAND_RECORD,
+	COMMAND_SHADOW,
 	COMMAND_VERSION,
 	COMMAND_HELP,
 };
@@ -29,6 +30,15 @@ struct record_options {
 	uint32_t frequency; /* samples a second on each CPU; 0 = not given */
 };
 
+/* Of `shadow`. */
+struct shadow_options {
+	const char *address; /* --otlp; borrowed from argv; never NULL for SHADOW */
+	int32_t pid;         /* of the other; 0 = not given */
+	uint32_t seconds;    /* never 0 for SHADOW */
+	uint32_t frequency;  /* 0 = not given */
+	bool json;
+};
+
 struct command_line {
 	enum command command;
 	/* Arrays are owned, their texts borrowed from argv, or owned too. There is at least one
@@ -39,6 +49,7 @@ struct command_line {
 	bool unredacted;
 	bool json; /* of DOCTOR */
 	struct record_options record;
+	struct shadow_options shadow;
 	const char *gate;     /* of FEATUREGATE: the one to show; NULL = all. Borrowed from argv */
 	struct arena *memory; /* owned */
 };

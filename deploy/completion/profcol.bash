@@ -17,13 +17,13 @@ _profcol() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 		return
 		;;
-	--format) mapfile -t COMPREPLY < <(compgen -W 'yaml json' -- "$current") && return ;;
+	--format) mapfile -t COMPREPLY < <(compgen -W 'yaml json text' -- "$current") && return ;;
 	--mode) mapfile -t COMPREPLY < <(compgen -W 'redacted unredacted' -- "$current") && return ;;
 	--log-level)
 		mapfile -t COMPREPLY < <(compgen -W 'debug info warn error' -- "$current")
 		return
 		;;
-	--set | --feature-gates | --comm | --seconds | --frequency) return ;;
+	--set | --feature-gates | --comm | --seconds | --frequency | --otlp) return ;;
 	--pid)
 		mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(printf '%s ' [0-9]*)" -- "$current")
 		return
@@ -36,11 +36,11 @@ _profcol() {
 	for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
 		[[ $'\n'$commands$'\n' != *$'\n'"$word"$'\n'* ]] || command=$word
 	done
-	# "of record: ..." belongs to that command alone.
+	# "of record, shadow: ..." belongs to these commands alone.
 	flags=$(sed -n '/^Flags:/,/^$/s/^  \(-[a-z], \)\{0,1\}\(--[a-z-]*\)\(.*\)/\2 \3/p' <<<"$help" |
 		awk -v command="$command" '{
-			of = match($0, /  of [a-z-]+:/) ? substr($0, RSTART + 5, RLENGTH - 6) : ""
-			if (of == "" || of == command) print $1
+			of = match($0, /  of [a-z, -]+:/) ? substr($0, RSTART + 5, RLENGTH - 6) : ""
+			if (of == "" || index(", " of ", ", ", " command ", ")) print $1
 		}')
 	if [[ $current == -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$current")

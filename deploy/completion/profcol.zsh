@@ -8,12 +8,12 @@ _profcol() {
 
 	case $words[CURRENT-1] in
 	--config | -o | --output) _files && return ;;
-	--format) compadd yaml json && return ;;
+	--format) compadd yaml json text && return ;;
 	--mode) compadd redacted unredacted && return ;;
 	--log-level) compadd debug info warn error && return ;;
 	--pid) _pids && return ;;
 	--cgroup) _directories && return ;;
-	--set | --feature-gates | --comm | --seconds | --frequency) return ;;
+	--set | --feature-gates | --comm | --seconds | --frequency | --otlp) return ;;
 	esac
 
 	help=$($words[1] --help 2>/dev/null) || return
@@ -24,8 +24,8 @@ _profcol() {
 	done
 	for word in ${(f)"$(sed -n '/^Flags:/,/^$/s/^  \(-[a-z], \)\{0,1\}\(--[a-z-]*\)[ A-Z=]*  *\(.*\)/\2:\3/p' <<<$help)"}; do
 		of=
-		[[ ${word#*:} == (#b)of\ ([a-z-]##):* ]] && of=$match[1]
-		[[ -n $of && $of != $command ]] || flags+=($word)
+		[[ ${word#*:} == (#b)of\ ([a-z,\ -]##):* ]] && of=$match[1]
+		[[ -n $of && ", $of, " != *", $command, "* ]] || flags+=($word)
 	done
 	if [[ $words[CURRENT] == -* ]]; then
 		_describe -o flag flags

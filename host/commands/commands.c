@@ -54,6 +54,7 @@ int commands_execute(const struct command_line *line, const struct program *prog
 		[COMMAND_FEATUREGATE] = command_featuregate,
 		[COMMAND_DOCTOR] = command_doctor,
 		[COMMAND_RECORD] = command_record,
+		[COMMAND_SHADOW] = command_shadow,
 		[COMMAND_VERSION] = command_version,
 		[COMMAND_HELP] = command_help,
 	};

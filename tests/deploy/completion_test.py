@@ -31,15 +31,15 @@ source $file
 
 @pytest.fixture(scope="module")
 def told(program):
-    """Commands and flags, as --help has them: [name], [(name, command that it is of, or None)]."""
+    """Commands and flags, as --help has them: [name], [(name, commands that it is of, or none)]."""
     command = [program, "--help"]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     commands = re.search(r"^Commands:\n(.*?)\n\n", text, re.MULTILINE | re.DOTALL)[1]
     flags = re.search(r"^Flags:\n(.*?)\n\n", text, re.MULTILINE | re.DOTALL)[1]
     names = re.findall(r"^  ([a-z][a-z-]*) ", commands, re.MULTILINE)
-    found = re.findall(r"^  (?:-\w, )?(--[a-z-]+)(?:.*?  of ([a-z-]+):)?", flags, re.MULTILINE)
+    found = re.findall(r"^  (?:-\w, )?(--[a-z-]+)(?:.*?  of ([a-z, -]+):)?", flags, re.MULTILINE)
     assert names and found
-    return names, [(name, of or None) for name, of in found]
+    return names, [(name, set(filter(None, of.split(", ")))) for name, of in found]
 
 
 @pytest.fixture(scope="module", params=["bash", "zsh"])
@@ -86,8 +86,8 @@ def test_flags_of_all_commands_and_of_one(complete, told):
     everywhere = {name for name, of in flags if not of}
     assert everywhere <= set(complete("--"))
     for command in commands:
-        own = {name for name, of in flags if of == command}
-        others = {name for name, of in flags if of and of != command} - own
+        own = {name for name, of in flags if command in of}
+        others = {name for name, of in flags if of} - own
         offered = set(complete(command, "--"))
         assert own | everywhere <= offered, command
         assert not others & offered, command
@@ -95,4 +95,5 @@ def test_flags_of_all_commands_and_of_one(complete, told):
 
 def test_values(complete):
     assert {"yaml", "json"} <= set(complete("print-config", "--format", ""))
+    assert {"text", "json"} <= set(complete("shadow", "--format", ""))
     assert {"redacted", "unredacted"} <= set(complete("print-config", "--mode", ""))

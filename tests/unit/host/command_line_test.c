@@ -191,7 +191,8 @@ static void a_flag_of_another_command_is_told_so(void **state)
 {
 	(void)state;
 	refuse("validate --config c --json", "flag '--json' is one of 'profcol doctor'");
-	refuse("--format json --config c", "flag '--format' is one of 'profcol print-config'");
+	refuse("--format json --config c",
+	       "flag '--format' is one of 'profcol print-config' and 'profcol shadow'");
 	refuse("validate --config c --watch-config",
 	       "flag '--watch-config' has no meaning for 'validate'");
 }
@@ -273,6 +274,50 @@ static void record_finds_a_cgroup_by_its_directory(void **state)
 	       "--cgroup /system.slice");
 }
 
+static void shadow_takes_an_address(void **state)
+{
+	CLEANUP(command_line_deinit) struct command_line line;
+
+	(void)state;
+	assert_null(parse("shadow --otlp [::1]:4317", &line));
+	assert_int_equal(line.command, COMMAND_SHADOW);
+	assert_string_equal(line.shadow.address, "[::1]:4317");
+	assert_int_equal(line.shadow.seconds, 60);
+	assert_int_equal(line.shadow.frequency, 0);
+	assert_false(line.shadow.json);
+}
+
+static void shadow_takes_what_record_takes(void **state)
+{
+	CLEANUP(command_line_deinit) struct command_line line;
+
+	(void)state;
+	assert_null(
+		parse("shadow --otlp 0.0.0.0:4317 --seconds 5 --frequency 99 --pid 7 --format json",
+		      &line));
+	assert_int_equal(line.shadow.seconds, 5);
+	assert_int_equal(line.shadow.frequency, 99);
+	assert_int_equal(line.shadow.pid, 7);
+	assert_true(line.shadow.json);
+}
+
+static void what_shadow_cannot_do_is_refused(void **state)
+{
+	(void)state;
+	refuse("shadow", "'shadow' needs an address for the other profiler to send to: --otlp "
+			 "127.0.0.1:4317");
+	refuse("shadow --otlp here",
+	       "flag '--otlp' takes HOST:PORT, not 'here': --otlp 127.0.0.1:4317");
+	refuse("shadow --otlp a:1 --format yaml", "flag '--format' takes text or json, not 'yaml'");
+	refuse("shadow --otlp a:1 --config c", "flag '--config' has no meaning for 'shadow', which "
+					       "has its own; keys of it are set by "
+					       "'--set'");
+	refuse("shadow --otlp a:1 --comm sh", "flag '--comm' is one of 'profcol record'");
+	refuse("shadow --otlp a:1 -- sh", "unexpected word 'sh'; give one command only");
+	refuse("validate --config c --pid 7",
+	       "flag '--pid' is one of 'profcol record' and 'profcol shadow'");
+}
+
 static void what_record_cannot_do_is_refused(void **state)
 {
 	(void)state;
@@ -324,6 +369,9 @@ int main(void)
 		cmocka_unit_test(no_configuration_shows_a_minimal_one),
 		cmocka_unit_test(record_takes_a_program),
 		cmocka_unit_test(record_finds_a_cgroup_by_its_directory),
+		cmocka_unit_test(shadow_takes_an_address),
+		cmocka_unit_test(shadow_takes_what_record_takes),
+		cmocka_unit_test(what_shadow_cannot_do_is_refused),
 		cmocka_unit_test(what_record_cannot_do_is_refused),
 		cmocka_unit_test(the_help_names_every_command_and_flag),
 	};

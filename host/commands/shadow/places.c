@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "places.h"
+
+#include <string.h>
+
+enum {
+	MEMORY_MAX = 64 << 20,
+	TEXT_MAX = 240, /* bytes of one that are kept */
+	TEXTS_MAX = 1 << 18,
+	FILES_MAX = 1 << 16,
+	ITEMS_MAX = 1 << 19,
+};
+
+struct text_lookup {
+	const struct places *places;
+	const char *bytes;
+};
+
+static bool text_equal(uint32_t id, const void *context)
+{
+	const struct text_lookup *lookup = context;
+
+	return !strcmp(lookup->places->texts.items[id].bytes, lookup->bytes);
+}
+
+uint32_t places_add_text(struct places *places, const char *bytes, size_t length)
+{
+	char text[TEXT_MAX + 1];
+	struct text_lookup lookup = { .places = places, .bytes = text };
+	uint32_t hash, id;
+	char *copy;
+
+	if (!length)
+		return 0;
+	length = length < TEXT_MAX ? length : TEXT_MAX;
+	strings_sanitize_utf8(text, bytes, length);
+	for (char *at = text; *at; at++)
+		if ((unsigned char)*at < 0x20 || *at == 0x7f)
+			*at = '?';
+	hash = intern_hash(text, length);
+	id = intern_find(&places->text_index, hash, text_equal, &lookup);
+	if (id != INTERN_MISSING)
+		return id;
+	copy = places->texts.count < TEXTS_MAX ? arena_strdup(places->memory, text) : NULL;
+	id = (uint32_t)places->texts.count;
+	if (!copy || !VECTOR_RESERVE(&places->texts, 1) ||
+	    !intern_insert(&places->text_index, hash, id)) {
+		places->refused++;
+		return 0;
+	}
+	places->texts.items[places->texts.count++] = (struct places_text){ .bytes = copy };
+	return id;
+}
+
+const char *places_text(const struct places *places, uint32_t id)
+{
+	return places->texts.items[id < places->texts.count ? id : 0].bytes;
+}
+
+/* ---- files ---- */
+
+static uint32_t new_file(struct places *places, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	if (places->files.count >= FILES_MAX ||
+	    !VECTOR_PUSH(&places->files, places_add_text(places, name, strlen(name))))
+		return PLACE_NO_FILE;
+	return (uint32_t)places->files.count - 1;
+}
+
+uint32_t places_add_file(struct places *places, const struct places_file *file)
+{
+	uint32_t texts[3] = { 0 }, found = 0;
+
+	for (size_t i = 0; i < 3; i++) {
+		if (!file->ids[i])
+			continue;
+		texts[i] = places_add_text(places, file->ids[i], strlen(file->ids[i]));
+		if (!found)
+			found = places->texts.items[texts[i]].file;
+	}
+	if (!texts[0] && !texts[1] && !texts[2]) {
+		const char *slash = strrchr(file->path, '/');
+		const char *name = slash ? slash + 1 : file->path;
+
+		texts[0] = places_add_text(places, name, strlen(name));
+		found = places->texts.items[texts[0]].file;
+	}
+	if (!found && (texts[0] || texts[1] || texts[2]))
+		found = new_file(places, file->path);
+	for (size_t i = 0; i < 3; i++)
+		if (texts[i] && !places->texts.items[texts[i]].file)
+			places->texts.items[texts[i]].file = found;
+	return found;
+}
+
+/* ---- places ---- */
+
+struct item_key {
+	uint64_t address;
+	uint32_t file, name;
+};
+
+struct item_lookup {
+	const struct places *places;
+	struct item_key key;
+};
+
+static bool item_equal(uint32_t id, const void *context)
+{
+	const struct item_lookup *lookup = context;
+	const struct place *item = &lookup->places->items.items[id];
+
+	return item->address == lookup->key.address && item->file == lookup->key.file &&
+	       item->name == lookup->key.name;
+}
+
+uint32_t places_add(struct places *places, const struct place *place)
+{
+	struct item_lookup lookup = {
+		.places = places,
+		.key = { .address = place->address, .file = place->file, .name = place->name },
+	};
+	uint32_t hash, id;
+
+	if (!place->file && !place->name)
+		return PLACE_NONE;
+	hash = intern_hash(&lookup.key, sizeof(lookup.key));
+	id = intern_find(&places->item_index, hash, item_equal, &lookup);
+	if (id == INTERN_MISSING) {
+		id = (uint32_t)places->items.count;
+		if (id >= ITEMS_MAX || !VECTOR_RESERVE(&places->items, 1) ||
+		    !intern_insert(&places->item_index, hash, id)) {
+			places->refused++;
+			return PLACE_NONE;
+		}
+		places->items.items[places->items.count++] = *place;
+	}
+	places->items.items[id].own |= place->own;
+	return id;
+}
+
+bool places_init(struct places *places)
+{
+	*places = (struct places){ .memory = arena_create(MEMORY_MAX) };
+	// Text 0 is the empty one, file 0 none, file 1 the kernel, place 0 nowhere.
+	if (!places->memory || !VECTOR_PUSH(&places->texts, (struct places_text){ .bytes = "" }) ||
+	    !VECTOR_PUSH(&places->files, 0) ||
+	    !VECTOR_PUSH(&places->files, places_add_text(places, "kernel", strlen("kernel"))) ||
+	    !VECTOR_PUSH(&places->items, (struct place){ 0 }))
+		return false;
+	return true;
+}
+
+void places_deinit(struct places *places)
+{
+	VECTOR_DEINIT(&places->texts);
+	VECTOR_DEINIT(&places->files);
+	VECTOR_DEINIT(&places->items);
+	intern_deinit(&places->text_index);
+	intern_deinit(&places->item_index);
+	arena_destroy(places->memory);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a profiler costs: its process with its children, and its BPF programs and maps, as /proc
+ * has them. The same for every profiler. One thread at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct profiler_cost {
+	uint64_t now_ns;       /* CLOCK_MONOTONIC; 0 = could not be read */
+	uint64_t cpu_ns;       /* of the processes since their starts */
+	uint64_t bpf_ns;       /* of the programs, since the kernel has timed them */
+	uint64_t memory_bytes; /* resident */
+	uint64_t maps_bytes;   /* of BPF maps */
+};
+
+/* Have the kernel time BPF programs for as long as the descriptor is open, which the caller owns.
+ * -1 when it does not, or may not be asked to. */
+int profiler_cost_time_programs(void);
+
+/* Of @pids together. */
+struct profiler_cost profiler_cost_read(const pid_t *pids, size_t count);
+
+/* Of ourselves, without the CPU time of threads that serve gRPC, which only a comparison needs. */
+struct profiler_cost profiler_cost_read_own(void);

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tally.h"
+
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	PROCESSES_MAX = 1 << 16,
+	ROWS_MAX = 1 << 20,
+	WAITING_MAX = 1 << 21, /* of 16 bytes */
+};
+
+/* However often batches come, what waits is gone through once for so much time of theirs. */
+static const uint64_t settle_step_ns = 1000000000;
+
+struct waiting {
+	uint64_t time_ns;
+	uint32_t row;
+	uint32_t count;
+};
+
+struct tally_table {
+	VECTOR(struct tally_row) rows;
+	struct intern index;
+	VECTOR(struct waiting) waiting;
+};
+
+/* ---- processes ---- */
+
+struct process_key {
+	int64_t pid;
+	uint32_t label; /* of one without a number */
+	uint32_t zero;
+};
+
+struct process_lookup {
+	const struct tally *tally;
+	struct process_key key;
+};
+
+static uint32_t process_label(const struct tally_process *process)
+{
+	return process->service      ? process->service
+	       : process->executable ? process->executable
+				     : process->container;
+}
+
+static struct process_key process_key(const struct tally_process *process)
+{
+	return (struct process_key){
+		.pid = process->pid,
+		.label = process->pid < 0 ? process_label(process) : 0,
+	};
+}
+
+static bool process_equal(uint32_t id, const void *context)
+{
+	const struct process_lookup *lookup = context;
+	struct process_key key = process_key(&lookup->tally->processes.items[id]);
+
+	return !memcmp(&key, &lookup->key, sizeof(key));
+}
+
+static uint32_t attribute_text(struct tally *tally, const struct profcol_batch *batch,
+			       uint32_t list, const char *key)
+{
+	struct profcol_value value = stacks_attribute(batch, list, key);
+	struct profcol_text text = { .bytes = "" };
+
+	if (value.type == PROFCOL_VALUE_STRING)
+		text = profcol_batch_string(batch, value.string);
+	return places_add_text(&tally->places, text.bytes, text.length);
+}
+
+/* What one side does not say the other may: 0 is nothing. INTERN_MISSING without room. */
+static uint32_t add_process(struct tally *tally, const struct profcol_batch *batch, uint32_t list)
+{
+	struct profcol_value pid = stacks_attribute(batch, list, "process.pid");
+	struct tally_process process = {
+		.pid = pid.type == PROFCOL_VALUE_INT && pid.integer >= 0 ? pid.integer : -1,
+		.service = attribute_text(tally, batch, list, "service.name"),
+		.executable = attribute_text(tally, batch, list, "process.executable.name"),
+		.container = attribute_text(tally, batch, list, "container.id"),
+	};
+	struct process_lookup lookup = { .tally = tally, .key = process_key(&process) };
+	uint32_t hash = intern_hash(&lookup.key, sizeof(lookup.key));
+	uint32_t id = intern_find(&tally->process_index, hash, process_equal, &lookup);
+	struct tally_process *known;
+
+	if (id == INTERN_MISSING) {
+		id = (uint32_t)tally->processes.count;
+		if (id >= PROCESSES_MAX || !VECTOR_RESERVE(&tally->processes, 1) ||
+		    !intern_insert(&tally->process_index, hash, id))
+			return INTERN_MISSING;
+		tally->processes.items[tally->processes.count++] = process;
+		return id;
+	}
+	known = &tally->processes.items[id];
+	// The key of one without a number is made of these.
+	if (known->pid >= 0) {
+		known->service = known->service ? known->service : process.service;
+		known->executable = known->executable ? known->executable : process.executable;
+		known->container = known->container ? known->container : process.container;
+	}
+	return id;
+}
+
+/* ---- rows ---- */
+
+struct row_lookup {
+	const struct tally_table *table;
+	const struct tally_row *row;
+};
+
+static bool row_equal(uint32_t id, const void *context)
+{
+	const struct row_lookup *lookup = context;
+	const struct tally_row *known = &lookup->table->rows.items[id], *row = lookup->row;
+
+	return known->process == row->process && known->leaf == row->leaf &&
+	       known->end == row->end && known->how == row->how;
+}
+
+/* INTERN_MISSING without room. */
+static uint32_t add_row(struct tally_table *table, const struct tally_row *row)
+{
+	const uint32_t key[] = { row->process, row->leaf, row->end, row->how };
+	struct row_lookup lookup = { .table = table, .row = row };
+	uint32_t hash = intern_hash(key, sizeof(key));
+	uint32_t id = intern_find(&table->index, hash, row_equal, &lookup);
+
+	if (id != INTERN_MISSING)
+		return id;
+	id = (uint32_t)table->rows.count;
+	if (id >= ROWS_MAX || !VECTOR_RESERVE(&table->rows, 1) ||
+	    !intern_insert(&table->index, hash, id))
+		return INTERN_MISSING;
+	table->rows.items[table->rows.count++] = *row;
+	return id;
+}
+
+/* ---- the time that both have covered ---- */
+
+/* Count what lies before @until_ns; the rest goes on waiting. */
+static void settle(struct tally *tally, enum tally_side side, uint64_t until_ns)
+{
+	struct tally_table *table = &tally->tables[side];
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->waiting.count; i++) {
+		struct waiting *waiting = &table->waiting.items[i];
+
+		if (waiting->time_ns >= until_ns) {
+			table->waiting.items[kept++] = *waiting;
+			continue;
+		}
+		table->rows.items[waiting->row].count += waiting->count;
+		tally->figures[side].inside += waiting->count;
+	}
+	table->waiting.count = kept;
+}
+
+static uint64_t covered_by_both(const struct tally *tally)
+{
+	uint64_t until_ns = tally->to_ns;
+
+	for (int side = 0; side < TALLY_SIDES; side++)
+		if (tally->figures[side].covered_ns < until_ns)
+			until_ns = tally->figures[side].covered_ns;
+	return until_ns;
+}
+
+/* ---- one batch ---- */
+
+struct adding {
+	struct tally *tally;
+	enum tally_side side;
+	const struct profcol_batch *batch;
+	struct stacks stacks;
+	uint32_t process;
+	uint64_t now_ns;
+	uint64_t last_ns; /* the latest time that it tells of */
+};
+
+static void observe(struct adding *adding, const struct tally_row *row, uint64_t time_ns,
+		    uint64_t count)
+{
+	struct tally *tally = adding->tally;
+	struct tally_side_figures *figures = &tally->figures[adding->side];
+	struct tally_table *table = &tally->tables[adding->side];
+	struct waiting waiting = { .time_ns = time_ns, .count = (uint32_t)count };
+
+	if (time_ns > adding->last_ns)
+		adding->last_ns = time_ns;
+	if (!tally->from_ns || time_ns < tally->from_ns) {
+		figures->before += count;
+		return;
+	}
+	if (time_ns >= tally->to_ns) {
+		figures->after += count;
+		return;
+	}
+	waiting.row = row->process == INTERN_MISSING ? INTERN_MISSING : add_row(table, row);
+	if (waiting.row == INTERN_MISSING || table->waiting.count >= WAITING_MAX ||
+	    !VECTOR_PUSH(&table->waiting, waiting))
+		figures->unplaced += count;
+}
+
+static bool text_is(const struct profcol_batch *batch, uint32_t id, const char *text)
+{
+	return !strcmp(profcol_batch_string(batch, id).bytes, text);
+}
+
+/* Observations in a sample without time stamps: its value is their count, or their CPU time. */
+static uint64_t untimed_count(const struct profcol_sample *sample, bool counts_samples,
+			      int64_t period)
+{
+	uint64_t value;
+
+	if (counts_samples)
+		return profile_sample_events(sample, true);
+	value = sample->value_count && sample->values[0] > 0 ? (uint64_t)sample->values[0] : 0;
+	value /= period > 0 ? (uint64_t)period : 1;
+	return value < UINT32_MAX ? value : UINT32_MAX;
+}
+
+static void add_sample(struct adding *adding, const struct profcol_profile *profile,
+		       const struct profcol_sample *sample, bool counts_samples)
+{
+	struct tally_side_figures *figures = &adding->tally->figures[adding->side];
+	struct stack_facts facts = stacks_facts(&adding->stacks, sample->stack);
+	struct tally_row row = {
+		.process = adding->process,
+		.leaf = facts.leaf,
+		.end = facts.end,
+		.how = facts.how,
+	};
+	uint64_t count;
+
+	for (uint32_t i = 0; i < sample->timestamp_count; i++)
+		observe(adding, &row, sample->timestamps_unix_ns[i], 1);
+	if (sample->timestamp_count)
+		return;
+	count = untimed_count(sample, counts_samples, profile->period);
+	figures->untimed += count;
+	if (count)
+		observe(adding, &row, profile->time_unix_ns + profile->duration_ns / 2, count);
+}
+
+static void add_profile(struct adding *adding, uint32_t id)
+{
+	struct tally_side_figures *figures = &adding->tally->figures[adding->side];
+	const struct profcol_batch *batch = adding->batch;
+	struct profcol_range samples;
+	struct profcol_profile profile = profcol_batch_profile(batch, id, &samples);
+	bool counts_samples = profile_counts_samples(batch, id);
+	bool cpu_time = text_is(batch, profile.sample_type, "cpu") &&
+			text_is(batch, profile.sample_unit, "nanoseconds");
+	uint64_t end_ns = profile.time_unix_ns + profile.duration_ns;
+
+	if (end_ns >= profile.time_unix_ns && end_ns > adding->last_ns)
+		adding->last_ns = end_ns;
+	if (profile.period > 0 && text_is(batch, profile.period_unit, "nanoseconds") &&
+	    (counts_samples || cpu_time))
+		figures->period_ns = (uint64_t)profile.period;
+	for (uint32_t row = samples.begin; row < samples.end; row++) {
+		struct profcol_sample sample = profcol_batch_sample(batch, row);
+
+		if (counts_samples || cpu_time)
+			add_sample(adding, &profile, &sample, counts_samples);
+		else
+			figures->other_kinds += profile_sample_events(&sample, false);
+	}
+}
+
+static void add_resources(struct adding *adding)
+{
+	const struct profcol_batch *batch = adding->batch;
+	uint32_t count = profcol_batch_count(batch, PROFCOL_RESOURCES);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct profcol_range scopes, profiles;
+		struct profcol_resource resource = profcol_batch_resource(batch, i, &scopes);
+
+		adding->process = add_process(adding->tally, batch, resource.attributes);
+		for (uint32_t scope = scopes.begin; scope < scopes.end; scope++) {
+			profcol_batch_scope(batch, scope, &profiles);
+			for (uint32_t row = profiles.begin; row < profiles.end; row++)
+				add_profile(adding, row);
+		}
+	}
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec time = { 0 };
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static void add_locked(struct adding *adding, uint64_t samples, uint64_t bytes)
+{
+	struct tally *tally = adding->tally;
+	struct tally_side_figures *figures = &tally->figures[adding->side];
+	uint64_t until_ns;
+
+	if (tally->from_ns) {
+		figures->batch_samples += samples;
+		figures->bytes += bytes;
+	} else if (adding->side == TALLY_OTHER) {
+		tally->from_ns = adding->now_ns;
+		tally->to_ns = adding->now_ns + tally->span_ns;
+	}
+	figures->batches++;
+	add_resources(adding);
+	// Nobody covers what has not come yet.
+	if (adding->last_ns > adding->now_ns)
+		adding->last_ns = adding->now_ns;
+	if (adding->last_ns > figures->covered_ns)
+		figures->covered_ns = adding->last_ns;
+	until_ns = covered_by_both(tally);
+	if (until_ns < tally->settled_ns + settle_step_ns)
+		return;
+	tally->settled_ns = until_ns;
+	for (int side = 0; side < TALLY_SIDES; side++)
+		settle(tally, side, until_ns);
+}
+
+struct profcol_error *tally_add(struct tally *tally, enum tally_side side,
+				const struct profcol_batch *batch, uint64_t now_ns)
+{
+	struct adding adding = {
+		.tally = tally,
+		.side = side,
+		.batch = batch,
+		.now_ns = now_ns,
+	};
+	uint64_t begin_ns = thread_cpu_ns(), bytes = otlp_encoded_size(batch, NULL);
+
+	if (!stacks_init(&adding.stacks, batch, &tally->places, side == TALLY_OWN))
+		return profcol_error_errno(ENOMEM, "compare profiles");
+	pthread_mutex_lock(&tally->lock);
+	add_locked(&adding, profcol_batch_events(batch), bytes);
+	stacks_deinit(&adding.stacks);
+	if (side == TALLY_OWN)
+		tally->spent_ns += thread_cpu_ns() - begin_ns;
+	pthread_mutex_unlock(&tally->lock);
+	return NULL;
+}
+
+struct tally_progress tally_look(struct tally *tally)
+{
+	struct tally_progress progress;
+
+	pthread_mutex_lock(&tally->lock);
+	progress = (struct tally_progress){
+		.from_ns = tally->from_ns,
+		.to_ns = tally->to_ns,
+		.other_covered_ns = tally->figures[TALLY_OTHER].covered_ns,
+		.spent_ns = tally->spent_ns,
+	};
+	for (int side = 0; side < TALLY_SIDES; side++) {
+		progress.samples[side] = tally->figures[side].inside;
+		for (size_t i = 0; i < tally->tables[side].waiting.count; i++)
+			progress.samples[side] += tally->tables[side].waiting.items[i].count;
+	}
+	pthread_mutex_unlock(&tally->lock);
+	return progress;
+}
+
+/* ---- from begin to end ---- */
+
+void tally_close(struct tally *tally, uint64_t own_end_ns)
+{
+	tally->figures[TALLY_OWN].covered_ns = own_end_ns;
+	tally->to_ns = covered_by_both(tally);
+	if (tally->to_ns < tally->from_ns)
+		tally->to_ns = tally->from_ns;
+	for (int side = 0; side < TALLY_SIDES; side++) {
+		struct tally_table *table = &tally->tables[side];
+
+		settle(tally, side, tally->to_ns);
+		for (size_t i = 0; i < table->waiting.count; i++)
+			tally->figures[side].after += table->waiting.items[i].count;
+		table->waiting.count = 0;
+	}
+}
+
+const struct tally_row *tally_rows(const struct tally *tally, enum tally_side side,
+				   size_t *count_ret)
+{
+	*count_ret = tally->tables[side].rows.count;
+	return tally->tables[side].rows.items;
+}
+
+struct tally *tally_create(uint64_t span_ns)
+{
+	struct tally *tally = calloc(1, sizeof(*tally));
+
+	if (!tally)
+		return NULL;
+	pthread_mutex_init(&tally->lock, NULL);
+	tally->span_ns = span_ns;
+	tally->tables = calloc(TALLY_SIDES, sizeof(*tally->tables));
+	if (places_init(&tally->places) && tally->tables)
+		return tally;
+	tally_destroy(tally);
+	return NULL;
+}
+
+void tally_destroy(struct tally *tally)
+{
+	if (!tally)
+		return;
+	for (int side = 0; tally->tables && side < TALLY_SIDES; side++) {
+		VECTOR_DEINIT(&tally->tables[side].rows);
+		VECTOR_DEINIT(&tally->tables[side].waiting);
+		intern_deinit(&tally->tables[side].index);
+	}
+	free(tally->tables);
+	VECTOR_DEINIT(&tally->processes);
+	intern_deinit(&tally->process_index);
+	places_deinit(&tally->places);
+	pthread_mutex_destroy(&tally->lock);
+	free(tally);
+}

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`profcol shadow`: another profiler sends its OTLP, and both are compared."""
+import json
+import math
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+
+import prometheus_text
+import pytest
+from profcol_run import pipeline
+from waiting import wait_until
+
+_RATE = 99
+
+
+class Shadow:
+    """A run of `profcol shadow`; it listens once it has been made."""
+
+    def __init__(self, program, *arguments, listens=True, **options):
+        self.port = prometheus_text.free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        words = [program, "shadow", "--otlp", self.address, "--frequency", _RATE, *arguments]
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+        self.process = subprocess.Popen([str(word) for word in words], text=True, **options)
+        if listens:
+            wait_until(self._listens, "shadow to listen")
+
+    def _listens(self):
+        assert self.process.poll() is None, self.process.communicate()
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+    def end(self):
+        """(exit code, what it printed, what it said)"""
+        out, errors = self.process.communicate(timeout=120)
+        assert "Sanitizer" not in errors and "runtime error" not in errors, errors
+        return self.process.returncode, out, errors
+
+    def report(self):
+        """What it has found, of --format json."""
+        code, out, errors = self.end()
+        assert code == 0, errors
+        return json.loads(out)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def start_shadow(program):
+    runs = []
+
+    def start(*arguments, **options):
+        runs.append(Shadow(program, *arguments, **options))
+        return runs[-1]
+
+    yield start
+    for run in runs:
+        run.kill()
+
+
+def other(address, **receiver):
+    """The configuration of another profcol, which sends to `address`."""
+    exporter = {"endpoint": address, "tls": {"insecure": True}}
+    receiver = {"samples_per_second": _RATE} | receiver
+    return pipeline(receiver=receiver, exporters={"otlp_grpc": exporter})
+
+
+def service(report, name):
+    (found,) = (one for one in report["services"] if one["name"] == name)
+    return found
+
+
+def assert_alike(counts, tolerance):
+    """But for chance, and for this share of them."""
+    ours, theirs = counts["profcol"], counts["other"]
+    assert abs(ours - theirs) < 5 * math.sqrt(ours + theirs) + tolerance * theirs, counts
+
+
+@pytest.fixture
+def hot(burner):
+    """It has a CPU to itself, however busy the machine is."""
+    os.setpriority(os.PRIO_PROCESS, burner.pid, -20)
+
+
+def test_two_of_the_same_agree(start_shadow, start_profcol, hot):
+    shadow = start_shadow("--seconds", 8, "--format", "json")
+    run = start_profcol(other(shadow.address))
+    report = shadow.report()
+    ours, theirs = report["profilers"]["profcol"], report["profilers"]["other"]
+    burn = service(report, "burn")
+
+    assert report["to_unix_ns"] - report["from_unix_ns"] > 5e9
+    assert min(burn["samples"].values()) > 30
+    assert_alike(burn["samples"], 0)
+    assert_alike(report["all"]["samples"], 0.05)
+    assert burn["hottest"][0]["function"] == "burn_leaf"
+    assert burn["agreement"] > 0.9 and burn["by_file"] < 0.1
+    for name in ("profcol", "other"):
+        assert burn["complete_stacks"][name] > 0.97 * burn["samples"][name]
+    assert report["other_pids"] == [run.pid]
+    for each in (ours, theirs):
+        assert each["samples_before"] > 0  # each had begun before the time did
+        assert 0 < each["cpu"] < 1 and each["memory_bytes"] > 1 << 20
+        assert each["bpf_map_bytes"] > 1 << 16
+        assert each["otlp_bytes"] > 8 * each["samples"]  # a time stamp each
+        assert each["period_ns"] == pytest.approx(1e9 / _RATE, rel=0.01)
+    assert ours["samples"] == report["all"]["samples"]["profcol"]
+    run.stop()
+
+
+def test_samples_without_time_stamps(start_shadow, start_profcol, hot):
+    shadow = start_shadow("--seconds", 4, "--format", "json")
+    start_profcol(other(shadow.address, timestamps=False))
+    report = shadow.report()
+    theirs = report["profilers"]["other"]
+    assert theirs["samples_without_time"] > 0
+    assert_alike(service(report, "burn")["samples"], 0.1)
+
+
+def test_ctrl_c_prints_what_there_is(start_shadow, start_profcol, burner):
+    ours, terminal = pty.openpty()
+    shadow = start_shadow("--seconds", 600, stderr=terminal)
+    os.close(terminal)
+    start_profcol(other(shadow.address))
+    progress = b""
+    while not re.search(rb"00:0[3-9]  [1-9]\d* samples, the other [1-9]\d*; Ctrl-C", progress):
+        progress += os.read(ours, 4096)
+    shadow.process.send_signal(signal.SIGINT)
+    out, _ = shadow.process.communicate(timeout=60)
+    os.close(ours)
+    assert shadow.process.returncode == 0
+    assert b"waiting for a profiler to send to " + shadow.address.encode() in progress
+    assert re.match(r"\d+\.\d s of 600 that both have sampled: ", out), out
+    assert re.search(r"^burn +[1-9]\d* +[1-9]\d* ", out, re.MULTILINE), out
+    assert re.search(r"^ +\d+\.\d +\d+\.\d  burn_leaf \(burn\)$", out, re.MULTILINE), out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_nobody_sends(start_shadow):
+    shadow = start_shadow("--seconds", 2)
+    code, out, errors = shadow.end()
+    assert (code, out) == (1, "")
+    assert f"Error: no profiler has sent anything to {shadow.address} in " in errors
+    assert f'endpoint: "{shadow.address}"' in errors
+
+
+def test_an_address_in_use(program):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        result = subprocess.run(
+            [program, "shadow", "--otlp", address], capture_output=True, text=True, timeout=60
+        )
+    assert (result.returncode, result.stdout) == (1, "")
+    assert address in result.stderr and "in use" in result.stderr, result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ([], "'shadow' needs an address for the other profiler to send to"),
+        (["--otlp", "4317"], "flag '--otlp' takes HOST:PORT, not '4317'"),
+        (["--otlp", "a:1", "--seconds", "0"], "flag '--seconds' takes a whole number from 1"),
+        (["--otlp", "a:1", "--format", "yaml"], "flag '--format' takes text or json"),
+    ],
+)
+def test_wrong_usage(program, arguments, message):
+    result = subprocess.run(
+        [program, "shadow", *arguments], capture_output=True, text=True, timeout=60
+    )
+    assert (result.returncode, message in result.stderr) == (2, True), result.stderr
+
+
+def reference_configuration(address):
+    exporter = {"endpoint": address, "tls": {"insecure": True}}
+    receiver = {"samples_per_second": _RATE, "reporter_interval": "1s"}
+    return pipeline(receiver=receiver, exporters={"otlp": exporter})
+
+
+def test_the_reference_profiler(start_shadow, peer, hot, tmp_path):
+    """It has no names for machine code: addresses get ours."""
+    command = [peer("memlock_launcher"), peer("reference", optional=True)]
+    shadow = start_shadow("--seconds", 30, "--format", "json")  # it starts slowly
+    configuration = reference_configuration(shadow.address)
+    configuration["service"]["telemetry"] = {"metrics": {"level": "none"}}
+    path = tmp_path / "reference.yaml"
+    path.write_text(json.dumps(configuration))
+    with (tmp_path / "log").open("wb") as log:
+        run = subprocess.Popen(
+            [*command, f"--config={path}", "--feature-gates=+service.profilesSupport"],
+            stderr=log,
+        )
+    try:
+        report = shadow.report()
+    finally:
+        run.kill()
+        run.wait()
+    burn = service(report, "burn")
+    # Of a process that is there when it starts it tells seconds later, when the machine is busy.
+    assert 30 < burn["samples"]["other"] < 1.1 * burn["samples"]["profcol"]
+    assert burn["agreement"] > 0.85 and burn["by_file"] < 0.1, burn
+    assert burn["complete_stacks"]["other"] > 0.9 * burn["samples"]["other"]
+    assert report["other_pids"] == [run.pid]
+    assert report["profilers"]["other"]["cpu"] > 0
