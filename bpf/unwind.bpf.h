@@ -58,7 +58,7 @@ static __always_inline void unwind_run(struct unwind_walk *walk, __u32 cpu, __u6
 	struct unwind_slab *recent = unwind_recent_of(cpu);
 	__u32 count = 0;
 
-	if (!recent || walk->at.exact || walk->at.sp_is_bound)
+	if (!recent || walk->bare || walk->at.exact || walk->at.sp_is_bound)
 		return;
 #pragma clang loop unroll(disable)
 	for (; count < UNWIND_RUN && count < room; count++) {
@@ -73,7 +73,9 @@ static __always_inline void unwind_run(struct unwind_walk *walk, __u32 cpu, __u6
 			break;
 		rule = known & 0xffff;
 		cfa = unwind_packed_cfa(rule, sp, fp);
-		if (cfa <= sp || !unwind_window_word(walk, cfa - 8, &ra) ||
+		// A free place looks like that of a frame whose tag is 0.
+		if (rule < UNWIND_PACKED_FP || cfa <= sp ||
+		    !unwind_window_word(walk, cfa - 8, &ra) ||
 		    (rule & (UNWIND_PACKED_SLOTS - 1) &&
 		     !unwind_window_word(walk, cfa - 8 * (1 + (rule & (UNWIND_PACKED_SLOTS - 1))),
 					 &saved)))

@@ -22,9 +22,14 @@ enum {
 	 * double.
 	 */
 	PASS_NS = 100000000,
-	PASS_SOON_NS = 500000,
-	/* After each look: a ninth of a CPU, as long as one takes no more than 2.5 ms. */
+	PASS_SOON_NS = 20000000,
+	/*
+	 * After each look: a ninth of a CPU, as long as one takes no more than 2.5 ms. And so long
+	 * that the programs of a storm are taken in together: each look costs some 50 us for
+	 * itself, while a sample that comes before it is finished later anyway.
+	 */
 	REST_FACTOR = 8,
+	REST_LEAST_NS = 10000000,
 	REST_MOST_NS = 20000000,
 };
 
@@ -136,6 +141,8 @@ static void rest(struct processes *processes, uint64_t used_ns)
 {
 	uint64_t rest_ns = REST_FACTOR * (thread_cpu_ns() - used_ns);
 
+	if (rest_ns < REST_LEAST_NS)
+		rest_ns = REST_LEAST_NS;
 	side_band_rest(processes->watch.side_band, rest_ns < REST_MOST_NS ? rest_ns : REST_MOST_NS);
 }
 
