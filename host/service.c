@@ -122,11 +122,13 @@ void service_end(struct service *service)
 }
 
 /* How many there are now is a gauge, of which those that are selected go before all. */
-static void count_processes(const struct metrics_entry *entry, void *context)
+static void count_metric(const struct metrics_entry *entry, void *context)
 {
 	struct service_samples *samples = context;
 	int64_t value = profcol_metric_get(&entry->metric);
 
+	if (value > 0 && !strcmp(entry->name, "receiver_refused_requests"))
+		samples->refused_requests += (uint64_t)value;
 	if (value > 0 && (!strcmp(entry->name, "processes_known") ||
 			  (!strcmp(entry->name, "select_programs") &&
 			   !strcmp(entry->label, "verdict=selected"))))
@@ -144,7 +146,7 @@ static void count_samples(struct instance *instance, void *context)
 	samples->exported += account_samples(account, PROFCOL_EXPORTED, NULL);
 	samples->filtered += account_samples(account, PROFCOL_FILTERED, NULL);
 	samples->lost += account_samples(account, PROFCOL_LOST, NULL);
-	metrics_visit(&instance->metrics, count_processes, samples);
+	metrics_visit(&instance->metrics, count_metric, samples);
 }
 
 struct service_samples service_count(struct service *service)
@@ -155,6 +157,31 @@ struct service_samples service_count(struct service *service)
 	graph_visit(service->graph, count_samples, &samples);
 	graph_unlock(service->graph);
 	return samples;
+}
+
+static void count_losses(const struct service *service, struct service_losses *losses)
+{
+	struct balance balance;
+	size_t length = 0;
+
+	graph_balance(service->graph, losses->exporter, &balance);
+	losses->samples = balance.totals[PROFCOL_LOST];
+	losses->causes[0] = '\0';
+	for (size_t i = 0; i < balance.cause_count; i++) {
+		const struct balance_cause *cause = &balance.causes[i];
+		size_t left = sizeof(losses->causes) - length;
+		int wanted;
+
+		if (cause->outcome != PROFCOL_LOST || !cause->samples)
+			continue;
+		wanted = snprintf(losses->causes + length, left, "%s%s=%" PRIu64, length ? " " : "",
+				  cause->cause, cause->samples);
+		if (wanted < 0 || (size_t)wanted >= left) {
+			losses->causes[length] = '\0';
+			return;
+		}
+		length += (size_t)wanted;
+	}
 }
 
 /* ---- what happens meanwhile ---- */
@@ -299,6 +326,8 @@ static struct profcol_error *run_graph(struct service *service)
 	failure = shut_down(service);
 	if (service->settings->samples)
 		*service->settings->samples = service_count(service);
+	if (service->settings->losses)
+		count_losses(service, service->settings->losses);
 	graph_lock(service->graph);
 	graph_visit(service->graph, log_metrics, NULL);
 	graph_unlock(service->graph);

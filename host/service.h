@@ -12,7 +12,15 @@ struct plugins;
 /* Samples so far, as the accounts of all components have them (<profcol/metrics.h>). */
 struct service_samples {
 	uint64_t taken, exported, filtered, lost;
-	uint64_t processes; /* that receivers know at the moment */
+	uint64_t processes;        /* that receivers know at the moment */
+	uint64_t refused_requests; /* of peers, unread */
+};
+
+/* Samples that were lost on all ways to one exporter. */
+struct service_losses {
+	const char *exporter; /* its id; borrowed */
+	uint64_t samples;
+	char causes[256]; /* "ring_buffer_full=7 no_memory=1"; what does not fit is left out */
 };
 
 struct service;
@@ -36,6 +44,7 @@ struct service_settings {
 	int log_fd;                                /* what "stderr" is for log lines */
 	const struct service_companion *companion; /* borrowed; NULL = none */
 	struct service_samples *samples;           /* set at the end; NULL = not wanted */
+	struct service_losses *losses;             /* the same */
 	bool hangup_ends;                          /* SIGHUP asks for the end */
 	uint64_t grace_ns; /* after which the process ends without the one that hangs */
 };

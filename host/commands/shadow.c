@@ -22,10 +22,13 @@
 
 enum { PROGRESS_MS = 500 };
 
-/* In which the other tells the last of what it has: several of the usual intervals. */
+/* In which the other tells the first, and the last, of what it has: several of the usual
+ * intervals. */
 static const uint64_t patience_ns = 30 * PROFCOL_SECOND;
 /* A report may come in several requests. */
 static const uint64_t rest_ns = 500 * PROFCOL_MILLISECOND;
+/* Between two looks for the other's process, which go through all that there are. */
+static const uint64_t search_ns = 5 * PROFCOL_SECOND;
 
 struct reading {
 	struct profiler_cost own, other;
@@ -47,7 +50,10 @@ struct shadowing {
 	bool follows;
 	pid_t pids[REPORT_PIDS_MAX]; /* of the other */
 	size_t pid_count;
-	struct reading first, last; /* own.now_ns = 0: has not been read */
+	uint64_t searched_ns;           /* CLOCK_MONOTONIC; 0 = not yet */
+	struct reading first, last;     /* own.now_ns = 0: has not been read */
+	struct service_samples samples; /* at the end, as the next */
+	struct service_losses losses;
 };
 
 static void shadowing_deinit(struct shadowing *shadowing)
@@ -61,17 +67,6 @@ static void shadowing_deinit(struct shadowing *shadowing)
 
 /* ---- what both cost ---- */
 
-static void find_other(struct shadowing *shadowing)
-{
-	if (shadowing->options->pid) {
-		shadowing->pids[0] = shadowing->options->pid;
-		shadowing->pid_count = 1;
-		return;
-	}
-	shadowing->pid_count = sender_find(sender_port(shadowing->options->address),
-					   shadowing->pids, REPORT_PIDS_MAX);
-}
-
 static struct reading read_costs(const struct shadowing *shadowing, uint64_t spent_ns)
 {
 	return (struct reading){
@@ -79,6 +74,29 @@ static struct reading read_costs(const struct shadowing *shadowing, uint64_t spe
 		.other = profiler_cost_read(shadowing->pids, shadowing->pid_count),
 		.spent_ns = spent_ns,
 	};
+}
+
+/* It may connect again and again, and be found at one of these times only. */
+static void find_other(struct shadowing *shadowing)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (shadowing->pid_count ||
+	    (shadowing->searched_ns && now_ns - shadowing->searched_ns < search_ns))
+		return;
+	shadowing->searched_ns = now_ns;
+	shadowing->pid_count = sender_find(sender_port(shadowing->options->address),
+					   shadowing->pids, REPORT_PIDS_MAX);
+	if (shadowing->pid_count)
+		shadowing->first.other = profiler_cost_read(shadowing->pids, shadowing->pid_count);
+}
+
+static bool has_ended(const struct shadowing *shadowing)
+{
+	const struct profiler_cost *first = &shadowing->first.other, *last = &shadowing->last.other;
+
+	return shadowing->pid_count &&
+	       (!first->now_ns || !last->now_ns || first->starts != last->starts);
 }
 
 /* Of the time between both readings, without @not_its_ns of CPU time. */
@@ -89,10 +107,12 @@ static struct report_cost cost(const struct profiler_cost *first, const struct p
 	double span_ns = (double)last->now_ns - (double)first->now_ns;
 	double cpu_ns = (double)last->cpu_ns - (double)first->cpu_ns - (double)not_its_ns;
 
-	if (!first->now_ns || !last->now_ns || span_ns <= 0)
+	if (!first->now_ns || !last->now_ns || span_ns <= 0 || first->starts != last->starts)
 		return cost;
 	cost.cpu = cpu_ns > 0 ? cpu_ns / span_ns : 0;
 	cost.memory_bytes = (double)last->memory_bytes;
+	if (!last->has_bpf)
+		return cost;
 	cost.maps_bytes = (double)last->maps_bytes;
 	// Programs come and go.
 	if (timed && last->bpf_ns >= first->bpf_ns)
@@ -132,14 +152,16 @@ static bool is_over(struct shadowing *shadowing, const struct tally_progress *pr
 {
 	uint64_t wait_ns = shadowing->options->seconds * PROFCOL_SECOND;
 
+	if (wait_ns < patience_ns)
+		wait_ns = patience_ns;
 	if (!progress->from_ns)
 		return clock_monotonic_ns() - shadowing->start_ns >= wait_ns;
-	if (!shadowing->first.own.now_ns) {
-		find_other(shadowing);
+	if (!shadowing->first.own.now_ns)
 		shadowing->first = read_costs(shadowing, progress->spent_ns);
-	}
-	if (now_ns < progress->to_ns)
+	if (now_ns < progress->to_ns) {
+		find_other(shadowing);
 		return false;
+	}
 	if (!shadowing->last.own.now_ns)
 		shadowing->last = read_costs(shadowing, progress->spent_ns);
 	return progress->other_covered_ns >= progress->to_ns ||
@@ -200,6 +222,15 @@ static void ending(void *context)
 
 static struct profcol_error *prepare(struct shadowing *shadowing)
 {
+	const pid_t pid = shadowing->options->pid;
+
+	if (pid && !profiler_cost_read(&pid, 1).now_ns)
+		return profcol_error_create(PROFCOL_SYSTEM,
+					    "cannot compare with process %d: there is none of that "
+					    "number; see 'ps' for those that there are",
+					    (int)pid);
+	shadowing->pids[0] = pid;
+	shadowing->pid_count = pid != 0;
 	shadowing->tally = tally_create(shadowing->options->seconds * PROFCOL_SECOND);
 	if (!shadowing->tally)
 		return profcol_error_errno(ENOMEM, "compare profiles");
@@ -219,33 +250,59 @@ static struct profcol_error *run(struct shadowing *shadowing, const struct comma
 	CLEANUP_FREE const struct profcol_component **components =
 		tally_exporter_register(program->builtin, &type, &registry);
 	const struct service_companion companion = { started, ending, shadowing };
-	struct service_settings settings = { .companion = &companion };
+	struct service_settings settings = {
+		.companion = &companion,
+		.samples = &shadowing->samples,
+		.losses = &shadowing->losses,
+	};
 
 	if (!components)
 		return profcol_error_errno(ENOMEM, "compare profiles");
 	return own_config_run(line, program, &registry, source, &settings);
 }
 
+static struct profcol_error *explain_silence(const struct shadowing *shadowing)
+{
+	const char *address = shadowing->options->address;
+
+	if (shadowing->samples.refused_requests)
+		return profcol_error_create(
+			PROFCOL_UNAVAILABLE,
+			"nothing that came to %s could be read: %" PRIu64
+			" requests were refused, for what the lines above say; let the other send "
+			"OTLP profiles (v1development) by gRPC",
+			address, shadowing->samples.refused_requests);
+	return profcol_error_create(
+		PROFCOL_UNAVAILABLE,
+		"no profiler has sent anything to %s in %" PRIu64
+		" s; give the other, in its YAML, exporters: {otlp/shadow: {endpoint: "
+		"\"%s\", tls: {insecure: true}}}, and name otlp/shadow in its pipeline's "
+		"exporters",
+		address, shadowing->ran_ns / PROFCOL_SECOND, address);
+}
+
 /* Why there is nothing to compare; NULL when there is. After tally_close. */
 static struct profcol_error *check(const struct shadowing *shadowing)
 {
 	const struct tally *tally = shadowing->tally;
-	const char *address = shadowing->options->address;
+	const struct tally_side_figures *other = &tally->figures[TALLY_OTHER];
+	uint64_t seconds = 2 * shadowing->options->seconds;
 
 	if (!tally->from_ns)
+		return explain_silence(shadowing);
+	if (!other->inside && other->unscaled)
 		return profcol_error_create(
 			PROFCOL_UNAVAILABLE,
-			"no profiler has sent anything to %s in %" PRIu64
-			" s; give the other, in its YAML, exporters: {otlp/shadow: {endpoint: "
-			"\"%s\", tls: {insecure: true}}}, and name otlp/shadow in its pipeline's "
-			"exporters",
-			address, shadowing->ran_ns / PROFCOL_SECOND, address);
-	if (tally->to_ns == tally->from_ns || !tally->figures[TALLY_OTHER].inside)
+			"what the other has sent to %s cannot be compared: %" PRIu64
+			" values of CPU time have neither time stamps nor a period in nanoseconds",
+			shadowing->options->address, other->unscaled);
+	if (tally->to_ns == tally->from_ns || !other->inside)
 		return profcol_error_create(
 			PROFCOL_UNAVAILABLE,
-			"the other has sent to %s, but no samples of the time that was to be "
-			"compared; give it more of it than one of its intervals: --seconds 60",
-			address);
+			"the other has sent to %s, but no samples of CPU time that lie in the time "
+			"to be compared; give it more than one of its intervals: --seconds "
+			"%" PRIu64,
+			shadowing->options->address, seconds > 60 ? seconds : 60);
 	return NULL;
 }
 
@@ -266,6 +323,9 @@ static struct profcol_error *print(const struct shadowing *shadowing, const char
 			[TALLY_OTHER] = cost(&first->other, &last->other, 0, timed),
 		},
 		.pid_count = shadowing->pid_count,
+		.pids_ended = has_ended(shadowing),
+		.lost = shadowing->losses.samples,
+		.lost_causes = shadowing->losses.causes,
 	};
 
 	memcpy(report.pids, shadowing->pids, sizeof(report.pids));
@@ -285,6 +345,7 @@ int command_shadow(const struct command_line *line, const struct program *progra
 		.options = &line->shadow,
 		.stop_fd = -1,
 		.timing_fd = -1,
+		.losses = { .exporter = SHADOW_OWN_EXPORTER },
 		.shows_progress = isatty(STDERR_FILENO),
 	};
 	struct profcol_error *error = prepare(&shadowing);

@@ -36,7 +36,12 @@ static void comparing_deinit(struct comparing *comparing)
 
 /* ---- services ---- */
 
-static uint32_t service_name(const struct tally_process *process, uint32_t idle, uint32_t kernel)
+/* Texts that stand for services which have no name. */
+struct nameless {
+	uint32_t idle, kernel, refused;
+};
+
+static uint32_t service_name(const struct tally_process *process, const struct nameless *nameless)
 {
 	if (process->service)
 		return process->service;
@@ -44,14 +49,20 @@ static uint32_t service_name(const struct tally_process *process, uint32_t idle,
 		return process->executable;
 	if (process->container)
 		return process->container;
-	return process->pid ? kernel : idle;
+	if (process->refused)
+		return nameless->refused;
+	return process->pid ? nameless->kernel : nameless->idle;
 }
 
 static bool name_services(struct comparing *comparing)
 {
 	struct tally *tally = comparing->tally;
-	uint32_t idle = places_add_text(&tally->places, "[idle]", 6);
-	uint32_t kernel = places_add_text(&tally->places, "[kernel]", 8);
+	// They have their places since the begin.
+	const struct nameless nameless = {
+		.idle = places_add_text(&tally->places, "[idle]", strlen("[idle]")),
+		.kernel = places_add_text(&tally->places, "[kernel]", strlen("[kernel]")),
+		.refused = places_add_text(&tally->places, "(not named)", strlen("(not named)")),
+	};
 
 	comparing->service_of_name =
 		calloc(tally->places.texts.count, sizeof(*comparing->service_of_name));
@@ -61,7 +72,7 @@ static bool name_services(struct comparing *comparing)
 	    !VECTOR_PUSH(&comparing->services, (struct comparison_service){ .name = "" }))
 		return false;
 	for (size_t i = 0; i < tally->processes.count; i++) {
-		uint32_t name = service_name(&tally->processes.items[i], idle, kernel);
+		uint32_t name = service_name(&tally->processes.items[i], &nameless);
 		struct comparison_service service = { .name = places_text(&tally->places, name) };
 
 		if (!comparing->service_of_name[name]) {
@@ -94,7 +105,8 @@ static bool count(struct comparing *comparing, uint32_t service, enum tally_side
 {
 	uint32_t function = comparing->functions.of_place[row->leaf];
 	struct cell_lookup lookup = { .comparing = comparing, .key = { service, function } };
-	uint32_t hash = intern_hash(lookup.key, sizeof(lookup.key));
+	uint32_t hash =
+		intern_hash_seeded(lookup.key, sizeof(lookup.key), comparing->tally->places.seed);
 	uint32_t id = intern_find(&comparing->index, hash, cell_equal, &lookup);
 	struct comparison_service *of = &comparing->services.items[service];
 	const struct cell fresh = { .service = service, .function = function };

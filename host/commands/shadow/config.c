@@ -32,12 +32,12 @@ char *shadow_config(const struct shadow_options *options)
 		json_pack("{s:o, s:{s:{s:{s:o, s:i}}}}", "profiling", profiling(options), "otlp",
 			  "protocols", "grpc", "endpoint", own_config_text(options->address),
 			  "max_recv_msg_size_mib", MAX_REQUEST_MIB);
-	json_t *exporters = json_pack("{s:{s:s}, s:{s:s}}", "tally/own", "side", "own",
+	json_t *exporters = json_pack("{s:{s:s}, s:{s:s}}", SHADOW_OWN_EXPORTER, "side", "own",
 				      "tally/other", "side", "other");
 	json_t *service =
 		json_pack("{s:s, s:{s:{s:s}, s:{s:s}}, s:{s:o, s:o}}", "shutdown_timeout", "60s",
 			  "telemetry", "logs", "level", "warn", "metrics", "level", "none",
-			  "pipelines", "profiles/own", pipeline("profiling", "tally/own"),
+			  "pipelines", "profiles/own", pipeline("profiling", SHADOW_OWN_EXPORTER),
 			  "profiles/other", pipeline("otlp", "tally/other"));
 
 	return own_config_source(json_pack("{s:o, s:o, s:o}", "receivers", receivers, "exporters",

@@ -4,6 +4,8 @@
 
 #include "command_line.h"
 
+#define SHADOW_OWN_EXPORTER "tally/own" /* of our own receiver */
+
 /*
  * A source for --config, "yaml:{...}": our own receiver and one for the other's OTLP, each with a
  * tally (exporter.h) of its own. The caller frees; NULL without memory.

@@ -22,7 +22,8 @@ static bool function_equal(uint32_t id, const void *context)
 static bool add_function(struct functions *functions, uint32_t file, uint32_t name, uint32_t *ret)
 {
 	struct function_lookup lookup = { .functions = functions, .key = { file, name } };
-	uint32_t hash = intern_hash(&lookup.key, sizeof(lookup.key));
+	uint32_t hash =
+		intern_hash_seeded(&lookup.key, sizeof(lookup.key), functions->places->seed);
 
 	*ret = intern_find(&functions->index, hash, function_equal, &lookup);
 	if (*ret != INTERN_MISSING)

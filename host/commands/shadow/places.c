@@ -2,6 +2,7 @@
 #include "places.h"
 
 #include <string.h>
+#include <sys/random.h>
 
 enum {
 	MEMORY_MAX = 64 << 20,
@@ -23,6 +24,28 @@ static bool text_equal(uint32_t id, const void *context)
 	return !strcmp(lookup->places->texts.items[id].bytes, lookup->bytes);
 }
 
+size_t places_cut_text(const char *bytes, size_t length, size_t max)
+{
+	size_t cut = length < max ? length : max;
+
+	if (length <= max)
+		return length;
+	while (cut && max - cut < 3 && ((unsigned char)bytes[cut] & 0xc0) == 0x80)
+		cut--;
+	return cut;
+}
+
+/* Of valid UTF-8: those of ASCII, and U+0080 to U+009F, which terminals act on as well. */
+static void replace_controls(char *text)
+{
+	for (unsigned char *at = (unsigned char *)text; *at; at++) {
+		if (*at < 0x20 || *at == 0x7f)
+			*at = '?';
+		else if (at[0] == 0xc2 && at[1] < 0xa0)
+			at[0] = at[1] = '?';
+	}
+}
+
 uint32_t places_add_text(struct places *places, const char *bytes, size_t length)
 {
 	char text[TEXT_MAX + 1];
@@ -32,12 +55,10 @@ uint32_t places_add_text(struct places *places, const char *bytes, size_t length
 
 	if (!length)
 		return 0;
-	length = length < TEXT_MAX ? length : TEXT_MAX;
+	length = places_cut_text(bytes, length, TEXT_MAX);
 	strings_sanitize_utf8(text, bytes, length);
-	for (char *at = text; *at; at++)
-		if ((unsigned char)*at < 0x20 || *at == 0x7f)
-			*at = '?';
-	hash = intern_hash(text, length);
+	replace_controls(text);
+	hash = intern_hash_seeded(text, length, places->seed);
 	id = intern_find(&places->text_index, hash, text_equal, &lookup);
 	if (id != INTERN_MISSING)
 		return id;
@@ -126,7 +147,7 @@ uint32_t places_add(struct places *places, const struct place *place)
 
 	if (!place->file && !place->name)
 		return PLACE_NONE;
-	hash = intern_hash(&lookup.key, sizeof(lookup.key));
+	hash = intern_hash_seeded(&lookup.key, sizeof(lookup.key), places->seed);
 	id = intern_find(&places->item_index, hash, item_equal, &lookup);
 	if (id == INTERN_MISSING) {
 		id = (uint32_t)places->items.count;
@@ -144,6 +165,8 @@ uint32_t places_add(struct places *places, const struct place *place)
 bool places_init(struct places *places)
 {
 	*places = (struct places){ .memory = arena_create(MEMORY_MAX) };
+	if (getrandom(&places->seed, sizeof(places->seed), GRND_NONBLOCK) < 0)
+		places->seed = clock_monotonic_ns();
 	// Text 0 is the empty one, file 0 none, file 1 the kernel, place 0 nowhere.
 	if (!places->memory || !VECTOR_PUSH(&places->texts, (struct places_text){ .bytes = "" }) ||
 	    !VECTOR_PUSH(&places->files, 0) ||

@@ -32,6 +32,7 @@ struct places {
 	VECTOR(uint32_t) files; /* text id of the last part of its path */
 	VECTOR(struct place) items;
 	struct intern text_index, item_index;
+	uint64_t seed;    /* of hashes: random, since names are a peer's */
 	uint64_t refused; /* times that there was no room for a place, or its name */
 };
 
@@ -39,8 +40,12 @@ struct places {
 bool places_init(struct places *places);
 void places_deinit(struct places *places);
 
-/* 0 for an empty text, and where there is no room. */
+/* Kept up to a length, control characters replaced. 0 for an empty text, and where there is no
+ * room. */
 uint32_t places_add_text(struct places *places, const char *bytes, size_t length);
+/* Of @bytes, the length of a text of at most @max bytes that does not end within a character. */
+size_t places_cut_text(const char *bytes, size_t length, size_t max);
+
 const char *places_text(const struct places *places, uint32_t id);
 
 struct places_file {

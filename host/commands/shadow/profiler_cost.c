@@ -45,13 +45,14 @@ static long next_number(DIR *directory)
 
 struct process_stat {
 	pid_t parent;
+	uint64_t start; /* clock ticks since boot */
 	uint64_t cpu_ns, ended_children_ns;
 };
 
 static bool read_stat(pid_t pid, struct process_stat *ret)
 {
 	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
-	unsigned long user, kernel, ended_user, ended_kernel;
+	unsigned long user, kernel, ended_user, ended_kernel, start;
 	CLEANUP_FREE char *text = NULL;
 	char path[64], *name_end;
 	size_t length;
@@ -61,13 +62,17 @@ static bool read_stat(pid_t pid, struct process_stat *ret)
 	if (file_read(-1, path, FILE_MAX, &text, &length))
 		return false;
 	name_end = strrchr(text, ')');
-	// state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime...
+	// state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime cutime
+	// cstime priority nice threads itrealvalue starttime...
 	if (!name_end ||
-	    sscanf(name_end + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu",
-		   &parent, &user, &kernel, &ended_user, &ended_kernel) != 5)
+	    sscanf(name_end + 1,
+		   " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu %*d %*d %*d %*d "
+		   "%lu",
+		   &parent, &user, &kernel, &ended_user, &ended_kernel, &start) != 6)
 		return false;
 	*ret = (struct process_stat){
 		.parent = parent,
+		.start = start,
 		.cpu_ns = (user + kernel) * tick_ns,
 		.ended_children_ns = (ended_user + ended_kernel) * tick_ns,
 	};
@@ -236,7 +241,8 @@ static struct profiler_cost read_all(const pid_t *pids, size_t count, bool own)
 
 	for (size_t i = 0; i < count; i++) {
 		if (!read_stat(pids[i], &stat))
-			continue;
+			return (struct profiler_cost){ 0 };
+		cost.starts += stat.start;
 		if (own)
 			stat.cpu_ns = own_threads_ns();
 		cost.now_ns = clock_monotonic_ns();
@@ -245,6 +251,7 @@ static struct profiler_cost read_all(const pid_t *pids, size_t count, bool own)
 	}
 	if (cost.now_ns)
 		add_children(&cost, pids, count);
+	cost.has_bpf = programs.count || maps.count;
 	return cost;
 }
 

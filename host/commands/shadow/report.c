@@ -9,6 +9,8 @@
 enum {
 	SERVICES_MAX = 20,
 	NAME_COLUMNS = 28,
+	FUNCTION_COLUMNS = 50,
+	FILE_COLUMNS = 24,
 	CELL_SIZE = 32,
 };
 
@@ -16,10 +18,10 @@ uint64_t report_bytes(const struct report *report, enum tally_side side)
 {
 	const struct tally_side_figures *figures = &report->tally->figures[side];
 
-	if (!figures->batch_samples)
+	if (!figures->observed)
 		return 0;
 	return (uint64_t)((double)figures->bytes * (double)figures->inside /
-			  (double)figures->batch_samples);
+			  (double)figures->observed);
 }
 
 /* ---- cells ---- */
@@ -49,6 +51,20 @@ static struct cell number(const char *format, double value)
 static struct cell share(uint64_t part, uint64_t whole)
 {
 	return number("%.1f", whole ? 100.0 * (double)part / (double)whole : (double)NAN);
+}
+
+/* The characters of @text that fit into @columns, each taken to be one wide. */
+static void print_text(const char *text, int columns, bool pad, FILE *to)
+{
+	size_t end = 0;
+	int used = 0;
+
+	while (text[end] && used < columns) {
+		used++;
+		for (end++; ((unsigned char)text[end] & 0xc0) == 0x80; end++)
+			;
+	}
+	fprintf(to, "%.*s%*s", (int)end, text, pad ? columns - used : 0, "");
 }
 
 /* ---- the two profilers ---- */
@@ -94,9 +110,9 @@ static void print_service(const struct comparison_service *service, const char *
 {
 	const uint64_t *samples = service->samples, *whole = service->whole;
 
-	fprintf(to, "%-*.*s %9" PRIu64 " %9" PRIu64 " %8s %8s %8s %8s %8s\n", NAME_COLUMNS,
-		NAME_COLUMNS, name, samples[TALLY_OWN], samples[TALLY_OTHER],
-		share(whole[TALLY_OWN], samples[TALLY_OWN]).text,
+	print_text(name, NAME_COLUMNS, true, to);
+	fprintf(to, " %9" PRIu64 " %9" PRIu64 " %8s %8s %8s %8s %8s\n", samples[TALLY_OWN],
+		samples[TALLY_OTHER], share(whole[TALLY_OWN], samples[TALLY_OWN]).text,
 		share(whole[TALLY_OTHER], samples[TALLY_OTHER]).text,
 		number("%.0f", 100 * service->agreement).text,
 		number("%.0f", 100 * service->expected).text,
@@ -141,11 +157,14 @@ static void print_functions(const struct comparison_service *all, FILE *to)
 	for (size_t i = 0; i < all->hottest_count; i++) {
 		const struct comparison_function *function = &all->hottest[i];
 
-		fprintf(to, "%9s %9s  %.50s%s%.24s%s\n",
+		fprintf(to, "%9s %9s  ",
 			share(function->samples[TALLY_OWN], all->samples[TALLY_OWN]).text,
-			share(function->samples[TALLY_OTHER], all->samples[TALLY_OTHER]).text,
-			*function->name ? function->name : "without a name",
-			*function->file ? " (" : "", function->file, *function->file ? ")" : "");
+			share(function->samples[TALLY_OTHER], all->samples[TALLY_OTHER]).text);
+		print_text(*function->name ? function->name : "without a name", FUNCTION_COLUMNS,
+			   false, to);
+		fputs(*function->file ? " (" : "", to);
+		print_text(function->file, FILE_COLUMNS, false, to);
+		fputs(*function->file ? ")\n" : "\n", to);
 	}
 }
 
@@ -174,9 +193,41 @@ static void print_side_remarks(const struct tally_side_figures *figures, const c
 	if (figures->other_kinds)
 		fprintf(to, "%s: %" PRIu64 " events are no samples of CPU time: not compared\n",
 			name, figures->other_kinds);
+	if (figures->unscaled)
+		fprintf(to,
+			"%s: %" PRIu64
+			" values of CPU time have neither time stamps nor a period: not compared\n",
+			name, figures->unscaled);
 	if (figures->unplaced)
 		fprintf(to, "%s: %" PRIu64 " samples are too many to be compared\n", name,
 			figures->unplaced);
+}
+
+static void print_cost_remarks(const struct report *report, FILE *to)
+{
+	int pid = (int)report->pids[0];
+	const char *more = report->pid_count > 1 ? " and others" : "";
+
+	if (!report->pid_count) {
+		fputs("other: its process is not found; --pid N says which it is\n", to);
+		return;
+	}
+	if (report->pids_ended) {
+		fprintf(to,
+			"other: process %d%s has not been there from begin to end: no CPU and "
+			"memory\n",
+			pid, more);
+		return;
+	}
+	fprintf(to,
+		"CPU and memory: of process %d%s; profcol's CPU without receiving and comparing\n",
+		pid, more);
+	if (isnan(report->costs[TALLY_OTHER].maps_bytes))
+		fprintf(to,
+			"other: no BPF programs and maps of process %d%s can be seen; is it a "
+			"relay? "
+			"then --pid N\n",
+			pid, more);
 }
 
 static void print_remarks(const struct report *report, FILE *to)
@@ -193,15 +244,12 @@ static void print_remarks(const struct report *report, FILE *to)
 			"the rates differ, and so do numbers of samples: --frequency %.0f takes "
 			"as many\n",
 			1e9 / (double)other->period_ns);
-	if (!report->pid_count)
-		fputs("other: its process is not found; --pid N says which it is\n", to);
-	else
-		fprintf(to,
-			"CPU and memory: of process %d%s; profcol's CPU without receiving and "
-			"comparing\n",
-			(int)report->pids[0], report->pid_count > 1 ? " and others" : "");
+	print_cost_remarks(report, to);
 	if (report->tally->places.refused)
 		fputs("some places in code did not fit into memory: they are without a name\n", to);
+	if (report->lost)
+		fprintf(to, "profcol: %" PRIu64 " samples lost in the whole run: %.50s\n",
+			report->lost, report->lost_causes);
 	print_side_remarks(own, "profcol", to);
 	print_side_remarks(other, "other", to);
 }

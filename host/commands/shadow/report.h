@@ -4,6 +4,7 @@
 
 #include "comparison.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -26,6 +27,9 @@ struct report {
 	struct report_cost costs[TALLY_SIDES];
 	pid_t pids[REPORT_PIDS_MAX]; /* of the other */
 	size_t pid_count;            /* 0 = not found */
+	bool pids_ended;             /* not all have been there from begin to end */
+	uint64_t lost;               /* by ours, in the whole run */
+	const char *lost_causes;     /* "" = none */
 };
 
 /* At most 100 columns wide. */

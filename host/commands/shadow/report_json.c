@@ -66,12 +66,13 @@ static json_t *profiler(const struct report *report, enum tally_side side)
 	const struct tally_side_figures *figures = &report->tally->figures[side];
 	const struct report_cost *cost = &report->costs[side];
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "samples",
-			 integer(figures->inside), "samples_before", integer(figures->before),
-			 "samples_after", integer(figures->after), "samples_without_time",
-			 integer(figures->untimed), "samples_not_compared",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "samples", integer(figures->inside), "samples_before",
+			 integer(figures->before), "samples_after", integer(figures->after),
+			 "samples_without_time", integer(figures->untimed), "samples_not_compared",
 			 integer(figures->unplaced), "events_of_other_kinds",
-			 integer(figures->other_kinds), "period_ns", integer(figures->period_ns),
+			 integer(figures->other_kinds), "values_without_period",
+			 integer(figures->unscaled), "period_ns", integer(figures->period_ns),
 			 "cpu", real(cost->cpu), "bpf_cpu", real(cost->bpf), "memory_bytes",
 			 real(cost->memory_bytes), "bpf_map_bytes", real(cost->maps_bytes),
 			 "otlp_bytes", integer(report_bytes(report, side)));
@@ -93,15 +94,17 @@ static json_t *pids(const struct report *report)
 bool report_print_json(const struct report *report, FILE *to)
 {
 	const struct comparison *comparison = report->comparison;
-	json_t *all = json_pack("{s:s, s:s, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o}",
-				"version", report->version, "address", report->address,
-				"from_unix_ns", integer(report->tally->from_ns), "to_unix_ns",
-				integer(report->tally->to_ns), "profilers", "profcol",
-				profiler(report, TALLY_OWN), "other", profiler(report, TALLY_OTHER),
-				"other_pids", pids(report), "places_refused",
-				integer(report->tally->places.refused), "service_count",
-				integer(comparison->services.count), "services",
-				services(comparison), "all", service(&comparison->all, "all"));
+	json_t *all = json_pack(
+		"{s:s, s:s, s:o, s:o, s:{s:o, s:o}, s:o, s:b, s:o, s:s, s:o, s:o, s:o, s:o}",
+		"version", report->version, "address", report->address, "from_unix_ns",
+		integer(report->tally->from_ns), "to_unix_ns", integer(report->tally->to_ns),
+		"profilers", "profcol", profiler(report, TALLY_OWN), "other",
+		profiler(report, TALLY_OTHER), "other_pids", pids(report), "other_pids_ended",
+		report->pids_ended, "profcol_samples_lost", integer(report->lost),
+		"profcol_loss_causes", report->lost_causes ? report->lost_causes : "",
+		"places_refused", integer(report->tally->places.refused), "service_count",
+		integer(comparison->services.count), "services", services(comparison), "all",
+		service(&comparison->all, "all"));
 	bool done = all && !json_dumpf(all, to, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
 
 	json_decref(all);

@@ -11,9 +11,12 @@
 
 enum {
 	TABLE_MAX = 16 << 20, /* bytes of /proc/net/tcp */
-	CONNECTIONS_MAX = 64,
+	CONNECTIONS_MAX = 64, /* of ours */
+	SOCKETS_MAX = 4096,   /* of ours, and of one process that is looked at */
 	ESTABLISHED = 1,
 };
+
+static const char *const tables[] = { "/proc/net/tcp", "/proc/net/tcp6" };
 
 /* One end of a connection. IPv4 in IPv6 has the IPv4 address in its last 4 bytes. */
 struct end {
@@ -61,14 +64,87 @@ static bool parse_line(const char *line, struct connection *ret)
 	       parse_end(remote, &ret->remote);
 }
 
-struct connections {
-	struct connection items[CONNECTIONS_MAX];
+static void close_directory(DIR **directory)
+{
+	if (*directory)
+		closedir(*directory);
+}
+
+/* ---- sockets of a process ---- */
+
+struct sockets {
+	uint64_t inodes[SOCKETS_MAX];
 	size_t count;
 };
 
-/* Those of @path that have @port at their local, or at their remote end. */
-static void read_connections(const char *path, uint16_t port, bool local,
-			     struct connections *connections)
+static bool has_socket(const struct sockets *sockets, uint64_t inode)
+{
+	for (size_t i = 0; i < sockets->count; i++)
+		if (sockets->inodes[i] == inode)
+			return true;
+	return false;
+}
+
+static void read_sockets(const char *directory_path, struct sockets *sockets)
+{
+	CLEANUP(close_directory) DIR *directory = opendir(directory_path);
+	struct dirent *entry;
+	char target[64];
+
+	sockets->count = 0;
+	while (directory && sockets->count < SOCKETS_MAX && (entry = readdir(directory))) {
+		ssize_t length =
+			readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
+
+		if (length < 0)
+			continue;
+		target[length] = '\0';
+		if (sscanf(target, "socket:[%" SCNu64 "]", &sockets->inodes[sockets->count]) == 1)
+			sockets->count++;
+	}
+}
+
+/* ---- connections ---- */
+
+struct search {
+	uint16_t port;
+	struct sockets sockets; /* first ours, then those of the process that is looked at */
+	struct connection servers[CONNECTIONS_MAX];
+	size_t server_count;
+	uint64_t clients[CONNECTIONS_MAX]; /* inodes of their other ends */
+	size_t client_count;
+};
+
+static bool is_same(struct end left, struct end right)
+{
+	return left.address == right.address && left.port == right.port;
+}
+
+/* Anybody may listen at that port of another address: only what is in our hands is ours. */
+static void take_server(struct search *search, const struct connection *found)
+{
+	if (found->local.port == search->port && search->server_count < CONNECTIONS_MAX &&
+	    has_socket(&search->sockets, found->inode))
+		search->servers[search->server_count++] = *found;
+}
+
+static void take_client(struct search *search, const struct connection *found)
+{
+	if (found->remote.port != search->port || search->client_count == CONNECTIONS_MAX)
+		return;
+	for (size_t i = 0; i < search->server_count; i++) {
+		const struct connection *server = &search->servers[i];
+
+		if (is_same(found->local, server->remote) &&
+		    is_same(found->remote, server->local)) {
+			search->clients[search->client_count++] = found->inode;
+			return;
+		}
+	}
+}
+
+static void read_connections(struct search *search, const char *path,
+			     void (*take)(struct search *search, const struct connection *found))
 {
 	CLEANUP_FREE char *text = NULL;
 	char *rest = NULL;
@@ -79,85 +155,51 @@ static void read_connections(const char *path, uint16_t port, bool local,
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		struct connection found;
 
-		if (connections->count == CONNECTIONS_MAX)
-			return;
-		if (parse_line(line, &found) &&
-		    (local ? found.local.port : found.remote.port) == port)
-			connections->items[connections->count++] = found;
+		if (parse_line(line, &found))
+			take(search, &found);
 	}
 }
 
-static bool is_same(struct end left, struct end right)
-{
-	return left.address == right.address && left.port == right.port;
-}
+/* ---- processes ---- */
 
-/* Leave the clients whose other end is one of @servers. */
-static void match(struct connections *clients, const struct connections *servers)
+static bool holds_one(struct search *search, pid_t pid)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < clients->count; i++) {
-		for (size_t j = 0; j < servers->count; j++) {
-			if (is_same(clients->items[i].local, servers->items[j].remote)) {
-				clients->items[kept++] = clients->items[i];
-				break;
-			}
-		}
-	}
-	clients->count = kept;
-}
-
-static void close_directory(DIR **directory)
-{
-	if (*directory)
-		closedir(*directory);
-}
-
-static bool holds_one(pid_t pid, const struct connections *clients)
-{
-	CLEANUP(close_directory) DIR *directory = NULL;
-	struct dirent *entry;
-	char path[64], target[64];
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-	directory = opendir(path);
-	while (directory && (entry = readdir(directory))) {
-		ssize_t length =
-			readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
-		uint64_t inode;
-
-		if (length < 0)
-			continue;
-		target[length] = '\0';
-		if (sscanf(target, "socket:[%" SCNu64 "]", &inode) != 1)
-			continue;
-		for (size_t i = 0; i < clients->count; i++)
-			if (clients->items[i].inode == inode)
-				return true;
-	}
+	read_sockets(path, &search->sockets);
+	for (size_t i = 0; i < search->client_count; i++)
+		if (has_socket(&search->sockets, search->clients[i]))
+			return true;
 	return false;
+}
+
+static size_t find_processes(struct search *search, pid_t *pids, size_t max)
+{
+	CLEANUP(close_directory) DIR *directory = opendir("/proc");
+	struct dirent *entry;
+	size_t count = 0;
+
+	while (directory && count < max && (entry = readdir(directory))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (isdigit((unsigned char)entry->d_name[0]) && holds_one(search, pid))
+			pids[count++] = pid;
+	}
+	return count;
 }
 
 size_t sender_find(uint16_t port, pid_t *pids, size_t max)
 {
-	static const char *const tables[] = { "/proc/net/tcp", "/proc/net/tcp6" };
-	struct connections servers = { .count = 0 }, clients = { .count = 0 };
-	CLEANUP(close_directory) DIR *directory = NULL;
-	struct dirent *entry;
-	size_t count = 0;
+	CLEANUP_FREE struct search *search = calloc(1, sizeof(*search));
 
-	for (size_t i = 0; i < 2; i++) {
-		read_connections(tables[i], port, true, &servers);
-		read_connections(tables[i], port, false, &clients);
-	}
-	match(&clients, &servers);
-	directory = clients.count ? opendir("/proc") : NULL;
-	while (directory && count < max && (entry = readdir(directory))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		if (isdigit((unsigned char)entry->d_name[0]) && holds_one(pid, &clients))
-			pids[count++] = pid;
-	}
-	return count;
+	if (!search)
+		return 0;
+	search->port = port;
+	read_sockets("/proc/self/fd", &search->sockets);
+	for (size_t i = 0; i < 2; i++)
+		read_connections(search, tables[i], take_server);
+	for (size_t i = 0; i < 2 && search->server_count; i++)
+		read_connections(search, tables[i], take_client);
+	return search->client_count ? find_processes(search, pids, max) : 0;
 }

@@ -10,7 +10,7 @@
 uint16_t sender_port(const char *address);
 
 /*
- * Up to @max processes of this machine that are connected to @port of this one. None is found that
- * sends from another network namespace, or from another machine.
+ * Up to @max processes of this machine that are connected to sockets of ours at @port. None is
+ * found that sends from another network namespace, or from another machine.
  */
 size_t sender_find(uint16_t port, pid_t *pids, size_t max);

@@ -3,7 +3,15 @@
 
 #include <string.h>
 
-enum { BUILD_ID_MAX = 160 };
+/* How much of what a peer may make as long as it likes is looked at: anything may be shared by as
+ * many as it likes. */
+enum {
+	BUILD_ID_MAX = 160,
+	ATTRIBUTES_MAX = 64, /* of one list */
+	PATH_MAX_BYTES = 4096,
+};
+
+enum { BUILD_ID_KINDS = 3 };
 
 enum frame_kind {
 	FRAME_USER,
@@ -14,10 +22,15 @@ enum frame_kind {
 struct location_facts {
 	uint32_t place;
 	enum frame_kind kind;
-	bool known;
 	bool placed;      /* is `place` set? */
 	bool leaving;     /* runs when a process gives up its memory: no user frames follow */
 	bool kernel_root; /* where threads of the kernel begin */
+};
+
+struct mapping_facts {
+	uint32_t build_ids[BUILD_ID_KINDS]; /* string ids; 0 = has none */
+	uint32_t file;
+	bool placed; /* is `file` set? */
 };
 
 struct profcol_value stacks_attribute(const struct profcol_batch *batch, uint32_t list,
@@ -26,7 +39,7 @@ struct profcol_value stacks_attribute(const struct profcol_batch *batch, uint32_
 	uint32_t count;
 	const uint32_t *ids = profcol_batch_attribute_list(batch, list, &count);
 
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count && i < ATTRIBUTES_MAX; i++) {
 		struct profcol_attribute attribute = profcol_batch_attribute(batch, ids[i]);
 
 		if (!strcmp(profcol_batch_string(batch, attribute.key).bytes, key))
@@ -68,36 +81,70 @@ static bool is_kernel_root(const char *name)
 static bool is_leaving(const char *name)
 {
 	static const char *const names[] = { "begin_new_exec", "load_elf_binary", "do_exit" };
-	size_t length = strcspn(name, "."); // compilers add .constprop.0 and the like
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strlen(names[i]) == length && !strncmp(name, names[i], length))
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t length = strlen(names[i]);
+
+		// Compilers add .constprop.0 and the like.
+		if (!strncmp(name, names[i], length) && (!name[length] || name[length] == '.'))
 			return true;
+	}
 	return false;
 }
 
-static uint32_t file_of(struct stacks *stacks, uint32_t mapping_id)
+static struct mapping_facts look_at_mapping(const struct profcol_batch *batch, uint32_t id)
 {
-	static const char *const keys[3] = {
+	static const char *const keys[BUILD_ID_KINDS] = {
 		"process.executable.build_id.htlhash",
 		"process.executable.build_id.gnu",
 		"process.executable.build_id.go",
 	};
-	struct profcol_mapping mapping = profcol_batch_mapping(stacks->batch, mapping_id);
-	struct places_file file = {
-		.path = profcol_batch_string(stacks->batch, mapping.filename).bytes,
-	};
-	char ids[3][BUILD_ID_MAX];
+	uint32_t list = profcol_batch_mapping(batch, id).attributes;
+	struct mapping_facts facts = { .placed = false };
 
-	for (size_t i = 0; i < 3; i++) {
-		const char *id = text_of(stacks->batch, mapping.attributes, keys[i]);
+	for (size_t i = 0; i < BUILD_ID_KINDS; i++) {
+		struct profcol_value value = stacks_attribute(batch, list, keys[i]);
+
+		if (value.type == PROFCOL_VALUE_STRING)
+			facts.build_ids[i] = value.string;
+	}
+	return facts;
+}
+
+static uint32_t add_file(struct stacks *stacks, uint32_t mapping)
+{
+	const struct profcol_batch *batch = stacks->batch;
+	const struct mapping_facts *facts = &stacks->mappings[mapping];
+	struct profcol_text path =
+		profcol_batch_string(batch, profcol_batch_mapping(batch, mapping).filename);
+	struct places_file file = { .path = path.bytes };
+	char ids[BUILD_ID_KINDS][BUILD_ID_MAX];
+
+	if (path.length > PATH_MAX_BYTES)
+		file.path += path.length - PATH_MAX_BYTES;
+	for (size_t i = 0; i < BUILD_ID_KINDS; i++) {
+		const char *id = profcol_batch_string(batch, facts->build_ids[i]).bytes;
 
 		if (!*id)
 			continue;
-		snprintf(ids[i], sizeof(ids[i]), "%c:%s", "hgo"[i], id);
+		snprintf(ids[i], sizeof(ids[i]), "%c:%.*s", "hgo"[i], BUILD_ID_MAX - 3, id);
 		file.ids[i] = ids[i];
 	}
 	return places_add_file(stacks->places, &file);
+}
+
+static uint32_t file_of(struct stacks *stacks, uint32_t mapping)
+{
+	struct mapping_facts *facts;
+
+	if (mapping >= profcol_batch_count(stacks->batch, PROFCOL_MAPPINGS))
+		return PLACE_NO_FILE;
+	facts = &stacks->mappings[mapping];
+	if (!facts->placed) {
+		facts->file = add_file(stacks, mapping);
+		facts->placed = true;
+	}
+	return facts->file;
 }
 
 static struct profcol_text name_of(const struct profcol_batch *batch,
@@ -126,12 +173,12 @@ static uint32_t add_place(struct stacks *stacks, uint32_t id, enum frame_kind ki
 	return places_add(stacks->places, &place);
 }
 
-static struct location_facts look_at(const struct profcol_batch *batch, uint32_t id)
+static struct location_facts look_at_location(const struct profcol_batch *batch, uint32_t id)
 {
 	struct profcol_location location = profcol_batch_location(batch, id);
 	const char *type = text_of(batch, location.attributes, "profile.frame.type");
 	const char *name = name_of(batch, &location).bytes;
-	struct location_facts facts = { .known = true };
+	struct location_facts facts = { .kind = FRAME_USER };
 
 	if (!strcmp(type, "abort-marker")) {
 		facts.kind = FRAME_REMARK;
@@ -148,8 +195,6 @@ static const struct location_facts *location_facts(struct stacks *stacks, uint32
 {
 	struct location_facts *facts = &stacks->locations[id];
 
-	if (!facts->known)
-		*facts = look_at(stacks->batch, id);
 	if (!facts->placed && (is_end || stacks->own) && facts->kind != FRAME_REMARK) {
 		facts->place = add_place(stacks, id, facts->kind);
 		facts->placed = true;
@@ -198,26 +243,34 @@ struct stack_facts stacks_facts(struct stacks *stacks, uint32_t stack)
 bool stacks_init(struct stacks *stacks, const struct profcol_batch *batch, struct places *places,
 		 bool own)
 {
-	size_t locations = profcol_batch_count(batch, PROFCOL_LOCATIONS);
+	uint32_t locations = profcol_batch_count(batch, PROFCOL_LOCATIONS);
+	uint32_t mappings = profcol_batch_count(batch, PROFCOL_MAPPINGS);
 	size_t count = profcol_batch_count(batch, PROFCOL_STACKS);
 
 	*stacks = (struct stacks){
 		.batch = batch,
 		.places = places,
 		.own = own,
-		.locations = calloc(locations + 1, sizeof(*stacks->locations)),
+		.locations = calloc((size_t)locations + 1, sizeof(*stacks->locations)),
+		.mappings = calloc((size_t)mappings + 1, sizeof(*stacks->mappings)),
 		.facts = calloc(count + 1, sizeof(*stacks->facts)),
 		.known = calloc(count + 1, sizeof(*stacks->known)),
 	};
-	if (stacks->locations && stacks->facts && stacks->known)
-		return true;
-	stacks_deinit(stacks);
-	return false;
+	if (!stacks->locations || !stacks->mappings || !stacks->facts || !stacks->known) {
+		stacks_deinit(stacks);
+		return false;
+	}
+	for (uint32_t i = 0; i < locations; i++)
+		stacks->locations[i] = look_at_location(batch, i);
+	for (uint32_t i = 0; i < mappings; i++)
+		stacks->mappings[i] = look_at_mapping(batch, i);
+	return true;
 }
 
 void stacks_deinit(struct stacks *stacks)
 {
 	free(stacks->locations);
+	free(stacks->mappings);
 	free(stacks->facts);
 	free(stacks->known);
 	*stacks = (struct stacks){ 0 };

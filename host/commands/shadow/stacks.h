@@ -20,23 +20,25 @@ struct stack_facts {
 	enum stack_end how;
 };
 
-/* Of one batch: locations are looked at once each. */
+/* Of one batch: locations and mappings are looked at once each. */
 struct stacks {
 	const struct profcol_batch *batch; /* borrowed */
 	struct places *places;             /* borrowed */
 	bool own;
 	struct location_facts *locations; /* owned; by location id */
+	struct mapping_facts *mappings;   /* owned; by mapping id */
 	struct stack_facts *facts;        /* owned; by stack id */
 	bool *known;                      /* owned; is facts[id] set? */
 };
 
-/* False without memory. */
+/* Looks at all of @batch but its stacks; @places may be in use elsewhere. False without memory. */
 bool stacks_init(struct stacks *stacks, const struct profcol_batch *batch, struct places *places,
 		 bool own);
 void stacks_deinit(struct stacks *stacks);
 
 struct stack_facts stacks_facts(struct stacks *stacks, uint32_t stack);
 
-/* The attribute @key of the list @list in @batch; an empty value when there is none. */
+/* The attribute @key of the list @list in @batch; an empty value when there is none among the
+ * first of them. */
 struct profcol_value stacks_attribute(const struct profcol_batch *batch, uint32_t list,
 				      const char *key);

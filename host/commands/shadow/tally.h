@@ -26,10 +26,12 @@ struct tally_row {
 	uint64_t count;
 };
 
-/* A process, as both describe it, or what stands for one. Texts are ids of `places`; 0 = none. */
+/* A program in a process, as both describe it, or what stands for one: exec, and whoever gets the
+ * PID later, make another. Texts are ids of `places`; 0 = none. */
 struct tally_process {
 	int64_t pid; /* -1 = not said */
 	uint32_t service, executable, container;
+	bool refused; /* it has a name for which there was no room */
 };
 
 /* Observations are samples of CPU time. */
@@ -38,18 +40,22 @@ struct tally_side_figures {
 	uint64_t untimed;               /* of these, without a time stamp of their own */
 	uint64_t unplaced;              /* not compared: there was no room */
 	uint64_t other_kinds;           /* not compared: no samples of CPU time */
+	uint64_t unscaled; /* not compared: values of CPU time without time stamps and period */
 	uint64_t batches;
-	uint64_t batch_samples, bytes; /* of batches since the time began; in OTLP, uncompressed */
-	uint64_t period_ns;            /* between two samples of a CPU; 0 = not said */
-	uint64_t covered_ns;           /* Unix time: until then it has told what it has */
+	uint64_t observed, bytes; /* of batches since the time began: observations, whenever they
+				   * were, and their part of the OTLP, uncompressed */
+	uint64_t period_ns;       /* between two samples of a CPU; 0 = not said */
+	uint64_t covered_ns;      /* Unix time: until then it has told what it has */
 };
 
 struct tally {
 	pthread_mutex_t lock;
 	struct places places;
 	VECTOR(struct tally_process) processes;
-	struct intern process_index;
-	struct tally_table *tables; /* TALLY_SIDES of them */
+	struct intern process_index; /* by PID and executable */
+	struct intern newest_index;  /* by PID, of `newest` */
+	VECTOR(uint32_t) newest;     /* process ids: the last that the PID has got */
+	struct tally_table *tables;  /* TALLY_SIDES of them */
 	struct tally_side_figures figures[TALLY_SIDES];
 	uint64_t span_ns;        /* as asked for */
 	uint64_t settled_ns;     /* Unix time: what had come and lies before is counted */

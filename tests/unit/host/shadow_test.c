@@ -8,13 +8,19 @@
 #include <cmocka.h>
 
 #include "host/commands/shadow/comparison.h"
+#include "host/commands/shadow/profiler_cost.h"
 #include "host/commands/shadow/report.h"
 #include "host/commands/shadow/sender.h"
 
 #include "base/base.h"
 
+#include <arpa/inet.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { FRAMES_MAX = 4 };
 
@@ -35,6 +41,9 @@ struct sketch {
 	uint32_t times;
 	uint64_t from_ns, step_ns;
 	const char *sample_type; /* NULL: samples/count */
+	int64_t cpu_ns;          /* instead: a value of cpu/nanoseconds, without time stamps */
+	int64_t period_ns;       /* of these; 0 = not said */
+	bool same_resource;      /* as the one before */
 };
 
 static uint32_t add_type(struct profcol_builder *builder, const char *type)
@@ -101,19 +110,24 @@ static void add_resource(struct profcol_builder *builder, const struct sketch *s
 
 static void add_sketch(struct profcol_builder *builder, const struct sketch *sketch)
 {
-	const char *type = sketch->sample_type ? sketch->sample_type : "samples";
+	const char *type = sketch->cpu_ns        ? "cpu"
+			   : sketch->sample_type ? sketch->sample_type
+						 : "samples";
+	const char *unit = sketch->cpu_ns ? "nanoseconds" : "count";
 	uint32_t frames[FRAMES_MAX], count = 0;
 	uint64_t times[1024];
 
-	add_resource(builder, sketch);
-	profcol_builder_add_scope(builder, &(struct profcol_scope){ 0 });
+	if (!sketch->same_resource) {
+		add_resource(builder, sketch);
+		profcol_builder_add_scope(builder, &(struct profcol_scope){ 0 });
+	}
 	profcol_builder_add_profile(
 		builder, &(struct profcol_profile){
 				 .sample_type = profcol_builder_cstring(builder, type),
-				 .sample_unit = profcol_builder_cstring(builder, "count"),
+				 .sample_unit = profcol_builder_cstring(builder, unit),
 				 .period_type = profcol_builder_cstring(builder, "cpu"),
 				 .period_unit = profcol_builder_cstring(builder, "nanoseconds"),
-				 .period = 50000000,
+				 .period = sketch->cpu_ns ? sketch->period_ns : 50000000,
 				 .time_unix_ns = sketch->from_ns,
 				 .duration_ns = sketch->times * sketch->step_ns,
 			 });
@@ -125,7 +139,9 @@ static void add_sketch(struct profcol_builder *builder, const struct sketch *ske
 	profcol_builder_add_sample(builder,
 				   &(struct profcol_sample){
 					   .stack = profcol_builder_stack(builder, frames, count),
-					   .timestamp_count = sketch->times,
+					   .value_count = sketch->cpu_ns != 0,
+					   .values = &sketch->cpu_ns,
+					   .timestamp_count = sketch->cpu_ns ? 0 : sketch->times,
 					   .timestamps_unix_ns = times,
 				   });
 }
@@ -276,6 +292,69 @@ static void other_kinds_are_not_compared(void **state)
 	assert_int_equal(tally->figures[TALLY_OTHER].inside, 0);
 }
 
+/* ---- values of CPU time ---- */
+
+/* Ten seconds of CPU time in one value, of a profiler that has no time stamps. */
+static struct sketch ten_seconds(int64_t period_ns)
+{
+	struct sketch sketch = theirs(0x2000, 10);
+
+	sketch.step_ns = second;
+	sketch.cpu_ns = 10 * (int64_t)second;
+	sketch.period_ns = period_ns;
+	return sketch;
+}
+
+static void the_period_turns_cpu_time_into_samples(void **state)
+{
+	CLEANUP_TALLY struct tally *tally = begun();
+
+	(void)state;
+	tell(tally, TALLY_OTHER, ten_seconds(10000000));
+	tally_close(tally, begin_ns + 60 * second);
+	assert_int_equal(tally->figures[TALLY_OTHER].inside, 1000);
+	assert_int_equal(tally->figures[TALLY_OTHER].untimed, 1000);
+	assert_int_equal(tally->figures[TALLY_OTHER].period_ns, 10000000);
+}
+
+static void without_a_period_cpu_time_is_not_compared(void **state)
+{
+	CLEANUP_TALLY struct tally *tally = begun();
+
+	(void)state;
+	tell(tally, TALLY_OTHER, ten_seconds(0));
+	tally_close(tally, begin_ns + 60 * second);
+	assert_int_equal(tally->figures[TALLY_OTHER].inside, 0);
+	assert_int_equal(tally->figures[TALLY_OTHER].unscaled, 1);
+}
+
+static void samples_and_their_cpu_time_count_once(void **state)
+{
+	CLEANUP_TALLY struct tally *tally = begun();
+	struct sketch both[] = { theirs(0x2000, 10), ten_seconds(1000000000) };
+
+	(void)state;
+	both[0].step_ns = second;
+	both[1].same_resource = true;
+	tell_at(tally, TALLY_OTHER, both, 2, begin_ns + 10 * second);
+	tally_close(tally, begin_ns + 60 * second);
+	assert_int_equal(tally->figures[TALLY_OTHER].inside, 10);
+}
+
+static void bytes_are_of_what_was_observed(void **state)
+{
+	CLEANUP_TALLY struct tally *tally = begun();
+	const struct report report = { .tally = tally };
+	const struct tally_side_figures *other = &tally->figures[TALLY_OTHER];
+
+	(void)state;
+	tell(tally, TALLY_OTHER, ten_seconds(10000000));
+	tally_close(tally, begin_ns + 60 * second);
+	assert_int_equal(other->inside, 1000);
+	assert_in_range(other->bytes, 100, 1000);
+	assert_int_equal(report_bytes(&report, TALLY_OTHER), other->bytes);
+}
+
 /* ---- agreement ---- */
 
 /* Both compared, until all have been told. */
@@ -399,7 +478,132 @@ static void a_service_is_what_either_calls_it(void **state)
 	assert_true(isnan(find(&comparison, "[kernel]")->agreement));
 }
 
+static void exec_begins_another_service(void **state)
+{
+	CLEANUP_TALLY struct tally *tally = begun();
+	CLEANUP(comparison_deinit) struct comparison comparison;
+	struct sketch shell = ours("parse", 0x1000, 2), nameless = theirs(0x2000, 7);
+
+	(void)state;
+	shell.executable = "dash";
+	nameless.executable = NULL;
+	tell(tally, TALLY_OWN, shell);
+	tell(tally, TALLY_OWN, ours("pay", 0x2000, 10));
+	tell(tally, TALLY_OTHER, nameless);
+	shell.times = 3; // tells of what was before
+	tell(tally, TALLY_OTHER, shell);
+	compare(tally, &comparison);
+	assert_int_equal(find(&comparison, "dash")->samples[TALLY_OWN], 2);
+	assert_int_equal(find(&comparison, "dash")->samples[TALLY_OTHER], 3);
+	assert_int_equal(find(&comparison, "shop")->samples[TALLY_OWN], 10);
+	assert_int_equal(find(&comparison, "shop")->samples[TALLY_OTHER], 7);
+}
+
+static void what_has_no_name_yet_gets_it_later(void **state)
+{
+	CLEANUP_TALLY struct tally *tally = begun();
+	CLEANUP(comparison_deinit) struct comparison comparison;
+	struct sketch young = ours("pay", 0x2000, 4);
+
+	(void)state;
+	young.executable = NULL;
+	tell(tally, TALLY_OWN, young);
+	tell(tally, TALLY_OWN, ours("pay", 0x2000, 10));
+	tell(tally, TALLY_OTHER, theirs(0x2000, 10));
+	compare(tally, &comparison);
+	assert_int_equal(comparison.services.count, 1);
+	assert_int_equal(find(&comparison, "shop")->samples[TALLY_OWN], 14);
+	assert_int_equal(find(&comparison, "shop")->samples[TALLY_OTHER], 10);
+}
+
+static void a_name_without_room_is_no_kernel_thread(void **state)
+{
+	CLEANUP_TALLY struct tally *tally = begun();
+	CLEANUP(comparison_deinit) struct comparison comparison;
+	char name[16];
+
+	(void)state;
+	for (int i = 0; !tally->places.refused; i++) {
+		int length = snprintf(name, sizeof(name), "%d", i);
+
+		places_add_text(&tally->places, name, (size_t)length);
+	}
+	tell(tally, TALLY_OWN, ours("pay", 0x2000, 10));
+	compare(tally, &comparison);
+	assert_int_equal(find(&comparison, "(not named)")->samples[TALLY_OWN], 10);
+}
+
+/* ---- texts ---- */
+
+static void texts_are_safe_and_cut_between_characters(void **state)
+{
+	static const char euro[] = "\xe2\x82\xac";
+	CLEANUP_TALLY struct tally *tally = tally_create(second);
+	struct places *places = &tally->places;
+	char text[3 * 100 + 1] = "x";
+	const char *kept;
+	uint32_t id;
+
+	(void)state;
+	id = places_add_text(places,
+			     "\xc2\x9b"
+			     "2J\033\xc2\xa0",
+			     7);
+	assert_string_equal(places_text(places, id), "??2J?\xc2\xa0");
+	for (size_t at = 1; at + 3 < sizeof(text); at += 3)
+		memcpy(text + at, euro, 3);
+	id = places_add_text(places, text, strlen(text));
+	kept = places_text(places, id);
+	assert_int_equal(strlen(kept), 1 + 3 * 79);
+	assert_null(strchr(kept, '?'));
+}
+
 /* ---- stacks ---- */
+
+static uint64_t cpu_ms(void)
+{
+	return (uint64_t)clock() * 1000 / CLOCKS_PER_SEC;
+}
+
+/* A file with very many attributes, and very many places in it. */
+static void attributes_do_not_multiply(void **state)
+{
+	enum { MANY = 30000 };
+	CLEANUP_TALLY struct tally *tally = begun();
+	CLEANUP_FREE uint32_t *ids = calloc(MANY, sizeof(*ids));
+	struct profcol_builder *builder = profcol_builder_create();
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	uint64_t begin_ms, begin_time = begin_ns;
+	uint32_t mapping, stack;
+
+	(void)state;
+	add_resource(builder, &(struct sketch){ .pid = 7, .executable = "shop" });
+	profcol_builder_add_scope(builder, &(struct profcol_scope){ 0 });
+	profcol_builder_add_profile(
+		builder, &(struct profcol_profile){
+				 .sample_type = profcol_builder_cstring(builder, "samples"),
+				 .sample_unit = profcol_builder_cstring(builder, "count") });
+	for (uint32_t i = 0; i < MANY; i++)
+		ids[i] = profcol_builder_attribute_int(builder, "process.executable.x", i);
+	mapping = profcol_builder_mapping(
+		builder,
+		&(struct profcol_mapping){
+			.filename = profcol_builder_cstring(builder, "shop"),
+			.attributes = profcol_builder_attribute_list(builder, ids, MANY) });
+	for (uint32_t i = 0; i < MANY; i++)
+		ids[i] = profcol_builder_location(
+			builder, &(struct profcol_location){ .mapping = mapping, .address = i });
+	stack = profcol_builder_stack(builder, ids, MANY);
+	profcol_builder_add_sample(builder,
+				   &(struct profcol_sample){ .stack = stack,
+							     .timestamp_count = 1,
+							     .timestamps_unix_ns = &begin_time });
+	assert_null(profcol_builder_seal(builder, &batch));
+	begin_ms = cpu_ms();
+	assert_null(tally_add(tally, TALLY_OWN, batch, begin_ns + second));
+	assert_in_range(cpu_ms() - begin_ms, 0, 1500);
+	assert_int_equal(tally->places.items.count, MANY + 1);
+}
 
 static void a_stack_is_complete_where_ours_end(void **state)
 {
@@ -542,6 +746,109 @@ static void the_port_is_behind_the_last_colon(void **state)
 	assert_int_equal(sender_port("nothing"), 0);
 }
 
+/* ---- who sends ---- */
+
+static int listen_at(const char *address, uint16_t *port)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET, .sin_port = htons(*port) };
+	socklen_t length = sizeof(name);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(inet_pton(AF_INET, address, &name.sin_addr), 1);
+	assert_int_equal(bind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
+	assert_int_equal(listen(fd, 200), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&name, &length), 0);
+	*port = ntohs(name.sin_port);
+	return fd;
+}
+
+/* A process that keeps @count connections to that address until it is killed. */
+static pid_t connect_from_child(const char *address, uint16_t port, int count)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(inet_pton(AF_INET, address, &name.sin_addr), 1);
+	pid = fork();
+	if (!pid) {
+		for (int fd = 3; fd < 64; fd++)
+			if (fd != ready[1])
+				close(fd);
+		for (int i = 0; i < count; i++)
+			if (connect(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&name,
+				    sizeof(name)))
+				_exit(1);
+		(void)!write(ready[1], "x", 1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+/* A server in another process, at the same port of another address, which it gets from us. */
+static pid_t serve_from_child(int fd)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		for (;;)
+			accept(fd, NULL, NULL);
+	}
+	close(fd);
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* The connections of others at that port come before, and are too many to be remembered. */
+static void the_sender_is_who_is_connected_to_us(void **state)
+{
+	uint16_t port = 0;
+	int ours_fd = listen_at("127.0.0.1", &port), accepted;
+	pid_t server = serve_from_child(listen_at("127.0.0.2", &port));
+	pid_t bystander = connect_from_child("127.0.0.2", port, 150), sender, found[4];
+
+	(void)state;
+	assert_int_equal(sender_find(port, found, 4), 0);
+	sender = connect_from_child("127.0.0.1", port, 1);
+	accepted = accept(ours_fd, NULL, NULL);
+	assert_true(accepted >= 0);
+	assert_int_equal(sender_find(port, found, 4), 1);
+	assert_int_equal(found[0], sender);
+	close(accepted);
+	close(ours_fd);
+	end_child(sender);
+	end_child(bystander);
+	end_child(server);
+}
+
+static void a_process_that_ends_is_told_from_the_next(void **state)
+{
+	pid_t pid = fork();
+	struct profiler_cost cost;
+
+	(void)state;
+	if (!pid)
+		for (;;)
+			pause();
+	cost = profiler_cost_read(&pid, 1);
+	assert_true(cost.now_ns && cost.starts && cost.memory_bytes);
+	assert_false(cost.has_bpf);
+	assert_int_equal(profiler_cost_read(&pid, 1).starts, cost.starts);
+	end_child(pid);
+	assert_int_equal(profiler_cost_read(&pid, 1).now_ns, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -550,17 +857,28 @@ int main(void)
 		cmocka_unit_test(a_time_in_the_future_covers_nothing),
 		cmocka_unit_test(without_the_other_nothing_begins),
 		cmocka_unit_test(other_kinds_are_not_compared),
+		cmocka_unit_test(the_period_turns_cpu_time_into_samples),
+		cmocka_unit_test(without_a_period_cpu_time_is_not_compared),
+		cmocka_unit_test(samples_and_their_cpu_time_count_once),
+		cmocka_unit_test(bytes_are_of_what_was_observed),
 		cmocka_unit_test(addresses_get_the_names_that_ours_have),
 		cmocka_unit_test(names_may_come_later),
 		cmocka_unit_test(files_are_told_by_their_build),
 		cmocka_unit_test(without_build_ids_the_name_of_the_file_counts),
 		cmocka_unit_test(rates_do_not_matter_for_agreement),
 		cmocka_unit_test(a_service_is_what_either_calls_it),
+		cmocka_unit_test(exec_begins_another_service),
+		cmocka_unit_test(what_has_no_name_yet_gets_it_later),
+		cmocka_unit_test(a_name_without_room_is_no_kernel_thread),
+		cmocka_unit_test(texts_are_safe_and_cut_between_characters),
+		cmocka_unit_test(attributes_do_not_multiply),
 		cmocka_unit_test(a_stack_is_complete_where_ours_end),
 		cmocka_unit_test(the_table_is_for_people),
 		cmocka_unit_test(many_services_become_one_line),
 		cmocka_unit_test(json_has_the_same),
 		cmocka_unit_test(the_port_is_behind_the_last_colon),
+		cmocka_unit_test(the_sender_is_who_is_connected_to_us),
+		cmocka_unit_test(a_process_that_ends_is_told_from_the_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
