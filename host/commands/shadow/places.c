@@ -85,8 +85,10 @@ static uint32_t new_file(struct places *places, const char *path)
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
 	if (places->files.count >= FILES_MAX ||
-	    !VECTOR_PUSH(&places->files, places_add_text(places, name, strlen(name))))
+	    !VECTOR_PUSH(&places->files, places_add_text(places, name, strlen(name)))) {
+		places->refused++;
 		return PLACE_NO_FILE;
+	}
 	return (uint32_t)places->files.count - 1;
 }
 
