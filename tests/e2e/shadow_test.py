@@ -7,6 +7,7 @@ import pty
 import re
 import signal
 import socket
+import struct
 import subprocess
 
 import prometheus_text
@@ -106,7 +107,8 @@ def test_two_of_the_same_agree(start_shadow, start_profcol, hot):
     assert burn["agreement"] > 0.9 and burn["by_file"] < 0.1
     for name in ("profcol", "other"):
         assert burn["complete_stacks"][name] > 0.97 * burn["samples"][name]
-    assert report["other_pids"] == [run.pid]
+    assert report["other_pids"] == [run.pid] and not report["other_pids_ended"]
+    assert report["profcol_samples_lost"] == 0, report["profcol_loss_causes"]
     for each in (ours, theirs):
         assert each["samples_before"] > 0  # each had begun before the time did
         assert 0 < each["cpu"] < 1 and each["memory_bytes"] > 1 << 20
@@ -132,7 +134,7 @@ def test_ctrl_c_prints_what_there_is(start_shadow, start_profcol, burner):
     os.close(terminal)
     start_profcol(other(shadow.address))
     progress = b""
-    while not re.search(rb"00:0[3-9]  [1-9]\d* samples, the other [1-9]\d*; Ctrl-C", progress):
+    while not re.search(rb"\d\d:\d[3-9]  [1-9]\d* samples, the other [1-9]\d*; Ctrl-C", progress):
         progress += os.read(ours, 4096)
     shadow.process.send_signal(signal.SIGINT)
     out, _ = shadow.process.communicate(timeout=60)
@@ -146,11 +148,90 @@ def test_ctrl_c_prints_what_there_is(start_shadow, start_profcol, burner):
 
 
 def test_nobody_sends(start_shadow):
-    shadow = start_shadow("--seconds", 2)
+    shadow = start_shadow("--seconds", 1)
+    with pytest.raises(subprocess.TimeoutExpired):
+        shadow.process.wait(timeout=4)  # longer than many an interval is
+    shadow.process.send_signal(signal.SIGINT)
     code, out, errors = shadow.end()
     assert (code, out) == (1, "")
     assert f"Error: no profiler has sent anything to {shadow.address} in " in errors
     assert f'endpoint: "{shadow.address}"' in errors
+
+
+def test_only_refused_requests(start_shadow):
+    """HTTP/2 by hand: a call of another service."""
+    shadow = start_shadow("--seconds", 30)
+    method = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+    with socket.create_connection(("127.0.0.1", shadow.port), timeout=10) as connection:
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _frame(4, 0, 0, b""))
+        headers = {
+            ":method": "POST",
+            ":scheme": "http",
+            ":path": method,
+            ":authority": shadow.address,
+            "content-type": "application/grpc",
+            "te": "trailers",
+        }
+        connection.sendall(_frame(1, 4, 1, b"".join(map(_field, headers, headers.values()))))
+        connection.sendall(_frame(0, 1, 1, bytes(5)))
+        received = b""
+        while b"unknown%20method" not in received and b"unknown method" not in received:
+            received += connection.recv(4096) or pytest.fail(f"no answer: {received}")
+    shadow.process.send_signal(signal.SIGINT)
+    code, out, errors = shadow.end()
+    assert (code, out) == (1, "")
+    assert f"nothing that came to {shadow.address} could be read: 1 requests" in errors, errors
+    assert f"unknown method {method}" in errors
+
+
+def _frame(kind, flags, stream, payload):
+    return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
+
+
+def _field(name, value):
+    """A header field in HPACK: literal, not indexed."""
+    name, value = name.encode(), value.encode()
+    assert max(len(name), len(value)) < 127
+    return bytes([0, len(name)]) + name + bytes([len(value)]) + value
+
+
+def test_a_process_that_is_not_there(program):
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    command = [program, "shadow", "--otlp", "127.0.0.1:4317", "--pid", str(ended.pid)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert f"cannot compare with process {ended.pid}: there is none" in result.stderr
+
+
+def test_exec_begins_another_service(start_shadow, start_profcol, start_target, build_target):
+    """One PID: a shell that computes, then a program."""
+    shadow = start_shadow("--seconds", 8, "--format", "json")
+    start_profcol(other(shadow.address))
+    loop = "i=0; while [ $i -lt 3000000 ]; do i=$((i+1)); done; exec $0"
+    start_target("sh", "-c", loop, build_target("burn"))
+    report = shadow.report()
+    shell = os.path.basename(os.path.realpath("/bin/sh"))
+    for name in (shell, "burn"):
+        assert min(service(report, name)["samples"].values()) > 10, report["services"]
+
+
+def test_a_process_without_bpf(start_shadow, start_profcol, burner):
+    """--pid names what is no profiler, and ends meanwhile."""
+    sleeper = subprocess.Popen(["sleep", "1000"])
+    shadow = start_shadow("--seconds", 3, "--pid", sleeper.pid)
+    start_profcol(other(shadow.address))
+    code, out, errors = shadow.end()
+    assert code == 0, errors
+    assert f"no BPF programs and maps of process {sleeper.pid} can be seen" in out, out
+    assert re.search(r"^  BPF maps +\d+\.\d +-$", out, re.MULTILINE), out
+
+    shadow = start_shadow("--seconds", 3, "--pid", sleeper.pid, "--format", "json")
+    sleeper.kill()
+    sleeper.wait()
+    start_profcol(other(shadow.address))
+    report = shadow.report()
+    assert report["other_pids_ended"] and report["profilers"]["other"]["cpu"] is None
 
 
 def test_an_address_in_use(program):
