@@ -119,7 +119,7 @@ static bool count(struct comparing *comparing, uint32_t service, enum tally_side
 	}
 	comparing->cells.items[id].samples[side] += row->count;
 	of->samples[side] += row->count;
-	if (functions_is_whole(&comparing->functions, side, row))
+	if (functions_is_whole(&comparing->functions, row))
 		of->whole[side] += row->count;
 	return true;
 }

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-enum { NEAR_BYTES = 256 }; /* to a place of ours that names it */
+enum {
+	NEAR_BYTES = 256, /* to a place of ours that names it */
+	ROOT_STACKS = 2,  /* that end there unmarked */
+};
 
 /* ---- functions, each once ---- */
 
@@ -150,9 +153,9 @@ static void mark_roots(struct functions *functions, const struct tally *tally)
 
 		if (rows[i].how != STACK_IN_USER || !rows[i].end)
 			continue;
-		functions->root_places[rows[i].end] = true;
+		functions->root_places[rows[i].end] += rows[i].count;
 		if (functions->items.items[function].name)
-			functions->root_functions[function] = true;
+			functions->root_functions[function] += rows[i].count;
 	}
 }
 
@@ -169,15 +172,15 @@ static bool is_root_name(const char *name)
 	return false;
 }
 
-bool functions_is_whole(const struct functions *functions, enum tally_side side,
-			const struct tally_row *row)
+bool functions_is_whole(const struct functions *functions, const struct tally_row *row)
 {
 	uint32_t function = functions->of_place[row->end];
 	uint32_t name = functions->items.items[function].name;
 
-	if (row->how != STACK_IN_USER || side == TALLY_OWN)
-		return row->how != STACK_CUT;
-	return functions->root_places[row->end] || functions->root_functions[function] ||
+	if (row->how != STACK_IN_USER)
+		return row->how == STACK_WHOLE;
+	return functions->root_places[row->end] >= ROOT_STACKS ||
+	       functions->root_functions[function] >= ROOT_STACKS ||
 	       is_root_name(places_text(functions->places, name));
 }
 

@@ -21,15 +21,14 @@ struct functions {
 	uint32_t *of_name;  /* owned; by text id: a function of ours with that name, + 1 */
 	uint32_t *points;   /* owned: places of ours with names, by file and address */
 	size_t point_count;
-	bool *root_places;    /* owned; by place id: complete stacks of ours end there */
-	bool *root_functions; /* owned; by function: the same */
+	uint64_t *root_places;    /* owned; by place id: stacks of ours that end there, unmarked */
+	uint64_t *root_functions; /* owned; by function: the same */
 };
 
 /* Of all places of @tally, which is closed and borrowed. False without memory. */
 bool functions_init(struct functions *functions, const struct tally *tally);
 void functions_deinit(struct functions *functions);
 
-/* Is the stack of @row complete? It is when it ends where complete ones of ours do: those without a
- * mark that they were cut. */
-bool functions_is_whole(const struct functions *functions, enum tally_side side,
-			const struct tally_row *row);
+/* Is the stack of @row complete, whoever has told it? It is when it ends where several of ours do
+ * without a mark that they were cut: one alone may be one that ours has taken for complete. */
+bool functions_is_whole(const struct functions *functions, const struct tally_row *row);

@@ -285,7 +285,8 @@ static void a_stack_is_complete_where_ours_end(void **state)
 	CLEANUP(comparison_deinit) struct comparison comparison;
 	struct sketch cut = ours("pay", 0x2000, 3), short_one = theirs(0x2000, 4),
 		      marked = theirs(0x2000, 5), kernel = theirs(0x2000, 6),
-		      leaving = theirs(0x2000, 7);
+		      leaving = theirs(0x2000, 7), lone = ours("pay", 0x2000, 1),
+		      as_lone = theirs(0x2000, 2);
 
 	(void)state;
 	cut.frames[1] = (struct frame_sketch){ "abort-marker", NULL, NULL, "no rule", 0 };
@@ -296,16 +297,20 @@ static void a_stack_is_complete_where_ours_end(void **state)
 	leaving.frames[0] = (struct frame_sketch){ "kernel", NULL, NULL, "do_exit.isra.0", 0 };
 	leaving.frames[1] = (struct frame_sketch){ 0 };
 	tell(tally, TALLY_OWN, ours("pay", 0x2000, 10));
+	lone.frames[1] = as_lone.frames[1] =
+		(struct frame_sketch){ "native", "aa", "shop", NULL, 0xf000 };
 	tell(tally, TALLY_OWN, cut);
+	tell(tally, TALLY_OWN, lone);
+	tell(tally, TALLY_OTHER, as_lone);
 	tell(tally, TALLY_OTHER, theirs(0x2000, 10));
 	tell(tally, TALLY_OTHER, short_one);
 	tell(tally, TALLY_OTHER, marked);
 	tell(tally, TALLY_OTHER, kernel);
 	tell(tally, TALLY_OTHER, leaving);
 	compare(tally, &comparison);
-	assert_int_equal(comparison.all.samples[TALLY_OWN], 13);
+	assert_int_equal(comparison.all.samples[TALLY_OWN], 14);
 	assert_int_equal(comparison.all.whole[TALLY_OWN], 10);
-	assert_int_equal(comparison.all.samples[TALLY_OTHER], 32);
+	assert_int_equal(comparison.all.samples[TALLY_OTHER], 34);
 	assert_int_equal(comparison.all.whole[TALLY_OTHER], 10 + 7);
 }
 
