@@ -192,7 +192,11 @@ static void output_flush(struct output *output)
 static void output_add(struct output *output, const struct mapping *mapping, uint64_t start,
 		       uint64_t limit)
 {
-	struct process_code code = { .start = start, .limit = limit, .file = mapping->file };
+	struct process_code code = {
+		.start = start,
+		.limit = limit,
+		.file = mapping_file(mapping),
+	};
 
 	if (mapping->file == MAPPING_FILE_UNRESOLVED)
 		return;

@@ -15,19 +15,28 @@ enum {
 	/* Beyond seven eighths it is time to make room; then half is free. */
 	MARGIN_SHARE = 8,
 	KEPT_SHARE = 2,
+	INDEXES = 3,
+	FIRST_ROWS = 64,
 };
 
-/* The greatest power of two, since tables double, that fits into @max_bytes. */
+/* How many files fit into @max_bytes. */
 static size_t most_rows(size_t max_bytes)
 {
-	// Three indexes of 8 bytes a slot, between 3/8 and 3/4 full: not more than 2 slots a file.
-	size_t each = sizeof(struct file) + sizeof(struct file_alias) +
-		      3 * 2 * sizeof(struct intern_slot) + ELSEWHERE_BYTES;
-	size_t count = 8;
+	size_t each = sizeof(struct file) + sizeof(struct file_alias) + ELSEWHERE_BYTES;
+	size_t index, rows, most = 8;
 
-	while (2 * count * each <= max_bytes && count < 1u << 24)
-		count *= 2;
-	return count;
+	// Indexes double, and are three quarters full at most; rows take what is left.
+	for (size_t slots = FIRST_ROWS; slots <= 1u << 25; slots *= 2) {
+		index = INDEXES * slots * sizeof(struct intern_slot);
+		if (index >= max_bytes)
+			break;
+		rows = (max_bytes - index) / each;
+		if (rows > slots / 4 * 3)
+			rows = slots / 4 * 3;
+		if (rows > most)
+			most = rows;
+	}
+	return most;
 }
 
 void file_rows_init(struct file_rows *rows, size_t most_open, size_t max_bytes, uint32_t numbers)
@@ -215,16 +224,44 @@ static char *take_path(struct file_rows *rows, const char *path)
 	return copy;
 }
 
+/* Room for one more than the @count of @bytes each that there are, and none beyond @most, which is
+ * more than that. False without memory. */
+static bool reserve(void **items, size_t *capacity, size_t count, size_t most, size_t bytes)
+{
+	size_t wanted = *capacity ? 2 * *capacity : FIRST_ROWS;
+	void *grown;
+
+	if (count < *capacity)
+		return true;
+	if (wanted > most)
+		wanted = most;
+	grown = reallocarray(*items, wanted, bytes);
+	if (!grown)
+		return false;
+	*items = grown;
+	*capacity = wanted;
+	return true;
+}
+
+/* In the rows, and in the indexes of what it will be found by. */
+static bool reserve_row(struct file_rows *rows)
+{
+	uint32_t count = (uint32_t)rows->rows.count + 1;
+
+	return rows->rows.count < rows->most &&
+	       reserve((void **)&rows->rows.items, &rows->rows.capacity, rows->rows.count,
+		       rows->most, sizeof(*rows->rows.items)) &&
+	       intern_reserve(&rows->by_id, count) && intern_reserve(&rows->by_identity, count);
+}
+
 struct file *file_rows_add(struct file_rows *rows, const struct mapped_file *mapped)
 {
 	struct file file = { .device = mapped->device, .inode = mapped->inode, .fd = -1 };
 	size_t place = rows->rows.count;
 
-	file.id = FILE_NUMBERS_NONE;
-	if (place < rows->most && VECTOR_RESERVE(&rows->rows, 1) &&
-	    intern_reserve(&rows->by_id, (uint32_t)place + 1))
-		file.id = take_number(rows);
+	file.id = reserve_row(rows) ? take_number(rows) : FILE_NUMBERS_NONE;
 	if (file.id == FILE_NUMBERS_NONE) {
+		rows->wants_room = true;
 		rows->refused++;
 		return NULL;
 	}
@@ -247,12 +284,13 @@ void file_rows_set_alias(struct file_rows *rows, const struct mapped_file *mappe
 	// Without room the file is looked for anew next time: slower, not wrong.
 	if (rows->aliases.count >= rows->most)
 		return;
-	if (!VECTOR_PUSH(&rows->aliases,
-			 ((struct file_alias){ mapped->device, mapped->inode, file->id })))
+	if (!reserve((void **)&rows->aliases.items, &rows->aliases.capacity, rows->aliases.count,
+		     rows->most, sizeof(*rows->aliases.items)) ||
+	    !intern_insert(&rows->by_alias, pair_hash(mapped->device, mapped->inode),
+			   (uint32_t)rows->aliases.count))
 		return;
-	if (!intern_insert(&rows->by_alias, pair_hash(mapped->device, mapped->inode),
-			   (uint32_t)rows->aliases.count - 1))
-		rows->aliases.count--;
+	rows->aliases.items[rows->aliases.count++] =
+		(struct file_alias){ mapped->device, mapped->inode, file->id };
 }
 
 void file_rows_see(struct file_rows *rows, struct file *file, const struct file_identity *identity)
@@ -266,6 +304,7 @@ void file_rows_see(struct file_rows *rows, struct file *file, const struct file_
 	file->linked = identity->linked;
 	file->stat_device = identity->device;
 	file->stat_inode = identity->inode;
+	// There is room in the index since the row was added.
 	intern_insert(&rows->by_identity, pair_hash(identity->device, identity->inode),
 		      (uint32_t)(file - rows->rows.items));
 }
@@ -311,8 +350,13 @@ int file_rows_hold(struct file_rows *rows, struct file *file, int fd)
 
 bool file_rows_nearly_full(const struct file_rows *rows)
 {
-	return rows->rows.count >= rows->most - rows->most / MARGIN_SHARE ||
+	return rows->wants_room || rows->rows.count >= rows->most - file_rows_margin(rows) ||
 	       rows->path_bytes >= rows->most_path_bytes - rows->most_path_bytes / MARGIN_SHARE;
+}
+
+size_t file_rows_margin(const struct file_rows *rows)
+{
+	return rows->most / MARGIN_SHARE;
 }
 
 static int compare_uses(const void *left, const void *right)
@@ -387,7 +431,12 @@ size_t file_rows_evict(struct file_rows *rows, const uint32_t *needed, size_t co
 	for (size_t i = 0; i < rows->rows.count; i++) {
 		struct file *file = &rows->rows.items[i];
 
-		if (!until || file->used > until || is_needed(file, needed, count)) {
+		bool is_used = is_needed(file, needed, count);
+
+		// What is mapped for long is not what was used longest ago when that ends.
+		if (is_used)
+			file_rows_touch(rows, file);
+		if (!until || is_used || file->used > until) {
 			rows->rows.items[kept++] = *file;
 			continue;
 		}
@@ -399,7 +448,9 @@ size_t file_rows_evict(struct file_rows *rows, const uint32_t *needed, size_t co
 	gone = rows->rows.count - kept;
 	rows->rows.count = kept;
 	rows->evicted += gone;
-	if (gone)
+	if (gone) {
+		rows->wants_room = false;
 		rebuild_indexes(rows);
+	}
 	return gone;
 }

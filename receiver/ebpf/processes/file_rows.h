@@ -49,7 +49,8 @@ struct file_rows {
 	VECTOR(uint32_t) held; /* places in `rows` of those whose descriptor is held */
 	struct intern by_id, by_identity, by_alias;
 	struct file_numbers numbers;
-	uint64_t clock; /* of use */
+	uint64_t clock;  /* of use */
+	bool wants_room; /* a file got no id since room was made last */
 	size_t path_bytes;
 	uint64_t refused, paths_refused, evicted;
 };
@@ -88,13 +89,15 @@ int file_rows_hold(struct file_rows *rows, struct file *file, int fd);
 /* It has been used, and goes later than those that were not. */
 void file_rows_touch(struct file_rows *rows, struct file *file);
 
-/* Is it time to make room? */
+/* Is it time to make room? Before that there is some for file_rows_margin more. */
 bool file_rows_nearly_full(const struct file_rows *rows);
+size_t file_rows_margin(const struct file_rows *rows);
 
 /*
  * Forget half of what there may be, those not used for longest first, but none of @needed (ids,
- * ascending). Returns how many went; without memory none. Their descriptors, as many as were
- * held, are written to @fds, which has room for most_open, and their number to *@fd_count_ret.
+ * ascending), which count as used now. Returns how many went; without memory none. Their
+ * descriptors, as many as were held, are written to @fds, which has room for most_open, and their
+ * number to *@fd_count_ret.
  */
 size_t file_rows_evict(struct file_rows *rows, const uint32_t *needed, size_t count, int *fds,
 		       size_t *fd_count_ret);

@@ -21,7 +21,7 @@ struct files {
 	pthread_mutex_t lock; /* over `rows` */
 	struct timed_calls *calls;
 	struct file_rows rows;
-	uint64_t evict_again_ns; /* not before: there was nothing to be had */
+	uint64_t evict_again_ns; /* not before: perhaps there is nothing to be had */
 };
 
 struct files *files_create(size_t max_open, size_t max_bytes, uint32_t ids)
@@ -189,8 +189,10 @@ static struct file *identify_unopened(struct files *files, const struct mapped_f
 {
 	struct file *file = file_rows_find_alias(&files->rows, mapped);
 
-	if (file && (file->fd >= 0 || file_has_path(file, mapped)))
+	if (file && (file->fd >= 0 || file_has_path(file, mapped))) {
+		file_rows_touch(&files->rows, file);
 		return file;
+	}
 	file = file_rows_add(&files->rows, mapped);
 	if (file)
 		file_rows_set_alias(&files->rows, mapped, file);
@@ -219,7 +221,7 @@ uint32_t files_identify(struct files *files, const struct file_search *search)
 		file = file_of(files, &search->mapped, &identity);
 		surplus = file ? file_keep(files, file, &opened) : fd;
 	}
-	id = file ? file->id : PROCESS_NO_FILE;
+	id = file ? file->id : FILES_REFUSED;
 	pthread_mutex_unlock(&files->lock);
 	if (surplus >= 0)
 		close(surplus);
@@ -243,6 +245,8 @@ uint32_t files_recognize(struct files *files, const struct file_search *search)
 	pthread_mutex_lock(&files->lock);
 	identity = identity_of(&stat);
 	file = file_rows_find_identity(&files->rows, &identity);
+	if (file)
+		file_rows_touch(&files->rows, file);
 	id = file ? file->id : PROCESS_NO_FILE;
 	pthread_mutex_unlock(&files->lock);
 	return id;
@@ -395,8 +399,16 @@ bool files_want_room(struct files *files)
 
 	pthread_mutex_lock(&files->lock);
 	want = now >= files->evict_again_ns && file_rows_nearly_full(&files->rows);
+	// Whatever may hinder who is told so.
+	if (want)
+		files->evict_again_ns = now + evict_pause_ns;
 	pthread_mutex_unlock(&files->lock);
 	return want;
+}
+
+size_t files_margin(const struct files *files)
+{
+	return file_rows_margin(&files->rows);
 }
 
 size_t files_evict(struct files *files, const uint32_t *needed, size_t count)
@@ -408,8 +420,8 @@ size_t files_evict(struct files *files, const uint32_t *needed, size_t count)
 		return 0;
 	pthread_mutex_lock(&files->lock);
 	evicted = file_rows_evict(&files->rows, needed, count, fds, &fd_count);
-	if (file_rows_nearly_full(&files->rows))
-		files->evict_again_ns = clock_monotonic_ns() + evict_pause_ns;
+	if (!file_rows_nearly_full(&files->rows))
+		files->evict_again_ns = 0;
 	pthread_mutex_unlock(&files->lock);
 	for (size_t i = 0; i < fd_count; i++)
 		close(fds[i]);

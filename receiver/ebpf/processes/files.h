@@ -11,7 +11,8 @@
  * mapped.
  *
  * What there is room for is bounded. Who knows which files are needed has the others forgotten in
- * time (files_evict), by when they were used last; what is met again then is a new file. An id is
+ * time (files_evict), by when they were used last: mapped anew, read, or needed when room was made.
+ * What is met again then is a new file. An id is
  * not given to another file before files_state.turns has grown, and long after that.
  *
  * Threads: any; the lock inside is never held over I/O that can wait. Of a file system that does
@@ -33,10 +34,13 @@ struct files;
 struct files *files_create(size_t max_open, size_t max_bytes, uint32_t ids);
 void files_destroy(struct files *files); /* accepts NULL */
 
+/* In place of an id: there is no room for the file, until files_evict makes some. */
+enum { FILES_REFUSED = UINT32_MAX - 2 };
+
 /*
  * The id of the file that @search finds, which is held open from now on; also when it
  * cannot be opened now but can be told from others. PROCESS_NO_FILE for what is no
- * regular file, or without memory. From one thread at a time.
+ * regular file, FILES_REFUSED for what is counted so. From one thread at a time.
  */
 uint32_t files_identify(struct files *files, const struct file_search *search);
 
@@ -70,13 +74,15 @@ bool files_htlhash(struct files *files, uint32_t file, char ret[HTLHASH_HEX]);
  */
 size_t files_changed(struct files *files, uint32_t *ret, size_t count);
 
-/* Is it time for files_evict? */
+/* Is it time for files_evict? If that does not make room it is so once a second at most. Before
+ * that files_margin more can be identified without being refused. */
 bool files_want_room(struct files *files);
+size_t files_margin(const struct files *files);
 
 /*
  * Forget files until half of the room is free, those first that were not used for longest, but none
- * of @needed: @count ids, ascending. Returns how many; without memory none. Not while
- * files_identify runs.
+ * of @needed (@count ids, ascending), which count as used now. Returns how many; without memory
+ * none. Not while files_identify runs.
  */
 size_t files_evict(struct files *files, const uint32_t *needed, size_t count);
 

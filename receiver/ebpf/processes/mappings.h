@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "processes.h"
 #include "texts.h"
 
 #include "base/base.h"
@@ -21,8 +22,11 @@
 /* A process that maps code over and over must not grow without bound between two sweeps. */
 enum { MAPPINGS_PAST_MAX = 4096 };
 
-/* Values of mapping.file besides file ids (files.h); PROCESS_NO_FILE is the other. */
-enum { MAPPING_FILE_UNRESOLVED = UINT32_MAX - 1 };
+/* Values of mapping.file besides file ids (files.h) and PROCESS_NO_FILE. */
+enum {
+	MAPPING_FILE_UNRESOLVED = UINT32_MAX - 1,
+	MAPPING_FILE_REFUSED = UINT32_MAX - 2, /* there is no room for it: none for now */
+};
 
 struct mapping {
 	uint64_t start, limit; /* limit exclusive */
@@ -33,6 +37,12 @@ struct mapping {
 	struct text *path;      /* a reference */
 	uint32_t file;
 };
+
+/* Its id, or PROCESS_NO_FILE. */
+static inline uint32_t mapping_file(const struct mapping *mapping)
+{
+	return mapping->file < MAPPING_FILE_REFUSED ? mapping->file : PROCESS_NO_FILE;
+}
 
 struct past_mapping {
 	struct mapping mapping;

@@ -397,7 +397,7 @@ static enum process_code_state code_at(const struct space *space, uint64_t time_
 		.start = mapping->start,
 		.limit = mapping->limit,
 		.file_offset = mapping->file_offset,
-		.file = mapping->file,
+		.file = mapping_file(mapping),
 		.vdso = !mapping->inode && !strcmp(mapping->path->bytes, "[vdso]"),
 	};
 	return PROCESS_CODE_FOUND;
@@ -436,8 +436,7 @@ bool processes_find_mapping(struct processes *processes, const struct process_ke
 			.limit = mapping->limit,
 			.file_offset = mapping->file_offset,
 			.begin_ns = mapping->begin_ns,
-			.file = mapping->file == MAPPING_FILE_UNRESOLVED ? PROCESS_NO_FILE
-									 : mapping->file,
+			.file = mapping_file(mapping),
 			.path = text_lend(mapping->path),
 		};
 	pthread_mutex_unlock(&watch->table_lock);

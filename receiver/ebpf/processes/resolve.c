@@ -27,6 +27,7 @@ struct round {
 	bool alive;
 	bool sampled; /* or else announced only: files that are new are left for its first sample */
 	bool cut;     /* there are more files than fit */
+	size_t most;  /* files at once: as many as there is room for before it is looked again */
 	uint32_t ancestors[RESOLVE_ANCESTORS];
 	size_t ancestor_count;
 	size_t count;
@@ -84,7 +85,7 @@ static void want(void *context, struct mapping *mapping)
 
 	if (mapping->file != MAPPING_FILE_UNRESOLVED || find_wanted(round, mapping))
 		return;
-	round->cut |= round->count >= FILES_AT_ONCE;
+	round->cut |= round->count >= round->most;
 	if (round->cut)
 		return;
 	round->files[round->count++] = (struct wanted_file){
@@ -124,10 +125,10 @@ static void answer(void *context, struct mapping *mapping)
 		mapping->file = wanted->file;
 }
 
-static bool has_unanswered(const struct round *round)
+static bool has_answer(const struct round *round, uint32_t answer)
 {
 	for (size_t i = 0; i < round->count; i++)
-		if (round->files[i].file == MAPPING_FILE_UNRESOLVED)
+		if (round->files[i].file == answer)
 			return true;
 	return false;
 }
@@ -144,7 +145,8 @@ static void end_round(struct round *round)
 		visit_mappings(process, answer, round);
 	if (process && round->count)
 		table_mark_changed(round->table, process);
-	if (process && has_unanswered(round))
+	round->table->has_refused |= has_answer(round, MAPPING_FILE_REFUSED);
+	if (process && has_answer(round, MAPPING_FILE_UNRESOLVED))
 		table_unannounce(round->table, process);
 	else if (process && round->cut)
 		table_mark_unresolved(round->table, process);
@@ -171,6 +173,8 @@ static void identify(struct round *round, struct files *files)
 
 		if (round->sampled) {
 			wanted->file = files_identify(files, &search);
+			if (wanted->file == FILES_REFUSED)
+				wanted->file = MAPPING_FILE_REFUSED;
 			continue;
 		}
 		wanted->file = files_recognize(files, &search);
@@ -191,7 +195,7 @@ static void need(struct needed *needed, uint32_t file)
 	size_t count = needed->files.count;
 
 	// Most processes have the files of the one before.
-	if (file >= MAPPING_FILE_UNRESOLVED || (count && needed->files.items[count - 1] == file))
+	if (file >= MAPPING_FILE_REFUSED || (count && needed->files.items[count - 1] == file))
 		return;
 	needed->failed |= !VECTOR_PUSH(&needed->files, file);
 }
@@ -222,10 +226,54 @@ static int compare_ids(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
+static void look_for_refused(void *context, struct mapping *mapping)
+{
+	bool *found = context;
+
+	*found |= mapping->file == MAPPING_FILE_REFUSED;
+}
+
+static void mark_refused(void *context, struct process *process)
+{
+	bool found = false;
+
+	if (!process_is_followed(process))
+		return;
+	visit_mappings(process, look_for_refused, &found);
+	if (!found)
+		return;
+	table_mark_unresolved(context, process);
+	table_mark_changed(context, process);
+}
+
+static void want_again(void *context, struct mapping *mapping)
+{
+	(void)context;
+	if (mapping->file == MAPPING_FILE_REFUSED)
+		mapping->file = MAPPING_FILE_UNRESOLVED;
+}
+
+static void want_refused_again(void *context, struct process *process)
+{
+	visit_mappings(process, want_again, context);
+}
+
+/* There is room again for files that were refused. */
+static void retry_refused(struct table *table)
+{
+	if (!table->has_refused)
+		return;
+	table->has_refused = false;
+	// Several may see one mapping: all are to be told.
+	table_each(table, mark_refused, table);
+	table_each(table, want_refused_again, NULL);
+}
+
 /* Make room among the files. Nobody else gives files to mappings meanwhile. */
 static void evict_files(struct table *table, pthread_mutex_t *table_lock, struct files *files)
 {
 	struct needed needed = { 0 };
+	size_t evicted = 0;
 
 	pthread_mutex_lock(table_lock);
 	needed.round = ++table->visits;
@@ -234,14 +282,21 @@ static void evict_files(struct table *table, pthread_mutex_t *table_lock, struct
 	if (needed.files.count)
 		qsort(needed.files.items, needed.files.count, sizeof(uint32_t), compare_ids);
 	if (!needed.failed)
-		files_evict(files, needed.files.items, needed.files.count);
+		evicted = files_evict(files, needed.files.items, needed.files.count);
 	VECTOR_DEINIT(&needed.files);
+	if (!evicted)
+		return;
+	pthread_mutex_lock(table_lock);
+	retry_refused(table);
+	pthread_mutex_unlock(table_lock);
 }
 
 void resolve_files(struct table *table, pthread_mutex_t *table_lock, struct files *files)
 {
-	struct round round = { .table = table };
+	struct round round = { .table = table, .most = files_margin(files) };
 
+	if (round.most > FILES_AT_ONCE)
+		round.most = FILES_AT_ONCE;
 	for (;;) {
 		bool more;
 

@@ -82,6 +82,7 @@ struct table {
 	size_t ends_followed;            /* those told of; `left` has room for them */
 	uint64_t visits;                 /* rounds in which all spaces were looked at */
 	bool has_remapped;               /* spaces are marked so */
+	bool has_refused;                /* mappings have MAPPING_FILE_REFUSED */
 	bool has_lost;                   /* records were lost since this was last cleared */
 	uint64_t lost;                   /* records */
 	uint64_t evicted;                /* processes */

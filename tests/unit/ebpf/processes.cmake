@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Which processes exist, what they have mapped, and the files behind it.
-foreach(test changes code code_ends environment file_numbers files htlhash records table text timed_calls)
+foreach(test changes code code_ends environment file_numbers file_rows files htlhash records resolve table text
+		timed_calls)
 	profcol_unit_test(processes_${test}_test SOURCES processes/${test}_test.c
 		LIBRARIES profcol_ebpf_processes)
 endforeach()
+
+# Its time passes as it wants.
+target_link_options(processes_resolve_test PRIVATE -Wl,--wrap=clock_monotonic_ns)
 
 # The kernel side, and time, are made up by the test.
 profcol_unit_test(processes_watch_ends_test SOURCES processes/watch_ends_test.c

@@ -468,6 +468,26 @@ static void those_not_needed_make_room(void **state)
 	files_destroy(files);
 }
 
+static void what_is_recognized_stays(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = files_create(0, 16 << 10, FILE_IDS);
+	struct file_search others = { .mapped = { .path = "/gone", .device = 1 } }, search;
+	char path[PATH_MAX];
+	uint32_t id;
+
+	search = make(fixture, "library", "library", path);
+	id = files_identify(files, &search);
+	while (!files_want_room(files)) {
+		others.mapped.inode++;
+		files_identify(files, &others);
+	}
+	assert_int_equal(files_recognize(files, &search), id);
+	assert_true(files_evict(files, NULL, 0) > 0);
+	assert_true(files_has(files, id));
+	files_destroy(files);
+}
+
 static void where_all_are_needed_there_is_no_room(void **state)
 {
 	struct fixture *fixture = *state;
@@ -481,6 +501,7 @@ static void where_all_are_needed_there_is_no_room(void **state)
 		search.mapped.inode = count + 1;
 		needed[count++] = files_identify(files, &search);
 	}
+	assert_false(files_want_room(files)); // once, even if nothing comes of it
 	assert_int_equal(files_evict(files, needed, count), 0);
 	assert_false(files_want_room(files)); // not all the time
 	for (size_t i = 0; i < count; i++)
@@ -552,6 +573,7 @@ int main(void)
 		FILES_TEST(files_met_unopened_are_opened_later),
 		FILES_TEST(another_file_does_not_get_the_id_of_one_never_opened),
 		FILES_TEST(those_not_needed_make_room),
+		FILES_TEST(what_is_recognized_stays),
 		FILES_TEST(where_all_are_needed_there_is_no_room),
 		FILES_TEST(ids_are_given_again_to_nobody_who_could_be_mistaken),
 		FILES_TEST(memory_is_bounded),
