@@ -57,15 +57,20 @@ static struct worker_segment as_mapped(struct worker_segment segment)
 	return segment;
 }
 
+void code_file_unlearn(struct code_file *file)
+{
+	free(TAKE(file->segments));
+	free(TAKE(file->pages));
+	file->segment_count = file->segment_room = file->page_count = 0;
+}
+
 int code_file_learn(struct code_file *file, const struct worker_answer *answer)
 {
 	uint64_t first = answer->page_first, limit = answer->page_limit;
 
 	if (!answer->has_tables || limit <= first)
 		return -ENOENT;
-	free(TAKE(file->segments)); // of an attempt that failed
-	free(TAKE(file->pages));
-	file->segment_count = file->segment_room = file->page_count = 0;
+	code_file_unlearn(file); // an attempt that failed
 	file->segments = calloc(answer->segment_count, sizeof(*file->segments));
 	if (!file->segments)
 		return -ENOMEM;

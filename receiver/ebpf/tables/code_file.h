@@ -68,6 +68,9 @@ size_t code_file_memory(const struct code_file *file); /* bytes, of user space *
  * -ENOMEM. */
 int code_file_learn(struct code_file *file, const struct worker_answer *answer);
 
+/* There is no room for what code_file_learn took over. */
+void code_file_unlearn(struct code_file *file);
+
 /* Keep @file_offset in `missed`; beyond a bound not, nor without memory. */
 void code_file_remember(struct code_file *file, uint64_t file_offset);
 

@@ -29,6 +29,9 @@ enum { MISS_GROUP = 8 };
  * live for a moment only are run again. */
 enum { KEEP_EPOCHS = 12 };
 
+/* So many files with pages are forgotten at once: each is a write of a slab, while others wait. */
+enum { FORGET_FILES = 128 };
+
 struct pages {
 	struct memory *memory;    /* borrowed */
 	struct rule_table *rules; /* borrowed */
@@ -40,6 +43,7 @@ struct pages {
 	bool by_group;   /* requests are of one group of pages */
 	bool wants_room; /* something was refused since the last eviction */
 	bool waits;      /* something is to be asked for at a later time */
+	bool forgets;    /* there are more files to forget than were at once */
 	struct pages_counts counts;
 	uint64_t taken_back; /* rules, as `found` knows */
 	struct found_rules found;
@@ -441,7 +445,7 @@ void pages_retry(struct pages *pages, uint64_t now_ns)
 
 bool pages_waits(const struct pages *pages)
 {
-	return pages->waits || pages->wants_room;
+	return pages->waits || pages->wants_room || pages->forgets;
 }
 
 /* ---- what a worker answered ---- */
@@ -453,8 +457,9 @@ static bool set_entry(struct pages *pages, struct code_file *file, uint32_t inde
 			      &handle, sizeof(handle));
 }
 
-static void refuse_page(struct pages *pages, struct code_file *file, uint32_t index,
-			uint64_t now_ns)
+/* It is asked for again, as often as it may be. */
+static void put_off_page(struct pages *pages, struct code_file *file, uint32_t index,
+			 uint64_t now_ns)
 {
 	struct code_page *page = &file->pages[index];
 
@@ -463,6 +468,12 @@ static void refuse_page(struct pages *pages, struct code_file *file, uint32_t in
 	file->retry_ns = now_ns + retry_ns;
 	if (page->state == CODE_PAGE_WANTED)
 		want(pages, file, now_ns);
+}
+
+static void refuse_page(struct pages *pages, struct code_file *file, uint32_t index,
+			uint64_t now_ns)
+{
+	put_off_page(pages, file, index, now_ns);
 	pages->wants_room = true;
 	pages->counts.refused++;
 }
@@ -533,21 +544,40 @@ static uint32_t renumber(struct pages *pages, struct code_file *file,
 	return (row & 0xffff) | rule << 16;
 }
 
+/* Write @page, and its rows by their numbers here, to pages->page. False: for want of room among
+ * the rules some rows say "unknown". */
+static bool write_page(struct pages *pages, struct code_file *file,
+		       const struct worker_answer *answer, const struct worker_page *page)
+{
+	uint32_t *rows = (uint32_t *)(pages->page + UNWIND_PAGE_HEAD_BYTES);
+	bool was_wanted = pages->rules->wanted, complete;
+
+	memset(pages->page, 0, UNWIND_PAGE_HEAD_BYTES);
+	memcpy(pages->page, page->first, (UNWIND_BLOCKS + 1) * sizeof(*page->first));
+	pages->rules->wanted = false;
+	for (uint32_t i = 0; i < page->row_count; i++)
+		rows[i] = renumber(pages, file, answer, page->rows[i]);
+	complete = !pages->rules->wanted;
+	pages->rules->wanted |= was_wanted;
+	return complete;
+}
+
 static void learn_page(struct pages *pages, struct code_file *file,
 		       const struct worker_answer *answer, const struct worker_page *page,
 		       uint64_t now_ns)
 {
 	uint32_t index = page->number - file->page_first;
-	uint32_t *rows = (uint32_t *)(pages->page + UNWIND_PAGE_HEAD_BYTES);
 
 	if (page->number < file->page_first || index >= file->page_count ||
 	    page->row_count > UNWIND_PAGE_ROWS || file->pages[index].state == CODE_PAGE_PRESENT)
 		return;
-	memset(pages->page, 0, UNWIND_PAGE_HEAD_BYTES);
-	memcpy(pages->page, page->first, (UNWIND_BLOCKS + 1) * sizeof(*page->first));
-	for (uint32_t i = 0; i < page->row_count; i++)
-		rows[i] = renumber(pages, file, answer, page->rows[i]);
-	put_page(pages, file, index, UNWIND_PAGE_HEAD_BYTES + page->row_count * sizeof(*rows),
+	// Files that nobody runs let go of their rules meanwhile. What there is no room for then
+	// comes without them.
+	if (!write_page(pages, file, answer, page) && file->pages[index].tries != 1) {
+		put_off_page(pages, file, index, now_ns);
+		return;
+	}
+	put_page(pages, file, index, UNWIND_PAGE_HEAD_BYTES + page->row_count * sizeof(*page->rows),
 		 now_ns);
 }
 
@@ -586,6 +616,7 @@ static void learn_file(struct pages *pages, struct code_file *file,
 	} else {
 		file->state = CODE_FILE_WANTED;
 		file->retry_ns = now_ns + retry_ns;
+		code_file_unlearn(file);
 		pages->wants_room = true;
 		pages->counts.refused++;
 	}
@@ -740,30 +771,51 @@ static uint64_t evict_epoch(struct pages *pages, uint32_t epoch, uint64_t wanted
 	return freed;
 }
 
-/* Nobody runs @file, nor will anybody soon. */
-static void forget_file(struct pages *pages, struct code_file *file)
+/* No walk finds any page of @file from now on. */
+static bool clear_directory(struct pages *pages, struct code_file *file)
 {
-	for (uint32_t i = 0; i < file->page_count; i++) {
-		if (file->pages[i].state != CODE_PAGE_PRESENT)
-			continue;
-		// Where the kernel's side cannot be written, another time.
-		if (!set_entry(pages, file, i, 0))
-			return;
-		drop_page(pages, &file->pages[i]);
-	}
-	drop_file(pages, file);
+	size_t bytes = file->page_count * sizeof(uint32_t);
+
+	memset(pages->page, 0, bytes);
+	return !memory_change(pages->memory, file->directory, 0, pages->page, bytes);
 }
 
-void pages_forget(struct pages *pages, bool (*is_known)(void *context, uint32_t file),
+/* Nobody runs @file, nor will anybody soon. False where the kernel's side cannot be written:
+ * another time. */
+static bool forget_file(struct pages *pages, struct code_file *file)
+{
+	if (!is_empty(file) && !clear_directory(pages, file))
+		return false;
+	for (uint32_t i = 0; i < file->page_count; i++)
+		if (file->pages[i].state == CODE_PAGE_PRESENT)
+			drop_page(pages, &file->pages[i]);
+	drop_file(pages, file);
+	return true;
+}
+
+bool pages_forget(struct pages *pages, bool (*is_known)(void *context, uint32_t file),
 		  void *context)
 {
 	struct code_file *file, *after;
+	bool left = false;
+	size_t writes = 0;
 
+	pages->forgets = false;
 	for (file = TAILQ_FIRST(&pages->files.all); file; file = after) {
 		after = TAILQ_NEXT(file, others);
-		if (is_idle(file) && !is_known(context, file->id))
-			forget_file(pages, file);
+		if (is_known(context, file->id))
+			continue;
+		if (!is_idle(file)) {
+			left = true;
+			continue;
+		}
+		writes += !is_empty(file);
+		pages->forgets = writes > FORGET_FILES;
+		if (pages->forgets)
+			return true;
+		left |= !forget_file(pages, file);
 	}
+	return left;
 }
 
 /* Files that nobody runs let go of their rules: the half of the time that was longest ago. */
@@ -779,7 +831,7 @@ static void evict_rules(struct pages *pages)
 	for (file = TAILQ_FIRST(&pages->files.all); file; file = after) {
 		after = TAILQ_NEXT(file, others);
 		if (is_idle(file) && file->rules.numbers.count && file->epoch <= oldest)
-			forget_file(pages, file);
+			(void)forget_file(pages, file);
 	}
 	pages->rules->wanted = false;
 }

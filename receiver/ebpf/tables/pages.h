@@ -32,7 +32,7 @@ struct pages_counts {
 	uint64_t refused;        /* pages and directories there was no room for */
 	uint64_t failed;         /* pages whose rules could not be had */
 	uint64_t files_given_up; /* files that no worker could read */
-	uint64_t rules_refused;  /* rules there was no room for */
+	uint64_t rules_refused;  /* rows whose rule there was no room for */
 	uint64_t unsupported[UNWIND_UNSUPPORTED_COUNT]; /* rows with such a rule, by why */
 };
 
@@ -114,7 +114,7 @@ bool pages_learn(struct pages *pages, const struct worker_answer *answer, uint64
 /* What came to nothing is queued again when its time has come. Once a second, and more often while
  * pages_waits. */
 void pages_retry(struct pages *pages, uint64_t now_ns);
-bool pages_waits(const struct pages *pages); /* for its time, or for room */
+bool pages_waits(const struct pages *pages); /* for its time, for room, or to forget more */
 
 /* Drop what was not seen for longest, until three quarters of @limit_bytes hold the rest; more when
  * something was refused since. */
@@ -122,9 +122,10 @@ void pages_evict(struct pages *pages, uint64_t limit_bytes);
 
 /*
  * Nobody will ask any more for the files that are not @is_known to the one who gives them their
- * ids, nor run them: what is held of these goes. Those that are used stay.
+ * ids, nor run them: what is held of these goes. True when some are left for another time: those
+ * that are used still, and what would take too long at once.
  */
-void pages_forget(struct pages *pages, bool (*is_known)(void *context, uint32_t file),
+bool pages_forget(struct pages *pages, bool (*is_known)(void *context, uint32_t file),
 		  void *context);
 
 /* Ids that were of files which were forgotten before may be given to others soon. */

@@ -123,8 +123,9 @@ static void register_metrics(struct tables *tables)
 			"Processes that made room for others in the unwinder's tables"),
 		.files_given_up = host->metric(host, PROFCOL_COUNTER, "unwind_files_given_up", "",
 					       "Files that could not be read for their rules"),
-		.rules_refused = host->metric(host, PROFCOL_COUNTER, "unwind_rules_refused", "",
-					      "Unwind rules there was no room for"),
+		.rules_refused =
+			host->metric(host, PROFCOL_COUNTER, "unwind_rules_refused", "",
+				     "Rows of unwind pages whose rule there was no room for"),
 	};
 	for (size_t kind = UNWIND_SUPPORTED + 1; kind < UNWIND_UNSUPPORTED_COUNT; kind++)
 		tables->metrics.unsupported[kind] = host->metric(
@@ -528,8 +529,9 @@ static void forget_files(struct tables *tables)
 {
 	struct processes_files known = processes_files(tables->processes);
 
-	if (known.evicted != tables->known.evicted)
-		pages_forget(tables->pages, is_known, tables);
+	// Those that are left are looked for again the next time.
+	if (known.evicted != tables->known.evicted && pages_forget(tables->pages, is_known, tables))
+		known.evicted = tables->known.evicted;
 	if (known.lap != tables->known.lap)
 		pages_renumber(tables->pages);
 	tables->known = known;

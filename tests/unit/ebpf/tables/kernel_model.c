@@ -23,6 +23,7 @@ static int write_bytes(void *context, uint32_t slab, uint32_t offset, const void
 		return -EINVAL;
 	memcpy(model->slabs[slab] + offset, bytes, length);
 	model->written += length;
+	model->writes++;
 	return 0;
 }
 

@@ -16,7 +16,7 @@ enum { MODEL_SLABS = 64, MODEL_BUCKETS = 4096 };
 struct kernel_model {
 	uint8_t slabs[MODEL_SLABS][UNWIND_SLAB_BYTES];
 	uint32_t slab_count;
-	uint64_t written; /* bytes */
+	uint64_t written, writes; /* bytes; times */
 	struct unwind_bucket buckets[MODEL_BUCKETS];
 	struct unwind_rule rules[UNWIND_RULES];
 };

@@ -1251,6 +1251,13 @@ static bool is_other_than(void *context, uint32_t file)
 	return file != *(const uint32_t *)context;
 }
 
+static bool is_none(void *context, uint32_t file)
+{
+	(void)context;
+	(void)file;
+	return false;
+}
+
 static void a_file_nobody_can_ask_for_leaves_nothing(void **state)
 {
 	struct fixture *fixture = *state;
@@ -1262,13 +1269,13 @@ static void a_file_nobody_can_ask_for_leaves_nothing(void **state)
 	learn(fixture, 2 * MS);
 	assert_int_equal(mark_at(fixture, 0x400010), 16);
 	// Somebody runs it.
-	pages_forget(fixture->pages, is_other_than, &seventh);
+	assert_true(pages_forget(fixture->pages, is_other_than, &seventh));
 	assert_int_equal(mark_at(fixture, 0x400010), 16);
 	spaces_end(fixture->spaces, &key);
-	pages_forget(fixture->pages, is_other_than, &eighth);
+	assert_false(pages_forget(fixture->pages, is_other_than, &eighth));
 	assert_int_equal(pages_counts(fixture->pages).pages, 1);
 	assert_true(pages_counts(fixture->pages).memory > 0);
-	pages_forget(fixture->pages, is_other_than, &seventh);
+	assert_false(pages_forget(fixture->pages, is_other_than, &seventh));
 	assert_int_equal(pages_counts(fixture->pages).pages, 0);
 	assert_int_equal(pages_counts(fixture->pages).files, 0);
 	assert_int_equal(memory_used(fixture->memory), used);
@@ -1282,6 +1289,110 @@ static void a_file_nobody_can_ask_for_leaves_nothing(void **state)
 	assert_int_equal(mark_at(fixture, 0x400010), 48);
 	assert_int_equal(pages_find_rule(fixture->pages, 7, 0x20010, 3 * MS, &rule), PAGES_FOUND);
 	assert_int_equal(fixture->model.rules[rule].cfa_offset, 48);
+}
+
+/* Others wait for as long as it takes. */
+static void many_files_are_forgotten_little_by_little(void **state)
+{
+	enum { FILES = 300, PAGES = 3 };
+	struct fixture *fixture = *state;
+	uint32_t nobody = UINT32_MAX, rule;
+	uint64_t files, writes, forgotten = 0;
+	bool left;
+
+	for (uint32_t file = 100; file < 100 + FILES; file++) {
+		assert_int_equal(pages_find_rule(fixture->pages, file, 0x20010, now, &rule),
+				 PAGES_LATER);
+		assert_int_equal(expect_request(fixture, file, 0), 0);
+		model_answer_init(&fixture->answer, file, 0x21000, 0x20000, PAGES);
+		for (uint32_t page = 2; page < 2 + PAGES; page++)
+			model_answer_add(&fixture->answer, page, 16);
+		learn(fixture, 2 * MS);
+	}
+	assert_int_equal(pages_counts(fixture->pages).pages, FILES * PAGES);
+	assert_false(pages_forget(fixture->pages, is_other_than, &nobody));
+	do {
+		files = pages_counts(fixture->pages).files;
+		writes = fixture->model.writes;
+		left = pages_forget(fixture->pages, is_none, NULL);
+		assert_int_equal(pages_waits(fixture->pages), left);
+		forgotten = files - pages_counts(fixture->pages).files;
+		assert_in_range(forgotten, 1, FILES / 2);
+		// One for a file, not for a page.
+		assert_int_equal(fixture->model.writes - writes, forgotten);
+	} while (left);
+	assert_int_equal(pages_counts(fixture->pages).files, 0);
+	assert_int_equal(pages_counts(fixture->pages).pages, 0);
+}
+
+enum { RULES_OF_FILE = 512, RULE_OWNERS = UNWIND_RULES / RULES_OF_FILE + 1 };
+
+/* All the rules there is room for are those of files that run. */
+static void take_rules(struct rule_table *table, struct rule_uses owners[RULE_OWNERS])
+{
+	for (int32_t i = 0; i < UNWIND_RULES; i++) {
+		struct unwind_rule rule = { .cfa = UNWIND_CFA_REGISTER, .cfa_offset = 10000 + i };
+
+		rule_table_use(table, &rule, &owners[i / RULES_OF_FILE]);
+	}
+	assert_true(table->wanted);
+}
+
+/* File 7 is run, its page 2 missed, and answered at @now_ns. */
+static void miss_page_without_rules(struct fixture *fixture, uint64_t now_ns)
+{
+	begin_process(fixture, 1);
+	learn(fixture, 2 * MS);
+	pages_miss(fixture->pages, 7, 0x20010, 3 * MS);
+	assert_int_equal(expect_request(fixture, 7, 2), 1);
+	model_answer_add(&fixture->answer, 2, 48);
+	learn(fixture, now_ns);
+	assert_int_equal(find(fixture, 0x400010).what, MODEL_NO_PAGE);
+	expect_no_request(fixture);
+}
+
+static void a_page_waits_for_room_among_the_rules(void **state)
+{
+	struct fixture *fixture = *state;
+	struct rule_uses owners[RULE_OWNERS] = { 0 };
+
+	take_rules(&fixture->rules, owners);
+	miss_page_without_rules(fixture, 4 * MS);
+	// The memory is not what it waits for.
+	assert_int_equal(pages_counts(fixture->pages).refused, 0);
+	assert_true(pages_waits(fixture->pages));
+	for (size_t i = 0; i < RULE_OWNERS; i++)
+		rule_table_release(&fixture->rules, &owners[i]);
+	for (uint64_t time = 204; time <= 604; time += 200)
+		pages_retry(fixture->pages, time * MS);
+	assert_int_equal(expect_request(fixture, 7, 2), 1);
+	learn(fixture, 605 * MS);
+	assert_int_equal(mark_at(fixture, 0x400010), 48);
+	expect_no_request(fixture);
+}
+
+static void a_page_comes_without_rules_that_there_is_never_room_for(void **state)
+{
+	struct fixture *fixture = *state;
+	struct rule_uses owners[RULE_OWNERS] = { 0 };
+	uint64_t time = 4;
+
+	take_rules(&fixture->rules, owners);
+	miss_page_without_rules(fixture, time * MS);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(find(fixture, 0x400010).what, MODEL_NO_PAGE);
+		time += 600;
+		pages_retry(fixture->pages, time * MS);
+		assert_int_equal(expect_request(fixture, 7, 2), 1);
+		learn(fixture, time * MS);
+	}
+	assert_int_equal(find(fixture, 0x400010).what, MODEL_RULE);
+	assert_int_equal(find(fixture, 0x400010).rule, UNWIND_RULE_UNKNOWN);
+	time += 600;
+	pages_retry(fixture->pages, time * MS);
+	expect_no_request(fixture);
+	for (size_t i = 0; i < RULE_OWNERS; i++)
+		rule_table_release(&fixture->rules, &owners[i]);
 }
 
 static void who_runs_keeps_its_rules_when_there_is_no_room_for_more(void **state)
@@ -1390,6 +1501,9 @@ int main(void)
 		TEST(a_full_bucket_drops_the_one_sampled_longest_ago),
 		TEST(a_file_is_known_to_the_next_program),
 		TEST(a_file_nobody_can_ask_for_leaves_nothing),
+		TEST(many_files_are_forgotten_little_by_little),
+		TEST(a_page_waits_for_room_among_the_rules),
+		TEST(a_page_comes_without_rules_that_there_is_never_room_for),
 		TEST(who_runs_keeps_its_rules_when_there_is_no_room_for_more),
 		TEST(files_are_found_whatever_their_numbers),
 		TEST(anonymous_code_is_bare_and_has_no_file),
