@@ -18,9 +18,10 @@ LAST, LAST_UNITS = 12, 6000  # those of which most is asked
 CHAIN = ("burn_leaf", "burn_middle", "burn_root", "run", "_start")
 LEAST_WHOLE = 0.9
 GROWTH_BYTES = 6 * MIB  # of the last half, batches and all
-# Files that 4 MiB of process_memory have room for. What has ended stays for some seconds.
-ROOM = 1024
-USUAL_ROOM = 8192
+FILE_BYTES = 2048  # of each file there is more: paths, rows, names
+# Files that 3 MiB of process_memory have room for. What has ended stays for some seconds.
+ROOM = 1408
+USUAL_ROOM = 14_336
 
 
 @pytest.fixture(scope="module")
@@ -43,17 +44,19 @@ class Programs:
         self._builds = builds
         self._directory = directory
         self._directory.mkdir()
-        self.paths = {}  # by process number
+        self.paths = collections.defaultdict(set)  # by process number, which several may have had
+        self._count = 0
 
     def run(self, units):
-        number = len(self.paths)
+        number = self._count
+        self._count += 1
         path = self._directory / f"program_{number}"
         path.write_bytes(self._builds[number % 2] + number.to_bytes(8, "little"))
         path.chmod(0o755)
         process = subprocess.Popen([path, str(units)])
         assert process.wait() == 0
-        self.paths[process.pid] = str(path)
-        return process.pid
+        self.paths[process.pid].add(str(path))
+        return str(path)
 
 
 def memory_of(run):
@@ -84,18 +87,19 @@ def look(run):
 
 def judge(samples, paths, chosen):
     """How the stacks of `chosen` end, or that they are wrong; and no frame of any program may lie
-    in the file of another one. `paths`: by process number."""
+    in the file of another one. `paths`: by process number; of those that several had nothing is
+    known to be whole."""
     verdicts = collections.Counter()
-    files = set(paths.values())
+    files = set().union(*paths.values())
     for sample in samples:
         pid = sample.labels.get("pid")
         own = paths.get(pid)
-        if own is None:
+        if not own:
             continue
-        foreign = {frame.file for frame in sample.frames} & files - {own}
+        foreign = {frame.file for frame in sample.frames} & files - own
         assert not foreign, f"{own}: {foreign}"
         names = tuple(sample.names)
-        if pid not in chosen or not set(names) & set(CHAIN):
+        if len(own) > 1 or not own <= chosen or not set(names) & set(CHAIN):
             continue
         at = next(i for i, name in enumerate(names) if name in CHAIN)
         expected = CHAIN[CHAIN.index(names[at]) :]
@@ -110,7 +114,7 @@ def judge(samples, paths, chosen):
 @pytest.mark.parametrize(
     "count, memory, room",
     (
-        pytest.param(1500, "4MiB", ROOM, id="small"),
+        pytest.param(1500, "3MiB", ROOM, id="small"),
         pytest.param(5000, "32MiB", USUAL_ROOM, id="usual", marks=pytest.mark.slow),
         pytest.param(20_000, "32MiB", USUAL_ROOM, id="beyond", marks=pytest.mark.slow),
     ),
@@ -134,8 +138,10 @@ def test_files_make_room_for_others(count, memory, room, builds, start_profcol, 
     assert end["processes_files"] <= room
     assert end["unwind_files"] <= 1.5 * room  # it hears of what went once a second
     assert end["processes_memory_bytes"] <= int(memory.removesuffix("MiB")) * MIB
-    assert end["resident"] - middle["resident"] <= GROWTH_BYTES
-    assert (end["processes_files_evicted_total"] > 0) == (count > room)
+    more = max(0, end["processes_files"] - middle["processes_files"])
+    assert end["resident"] - middle["resident"] <= GROWTH_BYTES + more * FILE_BYTES
+    # Where there is room for all of these, others may run on the machine.
+    assert end["processes_files_evicted_total"] > 0 or count <= room
     samples = [
         sample
         for path in profile_paths(tmp_path / "profiles")
