@@ -190,9 +190,10 @@ def test_a_reload_takes_away_what_is_gone_and_leaves_the_rest(start_profcol, tmp
 
 @pytest.mark.sanitized
 def test_names_with_suffixes_pass_the_linter(start_profcol, tmp_path):
-    """As a reader has them that is written by hand, with nothing but host and port."""
+    """As a reader has them that asks for everything; the scope's name among the labels."""
     port = prometheus_text.free_port()
-    plain = {"host": "127.0.0.1", "port": port, "with_resource_constant_labels": {
+    plain = {"host": "127.0.0.1", "port": port, "without_type_suffix": False,
+        "without_units": False, "without_scope_info": False, "with_resource_constant_labels": {
         "included": ["service.*"], "excluded": ["service.instance.id"]}}  # fmt: skip
     readers = [{"pull": {"exporter": {"prometheus": plain}}}]
     configuration = with_telemetry(with_queue(tmp_path / "out"), level="detailed", readers=readers)
