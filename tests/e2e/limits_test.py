@@ -245,9 +245,13 @@ def test_many_processes_that_sleep(
 
 
 def test_a_process_that_had_to_go_comes_back(
-    start_profcol, start_target, build, build_target, tmp_path
+    start_profcol, start_target, build, build_target, relay, tmp_path
 ):
-    """It is stopped, while more are sampled than there is room for; then it goes on."""
+    """It is stopped, while more are sampled than there is room for; then it goes on. There is room
+    for it though two others have more mappings each than there is room for."""
+    listed = tmp_path / "list"
+    listed.write_text(f"{relay}\n")
+    large = [start_mapped(start_target, build, MAPPINGS, listed) for _ in range(2)]
     run = start(start_profcol, tmp_path, process_memory="1MiB", samples_per_second=997)
     burner, _ = start_burner(start_target, build_target, run)
     burner.process.send_signal(signal.SIGSTOP)
@@ -255,7 +259,7 @@ def test_a_process_that_had_to_go_comes_back(
     evicted = run.metrics().value("profcol_processes_evicted_total")
     program = build("sleepers", "-static")
     # Each is sampled: none of them goes before one that was sampled earlier.
-    sleepers = start_target(program, 1000, 3, stdout=subprocess.PIPE)
+    sleepers = start_target(program, 2000, 3, stdout=subprocess.PIPE)
     assert sleepers.process.stdout.readline() == b"asleep\n"
     # More than all that were there before, and those that were not sampled after all.
     wait_until(
@@ -268,6 +272,8 @@ def test_a_process_that_had_to_go_comes_back(
     burner.wait_burnt(1500)
     report(run, "after it went on")
     run.stop()
+    for target in (*large, sleepers):
+        target.kill()
     assert share_of_whole(run, burner.pid, before) >= LEAST_WHOLE
     assert judge(run, burner.pid, BURN_CHAIN)["wrong"] == 0
 

@@ -6,7 +6,10 @@
 #include <errno.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 8 };
+enum {
+	FIRST_CAPACITY = 8,
+	LARGE_CAPACITY = 1024, /* from here on it grows by quarters */
+};
 
 void mappings_deinit(struct mappings *mappings, struct texts *texts)
 {
@@ -41,7 +44,7 @@ static bool reserve(struct mappings *mappings, size_t at, size_t extra)
 		return true;
 	capacity = capacity ? capacity : FIRST_CAPACITY;
 	while (capacity < count + extra)
-		capacity *= 2;
+		capacity += capacity < LARGE_CAPACITY ? capacity : capacity / 4;
 	memory = calloc(capacity, sizeof(*memory));
 	if (!memory)
 		return false;

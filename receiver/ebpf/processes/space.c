@@ -5,18 +5,58 @@
 
 #include <string.h>
 
-/* Of the memory there is for texts, one process has this part for paths of what it maps. */
-enum { PATH_SHARE = 8 };
+enum {
+	/* Of the memory there is for texts, one process has this part for paths of what it maps. */
+	PATH_SHARE = 8,
+	/* Of the memory there is for spaces, one has this part for its mappings, in any case... */
+	SURE_SHARE = 16,
+	/* ...and all together this part for what they have beyond. */
+	EXCESS_SHARE = 2,
+	/* What one may have beyond it grows by this part of what is sure: rarely, not each time. */
+	STEP_SHARE = 8,
+};
 
 void space_pool_init(struct space_pool *pool, size_t max_bytes, size_t max_text_bytes)
 {
-	*pool = (struct space_pool){ .most_mappings = max_bytes / 2 / sizeof(struct mapping) };
+	size_t alone = max_bytes / SURE_SHARE + max_bytes / EXCESS_SHARE / 2;
+
+	*pool = (struct space_pool){
+		.max_bytes = max_bytes,
+		.most_mappings = alone / sizeof(struct mapping),
+	};
 	texts_init(&pool->texts, max_text_bytes);
 }
 
 void space_pool_deinit(struct space_pool *pool)
 {
 	texts_deinit(&pool->texts);
+}
+
+/* What mappings of one space take beyond the share that is sure. */
+static size_t excess_of(const struct space_pool *pool, size_t bytes)
+{
+	size_t sure = pool->max_bytes / SURE_SHARE;
+
+	return bytes > sure ? bytes - sure : 0;
+}
+
+/* The mappings of one space take @after bytes, where they took @before. */
+static void account(struct space_pool *pool, size_t before, size_t after)
+{
+	pool->memory += after - before;
+	pool->excess += excess_of(pool, after) - excess_of(pool, before);
+}
+
+/* How many mappings a space may have whose mappings take @bytes. */
+static size_t most_mappings(const struct space_pool *pool, size_t bytes)
+{
+	size_t sure = pool->max_bytes / SURE_SHARE, step = sure / STEP_SHARE;
+	size_t limit = pool->max_bytes / EXCESS_SHARE, most;
+	size_t left = pool->excess < limit ? limit - pool->excess : 0;
+	size_t excess = (excess_of(pool, bytes) + left) / 2;
+
+	most = (sure + excess / step * step) / sizeof(struct mapping);
+	return most < pool->most_mappings ? most : pool->most_mappings;
 }
 
 struct space *space_create(struct space_pool *pool, uint64_t begin_ns)
@@ -49,7 +89,8 @@ void space_unref(struct space_pool *pool, struct space *space)
 		struct space *older = space->older;
 
 		leave_parent(pool, space);
-		pool->memory -= sizeof(*space) + mappings_memory(&space->mappings);
+		account(pool, mappings_memory(&space->mappings), 0);
+		pool->memory -= sizeof(*space);
 		mappings_deinit(&space->mappings, &pool->texts);
 		texts_release(&pool->texts, space->executable);
 		texts_release(&pool->texts, space->attributes);
@@ -79,9 +120,10 @@ static bool shows_in(const struct space *space, uint64_t start, uint64_t limit)
 int space_add(struct space_pool *pool, struct space *space, const struct mapping *mapping)
 {
 	size_t before = mappings_memory(&space->mappings);
-	int status = mappings_add(&space->mappings, &pool->texts, mapping, pool->most_mappings);
+	int status =
+		mappings_add(&space->mappings, &pool->texts, mapping, most_mappings(pool, before));
 
-	pool->memory += mappings_memory(&space->mappings) - before;
+	account(pool, before, mappings_memory(&space->mappings));
 	if (mapping->begin_ns > space->covered_ns &&
 	    shows_in(space->parent, mapping->start, mapping->limit))
 		space->covered_ns = mapping->begin_ns;
@@ -123,14 +165,15 @@ static void copy_visible(struct space_pool *pool, struct space *space, const str
 static void part_from_parent(struct space_pool *pool, struct space *space)
 {
 	struct mappings own = space->mappings;
+	size_t before;
 
 	// What was its own covers what it inherited.
 	space->mappings = (struct mappings){ .changes = own.changes, .ended_ns = own.ended_ns };
-	pool->memory -= mappings_memory(&own);
+	account(pool, mappings_memory(&own), 0);
 	copy_visible(pool, space, space->parent, space->parent_ns);
 	for (size_t i = 0; i < own.now.count; i++)
 		space_add(pool, space, &own.now.items[i]);
-	pool->memory -= mappings_memory(&space->mappings);
+	before = mappings_memory(&space->mappings);
 	for (; own.past.count; own.past.count--) {
 		struct past_mapping *past = &own.past.items[own.past.count - 1];
 
@@ -138,7 +181,7 @@ static void part_from_parent(struct space_pool *pool, struct space *space)
 		    !VECTOR_PUSH(&space->mappings.past, *past))
 			break;
 	}
-	pool->memory += mappings_memory(&space->mappings);
+	account(pool, before, mappings_memory(&space->mappings));
 	mappings_deinit(&own, &pool->texts);
 	leave_parent(pool, space);
 	space->depth = 0;
@@ -154,7 +197,7 @@ int space_end(struct space_pool *pool, struct space *space, uint64_t start, uint
 		part_from_parent(pool, space);
 	before = mappings_memory(&space->mappings);
 	status = mappings_end(&space->mappings, &pool->texts, start, limit, time_ns);
-	pool->memory += mappings_memory(&space->mappings) - before;
+	account(pool, before, mappings_memory(&space->mappings));
 	if (status && space->complete) {
 		space->complete = false;
 		space->suspect_ns = time_ns;
@@ -222,7 +265,7 @@ bool space_renew(struct space_pool *pool, struct space *space, uint32_t file, ui
 	uint64_t changes = space->mappings.changes;
 
 	mappings_renew(&space->mappings, &pool->texts, file, time_ns);
-	pool->memory += mappings_memory(&space->mappings) - before;
+	account(pool, before, mappings_memory(&space->mappings));
 	for (struct space *parent = space->parent; parent; parent = parent->parent) {
 		const struct mappings *mappings = &parent->mappings;
 
@@ -378,5 +421,5 @@ void space_forget(struct space_pool *pool, struct space *space, uint64_t time_ns
 	// What is gone by now is not held against it.
 	if (space->path_bytes > pool->texts.max_bytes / PATH_SHARE / 2)
 		space->path_bytes = path_bytes(&space->mappings);
-	pool->memory -= before - mappings_memory(&space->mappings);
+	account(pool, before, mappings_memory(&space->mappings));
 }

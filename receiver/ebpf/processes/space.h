@@ -15,7 +15,9 @@
 struct space_pool {
 	struct texts texts;
 	size_t memory;        /* bytes of all spaces, without texts */
-	size_t most_mappings; /* of one space: half of the memory there may be */
+	size_t excess;        /* bytes of what each has beyond its sure share */
+	size_t max_bytes;     /* of all spaces */
+	size_t most_mappings; /* of one space, when no other is large */
 };
 
 /*
@@ -62,7 +64,12 @@ struct space *space_create(struct space_pool *pool, uint64_t begin_ns);
 struct space *space_fork(struct space_pool *pool, struct space *parent, uint64_t time_ns);
 void space_unref(struct space_pool *pool, struct space *space); /* accepts NULL */
 
-/* As mappings_add; a failure leaves the space incomplete. */
+/*
+ * As mappings_add; a failure leaves the space incomplete. A space may take a sixteenth of the
+ * memory there may be in any case, and beyond that as much as is left of half of it: so those with
+ * a great many mappings leave room for all others, and do not drive each other out, only to be read
+ * anew.
+ */
 int space_add(struct space_pool *pool, struct space *space, const struct mapping *mapping);
 
 /* As mappings_renew, of all that @space shows. False: it shows nothing of @file. */

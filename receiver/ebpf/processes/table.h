@@ -91,7 +91,7 @@ struct table {
 	uint64_t malformed_environments; /* whose OTEL_RESOURCE_ATTRIBUTES was passed over */
 };
 
-/* False without memory. One process takes half of @max_bytes at most; @max_text_bytes bounds paths
+/* False without memory. One process takes 5/16 of @max_bytes at most; @max_text_bytes bounds paths
  * and names, which come on top. */
 bool table_init(struct table *table, size_t max_bytes, size_t max_text_bytes);
 void table_deinit(struct table *table);

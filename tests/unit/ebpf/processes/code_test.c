@@ -230,7 +230,7 @@ static void mappings_may_come_from_above(void **state)
 	struct table *table = *state;
 	static struct process_code codes[MANY];
 
-	table->max_bytes = SIZE_MAX;
+	table->max_bytes = table->pool.max_bytes = SIZE_MAX;
 	table->pool.most_mappings = ROOM;
 	begin_program(table, 10 * S, 10);
 	for (uint64_t i = MANY; i; i--)
@@ -252,7 +252,7 @@ static void what_has_a_file_is_kept_before_what_has_none(void **state)
 	struct process_code codes[ROOM];
 	size_t files = 0;
 
-	table->max_bytes = SIZE_MAX;
+	table->max_bytes = table->pool.max_bytes = SIZE_MAX;
 	table->pool.most_mappings = MOST;
 	begin_program(table, 10 * S, 10);
 	for (uint64_t i = 1; i <= MANY; i++)
@@ -283,7 +283,7 @@ static void forks_of_forks_with_a_great_many_are_cut_short(void **state)
 	static struct process_code codes[ROOM];
 	size_t count;
 
-	table->max_bytes = SIZE_MAX;
+	table->max_bytes = table->pool.max_bytes = SIZE_MAX;
 	table->pool.most_mappings = MOST;
 	begin_program(table, 10 * S, 10);
 	for (uint32_t i = 0; i < GENERATIONS; i++) {

@@ -611,6 +611,48 @@ static void at_the_limit_new_code_still_ends_the_old(void **state)
 	assert_string_equal(path_at(table, 10, 10 * S, 15 * S, 0x20000), "/lib/new");
 }
 
+/* @pid is sampled, and maps the @count places from @first on that it has told of before. */
+static void sample_large(struct table *table, uint32_t pid, uint64_t time_ns, uint32_t count)
+{
+	struct process_key key = key_of(pid, 1 * S);
+
+	assert_non_null(table_note(table, &key, time_ns));
+	for (uint32_t i = 0; i < count; i++)
+		tell_mmap(table, time_ns, pid, 0x10000ull * (i + 1), 0x1000, 5, "/lib/large");
+	table_evict(table);
+}
+
+static void large_processes_leave_room_for_others(void **state)
+{
+	enum { LARGE = 4, SMALL = 40, ROUNDS = 5, MAPPINGS = 20000 };
+	struct table *table = *state;
+	size_t least = SIZE_MAX;
+
+	for (uint32_t pid = 1; pid <= LARGE + SMALL; pid++)
+		tell_fork(table, 1 * S, 0, pid);
+	for (uint64_t round = 0; round < ROUNDS; round++) {
+		uint64_t time_ns = (round + 2) * 10 * S;
+
+		for (uint32_t pid = LARGE + 1; pid <= LARGE + SMALL; pid++) {
+			struct process_key key = key_of(pid, 1 * S);
+
+			assert_non_null(table_note(table, &key, time_ns));
+			tell_mmap(table, time_ns, pid, 0x1000, 0x1000, 6, "/lib/small");
+		}
+		for (uint32_t pid = 1; pid <= LARGE; pid++)
+			sample_large(table, pid, time_ns + pid, MAPPINGS);
+	}
+	for (uint32_t pid = 1; pid <= LARGE; pid++) {
+		size_t count = table_newest(table, pid)->space->mappings.now.count;
+
+		least = count < least ? count : least;
+	}
+	assert_true(least >= TABLE_BYTES / 16 / sizeof(struct mapping));
+	assert_true(table->refused > 0);
+	assert_int_equal(table->evicted, 0);
+	assert_true(table_memory(table) <= TABLE_BYTES);
+}
+
 int main(void)
 {
 #define TABLE_TEST(test) cmocka_unit_test_setup_teardown(test, table_set_up, table_tear_down)
@@ -637,6 +679,7 @@ int main(void)
 		TABLE_TEST(what_was_lent_out_stays_readable),
 		TABLE_TEST(many_mappings_that_go_leave_no_memory_behind),
 		TABLE_TEST(at_the_limit_new_code_still_ends_the_old),
+		TABLE_TEST(large_processes_leave_room_for_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
