@@ -75,12 +75,13 @@ bench-start: ## starting beside 200 busy processes: when it has a stack of each;
 		$(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATE),--rate $(RATE)) \
 		$(if $(PROFILERS),--profilers $(PROFILERS)) $(if $(OUT),--out $(OUT))
 
-# OVERHEAD=cpu=0.5%,memory=64MiB  LOAD=mixed  SECONDS=120
-bench-overhead: ## a limit on the cost: is it kept, are the totals right; OVERHEAD=cpu=0.3%
+# OVERHEAD=cpu=0.5%,memory=64MiB  LOAD=mixed  RATE=99  SECONDS=120
+bench-overhead: ## a limit on the cost: is it kept, are the totals right; OVERHEAD=cpu=2% RATE=999
 	@scripts/setup.sh bench
 	@$(MAKE) --no-print-directory build
 	@/usr/bin/python3 tests/bench/overhead.py $(if $(OVERHEAD),--overhead $(OVERHEAD)) \
-		$(if $(LOAD),--load $(LOAD)) $(if $(SECONDS),--seconds $(SECONDS))
+		$(if $(LOAD),--load $(LOAD)) $(if $(RATE),--rate $(RATE)) \
+		$(if $(SECONDS),--seconds $(SECONDS))
 
 # RUNS=3  SECONDS=10  PAYLOAD=FILE  OUT=DIRECTORY
 bench-gateway: ## OTLP in, OTLP out, beside the Collector; RUNS=1 SECONDS=3 for a quick look

@@ -3,7 +3,8 @@
 import dataclasses
 
 CPU_WITHIN = 0.20  # of the limit
-TIME_WITHIN = 0.03  # of the other run's, of each program with so many samples:
+# Of the other run's, of each program with so many samples in both: chance makes more of fewer.
+TIME_WITHIN = 0.03
 SAMPLES_LEAST = 10_000
 _KEYS = ("cpu", "memory")
 
@@ -23,6 +24,25 @@ class Result:
     programs: dict  # {run: {name: (samples, seconds)}}
 
 
+@dataclasses.dataclass(frozen=True)
+class Compared:
+    """A program, without a limit and with one."""
+
+    name: str
+    samples: int
+    seconds: float
+    limited_samples: int
+    limited_seconds: float
+
+    @property
+    def difference(self):
+        return self.limited_seconds / self.seconds - 1
+
+    @property
+    def least_samples(self):
+        return min(self.samples, self.limited_samples)
+
+
 def parse_limits(text):
     """{option: value} of cpu=0.5%,memory=64MiB"""
     limits = dict(part.partition("=")[::2] for part in text.split(","))
@@ -38,13 +58,13 @@ def cost(before, after):
 
 
 def compared(result):
-    """[(name, samples without a limit, seconds, seconds with it, difference)], most first."""
+    """[Compared], of the programs that were seen without a limit, most seconds first."""
     limited = result.programs["limited"]
-    rows = []
-    for name, (samples, seconds) in result.programs["unlimited"].items():
-        theirs = limited[name][1] if name in limited else 0.0
-        rows.append((name, samples, seconds, theirs, theirs / seconds - 1))
-    return sorted(rows, key=lambda row: -row[1])
+    rows = [
+        Compared(name, *unlimited, *limited.get(name, (0, 0.0)))
+        for name, unlimited in result.programs["unlimited"].items()
+    ]
+    return sorted(rows, key=lambda row: -row.seconds)
 
 
 def table(result, limits):
@@ -53,13 +73,16 @@ def table(result, limits):
     for name, each in result.cost.items():
         mib = each.memory_bytes / (1 << 20)
         lines.append(f"| {name} | {100 * each.cpu:.2f} % | {mib:.1f} MiB | {each.rate:.1f} |")
-    lines += ["", "| program | samples | CPU time | with the limit | difference |"]
-    lines.append("| --- | --- | --- | --- | --- |")
-    for name, samples, seconds, theirs, difference in compared(result):
-        if samples >= SAMPLES_LEAST / 10:
+    lines += [
+        "",
+        "| program | samples | CPU time | samples with the limit | CPU time | difference |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in compared(result):
+        if row.samples >= SAMPLES_LEAST / 10:
             lines.append(
-                f"| {name} | {samples:,} | {seconds:.2f} s | {theirs:.2f} s"
-                f" | {100 * difference:+.1f} % |"
+                f"| {row.name} | {row.samples:,} | {row.seconds:.2f} s | {row.limited_samples:,}"
+                f" | {row.limited_seconds:.2f} s | {100 * row.difference:+.1f} % |"
             )
     return "\n".join(lines)
 
@@ -74,10 +97,10 @@ def complaints(result, limits):
             found.append(f"without a limit it takes {100 * without:.2f} %: give a lower one")
         elif abs(achieved / limit - 1) > CPU_WITHIN:
             found.append(f"{100 * achieved:.2f} % of a CPU is not within 20 % of the limit")
-    long = [row for row in compared(result) if row[1] >= SAMPLES_LEAST]
+    long = [row for row in compared(result) if row.least_samples >= SAMPLES_LEAST]
     if not long:
-        found.append(f"no program has {SAMPLES_LEAST} samples: measure for longer")
-    for name, _, _, _, difference in long:
-        if abs(difference) > TIME_WITHIN:
-            found.append(f"{name}: CPU time differs by {100 * difference:+.1f} %")
+        found.append(f"no program has {SAMPLES_LEAST} samples in both: measure for longer")
+    for row in long:
+        if abs(row.difference) > TIME_WITHIN:
+            found.append(f"{row.name}: CPU time differs by {100 * row.difference:+.1f} %")
     return found
