@@ -110,7 +110,6 @@ struct reporter *reporter_create(const struct profcol_host *host,
 	uint64_t new_ns =
 		config->resource_by == RESOURCE_BY_HOST ? 0 : config->hold_new_containers_ns;
 	struct reporter *reporter = calloc(1, sizeof(*reporter));
-	pthread_condattr_t attributes;
 
 	if (!reporter)
 		return NULL;
@@ -123,10 +122,7 @@ struct reporter *reporter_create(const struct profcol_host *host,
 	reporter->random = clock_realtime_ns() | 1;
 	register_metrics(reporter);
 	pthread_mutex_init(&reporter->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&reporter->wake, &attributes);
-	pthread_condattr_destroy(&attributes);
+	pthread_cond_init(&reporter->wake, NULL);
 	containers_init(&reporter->containers);
 	reporter->report = report_create(host, config, processes, symbols,
 					 new_ns ? &reporter->containers : NULL);
@@ -391,7 +387,7 @@ static bool wait_until(struct reporter *reporter, uint64_t until_ns)
 
 	pthread_mutex_lock(&reporter->lock);
 	while (!reporter->stopping &&
-	       !pthread_cond_timedwait(&reporter->wake, &reporter->lock, &until))
+	       !pthread_cond_clockwait(&reporter->wake, &reporter->lock, CLOCK_MONOTONIC, &until))
 		;
 	stopping = reporter->stopping;
 	pthread_mutex_unlock(&reporter->lock);

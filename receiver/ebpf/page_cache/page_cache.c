@@ -39,17 +39,6 @@ static void register_metrics(struct page_cache *cache)
 					 "what cache_directory takes of the disk");
 }
 
-static void init_lock(struct page_cache *cache)
-{
-	pthread_condattr_t attributes;
-
-	pthread_mutex_init(&cache->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&cache->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
-}
-
 struct page_cache *page_cache_create(const struct profcol_host *host, const char *directory,
 				     uint64_t limit_bytes, const struct page_cache_asker *asker)
 {
@@ -66,7 +55,8 @@ struct page_cache *page_cache_create(const struct profcol_host *host, const char
 	cache->asker = *asker;
 	cache->limit_bytes = limit_bytes;
 	cache->directory = (struct cache_directory){ .path = cache->path, .fd = -1 };
-	init_lock(cache);
+	pthread_mutex_init(&cache->lock, NULL);
+	pthread_cond_init(&cache->changed, NULL);
 	register_metrics(cache);
 	return cache;
 }
@@ -249,7 +239,8 @@ static void wait_for_end(struct page_cache *cache)
 	int status = 0;
 
 	while (cache->lives && !status)
-		status = pthread_cond_timedwait(&cache->changed, &cache->lock, &limit);
+		status = pthread_cond_clockwait(&cache->changed, &cache->lock, CLOCK_MONOTONIC,
+						&limit);
 	while (cache->lives && cache->entered)
 		pthread_cond_wait(&cache->changed, &cache->lock);
 	cache->left = cache->lives;

@@ -55,16 +55,12 @@ struct processes *processes_create(const struct profcol_host *host,
 				   const struct profcol_list *variables, size_t max_bytes)
 {
 	struct processes *processes = calloc(1, sizeof(*processes));
-	pthread_condattr_t attributes;
 
 	if (!processes)
 		return NULL;
 	pthread_mutex_init(&processes->queue_lock, NULL);
 	pthread_mutex_init(&processes->progress_lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&processes->progress, &attributes);
-	pthread_condattr_destroy(&attributes);
+	pthread_cond_init(&processes->progress, NULL);
 	processes->notes_dropped = host->metric(host, PROFCOL_COUNTER, "processes_notes_dropped",
 						"", "Samples whose process was not looked at");
 	processes->notes = calloc(NOTES_MAX, sizeof(*processes->notes));
@@ -267,7 +263,8 @@ bool processes_catch_up(struct processes *processes, uint64_t deadline_ns)
 	side_band_wake(processes->watch.side_band);
 	pthread_mutex_lock(&processes->progress_lock);
 	while (processes->known_ns < wanted &&
-	       !pthread_cond_timedwait(&processes->progress, &processes->progress_lock, &deadline))
+	       !pthread_cond_clockwait(&processes->progress, &processes->progress_lock,
+				       CLOCK_MONOTONIC, &deadline))
 		;
 	known = processes->known_ns >= wanted;
 	pthread_mutex_unlock(&processes->progress_lock);

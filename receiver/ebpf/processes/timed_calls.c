@@ -36,17 +36,13 @@ struct timed_calls {
 struct timed_calls *timed_calls_create(void)
 {
 	struct timed_calls *calls = calloc(1, sizeof(*calls));
-	pthread_condattr_t attributes;
 
 	if (!calls)
 		return NULL;
 	calls->references = 1;
 	pthread_mutex_init(&calls->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&calls->work, &attributes);
-	pthread_cond_init(&calls->done, &attributes);
-	pthread_condattr_destroy(&attributes);
+	pthread_cond_init(&calls->work, NULL);
+	pthread_cond_init(&calls->done, NULL);
 	return calls;
 }
 
@@ -193,7 +189,7 @@ static bool wait_for(struct timed_calls *calls, const struct timed_call *call, u
 
 		if (clock_monotonic_ns() >= until_ns)
 			break;
-		pthread_cond_timedwait(&calls->done, &calls->lock, &wake);
+		pthread_cond_clockwait(&calls->done, &calls->lock, CLOCK_MONOTONIC, &wake);
 	}
 	return call->done;
 }

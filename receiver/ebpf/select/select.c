@@ -74,16 +74,6 @@ static void register_metrics(struct select *select)
 					      "verdict=unselected", programs);
 }
 
-static void condition_init(pthread_cond_t *condition)
-{
-	pthread_condattr_t attributes;
-
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(condition, &attributes);
-	pthread_condattr_destroy(&attributes);
-}
-
 struct select *select_create(const struct profcol_host *host, struct processes *processes)
 {
 	struct select *select = calloc(1, sizeof(*select));
@@ -94,8 +84,8 @@ struct select *select_create(const struct profcol_host *host, struct processes *
 	select->processes = processes;
 	pthread_mutex_init(&select->rules_lock, NULL);
 	pthread_mutex_init(&select->lock, NULL);
-	condition_init(&select->wake);
-	condition_init(&select->settled);
+	pthread_cond_init(&select->wake, NULL);
+	pthread_cond_init(&select->settled, NULL);
 	verdicts_init(&select->verdicts);
 	register_metrics(select);
 	return select;
@@ -355,7 +345,7 @@ static bool take_queue(struct select *select)
 
 	pthread_mutex_lock(&select->lock);
 	while (!select->stopping && !select->queue.count &&
-	       !pthread_cond_timedwait(&select->wake, &select->lock, &until))
+	       !pthread_cond_clockwait(&select->wake, &select->lock, CLOCK_MONOTONIC, &until))
 		;
 	stopping = select->stopping;
 	select->taken.count = 0;
@@ -439,7 +429,7 @@ void select_settle(struct select *select, uint64_t deadline_ns)
 
 	pthread_mutex_lock(&select->lock);
 	while (select->running && (select->queue.count || select->deciding) &&
-	       !pthread_cond_timedwait(&select->settled, &select->lock, &deadline))
+	       !pthread_cond_clockwait(&select->settled, &select->lock, CLOCK_MONOTONIC, &deadline))
 		;
 	pthread_mutex_unlock(&select->lock);
 }

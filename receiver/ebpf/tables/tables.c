@@ -139,7 +139,6 @@ struct tables *tables_create(const struct profcol_host *host, struct processes *
 			     uint64_t limit_bytes)
 {
 	struct tables *tables = calloc(1, sizeof(*tables));
-	pthread_condattr_t attributes;
 
 	if (!tables)
 		return NULL;
@@ -148,10 +147,7 @@ struct tables *tables_create(const struct profcol_host *host, struct processes *
 	tables->limit_bytes = limit_bytes;
 	pthread_mutex_init(&tables->queue_lock, NULL);
 	pthread_mutex_init(&tables->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&tables->queued, &attributes);
-	pthread_condattr_destroy(&attributes);
+	pthread_cond_init(&tables->queued, NULL);
 	register_metrics(tables);
 	tables->pool = worker_pool_create(host, "purpose=unwind", take_answer, tables);
 	if (!tables->pool || !VECTOR_RESERVE(&tables->misses, MISSES_MAX) ||
@@ -577,7 +573,8 @@ static bool take_misses(struct tables *tables, uint64_t deadline_ns)
 	pthread_mutex_lock(&tables->queue_lock);
 	while (!tables->misses.count && !tables->addresses.count && !tables->wanted &&
 	       !tables->stopping &&
-	       !pthread_cond_timedwait(&tables->queued, &tables->queue_lock, &deadline))
+	       !pthread_cond_clockwait(&tables->queued, &tables->queue_lock, CLOCK_MONOTONIC,
+				       &deadline))
 		;
 	tables->taken.items = tables->misses.items;
 	tables->taken.count = tables->misses.count;
