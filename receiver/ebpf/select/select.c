@@ -524,28 +524,6 @@ static void book_unwanted(struct select *select, enum select_verdict verdict)
 		host->account(host, PROFCOL_LOST, "undecidable", 1);
 }
 
-/* Without the copy of its stack, if it has one, when there is little room: better a cut stack than
- * none. */
-static bool keep_waiting(struct select *select, const struct sample_head *head, size_t length)
-{
-	struct {
-		struct sample_head head;
-		uint64_t frames[SAMPLE_MAX_FRAMES];
-	} walked;
-
-	if (!head->deferred_bytes || head->deferred_bytes >= length - sizeof(*head))
-		return waiting_add(&select->waiting, head, length);
-	if (waiting_bytes(&select->waiting) < WAITING_MAX_BYTES / 2 &&
-	    waiting_add(&select->waiting, head, length))
-		return true;
-	length -= head->deferred_bytes;
-	if (length > sizeof(walked))
-		return false;
-	memcpy(&walked, head, length);
-	walked.head.deferred_bytes = 0;
-	return waiting_add(&select->waiting, &walked, length);
-}
-
 bool select_takes(struct select *select, const void *record, size_t length)
 {
 	enum select_verdict verdict;
@@ -558,7 +536,7 @@ bool select_takes(struct select *select, const void *record, size_t length)
 		return true;
 	if (verdict != SELECT_UNDECIDED)
 		book_unwanted(select, verdict);
-	else if (!keep_waiting(select, record, length))
+	else if (!waiting_add(&select->waiting, record, length))
 		select->host->account(select->host, PROFCOL_LOST, "waiting_full", 1);
 	return false;
 }

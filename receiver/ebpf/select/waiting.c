@@ -3,27 +3,45 @@
 
 #include <string.h>
 
-enum { KEPT_WORDS = 8 << 10 };
+enum { WORDS_MOST = (8 << 20) / sizeof(uint64_t), KEPT_WORDS = 8 << 10 };
 
 static size_t words_of(size_t bytes)
 {
 	return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
 }
 
-bool waiting_add(struct waiting *waiting, const void *record, size_t length)
+/* A copy of the first @length bytes of @head. NULL when there is no room, or no memory. */
+static struct sample_head *append(struct waiting *waiting, const struct sample_head *head,
+				  size_t length)
 {
-	size_t words = 1 + words_of(length), most = WAITING_MAX_BYTES / sizeof(uint64_t);
+	size_t words = 1 + words_of(length);
 	uint64_t *to;
 
-	if (words > most || waiting->words.count > most - words ||
+	if (words > WORDS_MOST || waiting->words.count > WORDS_MOST - words ||
 	    !VECTOR_RESERVE(&waiting->words, words))
-		return false;
+		return NULL;
 	to = waiting->words.items + waiting->words.count;
 	*to = length;
-	memcpy(to + 1, record, length);
+	memcpy(to + 1, head, length);
 	waiting->words.count += words;
 	waiting->count++;
-	return true;
+	return (struct sample_head *)(to + 1);
+}
+
+bool waiting_add(struct waiting *waiting, const struct sample_head *head, size_t length)
+{
+	bool has_stack = head->deferred_bytes && head->deferred_bytes < length - sizeof(*head);
+	struct sample_head *kept;
+
+	if (!has_stack)
+		return append(waiting, head, length);
+	if (waiting->words.count < WORDS_MOST / 2 && append(waiting, head, length))
+		return true;
+	// Better a cut stack than none.
+	kept = append(waiting, head, length - head->deferred_bytes);
+	if (kept)
+		kept->deferred_bytes = 0;
+	return kept;
 }
 
 void waiting_review(struct waiting *waiting,
@@ -48,11 +66,6 @@ void waiting_review(struct waiting *waiting,
 	// What a burst has taken is given back.
 	if (!kept && waiting->words.capacity > KEPT_WORDS)
 		VECTOR_DEINIT(&waiting->words);
-}
-
-size_t waiting_bytes(const struct waiting *waiting)
-{
-	return waiting->words.count * sizeof(uint64_t);
 }
 
 void waiting_deinit(struct waiting *waiting)

@@ -632,6 +632,27 @@ static void what_waits_is_bounded_and_booked(void **state)
 	assert_string_equal(stage->cause, "undecidable");
 }
 
+static void the_second_half_of_what_waits_goes_without_copies_of_stacks(void **state)
+{
+	enum { STACK_BYTES = 15 << 10 };
+	struct stage *stage = *state;
+	struct {
+		struct sample_head head;
+		uint8_t rest[1000 + STACK_BYTES];
+	} record = { .head = sample_of(0, 1) };
+	const size_t walked = sizeof(record) - STACK_BYTES;
+	uint64_t waiting = 0, most = (4 << 20) / sizeof(record) + (4 << 20) / walked;
+
+	record.head.deferred_bytes = STACK_BYTES;
+	configure(stage, NULL, &secret_comm);
+	while (!stage->lost && waiting < 10000) {
+		assert_false(select_takes(stage->select, &record, sizeof(record)));
+		waiting += !stage->lost;
+	}
+	assert_string_equal(stage->cause, "waiting_full");
+	assert_in_range(waiting, most / 10 * 9, most);
+}
+
 static void idle_and_broken_records_are_not_judged(void **state)
 {
 	struct stage *stage = *state;
@@ -688,6 +709,7 @@ int main(void)
 		TEST(samples_that_wait_survive_other_rules),
 		TEST(faulty_rules_change_nothing),
 		TEST(what_waits_is_bounded_and_booked),
+		TEST(the_second_half_of_what_waits_goes_without_copies_of_stacks),
 		TEST(idle_and_broken_records_are_not_judged),
 		TEST(a_full_bucket_makes_room),
 	};
