@@ -34,29 +34,34 @@ static size_t room_behind(const struct mappings *mappings)
 	return mappings->now.capacity - room_before(mappings) - mappings->now.count;
 }
 
+/* Have memory for @capacity items, with @before free ones before the first. False without. */
+static bool move_items(struct mappings *mappings, size_t capacity, size_t before)
+{
+	struct mapping *memory = calloc(capacity, sizeof(*memory));
+
+	if (!memory)
+		return false;
+	if (mappings->now.count)
+		memcpy(memory + before, mappings->now.items, mappings->now.count * sizeof(*memory));
+	free(mappings->now.memory);
+	mappings->now.memory = memory;
+	mappings->now.items = memory + before;
+	mappings->now.capacity = capacity;
+	return true;
+}
+
 /* Room for @extra more items at one of the ends. False without memory. */
 static bool reserve(struct mappings *mappings, size_t at, size_t extra)
 {
 	size_t count = mappings->now.count, capacity = mappings->now.capacity;
-	struct mapping *memory, *items;
 
 	if (room_before(mappings) >= extra || room_behind(mappings) >= extra)
 		return true;
 	capacity = capacity ? capacity : FIRST_CAPACITY;
 	while (capacity < count + extra)
 		capacity += capacity < LARGE_CAPACITY ? capacity : capacity / 4;
-	memory = calloc(capacity, sizeof(*memory));
-	if (!memory)
-		return false;
 	// At the end that is nearer to what comes now.
-	items = at < count - at ? memory + (capacity - count) : memory;
-	if (count)
-		memcpy(items, mappings->now.items, count * sizeof(*items));
-	free(mappings->now.memory);
-	mappings->now.memory = memory;
-	mappings->now.items = items;
-	mappings->now.capacity = capacity;
-	return true;
+	return move_items(mappings, capacity, at < count - at ? capacity - count : 0);
 }
 
 /* Items [@first, @last) become @count others, for which there is room at one of the ends. */
@@ -81,22 +86,12 @@ static void replace(struct mappings *mappings, size_t first, size_t last,
 static void shrink(struct mappings *mappings)
 {
 	size_t count = mappings->now.count, capacity = mappings->now.capacity;
-	struct mapping *memory, *items;
 
 	while (capacity > FIRST_CAPACITY && 4 * count < capacity)
 		capacity /= 2;
-	if (capacity == mappings->now.capacity)
-		return;
-	memory = calloc(capacity, sizeof(*memory));
-	if (!memory)
-		return; // another time
-	items = memory + (capacity - count) / 2;
-	if (count)
-		memcpy(items, mappings->now.items, count * sizeof(*items));
-	free(mappings->now.memory);
-	mappings->now.memory = memory;
-	mappings->now.items = items;
-	mappings->now.capacity = capacity;
+	// Without memory, another time.
+	if (capacity != mappings->now.capacity)
+		(void)move_items(mappings, capacity, (capacity - count) / 2);
 }
 
 /* The same of what was covered. */
