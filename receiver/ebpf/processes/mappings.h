@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "files.h"
 #include "processes.h"
 #include "texts.h"
 
@@ -25,7 +26,7 @@ enum { MAPPINGS_PAST_MAX = 4096 };
 /* Values of mapping.file besides file ids (files.h) and PROCESS_NO_FILE. */
 enum {
 	MAPPING_FILE_UNRESOLVED = UINT32_MAX - 1,
-	MAPPING_FILE_REFUSED = UINT32_MAX - 2, /* there is no room for it: none for now */
+	MAPPING_FILE_REFUSED = FILES_REFUSED, /* none for now */
 };
 
 struct mapping {

@@ -173,8 +173,6 @@ static void identify(struct round *round, struct files *files)
 
 		if (round->sampled) {
 			wanted->file = files_identify(files, &search);
-			if (wanted->file == FILES_REFUSED)
-				wanted->file = MAPPING_FILE_REFUSED;
 			continue;
 		}
 		wanted->file = files_recognize(files, &search);
