@@ -51,23 +51,25 @@ size_t resolve_ancestors(const struct table *table, const struct process *proces
 
 typedef void (*mapping_function)(void *context, struct mapping *mapping);
 
+static void visit_space(struct space *space, mapping_function visit, void *context)
+{
+	struct mappings *mappings = &space->mappings;
+
+	for (size_t i = 0; i < mappings->now.count; i++)
+		visit(context, &mappings->now.items[i]);
+	for (size_t i = 0; i < mappings->past.count; i++)
+		visit(context, &mappings->past.items[i].mapping);
+}
+
 /*
  * Every mapping @process has, with those of the parents whose spaces it shares; and what it had
  * before an exec, if it was sampled: else nobody asks for that.
  */
 static void visit_mappings(struct process *process, mapping_function visit, void *context)
 {
-	for (struct space *own = process->space; own;
-	     own = process->sampled_ns ? own->older : NULL) {
-		for (struct space *space = own; space; space = space->parent) {
-			struct mappings *mappings = &space->mappings;
-
-			for (size_t i = 0; i < mappings->now.count; i++)
-				visit(context, &mappings->now.items[i]);
-			for (size_t i = 0; i < mappings->past.count; i++)
-				visit(context, &mappings->past.items[i].mapping);
-		}
-	}
+	for (struct space *own = process->space; own; own = process->sampled_ns ? own->older : NULL)
+		for (struct space *space = own; space; space = space->parent)
+			visit_space(space, visit, context);
 }
 
 static struct wanted_file *find_wanted(struct round *round, const struct mapping *mapping)
@@ -188,12 +190,14 @@ struct needed {
 	bool failed; /* no memory */
 };
 
-static void need(struct needed *needed, uint32_t file)
+static void need(void *context, struct mapping *mapping)
 {
+	struct needed *needed = context;
 	size_t count = needed->files.count;
+	uint32_t file = mapping_file(mapping);
 
 	// Most processes have the files of the one before.
-	if (file >= MAPPING_FILE_REFUSED || (count && needed->files.items[count - 1] == file))
+	if (file == PROCESS_NO_FILE || (count && needed->files.items[count - 1] == file))
 		return;
 	needed->failed |= !VECTOR_PUSH(&needed->files, file);
 }
@@ -206,13 +210,8 @@ static void collect_needed(void *context, struct process *process)
 	for (struct space *own = process->space; own; own = own->older) {
 		for (struct space *space = own; space && space->visited != needed->round;
 		     space = space->parent) {
-			const struct mappings *mappings = &space->mappings;
-
 			space->visited = needed->round;
-			for (size_t i = 0; i < mappings->now.count; i++)
-				need(needed, mappings->now.items[i].file);
-			for (size_t i = 0; i < mappings->past.count; i++)
-				need(needed, mappings->past.items[i].mapping.file);
+			visit_space(space, need, needed);
 		}
 	}
 }
