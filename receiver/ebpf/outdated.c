@@ -111,7 +111,6 @@ void outdated_mend(struct capture *capture, struct processes *processes)
 	};
 	uint64_t since_ns = capture->begin_ns;
 	bool any = false, changed = false;
-	size_t before;
 
 	since_ns -= since_ns < OUTDATED_KEEP_NS ? since_ns : OUTDATED_KEEP_NS;
 	for (size_t i = 0; suspects && i < capture->processes.count; i++) {
@@ -124,15 +123,14 @@ void outdated_mend(struct capture *capture, struct processes *processes)
 	addresses = calloc(capture->frames.count + 1, sizeof(*addresses));
 	mending.addresses = addresses;
 	mending.address_count = addresses ? capture->frames.count : 0;
-	before = capture->stacks.count;
 	for (size_t i = 0; i < capture->samples.count; i++) {
-		const struct capture_sample *sample = &capture->samples.items[i];
+		struct capture_sample *sample = &capture->samples.items[i];
 		uint32_t stack = sample->stack;
 
 		if (suspects[sample->process])
-			mend_sample(&mending, &capture->samples.items[i]);
+			mend_sample(&mending, sample);
 		changed |= sample->stack != stack;
 	}
-	if (changed || capture->stacks.count != before)
+	if (changed)
 		capture_drop_unused_stacks(capture);
 }
