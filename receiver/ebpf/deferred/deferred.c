@@ -12,9 +12,6 @@
  */
 enum { MOST_BYTES = 4 << 20, MOST_BYTES_OF_PROCESS = MOST_BYTES / 8 };
 
-/* How long code may take to be known: a worker may have to read a large file, on a busy machine. */
-static const uint64_t WAIT_NS = DEFERRED_WAIT_NS;
-
 /* What is missing comes in some milliseconds, or is slow. */
 static const uint64_t FIRST_PAUSE_NS = 10000000, LONGEST_PAUSE_NS = 320000000;
 
@@ -191,7 +188,7 @@ static void pass_on(struct deferred *deferred, enum outcome outcome)
 static bool is_over(const struct deferred *deferred, const struct walk_result *result)
 {
 	return result->found == TABLES_FOUND || result->found == TABLES_NO_CODE ||
-	       deferred->now_ns > deferred->head->time_ns + WAIT_NS;
+	       deferred->now_ns > deferred->head->time_ns + DEFERRED_WAIT_NS;
 }
 
 static enum outcome outcome_of(const struct walk_result *result)
@@ -310,7 +307,7 @@ bool deferred_add(struct deferred *deferred, const void *record, size_t length, 
 /* All that was told before it came must be known: else an older program's code answers. */
 static bool is_due(const struct deferred *deferred, const struct item *item, uint64_t known_ns)
 {
-	if (deferred->now_ns > item->record->time_ns + WAIT_NS)
+	if (deferred->now_ns > item->record->time_ns + DEFERRED_WAIT_NS)
 		return true;
 	return known_ns > item->added_ns && known_ns > item->record->time_ns &&
 	       deferred->now_ns >= item->due_ns;

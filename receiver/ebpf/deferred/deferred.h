@@ -15,7 +15,8 @@
 
 #include <profcol/component.h>
 
-/* After its time a sample waits so long at most. */
+/* After its time a sample waits so long at most for its code to be known: a worker may have to read
+ * a large file, on a busy machine. */
 #define DEFERRED_WAIT_NS 2000000000ull
 
 struct deferred;
