@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tables.h tells of itself in numbers. Any thread. */
+#pragma once
+
+#include "pages.h"
+#include "spaces.h"
+
+#include <profcol/component.h>
+
+struct tables_metrics {
+	struct profcol_metric *memory, *used, *files, *pages, *processes; /* gauges */
+	/* Counters: */
+	struct profcol_metric *built, *evicted, *refused, *failed, *notes_dropped;
+	struct profcol_metric *ranges_dropped, *processes_refused, *processes_evicted;
+	struct profcol_metric *files_given_up, *rules_refused;
+	struct profcol_metric *unsupported[UNWIND_UNSUPPORTED_COUNT];
+};
+
+void tables_metrics_init(struct tables_metrics *metrics, const struct profcol_host *host);
+
+/* All but notes_dropped, as it is now: @made_bytes are the kernel's, of which @used_bytes hold
+ * tables. */
+void tables_metrics_show(const struct tables_metrics *metrics, const struct pages_counts *pages,
+			 const struct spaces_counts *spaces, uint64_t made_bytes,
+			 uint64_t used_bytes);
