@@ -4,6 +4,7 @@
 #include "kept_pages.h"
 #include "memory.h"
 #include "met.h"
+#include "missed.h"
 #include "notes.h"
 #include "pages.h"
 #include "process_index.h"
@@ -18,15 +19,10 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 enum {
-	/* A sample brings one at most, they are taken many times a second, and what is missing is
-	 * missed again. */
-	MISSES_MAX = 4096,
-	ADDRESSES_MAX = 4096,
 	/* While a worker is asked, how long something new may have to wait. */
 	PASS_NS = 10000000,
 	HOUSEKEEPING_NS = 1000000000,
@@ -40,13 +36,7 @@ struct tables {
 	uint64_t most_bytes;
 	struct tables_metrics metrics;
 	struct notes notes; /* of the thread that takes samples */
-
-	pthread_mutex_t queue_lock; /* over what follows */
-	pthread_cond_t queued;
-	VECTOR(struct tables_place) misses;
-	VECTOR(struct met_address) addresses;
-	bool wanted; /* a file, by a process that is new */
-	bool stopping;
+	struct missed missed;
 
 	pthread_mutex_t lock; /* over what follows but the pool; not held over I/O */
 	struct slabs *slabs;
@@ -63,8 +53,6 @@ struct tables {
 	/* Of the thread: */
 	struct worker_pool *pool;
 	struct kept_pages kept;
-	VECTOR(struct tables_place) taken;
-	VECTOR(struct met_address) taken_addresses;
 	pthread_t thread;
 	bool running;
 };
@@ -81,15 +69,10 @@ struct tables *tables_create(const struct profcol_host *host, struct processes *
 	tables->host = host;
 	tables->processes = processes;
 	tables->limit_bytes = limit_bytes;
-	pthread_mutex_init(&tables->queue_lock, NULL);
 	pthread_mutex_init(&tables->lock, NULL);
-	pthread_cond_init(&tables->queued, NULL);
 	tables_metrics_init(&tables->metrics, host);
 	tables->pool = worker_pool_create(host, "purpose=unwind", take_answer, tables);
-	if (!tables->pool || !VECTOR_RESERVE(&tables->misses, MISSES_MAX) ||
-	    !VECTOR_RESERVE(&tables->taken, MISSES_MAX) ||
-	    !VECTOR_RESERVE(&tables->addresses, ADDRESSES_MAX) ||
-	    !VECTOR_RESERVE(&tables->taken_addresses, ADDRESSES_MAX)) {
+	if (!missed_init(&tables->missed) || !tables->pool) {
 		tables_destroy(tables);
 		return NULL;
 	}
@@ -113,30 +96,18 @@ void tables_destroy(struct tables *tables)
 		munmap(tables->index.buckets, tables->index_bytes);
 	if (tables->rules.rules)
 		munmap(tables->rules.rules, tables->rules_bytes);
-	VECTOR_DEINIT(&tables->misses);
-	VECTOR_DEINIT(&tables->taken);
-	VECTOR_DEINIT(&tables->addresses);
-	VECTOR_DEINIT(&tables->taken_addresses);
-	pthread_cond_destroy(&tables->queued);
+	missed_deinit(&tables->missed);
 	pthread_mutex_destroy(&tables->lock);
-	pthread_mutex_destroy(&tables->queue_lock);
 	free(tables);
 }
 
 /* ---- what others tell ---- */
 
-/* There is something to ask a worker. */
-static void wake(struct tables *tables)
-{
-	pthread_mutex_lock(&tables->queue_lock);
-	tables->wanted = true;
-	pthread_cond_signal(&tables->queued);
-	pthread_mutex_unlock(&tables->queue_lock);
-}
-
 static void wake_for_kept(void *context)
 {
-	wake(context);
+	struct tables *tables = context;
+
+	missed_wake(&tables->missed);
 }
 
 static ssize_t read_head(void *context, uint32_t file, void *to, size_t bytes)
@@ -176,7 +147,7 @@ void tables_note_process(void *context, const struct process_key *key, bool aliv
 	}
 	pthread_mutex_unlock(&tables->lock);
 	if (wants)
-		wake(tables);
+		missed_wake(&tables->missed);
 }
 
 void tables_note_sample(struct tables *tables, const struct sample_head *head)
@@ -184,38 +155,25 @@ void tables_note_sample(struct tables *tables, const struct sample_head *head)
 	notes_take(&tables->notes, tables, head);
 }
 
+static bool count_noted(struct tables *tables, bool noted)
+{
+	if (!noted)
+		profcol_metric_add(tables->metrics.notes_dropped, 1);
+	return noted;
+}
+
 bool tables_note_miss(struct tables *tables, uint32_t file, uint64_t file_offset)
 {
-	bool full;
+	const struct tables_place place = { .file = file, .file_offset = file_offset };
 
-	pthread_mutex_lock(&tables->queue_lock);
-	full = tables->misses.count >= MISSES_MAX;
-	if (!full)
-		tables->misses.items[tables->misses.count++] =
-			(struct tables_place){ .file = file, .file_offset = file_offset };
-	if (tables->misses.count == 1)
-		pthread_cond_signal(&tables->queued);
-	pthread_mutex_unlock(&tables->queue_lock);
-	if (full)
-		profcol_metric_add(tables->metrics.notes_dropped, 1);
-	return !full;
+	return count_noted(tables, missed_add_place(&tables->missed, place));
 }
 
 bool tables_note_address(struct tables *tables, const struct process_key *key, uint64_t address)
 {
-	bool full;
+	const struct met_address met = { .key = *key, .address = address };
 
-	pthread_mutex_lock(&tables->queue_lock);
-	full = tables->addresses.count >= ADDRESSES_MAX;
-	if (!full)
-		tables->addresses.items[tables->addresses.count++] =
-			(struct met_address){ .key = *key, .address = address };
-	if (tables->addresses.count == 1)
-		pthread_cond_signal(&tables->queued);
-	pthread_mutex_unlock(&tables->queue_lock);
-	if (full)
-		profcol_metric_add(tables->metrics.notes_dropped, 1);
-	return !full;
+	return count_noted(tables, missed_add_address(&tables->missed, met));
 }
 
 void tables_touch(struct tables *tables, const struct tables_place *places, size_t count)
@@ -273,7 +231,7 @@ static enum tables_found find_rule(struct tables *tables, uint32_t file, uint64_
 	}
 	pthread_mutex_unlock(&tables->lock);
 	if (wants)
-		wake(tables);
+		missed_wake(&tables->missed);
 	return found == PAGES_LATER ? TABLES_NO_PAGE : TABLES_FOUND;
 }
 
@@ -335,17 +293,17 @@ static void take_answer(void *context, const struct worker_answer *answer)
 
 static void handle_misses(struct tables *tables)
 {
+	const struct missed_lists *taken = &tables->missed.taken;
 	uint64_t now = clock_monotonic_ns();
 	size_t dropped;
 
 	pthread_mutex_lock(&tables->lock);
-	for (size_t i = 0; i < tables->taken.count; i++)
-		(void)pages_miss(tables->pages, tables->taken.items[i].file,
-				 tables->taken.items[i].file_offset, now);
-	for (size_t i = 0; i < tables->taken_addresses.count; i++)
-		spaces_miss(tables->spaces, &tables->taken_addresses.items[i].key, now);
-	dropped = met_take(tables->met, tables->taken_addresses.items,
-			   tables->taken_addresses.count, now);
+	for (size_t i = 0; i < taken->places.count; i++)
+		(void)pages_miss(tables->pages, taken->places.items[i].file,
+				 taken->places.items[i].file_offset, now);
+	for (size_t i = 0; i < taken->addresses.count; i++)
+		spaces_miss(tables->spaces, &taken->addresses.items[i].key, now);
+	dropped = met_take(tables->met, taken->addresses.items, taken->addresses.count, now);
 	pthread_mutex_unlock(&tables->lock);
 	if (dropped)
 		profcol_metric_add(tables->metrics.notes_dropped, (int64_t)dropped);
@@ -484,35 +442,6 @@ static bool has_waiting(struct tables *tables)
 	return waits;
 }
 
-/* Take what was missed into `taken`, waiting until @deadline_ns for something to do. False: it is
- * time to stop. */
-static bool take_misses(struct tables *tables, uint64_t deadline_ns)
-{
-	struct timespec deadline = clock_timespec(deadline_ns);
-	struct tables_place *empty = tables->taken.items;
-	struct met_address *empty_addresses = tables->taken_addresses.items;
-	bool stopping;
-
-	pthread_mutex_lock(&tables->queue_lock);
-	while (!tables->misses.count && !tables->addresses.count && !tables->wanted &&
-	       !tables->stopping &&
-	       !pthread_cond_clockwait(&tables->queued, &tables->queue_lock, CLOCK_MONOTONIC,
-				       &deadline))
-		;
-	tables->taken.items = tables->misses.items;
-	tables->taken.count = tables->misses.count;
-	tables->misses.items = empty;
-	tables->misses.count = 0;
-	tables->taken_addresses.items = tables->addresses.items;
-	tables->taken_addresses.count = tables->addresses.count;
-	tables->addresses.items = empty_addresses;
-	tables->addresses.count = 0;
-	tables->wanted = false;
-	stopping = tables->stopping;
-	pthread_mutex_unlock(&tables->queue_lock);
-	return !stopping;
-}
-
 static void *tables_run(void *context)
 {
 	struct tables *tables = context;
@@ -522,7 +451,7 @@ static void *tables_run(void *context)
 	for (;;) {
 		now = clock_monotonic_ns();
 		// With answers due the pool is waited for, else the queue is.
-		if (!take_misses(tables,
+		if (!missed_take(&tables->missed,
 				 worker_pool_is_busy(tables->pool)
 					 ? now
 					 : kept_pages_deadline(&tables->kept, housekeeping)))
@@ -638,10 +567,7 @@ void tables_stop(struct tables *tables)
 {
 	if (!tables->running)
 		return;
-	pthread_mutex_lock(&tables->queue_lock);
-	tables->stopping = true;
-	pthread_cond_signal(&tables->queued);
-	pthread_mutex_unlock(&tables->queue_lock);
+	missed_stop(&tables->missed);
 	pthread_join(tables->thread, NULL);
 	tables->running = false;
 	if (tables->kept.cache)
