@@ -35,6 +35,20 @@ void code_file_destroy(struct code_file *file)
 	free(file);
 }
 
+bool code_file_is_empty(const struct code_file *file)
+{
+	for (uint32_t i = 0; i < file->page_count; i++)
+		if (file->pages[i].state == CODE_PAGE_PRESENT)
+			return false;
+	return true;
+}
+
+bool code_file_is_idle(const struct code_file *file)
+{
+	return !file->users && !file->queued && !file->page_request &&
+	       file->state != CODE_FILE_ASKED;
+}
+
 size_t code_file_memory(const struct code_file *file)
 {
 	return sizeof(*file) + file->segment_room * sizeof(*file->segments) +

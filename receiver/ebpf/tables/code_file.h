@@ -37,6 +37,10 @@ enum code_file_state {
 	CODE_FILE_KNOWN,
 };
 
+/* A file that could not be read is tried again, the first time soon, but only some times: it may
+ * have been the machine's fault. */
+enum { CODE_FILE_ATTEMPTS = 3 };
+
 struct code_file {
 	uint32_t id;
 	struct code_file *next;        /* in its chain of code_files */
@@ -61,6 +65,12 @@ struct code_file {
 
 struct code_file *code_file_create(uint32_t id); /* NULL without memory */
 void code_file_destroy(struct code_file *file);  /* accepts NULL; leaves the kernel's side alone */
+
+/* Has the kernel side none of its pages? */
+bool code_file_is_empty(const struct code_file *file);
+
+/* Does nobody run it? Under way or queued it has to stay: the answer will come by its number. */
+bool code_file_is_idle(const struct code_file *file);
 
 size_t code_file_memory(const struct code_file *file); /* bytes, of user space */
 
