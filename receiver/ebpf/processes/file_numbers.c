@@ -38,10 +38,8 @@ bool file_numbers_turn(struct file_numbers *numbers, const uint32_t *used, size_
 	for (limit = first; limit < count && used[limit] < left + numbers->half;)
 		limit++;
 	freed.count = 0;
-	if (!VECTOR_RESERVE(&freed, limit - first)) {
-		numbers->passed = freed;
+	if (!VECTOR_RESERVE(&freed, limit - first))
 		return false;
-	}
 	freed.count = limit - first;
 	if (freed.count)
 		memcpy(freed.items, used + first, freed.count * sizeof(*used));
