@@ -120,10 +120,8 @@ PROFCOL_MUST_CHECK struct profcol_error *processes_follow_execs(struct processes
 /* Memory of the kernel side's maps that tell of execs; 0 when nothing does. */
 uint64_t processes_map_bytes(struct processes *processes);
 
-/*
- * A sample of @key was taken at @time_ns (CLOCK_MONOTONIC). Cheap when the process is known to be
- * sampled already; else queued (bounded, counted) for the thread.
- */
+/* A sample of @key was taken at @time_ns (CLOCK_MONOTONIC): queued (bounded, counted) for the
+ * thread, which is woken for it. */
 void processes_note_sample(struct processes *processes, const struct process_key *key,
 			   uint64_t time_ns);
 
