@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recent_rules.h"
 
+#include "inner_maps.h"
 #include "sample.h"
 
 #include "base/base.h"
@@ -25,20 +26,6 @@ void recent_rules_deinit(struct recent_rules *rules)
 	*rules = (struct recent_rules){ 0 };
 }
 
-/* Put fds[i] into the place of cpus[i]. Kernels before 5.13 take only one at a time. */
-static int publish(const struct recent_rules *rules, const uint32_t *cpus, const int *fds,
-		   uint32_t count)
-{
-	uint32_t done = count;
-	int status = 0;
-
-	if (count > 1 && !bpf_map_update_batch(rules->outer_fd, cpus, fds, &done, NULL))
-		return 0;
-	for (uint32_t i = 0; i < count && !status; i++)
-		status = bpf_map_update_elem(rules->outer_fd, &cpus[i], &fds[i], BPF_ANY);
-	return status;
-}
-
 /* Of at most GROUP CPUs, each of which has none. A negative errno. */
 static int make_group(struct recent_rules *rules, const uint32_t *cpus, uint32_t count)
 {
@@ -54,7 +41,7 @@ static int make_group(struct recent_rules *rules, const uint32_t *cpus, uint32_t
 		}
 	}
 	if (!status)
-		status = publish(rules, cpus, fds, count);
+		status = inner_maps_put(rules->outer_fd, cpus, fds, count);
 	// The array of maps keeps what is in it.
 	for (uint32_t i = 0; i < made; i++)
 		close(fds[i]);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "slabs.h"
 
+#include "inner_maps.h"
+
 #include "base/base.h"
 
 #include <bpf/bpf.h>
@@ -70,24 +72,6 @@ static int create_inner(void)
 			      UNWIND_SLAB_BYTES, 1, NULL);
 }
 
-/* Put fds[@first ...] into the array. Kernels before 5.13 take only one at a time. */
-static int publish(struct slabs *slabs, uint32_t first, const int *fds, uint32_t count)
-{
-	uint32_t keys[GROUP_MOST], done = count;
-	int status;
-
-	for (uint32_t i = 0; i < count; i++)
-		keys[i] = first + i;
-	if (count > 1 && !bpf_map_update_batch(slabs->outer_fd, keys, fds, &done, NULL))
-		return 0;
-	for (uint32_t i = 0; i < count; i++) {
-		status = bpf_map_update_elem(slabs->outer_fd, &keys[i], &fds[i], BPF_ANY);
-		if (status)
-			return status;
-	}
-	return 0;
-}
-
 static uint32_t group_size(const struct slabs *slabs)
 {
 	uint32_t count = (uint32_t)slabs->fds.count / GROUP_SHARE;
@@ -103,7 +87,7 @@ static uint32_t group_size(const struct slabs *slabs)
 static int slabs_add(void *context, uint32_t slab)
 {
 	struct slabs *slabs = context;
-	uint32_t wanted = group_size(slabs), count = 0;
+	uint32_t wanted = group_size(slabs), count = 0, keys[GROUP_MOST];
 	int fds[GROUP_MOST], status = -ENOSPC;
 
 	if (slab < slabs->fds.count)
@@ -116,10 +100,11 @@ static int slabs_add(void *context, uint32_t slab)
 			status = fds[count];
 			break;
 		}
+		keys[count] = (uint32_t)slabs->fds.count + count;
 		count++;
 	}
 	if (count)
-		status = publish(slabs, (uint32_t)slabs->fds.count, fds, count);
+		status = inner_maps_put(slabs->outer_fd, keys, fds, count);
 	for (uint32_t i = 0; i < count; i++) {
 		if (status)
 			close(fds[i]);

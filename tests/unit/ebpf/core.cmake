@@ -47,7 +47,7 @@ profcol_unit_test(ebpf_sampler_test
 	LIBRARIES profcol_bpf_perf_event profcol_ebpf_perf profcol_ebpf_tables)
 
 profcol_unit_test(ebpf_recent_rules_test SOURCES recent_rules_test.c ${receiver}/recent_rules.c
-	LIBRARIES profcol_bpf_perf_event third_party::bpf)
+	LIBRARIES profcol_bpf_perf_event profcol_ebpf_inner_maps third_party::bpf)
 
 foreach(test capture cost held outdated overhead recent_rules requirements sample_buffers sampler)
 	target_include_directories(ebpf_${test}_test PRIVATE ${receiver})
