@@ -29,7 +29,7 @@ static char *stuck_name(int directory, const char *id, char **text)
 
 void stuck_threads_list(char *to, size_t size)
 {
-	DIR *listing = opendir("/proc/self/task");
+	CLEANUP_DIRECTORY DIR *listing = opendir("/proc/self/task");
 	size_t length = 0;
 
 	*to = '\0';
@@ -46,6 +46,4 @@ void stuck_threads_list(char *to, size_t size)
 			length += (size_t)snprintf(to + length, size - length, "%s'%s'",
 						   length ? ", " : "", name);
 	}
-	if (listing)
-		closedir(listing);
 }

@@ -155,16 +155,10 @@ static void oldest_stamp(char stamp[STAMP_LENGTH + 1], const struct backup_setti
 		     settings->local_time);
 }
 
-static void close_directory(DIR **directory)
-{
-	if (*directory)
-		closedir(*directory);
-}
-
 int backups_expire(const char *path, const struct backup_settings *settings)
 {
 	CLEANUP(backups_deinit) struct backups backups = { 0 };
-	CLEANUP(close_directory) DIR *directory = NULL;
+	CLEANUP_DIRECTORY DIR *directory = NULL;
 	CLEANUP_FREE char *parent = NULL;
 	struct parts parts = split(path);
 	char oldest[STAMP_LENGTH + 1];

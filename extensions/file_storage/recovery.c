@@ -20,15 +20,9 @@ static void names_deinit(struct names *names)
 
 /* ---- the list ---- */
 
-static void close_stream(DIR **stream)
-{
-	if (*stream)
-		closedir(*stream);
-}
-
 static struct profcol_error *list_names(int directory_fd, const char *path, struct names *ret)
 {
-	CLEANUP(close_stream) DIR *stream = NULL;
+	CLEANUP_DIRECTORY DIR *stream = NULL;
 	// A descriptor of its own, which closedir() closes.
 	CLEANUP_FD int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	const struct dirent *entry;

@@ -83,12 +83,6 @@ struct profcol_error *record_output_init(struct record_output *output, const cha
 	return NULL;
 }
 
-static void close_directory(DIR **directory)
-{
-	if (*directory)
-		closedir(*directory);
-}
-
 /* The one finished file, which is not hidden; NULL when there is none. The caller frees. */
 static char *find_file(DIR *directory)
 {
@@ -111,7 +105,7 @@ static int hand_over(int fd)
 
 struct profcol_error *record_output_publish(struct record_output *output, uint64_t *size_ret)
 {
-	CLEANUP(close_directory) DIR *directory = opendir(output->directory);
+	CLEANUP_DIRECTORY DIR *directory = opendir(output->directory);
 	CLEANUP_FREE char *name = directory ? find_file(directory) : NULL;
 	CLEANUP_FD int fd = -1;
 	struct stat status;
@@ -135,7 +129,7 @@ struct profcol_error *record_output_publish(struct record_output *output, uint64
 
 static void remove_all(const char *path)
 {
-	CLEANUP(close_directory) DIR *directory = opendir(path);
+	CLEANUP_DIRECTORY DIR *directory = opendir(path);
 	struct dirent *entry;
 
 	while (directory && (entry = readdir(directory)))

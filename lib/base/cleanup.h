@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -30,6 +31,13 @@ static inline void cleanup_file(FILE **file)
 		fclose(*file);
 }
 #define CLEANUP_FILE CLEANUP(cleanup_file)
+
+static inline void cleanup_directory(DIR **directory)
+{
+	if (*directory)
+		closedir(*directory);
+}
+#define CLEANUP_DIRECTORY CLEANUP(cleanup_directory)
 
 #define TAKE(pointer)                                                                              \
 	({                                                                                         \

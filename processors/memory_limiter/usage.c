@@ -89,18 +89,12 @@ static bool is_map(int descriptors_fd, const char *number)
 	return length == sizeof(MAP_LINK) - 1 && !memcmp(link, MAP_LINK, sizeof(MAP_LINK) - 1);
 }
 
-static void closedir_cleanup(DIR **directory)
-{
-	if (*directory)
-		closedir(*directory);
-}
-
 static uint64_t read_maps(const struct usage *usage)
 {
 	CLEANUP_FD int information_fd =
 		openat(usage->process_fd, "fdinfo", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int fd = openat(usage->process_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CLEANUP(closedir_cleanup) DIR *descriptors = fd < 0 ? NULL : fdopendir(fd);
+	CLEANUP_DIRECTORY DIR *descriptors = fd < 0 ? NULL : fdopendir(fd);
 	struct seen_maps seen = { 0 };
 	const struct dirent *entry;
 	uint64_t bytes = 0;

@@ -24,12 +24,6 @@ int profiler_cost_time_programs(void)
 	return (int)syscall(SYS_bpf, BPF_ENABLE_STATS, &attributes, sizeof(attributes));
 }
 
-static void close_directory(DIR **directory)
-{
-	if (*directory)
-		closedir(*directory);
-}
-
 /* The next entry of @directory that is a number, or -1. */
 static long next_number(DIR *directory)
 {
@@ -108,7 +102,7 @@ static void add_process(struct profiler_cost *cost, pid_t pid, const struct proc
 
 static void add_children(struct profiler_cost *cost, const pid_t *pids, size_t count)
 {
-	CLEANUP(close_directory) DIR *directory = opendir("/proc");
+	CLEANUP_DIRECTORY DIR *directory = opendir("/proc");
 	struct process_stat stat;
 	size_t children = 0;
 	long pid;
@@ -165,7 +159,7 @@ static void add_object(struct profiler_cost *cost, const char *text, struct obje
 static void add_bpf(struct profiler_cost *cost, pid_t pid, struct objects *programs,
 		    struct objects *maps)
 {
-	CLEANUP(close_directory) DIR *directory = NULL;
+	CLEANUP_DIRECTORY DIR *directory = NULL;
 	char path[64], target[64];
 	ssize_t length;
 	long number;
@@ -209,7 +203,7 @@ static bool is_serving(const char *name)
 /* Of those that profile, not of those that only a comparison needs. */
 static uint64_t own_threads_ns(void)
 {
-	CLEANUP(close_directory) DIR *directory = opendir("/proc/self/task");
+	CLEANUP_DIRECTORY DIR *directory = opendir("/proc/self/task");
 	uint64_t sum_ns = 0;
 	long tid;
 

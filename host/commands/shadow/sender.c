@@ -64,12 +64,6 @@ static bool parse_line(const char *line, struct connection *ret)
 	       parse_end(remote, &ret->remote);
 }
 
-static void close_directory(DIR **directory)
-{
-	if (*directory)
-		closedir(*directory);
-}
-
 /* ---- sockets of a process ---- */
 
 struct sockets {
@@ -87,7 +81,7 @@ static bool has_socket(const struct sockets *sockets, uint64_t inode)
 
 static void read_sockets(const char *directory_path, struct sockets *sockets)
 {
-	CLEANUP(close_directory) DIR *directory = opendir(directory_path);
+	CLEANUP_DIRECTORY DIR *directory = opendir(directory_path);
 	struct dirent *entry;
 	char target[64];
 
@@ -176,7 +170,7 @@ static bool holds_one(struct search *search, pid_t pid)
 
 static size_t find_processes(struct search *search, pid_t *pids, size_t max)
 {
-	CLEANUP(close_directory) DIR *directory = opendir("/proc");
+	CLEANUP_DIRECTORY DIR *directory = opendir("/proc");
 	struct dirent *entry;
 	size_t count = 0;
 
