@@ -134,15 +134,9 @@ int proc_read_container(uint32_t pid, char ret[CONTAINER_ID_SIZE], char pod_uid_
 	return process < 0 ? process : read_container(process, ret, pod_uid_ret);
 }
 
-static void close_directory(DIR **directory)
-{
-	if (*directory)
-		closedir(*directory);
-}
-
 int proc_walk(int (*visit)(void *context, uint32_t pid), void *context)
 {
-	CLEANUP(close_directory) DIR *directory = opendir("/proc");
+	CLEANUP_DIRECTORY DIR *directory = opendir("/proc");
 	struct dirent *entry;
 	int status = 0;
 
