@@ -26,6 +26,11 @@ uint64_t clock_realtime_ns(void)
 	return clock_read(CLOCK_REALTIME);
 }
 
+uint64_t clock_thread_ns(void)
+{
+	return clock_read(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* Offset of @clock to the wall: of several bracketed readings the tightest bracket wins. */
 static int64_t clock_offset(clockid_t clock)
 {

@@ -15,6 +15,9 @@ uint64_t clock_monotonic_ns(void);
 uint64_t clock_boottime_ns(void);
 uint64_t clock_realtime_ns(void);
 
+/* CPU time that the calling thread has used, in nanoseconds. */
+uint64_t clock_thread_ns(void);
+
 /* The same moment or span as the system calls want it. */
 static inline struct timespec clock_timespec(uint64_t ns)
 {

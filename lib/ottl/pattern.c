@@ -8,7 +8,6 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 /*
  * RE2 takes linear time, PCRE2 may take exponential time. It counts steps, but anew wherever a
@@ -162,15 +161,6 @@ struct matching {
 	pcre2_match_context *limits;
 };
 
-/* Thread time: what others do on the machine does not count. */
-static uint64_t time_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 /* Matches that begin at @begin or behind it, up to @last, PCRE2_UNSET for the end of the text. */
 static int match_between(struct matching *matching, size_t begin, size_t last, uint32_t steps)
 {
@@ -253,6 +243,7 @@ static bool pace_narrow(struct pace *pace, uint64_t ns, uint64_t all_ns)
 	return true;
 }
 
+/* @ns is thread time: what others do on the machine does not count. */
 static int match_for(struct matching *matching, uint64_t ns)
 {
 	size_t begin = 0, length = matching->text.length;
@@ -262,13 +253,13 @@ static int match_for(struct matching *matching, uint64_t ns)
 		.growth = 1,
 		.is_short = length <= SHORT_SUBJECT_MAX,
 	};
-	uint64_t begin_ns = time_ns(), last_ns = begin_ns;
+	uint64_t begin_ns = clock_thread_ns(), last_ns = begin_ns;
 
 	pace.width = is_anchored ? 1 : pace.steps / STEPS_AT_FIRST + 1;
 	while (begin <= length && last_ns - begin_ns <= ns) {
 		int result =
 			match_between(matching, begin, begin + pace.width - 1, pace_steps(&pace));
-		uint64_t now_ns = time_ns();
+		uint64_t now_ns = clock_thread_ns();
 
 		if (result == PCRE2_ERROR_MATCHLIMIT) {
 			if (!pace_narrow(&pace, now_ns - last_ns, ns))
@@ -289,11 +280,11 @@ static int match_for(struct matching *matching, uint64_t ns)
 static int match_patiently(struct matching *matching, struct ottl_budget *budget)
 {
 	bool is_spent = budget && budget->spent_ns >= BUDGET_NS;
-	uint64_t begin_ns = time_ns();
+	uint64_t begin_ns = clock_thread_ns();
 	int result = match_for(matching, is_spent ? TEXT_NS_LEAST : TEXT_NS);
 
 	if (budget)
-		budget->spent_ns += time_ns() - begin_ns;
+		budget->spent_ns += clock_thread_ns() - begin_ns;
 	return result;
 }
 

@@ -417,14 +417,6 @@ static void add_resources(struct adding *adding)
 	}
 }
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec time = { 0 };
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 /* What of @bytes is of the observations: the rest is of other events. */
 static uint64_t bytes_observed(const struct adding *adding, uint64_t bytes)
 {
@@ -472,14 +464,14 @@ struct profcol_error *tally_add(struct tally *tally, enum tally_side side,
 		.batch = batch,
 		.now_ns = now_ns,
 	};
-	uint64_t begin_ns = thread_cpu_ns(), bytes = otlp_encoded_size(batch, NULL);
+	uint64_t begin_ns = clock_thread_ns(), bytes = otlp_encoded_size(batch, NULL);
 
 	if (!stacks_init(&adding.stacks, batch, &tally->places, side == TALLY_OWN))
 		return profcol_error_errno(ENOMEM, "compare profiles");
 	pthread_mutex_lock(&tally->lock);
 	add_locked(&adding, bytes);
 	if (side == TALLY_OWN)
-		tally->spent_ns += thread_cpu_ns() - begin_ns;
+		tally->spent_ns += clock_thread_ns() - begin_ns;
 	pthread_mutex_unlock(&tally->lock);
 	stacks_deinit(&adding.stacks);
 	return NULL;
