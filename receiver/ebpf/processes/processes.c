@@ -123,19 +123,11 @@ static bool show_progress(struct processes *processes, uint64_t known_ns)
 	return stopping;
 }
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec used;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
-
 /* In proportion to what was worked since @used_ns, so that execs are taken in together; notes are
  * not left to wait. */
 static void rest(struct processes *processes, uint64_t used_ns)
 {
-	uint64_t rest_ns = REST_FACTOR * (thread_cpu_ns() - used_ns);
+	uint64_t rest_ns = REST_FACTOR * (clock_thread_ns() - used_ns);
 
 	if (rest_ns < REST_LEAST_NS)
 		rest_ns = REST_LEAST_NS;
@@ -153,7 +145,7 @@ static void *processes_run(void *context)
 {
 	struct processes *processes = context;
 	uint64_t housekeeping = clock_monotonic_ns() + HOUSEKEEPING_NS, began;
-	uint64_t wait_ns = PASS_NS, used_ns = thread_cpu_ns();
+	uint64_t wait_ns = PASS_NS, used_ns = clock_thread_ns();
 	size_t count;
 
 	pthread_setname_np(pthread_self(), "processes");
@@ -161,7 +153,7 @@ static void *processes_run(void *context)
 	do {
 		rest(processes, used_ns);
 		side_band_wait(processes->watch.side_band, wait_ns);
-		used_ns = thread_cpu_ns();
+		used_ns = clock_thread_ns();
 		began = clock_monotonic_ns();
 		// Notes first: what the kernel told before a sample is in the rings by then.
 		count = take_notes(processes);
