@@ -175,18 +175,10 @@ static void debug_log_lines(const struct profcol_logger *logger, const struct te
 
 static int debug_write(int fd, const struct text *text)
 {
-	size_t done = 0;
+	struct iovec part = { text->bytes, text->length };
+	size_t written;
 
-	while (done < text->length) {
-		ssize_t written = write(fd, text->bytes + done, text->length - done);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		done += (size_t)written;
-	}
-	return 0;
+	return file_write_all(fd, &part, 1, &written);
 }
 
 static void debug_output(struct debug_exporter *exporter, const struct text *text)

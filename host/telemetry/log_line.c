@@ -3,7 +3,6 @@
 
 #include "base/base.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -134,18 +133,11 @@ void log_line_add_string(struct log_line *line, const char *text)
 
 int log_line_write(struct log_line *line, int fd)
 {
-	size_t written = 0;
+	struct iovec part = { .iov_base = line->bytes };
+	size_t written;
 
 	if (!line->length || line->bytes[line->length - 1] != '\n')
 		line->bytes[line->length++] = '\n';
-	while (written < line->length) {
-		ssize_t result = write(fd, line->bytes + written, line->length - written);
-
-		if (result < 0 && errno == EINTR)
-			continue;
-		if (result <= 0)
-			return result < 0 ? -errno : -EIO;
-		written += (size_t)result;
-	}
-	return 0;
+	part.iov_len = line->length;
+	return file_write_all(fd, &part, 1, &written);
 }

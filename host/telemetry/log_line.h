@@ -38,5 +38,5 @@ void log_line_add_text(struct log_line *line, const char *text, enum log_line_es
 /* "@text" as a JSON string; what does not fit is cut. @text may have broken UTF-8. */
 void log_line_add_string(struct log_line *line, const char *text);
 
-/* The line break, and out in one write(2). 0 or a negative errno. */
+/* The line break, and out in one call. 0 or a negative errno. */
 int log_line_write(struct log_line *line, int fd);
