@@ -201,29 +201,35 @@ __attribute__((format(printf, 2, 3))) static void clause_add(struct clause *clau
 		clause->length += (size_t)wanted < room ? (size_t)wanted : room - 1;
 }
 
-static void clause_add_causes(struct clause *clause, const struct balance *balance)
+/* @separator stands before the first; returns what has to before the next. */
+static const char *clause_add_causes(struct clause *clause, const struct balance *balance,
+				     enum profcol_outcome outcome, const char *separator)
 {
-	static const enum profcol_outcome outcomes[] = { PROFCOL_FILTERED, PROFCOL_LOST };
-	bool first = true;
+	for (size_t i = 0; i < balance->cause_count; i++) {
+		const struct balance_cause *row = &balance->causes[i];
 
-	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
-		for (size_t j = 0; j < balance->cause_count; j++) {
-			const struct balance_cause *row = &balance->causes[j];
-
-			if (row->outcome != outcomes[i])
-				continue;
-			clause_add(clause, "%s%s=%" PRIu64, first ? " (" : " ", row->cause,
-				   row->samples);
-			first = false;
-		}
+		if (row->outcome != outcome)
+			continue;
+		clause_add(clause, "%s%s=%" PRIu64, separator, row->cause, row->samples);
+		separator = " ";
 	}
-	if (!first)
-		clause_add(clause, ")");
+	return separator;
+}
+
+void balance_format_causes(const struct balance *balance, enum profcol_outcome outcome, char *to,
+			   size_t size)
+{
+	struct clause clause = { .to = to, .size = size };
+
+	*to = '\0';
+	clause_add_causes(&clause, balance, outcome, "");
 }
 
 size_t balance_format(const struct balance *balance, char *to, size_t size)
 {
+	static const char opening[] = " (";
 	struct clause clause = { .to = to, .size = size };
+	const char *separator = opening;
 	int64_t unaccounted = balance_unaccounted(balance);
 	const uint64_t *totals = balance->totals;
 
@@ -237,6 +243,9 @@ size_t balance_format(const struct balance *balance, char *to, size_t size)
 		clause_add(&clause, " stored=%" PRIu64, totals[PROFCOL_STORED]);
 	if (unaccounted != 0)
 		clause_add(&clause, " unaccounted=%" PRId64, unaccounted);
-	clause_add_causes(&clause, balance);
+	separator = clause_add_causes(&clause, balance, PROFCOL_FILTERED, separator);
+	separator = clause_add_causes(&clause, balance, PROFCOL_LOST, separator);
+	if (separator != opening)
+		clause_add(&clause, ")");
 	return clause.length;
 }

@@ -75,3 +75,7 @@ void balance_lose_rest(struct balance *balance, const char *cause);
  * including the NUL and returns the length written.
  */
 size_t balance_format(const struct balance *balance, char *to, size_t size);
+
+/* The causes of @outcome alone, without parentheses; writes at most @size bytes, which is not 0. */
+void balance_format_causes(const struct balance *balance, enum profcol_outcome outcome, char *to,
+			   size_t size);

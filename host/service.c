@@ -162,26 +162,10 @@ struct service_samples service_count(struct service *service)
 static void count_losses(const struct service *service, struct service_losses *losses)
 {
 	struct balance balance;
-	size_t length = 0;
 
 	graph_balance(service->graph, losses->exporter, &balance);
 	losses->samples = balance.totals[PROFCOL_LOST];
-	losses->causes[0] = '\0';
-	for (size_t i = 0; i < balance.cause_count; i++) {
-		const struct balance_cause *cause = &balance.causes[i];
-		size_t left = sizeof(losses->causes) - length;
-		int wanted;
-
-		if (cause->outcome != PROFCOL_LOST || !cause->samples)
-			continue;
-		wanted = snprintf(losses->causes + length, left, "%s%s=%" PRIu64, length ? " " : "",
-				  cause->cause, cause->samples);
-		if (wanted < 0 || (size_t)wanted >= left) {
-			losses->causes[length] = '\0';
-			return;
-		}
-		length += (size_t)wanted;
-	}
+	balance_format_causes(&balance, PROFCOL_LOST, losses->causes, sizeof(losses->causes));
 }
 
 /* ---- what happens meanwhile ---- */

@@ -20,7 +20,7 @@ struct service_samples {
 struct service_losses {
 	const char *exporter; /* its id; borrowed */
 	uint64_t samples;
-	char causes[256]; /* "ring_buffer_full=7 no_memory=1"; what does not fit is left out */
+	char causes[256]; /* "ring_buffer_full=7 no_memory=1"; cut where it does not fit */
 };
 
 struct service;

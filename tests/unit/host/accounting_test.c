@@ -142,6 +142,27 @@ static void one_cause_in_several_accounts_is_one_figure(void **state)
 	account_deinit(&second);
 }
 
+static void the_causes_of_one_outcome_are_told_alone(void **state)
+{
+	struct account account;
+	struct balance balance = { 0 };
+	char causes[32];
+
+	(void)state;
+	account_init(&account);
+	book(&account, PROFCOL_LOST, "ring_buffer_full", 7);
+	book(&account, PROFCOL_FILTERED, "idle", 160);
+	book(&account, PROFCOL_LOST, "no_memory", 1);
+	balance_add(&balance, &account);
+	balance_format_causes(&balance, PROFCOL_LOST, causes, sizeof(causes));
+	assert_string_equal(causes, "ring_buffer_full=7 no_memory=1");
+	balance_format_causes(&balance, PROFCOL_LOST, causes, sizeof(causes) - 2);
+	assert_string_equal(causes, "ring_buffer_full=7 no_memory=");
+	balance_format_causes(&balance, PROFCOL_STORED, causes, sizeof(causes));
+	assert_string_equal(causes, "");
+	account_deinit(&account);
+}
+
 static void more_causes_than_there_is_room_for_keep_the_sum(void **state)
 {
 	static char causes[200][8];
@@ -210,6 +231,7 @@ int main(void)
 		cmocka_unit_test(samples_that_are_stored_are_named),
 		cmocka_unit_test(samples_counted_twice_are_named),
 		cmocka_unit_test(one_cause_in_several_accounts_is_one_figure),
+		cmocka_unit_test(the_causes_of_one_outcome_are_told_alone),
 		cmocka_unit_test(more_causes_than_there_is_room_for_keep_the_sum),
 		cmocka_unit_test(a_line_without_room_is_cut),
 		cmocka_unit_test(threads_do_not_lose_each_others_bookings),
