@@ -15,7 +15,7 @@ struct cell {
 };
 
 struct comparing {
-	struct tally *tally; /* borrowed */
+	const struct tally *tally; /* borrowed */
 	struct functions functions;
 	uint32_t *service_of_name;    /* owned; by text id: + 1 */
 	uint32_t *service_of_process; /* owned */
@@ -36,12 +36,7 @@ static void comparing_deinit(struct comparing *comparing)
 
 /* ---- services ---- */
 
-/* Texts that stand for services which have no name. */
-struct nameless {
-	uint32_t idle, kernel, refused;
-};
-
-static uint32_t service_name(const struct tally_process *process, const struct nameless *nameless)
+static uint32_t service_name(const struct tally *tally, const struct tally_process *process)
 {
 	if (process->service)
 		return process->service;
@@ -50,19 +45,13 @@ static uint32_t service_name(const struct tally_process *process, const struct n
 	if (process->container)
 		return process->container;
 	if (process->refused)
-		return nameless->refused;
-	return process->pid ? nameless->kernel : nameless->idle;
+		return tally->not_named;
+	return process->pid ? tally->kernel : tally->idle;
 }
 
 static bool name_services(struct comparing *comparing)
 {
-	struct tally *tally = comparing->tally;
-	// They have their places since the begin.
-	const struct nameless nameless = {
-		.idle = places_add_text(&tally->places, "[idle]", strlen("[idle]")),
-		.kernel = places_add_text(&tally->places, "[kernel]", strlen("[kernel]")),
-		.refused = places_add_text(&tally->places, "(not named)", strlen("(not named)")),
-	};
+	const struct tally *tally = comparing->tally;
 
 	comparing->service_of_name =
 		calloc(tally->places.texts.count, sizeof(*comparing->service_of_name));
@@ -72,7 +61,7 @@ static bool name_services(struct comparing *comparing)
 	    !VECTOR_PUSH(&comparing->services, (struct comparison_service){ .name = "" }))
 		return false;
 	for (size_t i = 0; i < tally->processes.count; i++) {
-		uint32_t name = service_name(&tally->processes.items[i], &nameless);
+		uint32_t name = service_name(tally, &tally->processes.items[i]);
 		struct comparison_service service = { .name = places_text(&tally->places, name) };
 
 		if (!comparing->service_of_name[name]) {
@@ -244,7 +233,7 @@ static int compare_services(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-bool comparison_init(struct comparison *comparison, struct tally *tally)
+bool comparison_init(struct comparison *comparison, const struct tally *tally)
 {
 	CLEANUP(comparing_deinit) struct comparing comparing = { .tally = tally };
 

@@ -34,6 +34,6 @@ struct comparison {
 	VECTOR(struct comparison_service) services; /* the largest first */
 };
 
-/* @tally is closed and borrowed; services get their names in it. False without memory. */
-bool comparison_init(struct comparison *comparison, struct tally *tally);
+/* @tally is closed and borrowed. False without memory. */
+bool comparison_init(struct comparison *comparison, const struct tally *tally);
 void comparison_deinit(struct comparison *comparison);

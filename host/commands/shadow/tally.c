@@ -522,6 +522,15 @@ const struct tally_row *tally_rows(const struct tally *tally, enum tally_side si
 	return tally->tables[side].rows.items;
 }
 
+/* While there is room. */
+static bool name_nameless(struct tally *tally)
+{
+	tally->idle = places_add_text(&tally->places, "[idle]", strlen("[idle]"));
+	tally->kernel = places_add_text(&tally->places, "[kernel]", strlen("[kernel]"));
+	tally->not_named = places_add_text(&tally->places, "(not named)", strlen("(not named)"));
+	return tally->idle && tally->kernel && tally->not_named;
+}
+
 struct tally *tally_create(uint64_t span_ns)
 {
 	struct tally *tally = calloc(1, sizeof(*tally));
@@ -531,10 +540,7 @@ struct tally *tally_create(uint64_t span_ns)
 	pthread_mutex_init(&tally->lock, NULL);
 	tally->span_ns = span_ns;
 	tally->tables = calloc(TALLY_SIDES, sizeof(*tally->tables));
-	if (places_init(&tally->places) && tally->tables &&
-	    places_add_text(&tally->places, "[idle]", strlen("[idle]")) &&
-	    places_add_text(&tally->places, "[kernel]", strlen("[kernel]")) &&
-	    places_add_text(&tally->places, "(not named)", strlen("(not named)")))
+	if (places_init(&tally->places) && tally->tables && name_nameless(tally))
 		return tally;
 	tally_destroy(tally);
 	return NULL;

@@ -51,6 +51,7 @@ struct tally_side_figures {
 struct tally {
 	pthread_mutex_t lock;
 	struct places places;
+	uint32_t idle, kernel, not_named; /* texts: services of those without any name */
 	VECTOR(struct tally_process) processes;
 	struct intern process_index; /* by PID and executable */
 	struct intern newest_index;  /* by PID, of `newest` */
