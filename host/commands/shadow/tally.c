@@ -436,7 +436,6 @@ static void add_locked(struct adding *adding, uint64_t bytes)
 		tally->from_ns = adding->now_ns;
 		tally->to_ns = adding->now_ns + tally->span_ns;
 	}
-	figures->batches++;
 	add_resources(adding);
 	if (has_begun) {
 		figures->observed += adding->observed;

@@ -41,7 +41,6 @@ struct tally_side_figures {
 	uint64_t unplaced;              /* not compared: there was no room */
 	uint64_t other_kinds;           /* not compared: no samples of CPU time */
 	uint64_t unscaled; /* not compared: values of CPU time without time stamps and period */
-	uint64_t batches;
 	uint64_t observed, bytes; /* of batches since the time began: observations, whenever they
 				   * were, and their part of the OTLP, uncompressed */
 	uint64_t period_ns;       /* between two samples of a CPU; 0 = not said */
