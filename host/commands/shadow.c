@@ -314,7 +314,6 @@ static struct profcol_error *print(const struct shadowing *shadowing, const char
 	struct report report = {
 		.version = version,
 		.address = shadowing->options->address,
-		.span_ns = shadowing->options->seconds * PROFCOL_SECOND,
 		.tally = shadowing->tally,
 		.comparison = &comparison,
 		.costs = {

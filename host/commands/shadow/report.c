@@ -259,8 +259,8 @@ void report_print(const struct report *report, FILE *to)
 	const struct tally *tally = report->tally;
 
 	fprintf(to, "%.1f s", (double)(tally->to_ns - tally->from_ns) / 1e9);
-	if (tally->to_ns - tally->from_ns < report->span_ns)
-		fprintf(to, " of %.0f", (double)report->span_ns / 1e9);
+	if (tally->to_ns - tally->from_ns < tally->span_ns)
+		fprintf(to, " of %.0f", (double)tally->span_ns / 1e9);
 	fputs(" that both have sampled: ", to);
 	print_time(tally->from_ns, "%Y-%m-%d %H:%M:%S", to);
 	print_time(tally->to_ns, " to %H:%M:%S UTC\n\n", to);

@@ -21,7 +21,6 @@ struct report_cost {
 struct report {
 	const char *version;                 /* of profcol */
 	const char *address;                 /* where the other sends to */
-	uint64_t span_ns;                    /* that was asked for */
 	const struct tally *tally;           /* closed */
 	const struct comparison *comparison; /* of @tally */
 	struct report_cost costs[TALLY_SIDES];

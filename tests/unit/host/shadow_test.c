@@ -321,7 +321,6 @@ static char *print(struct tally *tally, const struct comparison *comparison, boo
 	const struct report report = {
 		.version = "1",
 		.address = "127.0.0.1:4317",
-		.span_ns = 60 * second,
 		.tally = tally,
 		.comparison = comparison,
 		.costs = {
