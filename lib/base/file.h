@@ -13,6 +13,7 @@ enum { FILE_READ_SECONDS = 10 }; /* that what is no regular file may take to its
  * Read @path to its end into memory the caller frees, with a NUL after the last
  * byte. @directory_fd as in openat(2). Returns 0 or a negative errno; -EFBIG
  * when there are more than @max_bytes, -ETIMEDOUT for a pipe or terminal that does not end.
+ * @length_ret may be NULL.
  */
 int file_read(int directory_fd, const char *path, size_t max_bytes, char **ret, size_t *length_ret);
 

@@ -49,11 +49,10 @@ static bool read_stat(pid_t pid, struct process_stat *ret)
 	unsigned long user, kernel, ended_user, ended_kernel, start;
 	CLEANUP_FREE char *text = NULL;
 	char path[64], *name_end;
-	size_t length;
 	int parent;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (file_read(-1, path, FILE_MAX, &text, &length))
+	if (file_read(-1, path, FILE_MAX, &text, NULL))
 		return false;
 	name_end = strrchr(text, ')');
 	// state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime cutime
@@ -78,10 +77,9 @@ static uint64_t resident_bytes(pid_t pid)
 	CLEANUP_FREE char *text = NULL;
 	unsigned long pages;
 	char path[64];
-	size_t length;
 
 	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-	if (file_read(-1, path, FILE_MAX, &text, &length) || sscanf(text, "%*u %lu", &pages) != 1)
+	if (file_read(-1, path, FILE_MAX, &text, NULL) || sscanf(text, "%*u %lu", &pages) != 1)
 		return 0;
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
@@ -168,7 +166,6 @@ static void add_bpf(struct profiler_cost *cost, pid_t pid, struct objects *progr
 	directory = opendir(path);
 	for (int seen = 0; directory && seen < DESCRIPTORS_MAX; seen++) {
 		CLEANUP_FREE char *text = NULL;
-		size_t size;
 
 		number = next_number(directory);
 		if (number < 0)
@@ -181,7 +178,7 @@ static void add_bpf(struct profiler_cost *cost, pid_t pid, struct objects *progr
 		if (strcmp(target, "anon_inode:bpf-prog") && strcmp(target, "anon_inode:bpf-map"))
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%ld", (int)pid, number);
-		if (!file_read(-1, path, FILE_MAX, &text, &size))
+		if (!file_read(-1, path, FILE_MAX, &text, NULL))
 			add_object(cost, text, programs, maps);
 	}
 }
@@ -212,13 +209,12 @@ static uint64_t own_threads_ns(void)
 		CLEANUP_FREE char *times = NULL;
 		unsigned long ran_ns;
 		char path[64];
-		size_t length;
 
 		snprintf(path, sizeof(path), "/proc/self/task/%ld/comm", tid);
-		if (file_read(-1, path, FILE_MAX, &name, &length) || is_serving(name))
+		if (file_read(-1, path, FILE_MAX, &name, NULL) || is_serving(name))
 			continue;
 		snprintf(path, sizeof(path), "/proc/self/task/%ld/schedstat", tid);
-		if (!file_read(-1, path, FILE_MAX, &times, &length) &&
+		if (!file_read(-1, path, FILE_MAX, &times, NULL) &&
 		    sscanf(times, "%lu", &ran_ns) == 1)
 			sum_ns += ran_ns;
 	}

@@ -142,9 +142,8 @@ static void read_connections(struct search *search, const char *path,
 {
 	CLEANUP_FREE char *text = NULL;
 	char *rest = NULL;
-	size_t length;
 
-	if (file_read(-1, path, TABLE_MAX, &text, &length))
+	if (file_read(-1, path, TABLE_MAX, &text, NULL))
 		return;
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		struct connection found;
