@@ -80,10 +80,8 @@ const char *places_text(const struct places *places, uint32_t id)
 
 /* ---- files ---- */
 
-static uint32_t new_file(struct places *places, const char *path)
+static uint32_t new_file(struct places *places, const char *name)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-
 	if (places->files.count >= FILES_MAX ||
 	    !VECTOR_PUSH(&places->files, places_add_text(places, name, strlen(name)))) {
 		places->refused++;
@@ -94,9 +92,10 @@ static uint32_t new_file(struct places *places, const char *path)
 
 uint32_t places_add_file(struct places *places, const struct places_file *file)
 {
-	uint32_t texts[3] = { 0 }, found = 0;
+	const char *slash = strrchr(file->path, '/'), *name = slash ? slash + 1 : file->path;
+	uint32_t texts[PLACES_FILE_IDS] = { 0 }, found = 0;
 
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < PLACES_FILE_IDS; i++) {
 		if (!file->ids[i])
 			continue;
 		texts[i] = places_add_text(places, file->ids[i], strlen(file->ids[i]));
@@ -104,15 +103,12 @@ uint32_t places_add_file(struct places *places, const struct places_file *file)
 			found = places->texts.items[texts[i]].file;
 	}
 	if (!texts[0] && !texts[1] && !texts[2]) {
-		const char *slash = strrchr(file->path, '/');
-		const char *name = slash ? slash + 1 : file->path;
-
 		texts[0] = places_add_text(places, name, strlen(name));
 		found = places->texts.items[texts[0]].file;
 	}
 	if (!found && (texts[0] || texts[1] || texts[2]))
-		found = new_file(places, file->path);
-	for (size_t i = 0; i < 3; i++)
+		found = new_file(places, name);
+	for (size_t i = 0; i < PLACES_FILE_IDS; i++)
 		if (texts[i] && !places->texts.items[texts[i]].file)
 			places->texts.items[texts[i]].file = found;
 	return found;

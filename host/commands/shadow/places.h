@@ -48,9 +48,12 @@ size_t places_cut_text(const char *bytes, size_t length, size_t max);
 
 const char *places_text(const struct places *places, uint32_t id);
 
+enum { PLACES_FILE_IDS = 3 }; /* kinds of build ids */
+
 struct places_file {
-	const char *ids[3]; /* build ids, each with its kind in front, NUL-terminated; or NULL */
-	const char *path;   /* NUL-terminated; "" = not known */
+	/* Build ids, each with its kind in front, NUL-terminated; or NULL. */
+	const char *ids[PLACES_FILE_IDS];
+	const char *path; /* NUL-terminated; "" = not known */
 };
 
 /* The file with one of these build ids; without any, the one with that name. PLACE_NO_FILE if

@@ -11,8 +11,6 @@ enum {
 	PATH_MAX_BYTES = 4096,
 };
 
-enum { BUILD_ID_KINDS = 3 };
-
 enum frame_kind {
 	FRAME_USER,
 	FRAME_KERNEL,
@@ -28,7 +26,7 @@ struct location_facts {
 };
 
 struct mapping_facts {
-	uint32_t build_ids[BUILD_ID_KINDS]; /* string ids; 0 = has none */
+	uint32_t build_ids[PLACES_FILE_IDS]; /* string ids; 0 = has none */
 	uint32_t file;
 	bool placed; /* is `file` set? */
 };
@@ -94,7 +92,7 @@ static bool is_leaving(const char *name)
 
 static struct mapping_facts look_at_mapping(const struct profcol_batch *batch, uint32_t id)
 {
-	static const char *const keys[BUILD_ID_KINDS] = {
+	static const char *const keys[PLACES_FILE_IDS] = {
 		"process.executable.build_id.htlhash",
 		"process.executable.build_id.gnu",
 		"process.executable.build_id.go",
@@ -102,7 +100,7 @@ static struct mapping_facts look_at_mapping(const struct profcol_batch *batch, u
 	uint32_t list = profcol_batch_mapping(batch, id).attributes;
 	struct mapping_facts facts = { .placed = false };
 
-	for (size_t i = 0; i < BUILD_ID_KINDS; i++) {
+	for (size_t i = 0; i < PLACES_FILE_IDS; i++) {
 		struct profcol_value value = stacks_attribute(batch, list, keys[i]);
 
 		if (value.type == PROFCOL_VALUE_STRING)
@@ -118,11 +116,11 @@ static uint32_t add_file(struct stacks *stacks, uint32_t mapping)
 	struct profcol_text path =
 		profcol_batch_string(batch, profcol_batch_mapping(batch, mapping).filename);
 	struct places_file file = { .path = path.bytes };
-	char ids[BUILD_ID_KINDS][BUILD_ID_MAX];
+	char ids[PLACES_FILE_IDS][BUILD_ID_MAX];
 
 	if (path.length > PATH_MAX_BYTES)
 		file.path += path.length - PATH_MAX_BYTES;
-	for (size_t i = 0; i < BUILD_ID_KINDS; i++) {
+	for (size_t i = 0; i < PLACES_FILE_IDS; i++) {
 		const char *id = profcol_batch_string(batch, facts->build_ids[i]).bytes;
 
 		if (!*id)
