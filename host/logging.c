@@ -29,11 +29,9 @@ format_message(char message[LOGGING_MESSAGE_BYTES], const char *format, va_list 
 		wanted = snprintf(message, LOGGING_MESSAGE_BYTES,
 				  "(a message that cannot be formatted)");
 	if (wanted >= LOGGING_MESSAGE_BYTES) {
-		size_t end = LOGGING_MESSAGE_BYTES - sizeof(cut_mark);
+		size_t end = strings_cut_utf8(message, LOGGING_MESSAGE_BYTES - 1,
+					      LOGGING_MESSAGE_BYTES - sizeof(cut_mark));
 
-		// Not inside a character, of which there are at most four bytes.
-		for (int i = 0; i < 3 && (message[end] & 0xc0) == 0x80; i++)
-			end--;
 		memcpy(message + end, cut_mark, sizeof(cut_mark));
 		wanted = (int)(end + sizeof(cut_mark) - 1);
 	}

@@ -37,16 +37,11 @@ void status_deinit(struct status *status)
 	pthread_mutex_destroy(&status->lock);
 }
 
-/* Under the lock. Cut where a character begins. */
+/* Under the lock. */
 static void set_message(struct status *status, const char *message)
 {
-	size_t length = strlen(message);
+	size_t length = strings_cut_utf8(message, strlen(message), sizeof(status->message) - 1);
 
-	if (length >= sizeof(status->message)) {
-		length = sizeof(status->message) - 1;
-		while (length > 0 && ((unsigned char)message[length] & 0xc0) == 0x80)
-			length--;
-	}
 	strings_sanitize_utf8(status->message, message, length);
 }
 

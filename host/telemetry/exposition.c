@@ -61,11 +61,9 @@ static size_t add_key(char *to, size_t room, const char *key)
 static size_t add_value(char *to, size_t room, const char *value)
 {
 	char clean[VALUE_BYTES + 1];
-	size_t taken = strnlen(value, VALUE_BYTES), length = 0;
+	size_t taken = strings_cut_utf8(value, strnlen(value, VALUE_BYTES + 1), VALUE_BYTES);
+	size_t length = 0;
 
-	// Cut between characters, then make sure that it is UTF-8 at all.
-	while (taken && value[taken] && ((unsigned char)value[taken] & 0xc0) == 0x80)
-		taken--;
 	strings_sanitize_utf8(clean, value, taken);
 	for (const char *at = clean; *at && length + 2 <= room; at++) {
 		bool escaped = *at == '"' || *at == '\\' || *at == '\n';

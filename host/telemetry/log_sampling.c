@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log_sampling.h"
 
+#include "base/base.h"
+
 #include <string.h>
 
 enum { PROBES = 8 };
@@ -81,10 +83,8 @@ static struct log_repeat *find_slot(struct log_sampling *sampling, uint64_t key)
 /* Copies what fits, and no half character. */
 static void copy_head(char *to, size_t size, const char *text)
 {
-	size_t length = strnlen(text, size - 1);
+	size_t length = strings_cut_utf8(text, strnlen(text, size), size - 1);
 
-	while (text[length] && length && ((unsigned char)text[length] & 0xc0) == 0x80)
-		length--;
 	memcpy(to, text, length);
 	to[length] = '\0';
 }

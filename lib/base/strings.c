@@ -162,6 +162,18 @@ bool strings_is_utf8(const char *bytes, size_t length)
 	return true;
 }
 
+size_t strings_cut_utf8(const char *bytes, size_t length, size_t max)
+{
+	size_t cut = max;
+
+	if (length <= max)
+		return length;
+	// Behind its first byte a character has three at most.
+	while (cut && max - cut < 3 && ((unsigned char)bytes[cut] & 0xc0) == 0x80)
+		cut--;
+	return cut;
+}
+
 void strings_hex(char *to, const void *bytes, size_t length)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -21,6 +21,10 @@ void strings_sanitize_utf8(char *to, const char *from, size_t length);
 
 bool strings_is_utf8(const char *bytes, size_t length);
 
+/* How many of @length bytes to keep, at most @max, so that no character is cut in two. What is not
+ * UTF-8 is cut anywhere. */
+size_t strings_cut_utf8(const char *bytes, size_t length, size_t max);
+
 /* @length bytes as lower-case hexadecimal digits; @to has room for 2 * @length + 1 bytes. */
 void strings_hex(char *to, const void *bytes, size_t length);
 

@@ -24,17 +24,6 @@ static bool text_equal(uint32_t id, const void *context)
 	return !strcmp(lookup->places->texts.items[id].bytes, lookup->bytes);
 }
 
-size_t places_cut_text(const char *bytes, size_t length, size_t max)
-{
-	size_t cut = length < max ? length : max;
-
-	if (length <= max)
-		return length;
-	while (cut && max - cut < 3 && ((unsigned char)bytes[cut] & 0xc0) == 0x80)
-		cut--;
-	return cut;
-}
-
 /* Of valid UTF-8: those of ASCII, and U+0080 to U+009F, which terminals act on as well. */
 static void replace_controls(char *text)
 {
@@ -55,7 +44,7 @@ uint32_t places_add_text(struct places *places, const char *bytes, size_t length
 
 	if (!length)
 		return 0;
-	length = places_cut_text(bytes, length, TEXT_MAX);
+	length = strings_cut_utf8(bytes, length, TEXT_MAX);
 	strings_sanitize_utf8(text, bytes, length);
 	replace_controls(text);
 	hash = intern_hash_seeded(text, length, places->seed);

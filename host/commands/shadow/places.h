@@ -43,8 +43,6 @@ void places_deinit(struct places *places);
 /* Kept up to a length, control characters replaced. 0 for an empty text, and where there is no
  * room. */
 uint32_t places_add_text(struct places *places, const char *bytes, size_t length);
-/* Of @bytes, the length of a text of at most @max bytes that does not end within a character. */
-size_t places_cut_text(const char *bytes, size_t length, size_t max);
 
 const char *places_text(const struct places *places, uint32_t id);
 

@@ -203,6 +203,19 @@ static void strings_replace_what_is_not_utf8(void **state)
 	assert_true(strings_is_utf8("\xf4\x8f\xbf\xbf", 4));
 }
 
+static void strings_are_cut_between_characters(void **state)
+{
+	(void)state;
+	assert_int_equal(strings_cut_utf8("abc", 3, 3), 3);
+	assert_int_equal(strings_cut_utf8("abc", 3, 2), 2);
+	assert_int_equal(strings_cut_utf8("a\xc3\xa9", 3, 2), 1);
+	assert_int_equal(strings_cut_utf8("\xf0\x9f\x94\xa5z", 5, 4), 4);
+	for (size_t max = 0; max < 4; max++)
+		assert_int_equal(strings_cut_utf8("\xf0\x9f\x94\xa5z", 5, max), 0);
+	// No character is that long.
+	assert_int_equal(strings_cut_utf8("a\x80\x80\x80\x80\x80", 6, 5), 2);
+}
+
 static void file_is_read_whole_or_not_at_all(void **state)
 {
 	CLEANUP_FREE char *text = NULL;
@@ -278,6 +291,7 @@ int main(void)
 		cmocka_unit_test(reader_refuses_varints_of_more_than_64_bits),
 		cmocka_unit_test(strings_suggest_what_was_probably_meant),
 		cmocka_unit_test(strings_replace_what_is_not_utf8),
+		cmocka_unit_test(strings_are_cut_between_characters),
 		cmocka_unit_test(file_is_read_whole_or_not_at_all),
 		cmocka_unit_test(a_pipe_is_read_to_its_end_or_given_up),
 		cmocka_unit_test(clock_converts_kernel_times_to_wall_time),
