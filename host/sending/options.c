@@ -90,7 +90,8 @@ static const struct profcol_option host_options[] = {
 			      "requests that wait to be sent"),
 	PROFCOL_OPTION_BYTES("max_request_bytes", struct sending_config, max_request_bytes, "4MiB",
 			     1 << 10, INT32_MAX,
-			     "batches are split so that no request is larger, before compression"),
+			     "batches are split so that no request is larger, before compression; "
+			     "a single observation is sent whole"),
 	PROFCOL_OPTION_BOOL("attribute_references", struct sending_config, attribute_references,
 			    "false",
 			    "write resource and scope attributes as references into the string "

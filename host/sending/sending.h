@@ -4,7 +4,7 @@
  * that take from it, retries, and the account of every sample. docs/sending.md tells a
  * user what it does.
  *
- * A batch becomes one or more OTLP requests of at most `max_request_bytes`; these bytes
+ * A batch becomes OTLP requests of at most `max_request_bytes`, or of one observation; these bytes
  * are what the queue holds, in memory or in an extension's storage, and nothing else.
  * A sample that was accepted ends as EXPORTED, LOST{cause} or STORED, exactly once.
  */

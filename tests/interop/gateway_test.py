@@ -144,8 +144,12 @@ def test_requests_are_as_the_options_say(chain, name, compression):
 
 
 def test_requests_are_below_their_limit(chain):
-    sizes = [request["raw_bytes"] for request in chain.sinks["split"].requests()]
-    assert max(sizes) <= 4096 and len(sizes) > len(chain.sinks["new"].requests())
+    """But for one observation: a stack of hundreds of frames has more bytes of names by itself."""
+    requests = chain.sinks["split"].requests()
+    larger = [request for request in requests if request["raw_bytes"] > 4096]
+    assert {request["observations"] for request in larger} <= {1}
+    assert max(request["observations"] for request in requests) > 1
+    assert len(requests) > len(chain.sinks["new"].requests())
 
 
 def test_joined_batches_are_one_request(chain):

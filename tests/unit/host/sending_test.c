@@ -377,6 +377,24 @@ static void what_pieces_would_repeat_is_not_multiplied(void **state)
 	assert_true(peer.attempts < 10);
 }
 
+/* Though it is larger than asked for: it is up to the peer what it makes of it. */
+static void a_single_observation_is_sent_whole(void **state)
+{
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = batch_with_strings(5, 2000);
+	struct run run;
+
+	(void)state;
+	run_start(&run, "max_request_bytes: 1024");
+	run_push_batch(&run, batch);
+	run_end(&run);
+	assert_int_equal(peer.taken, 5);
+	for (size_t i = 0; i < peer.taken; i++) {
+		assert_true(peer.requests[i].length > 1024);
+		assert_int_equal(peer.requests[i].samples, 1);
+	}
+	assert_int_equal(run.balance.totals[PROFCOL_EXPORTED], 5);
+}
+
 /* Outside of the dictionary a string is written wherever it stands. */
 static void one_long_string_of_many_resources_is_not_written_for_each(void **state)
 {
@@ -532,6 +550,7 @@ int main(void)
 		TEST(larger_requests_are_tried_again),
 		TEST(a_peer_to_which_all_is_too_large_is_left_alone),
 		TEST(what_pieces_would_repeat_is_not_multiplied),
+		TEST(a_single_observation_is_sent_whole),
 		TEST(one_long_string_of_many_resources_is_not_written_for_each),
 		TEST(no_piece_has_strings_of_others),
 		TEST(cutting_ends_with_the_shutdown),
