@@ -94,7 +94,7 @@ def _measure_running(process, sender, case, to, log):
         before = process_usage.Cpu.of(process.pid)
         sent = sender.send(case, to, log, sender.seconds)
         used = process_usage.Cpu.of(process.pid).since(before)
-        memory.look()
+        memory.finish()
     if problem := gateway_figures.lost(sent):
         raise children.ChildFailed(problem)
     return {"sent": sent, "cpu_s": used["total_s"], "cpu": used, **memory.peaks()}

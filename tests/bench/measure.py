@@ -163,7 +163,7 @@ def _measure_otlp(bench, step, directory, meter, profiler):
             first = _wait_first_sample(process, log, sink_, started)
             window = Window(meter, process)
             load = _run_window(bench, step, window)
-            memory.look()
+            memory.finish()
         bpf = window.bpf(start)
         wait_flushed(sink_, window.span("unix")[1])
         if process.poll() is not None or children.stop(process):
@@ -186,7 +186,7 @@ def _measure_perf(bench, step, directory, meter):
             perf_record.wait_started(directory, process)
             window = Window(meter, process)
             load = _run_window(bench, step, window)
-            memory.look()
+            memory.finish()
         perf_record.stop(directory, process)
     account = _account(window, load) | {
         "memory": memory.peaks(),

@@ -5,8 +5,9 @@ import dataclasses
 import os
 import pathlib
 import re
-import threading
 import time
+
+from watch import Watch
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _GONE = (FileNotFoundError, ProcessLookupError)
@@ -115,28 +116,15 @@ def held_now(pid):
     }
 
 
-class MemoryWatch:
-    """Peaks of memory, looked at five times a second by a thread of its own."""
+class MemoryWatch(Watch):
+    """Peaks of memory, looked at five times a second."""
 
     def __init__(self, pid):
+        super().__init__(SAMPLING_S)
         self._pid = pid
         self._peaks_kib = {}  # by pid; the kernel keeps it, so that it is exact
         self._rss_kib = 0
         self._anonymous_kib = 0
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self):
-        while not self._stop.wait(SAMPLING_S):
-            self.look()
 
     def look(self):
         rss = anonymous = 0
