@@ -5,7 +5,6 @@ machine. `make bench` builds what it needs and calls it; docs/performance.md has
 import argparse
 import datetime
 import json
-import os
 import pathlib
 import platform
 import signal
@@ -34,7 +33,6 @@ FAILURES = (
     KeyError,
     ValueError,
 )
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
 
 
 def parse_arguments():
@@ -197,10 +195,9 @@ def run(arguments):
     chosen = choose_journal(arguments, wanted)
     remaining = chosen.remaining(steps)
     announce(steps, remaining, chosen)
-    cache = CACHE / "profcol/loads"
     for load in loads:
-        load_run.prepare(load, cache)
-    bench = measure.Bench(cache, arguments.due_counter, compared)
+        load_run.prepare(load)
+    bench = measure.Bench(arguments.due_counter, compared)
     for step in remaining:
         tell(step, run_step(bench, step, chosen))
     return finish(chosen, steps, wanted, description)

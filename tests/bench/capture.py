@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of OTLP requests to measure with: one that is there, and one that is made on the spot."""
-import os
-import pathlib
-
 import children
 import load_run
 import profilers
 import sink
 
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
 OF_REFERENCE = profilers.SOURCE.parent / "shared/data/otlp-1.10-ebpf-profile.bin"
 
 LOAD = "mixed"
@@ -18,15 +14,14 @@ SECONDS = 20
 
 def record(profcol, directory):
     """Profile a load with profcol; the file of requests that it sent."""
-    cache = CACHE / "profcol/loads"
-    load_run.prepare(LOAD, cache)
+    load_run.prepare(LOAD)
     directory.mkdir(parents=True)
     with sink.listening(directory) as target:
         profiler = profilers.OtlpProfiler("profcol", [profcol])
         process = profiler.start(directory, RATE, target.endpoint)
         try:
             children.wait_until(target.first_sample, "the first sample of the capture", 60)
-            with load_run.running(LOAD, SECONDS, cache) as load:
+            with load_run.running(LOAD, SECONDS) as load:
                 load.finish(SECONDS + 60)
         finally:
             status = children.stop(process)

@@ -2,6 +2,7 @@
 """A load for the time of a measurement (loads/run.py)."""
 import contextlib
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -9,11 +10,16 @@ import sys
 import children
 
 _RUN = pathlib.Path(__file__).resolve().parent / "loads/run.py"
+_CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
 
 
-def prepare(name, cache):
+def _command(name, *options):
+    return [sys.executable, _RUN, name, "--cache", _CACHE / "profcol/loads", *options]
+
+
+def prepare(name):
     """Build what the load runs; quick when that has been done before."""
-    children.output([sys.executable, _RUN, name, "--prepare", "--cache", cache])
+    children.output(_command(name, "--prepare"))
 
 
 class Load:
@@ -32,9 +38,9 @@ class Load:
 
 
 @contextlib.contextmanager
-def running(name, seconds, cache):
+def running(name, seconds):
     """The load for the time of a `with` statement; it ends by itself after `seconds`."""
-    command = [sys.executable, _RUN, name, "--seconds", seconds, "--cache", cache]
+    command = _command(name, "--seconds", seconds)
     with children.running(command, stdout=subprocess.PIPE, text=True) as process:
         line = children.read_line(process, "word that it runs", 120)
         if line != "ready\n":

@@ -31,7 +31,6 @@ _STEP_S = 0.05
 class Bench:
     """What all measurements of a run share."""
 
-    cache: pathlib.Path  # of the loads
     due_counter: pathlib.Path
     profilers: Profilers
 
@@ -101,7 +100,7 @@ class Window:
 def _run_window(bench, step, window):
     """Run the load and hold the window open over it; the load's account of its work."""
     seconds = SETTLE_S + step.case.seconds + LOAD_MARGIN_S
-    with load_run.running(step.case.load, seconds, bench.cache) as load:
+    with load_run.running(step.case.load, seconds) as load:
         time.sleep(SETTLE_S)
         window.open()
         time.sleep(step.case.seconds)

@@ -5,7 +5,6 @@ period still say how long each program has run? Both sample the same load at the
 `make bench-overhead` builds what it needs and calls it; docs/performance.md has the method."""
 import argparse
 import collections
-import os
 import pathlib
 import sys
 import tempfile
@@ -21,7 +20,6 @@ sys.path.append(str(SOURCE / "tests/e2e"))
 import pprof_file
 from profcol_run import Profcol, pipeline, profile_paths
 
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
 # Twenty seconds are left out after the start, then it takes some windows of ten to thirty.
 SETTLE_S = 120
 PARTS = ("agent", "workers", "bpf")
@@ -75,7 +73,7 @@ def measure(arguments, limits, directory):
         for name, each in places.items():
             runs[name] = start(arguments, directory / name, each)
         seconds = arguments.settle + arguments.seconds
-        with load_run.running(arguments.load, seconds, CACHE / "profcol/loads") as load:
+        with load_run.running(arguments.load, seconds) as load:
             time.sleep(arguments.settle)
             before = {name: read(run) for name, run in runs.items()}
             time.sleep(arguments.seconds)
@@ -95,7 +93,7 @@ def measure(arguments, limits, directory):
 def main():
     arguments = parse_arguments()
     limits = overhead_figures.parse_limits(arguments.overhead)
-    load_run.prepare(arguments.load, CACHE / "profcol/loads")
+    load_run.prepare(arguments.load)
     with tempfile.TemporaryDirectory(prefix="profcol-overhead-") as directory:
         result = measure(arguments, limits, pathlib.Path(directory))
     print(overhead_figures.table(result, limits))

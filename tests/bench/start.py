@@ -6,7 +6,6 @@ calls it; docs/performance.md has the method."""
 import argparse
 import datetime
 import json
-import os
 import pathlib
 import signal
 import subprocess
@@ -22,7 +21,6 @@ import start_run
 from profilers import SOURCE, NotAvailable, Profilers
 
 DOCS = SOURCE / "docs/performance.md"
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
 # What a measurement takes beside the seconds that are looked at: seen on 2 CPUs, and only told.
 OVERHEAD_S = 25
 # What one measurement can come to without ending the run. A child's answer may be none of JSON's.
@@ -78,9 +76,8 @@ def tell(record):
 
 def measure_all(arguments, compared, names, directory):
     """In rounds, the profilers in turn within a round."""
-    cache = CACHE / "profcol/loads"
-    load_run.prepare(start_run.LOAD, cache)
-    start = start_run.Start(arguments.seconds, arguments.rate, cache, arguments.due_counter)
+    load_run.prepare(start_run.LOAD)
+    start = start_run.Start(arguments.seconds, arguments.rate, arguments.due_counter)
     done = []
     for number in range(1, arguments.runs + 1):
         for name in names:

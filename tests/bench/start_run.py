@@ -23,7 +23,6 @@ class Start:
 
     seconds: int  # that are looked at, from the start of the profiler
     rate: int
-    cache: pathlib.Path  # of the load
     due_counter: pathlib.Path
 
 
@@ -76,7 +75,7 @@ def measure_start(start, profiler, directory):
         meter = stack.enter_context(due.counting(start.due_counter, start.rate))
         # Its processes run until the last batch has arrived.
         running_s = measure.SETTLE_S + start.seconds + measure.FLUSH_BOUND_S
-        load = stack.enter_context(load_run.running(LOAD, running_s, start.cache))
+        load = stack.enter_context(load_run.running(LOAD, running_s))
         time.sleep(measure.SETTLE_S)
         sink_ = stack.enter_context(sink.listening(directory))
         before = meter.snapshot()
