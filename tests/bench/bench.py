@@ -7,8 +7,6 @@ import datetime
 import json
 import pathlib
 import platform
-import signal
-import subprocess
 import sys
 import time
 
@@ -22,17 +20,9 @@ import measure
 import plan
 import report
 from profilers import SOURCE, NotAvailable, Profilers
+from run_directory import attempt
 
 DOCS = SOURCE / "docs/performance.md"
-# What one measurement can come to without ending the run. A child's answer may be none of JSON's.
-FAILURES = (
-    children.ChildFailed,
-    NotAvailable,
-    subprocess.SubprocessError,
-    OSError,
-    KeyError,
-    ValueError,
-)
 
 
 def parse_arguments():
@@ -138,10 +128,7 @@ def run_step(bench, step, chosen):
     }
     directory = chosen.directory / "raw" / step.key.replace(" ", "-")
     begin = time.monotonic()
-    try:
-        record |= measure.measure(bench, step, directory)
-    except FAILURES as failure:
-        record["failed"] = str(failure) or type(failure).__name__
+    record |= attempt(measure.measure, bench, step, directory)
     record["took_s"] = round(time.monotonic() - begin, 1)
     chosen.append(record)
     return record
@@ -219,9 +206,7 @@ def print_or_write(arguments):
 
 def main():
     arguments = parse_arguments()
-    # As an interrupt does, let the `with` statements end what was started.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    children.end_on_signals()
     try:
         if arguments.write_docs or arguments.compare:
             print_or_write(arguments)

@@ -13,7 +13,22 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from starting import start
 from waiting import wait_until
 
-__all__ = ["ChildFailed", "output", "read_line", "running", "start", "stop", "wait_until"]
+__all__ = [
+    "ChildFailed",
+    "end_on_signals",
+    "output",
+    "read_line",
+    "running",
+    "start",
+    "stop",
+    "wait_until",
+]
+
+
+def end_on_signals():
+    """As an interrupt does, let the `with` statements end what was started."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
 
 
 class ChildFailed(Exception):

@@ -4,10 +4,8 @@
 second and peak memory. `make bench-gateway` builds what it needs and calls it;
 docs/performance.md has the method."""
 import argparse
-import datetime
 import json
 import pathlib
-import signal
 import subprocess
 import sys
 
@@ -15,10 +13,10 @@ import capture
 import children
 import gateway_figures
 import gateway_run
-import machine
 import profilers
 import report
 from profilers import SOURCE, NotAvailable
+from run_directory import RunDirectory, attempt
 
 DOCS = SOURCE / "docs/performance.md"
 
@@ -80,14 +78,6 @@ def cases(files, compressions):
     ]
 
 
-def attempt(subject, arguments, sender, case, directory):
-    """A measurement, or why there is none."""
-    try:
-        return gateway_run.measure(subject, arguments.profcol, sender, case, directory)
-    except (children.ChildFailed, TimeoutError, subprocess.SubprocessError) as failure:
-        return {"failed": str(failure) or type(failure).__name__}
-
-
 def tell(record_):
     name = f"{record_['case']}, round {record_['round']}, {record_['subject']}"
     if "failed" in record_:
@@ -102,17 +92,18 @@ def measure_all(arguments, directory):
     """Every case in rounds, the gateways in turn within a round."""
     subjects = arguments.subjects.split(",")
     sender = gateway_run.Sender(arguments.seconds, arguments.clients, arguments.window)
-    wanted = cases(payloads(arguments, directory), arguments.compressions.split(","))
+    wanted = cases(payloads(arguments, directory.path), arguments.compressions.split(","))
     done = []
     for index, case in enumerate(wanted):
         for number in range(1, arguments.runs + 1):
             for subject in subjects:
-                place = directory / "raw" / f"{index}-{number}-{subject}"
+                place = directory.path / "raw" / f"{index}-{number}-{subject}"
                 record_ = {"case": case.name, "subject": subject, "round": number}
-                record_ |= attempt(subject, arguments, sender, case, place)
+                record_ |= attempt(
+                    gateway_run.measure, subject, arguments.profcol, sender, case, place
+                )
                 done.append(record_)
-                with (directory / "measurements.jsonl").open("a") as file:
-                    file.write(json.dumps(record_) + "\n")
+                directory.note(record_)
                 tell(record_)
     return done
 
@@ -141,27 +132,10 @@ def run(arguments):
         "profcol": version(arguments.profcol),
         "Collector": version(profilers.peer("gateway")),
     }
-    name = f"gateway-{datetime.datetime.now():%Y%m%d-%H%M%S}"
-    directory = (arguments.out or SOURCE / "build/bench" / name).resolve()
-    if directory.exists():
-        raise ValueError(f"{directory} exists; give another --out")
-    directory.mkdir(parents=True)
-    result = {
-        "identity": {
-            "commit": machine.commit(),
-            "seconds": arguments.seconds,
-            "clients": arguments.clients,
-            "window": arguments.window,
-        },
-        "machine": machine.describe(versions),
-        "measurements": measure_all(arguments, directory),
-        "finished": datetime.datetime.now().strftime("%Y-%m-%d"),
-    }
-    (directory / "result.json").write_text(json.dumps(result, indent=1) + "\n")
-    text = gateway_figures.tables(result)
-    (directory / "table.md").write_text(text)
-    print(f"\n{text}\n{directory}: table.md, result.json")
-    return not any("failed" in each for each in result["measurements"])
+    directory = RunDirectory(arguments.out, "gateway")
+    measurements = measure_all(arguments, directory)
+    settings = {name: getattr(arguments, name) for name in ("seconds", "clients", "window")}
+    return directory.finish(settings, versions, measurements, gateway_figures.tables)
 
 
 def main():
@@ -170,9 +144,7 @@ def main():
         result = json.loads(arguments.write_docs.read_text())
         report.write_docs(DOCS, gateway_figures.tables(result), "gateway")
         return
-    # As an interrupt does, let the `with` statements end what was started.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    children.end_on_signals()
     try:
         sys.exit(0 if run(arguments) else 1)
     except KeyboardInterrupt:

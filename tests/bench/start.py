@@ -4,27 +4,22 @@
 each, and what that takes; profcol beside the reference. `make bench-start` builds what it needs and
 calls it; docs/performance.md has the method."""
 import argparse
-import datetime
 import json
 import pathlib
-import signal
-import subprocess
 import sys
 
 import children
 import load_run
-import machine
 import plan
 import report
 import start_figures
 import start_run
 from profilers import SOURCE, NotAvailable, Profilers
+from run_directory import RunDirectory, attempt
 
 DOCS = SOURCE / "docs/performance.md"
 # What a measurement takes beside the seconds that are looked at: seen on 2 CPUs, and only told.
 OVERHEAD_S = 25
-# What one measurement can come to without ending the run. A child's answer may be none of JSON's.
-FAILURES = (children.ChildFailed, subprocess.SubprocessError, OSError, KeyError, ValueError)
 
 
 def parse_arguments():
@@ -53,14 +48,6 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def attempt(start, profiler, directory):
-    """A measurement, or why there is none."""
-    try:
-        return start_run.measure_start(start, profiler, directory)
-    except FAILURES as failure:
-        return {"failed": str(failure) or type(failure).__name__}
-
-
 def tell(record):
     name = f"round {record['round']}, {record['profiler']}"
     if "failed" in record:
@@ -82,11 +69,10 @@ def measure_all(arguments, compared, names, directory):
     for number in range(1, arguments.runs + 1):
         for name in names:
             record = {"profiler": name, "round": number}
-            place = directory / "raw" / f"{number}-{name}"
-            record |= attempt(start, compared.otlp(name), place)
+            place = directory.path / "raw" / f"{number}-{name}"
+            record |= attempt(start_run.measure_start, start, compared.otlp(name), place)
             done.append(record)
-            with (directory / "measurements.jsonl").open("a") as file:
-                file.write(json.dumps(record) + "\n")
+            directory.note(record)
             tell(record)
     return done
 
@@ -106,37 +92,18 @@ def run(arguments):
     compared = Profilers(arguments.profcol)
     names = compared.usable(known_profilers(arguments.profilers))
     versions = {name: compared.version(name) for name in names}
-    default = SOURCE / f"build/bench/start-{datetime.datetime.now():%Y%m%d-%H%M%S}"
-    directory = (arguments.out or default).resolve()
-    if directory.exists():
-        raise ValueError(f"{directory} exists; give another --out")
-    directory.mkdir(parents=True)
+    directory = RunDirectory(arguments.out, "start")
     count = arguments.runs * len(names)
     minutes = count * (arguments.seconds + OVERHEAD_S) / 60
-    print(f"{count} starts into {directory}\nabout {minutes:.0f} minutes", flush=True)
-    result = {
-        "identity": {
-            "commit": machine.commit(),
-            "seconds": arguments.seconds,
-            "rate": arguments.rate,
-            "profilers": names,
-        },
-        "machine": machine.describe(versions),
-        "measurements": measure_all(arguments, compared, names, directory),
-        "finished": datetime.datetime.now().strftime("%Y-%m-%d"),
-    }
-    (directory / "result.json").write_text(json.dumps(result, indent=1) + "\n")
-    text = start_figures.tables(result)
-    (directory / "table.md").write_text(text)
-    print(f"\n{text}\n{directory}: table.md, result.json")
-    return not any("failed" in each for each in result["measurements"])
+    print(f"{count} starts into {directory.path}\nabout {minutes:.0f} minutes", flush=True)
+    measurements = measure_all(arguments, compared, names, directory)
+    settings = {"seconds": arguments.seconds, "rate": arguments.rate, "profilers": names}
+    return directory.finish(settings, versions, measurements, start_figures.tables)
 
 
 def main():
     arguments = parse_arguments()
-    # As an interrupt does, let the `with` statements end what was started.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    children.end_on_signals()
     try:
         if arguments.write_docs:
             result = json.loads(arguments.write_docs.read_text())
