@@ -58,33 +58,25 @@ def _row(label, unit, value, subjects):
 def case_table(name, subjects):
     """The figures of one case."""
     head = ["", *COLUMNS.values(), "profcol / Collector"]
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1)]
-    lines += [_row(*figure, subjects) for figure in FIGURES]
     rounds = ", ".join(f"{COLUMNS[key]} {len(subjects.get(key, []))}" for key in COLUMNS)
-    table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    table = report.table(head, [_row(*figure, subjects) for figure in FIGURES])
     return f"### {name}\n\nRounds: {rounds}.\n\n{table}"
 
 
 def tables(result):
     """All tables of a result, as Markdown."""
-    machine, identity = result["machine"], result["identity"]
-    versions = "; ".join(f"{name}: {text}" for name, text in machine["versions"].items())
+    identity = result["identity"]
     parts = [
-        f"Commit {identity['commit']}, {result['finished']}; {machine['cpus']} CPUs"
-        f" ({machine['model']}), {machine['memory_mib']:,} MiB, Linux {machine['kernel']}."
+        f"{report.provenance(result)}"
         f" {identity['clients']} clients sent for {identity['seconds']} s, no more than"
-        f" {identity['window']} requests on their way. {versions}.",
+        f" {identity['window']} requests on their way.",
         "Each cell is the median of the rounds, with the least and the most of them.",
     ]
     parts += [
         case_table(name, subjects) for name, subjects in _by_case(result["measurements"]).items()
     ]
-    failed = [each for each in result["measurements"] if "failed" in each]
-    if failed:
-        lines = [
-            f"- {each['case']}, {each['subject']}, round {each['round']}:"
-            f" {each['failed'].splitlines()[0]}"
-            for each in failed
-        ]
-        parts.append("Measurements that failed:\n\n" + "\n".join(lines))
+    parts += report.failures(
+        result["measurements"],
+        lambda each: f"{each['case']}, {each['subject']}, round {each['round']}",
+    )
     return "\n\n".join(parts) + "\n"

@@ -26,6 +26,7 @@ def _result(measurements):
         "cpus": 2,
         "model": "a CPU",
         "memory_mib": 8000,
+        "l3_kib": None,
         "kernel": "6.1",
         "versions": {"profcol": "1", "Collector": "2"},
     }

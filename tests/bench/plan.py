@@ -66,14 +66,13 @@ def cases(loads, rate, seconds=None):
     return found
 
 
-def known_profilers(names):
-    """These, unless there is an unknown one among them."""
+def known_profilers(names, known=PROFILERS):
+    """These, unless there is an unknown one among them, or none at all."""
     names = [name for name in names if name]
-    unknown = set(names) - set(PROFILERS)
-    if unknown:
-        raise ValueError(
-            f"no profiler {', '.join(sorted(unknown))}; there is {', '.join(PROFILERS)}"
-        )
+    unknown = set(names) - set(known)
+    if unknown or not names:
+        wrong = ", ".join(sorted(unknown)) or "given"
+        raise ValueError(f"no profiler {wrong}; there is {', '.join(known)}")
     return names
 
 

@@ -193,7 +193,7 @@ def cut_table(profilers_rounds):
 
 def tables(result):
     """All tables of a result, as Markdown."""
-    parts = [_provenance(result)]
+    parts = [_introduction(result)]
     for name, profilers_rounds in figures.by_case(result["measurements"]).items():
         if not set(COLUMNS) & set(profilers_rounds):
             continue
@@ -201,21 +201,36 @@ def tables(result):
         for each in (program_table, through_table, cut_table):
             if text := each(profilers_rounds):
                 parts.append(text)
-    failed = [each for each in result["measurements"] if "failed" in each]
-    if failed:
-        lines = [f"- {each['key']}: {(each['failed'].splitlines() or ['?'])[0]}" for each in failed]
-        parts.append("Measurements that failed:\n\n" + "\n".join(lines))
+    parts += failures(result["measurements"], lambda each: each["key"])
     return "\n\n".join(parts) + "\n"
 
 
-def _provenance(result):
-    identity, machine = result["identity"], result["machine"]
+def failures(measurements, name):
+    """The paragraph, if there has to be one, about those that failed; name(measurement) is what
+    it is called.
+    """
+    lines = [
+        f"- {name(each)}: {(each['failed'].splitlines() or ['?'])[0]}"
+        for each in measurements
+        if "failed" in each
+    ]
+    return ["Measurements that failed:\n\n" + "\n".join(lines)] if lines else []
+
+
+def provenance(result):
+    """What was measured, when, and on what; more may follow on the same line."""
+    machine = result["machine"]
     versions = "; ".join(f"{name}: {text}" for name, text in machine["versions"].items())
     return (
-        f"Commit {identity['commit']}, {result['finished']}; {machine['cpus']} CPUs"
+        f"Commit {result['identity']['commit']}, {result['finished']}; {machine['cpus']} CPUs"
         f" ({machine['model']}, {_l3(machine)}), {machine['memory_mib']:,} MiB, Linux"
-        f" {machine['kernel']}."
-        f" {versions}.\n\n"
+        f" {machine['kernel']}. {versions}."
+    )
+
+
+def _introduction(result):
+    return (
+        f"{provenance(result)}\n\n"
         "Each cell is the median of the rounds, with the least and the most of them; shares in"
         " percent are over all rounds taken together. ≈ marks a share of fewer than"
         f" {figures.WHOLE_FOR_EXACT:,}, a dash one of fewer than {figures.WHOLE_FOR_ANY}."

@@ -77,20 +77,10 @@ def measure_all(arguments, compared, names, directory):
     return done
 
 
-def known_profilers(text):
-    names = [name for name in text.split(",") if name]
-    unknown = set(names) - set(start_figures.COLUMNS)
-    if unknown or not names:
-        raise ValueError(
-            f"no profiler {', '.join(sorted(unknown)) or 'given'}; there is"
-            f" {', '.join(start_figures.COLUMNS)}"
-        )
-    return names
-
-
 def run(arguments):
     compared = Profilers(arguments.profcol)
-    names = compared.usable(known_profilers(arguments.profilers))
+    known = plan.known_profilers(arguments.profilers.split(","), start_figures.COLUMNS)
+    names = compared.usable(known)
     versions = {name: compared.version(name) for name in names}
     directory = RunDirectory(arguments.out, "start")
     count = arguments.runs * len(names)

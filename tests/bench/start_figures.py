@@ -8,7 +8,7 @@ import figures
 import report
 
 FIXED_S = 15  # after the start, whatever has been seen by then
-COLUMNS = {"profcol": "profcol", "reference": "reference"}
+COLUMNS = ("profcol", "reference")
 _WORDS = {0.5: "half of the processes", 0.95: "95 % of them", 1: "all of them"}
 
 
@@ -129,7 +129,7 @@ def _row(figure, summaries, names):
 def _main_table(rounds):
     names = [name for name in COLUMNS if name in rounds]
     summaries = {name: summarize(rounds[name]) for name in names}
-    head = ["", *(COLUMNS[name] for name in names)]
+    head = ["", *names]
     if set(COLUMNS) <= set(names):
         head.append("profcol / reference")
     return report.table(head, [_row(figure, summaries, names) for figure in FIGURES])
@@ -167,14 +167,11 @@ def program_table(rounds):
     return report.table(head, [_program_row(program, rounds, names) for program in programs])
 
 
-def _provenance(result):
-    identity, machine = result["identity"], result["machine"]
-    versions = "; ".join(f"{name}: {text}" for name, text in machine["versions"].items())
+def _introduction(result):
+    identity = result["identity"]
     return (
-        f"Commit {identity['commit']}, {result['finished']}; {machine['cpus']} CPUs"
-        f" ({machine['model']}), {machine['memory_mib']:,} MiB, Linux {machine['kernel']}."
-        f" {identity['rate']} samples a second, {identity['seconds']} s from the start."
-        f" {versions}.\n\n"
+        f"{report.provenance(result)}"
+        f" {identity['rate']} samples a second, {identity['seconds']} s from the start.\n\n"
         "Each cell is the median of the rounds, with the least and the most of them; a dash where"
         " a round never came to it."
     )
@@ -194,15 +191,10 @@ def _remark(rounds):
 def tables(result):
     """All tables of a result, as Markdown."""
     rounds = by_profiler(result["measurements"])
-    parts = [_provenance(result)]
+    parts = [_introduction(result)]
     if rounds:
         parts += [_remark(rounds), _main_table(rounds), program_table(rounds)]
-    failed = [each for each in result["measurements"] if "failed" in each]
-    if failed:
-        lines = [
-            f"- {each['profiler']}, round {each['round']}:"
-            f" {(each['failed'].splitlines() or ['?'])[0]}"
-            for each in failed
-        ]
-        parts.append("Measurements that failed:\n\n" + "\n".join(lines))
+    parts += report.failures(
+        result["measurements"], lambda each: f"{each['profiler']}, round {each['round']}"
+    )
     return "\n\n".join(parts) + "\n"

@@ -4,6 +4,7 @@ import pathlib
 
 import children
 import inspection
+import plan
 import pytest
 import report
 import start
@@ -81,6 +82,7 @@ def _result(*measurements):
             "cpus": 2,
             "model": "a CPU",
             "memory_mib": 2048,
+            "l3_kib": 32768,
             "kernel": "6.18",
             "versions": {"profcol": "profcol version 1"},
         },
@@ -148,7 +150,7 @@ def test_the_tables_go_into_the_docs(tmp_path):
 
 def test_an_unknown_profiler_is_refused_with_those_that_exist():
     with pytest.raises(ValueError, match="no profiler perf; there is profcol, reference"):
-        start.known_profilers("profcol,perf")
+        plan.known_profilers(["profcol", "perf"], start_figures.COLUMNS)
     with pytest.raises(ValueError, match="no profiler given"):
-        start.known_profilers("")
+        plan.known_profilers([""], start_figures.COLUMNS)
     assert pathlib.Path(start.__file__).stat().st_mode & 0o100
