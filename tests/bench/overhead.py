@@ -40,8 +40,7 @@ def start(arguments, directory, limits):
     options = {"samples_per_second": arguments.rate, "reporter_interval": "5s"}
     options |= {"overhead": limits} if limits else {}
     exporters = {"pprof": {"directory": str(directory / "profiles"), "interval": "30s"}}
-    run = Profcol(arguments.profcol, directory, pipeline(None, options, exporters))
-    return run.wait_ready()
+    return Profcol(arguments.profcol, directory, pipeline(None, options, exporters))
 
 
 def read(run):
@@ -72,6 +71,8 @@ def measure(arguments, limits, directory):
     try:
         for name, each in places.items():
             runs[name] = start(arguments, directory / name, each)
+        for run in runs.values():
+            run.wait_ready()
         seconds = arguments.settle + arguments.seconds
         with load_run.running(arguments.load, seconds) as load:
             time.sleep(arguments.settle)
@@ -94,6 +95,7 @@ def main():
     arguments = parse_arguments()
     limits = overhead_figures.parse_limits(arguments.overhead)
     load_run.prepare(arguments.load)
+    children.end_on_signals()
     with tempfile.TemporaryDirectory(prefix="profcol-overhead-") as directory:
         result = measure(arguments, limits, pathlib.Path(directory))
     print(overhead_figures.table(result, limits))
