@@ -4,16 +4,19 @@
 cache and with the one that is left by that, in turns. For each: CPU time of the workers and of all
 within the first seconds, and how long it takes until a whole stack of each program is sampled."""
 import argparse
-import json
 import pathlib
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-from profilers import SOURCE
+import children
+import figures
+import report
+import start_figures
+import start_run
+from profilers import SOURCE, NotAvailable, peer
 
 sys.path.append(str(SOURCE / "tests/e2e"))
 
@@ -53,90 +56,57 @@ def make_programs(count, directory):
     return processes
 
 
-def stacks_of(request):
-    """Whether each stack of a request is whole: no mark stands in the place of its last frame."""
-    dictionary = request["dictionary"]
-    strings = dictionary["stringTable"]
-
-    def is_whole(stack):
-        last = dictionary["locationTable"][stack["locationIndices"][-1]]
-        lines = last.get("lines", [])
-        if last.get("mappingIndex") or not lines:
-            return True
-        function = dictionary["functionTable"][lines[0].get("functionIndex", 0)]
-        return not strings[function.get("nameStrindex", 0)].startswith("[")
-
-    return [
-        bool(stack.get("locationIndices")) and is_whole(stack)
-        for stack in dictionary["stackTable"]
-    ]
-
-
-def whole_stacks(path):
-    """(process number, time in ns) of every sample whose stack is whole."""
-    for line in path.read_text().splitlines():
-        request = json.loads(line)
-        whole = stacks_of(request)
-        for resource in request["resourceProfiles"]:
-            attributes = {each["key"]: each["value"] for each in resource["resource"]["attributes"]}
-            pid = int(attributes.get("process.pid", {}).get("intValue", 0))
-            for scope in resource["scopeProfiles"]:
-                for profile in scope["profiles"]:
-                    for sample in profile.get("samples", []):
-                        if whole[sample.get("stackIndex", 0)]:
-                            for at in sample["timestampsUnixNano"]:
-                                yield pid, int(at)
-
-
 def cpu_seconds(metrics):
     return {part: metrics.value("profcol_overhead_cpu_seconds", of=part) for part in PARTS}
 
 
 def run_once(arguments, directory, pids):
-    """What one start has cost, and when each program had its first whole stack."""
+    """What one start has cost, and when the programs had their first whole stacks."""
     shutil.rmtree(directory / "run", ignore_errors=True)
     receiver = {"samples_per_second": arguments.rate, "cache_directory": str(directory / "cache")}
-    exporters = {"file": {"path": str(directory / "profiles.json")}}
-    begin_ns = time.time_ns()
+    stream = directory / "requests"
+    exporters = {"file": {"path": str(stream), "format": "proto"}}
+    begin_s = time.time()
     run = Profcol(arguments.profcol, directory / "run", pipeline(None, receiver, exporters))
-    run.wait_ready()
-    time.sleep(arguments.seconds)
-    metrics = run.metrics()
-    figures = cpu_seconds(metrics)
-    figures["asked of workers"] = metrics.value("profcol_worker_requests", purpose="unwind")
-    figures["deferred stacks"] = sum(
+    try:
+        run.wait_ready()
+        time.sleep(arguments.seconds)
+        metrics = run.metrics()
+        run.stop()
+    finally:
+        run.kill()
+    found = cpu_seconds(metrics)
+    found["asked of workers"] = metrics.value("profcol_worker_requests", purpose="unwind")
+    found["deferred stacks"] = sum(
         metrics.value("profcol_unwind_deferred_stacks", result=result) or 0
         for result in ("finished", "cut", "late", "no_room", "not_copied")
     )
-    run.stop()
-    first = {}
-    for pid, at_ns in whole_stacks(directory / "profiles.json"):
-        if pid in pids:
-            first[pid] = min(first.get(pid, at_ns), at_ns)
-    times = sorted((at_ns - begin_ns) / 1e9 for at_ns in first.values())
-    figures["programs"] = len(times)
-    figures["half of them, s"] = statistics.median(times)
-    figures["all of them, s"] = times[-1]
-    return figures
+    seconds = int(time.time() - begin_s) + 1
+    stacks = start_run.first_stacks(stream, begin_s, seconds, {"python3": pids})
+    times = [each["complete_s"] for each in stacks]
+    found["programs"] = sum(each is not None for each in times)
+    found["half of them, s"] = start_figures.quantile(times, 0.5)
+    found["all of them, s"] = start_figures.quantile(times, 1)
+    return found
 
 
-def report(cold, warm):
-    print("| median (least…most) | empty cache | kept cache |\n| --- | ---: | ---: |")
-    for name in cold[0]:
-        cells = []
-        for runs in (cold, warm):
-            values = [run[name] for run in runs]
-            cells.append(f"{statistics.median(values):.4g} ({min(values):.4g}…{max(values):.4g})")
-        print(f"| {name} | {cells[0]} | {cells[1]} |")
+def table(cold, warm):
+    def cell(runs, name):
+        return report.cell(figures.spread([run[name] for run in runs]), "")
+
+    rows = [[name, cell(cold, name), cell(warm, name)] for name in cold[0]]
+    return report.table(["median (least…most)", "empty cache", "kept cache"], rows)
 
 
 def main():
     arguments = parse_arguments()
+    peer("inspect")
+    children.end_on_signals()
     cold, warm = [], []
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         processes = make_programs(arguments.programs, directory)
-        pids = {process.pid for process in processes}
+        pids = [process.pid for process in processes]
         try:
             time.sleep(2)
             for _ in range(arguments.rounds):
@@ -147,8 +117,11 @@ def main():
             for process in processes:
                 process.kill()
                 process.wait()
-    report(cold, warm)
+    print(table(cold, warm))
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (children.ChildFailed, NotAvailable) as failure:
+        sys.exit(f"page_cache: {failure}")
