@@ -11,15 +11,10 @@ import gateway_figures
 import process_usage
 import profilers
 import sink
+from free_port import free_port
 
 WARM_UP_S = 2
 START_BOUND_S = 30
-
-
-def _free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def _pipeline(listen, target, compression):
@@ -104,7 +99,7 @@ def measure(subject, profcol, sender, case, directory):
     """Samples forwarded and what that took, as a dict; ChildFailed unless all have arrived."""
     directory.mkdir(parents=True)
     with sink.listening(directory, keep=False) as target:
-        to = f"127.0.0.1:{_free_port()}"
+        to = f"127.0.0.1:{free_port()}"
         configuration = directory / "pipeline.yaml"  # JSON is YAML
         pipeline = _pipeline(to, target.endpoint, case.compression)
         configuration.write_text(json.dumps(pipeline, indent=1))

@@ -11,8 +11,8 @@ import tarfile
 
 import pytest
 
-import prometheus_text
 from dry_run import pod_of, read_objects
+from free_port import free_port
 from profcol_run import pipeline, read_profile
 
 UNPACKED_BYTES = 25e6
@@ -163,7 +163,7 @@ def test_nothing_is_missing_from_it(image, start_profcol, tmp_path):
     recorder = ["strace", "-D", "-f", "-qq", "-e", "trace=file", "-o", tmp_path / "calls"]
     mount = f"{tmp_path}/run:{tmp_path}/run:ro"
     prefix = [*recorder, *container(image, "--mount", mount, "--host-pid", "--host-net")]
-    ports = prometheus_text.free_port(), prometheus_text.free_port()
+    ports = free_port(), free_port()
     run = start_profcol(gateway(*ports), tmp_path / "run", prefix, program="/profcol")
     run.wait_ready().stop()
     calls = (tmp_path / "calls").read_text()

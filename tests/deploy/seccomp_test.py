@@ -13,6 +13,7 @@ import urllib.request
 import pytest
 
 import prometheus_text
+from free_port import free_port
 from profcol_run import profile_paths, read_profile
 from waiting import wait_until
 
@@ -80,7 +81,7 @@ def go_through_everything(start_profcol, start_target, burn, directory, prefix):
     becomes of it: the run, its profile, and the two programs that were to be profiled.
     """
     names = ("otlp", "health", "pages", "metrics")
-    ports = {name: prometheus_text.free_port() for name in names}
+    ports = {name: free_port() for name in names}
     before, after = (configuration(directory, ports, rate) for rate in (99, 49))
     for each in (before, after):
         readers = [prometheus_text.reader(ports["metrics"])]

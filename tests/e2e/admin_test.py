@@ -14,8 +14,8 @@ import urllib.request
 
 import pytest
 
+from free_port import free_port
 from listening_ports import listening_ports
-from prometheus_text import free_port
 from waiting import wait_until
 
 

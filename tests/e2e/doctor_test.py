@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
+from free_port import free_port
 from profcol_run import metrics_at, pipeline
-from prometheus_text import free_port
 
 pytestmark = pytest.mark.sanitized
 

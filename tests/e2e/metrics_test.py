@@ -9,6 +9,7 @@ import urllib.request
 import pytest
 
 import prometheus_text
+from free_port import free_port
 from listening_ports import listening_ports
 from profcol_run import pipeline
 from prometheus_text import Metrics, reader, scrape
@@ -191,7 +192,7 @@ def test_a_reload_takes_away_what_is_gone_and_leaves_the_rest(start_profcol, tmp
 @pytest.mark.sanitized
 def test_names_with_suffixes_pass_the_linter(start_profcol, tmp_path):
     """As a reader has them that asks for everything; the scope's name among the labels."""
-    port = prometheus_text.free_port()
+    port = free_port()
     plain = {"host": "127.0.0.1", "port": port, "without_type_suffix": False,
         "without_units": False, "without_scope_info": False, "with_resource_constant_labels": {
         "included": ["service.*"], "excluded": ["service.instance.id"]}}  # fmt: skip
@@ -219,7 +220,7 @@ def test_level_none_listens_nowhere(start_profcol, tmp_path):
 @pytest.mark.sanitized
 def test_a_refused_reload_leaves_the_listener(start_profcol, tmp_path):
     """Also where it had to be closed for the new one, which wants its port on all addresses."""
-    port, taken = prometheus_text.free_port(), socket.create_server(("127.0.0.1", 0))
+    port, taken = free_port(), socket.create_server(("127.0.0.1", 0))
 
     def configuration(host, extension):
         readers = [reader(port, host=host)]
@@ -249,7 +250,7 @@ def test_a_refused_reload_leaves_the_listener(start_profcol, tmp_path):
 
 @pytest.mark.sanitized
 def test_two_readers_have_their_own_names(start_profcol, tmp_path):
-    first, second = prometheus_text.free_port(), prometheus_text.free_port()
+    first, second = free_port(), free_port()
     readers = [reader(first), reader(second, without_type_suffix=False)]
     configuration = with_telemetry(pipeline(tmp_path / "out", _QUICK), readers=readers)
     start_profcol(configuration).wait_ready()

@@ -10,6 +10,7 @@ import subprocess
 
 import pprof_file
 import prometheus_text
+from free_port import free_port
 from waiting import wait_until
 
 READY = "Everything is ready. Begin running and processing data."
@@ -97,7 +98,7 @@ class Profcol:
         self.directory = pathlib.Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
         self.configuration = self.directory / "pipeline.yaml"
-        self.metrics_port = prometheus_text.free_port()
+        self.metrics_port = free_port()
         sources = []
         if isinstance(configuration, str):
             sources = metrics_source(configuration, self.metrics_port)

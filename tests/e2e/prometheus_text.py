@@ -5,8 +5,6 @@ import urllib.request
 
 from prometheus_client import parser
 
-from free_port import free_port
-
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _SAMPLE = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*(\{[^\n]*\})? \S+")
 _LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="(?:[^"\\]|\\.)*"[,}]')

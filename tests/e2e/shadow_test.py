@@ -10,8 +10,9 @@ import socket
 import struct
 import subprocess
 
-import prometheus_text
 import pytest
+
+from free_port import free_port
 from profcol_run import pipeline
 from waiting import wait_until
 
@@ -22,7 +23,7 @@ class Shadow:
     """A run of `profcol shadow`; it listens once it has been made."""
 
     def __init__(self, program, *arguments, listens=True, **options):
-        self.port = prometheus_text.free_port()
+        self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
         words = [program, "shadow", "--otlp", self.address, "--frequency", _RATE, *arguments]
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options

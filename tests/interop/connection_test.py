@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from collectors import free_port
+from free_port import free_port
 from otlp_exporter import otlp_to
 from profcol_run import pipeline, read_profile
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from collectors import free_port
+from free_port import free_port
 from otlp_exporter import forwarding, otlp_to, received
 from profcol_run import pipeline
 from waiting import wait_until

@@ -6,7 +6,7 @@ import subprocess
 
 import otlp_file
 import otlp_request
-from collectors import free_port
+from free_port import free_port
 from otlp_exporter import forwarding, otlp_to
 from peer_paths import peer_path
 from profcol_run import Profcol

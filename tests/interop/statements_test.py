@@ -15,7 +15,8 @@ import pytest
 import otlp_file
 import otlp_request
 from big_request import Feeder
-from collectors import START_BOUND_S, free_port
+from collectors import START_BOUND_S
+from free_port import free_port
 from peer_paths import peer_path
 from waiting import wait_until
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import otlp_file
-from collectors import free_port
+from free_port import free_port
 from otlp_exporter import balanced_books, otlp_to, received
 from profcol_run import pipeline, read_profile
 from waiting import wait_until

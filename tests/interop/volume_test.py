@@ -10,7 +10,7 @@ import pytest
 
 import otlp_file
 from big_request import Feeder, repeat
-from collectors import free_port
+from free_port import free_port
 from otlp_exporter import forwarding, otlp_to, received
 from profcol_run import pipeline
 from waiting import wait_until

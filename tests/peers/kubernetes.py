@@ -13,7 +13,7 @@ import urllib.parse
 import pytest
 
 from certificates import Authority
-from collectors import free_port
+from free_port import free_port
 from peer_paths import peer_path
 from starting import start
 from waiting import wait_until
