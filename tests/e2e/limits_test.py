@@ -85,17 +85,6 @@ def highest_pid(number):
         PID_MAX.write_text(before)
 
 
-def memory_of(run):
-    """Of the program and its workers, in bytes: what is theirs alone."""
-    total = 0
-    for pid in (run.pid, *run.children()):
-        with contextlib.suppress(FileNotFoundError):
-            status = pathlib.Path(f"/proc/{pid}/status").read_text()
-            fields = dict(line.split(":\t") for line in status.splitlines() if ":\t" in line)
-            total += 1024 * int(fields.get("RssAnon", "0 kB").split()[0])
-    return total
-
-
 def descriptors_of(run):
     return len(list(pathlib.Path(f"/proc/{run.pid}/fd").iterdir()))
 
@@ -170,7 +159,7 @@ def report(run, what):
         "unwind_pages_evicted_total", "unwind_pages_refused_total", "unwind_notes_dropped_total",
     )  # fmt: skip
     values = {name: int(metrics.value(f"profcol_{name}") or 0) for name in names}
-    print(what, f"{memory_of(run) / MIB:.1f} MiB, {descriptors_of(run)} descriptors,",
+    print(what, f"{run.memory_bytes() / MIB:.1f} MiB, {descriptors_of(run)} descriptors,",
           f"{cpu_ms_of(run)} ms CPU;", values)  # fmt: skip
 
 
@@ -216,7 +205,7 @@ def test_many_processes_that_sleep(
 ):
     run = start(start_profcol, tmp_path, **more)
     burner, before = start_burner(start_target, build_target, run)
-    at_first = memory_of(run)
+    at_first = run.memory_bytes()
     report(run, "before")
     program = build("sleepers", "-static")
     with highest_pid(2 * count + 65536):
@@ -228,7 +217,7 @@ def test_many_processes_that_sleep(
             budget = (2 if more else 32) * MIB
             metrics = run.metrics()
             assert metrics.value("profcol_processes_memory_bytes") <= budget
-            assert memory_of(run) - at_first <= budget + OTHER_BYTES
+            assert run.memory_bytes() - at_first <= budget + OTHER_BYTES
             went = counters(run, "processes_evicted", "processes_refused")
             if more:
                 assert went["processes_evicted"] > 0

@@ -2,8 +2,6 @@
 """More files than there is room for, one after the other, as where new programs are built all day:
 each is walked by its own tables, the last like the first, and nothing grows."""
 import collections
-import contextlib
-import pathlib
 import subprocess
 
 import pytest
@@ -59,17 +57,6 @@ class Programs:
         return str(path)
 
 
-def memory_of(run):
-    """Of the program and its workers, in bytes: what is theirs alone."""
-    total = 0
-    for pid in (run.pid, *run.children()):
-        with contextlib.suppress(FileNotFoundError):
-            status = pathlib.Path(f"/proc/{pid}/status").read_text()
-            fields = dict(line.split(":\t") for line in status.splitlines() if ":\t" in line)
-            total += 1024 * int(fields.get("RssAnon", "0 kB").split()[0])
-    return total
-
-
 def look(run):
     metrics = run.metrics()
     names = (
@@ -80,7 +67,7 @@ def look(run):
         "unwind_rules_refused_total", "unwind_files_given_up_total",
     )  # fmt: skip
     seen = {name: int(metrics.value(f"profcol_{name}") or 0) for name in names}
-    seen["resident"] = memory_of(run)
+    seen["resident"] = run.memory_bytes()
     print(seen)
     return seen
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One run of the program, from its configuration to its exit line."""
+import contextlib
 import dataclasses
 import json
 import os
@@ -19,6 +20,7 @@ _BALANCE = re.compile(
     r"taken=(\d+) exported=(\d+) filtered=(\d+) lost=(\d+)(?: stored=(\d+))?"
     r"( unaccounted=-?\d+)?(?: \(([^)]*)\))?"
 )
+_ANONYMOUS = re.compile(r"^RssAnon:\s+(\d+) kB$", re.MULTILINE)
 _SANITIZER = re.compile(
     r"AddressSanitizer|LeakSanitizer|UndefinedBehaviorSanitizer|runtime error:"
 )
@@ -225,6 +227,15 @@ class Profcol:
     def children(self):
         """Process ids of its living children."""
         return [pid for pid, parent in processes() if parent == self.pid]
+
+    def memory_bytes(self):
+        """Of the program and its workers: what is theirs alone."""
+        kib = 0
+        for pid in (self.pid, *self.children()):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                status = pathlib.Path(f"/proc/{pid}/status").read_text()
+                kib += sum(map(int, _ANONYMOUS.findall(status)))
+        return 1024 * kib
 
 
 def processes():
