@@ -17,8 +17,7 @@ from profilers import SOURCE
 
 sys.path.append(str(SOURCE / "tests/e2e"))
 
-import pprof_file
-from profcol_run import Profcol, pipeline, profile_paths
+from profcol_run import Profcol, pipeline, read_samples
 
 # Twenty seconds are left out after the start, then it takes some windows of ten to thirty.
 SETTLE_S = 120
@@ -57,11 +56,10 @@ def read(run):
 def programs(directory):
     """(samples, seconds) of each program."""
     found = collections.defaultdict(lambda: [0, 0.0])
-    for path in profile_paths(directory / "profiles"):
-        for sample in pprof_file.read(path).samples:
-            into = found[sample.labels["comm"]]
-            into[0] += sample.values[0]
-            into[1] += sample.values[1] / 1e9
+    for sample in read_samples(directory / "profiles"):
+        into = found[sample.labels["comm"]]
+        into[0] += sample.values[0]
+        into[1] += sample.values[1] / 1e9
     return found
 
 

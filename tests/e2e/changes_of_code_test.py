@@ -9,8 +9,7 @@ import subprocess
 
 import pytest
 
-import pprof_file
-from profcol_run import pipeline, profile_paths
+from profcol_run import pipeline, read_samples
 from waiting import wait_until
 
 
@@ -62,12 +61,9 @@ def profiled(start_profcol, start_target, tmp_path):
         target = start_target(*command)
         assert target.wait_exit() == 0
         run.stop()
-        for path in profile_paths(tmp_path / "out"):
-            yield from (
-                sample
-                for sample in pprof_file.read(path).samples
-                if sample.labels.get("pid") == target.pid
-            )
+        for sample in read_samples(tmp_path / "out"):
+            if sample.labels.get("pid") == target.pid:
+                yield sample
 
     return run_profiled
 
@@ -169,12 +165,11 @@ def test_a_number_that_is_used_anew_is_another_process(start_profcol, programs, 
     run.stop()
     assert reused >= LIVES // 4, "the number was hardly ever used anew"
     seen = collections.Counter()
-    for path in profile_paths(tmp_path / "out"):
-        for sample in pprof_file.read(path).samples:
-            if sample.labels.get("pid") != wanted:
-                continue
-            for name in {frame.name for frame in sample.frames}:
-                seen[sample.labels.get("comm"), name] += sample.count
+    for sample in read_samples(tmp_path / "out"):
+        if sample.labels.get("pid") != wanted:
+            continue
+        for name in {frame.name for frame in sample.frames}:
+            seen[sample.labels.get("comm"), name] += sample.count
     for own, other in itertools.permutations([path.name for path in programs]):
         assert seen[own, f"{own}_leaf"] >= 20
         assert not seen[own, f"{other}_leaf"]
@@ -192,11 +187,10 @@ def test_a_path_of_another_namespace_is_read_there(start_profcol, programs, tmp_
         subprocess.run(command, check=True)
     run.stop()
     leaves = collections.defaultdict(collections.Counter)
-    for path in profile_paths(tmp_path / "out"):
-        for sample in pprof_file.read(path).samples:
-            if sample.labels.get("comm") == first.name:
-                for name in {frame.name for frame in sample.frames}:
-                    leaves[sample.labels["pid"]][name] += sample.count
+    for sample in read_samples(tmp_path / "out"):
+        if sample.labels.get("comm") == first.name:
+            for name in {frame.name for frame in sample.frames}:
+                leaves[sample.labels["pid"]][name] += sample.count
     of_first = [seen for seen in leaves.values() if seen["burns_first_leaf"]]
     of_second = [seen for seen in leaves.values() if seen["burns_second_leaf"]]
     assert sum(seen["burns_first_leaf"] for seen in of_first) >= 50

@@ -8,9 +8,8 @@ import subprocess
 
 import pytest
 
-import pprof_file
 import shadow_file
-from profcol_run import pipeline, profile_paths
+from profcol_run import pipeline, read_samples
 from true_chains import TrueChains, Verdict
 from unwind_targets import TARGETS, Missing, build
 from waiting import wait_until
@@ -87,21 +86,20 @@ def test_the_first_samples_of_a_new_file_are_whole(programs, start_profcol, tmp_
     run.stop()
 
     ends, verdicts = collections.Counter(), collections.Counter()
-    for file in profile_paths(tmp_path / "out"):
-        for sample in pprof_file.read(file).samples:
-            life = lives.get(sample.labels.get("pid"))
-            if life is None or not any(frame.file.startswith("/") for frame in sample.frames):
-                continue
-            ends[sample.mark or "whole"] += sample.count
-            if sample.mark:
-                continue
-            checker = TrueChains(
-                target,
-                tmp_path / f"life-{life}",
-                symbols,
-                shadow_file.read(tmp_path / f"shadow-{life}"),
-            )
-            verdicts[checker.judge(sample.frames).verdict] += sample.count
+    for sample in read_samples(tmp_path / "out"):
+        life = lives.get(sample.labels.get("pid"))
+        if life is None or not any(frame.file.startswith("/") for frame in sample.frames):
+            continue
+        ends[sample.mark or "whole"] += sample.count
+        if sample.mark:
+            continue
+        checker = TrueChains(
+            target,
+            tmp_path / f"life-{life}",
+            symbols,
+            shadow_file.read(tmp_path / f"shadow-{life}"),
+        )
+        verdicts[checker.judge(sample.frames).verdict] += sample.count
     print(dict(ends), {verdict.value: count for verdict, count in verdicts.items()})
     assert ends.total() >= 100, "too few samples to judge by"
     assert ends["whole"] >= LEAST_WHOLE * ends.total()

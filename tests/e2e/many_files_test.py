@@ -6,8 +6,7 @@ import subprocess
 
 import pytest
 
-import pprof_file
-from profcol_run import pipeline, profile_paths
+from profcol_run import pipeline, read_samples
 
 RATE = 997
 MIB = 1 << 20
@@ -129,12 +128,7 @@ def test_files_make_room_for_others(count, memory, room, builds, start_profcol, 
     assert end["resident"] - middle["resident"] <= GROWTH_BYTES + more * FILE_BYTES
     # Where there is room for all of these, others may run on the machine.
     assert end["processes_files_evicted_total"] > 0 or count <= room
-    samples = [
-        sample
-        for path in profile_paths(tmp_path / "profiles")
-        for sample in pprof_file.read(path).samples
-    ]
-    verdicts = judge(samples, programs.paths, last)
+    verdicts = judge(read_samples(tmp_path / "profiles"), programs.paths, last)
     assert verdicts.total() >= 500
     assert not verdicts["wrong"]
     assert verdicts["whole"] >= LEAST_WHOLE * verdicts.total()

@@ -259,6 +259,12 @@ def profile_paths(directory):
     return sorted(pathlib.Path(directory).glob("profcol-*.pb.gz"))
 
 
+def read_samples(directory):
+    """Those of all its finished files: a slow machine fills more than one."""
+    for path in profile_paths(directory):
+        yield from pprof_file.read(path).samples
+
+
 def read_profile(directory):
     """The one file in `directory`."""
     paths = profile_paths(directory)

@@ -7,9 +7,8 @@ import subprocess
 
 import pytest
 
-import pprof_file
 import shadow_file
-from profcol_run import pipeline, profile_paths
+from profcol_run import pipeline, read_samples
 from true_chains import TrueChains, Verdict
 from unwind_targets import TARGETS, build
 
@@ -30,12 +29,6 @@ CHILDS_CHAIN = ("burn_leaf", "burn_middle", "burn_root", "child", "main")
 
 def has_user_part(sample):
     return bool(sample.mark) or any(frame.file.startswith("/") for frame in sample.frames)
-
-
-def samples_in(directory):
-    """Of all its files: a slow machine fills more than one."""
-    for path in profile_paths(directory):
-        yield from pprof_file.read(path).samples
 
 
 def share_of_whole(samples, what):
@@ -92,7 +85,7 @@ def programs(source, start_profcol, tmp_path_factory):
     turns = itertools.islice(itertools.cycle(programs), LIVES)
     of_pid = {program.live(): program for program in turns}
     run.stop()
-    for sample in samples_in(directory / "out"):
+    for sample in read_samples(directory / "out"):
         if sample.labels.get("pid") in of_pid:
             of_pid[sample.labels["pid"]].samples.append(sample)
     return programs
@@ -129,7 +122,7 @@ def test_a_fork_is_walked_by_what_is_known_of_its_parent(
 
     samples = [
         sample
-        for sample in samples_in(tmp_path / "out")
+        for sample in read_samples(tmp_path / "out")
         if sample.labels.get("comm") == "forks" and sample.labels.get("pid") != target.pid
     ]
     assert share_of_whole(samples, "forks") >= LEAST_WHOLE
@@ -165,7 +158,7 @@ def test_what_the_parent_has_loaded_since_is_not_its_forks(
     run.stop()
 
     parent, children = collections.Counter(), collections.Counter()
-    for sample in samples_in(tmp_path / "out"):
+    for sample in read_samples(tmp_path / "out"):
         if sample.labels.get("comm") != name:
             continue
         counter = parent if sample.labels["pid"] == target.pid else children
@@ -194,7 +187,7 @@ def test_no_program_of_a_chain_is_taken_for_another(
     run.stop()
 
     seen = collections.Counter()
-    for sample in samples_in(tmp_path / "out"):
+    for sample in read_samples(tmp_path / "out"):
         for name in names:
             if sample.labels.get("comm") == name:
                 seen.update(
