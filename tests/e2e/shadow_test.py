@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 
+from collectors import Reference
 from free_port import free_port
 from profcol_run import pipeline
 from waiting import wait_until
@@ -261,30 +262,14 @@ def test_wrong_usage(program, arguments, message):
     assert (result.returncode, message in result.stderr) == (2, True), result.stderr
 
 
-def reference_configuration(address):
-    exporter = {"endpoint": address, "tls": {"insecure": True}}
-    receiver = {"samples_per_second": _RATE, "reporter_interval": "1s"}
-    return pipeline(receiver=receiver, exporters={"otlp": exporter})
-
-
-def test_the_reference_profiler(start_shadow, peer, hot, tmp_path):
+def test_the_reference_profiler(start_shadow, hot, tmp_path):
     """It has no names for machine code: addresses get ours."""
-    command = [peer("memlock_launcher"), peer("reference", optional=True)]
     shadow = start_shadow("--seconds", 30, "--format", "json")  # it starts slowly
-    configuration = reference_configuration(shadow.address)
-    configuration["service"]["telemetry"] = {"metrics": {"level": "none"}}
-    path = tmp_path / "reference.yaml"
-    path.write_text(json.dumps(configuration))
-    with (tmp_path / "log").open("wb") as log:
-        run = subprocess.Popen(
-            [*command, f"--config={path}", "--feature-gates=+service.profilesSupport"],
-            stderr=log,
-        )
+    run = Reference(tmp_path, shadow.address)
     try:
         report = shadow.report()
     finally:
         run.kill()
-        run.wait()
     burn = service(report, "burn")
     # Of a process that is there when it starts it tells seconds later, when the machine is busy.
     assert 30 < burn["samples"]["other"] < 1.1 * burn["samples"]["profcol"]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of what profcol sends to: our sink, and a real Collector as a gateway."""
+"""Runs of what profcol sends to, our sink and a real Collector as a gateway, and of the reference
+profiler, which sends to both.
+"""
 import json
 import os
 import signal
@@ -131,6 +133,50 @@ class Gateway:
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
+
+
+class Reference:
+    """A run of the reference profiler, which takes 99 samples a second and sends them to `address`
+    once a second. Where it has not been built the test is skipped: that takes too long for every
+    run of the tests.
+    """
+
+    def __init__(self, directory, address):
+        configuration = {
+            "receivers": {"profiling": {"samples_per_second": 99, "reporter_interval": "1s"}},
+            "exporters": {"otlp": {"endpoint": address, "tls": {"insecure": True}}},
+            "service": {
+                "telemetry": {"metrics": {"level": "none"}},
+                "pipelines": {"profiles": {"receivers": ["profiling"], "exporters": ["otlp"]}},
+            },
+        }
+        path = directory / "reference.yaml"
+        path.write_text(json.dumps(configuration))
+        self._log = directory / "reference.log"
+        command = [
+            peer_path("memlock_launcher"),
+            peer_path("reference", optional=True),
+            f"--config={path}",
+            "--feature-gates=+service.profilesSupport",
+        ]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(command, stderr=log)
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    def check(self, condition):
+        """This, and that it runs still; else its log tells."""
+        assert condition and self._process.poll() is None, self._log.read_text()
+
+    def stop(self):
+        self._process.terminate()
+        assert self._process.wait(timeout=START_BOUND_S) == 0, self._log.read_text()
+
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
 
 
 def inspect(*arguments):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The peers themselves: what other tests build upon."""
+import contextlib
 import http.client
 import json
 import os
@@ -9,7 +10,7 @@ import time
 
 import pytest
 
-from collectors import Gateway, Sink, inspect, inspect_summary, inspect_text
+from collectors import Gateway, Reference, Sink, inspect, inspect_summary, inspect_text
 
 CAPTURE = "../shared/data/otlp-1.10-ebpf-profile.bin"
 OLD = "../shared/data/profile.otlp"
@@ -193,27 +194,13 @@ def test_counts_of_a_capture(capture, peer):
     assert (summary["wire"]["raw_bytes"], summary["dictionary"]["stacks"]) == (105244, 104)
 
 
-def test_the_reference_profiler_runs_here(peer, tmp_path):
-    """Where it has been built: that takes too long for every run of the tests."""
-    command = [peer("memlock_launcher"), peer("reference", optional=True)]
+def test_the_reference_profiler_runs_here(tmp_path):
     needs_root()
-    sink = Sink(tmp_path)
-    configuration = {
-        "receivers": {"profiling": {"samples_per_second": 99, "reporter_interval": "1s"}},
-        "exporters": {"otlp": {"endpoint": sink.grpc, "tls": {"insecure": True}}},
-        "service": {
-            "telemetry": {"metrics": {"level": "none"}},
-            "pipelines": {"profiles": {"receivers": ["profiling"], "exporters": ["otlp"]}},
-        },
-    }
-    path = tmp_path / "reference.yaml"
-    path.write_text(json.dumps(configuration))
-    with (tmp_path / "log").open("wb") as log:
-        run = subprocess.Popen(
-            [*command, f"--config={path}", "--feature-gates=+service.profilesSupport"],
-            stderr=log,
-        )
-    try:
+    with contextlib.ExitStack() as stack:
+        sink = Sink(tmp_path)
+        stack.callback(sink.kill)
+        run = Reference(tmp_path, sink.grpc)
+        stack.callback(run.kill)
         end = time.monotonic() + 60
         seen = 0
         # On a busy machine the first requests may be all about others.
@@ -222,13 +209,6 @@ def test_the_reference_profiler_runs_here(peer, tmp_path):
             while before == seen:
                 sum(range(1000000))  # the load
                 seen = sum(one["observations"] > 0 for one in sink.requests())
-                assert run.poll() is None and time.monotonic() < end, (
-                    tmp_path / "log"
-                ).read_text()
-        run.terminate()
-        assert run.wait(timeout=30) == 0
+                run.check(time.monotonic() < end)
+        run.stop()
         sink.stop()
-    finally:
-        run.kill()
-        run.wait()
-        sink.kill()
