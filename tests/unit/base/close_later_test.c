@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Files whose file system does not answer when they are closed, beside others. */
 #include "base/base.h"
+#include "tests/unit/own_threads.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,11 +10,8 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { FDS_MOST = 1024, THREADS_MOST = 4 };
@@ -83,26 +81,6 @@ static void let_go(int fd)
 static bool is_open(int fd)
 {
 	return fcntl(fd, F_GETFD) >= 0;
-}
-
-/* Threads of this process called "close". */
-static size_t count_threads(void)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	struct dirent *task;
-	size_t count = 0;
-
-	assert_non_null(tasks);
-	while ((task = readdir(tasks))) {
-		CLEANUP_FREE char *comm = NULL;
-		char path[300];
-
-		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
-		if (task->d_name[0] != '.' && !file_read(AT_FDCWD, path, 64, &comm, NULL))
-			count += !strcmp(comm, "close\n");
-	}
-	closedir(tasks);
-	return count;
 }
 
 /* ---- tests ---- */
@@ -175,7 +153,7 @@ static void beyond_four_that_hang_the_rest_waits_for_one_to_come_back(void **sta
 		wait_for(&has_begun[stuck[i]]);
 	}
 	close_later(next);
-	assert_int_equal(count_threads(), THREADS_MOST);
+	assert_int_equal(own_threads("close"), THREADS_MOST);
 	assert_true(is_open(next));
 	let_go(stuck[2]);
 	wait_for(&is_closed[next]);
@@ -190,7 +168,7 @@ static void threads_end_when_there_is_nothing_left(void **state)
 	uint64_t deadline_ns = clock_monotonic_ns() + PATIENCE_NS;
 
 	(void)state;
-	while (count_threads()) {
+	while (own_threads("close")) {
 		assert_true(clock_monotonic_ns() < deadline_ns);
 		usleep(10000);
 	}

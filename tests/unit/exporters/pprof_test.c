@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "exporters/pprof/naming.h"
 #include "profile/profile.h"
+#include "tests/unit/own_threads.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -381,23 +382,10 @@ static void test_shutdown_without_start(void **state)
 	pprof_directory_deinit(&directory);
 }
 
-static size_t count_threads(void)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	const struct dirent *task;
-	size_t count = 0;
-
-	assert_non_null(tasks);
-	while ((task = readdir(tasks)))
-		count += task->d_name[0] != '.';
-	closedir(tasks);
-	return count;
-}
-
 static void test_late_shutdown_books_what_it_leaves(void **state)
 {
 	struct pprof_directory directory;
-	size_t threads = count_threads();
+	size_t threads = own_threads(NULL);
 
 	(void)state;
 	pprof_directory_init(&directory);
@@ -411,9 +399,9 @@ static void test_late_shutdown_books_what_it_leaves(void **state)
 	profcol_exporter_pprof.destroy(directory.fake.instance);
 	directory.fake.instance = NULL;
 	// The thread that was left behind ends by itself.
-	for (int round = 0; round < 2000 && count_threads() > threads; round++)
+	for (int round = 0; round < 2000 && own_threads(NULL) > threads; round++)
 		usleep(10000);
-	assert_true(count_threads() <= threads);
+	assert_true(own_threads(NULL) <= threads);
 	assert_int_equal(pprof_directory_count(&directory, ".tmp"), 0);
 	pprof_directory_deinit(&directory);
 }

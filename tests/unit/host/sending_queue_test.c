@@ -10,8 +10,8 @@
 #include "sending_fixture.h"
 
 #include "host/sending/ledger.h"
+#include "tests/unit/own_threads.h"
 
-#include <dirent.h>
 #include <malloc.h>
 #include <string.h>
 
@@ -50,19 +50,6 @@ static size_t allocated_bytes(void)
 		return __sanitizer_get_current_allocated_bytes();
 	info = mallinfo2();
 	return info.uordblks + info.hblkhd;
-}
-
-/* Threads of this process. */
-static unsigned int count_threads(void)
-{
-	DIR *directory = opendir("/proc/self/task");
-	unsigned int count = 0;
-
-	assert_non_null(directory);
-	while (readdir(directory))
-		count++;
-	closedir(directory);
-	return count - 2; // . and ..
 }
 
 /* ---- bounds ---- */
@@ -380,27 +367,27 @@ static void without_a_queue_a_caller_does_not_hold_up_the_shutdown(void **state)
 
 static void threads_come_with_the_work(void **state)
 {
-	unsigned int before = count_threads();
+	size_t before = own_threads(NULL);
 	struct run run;
 
 	(void)state;
 	run_start(&run, "timeout: 0, sending_queue: {num_consumers: 4}");
-	assert_int_equal(count_threads(), before);
+	assert_int_equal(own_threads(NULL), before);
 	for (unsigned int i = 1; i <= 20; i++) {
 		run_push_all(&run, 1, 1);
 		AWAIT(PEER_GET(taken) == i);
 		AWAIT(run_metric(&run, "exporter_queue_size", "") == 0);
 	}
-	assert_true(count_threads() <= before + 2);
+	assert_true(own_threads(NULL) <= before + 2);
 	PEER_SET(hangs, true);
 	run_push_all(&run, 12, 1);
 	AWAIT(PEER_GET(inside) == 4);
-	assert_int_equal(count_threads(), before + 4);
+	assert_int_equal(own_threads(NULL), before + 4);
 	PEER_SET(hangs, false);
 	run_end(&run);
 	assert_int_equal(peer.most_inside, 4);
 	assert_int_equal(run.balance.totals[PROFCOL_EXPORTED], 32);
-	assert_int_equal(count_threads(), before);
+	assert_int_equal(own_threads(NULL), before);
 }
 
 static void *push_many(void *argument)

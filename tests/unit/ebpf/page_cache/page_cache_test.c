@@ -4,6 +4,7 @@
 #include "kept_file.h"
 
 #include "receiver/ebpf/page_cache/cache_directory.h"
+#include "tests/unit/own_threads.h"
 
 #include "base/base.h"
 
@@ -710,27 +711,6 @@ static void set_disk_hangs(bool hangs)
 	pthread_mutex_unlock(&disk_lock);
 }
 
-static bool has_thread(const char *name)
-{
-	DIR *listing = opendir("/proc/self/task");
-	char path[300], comm[32];
-	bool found = false;
-
-	assert_non_null(listing);
-	for (struct dirent *entry; !found && (entry = readdir(listing));) {
-		CLEANUP_FD int fd = -1;
-		ssize_t length;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		length = fd < 0 ? 0 : read(fd, comm, sizeof(comm) - 1);
-		comm[length > 0 ? length : 0] = '\0';
-		found = !strncmp(comm, name, strlen(name));
-	}
-	closedir(listing);
-	return found;
-}
-
 static void test_an_end_does_not_wait_for_a_disk_that_hangs(void **state)
 {
 	struct fixture *fixture = *state;
@@ -753,9 +733,9 @@ static void test_an_end_does_not_wait_for_a_disk_that_hangs(void **state)
 	assert_int_equal(metric(run, "unwind_cache_unwritten"), 1);
 	end(run);
 	memset(run, 0x5a, sizeof(*run)); // of which the thread takes nothing when it comes back
-	assert_true(has_thread("page-cache"));
+	assert_true(own_threads("page-cache"));
 	set_disk_hangs(false);
-	for (int i = 0; has_thread("page-cache"); i++) {
+	for (int i = 0; own_threads("page-cache"); i++) {
 		assert_true(i < SECONDS * 100);
 		poll(NULL, 0, 10);
 	}
