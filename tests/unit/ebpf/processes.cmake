@@ -6,8 +6,7 @@ foreach(test changes code code_ends environment file_numbers file_rows files htl
 		LIBRARIES profcol_ebpf_processes)
 endforeach()
 
-# Its time passes as it wants.
-target_link_options(processes_resolve_test PRIVATE -Wl,--wrap=clock_monotonic_ns)
+profcol_passes_time(processes_resolve_test)
 
 # The kernel side, and time, are made up by the test.
 profcol_unit_test(processes_watch_ends_test SOURCES processes/watch_ends_test.c

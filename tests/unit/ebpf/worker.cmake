@@ -30,5 +30,4 @@ profcol_worker_test(pages_test ${worker_folder}/page_rules.c ${worker_folder}/pr
 	${symbols_folder}/elf_files.c)
 profcol_worker_test(rule_list_test)
 profcol_worker_test(worker_pages_test ${worker_folder}/page_rules.c ${symbols_folder}/fake_host.c)
-# Its time passes as it wants.
-target_link_options(worker_pages_test PRIVATE -Wl,--wrap=clock_monotonic_ns)
+profcol_passes_time(worker_pages_test)

@@ -490,13 +490,12 @@ static void what_is_recognized_stays(void **state)
 
 static void where_all_are_needed_there_is_no_room(void **state)
 {
-	struct fixture *fixture = *state;
 	struct files *files = files_create(OPEN_MAX_FILES, 16 << 10, FILE_IDS);
 	struct file_search search = { .mapped = { .path = "/gone", .device = 1 } };
 	uint32_t needed[1000];
 	size_t count = 0;
 
-	(void)fixture;
+	(void)state;
 	while (!files_want_room(files)) {
 		search.mapped.inode = count + 1;
 		needed[count++] = files_identify(files, &search);

@@ -11,6 +11,7 @@
 
 #include "processes/files.h"
 #include "processes/resolve.h"
+#include "tests/unit/ebpf/passed_time.h"
 
 #include "base/base.h"
 
@@ -18,16 +19,6 @@
 enum { FILES_BYTES = 16 << 10, FEW = 20, MANY = 60, FILE_IDS = 1 << 20 };
 
 static const uint64_t pause_ns = 1000000000;
-
-static uint64_t skipped_ns;
-
-uint64_t __real_clock_monotonic_ns(void);
-uint64_t __wrap_clock_monotonic_ns(void);
-
-uint64_t __wrap_clock_monotonic_ns(void)
-{
-	return __real_clock_monotonic_ns() + skipped_ns;
-}
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -114,7 +105,7 @@ static void what_is_refused_is_resolved_when_there_is_room(void **state)
 	resolve_files(table, &lock, files);
 	assert_int_equal(files_state(files).refused, refused);
 	end(table, 30 * S, 10);
-	skipped_ns += pause_ns;
+	passed_ns += pause_ns;
 	resolve_files(table, &lock, files);
 	assert_int_equal(with_file(table, files, 20, 1), 1);
 	assert_true(is_told(table, 20));
@@ -143,7 +134,7 @@ static void all_who_see_a_mapping_are_told_of_its_file(void **state)
 	assert_int_equal(mapping_of(table, 21, 0)->file, MAPPING_FILE_REFUSED);
 	is_told(table, 20);
 	end(table, 30 * S, 10);
-	skipped_ns += pause_ns;
+	passed_ns += pause_ns;
 	resolve_files(table, &lock, files);
 	assert_int_equal(with_file(table, files, 21, 1), 1);
 	while (table_take_change(table, clock_monotonic_ns(), &change)) {

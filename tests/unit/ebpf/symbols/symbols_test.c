@@ -4,6 +4,7 @@
 #include "fake_host.h"
 
 #include "receiver/ebpf/symbols/symbols.h"
+#include "tests/unit/ebpf/passed_time.h"
 
 #include "base/base.h"
 
@@ -45,17 +46,6 @@ int processes_open_file(struct processes *processes, uint32_t file)
 		return -ENOENT;
 	fd = open(processes->paths[file], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	return fd < 0 ? -errno : fd;
-}
-
-/* What has passed besides the real time. */
-static uint64_t passed_ns;
-
-uint64_t __real_clock_monotonic_ns(void);
-uint64_t __wrap_clock_monotonic_ns(void);
-
-uint64_t __wrap_clock_monotonic_ns(void)
-{
-	return __real_clock_monotonic_ns() + passed_ns;
 }
 
 struct fixture {
@@ -304,7 +294,7 @@ static void test_more_queries_than_fit_in_a_request(void **state)
 	assert_string_equal(queries[COUNT / 2].name, "fixture_plain");
 }
 
-/* Tend until *@metric of @label is @wanted; false after some seconds. */
+/* Tend until the metric is @wanted; false after some seconds. */
 static bool tend_until(struct fixture *fixture, const char *name, const char *label, int64_t wanted)
 {
 	for (int i = 0; i < 2000; i++) {

@@ -4,6 +4,7 @@
 
 #include "receiver/ebpf/worker/protocol.h"
 #include "receiver/ebpf/worker/worker.h"
+#include "tests/unit/ebpf/passed_time.h"
 
 #include "base/base.h"
 
@@ -22,17 +23,6 @@
 #define MS 1000000ull
 
 enum { MAX_FILES = 64, PATIENCE_MS = 20000 };
-
-/* What has passed besides the real time. */
-static uint64_t passed_ns;
-
-uint64_t __real_clock_monotonic_ns(void);
-uint64_t __wrap_clock_monotonic_ns(void);
-
-uint64_t __wrap_clock_monotonic_ns(void)
-{
-	return __real_clock_monotonic_ns() + passed_ns;
-}
 
 struct fixture {
 	struct fake_host fake;

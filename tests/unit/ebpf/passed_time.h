@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stdint.h>
+
+/* What has passed on the clock of lib/base besides the real time; the test's to set. Linked by
+ * profcol_passes_time() of the CMakeLists.txt beside this file. */
+extern uint64_t passed_ns;
