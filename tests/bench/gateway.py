@@ -6,7 +6,6 @@ docs/performance.md has the method."""
 import argparse
 import json
 import pathlib
-import subprocess
 import sys
 
 import capture
@@ -120,17 +119,12 @@ def check(arguments):
         profilers.peer(name)
 
 
-def version(program):
-    result = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
-    return " ".join(result.stdout.split()) or f"unknown, exit code {result.returncode}"
-
-
 def run(arguments):
     arguments.profcol = arguments.profcol.resolve()
     check(arguments)
     versions = {
-        "profcol": version(arguments.profcol),
-        "Collector": version(profilers.peer("gateway")),
+        "profcol": profilers.version_of(arguments.profcol),
+        "Collector": profilers.version_of(profilers.peer("gateway")),
     }
     directory = RunDirectory(arguments.out, "gateway")
     measurements = measure_all(arguments, directory)

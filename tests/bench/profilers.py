@@ -28,6 +28,12 @@ def peer(name):
         raise NotAvailable(str(missing)) from missing
 
 
+def version_of(program):
+    """What a program says of itself, on one line."""
+    result = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
+    return " ".join(result.stdout.split()) or f"unknown, exit code {result.returncode}"
+
+
 def _pipeline(receiver, endpoint):
     """A configuration. Intervals, queues and compression are what each profiler ships with."""
     return {
@@ -117,14 +123,13 @@ class Profilers:
         peer("inspect")
 
     def version(self, name):
-        """What a profiler says of itself, on one line."""
+        """Of the profiler of this name."""
         program = {
             "profcol": lambda: self.profcol_path,
             "reference": lambda: peer("reference"),
             "perf": lambda: "perf",
         }[name]()
-        result = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
-        return " ".join(result.stdout.split()) or f"unknown, exit code {result.returncode}"
+        return version_of(program)
 
     def programs(self, names):
         """Paths of what takes part in a run with these profilers, by name."""
