@@ -392,6 +392,18 @@ size_t files_changed(struct files *files, uint32_t *ret, size_t count)
 	return found;
 }
 
+bool files_has_changed(struct files *files, uint32_t id)
+{
+	struct file *file;
+	bool changed;
+
+	pthread_mutex_lock(&files->lock);
+	file = file_rows_find(&files->rows, id);
+	changed = file && file->fd >= 0 && file_has_changed(file);
+	pthread_mutex_unlock(&files->lock);
+	return changed;
+}
+
 bool files_want_room(struct files *files)
 {
 	uint64_t now = clock_monotonic_ns();

@@ -74,6 +74,9 @@ bool files_htlhash(struct files *files, uint32_t file, char ret[HTLHASH_HEX]);
  */
 size_t files_changed(struct files *files, uint32_t *ret, size_t count);
 
+/* The same of @id alone. */
+bool files_has_changed(struct files *files, uint32_t id);
+
 /* Is it time for files_evict? If that does not make room it is so once a second at most. Before
  * that files_margin more can be identified without being refused. */
 bool files_want_room(struct files *files);

@@ -138,10 +138,21 @@ static void learn_comm(struct table *table, const struct record *record)
 			 record->text_length);
 }
 
+/* @mapping was known, and has been told again: a library may have been unloaded, written to, and
+ * loaded again in its place. */
+static void learn_repeat(struct table *table, const struct space *space,
+			 const struct mapping *mapping)
+{
+	const struct mapping *known = space_find(space, mapping->begin_ns, mapping->start);
+
+	if (known && known->file < MAPPING_FILE_REFUSED)
+		table_mark_repeated(table, known->file);
+}
+
 static void learn_mapping(struct table *table, struct process *process, struct space *space,
 			  struct mapping *mapping, const char *path, size_t length)
 {
-	uint64_t changes = space->mappings.changes;
+	uint64_t changes = space->mappings.changes, repeats = space->mappings.repeats;
 	bool left_out;
 
 	mapping->path = space_take_path(&table->pool, space, path, length, &left_out);
@@ -158,6 +169,8 @@ static void learn_mapping(struct table *table, struct process *process, struct s
 	}
 	if (space == process->space && space->mappings.changes != changes)
 		table_mark_remapped(table, process);
+	if (mapping->inode && space->mappings.repeats != repeats)
+		learn_repeat(table, space, mapping);
 	texts_release(&table->pool.texts, mapping->path);
 }
 

@@ -11,6 +11,9 @@ enum {
 	LARGE_CAPACITY = 1024, /* from here on it grows by quarters */
 };
 
+/* A file that has been written to was so before it was mapped again, if that was not long ago. */
+static const uint64_t REPEAT_NS = 2000000000;
+
 void mappings_deinit(struct mappings *mappings, struct texts *texts)
 {
 	for (size_t i = 0; i < mappings->now.count; i++)
@@ -160,12 +163,14 @@ static bool is_known(const struct mapping *old, const struct mapping *new)
 }
 
 /* @known has been told again. Of a part of it the time is not kept: that would split it. */
-static void note_again(struct mapping *known, const struct mapping *told)
+static void note_again(struct mappings *mappings, struct mapping *known, const struct mapping *told)
 {
 	if (told->start != known->start || told->limit != known->limit)
 		return;
-	if (told->begin_ns > known->begin_ns && told->begin_ns > known->again_ns)
-		known->again_ns = told->begin_ns;
+	if (told->begin_ns <= known->begin_ns || told->begin_ns <= known->again_ns)
+		return;
+	known->again_ns = told->begin_ns;
+	mappings->repeats++;
 }
 
 static void forget_oldest(struct mappings *mappings, struct texts *texts, size_t count)
@@ -342,7 +347,7 @@ int mappings_add(struct mappings *mappings, struct texts *texts, const struct ma
 	while (last < mappings->now.count && mappings->now.items[last].start < mapping->limit)
 		last++;
 	if (last == first + 1 && is_known(&mappings->now.items[first], mapping)) {
-		note_again(&mappings->now.items[first], mapping);
+		note_again(mappings, &mappings->now.items[first], mapping);
 		return 0;
 	}
 	count = most_pieces(mappings, mapping, first, last);
@@ -400,6 +405,16 @@ const struct mapping *mappings_find(const struct mappings *mappings, uint64_t ti
 	return find_past(mappings, time_ns, address);
 }
 
+/* Since when @mapping has shown what is in its file at @time_ns, if that has been written to. */
+static uint64_t renewal_time(const struct mapping *mapping, uint64_t time_ns)
+{
+	// A library that is unloaded, written to and loaded again.
+	if (mapping->again_ns > mapping->begin_ns && mapping->again_ns <= time_ns &&
+	    mapping->again_ns + REPEAT_NS > time_ns)
+		return mapping->again_ns;
+	return time_ns;
+}
+
 size_t mappings_renew(struct mappings *mappings, struct texts *texts, uint32_t file,
 		      uint64_t time_ns)
 {
@@ -407,13 +422,14 @@ size_t mappings_renew(struct mappings *mappings, struct texts *texts, uint32_t f
 
 	for (size_t i = 0; i < mappings->now.count; i++) {
 		struct mapping *mapping = &mappings->now.items[i];
+		uint64_t since_ns = renewal_time(mapping, time_ns);
 
 		if (mapping->file != file || mapping->begin_ns >= time_ns ||
 		    !reserve_past(mappings, 1))
 			continue;
 		cover(mappings, texts, cut(mapping, texts, mapping->start, mapping->limit),
-		      time_ns);
-		mapping->begin_ns = time_ns;
+		      since_ns);
+		mapping->begin_ns = since_ns;
 		mapping->again_ns = 0;
 		mapping->file = MAPPING_FILE_UNRESOLVED;
 		renewed++;

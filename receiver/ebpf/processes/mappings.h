@@ -67,6 +67,7 @@ struct mappings {
 	} now;
 	VECTOR(struct past_mapping) past; /* in the order they were covered */
 	uint64_t changes;                 /* mappings that said something new, and ends */
+	uint64_t repeats;                 /* mappings told again, later than before */
 	uint64_t ended_ns;                /* when one ended last; 0 = none has */
 };
 

@@ -330,22 +330,42 @@ static void renew(void *context, struct process *process)
 	table_mark_changed(renewal->table, process);
 }
 
+static void renew_file(struct table *table, pthread_mutex_t *table_lock, uint32_t file)
+{
+	struct renewal renewal = {
+		.table = table,
+		.file = file,
+		.time_ns = clock_monotonic_ns(),
+	};
+
+	pthread_mutex_lock(table_lock);
+	table_each(table, renew, &renewal);
+	pthread_mutex_unlock(table_lock);
+}
+
 void resolve_changed(struct table *table, pthread_mutex_t *table_lock, struct files *files)
 {
 	uint32_t changed[CHANGED_AT_ONCE];
 	size_t count = files_changed(files, changed, CHANGED_AT_ONCE);
 
-	for (size_t i = 0; i < count; i++) {
-		struct renewal renewal = {
-			.table = table,
-			.file = changed[i],
-			.time_ns = clock_monotonic_ns(),
-		};
+	for (size_t i = 0; i < count; i++)
+		renew_file(table, table_lock, changed[i]);
+}
 
-		pthread_mutex_lock(table_lock);
-		table_each(table, renew, &renewal);
-		pthread_mutex_unlock(table_lock);
-	}
+void resolve_repeated(struct table *table, pthread_mutex_t *table_lock, struct files *files)
+{
+	uint32_t repeated[TABLE_REPEATED];
+	size_t count;
+
+	pthread_mutex_lock(table_lock);
+	count = table->repeated.count;
+	if (count)
+		memcpy(repeated, table->repeated.items, count * sizeof(*repeated));
+	table->repeated.count = 0;
+	pthread_mutex_unlock(table_lock);
+	for (size_t i = 0; i < count; i++)
+		if (files_has_changed(files, repeated[i]))
+			renew_file(table, table_lock, repeated[i]);
 }
 
 /* Living processes that have a file mapped. */

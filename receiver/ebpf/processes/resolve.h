@@ -17,6 +17,9 @@ void resolve_files(struct table *table, pthread_mutex_t *table_lock, struct file
  * runs what is in them. */
 void resolve_changed(struct table *table, pthread_mutex_t *table_lock, struct files *files);
 
+/* The same at once for files that have been mapped again where they were, as of that time. */
+void resolve_repeated(struct table *table, pthread_mutex_t *table_lock, struct files *files);
+
 /* Open @file again by a process that has it mapped, or by its path. 0 or a negative errno. */
 int resolve_again(struct table *table, pthread_mutex_t *table_lock, struct files *files,
 		  uint32_t file);

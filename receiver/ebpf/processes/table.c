@@ -79,6 +79,7 @@ void table_deinit(struct table *table)
 	VECTOR_DEINIT(&table->kin);
 	VECTOR_DEINIT(&table->gone);
 	VECTOR_DEINIT(&table->left);
+	VECTOR_DEINIT(&table->repeated);
 	space_pool_deinit(&table->pool);
 	*table = (struct table){ 0 };
 }
@@ -344,6 +345,16 @@ void table_unannounce(struct table *table, struct process *process)
 {
 	table_mark_changed(table, process);
 	process->announced = false;
+}
+
+void table_mark_repeated(struct table *table, uint32_t file)
+{
+	for (size_t i = 0; i < table->repeated.count; i++)
+		if (table->repeated.items[i] == file)
+			return;
+	// Others, and without memory, are looked at when all are.
+	if (table->repeated.count < TABLE_REPEATED)
+		(void)VECTOR_PUSH(&table->repeated, file);
 }
 
 void table_mark_unresolved(struct table *table, struct process *process)

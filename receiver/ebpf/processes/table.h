@@ -78,16 +78,17 @@ struct table {
 	TAILQ_HEAD(, process) changed;   /* those followed to tell of, the first marked first */
 	size_t told;                     /* processes that are */
 	VECTOR(struct process_key) gone; /* of those told and dropped; with room for @told more */
-	VECTOR(uint32_t) left;           /* pids whose ends of code need not be told any more */
-	size_t ends_followed;            /* those told of; `left` has room for them */
-	uint64_t visits;                 /* rounds in which all spaces were looked at */
-	bool has_remapped;               /* spaces are marked so */
-	bool has_refused;                /* mappings have MAPPING_FILE_REFUSED */
-	bool has_lost;                   /* records were lost since this was last cleared */
-	uint64_t lost;                   /* records */
-	uint64_t evicted;                /* processes */
-	uint64_t refused;                /* mappings and processes there was no room for */
-	uint64_t paths_refused;          /* mappings that have no path for want of room */
+	VECTOR(uint32_t) repeated; /* files mapped again where they were: perhaps written to */
+	VECTOR(uint32_t) left;     /* pids whose ends of code need not be told any more */
+	size_t ends_followed;      /* those told of; `left` has room for them */
+	uint64_t visits;           /* rounds in which all spaces were looked at */
+	bool has_remapped;         /* spaces are marked so */
+	bool has_refused;          /* mappings have MAPPING_FILE_REFUSED */
+	bool has_lost;             /* records were lost since this was last cleared */
+	uint64_t lost;             /* records */
+	uint64_t evicted;          /* processes */
+	uint64_t refused;          /* mappings and processes there was no room for */
+	uint64_t paths_refused;    /* mappings that have no path for want of room */
 	uint64_t malformed_environments; /* whose OTEL_RESOURCE_ATTRIBUTES was passed over */
 };
 
@@ -132,6 +133,10 @@ bool table_find_origin(const struct table *table, uint32_t pid, uint64_t by_ns,
 
 /* Whatever happened since @since_ns may have been missed: believe nothing newer unread. */
 void table_suspect(struct table *table, uint64_t since_ns);
+
+/* @file has been mapped again in the place where it was. At most TABLE_REPEATED are kept. */
+enum { TABLE_REPEATED = 64 };
+void table_mark_repeated(struct table *table, uint32_t file);
 
 /* Mappings of @process, which is followed, have files without an id. */
 void table_mark_unresolved(struct table *table, struct process *process);

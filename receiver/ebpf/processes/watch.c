@@ -365,6 +365,7 @@ void watch_pass(struct watch *watch, const struct note *notes, size_t count)
 	look_at_kin(watch);
 	look_at_crowded(watch);
 	watch_leave_ends(watch);
+	resolve_repeated(&watch->table, &watch->table_lock, watch->files);
 	resolve_files(&watch->table, &watch->table_lock, watch->files);
 	tell_changes(watch);
 }

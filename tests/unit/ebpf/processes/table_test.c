@@ -611,6 +611,45 @@ static void at_the_limit_new_code_still_ends_the_old(void **state)
 	assert_string_equal(path_at(table, 10, 10 * S, 15 * S, 0x20000), "/lib/new");
 }
 
+static struct mapping *only_mapping(struct table *table, uint32_t pid)
+{
+	struct space *space = table_newest(table, pid)->space;
+
+	assert_int_equal(space->mappings.now.count, 1);
+	return space->mappings.now.items;
+}
+
+static void a_file_written_to_is_another_since_it_was_mapped_again(void **state)
+{
+	enum { FILE_ID = 7 };
+	const uint64_t soon = 10000000;
+	struct table *table = *state;
+	struct space *space;
+
+	tell_fork(table, 10 * S, 1, 10);
+	tell_mmap(table, 11 * S, 10, 0x1000, 0x1000, 5, "/lib/plugin");
+	space = table_newest(table, 10)->space;
+	only_mapping(table, 10)->file = FILE_ID;
+	assert_int_equal(table->repeated.count, 0);
+	tell_mmap(table, 12 * S, 10, 0x1000, 0x1000, 5, "/lib/plugin");
+	tell_mmap(table, 13 * S, 10, 0x1000, 0x1000, 5, "/lib/plugin");
+	// It is to be looked at once.
+	assert_int_equal(table->repeated.count, 1);
+	assert_int_equal(table->repeated.items[0], FILE_ID);
+
+	assert_true(space_renew(&table->pool, space, FILE_ID, 13 * S + soon));
+	assert_int_equal(only_mapping(table, 10)->begin_ns, 13 * S);
+	assert_int_equal(only_mapping(table, 10)->file, MAPPING_FILE_UNRESOLVED);
+	assert_int_equal(space_find(space, 13 * S - 1, 0x1000)->file, FILE_ID);
+	assert_int_equal(space_find(space, 13 * S, 0x1000)->file, MAPPING_FILE_UNRESOLVED);
+
+	// Where it was not, or long ago, nothing tells since when.
+	only_mapping(table, 10)->file = FILE_ID;
+	tell_mmap(table, 14 * S, 10, 0x1000, 0x1000, 5, "/lib/plugin");
+	assert_true(space_renew(&table->pool, space, FILE_ID, 20 * S));
+	assert_int_equal(only_mapping(table, 10)->begin_ns, 20 * S);
+}
+
 /* @pid is sampled, and maps the @count places from @first on that it has told of before. */
 static void sample_large(struct table *table, uint32_t pid, uint64_t time_ns, uint32_t count)
 {
@@ -680,6 +719,7 @@ int main(void)
 		TABLE_TEST(many_mappings_that_go_leave_no_memory_behind),
 		TABLE_TEST(at_the_limit_new_code_still_ends_the_old),
 		TABLE_TEST(large_processes_leave_room_for_others),
+		TABLE_TEST(a_file_written_to_is_another_since_it_was_mapped_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
