@@ -67,9 +67,8 @@ static __always_inline bool defer_registers(struct unwind_walk *walk,
 	DEFER_REGISTER(14, r14)
 	DEFER_REGISTER(15, r15)
 #else
-#pragma unroll
-	for (int i = 0; i < 29; i++)
-		DEFER_REGISTER(i, regs[i])
+	// The others are carried.
+	__builtin_memcpy(deferred->registers, UNWIND_ENTRY(walk, regs), 29 * sizeof(__u64));
 #endif
 	return true;
 }
