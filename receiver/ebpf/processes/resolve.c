@@ -354,18 +354,18 @@ void resolve_changed(struct table *table, pthread_mutex_t *table_lock, struct fi
 
 void resolve_repeated(struct table *table, pthread_mutex_t *table_lock, struct files *files)
 {
-	uint32_t repeated[TABLE_REPEATED];
-	size_t count;
+	for (;;) {
+		uint32_t file;
+		bool more;
 
-	pthread_mutex_lock(table_lock);
-	count = table->repeated.count;
-	if (count)
-		memcpy(repeated, table->repeated.items, count * sizeof(*repeated));
-	table->repeated.count = 0;
-	pthread_mutex_unlock(table_lock);
-	for (size_t i = 0; i < count; i++)
-		if (files_has_changed(files, repeated[i]))
-			renew_file(table, table_lock, repeated[i]);
+		pthread_mutex_lock(table_lock);
+		more = table_take_repeated(table, &file);
+		pthread_mutex_unlock(table_lock);
+		if (!more)
+			break;
+		if (files_has_changed(files, file))
+			renew_file(table, table_lock, file);
+	}
 }
 
 /* Living processes that have a file mapped. */

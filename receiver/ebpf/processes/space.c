@@ -168,7 +168,11 @@ static void part_from_parent(struct space_pool *pool, struct space *space)
 	size_t before;
 
 	// What was its own covers what it inherited.
-	space->mappings = (struct mappings){ .changes = own.changes, .ended_ns = own.ended_ns };
+	space->mappings = (struct mappings){
+		.changes = own.changes,
+		.repeats = own.repeats,
+		.ended_ns = own.ended_ns,
+	};
 	account(pool, mappings_memory(&own), 0);
 	copy_visible(pool, space, space->parent, space->parent_ns);
 	for (size_t i = 0; i < own.now.count; i++)

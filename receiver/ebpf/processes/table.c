@@ -14,6 +14,7 @@ enum {
 	/* A process is sampled on its way out after its end has been told, but not for long. */
 	EXIT_TOLERANCE_NS = 1000000000,
 	TELL_NS = 1000000000 / 6,
+	REPEATED_MOST = 64, /* files */
 };
 
 /* A program that starts maps libraries, one after the other. */
@@ -353,8 +354,16 @@ void table_mark_repeated(struct table *table, uint32_t file)
 		if (table->repeated.items[i] == file)
 			return;
 	// Others, and without memory, are looked at when all are.
-	if (table->repeated.count < TABLE_REPEATED)
+	if (table->repeated.count < REPEATED_MOST)
 		(void)VECTOR_PUSH(&table->repeated, file);
+}
+
+bool table_take_repeated(struct table *table, uint32_t *file_ret)
+{
+	if (!table->repeated.count)
+		return false;
+	*file_ret = table->repeated.items[--table->repeated.count];
+	return true;
 }
 
 void table_mark_unresolved(struct table *table, struct process *process)

@@ -134,9 +134,11 @@ bool table_find_origin(const struct table *table, uint32_t pid, uint64_t by_ns,
 /* Whatever happened since @since_ns may have been missed: believe nothing newer unread. */
 void table_suspect(struct table *table, uint64_t since_ns);
 
-/* @file has been mapped again in the place where it was. At most TABLE_REPEATED are kept. */
-enum { TABLE_REPEATED = 64 };
+/* @file has been mapped again in the place where it was. Only so many are kept. */
 void table_mark_repeated(struct table *table, uint32_t file);
+
+/* One that was marked, which it is no more; false when there is none. */
+bool table_take_repeated(struct table *table, uint32_t *file_ret);
 
 /* Mappings of @process, which is followed, have files without an id. */
 void table_mark_unresolved(struct table *table, struct process *process);
