@@ -71,6 +71,11 @@ struct pt_regs___kernel {
 #endif
 } __attribute__((preserve_access_index));
 
+/* include/linux/bpf.h: an array map, and the values behind it. */
+struct bpf_array___kernel {
+	char value[0];
+} __attribute__((preserve_access_index));
+
 /* Relocated: does the running kernel have this helper? (uapi/linux/bpf.h) */
 enum bpf_func_id___kernel {
 	BPF_FUNC_get_current_task_btf___kernel = 158,

@@ -3,9 +3,9 @@
  * Walks the user stack of the current thread by the tables of unwind_tables.h. One frame is one
  * call of unwind_step(), a global function: the verifier checks it once, not per frame.
  *
- * What it costs is cold cache lines, at any usual rate: per frame one of the recent rules or else
- * of the directory and two of a page, and what the search among the process's ranges touches
- * (unwind_lookup.bpf.h); the stack is read through a window.
+ * What it costs is cold cache lines, at any usual rate: per frame one of a directory and one
+ * of a page, or one of the recent rules for several; and what the search among the process's ranges
+ * touches (unwind_lookup.bpf.h); the stack is read through a window.
  */
 #pragma once
 
@@ -15,30 +15,74 @@
 
 #include "unwind_apply.h"
 
+/* The rule of the place that @tag is of, if it was found lately; else 0. It may be at *@next, which
+ * then leads to where its caller's may be. */
+static __always_inline __u32 unwind_recall(struct unwind_slab *recent, __u64 tag, __u32 *next)
+{
+	__u64 offset = *next;
+	__u64 *after = unwind_recent_at(recent, offset), *slot = after;
+
+	if (!after || (*after ^ tag) >> 16) {
+		offset = unwind_recent_offset(tag);
+		slot = unwind_recent_at(recent, offset);
+		if (!slot || (*slot ^ tag) >> 16)
+			return 0;
+		// Next time it is where its callee is.
+		if (after)
+			*after = *slot;
+	}
+	*next = unwind_recent_next(offset);
+	return *slot & 0xffff;
+}
+
+/* That place has the packed @rule: it begins a line, and goes on the one that its callee is in. */
+static __always_inline void unwind_remember(struct unwind_walk *walk, struct unwind_slab *recent,
+					    __u64 tag, __u32 rule)
+{
+	__u64 offset = unwind_recent_offset(tag);
+	__u64 *after = unwind_recent_at(recent, walk->recent);
+	__u64 *first = unwind_recent_at(recent, offset);
+
+	if (after)
+		*after = tag | rule;
+	if (first)
+		*first = tag | rule;
+	walk->recent = unwind_recent_next(offset);
+}
+
 /* By the tables. @frame as in unwind_frame. @seen: where to remember; NULL: nowhere. */
 static __always_inline int unwind_by_table(struct bpf_perf_event_data *ctx,
 					   struct unwind_walk *walk, __u32 cpu, __u64 pc,
 					   __u64 *frame, struct unwind_seen *seen)
 {
-	struct unwind_slab *slab = unwind_recent_of(cpu);
-	__u64 tag = 0, *recent = slab ? unwind_recent_slot(slab, *frame, &tag) : NULL;
+	struct unwind_slab *recent = NULL;
+	__u64 tag = 0, *first;
 	__u32 rule = 0;
 
-	if (recent && (*recent ^ tag) >> 16 == 0)
-		rule = *recent & 0xffff;
+	// The first frame's place seldom comes again.
+	if (UNWIND_PACKS && !walk->at.exact && !walk->at.first) {
+		tag = unwind_recent_tag(*frame);
+		recent = tag ? unwind_recent_of(cpu) : NULL;
+	}
+	if (recent)
+		rule = unwind_recall(recent, tag, &walk->recent);
 	if (rule < UNWIND_PACKED_FP) {
 		rule = unwind_look_up(walk, pc);
-		if (rule & UNWIND_NO_ROW)
+		if (UNWIND_SELDOM(rule & UNWIND_NO_ROW))
 			return rule & ~UNWIND_NO_ROW;
 		if (rule >= UNWIND_PACKED_FP && recent)
-			*recent = tag | rule;
+			unwind_remember(walk, recent, tag, rule);
 	}
 	if (rule >= UNWIND_PACKED_FP) {
-		if (seen) {
+		if (UNWIND_SELDOM(seen)) {
 			seen->walk = walk->number;
 			seen->pc = walk->at.pc;
 			seen->frame = *frame;
 			seen->rule = rule;
+			// There unwind_run() looks, who has no callee's line.
+			first = recent ? unwind_recent_at(recent, unwind_recent_offset(tag)) : NULL;
+			if (first)
+				*first = tag | rule;
 		}
 	}
 	return unwind_apply(ctx, walk, rule, frame);
@@ -67,13 +111,13 @@ static __always_inline void unwind_run(struct unwind_walk *walk, __u32 cpu, __u6
 
 		if (pc - walk->code_start >= walk->code_bytes)
 			break;
-		slot = unwind_recent_slot(recent, frame, &tag);
+		tag = unwind_recent_tag(frame);
+		slot = tag ? unwind_recent_at(recent, unwind_recent_offset(tag)) : NULL;
 		known = slot ? *slot : ~tag;
 		if ((known ^ tag) >> 16)
 			break;
 		rule = known & 0xffff;
 		cfa = unwind_packed_cfa(rule, sp, fp);
-		// A free place looks like that of a frame whose tag is 0.
 		if (rule < UNWIND_PACKED_FP || cfa <= sp ||
 		    !unwind_window_word(walk, cfa - 8, &ra) ||
 		    (rule & (UNWIND_PACKED_SLOTS - 1) &&
@@ -91,6 +135,7 @@ static __always_inline void unwind_run(struct unwind_walk *walk, __u32 cpu, __u6
 	if (count) {
 		walk->at = (struct unwind_cursor){ .pc = pc + 1, .sp = sp, .fp = fp };
 		walk->count += count;
+		walk->recent = UNWIND_RECENT_END;
 	}
 }
 
@@ -104,14 +149,15 @@ static __always_inline int unwind_frame(struct bpf_perf_event_data *ctx, struct 
 	__u64 pc = unwind_code_address(&walk->at);
 	struct unwind_seen *seen = NULL;
 
-	if (walk->count >= UNWIND_DEEP && !walk->at.exact) {
+	if (UNWIND_SELDOM(walk->count >= UNWIND_DEEP && !walk->at.exact)) {
 		seen = &walk->seen[pc >> 3 & (UNWIND_SEEN - 1)];
 		if (seen->pc == walk->at.pc && seen->walk == walk->number) {
 			*frame = seen->frame;
 			return unwind_apply_packed(walk, (__u32)seen->rule);
 		}
 	}
-	if (pc - walk->code_start >= walk->code_bytes && !unwind_enter_range(walk, pc)) {
+	if (pc - walk->code_start >= walk->code_bytes &&
+	    UNWIND_SELDOM(!unwind_enter_range(walk, pc))) {
 		// A return address that lies in no code is a piece of data that led here.
 		if ((walk->at.exact || walk->at.first) && pc < UNWIND_ADDRESS_LIMIT)
 			*frame = pc;
@@ -119,7 +165,7 @@ static __always_inline int unwind_frame(struct bpf_perf_event_data *ctx, struct 
 		return UNWIND_END_NO_MAPPING;
 	}
 	*frame = walk->code_frame + pc;
-	if (walk->bare)
+	if (UNWIND_SELDOM(walk->bare))
 		return unwind_by_frame_pointer(walk);
 	return unwind_by_table(ctx, walk, cpu, pc, frame, seen);
 }

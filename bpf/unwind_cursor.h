@@ -10,6 +10,9 @@
 #define UNWIND_ARM64
 #endif
 
+/* Code is read from memory, too, and waited for: what is seldom run lies apart. */
+#define UNWIND_SELDOM(condition) __builtin_expect(!!(condition), 0)
+
 /* DWARF numbers of registers: System V ABI AMD64, figure 3.36; DWARF for the Arm 64-bit
  * Architecture, 4.1. */
 enum {
@@ -17,10 +20,12 @@ enum {
 	UNWIND_SP = 31,
 	UNWIND_FP = 29,
 	UNWIND_RESULT = 0, /* x0: of a system call */
+	UNWIND_PACKS = 0,  /* are there rules of 16 bits? */
 #else
 	UNWIND_SP = 7,
 	UNWIND_FP = 6,
 	UNWIND_RESULT = 0, /* rax */
+	UNWIND_PACKS = 1,
 #endif
 	UNWIND_LOWEST = 4096, /* no code below */
 };

@@ -38,9 +38,9 @@ struct {
 } unwind_slabs SEC(".maps");
 
 /*
- * Packed rules that walks on each CPU have found lately, in one line of memory instead of the three
- * of a directory and a page. Small arrays are the kernel's own mapping of memory, and not one of
- * small pages as large and per-CPU ones are: that is most of what makes them quick.
+ * Packed rules that walks on each CPU have found lately: those of several frames in one line of
+ * memory. Small arrays are the kernel's own mapping of memory, and not one of small pages as large
+ * and per-CPU ones are: that is most of what makes them quick.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
@@ -74,9 +74,23 @@ static __always_inline struct unwind_slab *unwind_slab_of(__u32 handle)
 	return map ? bpf_map_lookup_elem(map, &zero) : NULL;
 }
 
+/* Before the first cache line in a slab: an array's value begins within one. */
+static __always_inline __u32 unwind_slab_lead(void)
+{
+	return -bpf_core_field_offset(struct bpf_array___kernel, value) & (UNWIND_LINE_BYTES - 1);
+}
+
 static __always_inline __u32 unwind_offset_of(__u32 handle)
 {
-	return (handle & ((1 << UNWIND_LINE_BITS) - 1)) * UNWIND_LINE_BYTES;
+	return unwind_slab_lead() + (handle & ((1 << UNWIND_LINE_BITS) - 1)) * UNWIND_LINE_BYTES;
+}
+
+/* Through a pointer: where the compiler sees the array of bytes, it reads byte by byte. */
+static __always_inline __u32 unwind_u16_at(const struct unwind_slab *slab, __u64 offset)
+{
+	const void *at = &slab->bytes[offset];
+
+	return *(const __u16 *)at;
 }
 
 /* ---- processes ---- */
@@ -210,7 +224,7 @@ static __always_inline bool unwind_enter_range(struct unwind_walk *walk, __u64 p
 	__u64 base;
 	long found;
 
-	if (count & UNWIND_IN_PIECES) {
+	if (UNWIND_SELDOM(count & UNWIND_IN_PIECES)) {
 		struct unwind_piece *piece =
 			unwind_find_piece(ranges, count & ~UNWIND_IN_PIECES, pc);
 
@@ -221,7 +235,7 @@ static __always_inline bool unwind_enter_range(struct unwind_walk *walk, __u64 p
 	}
 	slab = unwind_slab_of(ranges);
 	base = unwind_offset_of(ranges);
-	if (!slab)
+	if (UNWIND_SELDOM(!slab))
 		return false;
 	// Saves the search, whose every step waits for memory. Stale ones miss.
 	if (walk->at.first && (__u32)*leaf == ranges && *leaf >> 32 < count) {
@@ -232,10 +246,10 @@ static __always_inline bool unwind_enter_range(struct unwind_walk *walk, __u64 p
 		}
 	}
 	found = unwind_search_ranges(slab, base, count, pc);
-	if (found < 0)
+	if (UNWIND_SELDOM(found < 0))
 		return false;
 	range = unwind_range_at(slab, base + (__u64)found * sizeof(*range));
-	if (!range)
+	if (UNWIND_SELDOM(!range))
 		return false;
 	unwind_set_range(walk, range);
 	if (walk->at.first)
@@ -248,43 +262,68 @@ static __always_inline __u32 unwind_find_page(const struct unwind_walk *walk, __
 {
 	struct unwind_slab *slab = unwind_slab_of(walk->directory);
 	__u64 offset = unwind_offset_of(walk->directory) + number * sizeof(__u32);
+	const void *entry;
 
 	// Handle 0 lies in a slab, too.
-	if (!walk->directory || !slab || offset > UNWIND_SLAB_BYTES - sizeof(__u32))
+	if (UNWIND_SELDOM(!walk->directory || !slab || offset > UNWIND_SLAB_BYTES - sizeof(__u32)))
 		return 0;
-	return *(__u32 *)&slab->bytes[offset];
+	entry = &slab->bytes[offset];
+	return *(const volatile __u32 *)entry;
+}
+
+/* The rule at @address, where a call ends; negative when the page is broken, or its rows have it.
+ */
+static __always_inline long unwind_find_call(struct unwind_slab *slab, __u64 page, __u64 address)
+{
+	__u64 offset = page + sizeof(struct unwind_calls) *
+				      (address >> UNWIND_CALLS_SHIFT & (UNWIND_CALLS - 1));
+	const struct unwind_calls *calls;
+	const void *rows;
+	__u32 count;
+
+	if (offset > UNWIND_SLAB_BYTES - sizeof(*calls))
+		return -1;
+	calls = (const void *)&slab->bytes[offset];
+	rows = calls->rows;
+	if (calls->rows[0] == UNWIND_CALLS_NONE)
+		return -1;
+	count = unwind_calls_before(rows, address & ((1 << UNWIND_CALLS_SHIFT) - 1)) - 1;
+	// The number of a rule is less than 16: within the line.
+	if (count >= UNWIND_CALLS_ROWS)
+		return -1;
+	return ((const __u16 *)calls)[calls->rows[count] & 15];
 }
 
 /* The 16 bits of the row that holds @address, in its page; negative when the page is broken. */
-static __always_inline long unwind_find_row(__u32 handle, __u64 address)
+static __always_inline long unwind_find_row(struct unwind_slab *slab, __u64 page, __u64 address)
 {
-	struct unwind_slab *slab = unwind_slab_of(handle);
-	__u64 page = unwind_offset_of(handle);
-	__u64 block = page + 2 * ((address >> UNWIND_BLOCK_SHIFT) & (UNWIND_BLOCKS - 1));
+	__u64 block = page + UNWIND_PAGE_FIRST +
+		      2 * ((address >> UNWIND_BLOCK_SHIFT) & (UNWIND_BLOCKS - 1));
 	__u64 row, count, found = 0, offset;
 	int step;
 
-	if (!slab || block > UNWIND_SLAB_BYTES - 4)
+	if (block > UNWIND_SLAB_BYTES - 4)
 		return -1;
-	row = *(__u16 *)&slab->bytes[block];
-	count = *(__u16 *)&slab->bytes[block + 2] - row;
-	row = page + UNWIND_PAGE_HEAD_BYTES + 4 * row;
+	// With the one before the block, which holds where it begins.
+	row = unwind_u16_at(slab, block);
+	count = unwind_u16_at(slab, block + 2) - row + 1;
+	row = page + (UNWIND_PAGE_ROWS - UNWIND_ROW_BYTES) + UNWIND_ROW_BYTES * row;
 	step = count > 1 << UNWIND_FEW_ROWS ? UNWIND_ROW_STEPS - 1 : UNWIND_FEW_ROWS - 1;
 #pragma clang loop unroll(disable)
 	for (; step >= 0; step--) {
 		__u64 probe = found + (1ull << step);
 		__u64 inside = unwind_mask_less(probe, count);
 
-		offset = row + (4 * probe & inside);
-		if (offset > UNWIND_SLAB_BYTES - 4)
+		offset = row + (UNWIND_ROW_BYTES * probe & inside);
+		if (offset > UNWIND_SLAB_BYTES - UNWIND_ROW_BYTES)
 			return -1;
 		found += (1ull << step) & inside &
 			 ~unwind_mask_less(address & 0xff, slab->bytes[offset]);
 	}
-	offset = row + 4 * found;
-	if (offset > UNWIND_SLAB_BYTES - 4)
+	offset = row + UNWIND_ROW_BYTES * found;
+	if (offset > UNWIND_SLAB_BYTES - UNWIND_ROW_BYTES)
 		return -1;
-	return *(__u16 *)&slab->bytes[offset + 2];
+	return slab->bytes[offset + 1] | slab->bytes[offset + 2] << 8;
 }
 
 /* The recent rules of a CPU; NULL when it has none. */
@@ -296,39 +335,52 @@ static __always_inline struct unwind_slab *unwind_recent_of(__u32 cpu)
 	return map ? bpf_map_lookup_elem(map, &zero) : NULL;
 }
 
-/*
- * Where the rule of @frame would be among the recent ones, above whose 16 bits *@tag_ret then
- * stands; NULL when the frame cannot be there. A number of a file is not given to another content
- * before this table is another one, so what is there stays true.
- */
-static __always_inline __u64 *unwind_recent_slot(struct unwind_slab *slab, __u64 frame,
-						 __u64 *tag_ret)
+/* NULL beyond the end. */
+static __always_inline __u64 *unwind_recent_at(struct unwind_slab *slab, __u64 offset)
 {
-	const __u64 beyond = (1ull << UNWIND_FRAME_SHIFT) - (1ull << 32);
-	__u64 key = unwind_recent_key(frame), index = unwind_recent_place(key);
-
-	if ((frame & (UNWIND_FRAME_FILE | beyond)) != UNWIND_FRAME_FILE)
+	// What the compiler knows of the bound the verifier does not.
+	asm volatile("" : "+r"(offset));
+	if (offset > UNWIND_SLAB_BYTES - sizeof(__u64))
 		return NULL;
-	// The compiler knows the bound; the verifier does not.
-	asm volatile("" : "+r"(index));
-	if (index >= UNWIND_RECENT_SLOTS)
-		return NULL;
-	*tag_ret = unwind_recent_tag(key);
-	return (__u64 *)&slab->bytes[index * 8];
+	return (void *)&slab->bytes[offset];
 }
 
-/* The 16 bits of the row that holds @pc; UNWIND_END_* + 2^16 where there is none. */
+/* The line of recent rules that begins with the place of @tag. */
+static __always_inline __u64 unwind_recent_offset(__u64 tag)
+{
+	return unwind_slab_lead() + unwind_recent_line(tag) * UNWIND_LINE_BYTES;
+}
+
+/* After the one at @offset, in its line; UNWIND_RECENT_END at its end. */
+static __always_inline __u32 unwind_recent_next(__u64 offset)
+{
+	__u64 next = offset + sizeof(__u64) - unwind_slab_lead();
+
+	return next & (UNWIND_LINE_BYTES - 1) ? (__u32)(next + unwind_slab_lead())
+					      : UNWIND_RECENT_END;
+}
+
+/* The 16 bits of the rule at @pc; UNWIND_END_* + 2^16 where there is none. */
 static __always_inline __u32 unwind_look_up(struct unwind_walk *walk, __u64 pc)
 {
-	__u64 address = walk->code_text + pc, number = address >> UNWIND_PAGE_SHIFT;
-	long rule;
+	__u64 address = walk->code_text + pc, number = address >> UNWIND_PAGE_SHIFT, page;
+	struct unwind_slab *slab;
+	long rule = -1;
 
 	if (number != walk->page_number) {
 		walk->page = unwind_find_page(walk, number);
 		walk->page_number = number;
 	}
-	if (!walk->page)
+	if (UNWIND_SELDOM(!walk->page))
 		return UNWIND_NO_ROW | UNWIND_END_NO_PAGE;
-	rule = unwind_find_row(walk->page, address);
+	slab = unwind_slab_of(walk->page);
+	if (UNWIND_SELDOM(!slab))
+		return UNWIND_NO_ROW | UNWIND_END_BROKEN_TABLE;
+	page = unwind_offset_of(walk->page);
+	// The first frame's need not be a call's.
+	if (!walk->at.exact && !walk->at.first)
+		rule = unwind_find_call(slab, page, address);
+	if (UNWIND_SELDOM(rule < 0))
+		rule = unwind_find_row(slab, page, address);
 	return rule < 0 ? UNWIND_NO_ROW | UNWIND_END_BROKEN_TABLE : (__u32)rule;
 }

@@ -94,6 +94,7 @@ static __always_inline int unwind_begin(struct bpf_perf_event_data *ctx, struct 
 	walk->at.link = 0;
 	walk->count = walk->before = 0;
 	walk->code_bytes = 0;
+	walk->recent = UNWIND_RECENT_END;
 	walk->at.sp_is_bound = walk->at.guessed = false;
 	walk->at.exact = walk->at.first = true;
 	if (kernel_interrupted_user(&ctx->regs)) {

@@ -12,12 +12,13 @@ enum {
 	UNWIND_FEW_RANGES = 6,    /* 2^6: so many steps do for most processes */
 	UNWIND_PIECE_STEPS = 11,  /* 2^11 > UNWIND_PIECES */
 	UNWIND_FEW_PIECES = 4,
-	UNWIND_ROW_STEPS = 8, /* a block has at most 256 rows */
+	UNWIND_ROW_STEPS = 9, /* 2^9 > 257: a block has at most 256 rows, and one before */
 	UNWIND_FEW_ROWS = 4,  /* 2^4: so many steps do for most blocks */
 	UNWIND_DEEP = 32,     /* frames; deeper stacks are often those of a recursion */
 	UNWIND_SEEN = 32,     /* return addresses remembered in those; a power of two */
 	UNWIND_LEAVES = 64,   /* processes whose leaf's range is remembered; a power of two */
 	UNWIND_NO_ROW = 1 << 16,
+	UNWIND_RECENT_END = UNWIND_SLAB_BYTES, /* beyond all of them */
 };
 
 /* Set before load: bits of an address. arm64 signs return addresses in those above. */
@@ -38,6 +39,7 @@ struct unwind_walk {
 	__u32 base, count;         /* frames: where in the record, how many so far */
 	__u32 before;              /* so many when the last step began */
 	__u32 ranges, range_count; /* of the process */
+	__u32 recent;              /* where the next frame's rule may be among the recent ones */
 
 	/* The range that the last frame lay in. */
 	__u64 code_start, code_bytes;

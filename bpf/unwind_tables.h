@@ -4,7 +4,8 @@
  * that both include (sample.h); sizes are asserted on both sides.
  *
  * Everything lies in slabs, arrays of UNWIND_SLAB_BYTES bytes that are made as they are needed; an
- * object is found by its handle: slab << UNWIND_LINE_BITS | line of 64 bytes in it. No object
+ * object is found by its handle: slab << UNWIND_LINE_BITS | line of 64 bytes in it. These lines are
+ * cache lines: the first one is the first that begins in the slab (unwind_slab_lead). No object
  * crosses the end of its slab. Handle 0 is none. There are four kinds:
  *
  *   ranges      struct unwind_range[], of one process, by address
@@ -18,21 +19,26 @@
  *
  * A page:
  *
- *   u16 first[257]   for each block of 256 bytes the number of its first row, then that of all
+ *   struct unwind_calls calls[32]   for each 2 KiB the rules of all calls in it
+ *   u16 first[257]                  for each block of 256 bytes how many rows lie before it, then
+ *                                   that of all
  *   u16 reserved
- *   u32 rows[]       of each block by address, the first one at its start
+ *   u8 rows[][3]                    by address, the first one at the page's start
  *
- * A row says from which byte of its block on which rule holds:
+ * A row says from which byte of its block on which rule holds, up to the next row, in whatever
+ * block: the byte, and the rule's 16 bits, low ones first. These are
  *
- *   bits  0..7   byte
- *   bits 16..31  rule: 1nnnnnnnnnn sssss   CFA = sp + 8 n, n > 0
- *                      01nnnnnnnnn sssss   CFA = fp + 8 n, n > 0
- *                      00iiiiiiiiiiiiii    number i of the table of rules
+ *   1nnnnnnnnnn sssss   CFA = sp + 8 n, n > 0
+ *   01nnnnnnnnn sssss   CFA = fp + 8 n, n > 0
+ *   00iiiiiiiiiiiiii    number i of the table of rules
  *
  * In the first two the return address lies at CFA - 8, and the caller's frame pointer at
  * CFA - 8 (s + 1), or with s = 0 still in its register. amd64 only; everything else, and all of
- * arm64, is in the table. So that one frame touches few cache lines: one of a directory, one of
- * `first`, one of `rows`.
+ * arm64, is in the table.
+ *
+ * Most rows are of prologues and epilogues, where nothing is called: nine of ten in Debian's
+ * programs. So the rules of return addresses, that is of all frames but the first, take one cache
+ * line of a page, and one of a directory.
  */
 #pragma once
 
@@ -44,13 +50,22 @@ enum {
 	UNWIND_SLAB_BYTES = 32256,
 	UNWIND_LINE_BYTES = 64,
 	UNWIND_LINE_BITS = 9,
-	UNWIND_SLAB_LINES = UNWIND_SLAB_BYTES / UNWIND_LINE_BYTES,
+	/* Wherever the first one begins. */
+	UNWIND_SLAB_LINES = UNWIND_SLAB_BYTES / UNWIND_LINE_BYTES - 1,
+	UNWIND_OBJECT_BYTES = UNWIND_SLAB_LINES * UNWIND_LINE_BYTES, /* at most */
 
 	UNWIND_PAGE_SHIFT = 16,
 	UNWIND_BLOCK_SHIFT = 8,
 	UNWIND_BLOCKS = 1 << (UNWIND_PAGE_SHIFT - UNWIND_BLOCK_SHIFT),
-	UNWIND_PAGE_HEAD_BYTES = 2 * (UNWIND_BLOCKS + 2),
-	UNWIND_PAGE_ROWS = (UNWIND_SLAB_BYTES - UNWIND_PAGE_HEAD_BYTES) / 4, /* at most */
+	UNWIND_CALLS_SHIFT = 11,
+	UNWIND_CALLS = 1 << (UNWIND_PAGE_SHIFT - UNWIND_CALLS_SHIFT),
+	UNWIND_CALLS_RULES = 12,
+	UNWIND_CALLS_ROWS = 20,
+	UNWIND_CALLS_FREE = 0x7fff,
+	UNWIND_CALLS_NONE = 0xffff,
+	UNWIND_PAGE_FIRST = UNWIND_CALLS * UNWIND_LINE_BYTES,           /* where these begin */
+	UNWIND_PAGE_ROWS = UNWIND_PAGE_FIRST + 2 * (UNWIND_BLOCKS + 2), /* where these do */
+	UNWIND_ROW_BYTES = 3,
 
 	UNWIND_PACKED_SP = 1 << 15,
 	UNWIND_PACKED_FP = 1 << 14,
@@ -62,6 +77,30 @@ enum {
 	UNWIND_RULE_UNKNOWN = 0, /* fixed numbers in the table */
 	UNWIND_RULE_END = 1,
 };
+
+/*
+ * The rules at all calls in 2 KiB of text, in one cache line; what lies between two calls has the
+ * rule of either, or of neither.
+ */
+struct unwind_calls {
+	__u16 rules[UNWIND_CALLS_RULES];
+	/* From which byte on which of the rules holds: byte << 4 | number, ascending, the first
+	 * from byte 0 on. FREE, above all others, for those that are not used; with NONE as the
+	 * first one there are too many, and it is for the page's rows to say. */
+	__u16 rows[UNWIND_CALLS_ROWS];
+};
+
+/* How many of the rows, as words, begin at or before @byte. Four at a time: each lane has a bit
+ * more than a row, which stays where the row is not the greater one. */
+static inline __u32 unwind_calls_before(const __u64 *rows, __u32 byte)
+{
+	const __u64 ones = 0x0001000100010001ull;
+	__u64 last = (0x8000 | byte << 4 | 14) * ones, sum = 0;
+
+	for (int i = 0; i < UNWIND_CALLS_ROWS / 4; i++)
+		sum += (last - rows[i]) >> 15 & ones;
+	return (__u32)(sum * ones >> 48);
+}
 
 /* Where the canonical frame address is: the caller's stack pointer, at the call. */
 enum unwind_cfa {
@@ -140,41 +179,42 @@ enum unwind_end {
 	UNWIND_END_COUNT,
 };
 
-/* A frame is an address, or with this bit a place in a file: bits 36..62 are its number, from 1 on,
+/* A frame is an address, or with this bit a place in a file: bits 36..55 are its number, from 1 on,
  * 0..35 the offset in bytes. */
 #define UNWIND_FRAME_FILE  (1ull << 63)
 #define UNWIND_FRAME_SHIFT 36
 
-/* Numbers of files end here: 27 bits. */
-#define UNWIND_FRAME_FILES (UNWIND_FRAME_FILE >> UNWIND_FRAME_SHIFT)
+/* Numbers of files end here, and begin anew. */
+#define UNWIND_FRAME_FILES (1u << 20)
 
 /*
- * The rules that a CPU's walks have found lately (unwind_recent) are told apart by file and offset,
- * up to 4 GiB, 59 bits in all. These are mixed, one number for each, so that the place in the table
- * and 48 bits that are kept there with the rule say the rest: no two places in files share both.
+ * The rules that a CPU's walks have found lately (unwind_recent): return addresses as places in
+ * files, each in 48 bits, above the 16 of its rule. A line has eight, one after the other as they
+ * were called; that of which the first one is the return address of a place is found by that.
+ * Places further into a file than 256 MiB are not remembered.
  */
-enum { UNWIND_RECENT_SLOTS = UNWIND_SLAB_BYTES / 8 };
+enum {
+	UNWIND_RECENT_OFFSET_BITS = 28,
+	UNWIND_RECENT_LINES = UNWIND_SLAB_LINES,
+};
 
-/* Of @frame, which is a place in a file. */
-static inline __u64 unwind_recent_key(__u64 frame)
+/* Of @frame, with no rule; 0 when it is not remembered. */
+static inline __u64 unwind_recent_tag(__u64 frame)
 {
-	__u64 file = frame >> UNWIND_FRAME_SHIFT & (UNWIND_FRAME_FILES - 1);
+	const __u64 offsets = (1ull << UNWIND_RECENT_OFFSET_BITS) - 1;
+	const __u64 files = (__u64)UNWIND_FRAME_FILES - 1;
 
+	if ((frame & ~(files << UNWIND_FRAME_SHIFT | offsets)) != UNWIND_FRAME_FILE)
+		return 0;
+	return (frame >> UNWIND_FRAME_SHIFT & files) << (UNWIND_RECENT_OFFSET_BITS + 16) |
+	       (frame & offsets) << 16;
+}
+
+/* Number of the line that begins with @tag. */
+static inline __u64 unwind_recent_line(__u64 tag)
+{
 	// Odd, so that it mixes and loses nothing; of those tried it spreads neighbours best.
-	return (file << 32 | (__u32)frame) * 0xff51afd7ed558ccdull & ((1ull << 59) - 1);
-}
-
-/* The upper 32 bits, made fit. At most 2^21 of their values share a place, in one row: the lower 21
- * bits tell these apart. */
-static inline __u64 unwind_recent_place(__u64 key)
-{
-	return (key >> 27) * UNWIND_RECENT_SLOTS >> 32;
-}
-
-/* What is kept of @key, above the 16 bits of a rule. */
-static inline __u64 unwind_recent_tag(__u64 key)
-{
-	return key << 16;
+	return ((tag >> 16) * 0xff51afd7ed558ccdull >> 32) * UNWIND_RECENT_LINES >> 32;
 }
 
 /* Some of the ranges of a process, which are one object. */
@@ -185,8 +225,8 @@ struct unwind_piece {
 };
 
 enum {
-	UNWIND_RANGES = UNWIND_SLAB_BYTES / 32, /* in one object */
-	UNWIND_PIECES = UNWIND_SLAB_BYTES / 16, /* of one process */
+	UNWIND_RANGES = UNWIND_OBJECT_BYTES / 32, /* in one object */
+	UNWIND_PIECES = UNWIND_OBJECT_BYTES / 16, /* of one process */
 	UNWIND_BUCKET_SLOTS = 4,
 };
 
@@ -217,6 +257,7 @@ static inline __u32 unwind_identity(__u64 start_boottime_ns, __u32 exec_id)
 _Static_assert(sizeof(struct unwind_range) == 32, "layout of a range");
 _Static_assert(sizeof(struct unwind_piece) == 16, "layout of a piece");
 _Static_assert(sizeof(struct unwind_bucket) == 128, "layout of a bucket");
-_Static_assert((1ull << 32) / UNWIND_RECENT_SLOTS < 1ull << 21,
-	       "a tag tells keys of a place apart");
+_Static_assert(sizeof(struct unwind_calls) == UNWIND_LINE_BYTES, "one cache line");
+_Static_assert((__u64)UNWIND_FRAME_FILES << UNWIND_RECENT_OFFSET_BITS == 1ull << 48,
+	       "tags are whole");
 _Static_assert(UNWIND_SLAB_LINES < 1 << UNWIND_LINE_BITS, "a line's number fits");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives each CPU its table of unwind rules found lately (unwind_recent in bpf/unwind.bpf.h). One
- * thread at a time.
+ * Gives each CPU its table of unwind rules found lately (unwind_recent in bpf/unwind_lookup.bpf.h).
+ * One thread at a time.
  */
 #pragma once
 

@@ -49,6 +49,7 @@ struct sampler {
 	bool detached;                /* no program runs any more */
 	int wake_fd;
 	uint32_t cpu_count; /* possible CPUs */
+	uint32_t slab_lead; /* as in struct tables_maps */
 	uint64_t period_ns;
 };
 
@@ -140,6 +141,19 @@ static struct profcol_error *count_cpus(uint32_t *ret)
 	return error;
 }
 
+/* Only the kernel's own types say where it is. A negative errno. */
+static int ask_slab_lead(struct sampler *sampler)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, options);
+	int program = bpf_program__fd(sampler->programs->progs.tell_slab_lead);
+	int status = bpf_prog_test_run_opts(program, &options);
+
+	if (!status && options.retval >= UNWIND_LINE_BYTES)
+		status = -EINVAL;
+	sampler->slab_lead = options.retval;
+	return status;
+}
+
 /* Those of all CPUs there are, before any is sampled. */
 static struct profcol_error *make_recent_rules(struct sampler *sampler)
 {
@@ -171,6 +185,8 @@ static struct profcol_error *sampler_load(struct sampler *sampler)
 	status = configure(sampler, ring);
 	if (!status)
 		status = perf_event_bpf__load(sampler->programs);
+	if (!status)
+		status = ask_slab_lead(sampler);
 	if (status)
 		return libbpf_messages_error(-status, "load the sampling program");
 	status =
@@ -344,6 +360,7 @@ struct tables_maps sampler_unwind_maps(const struct sampler *sampler)
 		.processes = bpf_map__fd(sampler->programs->maps.unwind_processes),
 		.rules = bpf_map__fd(sampler->programs->maps.unwind_rules),
 		.buckets = bpf_map__max_entries(sampler->programs->maps.unwind_processes),
+		.slab_lead = sampler->slab_lead,
 	};
 }
 

@@ -43,7 +43,7 @@ static void visit_segment(const struct unwind_source *source, const struct elf_v
 	size_t bytes;
 
 	page_begin(&page, segment->address >> UNWIND_PAGE_SHIFT << UNWIND_PAGE_SHIFT, view->machine,
-		   number, &rules);
+		   view, number, &rules);
 	expected.page = &page;
 	unwind_source_visit(source, segment->address, expected.limit, take, &expected);
 	if (expected.at != expected.limit)

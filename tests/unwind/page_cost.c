@@ -9,6 +9,7 @@
  * separated; times are of the CPU, peak memory is what the process came to have resident beyond
  * what it began with.
  */
+#include "tables/page_layout.h"
 #include "worker/answer.h"
 
 #include "base/base.h"
@@ -86,6 +87,7 @@ static uint64_t cpu_ns(void)
 /* One request, as the worker serves it. */
 static void ask(const struct image *image, const uint64_t *asked, size_t count, struct cost *cost)
 {
+	static uint8_t kernel_page[UNWIND_OBJECT_BYTES];
 	struct worker_page pages[WORKER_MAX_PAGES];
 	CLEANUP_FREE void *body = NULL;
 	struct worker_answer answer;
@@ -100,7 +102,7 @@ static void ask(const struct image *image, const uint64_t *asked, size_t count, 
 	cost->rules += answer.rule_count;
 	for (size_t i = 0; i < answer.page_count; i++) {
 		cost->rows += pages[i].row_count;
-		cost->bytes += UNWIND_PAGE_HEAD_BYTES + 4ull * pages[i].row_count;
+		cost->bytes += page_layout_write(kernel_page, pages[i].first, pages[i].rows);
 	}
 }
 

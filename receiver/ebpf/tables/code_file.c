@@ -9,7 +9,7 @@
 enum { PAGE_SHIFT = 12 };
 
 /* A directory lies in one slab. */
-enum { PAGES_MOST = UNWIND_SLAB_BYTES / sizeof(uint32_t) };
+enum { PAGES_MOST = UNWIND_OBJECT_BYTES / sizeof(uint32_t) };
 
 /* Places that are remembered until the file is known: what programs are in when they begin. */
 enum { MISSED_MOST = 256 };

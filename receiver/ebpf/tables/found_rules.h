@@ -16,7 +16,7 @@ struct found_rules {
 		uint32_t number; /* of the file, + 1; 0: free */
 		uint32_t rule;
 	} found[FOUND_RULES];
-	uint8_t page[UNWIND_SLAB_BYTES];
+	uint8_t page[UNWIND_OBJECT_BYTES];
 	struct found_rule page_place; /* of what is in `page`, at whose start the address is */
 };
 

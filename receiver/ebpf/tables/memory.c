@@ -157,7 +157,7 @@ uint32_t memory_put(struct memory *memory, enum memory_kind kind, const void *by
 
 	end_grace(memory);
 	// The first line of the first slab is taken: the longest object needs another one.
-	if (!length || length > UNWIND_SLAB_BYTES || !has_share(memory, kind, lines) ||
+	if (!length || length > UNWIND_OBJECT_BYTES || !has_share(memory, kind, lines) ||
 	    !find_lines(memory, lines, &slab, &line) ||
 	    memory->slabs.write(memory->slabs.context, slab, line * UNWIND_LINE_BYTES, bytes,
 				length) != 0)
@@ -177,7 +177,7 @@ int memory_read(const struct memory *memory, uint32_t handle, void *bytes, size_
 	uint32_t start = start_of(handle);
 
 	if (!handle || handle >> UNWIND_LINE_BITS >= memory->table.count ||
-	    length > UNWIND_SLAB_BYTES - start)
+	    length > UNWIND_OBJECT_BYTES - start)
 		return -EINVAL;
 	return memory->slabs.read(memory->slabs.context, handle >> UNWIND_LINE_BITS, start, bytes,
 				  length);
@@ -189,7 +189,7 @@ int memory_change(struct memory *memory, uint32_t handle, uint32_t offset, const
 	uint32_t start = start_of(handle);
 
 	if (!handle || handle >> UNWIND_LINE_BITS >= memory->table.count ||
-	    offset > UNWIND_SLAB_BYTES - start || length > UNWIND_SLAB_BYTES - start - offset)
+	    offset > UNWIND_OBJECT_BYTES - start || length > UNWIND_OBJECT_BYTES - start - offset)
 		return -EINVAL;
 	return memory->slabs.write(memory->slabs.context, handle >> UNWIND_LINE_BITS,
 				   start + offset, bytes, length);

@@ -36,7 +36,7 @@ struct memory *memory_create(const struct memory_slabs *slabs, uint64_t limit_by
 void memory_destroy(struct memory *memory); /* accepts NULL */
 
 /*
- * Put @length bytes (at most UNWIND_SLAB_BYTES, not 0) somewhere and return the handle; 0 when
+ * Put @length bytes (at most UNWIND_OBJECT_BYTES, not 0) somewhere and return the handle; 0 when
  * there is no room, or the slabs failed.
  */
 uint32_t memory_put(struct memory *memory, enum memory_kind kind, const void *bytes, size_t length);

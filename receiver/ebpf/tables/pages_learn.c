@@ -39,17 +39,15 @@ static void refuse_page(struct pages *pages, struct code_file *file, uint32_t in
 /* A page where every block says "unknown". */
 static uint32_t bare_page(struct pages *pages)
 {
-	uint16_t first[UNWIND_BLOCKS + 2] = { 0 };
 	uint32_t rows[UNWIND_BLOCKS] = { 0 };
+	uint16_t first[UNWIND_BLOCKS + 1];
 
 	if (pages->bare_page)
 		return pages->bare_page;
 	for (uint32_t i = 0; i <= UNWIND_BLOCKS; i++)
 		first[i] = (uint16_t)i;
-	memcpy(pages->page, first, sizeof(first));
-	memcpy(pages->page + UNWIND_PAGE_HEAD_BYTES, rows, sizeof(rows));
 	pages->bare_page = memory_put(pages->memory, MEMORY_FIXED, pages->page,
-				      UNWIND_PAGE_HEAD_BYTES + sizeof(rows));
+				      page_layout_write(pages->page, first, rows));
 	return pages->bare_page;
 }
 
@@ -102,19 +100,18 @@ static uint32_t renumber(struct pages *pages, struct code_file *file,
 	return (row & 0xffff) | rule << 16;
 }
 
-/* Write @page, and its rows by their numbers here, to pages->page. False: for want of room among
- * the rules some rows say "unknown". */
+/* Write @page, and its rows by their numbers here, to pages->page, *@length_ret bytes. False: for
+ * want of room among the rules some rows say "unknown". */
 static bool write_page(struct pages *pages, struct code_file *file,
-		       const struct worker_answer *answer, const struct worker_page *page)
+		       const struct worker_answer *answer, const struct worker_page *page,
+		       size_t *length_ret)
 {
-	uint32_t *rows = (uint32_t *)(pages->page + UNWIND_PAGE_HEAD_BYTES);
 	bool was_wanted = pages->rules->wanted, complete;
 
-	memset(pages->page, 0, UNWIND_PAGE_HEAD_BYTES);
-	memcpy(pages->page, page->first, (UNWIND_BLOCKS + 1) * sizeof(*page->first));
 	pages->rules->wanted = false;
 	for (uint32_t i = 0; i < page->row_count; i++)
-		rows[i] = renumber(pages, file, answer, page->rows[i]);
+		pages->rows[i] = renumber(pages, file, answer, page->rows[i]);
+	*length_ret = page_layout_write(pages->page, page->first, pages->rows);
 	complete = !pages->rules->wanted;
 	pages->rules->wanted |= was_wanted;
 	return complete;
@@ -125,18 +122,18 @@ static void learn_page(struct pages *pages, struct code_file *file,
 		       uint64_t now_ns)
 {
 	uint32_t index = page->number - file->page_first;
+	size_t length;
 
 	if (page->number < file->page_first || index >= file->page_count ||
-	    page->row_count > UNWIND_PAGE_ROWS || file->pages[index].state == CODE_PAGE_PRESENT)
+	    page->row_count > PAGE_MAX_ROWS || file->pages[index].state == CODE_PAGE_PRESENT)
 		return;
 	// Files that nobody runs let go of their rules meanwhile. What there is no room for then
 	// comes without them.
-	if (!write_page(pages, file, answer, page) && file->pages[index].tries != 1) {
+	if (!write_page(pages, file, answer, page, &length) && file->pages[index].tries != 1) {
 		put_off_page(pages, file, index, now_ns);
 		return;
 	}
-	put_page(pages, file, index, UNWIND_PAGE_HEAD_BYTES + page->row_count * sizeof(*page->rows),
-		 now_ns);
+	put_page(pages, file, index, length, now_ns);
 }
 
 static bool make_directory(struct pages *pages, struct code_file *file)
@@ -225,19 +222,16 @@ static int number_rule(void *context, const struct unwind_rule *rule)
 }
 
 static void build_vdso_page(struct pages *pages, const struct unwind_source *source,
-			    uint16_t machine, uint32_t index)
+			    const struct elf_view *view, uint32_t index)
 {
 	uint64_t start = (uint64_t)(pages->vdso->page_first + index) << UNWIND_PAGE_SHIFT;
 	struct page page;
-	size_t length;
 
-	page_begin(&page, start, machine, number_rule, pages);
+	page_begin(&page, start, view->machine, view, number_rule, pages);
 	unwind_source_visit(source, start, start + (1u << UNWIND_PAGE_SHIFT), page_take, &page);
-	length = page_finish(&page);
-	if (length) {
-		page_write(&page, pages->page);
-		put_page(pages, pages->vdso, index, length, 0);
-	}
+	if (page_finish(&page))
+		put_page(pages, pages->vdso, index,
+			 page_layout_write(pages->page, page.first, page.rows), 0);
 	page_deinit(&page);
 }
 
@@ -283,7 +277,7 @@ void pages_learn_vdso(struct pages *pages)
 		learn_file(pages, pages->vdso, &answer, 0);
 		for (uint32_t i = 0;
 		     pages->vdso->state == CODE_FILE_KNOWN && i < pages->vdso->page_count; i++)
-			build_vdso_page(pages, &source, view.machine, i);
+			build_vdso_page(pages, &source, &view, i);
 	}
 	unwind_source_deinit(&source);
 }

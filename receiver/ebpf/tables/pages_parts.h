@@ -7,6 +7,7 @@
 
 #include "code_files.h"
 #include "found_rules.h"
+#include "page_layout.h"
 #include "pages.h"
 
 /* What there is no room for, or no worker, is not asked for again at once: what was dropped for it
@@ -28,7 +29,8 @@ struct pages {
 	struct pages_counts counts;
 	uint64_t taken_back; /* rules, as `found` knows */
 	struct found_rules found;
-	uint8_t page[UNWIND_SLAB_BYTES]; /* one that is being written */
+	uint32_t rows[PAGE_MAX_ROWS];      /* of a page that is being written */
+	uint8_t page[UNWIND_OBJECT_BYTES]; /* that one */
 };
 
 struct code_file *pages_find_file(const struct pages *pages, uint32_t file); /* NULL: unknown */

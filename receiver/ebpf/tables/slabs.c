@@ -22,6 +22,7 @@ enum { OTHER_DESCRIPTORS = 1024 };
 
 struct slabs {
 	int outer_fd;
+	uint32_t lead; /* bytes before the first line of a slab */
 	uint32_t limit;
 	VECTOR(int) fds; /* owned */
 	uint8_t value[UNWIND_SLAB_BYTES];
@@ -45,13 +46,14 @@ static uint32_t take_share(uint32_t wanted)
 	return wanted < limit.rlim_cur / 2 ? wanted : (uint32_t)(limit.rlim_cur / 2);
 }
 
-struct slabs *slabs_create(int outer_fd, uint32_t count)
+struct slabs *slabs_create(int outer_fd, uint32_t lead, uint32_t count)
 {
 	struct slabs *slabs = calloc(1, sizeof(*slabs));
 
 	if (!slabs)
 		return NULL;
 	slabs->outer_fd = outer_fd;
+	slabs->lead = lead;
 	slabs->limit = take_share(count);
 	return slabs;
 }
@@ -125,13 +127,13 @@ static int slabs_write(void *context, uint32_t slab, uint32_t offset, const void
 	uint32_t zero = 0;
 	int status;
 
-	if (slab >= slabs->fds.count || offset > UNWIND_SLAB_BYTES ||
-	    length > UNWIND_SLAB_BYTES - offset)
+	if (slab >= slabs->fds.count || offset > UNWIND_OBJECT_BYTES ||
+	    length > UNWIND_OBJECT_BYTES - offset)
 		return -EINVAL;
 	status = bpf_map_lookup_elem(slabs->fds.items[slab], &zero, slabs->value);
 	if (status)
 		return status;
-	memcpy(slabs->value + offset, bytes, length);
+	memcpy(slabs->value + slabs->lead + offset, bytes, length);
 	return bpf_map_update_elem(slabs->fds.items[slab], &zero, slabs->value, BPF_ANY);
 }
 
@@ -141,12 +143,12 @@ static int slabs_read(void *context, uint32_t slab, uint32_t offset, void *bytes
 	uint32_t zero = 0;
 	int status;
 
-	if (slab >= slabs->fds.count || offset > UNWIND_SLAB_BYTES ||
-	    length > UNWIND_SLAB_BYTES - offset)
+	if (slab >= slabs->fds.count || offset > UNWIND_OBJECT_BYTES ||
+	    length > UNWIND_OBJECT_BYTES - offset)
 		return -EINVAL;
 	status = bpf_map_lookup_elem(slabs->fds.items[slab], &zero, slabs->value);
 	if (!status)
-		memcpy(bytes, slabs->value + offset, length);
+		memcpy(bytes, slabs->value + slabs->lead + offset, length);
 	return status;
 }
 

@@ -10,10 +10,11 @@
 struct slabs;
 
 /*
- * @outer_fd is the array of maps, borrowed until destroy; @count its entries. Raises the limit on
+ * @outer_fd is the array of maps, borrowed until destroy; @count its entries. Lines of a slab begin
+ * @lead bytes, less than a line, into its map's value. Raises the limit on
  * open files where that is too low for them. NULL without memory.
  */
-struct slabs *slabs_create(int outer_fd, uint32_t count);
+struct slabs *slabs_create(int outer_fd, uint32_t lead, uint32_t count);
 void slabs_destroy(struct slabs *slabs); /* accepts NULL */
 
 /* For memory_create; borrows @slabs. */

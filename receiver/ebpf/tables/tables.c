@@ -509,8 +509,8 @@ static bool create_parts(struct tables *tables, const struct tables_maps *maps)
 {
 	struct memory_slabs operations;
 
-	tables->slabs =
-		slabs_create(maps->slabs, (uint32_t)(tables->limit_bytes / UNWIND_SLAB_BYTES));
+	tables->slabs = slabs_create(maps->slabs, maps->slab_lead,
+				     (uint32_t)(tables->limit_bytes / UNWIND_SLAB_BYTES));
 	if (!tables->slabs)
 		return false;
 	tables->limit_bytes = (uint64_t)slabs_limit(tables->slabs) * UNWIND_SLAB_BYTES;

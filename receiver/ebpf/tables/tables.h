@@ -35,7 +35,8 @@ bool tables_keep(struct tables *tables, const char *directory, uint64_t limit_by
 /* Descriptors of the loaded program's maps, borrowed while it runs. */
 struct tables_maps {
 	int slabs, processes, rules;
-	uint32_t buckets; /* of processes */
+	uint32_t buckets;   /* of processes */
+	uint32_t slab_lead; /* bytes of a slab before its first line */
 };
 
 /* How many buckets the map of processes is to have where tables may take @limit_bytes: a power of

@@ -35,7 +35,7 @@ static bool row_rule_check(uint32_t rule, size_t rule_count)
 /* The rows [begin, end) of one block. */
 static bool block_check(const uint32_t *rows, uint32_t begin, uint32_t end, size_t rule_count)
 {
-	enum { BYTE_MASK = 0xff, BETWEEN_MASK = 0xff00 };
+	enum { BYTE_MASK = 0xff, BETWEEN_MASK = 0xff00 & ~PAGE_ROW_NO_CALL };
 
 	for (uint32_t i = begin; i < end; i++) {
 		if (i == begin ? rows[i] & BYTE_MASK
@@ -68,16 +68,16 @@ static bool contents_check(const struct protocol_page *heads, size_t count, cons
 	for (size_t i = 0; i < count; i++) {
 		size_t length;
 
-		if (heads[i].row_count > UNWIND_PAGE_ROWS)
+		if (heads[i].row_count > PAGE_MAX_ROWS)
 			return false;
-		length = UNWIND_PAGE_HEAD_BYTES + heads[i].row_count * sizeof(*pages->rows);
+		length = PAGE_HEAD_BYTES + heads[i].row_count * sizeof(*pages->rows);
 		if (length > bytes)
 			return false;
 		pages[i] = (struct worker_page){
 			.number = heads[i].number,
 			.row_count = heads[i].row_count,
 			.first = (const void *)contents,
-			.rows = (const void *)(contents + UNWIND_PAGE_HEAD_BYTES),
+			.rows = (const void *)(contents + PAGE_HEAD_BYTES),
 		};
 		if (!page_check(&pages[i], rule_count))
 			return false;

@@ -48,7 +48,8 @@ static int draft_add_page(struct pages_draft *draft, uint64_t number)
 		return 0;
 	}
 	start = number << UNWIND_PAGE_SHIFT;
-	page_begin(&page, start, IMAGE_MACHINE, rule_list_number, &draft->list);
+	page_begin(&page, start, IMAGE_MACHINE, &draft->image->view, rule_list_number,
+		   &draft->list);
 	unwind_source_visit(&draft->image->source, start, start + (1 << UNWIND_PAGE_SHIFT),
 			    page_take, &page);
 	bytes = page_finish(&page);

@@ -65,7 +65,7 @@ struct protocol_tables {
 	uint32_t rule_count;
 };
 
-/* Its contents are UNWIND_PAGE_HEAD_BYTES and the rows, as in a slab (unwind_tables.h). */
+/* Its contents are PAGE_HEAD_BYTES and the rows (unwind/page.h). */
 struct protocol_page {
 	uint32_t number;
 	uint32_t row_count;
@@ -80,10 +80,9 @@ _Static_assert(sizeof(struct worker_segment) == 40, "no padding");
 _Static_assert(sizeof(struct worker_range) == 24, "no padding");
 
 enum {
-	PROTOCOL_MAX_TABLES =
-		sizeof(struct protocol_tables) +
-		WORKER_MAX_PAGES * (sizeof(struct protocol_page) + UNWIND_SLAB_BYTES) +
-		PROTOCOL_MAX_RULES * sizeof(struct unwind_rule),
+	PROTOCOL_MAX_TABLES = sizeof(struct protocol_tables) +
+			      WORKER_MAX_PAGES * (sizeof(struct protocol_page) + PAGE_MAX_BYTES) +
+			      PROTOCOL_MAX_RULES * sizeof(struct unwind_rule),
 	/* Of an answer of either kind. */
 	PROTOCOL_MAX_BODY = sizeof(struct protocol_facts) +
 			    WORKER_MAX_SEGMENTS * sizeof(struct worker_segment) +

@@ -66,13 +66,13 @@ struct worker_range {
 };
 
 /*
- * The unwind rules of one page of text, laid out as unwind_tables.h has it: what takes a walk from
- * each byte of it to the caller. In the upper half of a row a number without UNWIND_PACKED_* bits
+ * The unwind rules of one page of text, in rows (unwind/page.h): what takes a walk from each byte
+ * of it to the caller. In the upper half of a row a number without UNWIND_PACKED_* bits
  * is UNWIND_RULE_UNKNOWN, UNWIND_RULE_END, or WORKER_FIRST_RULE + index into worker_answer.rules.
  */
 struct worker_page {
 	uint32_t number;       /* ELF address >> UNWIND_PAGE_SHIFT */
-	uint32_t row_count;    /* a page of all rows fits UNWIND_SLAB_BYTES */
+	uint32_t row_count;    /* PAGE_MAX_ROWS at most */
 	const uint16_t *first; /* UNWIND_BLOCKS + 1, from 0 to row_count; each block has a row */
 	const uint32_t *rows;  /* of each block ascending, the first at its byte 0 */
 };

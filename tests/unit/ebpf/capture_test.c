@@ -85,7 +85,8 @@ static void capture_takes_frames_of_tables_as_they_are(void **state)
 	assert_int_equal(append(&capture, &record), 0);
 	assert_int_equal(capture.frames.count, 6 + 1);
 	// The last file and the last byte that a frame can name.
-	record.frames[2] = ~0ull;
+	record.frames[2] =
+		sample_record_place(UNWIND_FRAME_FILES - 2, (1ull << UNWIND_FRAME_SHIFT) - 1);
 	assert_int_equal(append(&capture, &record), 0);
 	rows = capture.frames.items;
 	assert_int_equal(rows[7].process, CAPTURE_FILE);

@@ -11,6 +11,9 @@ profcol_unit_test(ebpf_tables_memory_test SOURCES tables/memory_test.c
 profcol_unit_test(ebpf_found_rules_test SOURCES tables/found_rules_test.c tables/kernel_model.c
 	LIBRARIES profcol_ebpf_tables)
 
+profcol_unit_test(ebpf_page_layout_test SOURCES tables/page_layout_test.c
+	LIBRARIES profcol_ebpf_tables)
+
 profcol_unit_test(ebpf_recent_places_test SOURCES tables/recent_places_test.c
 	LIBRARIES profcol_ebpf_tables)
 

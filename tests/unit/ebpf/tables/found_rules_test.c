@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Single rules out of pages as the kernel side has them: what a walk there would find. */
 #include "tables/found_rules.h"
+#include "tables/page_layout.h"
 
 #include "kernel_model.h"
 
@@ -14,7 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_ID = 5, ROWS = 6, PAGE_BYTES = UNWIND_PAGE_HEAD_BYTES + 4 * (UNWIND_BLOCKS + ROWS) };
+enum {
+	FILE_ID = 5,
+	ROWS = 6,
+	PAGE_BYTES = UNWIND_PAGE_ROWS + UNWIND_ROW_BYTES * (UNWIND_BLOCKS + ROWS),
+	/* The low byte of the rule of the second row of block 2. */
+	SECOND_RULE = UNWIND_PAGE_ROWS + UNWIND_ROW_BYTES * 3 + 1,
+};
 
 static const uint64_t PAGE = 7ull << UNWIND_PAGE_SHIFT;
 
@@ -22,7 +29,7 @@ struct fixture {
 	struct kernel_model model;
 	struct memory *memory;
 	struct found_rules rules;
-	uint8_t page[PAGE_BYTES];
+	uint8_t page[UNWIND_OBJECT_BYTES];
 	uint32_t handle;
 };
 
@@ -39,8 +46,8 @@ static uint32_t row(uint32_t byte, uint32_t rule)
 /* Each block has one row with its own number as rule, but block 2: four, and the last: three. */
 static void fill_page(uint8_t *page)
 {
-	uint16_t first[UNWIND_BLOCKS + 2] = { 0 };
 	uint32_t rows[UNWIND_BLOCKS + ROWS], count = 0;
+	uint16_t first[UNWIND_BLOCKS + 1];
 
 	for (uint32_t block = 0; block < UNWIND_BLOCKS; block++) {
 		first[block] = (uint16_t)count;
@@ -55,8 +62,7 @@ static void fill_page(uint8_t *page)
 		}
 	}
 	first[UNWIND_BLOCKS] = (uint16_t)count;
-	memcpy(page, first, UNWIND_PAGE_HEAD_BYTES);
-	memcpy(page + UNWIND_PAGE_HEAD_BYTES, rows, count * sizeof(*rows));
+	page_layout_write(page, first, rows);
 }
 
 static int setup(void **state)
@@ -120,7 +126,7 @@ static void files_are_told_apart(void **state)
 	struct fixture *fixture = *state;
 
 	assert_int_equal(find(fixture, FILE_ID, PAGE + 0x210), 0x2001);
-	fixture->page[UNWIND_PAGE_HEAD_BYTES + 4 * 3 + 2] = 0x77; // the second row of block 2
+	fixture->page[SECOND_RULE] = 0x77;
 	fixture->handle = memory_put(fixture->memory, MEMORY_DROPPABLE, fixture->page, PAGE_BYTES);
 	assert_int_equal(find(fixture, FILE_ID + 1, PAGE + 0x210), 0x2077);
 	assert_int_equal(find(fixture, FILE_ID, PAGE + 0x210), 0x2001);
@@ -132,7 +138,7 @@ static void places_far_apart_in_one_file_are_told_apart(void **state)
 	uint64_t beyond = 1ull << UNWIND_FRAME_SHIFT;
 
 	assert_int_equal(find(fixture, FILE_ID, PAGE + 0x210), 0x2001);
-	fixture->page[UNWIND_PAGE_HEAD_BYTES + 4 * 3 + 2] = 0x77; // the second row of block 2
+	fixture->page[SECOND_RULE] = 0x77;
 	fixture->handle = memory_put(fixture->memory, MEMORY_DROPPABLE, fixture->page, PAGE_BYTES);
 	assert_int_equal(find(fixture, FILE_ID, beyond + PAGE + 0x210), 0x2077);
 	assert_int_equal(find(fixture, FILE_ID - 1, beyond + PAGE + 0x210), 0x2077);
@@ -144,7 +150,7 @@ static void another_owner_of_the_number_has_its_own_rules(void **state)
 	struct fixture *fixture = *state;
 
 	assert_int_equal(find(fixture, FILE_ID, PAGE + 0x210), 0x2001);
-	fixture->page[UNWIND_PAGE_HEAD_BYTES + 4 * 3 + 2] = 0x77; // the second row of block 2
+	fixture->page[SECOND_RULE] = 0x77;
 	fixture->handle = memory_put(fixture->memory, MEMORY_DROPPABLE, fixture->page, PAGE_BYTES);
 	found_rules_clear(&fixture->rules);
 	assert_int_equal(find(fixture, FILE_ID, PAGE + 0x210), 0x2077);
@@ -167,7 +173,8 @@ static void a_broken_page_is_not_read_beyond(void **state)
 	struct fixture *fixture = *state;
 	uint16_t wrong = UINT16_MAX;
 
-	memcpy(fixture->page + 2, &wrong, sizeof(wrong)); // the end of block 0, the start of 1
+	memcpy(fixture->page + UNWIND_PAGE_FIRST + 2, &wrong,
+	       sizeof(wrong)); // the end of block 0, the start of 1
 	fixture->handle = memory_put(fixture->memory, MEMORY_DROPPABLE, fixture->page, PAGE_BYTES);
 	assert_true(find(fixture, FILE_ID, PAGE) < 0);
 	assert_true(find(fixture, FILE_ID, PAGE + 0x100) < 0);

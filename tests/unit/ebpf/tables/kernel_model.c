@@ -19,7 +19,7 @@ static int write_bytes(void *context, uint32_t slab, uint32_t offset, const void
 {
 	struct kernel_model *model = context;
 
-	if (slab >= model->slab_count || offset + length > UNWIND_SLAB_BYTES)
+	if (slab >= model->slab_count || offset + length > UNWIND_OBJECT_BYTES)
 		return -EINVAL;
 	memcpy(model->slabs[slab] + offset, bytes, length);
 	model->written += length;
@@ -31,7 +31,7 @@ static int read_bytes(void *context, uint32_t slab, uint32_t offset, void *bytes
 {
 	struct kernel_model *model = context;
 
-	if (slab >= model->slab_count || offset + length > UNWIND_SLAB_BYTES)
+	if (slab >= model->slab_count || offset + length > UNWIND_OBJECT_BYTES)
 		return -EINVAL;
 	memcpy(bytes, model->slabs[slab] + offset, length);
 	return 0;
@@ -64,15 +64,39 @@ static const struct unwind_process *find_process(const struct kernel_model *mode
 	return NULL;
 }
 
+static uint32_t find_row(const uint8_t *page, uint32_t address)
+{
+	const uint16_t *first = (const uint16_t *)(page + UNWIND_PAGE_FIRST);
+	uint32_t block = address >> UNWIND_BLOCK_SHIFT, before = first[block];
+	const uint8_t *rows = page + UNWIND_PAGE_ROWS;
+
+	while (before < first[block + 1] && rows[3 * before] <= (address & 0xff))
+		before++;
+	return rows[3 * before - 2] | (uint32_t)rows[3 * before - 1] << 8;
+}
+
+static uint32_t find_call(const uint8_t *page, uint32_t address)
+{
+	const struct unwind_calls *calls =
+		&((const struct unwind_calls *)page)[address >> UNWIND_CALLS_SHIFT];
+	uint32_t byte = address & ((1 << UNWIND_CALLS_SHIFT) - 1);
+	size_t row = 0;
+
+	if (calls->rows[0] == UNWIND_CALLS_NONE)
+		return find_row(page, address);
+	while (row + 1 < UNWIND_CALLS_ROWS && calls->rows[row + 1] != UNWIND_CALLS_FREE &&
+	       calls->rows[row + 1] >> 4 <= (int)byte)
+		row++;
+	return calls->rules[calls->rows[row] & 15];
+}
+
+/* The rule of a first frame, which a caller's at the same place would have, too: answers here say
+ * of no row that it has no call. */
 static uint32_t find_rule(const struct kernel_model *model, uint32_t page, uint32_t address)
 {
-	const uint16_t *first = object(model, page);
-	const uint32_t *rows = (const uint32_t *)((const uint8_t *)first + UNWIND_PAGE_HEAD_BYTES);
-	uint32_t block = address >> UNWIND_BLOCK_SHIFT, row = first[block];
+	uint32_t rule = find_row(object(model, page), address);
 
-	while (row + 1 < first[block + 1] && (rows[row + 1] & 0xff) <= (address & 0xff))
-		row++;
-	return rows[row] >> 16;
+	return find_call(object(model, page), address) == rule ? rule : MODEL_DISAGREED;
 }
 
 /* The ranges among which @pc is looked for. */

@@ -23,6 +23,10 @@ struct kernel_model {
 
 struct memory_slabs kernel_model_slabs(struct kernel_model *model);
 
+/* In the place of a rule: the frame that a walk begins with would have another one than a caller.
+ */
+enum { MODEL_DISAGREED = 1 << 16 };
+
 /* What a walk finds for @pc: a packed rule, a number of the table, or why there is none. */
 struct model_finding {
 	enum { MODEL_NO_PROCESS, MODEL_NO_RANGE, MODEL_BARE, MODEL_NO_PAGE, MODEL_RULE } what;

@@ -13,7 +13,7 @@ enum { LIMIT_SLABS = 8 };
 
 static uint32_t slab_count;
 static uint64_t now_ns;
-static uint8_t bytes[UNWIND_SLAB_BYTES];
+static uint8_t bytes[UNWIND_OBJECT_BYTES];
 
 static int create(void *context, uint32_t slab)
 {
@@ -28,7 +28,7 @@ static int write_bytes(void *context, uint32_t slab, uint32_t offset, const void
 {
 	(void)context;
 	(void)from;
-	assert_true(slab < slab_count && offset + length <= UNWIND_SLAB_BYTES);
+	assert_true(slab < slab_count && offset + length <= UNWIND_OBJECT_BYTES);
 	return 0;
 }
 
@@ -61,7 +61,7 @@ static struct memory *create_memory(void)
 static void fill(struct memory *memory, uint32_t handles[3])
 {
 	for (size_t i = 0; i < 3; i++) {
-		handles[i] = memory_put(memory, MEMORY_DROPPABLE, bytes, UNWIND_SLAB_BYTES);
+		handles[i] = memory_put(memory, MEMORY_DROPPABLE, bytes, UNWIND_OBJECT_BYTES);
 		assert_int_not_equal(handles[i], 0);
 	}
 	assert_int_equal(slab_count, 4);
@@ -74,7 +74,7 @@ static void empty_slabs_at_the_end_are_given_back_after_the_grace_period(void **
 
 	(void)state;
 	fill(memory, handles);
-	memory_free(memory, MEMORY_DROPPABLE, handles[2], UNWIND_SLAB_BYTES);
+	memory_free(memory, MEMORY_DROPPABLE, handles[2], UNWIND_OBJECT_BYTES);
 	memory_trim(memory);
 	assert_int_equal(slab_count, 4); // a walk may still be reading it
 	now_ns += 1000000000;
@@ -90,7 +90,7 @@ static void one_in_use_holds_those_before_it(void **state)
 
 	(void)state;
 	fill(memory, handles);
-	memory_free(memory, MEMORY_DROPPABLE, handles[0], UNWIND_SLAB_BYTES);
+	memory_free(memory, MEMORY_DROPPABLE, handles[0], UNWIND_OBJECT_BYTES);
 	now_ns += 1000000000;
 	memory_trim(memory);
 	assert_int_equal(slab_count, 4);
@@ -105,7 +105,7 @@ static void what_was_given_back_can_be_had_again(void **state)
 	(void)state;
 	fill(memory, handles);
 	for (size_t i = 0; i < 3; i++)
-		memory_free(memory, MEMORY_DROPPABLE, handles[i], UNWIND_SLAB_BYTES);
+		memory_free(memory, MEMORY_DROPPABLE, handles[i], UNWIND_OBJECT_BYTES);
 	now_ns += 1000000000;
 	memory_trim(memory);
 	assert_int_equal(slab_count, 1);
@@ -121,9 +121,9 @@ static void a_lower_limit_holds_for_what_is_new(void **state)
 	(void)state;
 	fill(memory, handles);
 	memory_set_limit(memory, 2 * (uint64_t)UNWIND_SLAB_BYTES);
-	assert_int_equal(memory_put(memory, MEMORY_DROPPABLE, bytes, UNWIND_SLAB_BYTES), 0);
+	assert_int_equal(memory_put(memory, MEMORY_DROPPABLE, bytes, UNWIND_OBJECT_BYTES), 0);
 	memory_set_limit(memory, 5 * (uint64_t)UNWIND_SLAB_BYTES);
-	assert_int_not_equal(memory_put(memory, MEMORY_DROPPABLE, bytes, UNWIND_SLAB_BYTES), 0);
+	assert_int_not_equal(memory_put(memory, MEMORY_DROPPABLE, bytes, UNWIND_OBJECT_BYTES), 0);
 	memory_destroy(memory);
 }
 

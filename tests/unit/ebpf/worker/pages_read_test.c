@@ -45,7 +45,7 @@ static struct contents contents_make(void)
 	for (uint16_t i = 1; i <= UNWIND_BLOCKS; i++)
 		contents.first[i] = i + 2;
 	contents.rows[1] = 0x10 | UNWIND_RULE_END << 16;
-	contents.rows[2] = 0xff | WORKER_FIRST_RULE << 16;
+	contents.rows[2] = 0xff | PAGE_ROW_NO_CALL | WORKER_FIRST_RULE << 16;
 	contents.rows[3] = (WORKER_FIRST_RULE + 1) << 16;
 	return contents;
 }
@@ -173,7 +173,7 @@ static void test_broken_heads_are_refused(void **state)
 	REFUSED(body.pages[0].row_count--);
 	REFUSED(body.pages[1].row_count++);
 	REFUSED(body.pages[1].row_count = UINT32_MAX);
-	REFUSED(body.pages[0].row_count = UNWIND_PAGE_ROWS + 1);
+	REFUSED(body.pages[0].row_count = PAGE_MAX_ROWS + 1);
 }
 
 static void test_broken_pages_are_refused(void **state)
@@ -196,7 +196,7 @@ static void test_broken_pages_are_refused(void **state)
 	REFUSED(body.contents[1].rows[1] = 0xff);
 	REFUSED(body.contents[1].rows[2] = 0x10);
 	REFUSED(body.contents[1].rows[3] = 4);
-	REFUSED(body.contents[1].rows[4] = 0x100);
+	REFUSED(body.contents[1].rows[4] = 0x200);
 	REFUSED(body.contents[1].rows[4] = 0x8000);
 	REFUSED(body.contents[1].rows[4] = (WORKER_FIRST_RULE + 2) << 16);
 	REFUSED(body.contents[1].rows[4] = 0x3fffu << 16);
@@ -327,11 +327,11 @@ static bool is_taken(uint32_t row_count, uint32_t rule_count)
 		   { FIRST_PAGE, row_count } };
 	const struct unwind_rule rule = { .cfa = UNWIND_CFA_REGISTER };
 	size_t rules = rule_count * sizeof(rule), at = sizeof(head) + rules;
-	size_t bytes = at + UNWIND_PAGE_HEAD_BYTES + row_count * sizeof(uint32_t);
+	size_t bytes = at + PAGE_HEAD_BYTES + row_count * sizeof(uint32_t);
 	CLEANUP_FREE uint8_t *tables = calloc(1, bytes);
 	const struct worker_segment segment = body_make().segment;
 	uint16_t *first = (uint16_t *)(tables + at);
-	uint32_t *rows = (uint32_t *)(tables + at + UNWIND_PAGE_HEAD_BYTES);
+	uint32_t *rows = (uint32_t *)(tables + at + PAGE_HEAD_BYTES);
 
 	memcpy(tables, &head, sizeof(head));
 	for (size_t i = 0; i < rule_count; i++)
@@ -348,8 +348,8 @@ static bool is_taken(uint32_t row_count, uint32_t rule_count)
 static void test_pages_and_rules_are_bounded(void **state)
 {
 	(void)state;
-	assert_true(is_taken(UNWIND_PAGE_ROWS, PROTOCOL_MAX_RULES));
-	assert_false(is_taken(UNWIND_PAGE_ROWS + 1, 0));
+	assert_true(is_taken(PAGE_MAX_ROWS, PROTOCOL_MAX_RULES));
+	assert_false(is_taken(PAGE_MAX_ROWS + 1, 0));
 	assert_false(is_taken(UNWIND_BLOCKS, PROTOCOL_MAX_RULES + 1));
 	assert_false(is_taken(UNWIND_BLOCKS - 1, 0));
 }

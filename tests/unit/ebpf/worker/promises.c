@@ -145,7 +145,7 @@ static const char *promises_of_row(uint32_t row, size_t rule_count)
 {
 	uint32_t rule = row >> 16;
 
-	if (row & 0xff00)
+	if (row & 0xff00 & ~(uint32_t)PAGE_ROW_NO_CALL)
 		return "bits of a row that mean nothing are 0";
 	if (rule >= 0x4000) {
 #if defined(__x86_64__)
@@ -168,8 +168,8 @@ static const char *promises_of_page(const struct promised *promised, const struc
 
 	if (!is_inside(promised, page->first, (UNWIND_BLOCKS + 1) * sizeof(uint16_t)) ||
 	    !is_inside(promised, page->rows, (uint64_t)page->row_count * sizeof(uint32_t)) ||
-	    UNWIND_PAGE_HEAD_BYTES + 4ull * page->row_count > UNWIND_SLAB_BYTES)
-		return "a page is inside, and fits a slab";
+	    PAGE_HEAD_BYTES + 4ull * page->row_count > PAGE_MAX_BYTES)
+		return "a page is inside, and not too large";
 	for (uint32_t block = 0; block < UNWIND_BLOCKS; block++) {
 		int last = -1;
 
