@@ -41,6 +41,9 @@ static const struct {
 	{ "runtime.callCgoMunmap", GO_SWITCHES },
 	// It has the flag of a top frame, but the kernel called it: what was interrupted follows.
 	{ "runtime.sigtramp", GO_PLAIN },
+	// The handler pushes the address that it has interrupted, and goes on here (signal_*.go).
+	{ "runtime.asyncPreempt", GO_INTERRUPTS },
+	{ "runtime.sigpanic", GO_INTERRUPTS },
 	{ "runtime.sigreturn", GO_SIGNAL_RETURN },
 	{ "runtime.sigreturn__sigaction", GO_SIGNAL_RETURN },
 };

@@ -15,6 +15,7 @@ enum go_kind {
 	GO_TOP_AFTERWARDS, /* begins one as soon as it has left its caller's */
 	GO_SWITCHES,       /* may go on on another stack; comes back */
 	GO_SIGNAL_RETURN,  /* returns to what a signal interrupted */
+	GO_INTERRUPTS,     /* amd64: a handler has made it look as if it were called */
 };
 
 /* What is said of a function in its table. */

@@ -263,6 +263,7 @@ static struct unwind_rule depth_rule(const struct pclntab *table, const struct g
 	if (!arm64) {
 		rule.ra = UNWIND_AT_CFA;
 		rule.ra_offset = -POINTER_BYTES;
+		rule.signal = frame->kind == GO_INTERRUPTS;
 	} else if (depth) {
 		rule.ra = UNWIND_AT_CFA;
 		rule.ra_offset = -depth;

@@ -232,6 +232,31 @@ static void test_stacks_end_where_the_runtime_begins_them(void **state)
 	assert_rule_kind(rules_at(&rules, TEXT + 4 * FUNCTION_BYTES), UNWIND_CFA_END);
 }
 
+/* Signal handlers of amd64 make it look as if these had been called. */
+static void test_what_a_handler_has_pushed_was_interrupted(void **state)
+{
+	const struct code codes[] = { CODE(0x55), CODE(0x55), CODE(0x55) };
+	const struct made_function functions[] = {
+		{ "runtime.asyncPreempt.abi0", TEXT, 0, { { 1, 0 }, { FUNCTION_BYTES, 8 } } },
+		{ "runtime.sigpanic", TEXT + FUNCTION_BYTES, 0, { { FUNCTION_BYTES, 0 } } },
+		{ "runtime.sigpanic0", TEXT + 2 * FUNCTION_BYTES, 0, { { FUNCTION_BYTES, 0 } } },
+	};
+
+	(void)state;
+	make(EM_X86_64, PCLNTAB_120, functions, codes, 3);
+	made_elf_finish(&elf, true);
+	visit(3);
+	assert_int_equal(rules_at(&rules, TEXT)->signal, 1);
+	assert_int_equal(rules_at(&rules, TEXT + 8)->signal, 1);
+	assert_int_equal(rules_at(&rules, TEXT + 8)->cfa_offset, 16);
+	assert_int_equal(rules_at(&rules, TEXT + FUNCTION_BYTES)->signal, 1);
+	assert_int_equal(rules_at(&rules, TEXT + 2 * FUNCTION_BYTES)->signal, 0);
+	make(EM_AARCH64, PCLNTAB_120, functions, codes, 3);
+	made_elf_finish(&elf, true);
+	visit(3);
+	assert_int_equal(rules_at(&rules, TEXT + 8)->signal, 0);
+}
+
 static void test_a_signal_handler_leads_to_what_was_interrupted(void **state)
 {
 	// pushf; cld; sub $224, %rsp: the frame pointer is saved elsewhere
@@ -368,6 +393,7 @@ int main(void)
 		cmocka_unit_test(test_where_a_stack_is_left_the_frame_pointer_leads_back),
 		cmocka_unit_test(test_the_prologue_of_go_before_1_21),
 		cmocka_unit_test(test_stacks_end_where_the_runtime_begins_them),
+		cmocka_unit_test(test_what_a_handler_has_pushed_was_interrupted),
 		cmocka_unit_test(test_a_signal_handler_leads_to_what_was_interrupted),
 		cmocka_unit_test(test_a_return_address_may_be_in_a_register),
 		cmocka_unit_test(test_arm64),
