@@ -25,7 +25,8 @@ enum {
 	STEPS_LEAST = 16,
 	STEPS_GROWTH = 4,
 	STEPS_AT_FIRST = 64,
-	WIDTH_MAX = 256, /* beginnings of a call with more steps */
+	WIDTH_MAX = 1024, /* beginnings of a call with more steps */
+	WIDTH_GROWTH = 4,
 	HEAP_MAX_KIB = 16 << 10,
 	GROUPS_MAX = 250,
 };
@@ -226,9 +227,10 @@ static void pace_widen(struct pace *pace, uint64_t ns, uint64_t all_ns)
 
 	if (!pace->is_short)
 		pace->growth = 1;
-	if (has_grown ? pace->is_short && ns < all_ns / 16 && pace->width < WIDTH_MAX
-		      : 2 * pace->width < pace->steps / STEPS_LEAST)
+	if (!has_grown && 2 * pace->width < pace->steps / STEPS_LEAST)
 		pace->width *= 2;
+	else if (has_grown && pace->is_short && ns < all_ns / 8 && pace->width < WIDTH_MAX)
+		pace->width *= WIDTH_GROWTH;
 }
 
 /* After a call that has ended at its limit. False when there is no hope for the text. */
