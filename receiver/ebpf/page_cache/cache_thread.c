@@ -249,13 +249,18 @@ static void give_up_directory(struct page_cache *cache)
 /* One step towards what the cache takes of the disk. */
 static void count_some(struct page_cache *cache)
 {
+	bool ended;
+
 	if (cache->directory.fd < 0 || !cache_sweep_begin(&cache->sweep, &cache->directory)) {
 		give_up_directory(cache);
 		return;
 	}
-	if (!cache_sweep_step(&cache->sweep, &cache->directory, cache->limit_bytes))
-		return;
+	ended = cache_sweep_step(&cache->sweep, &cache->directory, cache->limit_bytes);
+	// At once: it may be time to stop before all is done.
 	count(cache, cache->evicted, cache->sweep.removed);
+	cache->sweep.removed = 0;
+	if (!ended)
+		return;
 	cache->bytes = cache->sweep.bytes;
 	cache->written_bytes = 0;
 	cache->counted = true;
