@@ -2,7 +2,7 @@
 /* A page of rules as the kernel side reads it (bpf/unwind_tables.h). Any thread. */
 #pragma once
 
-#include "unwind/page.h"
+#include "unwind/unwind.h"
 
 #include <stddef.h>
 #include <stdint.h>
