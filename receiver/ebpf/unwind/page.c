@@ -159,8 +159,9 @@ void page_take(void *context, uint64_t start, uint64_t limit, const struct unwin
 	if (page->error || start >= limit)
 		return;
 	// What nobody said anything about, in between.
-	add_range(page, page->at - page->start, start - page->start, UNWIND_RULE_UNKNOWN,
-		  marks_of(page, page->at, start, NULL, UNWIND_RULE_UNKNOWN));
+	if (start > page->at)
+		add_range(page, page->at - page->start, start - page->start, UNWIND_RULE_UNKNOWN,
+			  marks_of(page, page->at, start, NULL, UNWIND_RULE_UNKNOWN));
 	number = number_of(page, rule);
 	if (number < 0)
 		page->error = -ENOSPC;
