@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 
 #define MILLISECOND UINT64_C(1000000)
 
@@ -165,6 +166,35 @@ static void a_deadline_holds_for_all_of_it(void **state)
 	expect_error(fixture_get(&fixture, "/slow"), PROFCOL_UNAVAILABLE, "silent for too long");
 	// One that is slow but not silent has time.
 	assert_null(fixture_get(&fixture, "/drip"));
+	fixture_deinit(&fixture);
+}
+
+/* Comes back shortly before the kernel's next tick. */
+static void wait_for_tick(void)
+{
+	struct timespec tick, lag;
+	uint64_t now;
+
+	assert_int_equal(clock_getres(CLOCK_MONOTONIC_COARSE, &tick), 0);
+	do {
+		assert_int_equal(clock_gettime(CLOCK_MONOTONIC_COARSE, &lag), 0);
+		now = clock_monotonic_ns() - (uint64_t)lag.tv_sec * 1000 * MILLISECOND;
+	} while (now < (uint64_t)lag.tv_nsec + (uint64_t)tick.tv_nsec * 95 / 100);
+}
+
+/* libevent counts by a clock that lags behind by up to a tick. */
+static void no_deadline_comes_early(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	fixture_init(&fixture);
+	for (int i = 0; i < 40; i++) {
+		wait_for_tick();
+		fixture.request.deadline_ns = clock_monotonic_ns() + 10 * MILLISECOND;
+		expect_error(fixture_get(&fixture, "/slow"), PROFCOL_UNAVAILABLE, "in time");
+		assert_true(clock_monotonic_ns() >= fixture.request.deadline_ns);
+	}
 	fixture_deinit(&fixture);
 }
 
@@ -452,6 +482,7 @@ int main(void)
 		cmocka_unit_test(answers_come_back),
 		cmocka_unit_test(names_are_looked_up),
 		cmocka_unit_test(a_deadline_holds_for_all_of_it),
+		cmocka_unit_test(no_deadline_comes_early),
 		cmocka_unit_test(what_is_wrong_is_told),
 		cmocka_unit_test(streams_are_passed_on_as_they_come),
 		cmocka_unit_test(a_call_without_an_answer_is_no_success),
