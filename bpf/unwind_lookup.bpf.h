@@ -277,21 +277,11 @@ static __always_inline long unwind_find_call(struct unwind_slab *slab, __u64 pag
 {
 	__u64 offset = page + sizeof(struct unwind_calls) *
 				      (address >> UNWIND_CALLS_SHIFT & (UNWIND_CALLS - 1));
-	const struct unwind_calls *calls;
-	const void *rows;
-	__u32 count;
 
-	if (offset > UNWIND_SLAB_BYTES - sizeof(*calls))
+	if (offset > UNWIND_SLAB_BYTES - sizeof(struct unwind_calls))
 		return -1;
-	calls = (const void *)&slab->bytes[offset];
-	rows = calls->rows;
-	if (calls->rows[0] == UNWIND_CALLS_NONE)
-		return -1;
-	count = unwind_calls_before(rows, address & ((1 << UNWIND_CALLS_SHIFT) - 1)) - 1;
-	// The number of a rule is less than 16: within the line.
-	if (count >= UNWIND_CALLS_ROWS)
-		return -1;
-	return ((const __u16 *)calls)[calls->rows[count] & 15];
+	return unwind_calls_find((const void *)&slab->bytes[offset],
+				 address & ((1 << UNWIND_CALLS_SHIFT) - 1));
 }
 
 /* The 16 bits of the row that holds @address, in its page; negative when the page is broken. */

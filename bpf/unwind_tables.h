@@ -90,16 +90,28 @@ struct unwind_calls {
 	__u16 rows[UNWIND_CALLS_ROWS];
 };
 
-/* How many of the rows, as words, begin at or before @byte. Four at a time: each lane has a bit
- * more than a row, which stays where the row is not the greater one. */
-static inline __u32 unwind_calls_before(const __u64 *rows, __u32 byte)
+/* The 16 bits of the rule at @byte of the line's 2 KiB, where a call ends; negative where it is for
+ * the page's rows to say, or the line is broken. */
+static inline long unwind_calls_find(const struct unwind_calls *calls, __u32 byte)
 {
-	const __u64 ones = 0x0001000100010001ull;
-	__u64 last = (0x8000 | byte << 4 | 14) * ones, sum = 0;
+	typedef __u64 __attribute__((may_alias)) words;
 
+	// The rows that begin at or before it are counted four at a time: each lane has a bit more
+	// than a row, which stays where the row is not the greater one.
+	const __u64 ones = 0x0001000100010001ull;
+	const void *rows = calls->rows;
+	__u64 last = (0x8000 | byte << 4 | 14) * ones, sum = 0;
+	__u32 row;
+
+	if (calls->rows[0] == UNWIND_CALLS_NONE)
+		return -1;
 	for (int i = 0; i < UNWIND_CALLS_ROWS / 4; i++)
-		sum += (last - rows[i]) >> 15 & ones;
-	return (__u32)(sum * ones >> 48);
+		sum += (last - ((const words *)rows)[i]) >> 15 & ones;
+	row = (__u32)(sum * ones >> 48) - 1;
+	if (row >= UNWIND_CALLS_ROWS)
+		return -1;
+	// The number of a rule is less than 16: within the line.
+	return ((const __u16 *)calls)[calls->rows[row] & 15];
 }
 
 /* Where the canonical frame address is: the caller's stack pointer, at the call. */

@@ -22,7 +22,7 @@ struct fixture {
 	uint16_t first[UNWIND_BLOCKS + 1];
 	uint32_t rows[PAGE_BYTES];
 	size_t row_count, length;
-	uint8_t page[UNWIND_OBJECT_BYTES];
+	_Alignas(__u64) uint8_t page[UNWIND_OBJECT_BYTES];
 };
 
 static int setup(void **state)
@@ -63,19 +63,14 @@ static const struct unwind_calls *line_of(const struct fixture *fixture, size_t 
 	return &((const struct unwind_calls *)fixture->page)[at / LINE_BYTES];
 }
 
-/* As unwind_find_call() of the kernel side; negative where it looks among the rows. */
-static int find_call(const struct fixture *fixture, size_t at)
+/* Negative where it is among the rows. */
+static long find_call(const struct fixture *fixture, size_t at)
 {
 	const struct unwind_calls *line = line_of(fixture, at);
-	__u64 rows[UNWIND_CALLS_ROWS / 4];
-	uint32_t count;
+	long rule = unwind_calls_find(line, at % LINE_BYTES);
 
-	if (line->rows[0] == UNWIND_CALLS_NONE)
-		return -1;
-	memcpy(rows, line->rows, sizeof(rows));
-	count = unwind_calls_before(rows, at % LINE_BYTES);
-	assert_in_range(count, 1, UNWIND_CALLS_ROWS);
-	return line->rules[line->rows[count - 1] & 15];
+	assert_int_equal(rule < 0, line->rows[0] == UNWIND_CALLS_NONE);
+	return rule;
 }
 
 /* Returns how many bytes have no line that says their rule. */

@@ -26,7 +26,7 @@ enum { LEAST_CALLS = 5000 };
 
 struct oracle {
 	struct image image;
-	uint8_t page[UNWIND_OBJECT_BYTES];
+	_Alignas(__u64) uint8_t page[UNWIND_OBJECT_BYTES];
 	size_t length; /* of the page; 0: it could not be had */
 	uint64_t number;
 	size_t calls, among_rows;
@@ -51,10 +51,9 @@ static void read_page(struct oracle *oracle, uint64_t number)
 /* Of a return address. */
 static void check(struct oracle *oracle, uint64_t address)
 {
-	__u64 rows[UNWIND_CALLS_ROWS / 4];
 	uint64_t before = address - 1;
 	const struct unwind_calls *line;
-	uint32_t count;
+	long rule;
 
 	if (before >> UNWIND_PAGE_SHIFT != oracle->number)
 		read_page(oracle, before >> UNWIND_PAGE_SHIFT);
@@ -63,15 +62,10 @@ static void check(struct oracle *oracle, uint64_t address)
 	oracle->calls++;
 	line = &((const struct unwind_calls *)
 			 oracle->page)[before >> UNWIND_CALLS_SHIFT & (UNWIND_CALLS - 1)];
-	if (line->rows[0] == UNWIND_CALLS_NONE) {
-		oracle->among_rows++;
-		return;
-	}
-	memcpy(rows, line->rows, sizeof(rows));
-	count = unwind_calls_before(rows, before & ((1 << UNWIND_CALLS_SHIFT) - 1));
-	assert_in_range(count, 1, UNWIND_CALLS_ROWS);
-	if (line->rules[line->rows[count - 1] & 15] !=
-	    page_layout_find(oracle->page, oracle->length, before))
+	rule = unwind_calls_find(line, before & ((1 << UNWIND_CALLS_SHIFT) - 1));
+	assert_int_equal(rule < 0, line->rows[0] == UNWIND_CALLS_NONE);
+	oracle->among_rows += rule < 0;
+	if (rule >= 0 && rule != page_layout_find(oracle->page, oracle->length, before))
 		fail_msg("another rule after the call before %llx", (unsigned long long)address);
 }
 
