@@ -2,7 +2,6 @@
 """Programs whose files change, go, lie in memory or on file systems that do not answer."""
 import contextlib
 import os
-import pathlib
 import shutil
 import signal
 import subprocess
@@ -250,7 +249,9 @@ class SilentMount:
         self.path = directory / "mount"
         self.path.mkdir()
         command = [built / "silent_file_system", self.path, built / file, directory / "run"]
-        self.server = neighbourhood.start(*command)
+        self._waiting = directory / "waiting"
+        with self._waiting.open("wb") as output:
+            self.server = neighbourhood.start(*command, stdout=output)
         wait_until(lambda: os.path.ismount(self.path), "the mount")
         self.program = self.path / "program"
 
@@ -259,6 +260,9 @@ class SilentMount:
 
     def silence_closes(self):
         self.server.process.send_signal(signal.SIGUSR2)
+
+    def has_held_close(self):
+        return self._waiting.stat().st_size > 0
 
     def end(self):
         """Without its server whoever waits for an answer gets an error."""
@@ -322,28 +326,17 @@ def test_a_file_on_a_mount_that_dies_later(around, silent_mount, built, tmp_path
     check(samples[stuck.pid], silent_mount.program, "old")
 
 
-def is_held_up(run):
-    """Does a thread of the program, or a worker, wait in a way that no signal ends?"""
-    for pid in (run.pid, *run.children()):
-        for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/stat"):
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                if stat.read_text().rpartition(") ")[2].startswith("D"):
-                    return True
-    return False
-
-
 def test_a_file_that_cannot_be_closed(around, silent_mount, built, tmp_path):
     """It can be read; then whoever closes it waits in a way that no signal ends."""
     around.profile(WITHOUT_LEAKS)
     silent_mount.silence_closes()
     stuck = around.start(silent_mount.program).wait_burnt(BURN_MS)
-    wait_until(lambda: is_held_up(around.run), "a close that hangs")
+    wait_until(silent_mount.has_held_close, "a close that hangs")
     path, later = start_later(around, built, tmp_path)
     # One after the other: no file is blamed for another one's.
     shutil.copy(built / "old", tmp_path / "last")
     last = around.start(tmp_path / "last").wait_burnt(BURN_MS)
     around.await_samples()
-    wait_until(lambda: is_held_up(around.run), "a close that hangs still")
     silent_mount.end()
     samples = around.finish()
     check(samples[later.pid], path, "new")

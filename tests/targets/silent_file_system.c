@@ -3,10 +3,11 @@
  * silent_file_system DIRECTORY FILE VICTIM: mounts a file system at DIRECTORY, as of a server on
  * the network, that has a copy of FILE as DIRECTORY/program, and serves it until it is killed.
  * After SIGUSR1 it does not answer any more to processes with VICTIM in their command line, nor to
- * their descendants; after SIGUSR2 it does not answer when they close a file. All others of the
- * machine, which may be profiled as a whole by somebody else, do not have to wait for it. Nothing
- * about files is remembered by the kernel but the content that is mapped, so that each look at one
- * asks the server.
+ * their descendants. After SIGUSR2 it does not answer when they close a file, whatever signals they
+ * get meanwhile, and prints a line for each close that waits. All others of the machine, which may
+ * be profiled as a whole by somebody else, do not have to wait for it. Nothing about files is
+ * remembered by the kernel but the content that is mapped, so that each look at one asks the
+ * server.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -180,8 +181,12 @@ static void serve(int device, const struct fuse_in_header *request, const void *
 	const struct fuse_open_out opened = { .open_flags = FOPEN_KEEP_CACHE };
 	const struct fuse_statfs_out system = { .st = { .bsize = 4096, .namelen = 255 } };
 
-	if ((silent || (silent_at_close && request->opcode == FUSE_FLUSH)) &&
-	    is_victim(request->pid))
+	if (silent_at_close && request->opcode == FUSE_FLUSH && is_victim(request->pid)) {
+		if (write(STDOUT_FILENO, "waits\n", 6) < 0)
+			fail("stdout");
+		return;
+	}
+	if (silent && is_victim(request->pid))
 		return;
 	switch (request->opcode) {
 	case FUSE_INIT:
@@ -210,7 +215,8 @@ static void serve(int device, const struct fuse_in_header *request, const void *
 	case FUSE_BATCH_FORGET:
 		break;
 	case FUSE_INTERRUPT:
-		give_back(device, argument);
+		if (!silent_at_close)
+			give_back(device, argument);
 		break;
 	default:
 		answer(device, request, -ENOSYS, NULL, 0);
