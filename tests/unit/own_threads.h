@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* How many threads this process has that are called @name; NULL: all of them. */
 static inline size_t own_threads(const char *name)
@@ -36,5 +37,22 @@ static inline size_t own_threads(const char *name)
 			count += !strncmp(comm, name, length) && comm[length] == '\n';
 	}
 	closedir(tasks);
+	return count;
+}
+
+/* All of them, once those are gone that have been joined: they are listed for a moment longer. */
+static inline size_t settled_threads(void)
+{
+	size_t count = own_threads(NULL);
+
+	for (int unchanged = 0; unchanged < 50; unchanged++) {
+		size_t now;
+
+		usleep(1000);
+		now = own_threads(NULL);
+		if (now != count)
+			unchanged = 0;
+		count = now;
+	}
 	return count;
 }

@@ -367,7 +367,7 @@ static void without_a_queue_a_caller_does_not_hold_up_the_shutdown(void **state)
 
 static void threads_come_with_the_work(void **state)
 {
-	size_t before = own_threads(NULL);
+	size_t before = settled_threads();
 	struct run run;
 
 	(void)state;
@@ -387,7 +387,7 @@ static void threads_come_with_the_work(void **state)
 	run_end(&run);
 	assert_int_equal(peer.most_inside, 4);
 	assert_int_equal(run.balance.totals[PROFCOL_EXPORTED], 32);
-	assert_int_equal(own_threads(NULL), before);
+	assert_int_equal(settled_threads(), before);
 }
 
 static void *push_many(void *argument)
