@@ -172,14 +172,15 @@ static void a_deadline_holds_for_all_of_it(void **state)
 /* Comes back shortly before the kernel's next tick. */
 static void wait_for_tick(void)
 {
-	struct timespec tick, lag;
-	uint64_t now;
+	struct timespec tick, last;
+	uint64_t since_ns;
 
 	assert_int_equal(clock_getres(CLOCK_MONOTONIC_COARSE, &tick), 0);
 	do {
-		assert_int_equal(clock_gettime(CLOCK_MONOTONIC_COARSE, &lag), 0);
-		now = clock_monotonic_ns() - (uint64_t)lag.tv_sec * 1000 * MILLISECOND;
-	} while (now < (uint64_t)lag.tv_nsec + (uint64_t)tick.tv_nsec * 95 / 100);
+		assert_int_equal(clock_gettime(CLOCK_MONOTONIC_COARSE, &last), 0);
+		since_ns = clock_monotonic_ns() - (uint64_t)last.tv_sec * 1000 * MILLISECOND -
+			   (uint64_t)last.tv_nsec;
+	} while (since_ns < (uint64_t)tick.tv_nsec * 95 / 100);
 }
 
 /* libevent counts by a clock that lags behind by up to a tick. */
