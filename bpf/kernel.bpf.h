@@ -46,7 +46,8 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct task_struct *real_parent;
 	struct pid *thread_pid;
-	int tgid;
+	int pid, tgid;
+	char comm[16];
 	__u64 start_boottime;
 	__u64 self_exec_id;
 	unsigned int flags;
@@ -105,6 +106,31 @@ static __always_inline void kernel_task_identity(__u64 *start_boottime, __u32 *e
 
 		*start_boottime = BPF_CORE_READ(task, group_leader, start_boottime);
 		*exec_id = (__u32)BPF_CORE_READ(task, self_exec_id);
+	}
+}
+
+/* As bpf_get_current_pid_tgid(): each helper is code that has to be waited for, as data is. */
+static __always_inline __u64 kernel_pid_tgid(void)
+{
+	if (kernel_has_current_task_btf()) {
+		struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+		return (__u64)(__u32)task->tgid << 32 | (__u32)task->pid;
+	}
+	return bpf_get_current_pid_tgid();
+}
+
+/* The thread's name, of 16 bytes; after its NUL whatever the kernel left there. */
+static __always_inline void kernel_comm(char *comm)
+{
+	if (kernel_has_current_task_btf()) {
+		struct task_struct *task = (void *)bpf_get_current_task_btf();
+		const __u64 *words = (const void *)task->comm;
+
+		((__u64 *)comm)[0] = words[0];
+		((__u64 *)comm)[1] = words[1];
+	} else {
+		bpf_get_current_comm(comm, sizeof(((struct task_struct *)0)->comm));
 	}
 }
 

@@ -74,7 +74,7 @@ static __always_inline void fill_head(struct sample_head *head, __u32 cpu, __u64
 	head->origin = SAMPLE_CPU_CLOCK;
 	head->end = 0;
 	kernel_task_identity(&head->start_boottime_ns, &head->exec_id);
-	bpf_get_current_comm(head->comm, sizeof(head->comm));
+	kernel_comm(head->comm);
 	head->deferred_bytes = 0;
 	head->uid = select_active ? (__u32)bpf_get_current_uid_gid() : SAMPLE_NO_UID;
 }

@@ -43,7 +43,7 @@ static __always_inline __u64 pid_namespace_current(void)
 	__u64 tgid;
 
 	if (!pid_namespace_inode)
-		return bpf_get_current_pid_tgid();
+		return kernel_pid_tgid();
 	task = (void *)bpf_get_current_task();
 	tgid = pid_namespace_tgid(task);
 	return tgid ? tgid << 32 | pid_namespace_number(task) : 0;
