@@ -95,7 +95,7 @@ static __always_inline __u64 waiting_bytes(struct cpu_buffer *buffer, __u64 most
 {
 	__u64 waiting = buffer->shared.written - buffer->consumed;
 
-	if (!UNWIND_SELDOM(waiting > most))
+	if (waiting <= most)
 		return waiting;
 	buffer->consumed = *(volatile __u64 *)&buffer->shared.consumed;
 	return buffer->shared.written - buffer->consumed;
@@ -104,7 +104,7 @@ static __always_inline __u64 waiting_bytes(struct cpu_buffer *buffer, __u64 most
 /* What is missing is fetched at once: the next walks want it, too. */
 static __always_inline bool is_urgent(struct cpu_buffer *buffer, const struct sample_head *head)
 {
-	if (!UNWIND_SELDOM(head->end == UNWIND_END_NO_PAGE || buffer->unknown) ||
+	if ((head->end != UNWIND_END_NO_PAGE && !buffer->unknown) ||
 	    head->time_ns - buffer->woken_ns < URGENT_NS)
 		return false;
 	buffer->woken_ns = head->time_ns;
@@ -126,7 +126,7 @@ static __always_inline void publish(struct cpu_buffer *buffer, const struct samp
 #endif
 	buffer->shared.counters.of[SAMPLE_COUNTER_EMITTED]++;
 	// Of those that wait for room, the one that passes the bound.
-	if (!UNWIND_SELDOM(wake || (waiting <= wakeup_bytes && waiting + size > wakeup_bytes)))
+	if (!wake && (waiting > wakeup_bytes || waiting + size <= wakeup_bytes))
 		return;
 	if (!bpf_ringbuf_output(&wake_ups, &size, sizeof(size), BPF_RB_FORCE_WAKEUP)) {
 #if !defined(__TARGET_ARCH_x86)
@@ -148,12 +148,12 @@ __noinline int unwind_step(struct bpf_perf_event_data *ctx, __u32 cpu)
 	__u32 at;
 	int end;
 
-	if (UNWIND_SELDOM(!buffer))
+	if (!buffer)
 		return UNWIND_END_BROKEN_TABLE;
 	walk = &buffer->walk;
 	walk->before = walk->count;
 	at = walk->base + walk->count;
-	if (UNWIND_SELDOM(walk->count >= max_stack_depth || at >= SAMPLE_MAX_FRAMES))
+	if (walk->count >= max_stack_depth || at >= SAMPLE_MAX_FRAMES)
 		return UNWIND_END_DEPTH;
 	end = unwind_frame(ctx, walk, cpu, &frame);
 	if (frame) {
@@ -225,23 +225,23 @@ static __always_inline __u32 walk_registers(struct bpf_perf_event_data *ctx,
 	if (defer_verify)
 		buffer->begun = walk->at;
 	walk->number = buffer->shared.written;
-	if (!end && UNWIND_SELDOM(!unwind_find_process(walk, head->pid, identity, UNWIND_NOW))) {
+	if (!end && !unwind_find_process(walk, head->pid, identity, UNWIND_NOW)) {
 		buffer->unknown = true; // but not for good, as 32-bit code
 		if (!fork_find_process(walk))
 			end = UNWIND_END_NO_PROCESS;
 	}
 	head->end = (__u16)end;
-	if (UNWIND_SELDOM(end == UNWIND_END_NO_PROCESS))
+	if (end == UNWIND_END_NO_PROCESS)
 		return frame_count(bpf_get_stack(ctx, &frames_of(head)[kernel_frames],
 						 SAMPLE_MAX_USER_FRAMES * sizeof(__u64),
 						 BPF_F_USER_STACK),
 				   SAMPLE_MAX_USER_FRAMES);
-	if (UNWIND_SELDOM(end))
+	if (end)
 		return 0;
 	walk->base = kernel_frames;
 	unwind_move_window(walk, walk->at.sp & ~7ull);
 	for (int i = 0; i <= SAMPLE_MAX_USER_FRAMES && !end; i++) {
-		if (UNWIND_SELDOM(walk->count >= UNWIND_DEEP))
+		if (walk->count >= UNWIND_DEEP)
 			unwind_steps(cpu);
 		end = unwind_step(ctx, cpu);
 	}
@@ -278,8 +278,8 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 		return;
 	}
 	// For the largest one that is not deferred: it is written in place.
-	if (UNWIND_SELDOM(waiting_bytes(buffer, ring_bytes - SAMPLE_MAX_WALKED_BYTES) >
-			  ring_bytes - SAMPLE_MAX_WALKED_BYTES)) {
+	if (waiting_bytes(buffer, ring_bytes - SAMPLE_MAX_WALKED_BYTES) >
+	    ring_bytes - SAMPLE_MAX_WALKED_BYTES) {
 		count->of[SAMPLE_COUNTER_RING_FULL]++;
 		return;
 	}
@@ -298,7 +298,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 		user_frames = walk_user(ctx, buffer, head, cpu, kernel_frames);
 	head->kernel_count = (__u16)kernel_frames;
 	head->user_count = (__u16)user_frames;
-	if (UNWIND_SELDOM(defer_is_of_use(&buffer->walk, head->end, buffer->unknown)))
+	if (defer_is_of_use(&buffer->walk, head->end, buffer->unknown))
 		defer(cpu, false);
 	else if (defer_verify && user_frames)
 		defer(cpu, true);
@@ -320,13 +320,13 @@ int sample_cpu_clock(struct bpf_perf_event_data *ctx)
 	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &cpu);
 	__u64 begin_ns;
 
-	if (UNWIND_SELDOM(!buffer))
+	if (!buffer)
 		return 0;
 #if !defined(__TARGET_ARCH_x86)
 	*(volatile __u64 *)&buffer->shared.published = buffer->shared.written;
 #endif
 	// Not timed: the clock would be a third of it.
-	if (UNWIND_SELDOM(select_drops())) {
+	if (select_drops()) {
 		buffer->shared.counters.of[SAMPLE_COUNTER_TAKEN]++;
 		buffer->shared.counters.of[SAMPLE_COUNTER_UNSELECTED]++;
 		return 0;

@@ -68,13 +68,13 @@ static __always_inline int unwind_by_table(struct bpf_perf_event_data *ctx,
 		rule = unwind_recall(recent, tag, &walk->recent);
 	if (rule < UNWIND_PACKED_FP) {
 		rule = unwind_look_up(walk, pc);
-		if (UNWIND_SELDOM(rule & UNWIND_NO_ROW))
+		if (rule & UNWIND_NO_ROW)
 			return rule & ~UNWIND_NO_ROW;
 		if (rule >= UNWIND_PACKED_FP && recent)
 			unwind_remember(walk, recent, tag, rule);
 	}
 	if (rule >= UNWIND_PACKED_FP) {
-		if (UNWIND_SELDOM(seen)) {
+		if (seen) {
 			seen->walk = walk->number;
 			seen->pc = walk->at.pc;
 			seen->frame = *frame;
@@ -149,15 +149,14 @@ static __always_inline int unwind_frame(struct bpf_perf_event_data *ctx, struct 
 	__u64 pc = unwind_code_address(&walk->at);
 	struct unwind_seen *seen = NULL;
 
-	if (UNWIND_SELDOM(walk->count >= UNWIND_DEEP && !walk->at.exact)) {
+	if (walk->count >= UNWIND_DEEP && !walk->at.exact) {
 		seen = &walk->seen[pc >> 3 & (UNWIND_SEEN - 1)];
 		if (seen->pc == walk->at.pc && seen->walk == walk->number) {
 			*frame = seen->frame;
 			return unwind_apply_packed(walk, (__u32)seen->rule);
 		}
 	}
-	if (pc - walk->code_start >= walk->code_bytes &&
-	    UNWIND_SELDOM(!unwind_enter_range(walk, pc))) {
+	if (pc - walk->code_start >= walk->code_bytes && !unwind_enter_range(walk, pc)) {
 		// A return address that lies in no code is a piece of data that led here.
 		if ((walk->at.exact || walk->at.first) && pc < UNWIND_ADDRESS_LIMIT)
 			*frame = pc;
@@ -165,7 +164,7 @@ static __always_inline int unwind_frame(struct bpf_perf_event_data *ctx, struct 
 		return UNWIND_END_NO_MAPPING;
 	}
 	*frame = walk->code_frame + pc;
-	if (UNWIND_SELDOM(walk->bare))
+	if (walk->bare)
 		return unwind_by_frame_pointer(walk);
 	return unwind_by_table(ctx, walk, cpu, pc, frame, seen);
 }

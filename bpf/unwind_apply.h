@@ -24,11 +24,11 @@ static __always_inline int unwind_return(struct unwind_walk *walk, __u64 cfa, __
 					 bool other_stack)
 {
 	ra &= unwind_address_mask;
-	if (UNWIND_SELDOM(!ra))
+	if (!ra)
 		return UNWIND_END_ENTRY;
-	if (UNWIND_SELDOM(ra < UNWIND_LOWEST))
+	if (ra < UNWIND_LOWEST)
 		return UNWIND_END_NO_MAPPING;
-	if (UNWIND_SELDOM(cfa < walk->at.sp + !walk->at.exact && !walk->at.first && !other_stack))
+	if (cfa < walk->at.sp + !walk->at.exact && !walk->at.first && !other_stack)
 		return UNWIND_END_BAD_CFA;
 	walk->at.sp = cfa;
 	walk->at.pc = ra;
@@ -58,8 +58,8 @@ static __always_inline int unwind_apply_packed(struct unwind_walk *walk, __u32 r
 	__u64 fp = walk->at.fp, ra;
 
 	unwind_approach(walk, cfa - 8 * (slot + 1), cfa);
-	if (UNWIND_SELDOM(!unwind_read(walk, cfa - 8, &ra) ||
-			  (slot && !unwind_read(walk, cfa - 8 * (slot + 1), &fp))))
+	if (!unwind_read(walk, cfa - 8, &ra) ||
+	    (slot && !unwind_read(walk, cfa - 8 * (slot + 1), &fp)))
 		return UNWIND_END_UNREADABLE;
 	return unwind_return(walk, cfa, ra, fp, false);
 }
@@ -185,7 +185,7 @@ static __always_inline int unwind_apply_wide(void *ctx, struct unwind_walk *walk
 static __always_inline int unwind_apply(void *ctx, struct unwind_walk *walk, __u32 rule,
 					__u64 *frame)
 {
-	if (!UNWIND_SELDOM(rule < UNWIND_PACKED_FP))
+	if (rule >= UNWIND_PACKED_FP)
 		return unwind_apply_packed(walk, rule);
 	if (rule == UNWIND_RULE_END)
 		return UNWIND_END_ENTRY;

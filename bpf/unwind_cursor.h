@@ -10,9 +10,6 @@
 #define UNWIND_ARM64
 #endif
 
-/* Code is read from memory, too, and waited for: what is seldom run lies apart. */
-#define UNWIND_SELDOM(condition) __builtin_expect(!!(condition), 0)
-
 /* DWARF numbers of registers: System V ABI AMD64, figure 3.36; DWARF for the Arm 64-bit
  * Architecture, 4.1. */
 enum {

@@ -224,7 +224,7 @@ static __always_inline bool unwind_enter_range(struct unwind_walk *walk, __u64 p
 	__u64 base;
 	long found;
 
-	if (UNWIND_SELDOM(count & UNWIND_IN_PIECES)) {
+	if (count & UNWIND_IN_PIECES) {
 		struct unwind_piece *piece =
 			unwind_find_piece(ranges, count & ~UNWIND_IN_PIECES, pc);
 
@@ -235,7 +235,7 @@ static __always_inline bool unwind_enter_range(struct unwind_walk *walk, __u64 p
 	}
 	slab = unwind_slab_of(ranges);
 	base = unwind_offset_of(ranges);
-	if (UNWIND_SELDOM(!slab))
+	if (!slab)
 		return false;
 	// Saves the search, whose every step waits for memory. Stale ones miss.
 	if (walk->at.first && (__u32)*leaf == ranges && *leaf >> 32 < count) {
@@ -246,10 +246,10 @@ static __always_inline bool unwind_enter_range(struct unwind_walk *walk, __u64 p
 		}
 	}
 	found = unwind_search_ranges(slab, base, count, pc);
-	if (UNWIND_SELDOM(found < 0))
+	if (found < 0)
 		return false;
 	range = unwind_range_at(slab, base + (__u64)found * sizeof(*range));
-	if (UNWIND_SELDOM(!range))
+	if (!range)
 		return false;
 	unwind_set_range(walk, range);
 	if (walk->at.first)
@@ -265,7 +265,7 @@ static __always_inline __u32 unwind_find_page(const struct unwind_walk *walk, __
 	const void *entry;
 
 	// Handle 0 lies in a slab, too.
-	if (UNWIND_SELDOM(!walk->directory || !slab || offset > UNWIND_SLAB_BYTES - sizeof(__u32)))
+	if (!walk->directory || !slab || offset > UNWIND_SLAB_BYTES - sizeof(__u32))
 		return 0;
 	entry = &slab->bytes[offset];
 	return *(const volatile __u32 *)entry;
@@ -361,16 +361,16 @@ static __always_inline __u32 unwind_look_up(struct unwind_walk *walk, __u64 pc)
 		walk->page = unwind_find_page(walk, number);
 		walk->page_number = number;
 	}
-	if (UNWIND_SELDOM(!walk->page))
+	if (!walk->page)
 		return UNWIND_NO_ROW | UNWIND_END_NO_PAGE;
 	slab = unwind_slab_of(walk->page);
-	if (UNWIND_SELDOM(!slab))
+	if (!slab)
 		return UNWIND_NO_ROW | UNWIND_END_BROKEN_TABLE;
 	page = unwind_offset_of(walk->page);
 	// The first frame's need not be a call's.
 	if (!walk->at.exact && !walk->at.first)
 		rule = unwind_find_call(slab, page, address);
-	if (UNWIND_SELDOM(rule < 0))
+	if (rule < 0)
 		rule = unwind_find_row(slab, page, address);
 	return rule < 0 ? UNWIND_NO_ROW | UNWIND_END_BROKEN_TABLE : (__u32)rule;
 }

@@ -8,14 +8,13 @@
 static __always_inline void unwind_move_window(struct unwind_walk *walk, __u64 address)
 {
 	walk->window_start = address;
-	if (UNWIND_SELDOM(walk->count >= UNWIND_DEEP)) {
+	if (walk->count >= UNWIND_DEEP) {
 		walk->window_bytes = sizeof(walk->window);
 		if (!bpf_probe_read_user(walk->window, sizeof(walk->window), (void *)address))
 			return;
 	}
 	walk->window_bytes = 8 * UNWIND_WINDOW_FIRST;
-	if (UNWIND_SELDOM(
-		    bpf_probe_read_user(walk->window, 8 * UNWIND_WINDOW_FIRST, (void *)address)))
+	if (bpf_probe_read_user(walk->window, 8 * UNWIND_WINDOW_FIRST, (void *)address))
 		walk->window_bytes = 0;
 }
 
@@ -25,7 +24,7 @@ static __always_inline bool unwind_window_word(const struct unwind_walk *walk, _
 {
 	__u64 distance = address - walk->window_start;
 
-	if (UNWIND_SELDOM(distance >= walk->window_bytes || distance & 7))
+	if (distance >= walk->window_bytes || distance & 7)
 		return false;
 	distance >>= 3;
 	// The compiler knows the bound; this tells it to the verifier.
