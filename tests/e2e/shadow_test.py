@@ -15,6 +15,7 @@ import pytest
 from collectors import Reference
 from free_port import free_port
 from profcol_run import pipeline
+from target_run import computing_shell
 from waiting import wait_until
 
 _RATE = 99
@@ -207,11 +208,19 @@ def test_a_process_that_is_not_there(program):
 
 
 def test_exec_begins_another_service(start_shadow, start_profcol, start_target, build_target):
-    """One PID: a shell that computes, then a program."""
-    shadow = start_shadow("--seconds", 8, "--format", "json")
-    start_profcol(other(shadow.address))
-    loop = "i=0; while [ $i -lt 3000000 ]; do i=$((i+1)); done; exec $0"
-    start_target("sh", "-c", loop, build_target("burn"))
+    """One PID: a shell that computes until it is told, then a program."""
+    shadow = start_shadow("--seconds", 600, "--format", "json")
+    run = start_profcol(other(shadow.address)).wait_ready()
+    target = start_target("sh", "-c", computing_shell('exec "$0"'), build_target("burn"))
+    # The time that is compared begins with what the other sends first.
+    wait_until(
+        lambda: run.metrics().value("otelcol_exporter_sent_profile_samples"), "samples of the other"
+    )
+    target.wait_burnt(1000)
+    target.process.terminate()
+    target.wait_burnt(1000)
+    run.stop()  # it tells all that it has
+    shadow.process.send_signal(signal.SIGINT)
     report = shadow.report()
     shell = os.path.basename(os.path.realpath("/bin/sh"))
     for name in (shell, "burn"):

@@ -7,6 +7,11 @@ import subprocess
 from waiting import wait_until
 
 
+def computing_shell(then):
+    """A script for a shell that computes until it gets SIGTERM, and then does `then`."""
+    return f"trap '{then}' TERM; i=0; while :; do i=$((i+1)); done"
+
+
 class Target:
     """A process started from `command`; kill() ends it whatever state it is in."""
 
