@@ -62,6 +62,14 @@ def _burn(run, *targets):
     return run.stop()
 
 
+def _wait_filtered(run):
+    """Until the filter has dropped enough to be seen in the books."""
+    wait_until(
+        lambda: (run.metrics().value("otelcol_processor_filter_profiles_filtered") or 0) >= 20,
+        "samples that are dropped",
+    )
+
+
 def _counts(profile, labels=("pid",)):
     counts = collections.Counter()
     for sample in profile.samples:
@@ -171,10 +179,7 @@ def test_metrics_say_what_was_dropped(start_profcol, burner, unwanted, tmp_path)
     configuration = _with_processors(pipeline(tmp_path / "out"), filter=DROP_UNWANTED)
     run = start_profcol(configuration).wait_ready()
     unwanted.wait_burnt(1000)
-    wait_until(
-        lambda: (run.metrics().value("otelcol_processor_filter_profiles_filtered") or 0) >= 20,
-        "samples that are dropped",
-    )
+    _wait_filtered(run)
 
     def agree():
         """What was dropped in one scrape, when no batch was on its way through the filter."""
@@ -198,6 +203,7 @@ def test_a_reload_changes_the_conditions_and_no_more(start_profcol, burner, unwa
     first = _two_ways(tmp_path, filter=DROP_UNWANTED)
     run = start_profcol(first).wait_ready()
     burner.wait_burnt(700)
+    _wait_filtered(run)  # what has not come to it yet is for the second one
     second = with_metrics(_two_ways(tmp_path, filter=drop_burner), run.metrics_port)
     run.configuration.write_text(json.dumps(second))
     run.process.send_signal(signal.SIGHUP)
