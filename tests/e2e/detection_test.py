@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from profcol_run import READY, pipeline, read_profile, with_metrics
+from waiting import wait_until
 
 IDENTITY = {
     "accountId": "123456789012",
@@ -134,7 +135,12 @@ def test_a_service_that_comes_late_holds_no_data_up(start_profcol, burner, metad
     }
     run = start_profcol(_through(tmp_path / "out", processors)).wait_ready()
     run.wait_logged("detector 'ec2' has no answer")
-    burner.wait_burnt(1000)
+    wait_until(
+        lambda: run.metrics().value(
+            "otelcol_processor_outgoing_items", processor="resource_detection"
+        ),
+        "samples without the region",
+    )
     metadata.is_away.clear()
     run.wait_logged("detector 'ec2' has found ")
     burner.wait_burnt(2500)
