@@ -3,8 +3,6 @@
 sampled still adds up to the time that programs have run.
 """
 import json
-import os
-import pathlib
 import re
 import signal
 import subprocess
@@ -13,6 +11,7 @@ import pytest
 
 import pprof_file
 from profcol_run import pipeline, profile_paths
+from stolen_time import stolen_or_interrupted_ms
 from waiting import wait_until
 
 FULL_RATE = 499
@@ -31,12 +30,6 @@ def wait_lowered(run):
     wait_until(lambda: changes(run), "a lower rate", CHANGE_BOUND_S)
 
 
-def stolen_ms():
-    """Time in which a hypervisor ran others: perf counts it, a program's CPU time does not."""
-    ticks = pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[8]
-    return int(ticks) * 1000 // os.sysconf("SC_CLK_TCK")
-
-
 @pytest.mark.parametrize("select", [None, {"include": [{"comm": {"values": ["burn"]}}]}])
 def test_over_the_limit_the_rate_goes_down_and_totals_stay_right(
     start_profcol, start_target, burn, select, tmp_path
@@ -44,7 +37,7 @@ def test_over_the_limit_the_rate_goes_down_and_totals_stay_right(
     target = start_target("nice", "-n", "-15", burn)  # whatever else the machine does
     options = {"samples_per_second": FULL_RATE, "overhead": {"cpu": "0.1%"}}
     options |= {"select": select} if select else {}
-    before_ms, stolen_before_ms = target.cpu_ms(), stolen_ms()
+    before_ms, not_its_before_ms = target.cpu_ms(), stolen_or_interrupted_ms()
     run = start_profcol(pipeline(tmp_path / "out", options)).wait_ready()
     began_ms = target.cpu_ms()
     wait_lowered(run)
@@ -54,7 +47,8 @@ def test_over_the_limit_the_rate_goes_down_and_totals_stay_right(
     ended_ms = target.cpu_ms()
     # It would keep a CPU from the end of the run, and from the tests that follow.
     target.process.send_signal(signal.SIGSTOP)
-    most_ms = target.cpu_ms() - before_ms + stolen_ms() - stolen_before_ms
+    not_its_ms = stolen_or_interrupted_ms() - not_its_before_ms
+    most_ms = target.cpu_ms() - before_ms + not_its_ms
     run.stop()
 
     was, now, why = changes(run)[0]
