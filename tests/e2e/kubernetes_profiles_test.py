@@ -10,8 +10,10 @@ import threading
 import pytest
 
 from container_cgroup import ContainerCgroup
+from kubernetes import Client
 from kubernetes_objects import Pod, create_namespace, create_node, unique
 from profcol_run import pipeline, read_profile
+from waiting import wait_until
 
 READ = ["get", "list", "watch"]
 RULES = [{"apiGroups": [""], "resources": ["pods"], "verbs": READ}]
@@ -168,13 +170,16 @@ class _Kubelet(http.server.BaseHTTPRequestHandler):
         if self.path.partition("?")[0].rstrip("/") != "/pods":
             self.send_error(404)
             return
-        pods = server.api.admin.get("/api/v1/pods", fieldSelector=f"spec.nodeName={server.node}")
+        # Of its own, since this is a thread of its own.
+        client = Client(server.api.address, server.api.authority)
+        pods = client.get("/api/v1/pods", fieldSelector=f"spec.nodeName={server.node}")
         body = json.dumps(pods).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+        server.told.append({pod["metadata"]["name"] for pod in pods["items"]})
 
     def log_message(self, *arguments):
         pass
@@ -182,13 +187,16 @@ class _Kubelet(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def kubelet(api_server, node, tmp_path):
-    """The kubelet of the node, and the kubeconfig that its callers need."""
+    """The kubelet of the node, and the kubeconfig that its callers need; `told` are the pods in each
+    of its answers.
+    """
     certificate = api_server.issue_certificate(unique("kubelet"), "system:nodes")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate.cert, certificate.key)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Kubelet)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     server.api, server.node, server.token = api_server, node, unique("token")
+    server.told = []
     server.kubeconfig = tmp_path / "kubelet.config"
     # Nobody listens where the API server would be.
     server.kubeconfig.write_text(
@@ -225,6 +233,10 @@ def test_pods_as_the_kubelet_tells_of_them(
     targets[late] = start_container(late)
     targets[late].wait_burnt(700)
     targets[elsewhere].wait_burnt(200)
+    # Who asks again has taken in the answer before.
+    wait_until(
+        lambda: sum(late.name in names for names in kubelet.told) >= 2, "answers with the late pod"
+    )
     run.stop()
 
     profile = read_profile(tmp_path / "out")
