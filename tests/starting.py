@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts processes that end with the one that started them, however that ends."""
+"""Starts processes that end with the one that started them, however that ends, or earlier."""
+import contextlib
 import ctypes
 import os
 import signal
@@ -26,3 +27,16 @@ def start(command, **options):
         preexec_fn=lambda: _end_with(parent),
         **options,
     )
+
+
+@contextlib.contextmanager
+def starter(start_process):
+    """A function that does what `start_process` does; what it started is killed at the end."""
+    with contextlib.ExitStack() as stack:
+
+        def start_one(*arguments, **options):
+            process = start_process(*arguments, **options)
+            stack.callback(process.kill)
+            return process
+
+        yield start_one

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the tests that drive the real program as root on the real kernel."""
-import contextlib
 import os
 import shutil
 import subprocess
@@ -9,6 +8,7 @@ import pytest
 
 from plugin_builds import run_quietly
 from profcol_run import Profcol
+from starting import starter
 from target_run import Target
 
 _FRAME_POINTERS = ["-g", "-O2", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"]
@@ -46,19 +46,6 @@ def build_target(source, tmp_path_factory):
     return build
 
 
-@contextlib.contextmanager
-def _starter(start):
-    """A function that does what `start` does; what it started is killed at the end."""
-    with contextlib.ExitStack() as stack:
-
-        def start_one(*arguments, **options):
-            process = start(*arguments, **options)
-            stack.callback(process.kill)
-            return process
-
-        yield start_one
-
-
 @pytest.fixture(scope="module")
 def start_profcol(program, tmp_path_factory):
     """start_profcol(configuration, directory=None, prefix=(), arguments=()): a Profcol, killed in
@@ -69,14 +56,14 @@ def start_profcol(program, tmp_path_factory):
         directory = directory or tmp_path_factory.mktemp("run")
         return Profcol(program, directory, configuration, prefix, arguments)
 
-    with _starter(start) as start_one:
+    with starter(start) as start_one:
         yield start_one
 
 
 @pytest.fixture(scope="module")
 def start_target():
     """start_target(*command): a Target, killed in the end."""
-    with _starter(Target) as start_one:
+    with starter(Target) as start_one:
         yield start_one
 
 
