@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The receiver that both profilers send to (the peer sink), and what it noted."""
 import contextlib
-import json
 import re
 import subprocess
 
 import children
 import profilers
+from json_lines import read_json_lines
 
 _READY = re.compile(r"\bgrpc=(\S+)")
 
@@ -20,11 +20,8 @@ class Sink:
         self.log = log
 
     def requests(self):
-        """What arrived so far, oldest first; a line that is still being written is left out."""
-        if not self.log.exists():
-            return []
-        lines = self.log.read_text().split("\n")[:-1]
-        return [json.loads(line) for line in lines]
+        """What arrived so far, oldest first."""
+        return read_json_lines(self.log) if self.log.exists() else []
 
     def first_sample(self):
         """The first request that brought a sample, or None."""

@@ -9,6 +9,7 @@ import subprocess
 import time
 
 from free_port import free_port
+from json_lines import read_json_lines
 from peer_paths import peer_path
 
 START_BOUND_S = 30
@@ -48,7 +49,7 @@ class Sink:
 
     def requests(self):
         """One dict for each request so far."""
-        return [json.loads(line) for line in self.log.read_text().splitlines()]
+        return read_json_lines(self.log)
 
     def stop(self):
         self._process.terminate()

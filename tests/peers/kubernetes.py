@@ -14,6 +14,7 @@ import pytest
 
 from certificates import Authority
 from free_port import free_port
+from json_lines import read_json_lines
 from peer_paths import peer_path
 from starting import start
 from waiting import wait_until
@@ -271,6 +272,5 @@ class ApiServer:
     def requests_of(self, account, namespace="default"):
         """What the server has noted of the requests of an account, in their order."""
         user = f"system:serviceaccount:{namespace}:{account}"
-        with (self._directory / "audit.jsonl").open() as file:
-            entries = [json.loads(line) for line in file if line.endswith("\n")]
+        entries = read_json_lines(self._directory / "audit.jsonl")
         return [entry for entry in entries if entry["user"].get("username") == user]
