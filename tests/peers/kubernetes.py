@@ -2,6 +2,7 @@
 """A real Kubernetes API server on a real etcd, and a client that speaks to it in JSON."""
 import base64
 import http.client
+import itertools
 import json
 import os
 import shutil
@@ -96,6 +97,27 @@ def _etcd_path():
             pytest.fail(missing, pytrace=False)
         pytest.skip(missing)
     return path
+
+
+def _user(account, namespace):
+    """What a service account is called as a user."""
+    return f"system:serviceaccount:{namespace}:{account}"
+
+
+def _accesses(rules):
+    """Each access that `rules` of RBAC without wildcards allow, as a SubjectAccessReview has it."""
+    for rule in rules:
+        parts = (rule["apiGroups"], rule["resources"], rule["verbs"])
+        for group, resource, verb in itertools.product(*parts):
+            resource, _, subresource = resource.partition("/")
+            for name in rule.get("resourceNames", [""]):
+                yield {
+                    "group": group,
+                    "resource": resource,
+                    "subresource": subresource,
+                    "verb": verb,
+                    "name": name,
+                }
 
 
 def _encoded(path):
@@ -235,12 +257,33 @@ class ApiServer:
                 },
             },
         )
+        self._wait_rights(name, rules, namespace)
 
-    def allow(self, name, *rules):
+    def allow(self, name, *rules, namespace="default"):
         """Replace the rules of an account."""
-        self.admin.merge(
-            f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{name}", {"rules": list(rules)}
+        path = f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{name}"
+        before = self.admin.get(path).get("rules") or ()
+        self.admin.merge(path, {"rules": list(rules)})
+        self._wait_rights(name, rules, namespace, before)
+
+    def _wait_rights(self, account, rules, namespace, before=()):
+        """Until an account may do what the `rules` say, and nothing else of what those `before` said:
+        the server's authorizer hears of a change a moment after it was made.
+        """
+        user = _user(account, namespace)
+        allowed = list(_accesses(rules))
+        for access in [*allowed, *_accesses(before)]:
+            wait_until(
+                lambda: self._may(user, access) == (access in allowed),
+                f"the rights of {account}: {access}",
+            )
+
+    def _may(self, user, access):
+        review = self.admin.create(
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+            {"spec": {"user": user, "resourceAttributes": access}},
         )
+        return review["status"]["allowed"]
 
     def issue_token(self, name, namespace="default"):
         """A token as the kubelet puts it into a pod of this account."""
@@ -271,6 +314,6 @@ class ApiServer:
 
     def requests_of(self, account, namespace="default"):
         """What the server has noted of the requests of an account, in their order."""
-        user = f"system:serviceaccount:{namespace}:{account}"
+        user = _user(account, namespace)
         entries = read_json_lines(self._directory / "audit.jsonl")
         return [entry for entry in entries if entry["user"].get("username") == user]
