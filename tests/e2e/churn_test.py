@@ -80,13 +80,13 @@ class Churn:
 
 
 @pytest.fixture(scope="module")
-def churned(source, start_profcol, tmp_path_factory):
+def churned(source, start_profcol_once, tmp_path_factory):
     directory = tmp_path_factory.mktemp("churn")
     programs = make_programs(source, directory)
     kept = {"interval": "5s", "retention": {"max_files": 4}}
     exporters = {"pprof": {"directory": str(directory / "out")} | kept}
     receiver = {"samples_per_second": 99}
-    run = start_profcol(pipeline(receiver=receiver, exporters=exporters)).wait_ready()
+    run = start_profcol_once(pipeline(receiver=receiver, exporters=exporters)).wait_ready()
     churn, seen = Churn(programs, directory / "shadow"), []
     begin = time.monotonic()
     next_look = begin

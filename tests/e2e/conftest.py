@@ -46,23 +46,42 @@ def build_target(source, tmp_path_factory):
     return build
 
 
-@pytest.fixture(scope="module")
-def start_profcol(program, tmp_path_factory):
-    """start_profcol(configuration, directory=None, prefix=(), arguments=()): a Profcol, killed in
-    the end.
-    """
-
+def _profcols(program, tmp_path_factory):
     def start(configuration, directory=None, prefix=(), arguments=()):
         directory = directory or tmp_path_factory.mktemp("run")
         return Profcol(program, directory, configuration, prefix, arguments)
 
-    with starter(start) as start_one:
+    return starter(start)
+
+
+@pytest.fixture
+def start_profcol(program, tmp_path_factory):
+    """start_profcol(configuration, directory=None, prefix=(), arguments=()): a Profcol, killed at
+    the end of the test.
+    """
+    with _profcols(program, tmp_path_factory) as start_one:
         yield start_one
 
 
 @pytest.fixture(scope="module")
+def start_profcol_once(program, tmp_path_factory):
+    """start_profcol() for fixtures of a module."""
+    with _profcols(program, tmp_path_factory) as start_one:
+        yield start_one
+
+
+@pytest.fixture
 def start_target():
-    """start_target(*command): a Target, killed in the end."""
+    """start_target(*command): a Target, killed at the end of the test: most of them burn CPU, and
+    would go on doing so beside the next test.
+    """
+    with starter(Target) as start_one:
+        yield start_one
+
+
+@pytest.fixture(scope="module")
+def start_target_once():
+    """start_target() for fixtures of a module."""
     with starter(Target) as start_one:
         yield start_one
 

@@ -9,14 +9,14 @@ from profcol_run import pipeline, profile_paths
 
 
 @pytest.fixture(scope="module")
-def pprof(start_profcol, start_target, build_target, tmp_path_factory):
+def pprof(start_profcol_once, start_target_once, build_target, tmp_path_factory):
     """pprof(*options): what go tool pprof prints of a profile of the running program `burn`."""
     go = shutil.which("go")
     if not go:
         pytest.skip("go is not installed")
     directory = tmp_path_factory.mktemp("pprof")
-    run = start_profcol(pipeline(directory / "out")).wait_ready()
-    target = start_target(build_target("burn")).wait_burnt(1500)
+    run = start_profcol_once(pipeline(directory / "out")).wait_ready()
+    target = start_target_once(build_target("burn")).wait_burnt(1500)
     run.stop()
     (path,) = profile_paths(directory / "out")
 

@@ -13,7 +13,6 @@ import pytest
 
 import pprof_file
 from profcol_run import pipeline, profile_paths
-from starting import starter
 from target_run import Target
 from waiting import wait_until
 
@@ -32,15 +31,6 @@ BUDGETS = (
 BURN_CHAIN = ("burn_leaf", "burn_middle", "burn_root", "main")
 CHAIN = ("burn_leaf", "relay", "third", "relay", "second", "relay", "first", "main")
 PID_MAX = pathlib.Path("/proc/sys/kernel/pid_max")
-
-
-@pytest.fixture
-def start_target():
-    """As for other modules, but what it starts ends with its test: most of it burns CPU, and would
-    go on doing so beside the next one.
-    """
-    with starter(Target) as start_one:
-        yield start_one
 
 
 @pytest.fixture(scope="module")

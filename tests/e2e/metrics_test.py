@@ -67,9 +67,9 @@ def with_telemetry(configuration, **metrics):
 
 
 @pytest.fixture(scope="module")
-def running(start_profcol, tmp_path_factory):
+def running(start_profcol_once, tmp_path_factory):
     """A run that has passed samples on."""
-    run = start_profcol(with_queue(tmp_path_factory.mktemp("out"))).wait_ready()
+    run = start_profcol_once(with_queue(tmp_path_factory.mktemp("out"))).wait_ready()
     name = "otelcol_receiver_accepted_profile_samples"
     wait_until(lambda: run.metrics().value(name), "samples in the metrics")
     return run

@@ -21,12 +21,12 @@ class Shadow:
 
 
 @pytest.fixture(scope="module")
-def shadow(start_profcol, start_target, build_target, tmp_path_factory):
+def shadow(start_profcol_once, start_target_once, build_target, tmp_path_factory):
     """Some seconds of the program, as it tells it and as it was reported."""
     directory = tmp_path_factory.mktemp("shadow")
     path = build_target("shadow_stack")
-    target = start_target(path, directory / "shadow")
-    run = start_profcol(pipeline(directory / "out", {"samples_per_second": 199})).wait_ready()
+    target = start_target_once(path, directory / "shadow")
+    run = start_profcol_once(pipeline(directory / "out", {"samples_per_second": 199})).wait_ready()
     target.wait_burnt(8000)
     run.stop()
 

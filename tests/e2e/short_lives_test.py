@@ -72,14 +72,14 @@ class Program:
 
 
 @pytest.fixture(scope="module")
-def programs(source, start_profcol, tmp_path_factory):
+def programs(source, start_profcol_once, tmp_path_factory):
     directory = tmp_path_factory.mktemp("lives")
     targets = [target for target in TARGETS if target.name in NAMES]
     programs = [
         Program(target, build(target, source / "tests/targets", directory), directory)
         for target in targets
     ]
-    run = start_profcol(pipeline(directory / "out", {"samples_per_second": RATE})).wait_ready()
+    run = start_profcol_once(pipeline(directory / "out", {"samples_per_second": RATE})).wait_ready()
     for program in programs:  # its files are met
         program.live()
     turns = itertools.islice(itertools.cycle(programs), LIVES)

@@ -107,16 +107,16 @@ def _run_together(programs, start_target, directory):
 
 
 @pytest.fixture(scope="module")
-def seen(built, start_profcol, start_target, tmp_path_factory):
+def seen(built, start_profcol_once, start_target_once, tmp_path_factory):
     """Name to (TrueChains, Seen): every target under the profiler, some at a time."""
     directory = tmp_path_factory.mktemp("seen")
     exporters = {"pprof": {"directory": str(directory / "out"), "interval": "1s"}}
     receiver = {"samples_per_second": RATE, "timestamps": False, "symbolization_wait": "2s"}
-    run = start_profcol(pipeline(receiver=receiver, exporters=exporters)).wait_ready()
+    run = start_profcol_once(pipeline(receiver=receiver, exporters=exporters)).wait_ready()
     programs = [one for one in built.values() if isinstance(one, Built)]
     runs = {}
     for at in range(0, len(programs), TOGETHER):
-        runs |= _run_together(programs[at : at + TOGETHER], start_target, directory)
+        runs |= _run_together(programs[at : at + TOGETHER], start_target_once, directory)
     run.stop()
 
     observed = {
