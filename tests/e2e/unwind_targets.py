@@ -12,6 +12,9 @@ import typing
 
 ZIG_PACKAGE = "ziglang==0.15.2"
 
+# For those of which some chain, or the share that is judged, has few samples.
+_LONG_MS = 2000
+
 # What stands between the program's first function and the end of the stack, leaf first.
 _GLIBC = r"libc\.so\.6 libc\.so\.6 _start"
 _GLIBC_THREAD = r"libc\.so\.6 libc\.so\.6"
@@ -48,6 +51,7 @@ class Target:
     glue: str = None  # a pattern: frames that a language puts between a program's own
     transit: float = 0.01  # share of samples outside of the leaves, at most
     elsewhere: float = 0  # the same of those without any function of the program's own
+    burn_ms: int = 1000  # CPU time that it is judged by, or a little more
     covers: bool = True  # whether enough samples fall on every chain
     chains: frozenset = None  # written by hand: all there are
     between: frozenset = frozenset()  # seen as well, while the program has no proper stack
@@ -251,7 +255,8 @@ def _tail_calls(name, command):
 
 
 def _signals(name, command, **options):
-    return Target(name, "signals.c", command, functions=19, **options)
+    # Each of the chains that a handler interrupts has one in 176 of the samples.
+    return Target(name, "signals.c", command, functions=19, burn_ms=_LONG_MS, **options)
 
 
 # Before it jumps to a handler, the unwinder puts the registers for it into its own frame. From then
@@ -274,6 +279,7 @@ def _exceptions(name, level):
         ("g++", level),
         leaves=("fail", "tidy"),
         functions=9,
+        burn_ms=_LONG_MS,  # half of the transit that is allowed is usual
         between=_LANDING,
     )
 

@@ -17,9 +17,8 @@ from true_chains import FRAME_LIMIT, TrueChains, Verdict
 from unwind_targets import TARGETS, Missing, build
 from waiting import wait_until
 
-# Many samples of each target in little time: 1,400 at least.
+# Many samples of each target in little time: 1,400 at least of one that burns for a second.
 RATE = 1999
-BURN_MS = 1000
 TOGETHER = 8
 # Unwind tables are made when code is met: what comes earlier is told, but not judged.
 WARM_S = 2
@@ -96,7 +95,7 @@ def _run_together(programs, start_target, directory):
     ]
     late_ns = time.time_ns() + WARM_S * 1_000_000_000
     wait_until(lambda: time.time_ns() >= late_ns, "the targets to be known")
-    goals = [target.cpu_ms() + BURN_MS for _, target in running]
+    goals = [target.cpu_ms() + one.target.burn_ms for one, target in running]
     for (one, target), goal in zip(running, goals):
         what = f"CPU time for {one.target.name}"
         wait_until(lambda: target.cpu_ms() >= goal, what, bound_s=120)
