@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a process listens on, as the kernel tells."""
+import contextlib
 import pathlib
 import re
 
@@ -8,8 +9,9 @@ def listening_ports(pid):
     """TCP ports that the process listens on."""
     sockets = set()
     for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
-        if match := re.fullmatch(r"socket:\[(\d+)\]", str(link.readlink())):
-            sockets.add(match[1])
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile: nobody listens on it
+            if match := re.fullmatch(r"socket:\[(\d+)\]", str(link.readlink())):
+                sockets.add(match[1])
     ports = set()
     for table in ("tcp", "tcp6"):
         path = pathlib.Path(f"/proc/{pid}/net/{table}")
