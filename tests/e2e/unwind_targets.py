@@ -28,6 +28,10 @@ _MUSL_SHARED = r"libc\.so( \S+){0,3}"
 _RUST = r"(\S+ ){1,8}main libc\.so\.6 libc\.so\.6 _start"
 _ZIG = r"(\S+ ){1,8}(start\.)?_start"
 _GO = r"runtime\.main runtime\.goexit(\.abi0)?|runtime\.goexit(\.abi0)?"
+# The last function of a stack of Go's scheduler: of a thread of its own, or below one that left its
+# goroutine for good. How much time it takes depends on what else the machine does. systemstack is
+# not among them: it comes back to the goroutine, whose functions are to be there.
+_GO_SCHEDULER = r"runtime\.(mstart|mcall|morestack)(\.abi0)?"
 
 
 class Missing(Exception):
@@ -50,7 +54,7 @@ class Target:
     finish: typing.Callable = None  # finish(symbols, path): makes the program from the linked file
     glue: str = None  # a pattern: frames that a language puts between a program's own
     transit: float = 0.01  # share of samples outside of the leaves, at most
-    elsewhere: float = 0  # the same of those without any function of the program's own
+    elsewhere: str = None  # a pattern: the last of those that need no function of the program's own
     burn_ms: int = 1000  # CPU time that it is judged by, or a little more
     covers: bool = True  # whether enough samples fall on every chain
     chains: frozenset = None  # written by hand: all there are
@@ -365,7 +369,7 @@ def _go(name, *flags, finish=None):
         leaves=_GO_LEAVES,
         functions=17,
         finish=finish,
-        elsewhere=0.06,
+        elsewhere=_GO_SCHEDULER,
     )
 
 
@@ -397,7 +401,7 @@ _LANGUAGES = [
             glue=_CGO_GLUE,
             # The run-time library sees to threads that are in C.
             transit=0.05,
-            elsewhere=0.1,
+            elsewhere=_GO_SCHEDULER,
         )
         for name, finish in (("cgo", None), ("cgo_stripped", strip))
     ),
