@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from profcol_run import pipeline, read_profile
+from settling import settled
 from waiting import wait_until
 
 
@@ -43,9 +44,10 @@ class Runs:
         target = self._start_target(self.program, *arguments)
         profcol = self._start_profcol(pipeline(out, receiver | options)).wait_ready()
         target.wait_burnt(BURNT_MS)
-        # Metrics of the tables are shown once a second.
+        # Metrics of the tables are shown once a second, those of the questions at once.
         wait_until(lambda: profcol.metrics().value("profcol_unwind_pages") > 0, "tables of it")
-        wait_until(lambda: Run(profcol.metrics()).has_settled, "an end to its questions")
+        wait_until(lambda: Run(profcol.metrics()).is_answered, "an end to its questions")
+        settled(lambda: Run(profcol.metrics()).counts, "its tables")
         run = Run(profcol.metrics())
         profcol.stop()
         target.kill()
@@ -74,12 +76,17 @@ class Run:
         return self._metrics.value("profcol_unwind_pages_built")
 
     @property
-    def has_settled(self):
+    def is_answered(self):
         """What the cache had no answer to was asked of a worker, and is kept, or cannot be."""
         misses = self.of_cache("misses")
         if misses is None:  # there is no cache
             return True
         return self.worker_requests >= misses <= self.of_cache("written") + self.of_cache("unwritten")
+
+    @property
+    def counts(self):
+        """Those that grow as long as there is something new of the program."""
+        return self.pages_built, self.of_cache("misses"), self.worker_requests
 
     def warnings(self):
         return [text for level, text in self.log if level == "warn" and "cache_directory" in text]

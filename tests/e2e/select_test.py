@@ -15,6 +15,7 @@ import pytest
 
 from container_cgroup import ContainerCgroup
 from profcol_run import pipeline, profile_paths, read_profile, with_metrics
+from settling import settled
 from target_run import Target
 from waiting import wait_until
 
@@ -367,18 +368,6 @@ def _count_filtered(run):
     return run.metrics().value("profcol_samples", outcome="filtered", cause="select")
 
 
-def _settled(read):
-    """What `read` returns when it has been the same for a while."""
-    seen = []
-
-    def same():
-        seen.append(read())
-        return len(seen) > 50 and len(set(seen[-50:])) == 1
-
-    wait_until(same, "a value that stays")
-    return seen[-1]
-
-
 def test_rules_come_and_go_by_reload(start_profcol, programs, start_target, tmp_path):
     target = start_target(programs("some_prog"))
     exclude = {"exclude": [{"comm": {"values": ["some_prog"]}}]}
@@ -390,7 +379,7 @@ def test_rules_come_and_go_by_reload(start_profcol, programs, start_target, tmp_
     assert filtered >= 100
     _reload(run, _configuration(tmp_path / "out", None))
     # What the counters of the kernel side had, and were not asked for before.
-    filtered = max(filtered, _settled(lambda: _count_filtered(run)))
+    filtered = max(filtered, settled(lambda: _count_filtered(run), "counts"))
     _burn(300, target)
     run.stop()
     assert run.log.count("receiver 'profiling' has taken new options over") == 2
