@@ -7,11 +7,13 @@ import pathlib
 import re
 import signal
 import socket
+import time
 
 import pytest
 
 from free_port import free_port
 from profcol_run import pipeline, read_profile, with_metrics
+from settling import settled
 from target_run import Target
 from waiting import wait_until
 
@@ -85,9 +87,15 @@ _GRPC_THREADS = {
     "timer_manager",
 }
 
+# Threads that are made as there is work, and how many there may be of them.
+_ON_DEMAND_MOST = {
+    "files": 36,  # THREADS_MOST in receiver/ebpf/processes/timed_calls.c
+    "close": 4,  # THREADS_MOST in lib/base/close_later.c
+}
+
 
 def _threads(run):
-    """Those that a reload must not leave behind."""
+    """Names of the profiler's own."""
     kept = {name[:15] for name in _GRPC_THREADS}  # as long as the kernel lets a name be
     names = []
     for path in pathlib.Path(f"/proc/{run.pid}/task").glob("*/comm"):
@@ -96,22 +104,26 @@ def _threads(run):
     return sorted(name for name in names if name not in kept)
 
 
+def _lasting_threads(run):
+    """Those that a reload must not leave behind. One that was just made has the name of its maker,
+    and one that was joined may still be listed: both only for a moment."""
+    return [name for name in _threads(run) if name not in _ON_DEMAND_MOST]
+
+
 def _figures(run, directory):
-    """(names of threads, descriptors, resident bytes)"""
+    """(descriptors, resident bytes)"""
     process = pathlib.Path(f"/proc/{run.pid}")
     pages = int((process / "statm").read_text().split()[1])
-    return (
-        _threads(run),
-        _descriptors(run, directory),
-        pages * os.sysconf("SC_PAGE_SIZE"),
-    )
+    return _descriptors(run, directory), pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _is_sanitized(run):
     return "libasan" in pathlib.Path(f"/proc/{run.pid}/maps").read_text()
 
 
-FILES_THREADS_MOST = 36  # THREADS_MOST in receiver/ebpf/processes/timed_calls.c
+# Until the profiler has met the programs of the machine. Its metrics do not tell: under load there
+# is always something new.
+_MEETING_S = 3
 
 # New processes all the time, for a while: no more than 200 each second.
 _FORKS = "i=0; while [ $i -lt 4000 ]; do sleep 0.005; i=$((i+1)); done"
@@ -136,27 +148,30 @@ def test_a_hundred_reloads_under_load(start_profcol, load, tmp_path):
     }
     variants = [
         _two_pipelines(tmp_path / "out", {"verbosity": "basic"}),
-        _two_pipelines(tmp_path / "out", nobody, "otlp_grpc"),
         _two_pipelines(tmp_path / "out", {"directory": str(tmp_path / "b")}, "pprof/b"),
+        _two_pipelines(tmp_path / "out", nobody, "otlp_grpc"),
     ]
-    for variant in variants:  # so long an exporter may try to reach nobody
-        variant["service"]["shutdown_timeout"] = "500ms"
+    # So long an exporter may try to reach nobody. The others have their time: nothing of theirs is
+    # lost, though every CPU is busy. The last one of all is one of them.
+    variants[2]["service"]["shutdown_timeout"] = "500ms"
     run = start_profcol(variants[0]).wait_ready()
+    time.sleep(_MEETING_S)
     for cycle in range(1, 101):
         _reload(run, variants[cycle % 3])
         if cycle == 30:
-            early = _figures(run, tmp_path)
+            threads = settled(lambda: _lasting_threads(run), "threads")
+            early_descriptors, early_resident = _figures(run, tmp_path)
         if cycle == 99:  # with the same variant
-            threads, descriptors, resident = _figures(run, tmp_path)
-    # Those that open files are as many as were ever wanted at once, up to a bound.
-    assert [name for name in threads if name != "files"] == [
-        name for name in early[0] if name != "files"
-    ]
-    assert threads.count("files") <= FILES_THREADS_MOST
+            what = f"just the threads of before, {threads}"
+            wait_until(lambda: _lasting_threads(run) == threads, what)  # a leaked one stays
+            descriptors, resident = _figures(run, tmp_path)
+            every = _threads(run)
+    for name, most in _ON_DEMAND_MOST.items():
+        assert every.count(name) <= most, name
     # A reload that leaks one makes 70.
-    assert descriptors < early[1] + 10
+    assert descriptors < early_descriptors + 10
     if not _is_sanitized(run):  # a sanitizer keeps what is freed
-        assert resident < early[2] + (4 << 20), f"{early[2]} bytes at first"
+        assert resident < early_resident + (4 << 20), f"{early_resident} bytes at first"
     run.stop()
 
     balances = run.balances_by_exporter()
