@@ -9,6 +9,7 @@
 #include "host/lifecycle/events.h"
 
 #include "reload_fixture.h"
+#include "tests/unit/own_threads.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -399,9 +400,9 @@ static void extensions_go_last_and_come_first(void **state)
 	reload_finish(graph, first);
 }
 
-static size_t count_entries(const char *path)
+static size_t open_descriptors(void)
 {
-	DIR *directory = opendir(path);
+	DIR *directory = opendir("/proc/self/fd");
 	size_t count = 0;
 
 	assert_non_null(directory);
@@ -458,14 +459,14 @@ static void a_hundred_reloads_under_load_lose_nothing(void **state)
 		forget_journal();
 		assert_int_equal(reload_to(graph, texts[i % 3]), TRANSITION_DONE);
 		if (i == 3) {
-			threads = count_entries("/proc/self/task");
-			descriptors = count_entries("/proc/self/fd");
+			threads = settled_threads();
+			descriptors = open_descriptors();
 		}
 		if (i % 10 == 0)
 			reload_await_batches(graph, "source", 1);
 	}
-	assert_int_equal(count_entries("/proc/self/task"), threads);
-	assert_int_equal(count_entries("/proc/self/fd"), descriptors);
+	assert_int_equal(settled_threads(), threads);
+	assert_int_equal(open_descriptors(), descriptors);
 	assert_ptr_equal(reload_find(graph, "source/b"), unchanged);
 	assert_int_equal(graph->retired.count, 0);
 	assert_in_range(graph->generations.count, 1, 4);
