@@ -186,7 +186,7 @@ static void test_large_files_are_read_up_to_a_limit(void **state)
 	assert_true(run_until(fixture, 2, PATIENCE_MS));
 	assert_int_equal(fixture->files[2].outcome, WORKER_UNREADABLE);
 	unlink(path);
-	assert_int_equal(fixture->fake.helper_count, 1);
+	assert_in_range(fixture->fake.helper_count, 1, 2); // a second one on a slow machine
 }
 
 static void test_a_slow_file_holds_up_nobody(void **state)
