@@ -108,6 +108,16 @@ void pprof_directory_wait(const struct pprof_directory *directory, const char *p
 	fail_msg("%u files '%s' did not appear", count, part);
 }
 
+void pprof_directory_wait_gone(const struct pprof_directory *directory, const char *part)
+{
+	for (int round = 0; round < 1000; round++) {
+		if (!pprof_directory_count(directory, part))
+			return;
+		usleep(10000);
+	}
+	fail_msg("files '%s' did not go", part);
+}
+
 static uint64_t file_samples(const char *path)
 {
 	static const struct pprof_decode_limits limits = { .max_bytes = 64 << 20,

@@ -37,5 +37,8 @@ void pprof_directory_first(const struct pprof_directory *directory, const char *
 void pprof_directory_wait(const struct pprof_directory *directory, const char *part,
 			  unsigned int count);
 
+/* Wait, up to ten seconds, until none does. */
+void pprof_directory_wait_gone(const struct pprof_directory *directory, const char *part);
+
 /* Samples in all profiles of the directory, each of which must be whole. */
 uint64_t pprof_directory_samples(const struct pprof_directory *directory);
