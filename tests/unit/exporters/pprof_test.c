@@ -385,7 +385,7 @@ static void test_shutdown_without_start(void **state)
 static void test_late_shutdown_books_what_it_leaves(void **state)
 {
 	struct pprof_directory directory;
-	size_t threads = own_threads(NULL);
+	size_t threads = settled_threads();
 
 	(void)state;
 	pprof_directory_init(&directory);
