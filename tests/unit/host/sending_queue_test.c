@@ -427,6 +427,8 @@ static void requests_are_joined(void **state)
 	run_start(&run, "sending_queue: {batch: {min_size: 30, flush_timeout: 1h}}");
 	run_push_all(&run, 6, 10);
 	AWAIT(PEER_GET(taken) == 2);
+	// The queue hears of it somewhat later than the peer.
+	AWAIT(run_metric(&run, "exporter_queue_profile_samples", "") == 0);
 	assert_int_equal(peer.requests[0].samples, 30);
 	assert_int_equal(peer.requests[1].samples, 30);
 	// What is too little waits, but not past the shutdown.
