@@ -189,7 +189,7 @@ static void retries_end(void **state)
 	(void)state;
 	peer.code = PROFCOL_UNAVAILABLE;
 	run_start(&run, "retry_on_failure: {initial_interval: 10ms, max_interval: 20ms, "
-			"max_elapsed_time: 100ms}");
+			"max_elapsed_time: 1s}");
 	run_push_all(&run, 1, 4);
 	AWAIT(run_metric(&run, "exporter_send_failed_profile_samples", "") == 4);
 	assert_non_null(strstr(run_log(&run), "cause=retries_exhausted: no more retries left"));
