@@ -34,12 +34,13 @@ static void reading_feed(struct reading *reading, const uint8_t *bytes, size_t l
 	}
 }
 
-bool frames_read_to_end(int fd, size_t skip, int timeout_ms, struct frames *frames)
+/* Count into @frames up to the end, or until @enough (may be NULL), one of the counts, is not 0. */
+static bool frames_read(int fd, size_t skip, int timeout_ms, struct frames *frames,
+			const unsigned int *enough)
 {
 	struct reading reading = { .skip = skip };
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 
-	*frames = (struct frames){ 0 };
 	while (poll(&ready, 1, timeout_ms) > 0) {
 		uint8_t bytes[4096];
 		ssize_t length = read(fd, bytes, sizeof(bytes));
@@ -48,6 +49,22 @@ bool frames_read_to_end(int fd, size_t skip, int timeout_ms, struct frames *fram
 		if (length <= 0)
 			return true;
 		reading_feed(&reading, bytes, (size_t)length, frames);
+		if (enough && *enough)
+			return true;
 	}
 	return false;
+}
+
+bool frames_read_to_end(int fd, size_t skip, int timeout_ms, struct frames *frames)
+{
+	*frames = (struct frames){ 0 };
+	return frames_read(fd, skip, timeout_ms, frames, NULL);
+}
+
+bool frames_await(int fd, enum frame_type type, int timeout_ms)
+{
+	struct frames frames = { 0 };
+	const unsigned int *count = &frames.of_type[type];
+
+	return frames_read(fd, 0, timeout_ms, &frames, count) && *count;
 }

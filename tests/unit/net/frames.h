@@ -17,3 +17,6 @@ struct frames {
  * that takes longer than @timeout_ms without anything to read.
  */
 bool frames_read_to_end(int fd, size_t skip, int timeout_ms, struct frames *frames);
+
+/* Read until a frame of @type has come; false when @fd ends before, or is silent for so long. */
+bool frames_await(int fd, enum frame_type type, int timeout_ms);

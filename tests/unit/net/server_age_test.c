@@ -90,8 +90,6 @@ static void *call_run(void *argument)
 static void a_call_outlives_the_age_of_its_connection(void **state)
 {
 	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
-	CLEANUP_FD int fd = -1;
-	struct frames frames;
 	pthread_t thread;
 	void *code;
 
@@ -102,10 +100,13 @@ static void a_call_outlives_the_age_of_its_connection(void **state)
 	server_fixture_start(&fixture);
 	assert_int_equal(pthread_create(&thread, NULL, call_run, &fixture), 0);
 	server_fixture_wait_inside(&fixture, 1);
-	// A younger connection has come of age when this ends, so the call's has, too.
-	fd = say_hello(&fixture);
-	frames_read_to_end(fd, 0, 500, &frames);
-	assert_in_range(frames.of_type[FRAME_GOAWAY], 1, 2);
+	// Two younger connections come of age one after the other, so the call's has, too: gRPC
+	// spreads the age by a tenth.
+	for (int i = 0; i < 2; i++) {
+		CLEANUP_FD int fd = say_hello(&fixture);
+
+		assert_true(frames_await(fd, FRAME_GOAWAY, PATIENCE_MS));
+	}
 	server_fixture_hold(&fixture, false);
 	pthread_join(thread, &code);
 	assert_int_equal((uintptr_t)code, NET_OK);
