@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -166,7 +167,10 @@ static void *talk_run(void *argument)
 	struct talk *talk = argument;
 	struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
 	char head[HEAD_MAX + 1];
+	int on = 1;
 
+	// Bytes that are sent one by one come one by one.
+	setsockopt(talk->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(talk->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(talk->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (talk->server->tls) {
