@@ -34,7 +34,17 @@ SHARED_WITH_KERNEL = "sample.h"
 WALK_IN_USER_SPACE = ("receiver/ebpf/deferred/walk.c", "unwind_apply.h")
 
 # Which folders of lib/ a folder of lib/ may use: those below it.
-LIB_FLOORS = ["base", "http_client", "confighttp", "proto", "profile", "ottl", "attributes", "net"]
+LIB_FLOORS = [
+    "base",
+    "loop",
+    "http_client",
+    "confighttp",
+    "proto",
+    "profile",
+    "ottl",
+    "attributes",
+    "net",
+]
 
 
 def sources(*roots, suffixes=(".c", ".h")):

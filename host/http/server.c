@@ -8,6 +8,7 @@
 #include "listener.h"
 
 #include "base/base.h"
+#include "loop/loop.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -121,20 +122,6 @@ static void command(struct http_server *server, struct order *order)
 	pthread_mutex_unlock(&server->lock);
 }
 
-static struct event_base *create_base(void)
-{
-	struct event_config *config = event_config_new();
-	struct event_base *base = NULL;
-
-	if (!config)
-		return NULL;
-	// Nobody's EVENT_NOEPOLL decides how we wait, and only this thread uses the base.
-	if (!event_config_set_flag(config, EVENT_BASE_FLAG_IGNORE_ENV | EVENT_BASE_FLAG_NOLOCK))
-		base = event_base_new_with_config(config);
-	event_config_free(config);
-	return base;
-}
-
 /* The signals are for the thread that waits for them; SIGPIPE is then an error of write(). */
 static int start_thread(struct http_server *server)
 {
@@ -161,8 +148,9 @@ static int server_run(struct http_server *server)
 		server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (server->wake < 0)
 		return errno;
+	// Only the thread uses it.
 	if (!server->base)
-		server->base = create_base();
+		server->base = loop_create(EVENT_BASE_FLAG_NOLOCK);
 	if (server->base && !server->woken)
 		server->woken = event_new(server->base, server->wake, EV_READ | EV_PERSIST, on_wake,
 					  server);

@@ -8,6 +8,7 @@
 #include "client.h"
 
 #include "base/base.h"
+#include "loop/loop.h"
 
 #include <errno.h>
 #include <event2/buffer.h>
@@ -326,24 +327,12 @@ static struct profcol_error *exchange_look_up(struct exchange *exchange)
 
 /* ---- all of it ---- */
 
-/* One whose timers never come early: by default, they may by a tick of the kernel's. */
-static struct event_base *create_base(void)
-{
-	struct event_config *config = event_config_new();
-	struct event_base *base = NULL;
-
-	if (config && !event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER))
-		base = event_base_new_with_config(config);
-	if (config)
-		event_config_free(config);
-	return base;
-}
-
 static struct profcol_error *exchange_init(struct exchange *exchange)
 {
 	uint64_t now = clock_monotonic_ns(), deadline = exchange->request->deadline_ns;
 
-	exchange->base = create_base();
+	// By default, timers may come early, by a tick of the kernel's.
+	exchange->base = loop_create(EVENT_BASE_FLAG_PRECISE_TIMER);
 	if (!exchange->base || !http_answer_init(&exchange->answer, exchange->request))
 		return out_of_memory();
 	exchange->deadline = evtimer_new(exchange->base, on_deadline, exchange);
