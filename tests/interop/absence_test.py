@@ -124,13 +124,18 @@ def test_a_peer_that_is_killed_for_a_minute(start_run, start_sink, new_directory
 def test_a_peer_that_freezes(start_run, start_sink, burner):
     """It accepts connections, for the kernel does; all in flight is sent again."""
     sink = start_sink()
-    run = start_run(sink.grpc, timeout="300ms", sending_queue={"num_consumers": 1})
+    run = start_run(sink.grpc, timeout="1s", sending_queue={"num_consumers": 1})
     wait_until(lambda: received(sink), "samples at the sink")
     sink.pause()
     run.profcol.wait_logged("Will retry")
     burner.wait_burnt(_BURN_MS)
     sink.resume()
     run.profcol.wait_logged("working again")
+    # During the shutdown a request has one attempt only.
+    wait_until(
+        lambda: run.profcol.metrics().value("profcol_exporter_queue_profile_samples") == 0,
+        "an empty queue",
+    )
     run.profcol.stop()
     sink.stop()
     profile = read_profile(run.directory)
@@ -145,14 +150,19 @@ def test_a_limit_below_the_batch(start_run, start_sink, burner, assert_conforms)
     and kept to."""
     limit = 70000
     sink = start_sink(max_recv_bytes=limit)
-    run = start_run(sink.grpc, {"reporter_interval": "1500ms", "samples_per_second": 7919})
-    burner.wait_burnt(2 * _BURN_MS)
+    # One CPU's samples are enough; at higher rates a busy machine has no time for all of them.
+    run = start_run(sink.grpc, {"reporter_interval": "5s", "samples_per_second": 2999})
+    wait_until(
+        lambda: run.profcol.metrics().value("profcol_batches", component="otlp_grpc") >= 2,
+        "a batch after the first one",
+    )
     run.profcol.stop()
     sink.stop()
     assert_all_arrived(run, sink)
     answers = [request["answer"] for request in sink.requests()]
     assert answers.count("resource_exhausted") in range(1, 12)
-    assert_conforms(sink.out)
     lines = exporter_lines(run)
-    assert len(lines) in range(1, 4), "\n".join(lines)
+    # Each tells of another size that was refused.
+    assert 1 <= len(lines) <= answers.count("resource_exhausted"), "\n".join(lines)
     assert all("the peer does not take requests of" in line for line in lines)
+    assert_conforms(sink.out)
