@@ -19,10 +19,12 @@ import process_usage
 import pytest
 
 _HERE = pathlib.Path(__file__).resolve().parent
-# Its own child is a shell with a child: what a profiler behind a launcher looks like.
+# Its own child is a shell, which has a child when it prints: a profiler behind a launcher looks so.
 _PARENT = """
-import children, signal
-process = children.start(["sh", "-c", "sleep 600; true"])
+import children, signal, subprocess
+script = "sleep 600 & echo forked; wait"
+process = children.start(["sh", "-c", script], stdout=subprocess.PIPE, text=True)
+children.read_line(process, "word")
 print(process.pid, flush=True)
 signal.pause()
 """
