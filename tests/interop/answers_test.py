@@ -35,6 +35,7 @@ _BURN_MS = 2500
 _RETRY_MS = 300
 
 _QUICK = {"timeout": "300ms"}
+_TIMELY = {"timeout": "1s"}  # answers of a busy machine come within that
 _SHORT_OF_PATIENCE = {
     "initial_interval": "20ms",
     "max_interval": "100ms",
@@ -44,6 +45,7 @@ _ONE_BY_ONE = {"sending_queue": {"num_consumers": 1}}
 
 
 _ANSWERS = 12  # that may be resets; all later ones are well
+_HANGS = 2
 
 
 def _random_resets():
@@ -60,7 +62,7 @@ SCRIPTS = {
     "never_small_enough": ("resource_exhausted", {}),
     "partial": ("partial=2:two were odd,ok", _ONE_BY_ONE),
     "resets": (_random_resets(), {}),
-    "hangs": ("hang*2,ok", _QUICK),
+    "hangs": (f"hang*{_HANGS},ok", _TIMELY),
     "hangs_for_ever": ("hang", _QUICK),
     "full": ("hang", _QUICK | {"sending_queue": {"queue_size": 2}}),
     "no_retry": ("unavailable*2,ok", {"retry_on_failure": {"enabled": False}}),
@@ -115,7 +117,8 @@ def outcome(start_sink, start_profcol, burner, new_directory):
     run = start_profcol(pipeline(receiver={"reporter_interval": "200ms"}, exporters=exporters))
     burner.wait_burnt(_BURN_MS)
     # During the shutdown a request has one attempt only.
-    wait_until(lambda: len(sinks["resets"].requests()) > _ANSWERS, "the end of the resets")
+    for name, count in (("resets", _ANSWERS), ("hangs", _HANGS)):
+        wait_until(lambda: len(sinks[name].requests()) > count, f"the end of what {name}")
     assert balanced_books(run).keys() == {f"otlp_grpc/{name}" for name in SCRIPTS}
     run.stop()
     for sink in sinks.values():
@@ -208,7 +211,8 @@ def test_connections_that_are_reset_lose_nothing(outcome):
 def test_a_peer_that_does_not_answer_is_asked_again(outcome):
     result = outcome("hangs")
     result.assert_complete()
-    assert result.lines("deadline_exceeded")
+    # The peer knows our deadline, and ends its call when that passes: whichever is told first.
+    assert result.lines("deadline_exceeded") or result.lines("canceled: never answered")
 
 
 def test_a_peer_that_never_answers_costs_the_queue_only(outcome):
