@@ -37,10 +37,10 @@ def new_directory(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def start_profcol(program, stack, new_directory):
-    """start_profcol(configuration): a Profcol that is ready, killed in the end."""
+    """start_profcol(configuration, prefix=()): a Profcol that is ready, killed in the end."""
 
-    def start(configuration):
-        run = Profcol(program, new_directory(), configuration)
+    def start(configuration, prefix=()):
+        run = Profcol(program, new_directory(), configuration, prefix)
         stack.callback(run.kill)
         return run.wait_ready()
 

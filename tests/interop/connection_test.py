@@ -75,6 +75,15 @@ def _plain_peers(start_sink, start_gateway, stack, new_directory):
     }
 
 
+def _without_name_servers(directory):
+    """Starts a command that looks names up in /etc/hosts only. The machine's name server may answer
+    late, or that it does not know whether there is such a name.
+    """
+    (directory / "nsswitch.conf").write_text("hosts: files\n")
+    script = 'mount --bind "$0" /etc/nsswitch.conf && exec "$@"'
+    return ["unshare", "--mount", "sh", "-c", script, directory / "nsswitch.conf"]
+
+
 @pytest.fixture(scope="module")
 def finished(
     authority,
@@ -93,7 +102,10 @@ def finished(
     assert set(peers) == set(LINES)
     exporters = {"pprof": {"directory": str(directory), "interval": "1h"}}
     exporters |= {f"otlp_grpc/{name}": options for name, options in peers.items()}
-    run = start_profcol(pipeline(receiver={"reporter_interval": "200ms"}, exporters=exporters))
+    run = start_profcol(
+        pipeline(receiver={"reporter_interval": "200ms"}, exporters=exporters),
+        _without_name_servers(new_directory()),
+    )
     burner.wait_burnt(_BURN_MS)
     for name, (text, _) in LINES.items():
         run.wait_logged(text)
