@@ -89,6 +89,7 @@ def test_an_outage_holds_no_more_than_the_queue(capture, start_forwarding, start
     run, feeder = start_forwarding(otlp_to(f"127.0.0.1:{free_port()}", **options))
     statuses = [feeder.send(body) for _ in range(count)]
     outage_kib = peak_kib(run)
+    print(f"the outage took {outage_kib - usual_kib} KiB, the queue may hold {queue_bytes >> 10}")
     run.stop()
 
     held = queue_bytes // len(body)
