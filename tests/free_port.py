@@ -19,9 +19,9 @@ def _is_free(port):
 
 
 def free_port():
-    """A port of 127.0.0.1 that nobody listens on just now, another one each time. It is none of those
-    that the kernel gives to whoever asks for any, or to a connection: one of these would often be
-    taken a moment later.
+    """A port of 127.0.0.1 that nobody listens on just now, another one each time. It is none of
+    those that the kernel gives to whoever asks for any, or to a connection: one of these would
+    often be taken a moment later.
     """
     limit = int(_RANGE.read_text().split()[0])
     candidates = range(_LEAST, limit if limit > 2 * _LEAST else 1 << 16)

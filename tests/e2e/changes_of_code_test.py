@@ -16,8 +16,8 @@ from waiting import wait_until
 RATE = 499
 NAME = "changing_code"
 # Two turns are a cycle. The profiler looks at what is new every 110 to 122 ms, about one and a half
-# of them: after a turn of the one kind comes one of the other. Were that two cycles, all looks could
-# be at turns of one kind.
+# of them: after a turn of the one kind comes one of the other. Were that two cycles, all looks
+# could be at turns of one kind.
 TURNS, TURN_MS = 60, 37
 PHASES = ("in_first", "in_second")
 # Those who give up code: so many mappings, of which few are ever there at once.

@@ -187,8 +187,8 @@ class _Kubelet(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def kubelet(api_server, node, tmp_path):
-    """The kubelet of the node, and the kubeconfig that its callers need; `told` are the pods in each
-    of its answers.
+    """The kubelet of the node, and the kubeconfig that its callers need; `told` has the names of
+    the pods in each of its answers.
     """
     certificate = api_server.issue_certificate(unique("kubelet"), "system:nodes")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

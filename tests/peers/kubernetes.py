@@ -267,8 +267,8 @@ class ApiServer:
         self._wait_rights(name, rules, namespace, before)
 
     def _wait_rights(self, account, rules, namespace, before=()):
-        """Until an account may do what the `rules` say, and nothing else of what those `before` said:
-        the server's authorizer hears of a change a moment after it was made.
+        """Until an account may do what the `rules` say, and nothing else of what those `before`
+        said: the server's authorizer hears of a change a moment after it was made.
         """
         user = _user(account, namespace)
         allowed = list(_accesses(rules))
