@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from stolen_time import stolen_or_interrupted_ms
+from stolen_time import stolen_ms
 from waiting import wait_until
 
 BENCH = pathlib.Path(__file__).resolve().parents[1] / "bench"
@@ -41,22 +41,22 @@ def _burn(seconds, interpreter=sys.executable):
     return ["nice", "-n", "-20", interpreter, "-c", _BURN.format(seconds)]
 
 
-def _assert_due(counted, used_s, not_its_s):
-    """Samples were `counted` in all CPU time that was used, maybe in what was not a program's."""
-    assert 0.85 * RATE * used_s <= counted <= 1.15 * RATE * (used_s + not_its_s)
+def _assert_due(counted, used_s, stolen_s):
+    """Samples were `counted` in all CPU time that was used, maybe in what was stolen from it."""
+    assert 0.85 * RATE * used_s <= counted <= 1.15 * RATE * (used_s + stolen_s)
 
 
 def test_a_second_of_work_is_so_many_samples_due(due_counter):
     with due.counting(due_counter, RATE) as meter:
-        not_its_ms = stolen_or_interrupted_ms()
+        stolen = stolen_ms()
         before, used = meter.snapshot(), process_usage.Cpu.of(os.getpid())
         # Of its two parts, user and system, up to a tick each is not told.
         subprocess.run(_burn(1.05), check=True)
         used = process_usage.Cpu.of(os.getpid()).since(used)["total_s"]
         counted = due.difference(before, meter.snapshot())
-        not_its_ms = stolen_or_interrupted_ms() - not_its_ms
+        stolen = stolen_ms() - stolen
     assert 1 < used < 2
-    _assert_due(counted["user"], used, not_its_ms / 1000)
+    _assert_due(counted["user"], used, stolen / 1000)
 
 
 def test_work_of_strangers_is_counted_apart_by_name(due_counter, tmp_path):
@@ -64,7 +64,7 @@ def test_work_of_strangers_is_counted_apart_by_name(due_counter, tmp_path):
     name = "a_stranger"
     (tmp_path / name).symlink_to(sys.executable)
     with due.counting(due_counter, RATE) as meter:
-        not_its_ms, before = stolen_or_interrupted_ms(), meter.snapshot()
+        stolen, before = stolen_ms(), meter.snapshot()
         # The shell ends at once, so that init, or who acts for it, is the parent of what it leaves.
         script = '"$@" && touch "$DONE" &'
         burn = _burn(1, tmp_path / name)
@@ -72,8 +72,8 @@ def test_work_of_strangers_is_counted_apart_by_name(due_counter, tmp_path):
         subprocess.run(["sh", "-c", script, "sh", *burn], check=True, env=environment)
         wait_until(done.exists, "end of the stranger")
         counted = due.difference(before, meter.snapshot())
-        not_its_ms = stolen_or_interrupted_ms() - not_its_ms
-    _assert_due(counted["names"][name], 1, not_its_ms / 1000)
+        stolen = stolen_ms() - stolen
+    _assert_due(counted["names"][name], 1, stolen / 1000)
     assert counted["other"] >= counted["names"][name]
 
 
