@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from proc_files import proc_files
 from stolen_time import stolen_ms
 from waiting import wait_until
 
@@ -79,14 +80,8 @@ def test_work_of_strangers_is_counted_apart_by_name(due_counter, tmp_path):
 
 def _marked(mark):
     """Ids of the processes with this mark in their environment."""
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if f"{MARK}={mark}".encode() in path.read_bytes().split(b"\0"):
-                found.append(int(path.parent.name))
-        except OSError:  # it has ended
-            continue
-    return found
+    text = f"{MARK}={mark}".encode()
+    return [pid for pid, content in proc_files("environ") if text in content.split(b"\0")]
 
 
 def _runs(pid, name):

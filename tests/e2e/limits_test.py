@@ -12,6 +12,7 @@ import subprocess
 import pytest
 
 import pprof_file
+from proc_files import proc_files
 from profcol_run import pipeline, profile_paths
 from target_run import Target
 from waiting import wait_until
@@ -268,11 +269,7 @@ def test_a_process_that_had_to_go_comes_back(
 
 
 def has_program(path):
-    for comm in pathlib.Path("/proc").glob("[0-9]*/comm"):
-        with contextlib.suppress(OSError):
-            if comm.read_text().strip() == path.name:
-                return True
-    return False
+    return any(comm.strip() == path.name.encode() for _, comm in proc_files("comm"))
 
 
 @pytest.mark.parametrize("count", (1000, pytest.param(5000, marks=pytest.mark.slow)))

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from proc_files import proc_files
 from waiting import wait_until
 
 BUILD_BOUND_S = 400  # thousands of functions, beside other work
@@ -21,14 +22,8 @@ def cache(tmp_path_factory):
 
 def _processes_of(cache):
     """Ids of the processes started by loads with this cache, by the mark in their environment."""
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if f"LOADS_TEST={cache}".encode() in path.read_bytes().split(b"\0"):
-                found.append(path.parent.name)
-        except OSError:  # it has ended, or is none of ours
-            continue
-    return found
+    text = f"LOADS_TEST={cache}".encode()
+    return [pid for pid, content in proc_files("environ") if text in content.split(b"\0")]
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import subprocess
 import pprof_file
 import prometheus_text
 from free_port import free_port
+from proc_files import proc_files
 from waiting import wait_until
 
 READY = "Everything is ready. Begin running and processing data."
@@ -240,14 +241,10 @@ class Profcol:
 
 def processes():
     """(pid, parent) of every process that has not ended."""
-    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
-            text = path.read_text(errors="replace")
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        state, parent = text.rpartition(")")[2].split()[:2]
-        if state not in "ZX":
-            yield int(path.parent.name), int(parent)
+    for pid, content in proc_files("stat"):
+        state, parent = content.rpartition(b")")[2].split()[:2]
+        if state not in (b"Z", b"X"):
+            yield pid, int(parent)
 
 
 def is_alive(pid):

@@ -14,6 +14,7 @@ import tempfile
 import pytest
 
 from container_cgroup import ContainerCgroup
+from proc_files import proc_files
 from profcol_run import pipeline, profile_paths, read_profile, with_metrics
 from settling import settled
 from target_run import Target
@@ -138,13 +139,9 @@ def each_way(programs, container, start_target):
 def _burning(name):
     """CPU time in ms of the programs called `name`."""
     total = 0
-    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
-            text = path.read_text()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if f"({name})" in text:
-            total += sum(map(int, text.rpartition(")")[2].split()[11:13])) * 10
+    for _, content in proc_files("stat"):
+        if f"({name})".encode() in content:
+            total += sum(map(int, content.rpartition(b")")[2].split()[11:13])) * 10
     return total
 
 
@@ -275,16 +272,20 @@ def test_what_was_renamed_while_idle_does_not_leave(start_profcol, tmp_path):
     assert run.balance().causes["select"] >= 10
 
 
+# By another thread: between a system call of its own and the sleep it would run with the new name.
 _RENAMED_WHILE_IDLE = """
-import ctypes, time
+import os, threading, time
 def burn(seconds):
     end = time.process_time() + seconds
     while time.process_time() < end:
         pass
+def rename():
+    time.sleep(1)  # so that what was taken before is sent before
+    with open(f"/proc/self/task/{os.getpid()}/comm", "w") as file:
+        file.write("turned_secret")
 burn(0.3)
-time.sleep(1)  # so that what was taken before is sent before
-ctypes.CDLL(None).prctl(15, b"turned_secret", 0, 0, 0)
-time.sleep(11)
+threading.Thread(target=rename).start()
+time.sleep(12)
 burn(0.3)
 """
 
