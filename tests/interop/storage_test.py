@@ -189,7 +189,10 @@ def test_a_full_disk_refuses_counts_and_recovers(
     with small_disk(tmp_path / "disk", "64k") as disk:
         storage = disk / "queue"
         others = pprof_in(tmp_path / "pprof")
-        run = start_profcol(stored_pipeline(storage, address, others, **_MANY_RECORDS))
+        configuration = stored_pipeline(storage, address, others, **_MANY_RECORDS)
+        # The last batch makes some hundred requests, one by one in the receiver's thread.
+        configuration["service"]["shutdown_timeout"] = "60s"
+        run = start_profcol(configuration)
         run.wait_logged("Rejecting data")
         books = balanced_books(run)["otlp_grpc/stored"]
         assert books.sent == 0 and books.queued > 0
