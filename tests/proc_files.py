@@ -14,3 +14,9 @@ def proc_files(name):
         except OSError:
             continue
         yield int(pid), content
+
+
+def pids_with(variable, value):
+    """Ids of the processes that have been started with this in their environment."""
+    text = f"{variable}={value}".encode()
+    return [pid for pid, content in proc_files("environ") if text in content.split(b"\0")]

@@ -179,9 +179,9 @@ def bpf_objects_held(pid):
     """Ids of BPF programs and of maps that are held open: by the tree, and by all others."""
     own = set(tree(pid))
     programs, maps = (set(), set()), (set(), set())
-    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
-        other = pid not in own
-        held = _bpf_objects(pid)
+    for holder in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        other = holder not in own
+        held = _bpf_objects(holder)
         programs[other].update(held["prog_id"])
         maps[other].update(held["map_id"])
     return Held(programs[0], maps[0]), Held(programs[1], maps[1])

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from proc_files import proc_files
+from proc_files import pids_with
 from stolen_time import stolen_ms
 from waiting import wait_until
 
@@ -78,12 +78,6 @@ def test_work_of_strangers_is_counted_apart_by_name(due_counter, tmp_path):
     assert counted["other"] >= counted["names"][name]
 
 
-def _marked(mark):
-    """Ids of the processes with this mark in their environment."""
-    text = f"{MARK}={mark}".encode()
-    return [pid for pid, content in proc_files("environ") if text in content.split(b"\0")]
-
-
 def _runs(pid, name):
     try:
         return pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == name
@@ -130,7 +124,7 @@ def _wait_in_window(bench, raw, mark):
     # The load without a profiler comes first.
     wait_until(raw.exists, "measurement with a profiler", 180)
     wait_until(
-        lambda: any(_runs(pid, "storm_spawner") for pid in _marked(mark)),
+        lambda: any(_runs(pid, "storm_spawner") for pid in pids_with(MARK, mark)),
         "load under the profiler",
         120,
     )
@@ -146,7 +140,7 @@ def test_an_interrupt_in_the_window_leaves_nothing(start_bench, due_counter, tmp
     bench.send_signal(signal.SIGINT)
     output, _ = bench.communicate(timeout=60)
     assert (bench.returncode, "bench: interrupted" in output) == (1, True)
-    assert _marked(tmp_path) == []
+    assert pids_with(MARK, tmp_path) == []
     # Those of other programs may come and go.
     wait_until(lambda: _mounts_and_cgroups() <= before, "end of mounts and cgroups")
     with due.counting(due_counter, RATE) as meter:

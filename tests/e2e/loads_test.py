@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from proc_files import proc_files
+from proc_files import pids_with
 from waiting import wait_until
 
 BUILD_BOUND_S = 400  # thousands of functions, beside other work
@@ -22,8 +22,7 @@ def cache(tmp_path_factory):
 
 def _processes_of(cache):
     """Ids of the processes started by loads with this cache, by the mark in their environment."""
-    text = f"LOADS_TEST={cache}".encode()
-    return [pid for pid, content in proc_files("environ") if text in content.split(b"\0")]
+    return pids_with("LOADS_TEST", cache)
 
 
 @pytest.fixture
