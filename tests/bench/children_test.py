@@ -158,7 +158,11 @@ def _program(id_, count):
 
 
 def _bpf_snapshot(programs, maps):
-    return {"programs": [_program(*each) for each in programs], "maps": [{"id": i} for i in maps]}
+    return {
+        "programs": [_program(*each) for each in programs],
+        "maps": [{"id": i} for i in maps],
+        "counters": [{"id": i, "name": f"of_{i}", "values": [i, len(programs)]} for i in maps],
+    }
 
 
 def _window_bpf(monkeypatch, others_before, others_after):
@@ -183,6 +187,7 @@ def test_bpf_objects_of_others_are_not_the_profilers(monkeypatch):
         assert [(each["id"], each["run_cnt"]) for each in found["programs"]] == [(2, 7)]
         assert [each["id"] for each in found["maps"]] == [12, 13]
         assert [each["id"] for each in found["maps_at_start"]] == [12]
+        assert found["counters"] == {"of_12": [0, 1], "of_13": [13, 3]}
     with pytest.raises(children.ChildFailed, match="another profiler's BPF program sample ended"):
         _window_bpf(monkeypatch, none, none)
 

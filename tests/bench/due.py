@@ -56,6 +56,17 @@ def programs_between(before, after, own):
     return found
 
 
+def counters_between(before, after, own):
+    """What the maps with an id in `own` have counted between two snapshots, by name of the map."""
+    earlier = {each["id"]: each["values"] for each in before["counters"]}
+    found = {}
+    for each in after["counters"]:
+        if each["id"] in own:
+            start = earlier.get(each["id"], [0] * len(each["values"]))
+            found[each["name"]] = [last - first for first, last in zip(start, each["values"])]
+    return found
+
+
 def ids_since(before, after, kind):
     """Ids of the programs or maps that are in the later snapshot only."""
     return {each["id"] for each in after[kind]} - {each["id"] for each in before[kind]}

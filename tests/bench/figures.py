@@ -26,6 +26,12 @@ LOAD_PROGRAMS = {
 # Loads whose units are processes.
 OF_PROCESSES = ("storm",)
 
+# The map in which a profiler counts what its BPF programs walk, and the places there that are to be
+# added up: of the reference metricID_Unwind*Frames and, for outermost frames,
+# metricID_UnwindNativeStackDeltaStop (support/ebpf/types.h of the version that
+# tests/peers/reference builds). Of the others each frame that they deliver was walked.
+WALKED = {"reference": ("metrics", (6, 7, 16, 22, 35, 42, 54, 56, 91))}
+
 # A share of fewer than these is known to some percent only, of fewer than those not at all.
 WHOLE_FOR_EXACT = 10_000
 WHOLE_FOR_ANY = 100
@@ -167,6 +173,28 @@ def bpf_ns_per_frame(measurement, _bare):
     if "bpf" not in measurement:
         return None
     return _share(_bpf_ns(measurement), _found(measurement).get("frames", 0))
+
+
+def walked_frames(measurement):
+    """Frames that the BPF programs have walked; None where nobody counts them.
+
+    Functions that a compiler has made parts of others are one frame with these there, and told
+    apart later, in user space.
+    """
+    delivered_frames = _found(measurement).get("frames", 0)
+    if measurement["profiler"] not in WALKED:
+        return delivered_frames
+    name, places = WALKED[measurement["profiler"]]
+    counters = measurement["bpf"].get("counters", {}).get(name)
+    kernel = measurement["summary"].get("frame_types", {}).get("kernel", {"frames": 0})
+    return counters and kernel["frames"] + sum(counters[place] for place in places)
+
+
+def bpf_ns_per_walked_frame(measurement, _bare):
+    if "bpf" not in measurement:
+        return None
+    walked = walked_frames(measurement)
+    return walked and _share(_bpf_ns(measurement), walked)
 
 
 def _map_bytes(key):
@@ -313,6 +341,7 @@ FIGURES = (
     Figure("depth", "frames per sample", "", depth),
     Figure("bpf_interrupt", "BPF time per interrupt", "ns", bpf_ns_per_interrupt),
     Figure("bpf_frame", "BPF time per delivered frame", "ns", bpf_ns_per_frame),
+    Figure("bpf_walked", "BPF time per walked frame", "ns", bpf_ns_per_walked_frame),
     Figure("user", "agent, user CPU per sample", "us", _cpu_per_sample("user_s")),
     Figure("system", "agent, system CPU per sample", "us", _cpu_per_sample("system_s")),
     Figure("process", "agent, CPU time per process that ran", "us", cpu_per_process),

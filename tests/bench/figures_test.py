@@ -89,6 +89,27 @@ BARE = measurement("none", cpu=None) | {
 }
 
 
+def _reference(counters, **changes):
+    found = measurement("reference")
+    types = {"frame_types": {"kernel": {"frames": 1000}, "jvm": {"frames": 9000}}}
+    bpf = found["bpf"] | {"counters": {"metrics": counters} if counters else {}}
+    return found | {"bpf": bpf, "summary": found["summary"] | types} | changes
+
+
+def test_what_is_told_apart_in_user_space_was_walked_as_one_frame():
+    counters = [10**6] * 100
+    for place in figures.WALKED["reference"][1]:
+        counters[place] = 0
+    counters[6], counters[7], counters[42] = 7000, 1500, 500
+    summary = figures.summarize({1: _reference(counters)}, {1: BARE})
+    assert summary["bpf_frame"].value == pytest.approx((10**7 + 2500) / 19_000)
+    assert summary["bpf_walked"].value == pytest.approx((10**7 + 2500) / 10_000)
+    assert figures.summarize({1: _reference([])}, {1: BARE})["bpf_walked"] is None
+    failed = {1: _reference(counters, bpf=None)}
+    del failed[1]["bpf"]
+    assert figures.summarize(failed, {1: BARE})["bpf_walked"] is None
+
+
 def test_each_figure_of_a_measurement():
     summary = figures.summarize({1: measurement()}, {1: BARE})
     medians = {key: spread.value for key, spread in summary.items() if spread}
@@ -103,6 +124,7 @@ def test_each_figure_of_a_measurement():
             "depth": 10,
             "bpf_interrupt": (10**7 + 2500) / 2500,
             "bpf_frame": (10**7 + 2500) / 19_000,
+            "bpf_walked": (10**7 + 2500) / 19_000,
             "user": 0.15 / 1900,
             "system": 0.05 / 1900,
             "agent": 0.02,

@@ -82,14 +82,18 @@ class Window:
                 )
         foreign_maps = others.maps | others_before.maps
 
+        def own_maps(end):
+            return due.ids_since(start, end, "maps") - foreign_maps
+
         def maps(end):
-            own_maps = due.ids_since(start, end, "maps") - foreign_maps
-            return [each for each in end["maps"] if each["id"] in own_maps]
+            own_ids = own_maps(end)
+            return [each for each in end["maps"] if each["id"] in own_ids]
 
         return {
             "programs": due.programs_between(self.before, self.after, programs & fresh),
             "maps": maps(self.after),
             "maps_at_start": maps(self.before),
+            "counters": due.counters_between(self.before, self.after, own_maps(self.after)),
         }
 
     def span(self, clock):

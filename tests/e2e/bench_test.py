@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmark itself: its meter counts what there is, and an interrupt leaves nothing behind."""
+import ctypes
 import os
 import pathlib
 import signal
@@ -76,6 +77,43 @@ def test_work_of_strangers_is_counted_apart_by_name(due_counter, tmp_path):
         stolen = stolen_ms() - stolen
     _assert_due(counted["names"][name], 1, stolen / 1000)
     assert counted["other"] >= counted["names"][name]
+
+
+class _Counters:
+    """A BPF map that holds two numbers for each CPU."""
+
+    def __init__(self):
+        self._library = ctypes.CDLL("libbpf.so.1", use_errno=True)
+        self._cpus = self._library.libbpf_num_possible_cpus()
+        per_cpu_array = 6  # BPF_MAP_TYPE_PERCPU_ARRAY, linux/bpf.h
+        self._fd = self._library.bpf_map_create(per_cpu_array, b"bench_test", 4, 8, 2, None)
+        assert self._fd >= 0, os.strerror(ctypes.get_errno())
+
+    def set(self, place, value):
+        """To `value` on each CPU; what they are together."""
+        key, values = ctypes.c_uint32(place), (ctypes.c_uint64 * self._cpus)(*[value] * self._cpus)
+        update = self._library.bpf_map_update_elem
+        assert not update(self._fd, ctypes.byref(key), values, ctypes.c_uint64(0))
+        return value * self._cpus
+
+    def close(self):
+        os.close(self._fd)
+
+
+def test_what_programs_count_in_the_kernel_is_known(due_counter):
+    counters = _Counters()
+    try:
+        with due.counting(due_counter, RATE) as meter:
+            counters.set(1, 5)
+            before = meter.snapshot()
+            more = counters.set(0, 1000), counters.set(1, 12) - counters.set(1, 5)
+            counters.set(1, 12)
+            after = meter.snapshot()
+    finally:
+        counters.close()
+    (own,) = {each["id"] for each in after["counters"] if each["name"] == "bench_test"}
+    assert own in {each["id"] for each in after["maps"]}
+    assert due.counters_between(before, after, {own}) == {"bench_test": list(more)}
 
 
 def _runs(pid, name):

@@ -6,13 +6,15 @@
 #include "base/base.h"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A machine has hundreds; the bound is against a list that grows while it is read. */
-enum { OBJECTS_MOST = 1 << 16, FDINFO_MAX_BYTES = 1 << 16 };
+enum { OBJECTS_MOST = 1 << 16, FDINFO_MAX_BYTES = 1 << 16, COUNTERS_MOST = 512 };
 
 static int write_program(FILE *out, int fd, const char *separator)
 {
@@ -66,6 +68,41 @@ static int write_map(FILE *out, int fd, const char *separator)
 	return 0;
 }
 
+static bool are_counters(const struct bpf_map_info *info)
+{
+	return info->type == BPF_MAP_TYPE_PERCPU_ARRAY && info->value_size == sizeof(uint64_t) &&
+	       info->max_entries <= COUNTERS_MOST;
+}
+
+/* -ENOENT: the map has none. */
+static int write_counters(FILE *out, int fd, const char *separator)
+{
+	int cpus = libbpf_num_possible_cpus();
+	CLEANUP_FREE uint64_t *values = cpus > 0 ? calloc((size_t)cpus, sizeof(*values)) : NULL;
+	uint64_t sums[COUNTERS_MOST] = { 0 };
+	struct bpf_map_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	if (!values)
+		return cpus < 0 ? cpus : -ENOMEM;
+	if (bpf_obj_get_info_by_fd(fd, &info, &size))
+		return -errno;
+	if (!are_counters(&info))
+		return -ENOENT;
+	for (uint32_t key = 0; key < info.max_entries; key++) {
+		if (bpf_map_lookup_elem(fd, &key, values))
+			return -errno;
+		for (int cpu = 0; cpu < cpus; cpu++)
+			sums[key] += values[cpu];
+	}
+	fprintf(out, "%s{\"id\": %u, \"name\": ", separator, info.id);
+	json_text_write(out, info.name, sizeof(info.name));
+	for (uint32_t key = 0; key < info.max_entries; key++)
+		fprintf(out, "%s%" PRIu64, key ? ", " : ", \"values\": [", sums[key]);
+	fputs("]}", out);
+	return 0;
+}
+
 /* Programs or maps. */
 struct object_kind {
 	int (*next_id)(uint32_t after, uint32_t *ret);
@@ -108,4 +145,12 @@ int bpf_objects_write_maps(FILE *out)
 						 write_map };
 
 	return write_all(out, &maps);
+}
+
+int bpf_objects_write_counters(FILE *out)
+{
+	static const struct object_kind counters = { bpf_map_get_next_id, bpf_map_get_fd_by_id,
+						     write_counters };
+
+	return write_all(out, &counters);
 }

@@ -16,3 +16,9 @@ int bpf_objects_write_programs(FILE *out);
  * kernel's own account of its memory (`memlock` of fdinfo). Returns 0 or a negative errno.
  */
 int bpf_objects_write_maps(FILE *out);
+
+/*
+ * Write a JSON array of {"id", "name", "values"}, one for each map that may be counters: arrays of
+ * at most 512 numbers for each CPU; values are their sums. Returns 0 or a negative errno.
+ */
+int bpf_objects_write_counters(FILE *out);

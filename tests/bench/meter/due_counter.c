@@ -176,6 +176,10 @@ static int write_snapshot(const struct counter *counter, FILE *out)
 		fputs(", \"maps\": ", out);
 		status = bpf_objects_write_maps(out);
 	}
+	if (!status) {
+		fputs(", \"counters\": ", out);
+		status = bpf_objects_write_counters(out);
+	}
 	fputs("}\n", out);
 	if (!status && fflush(out))
 		status = -errno;
