@@ -237,8 +237,8 @@ const char *elf_view_soname(const struct elf_view *view)
 	return (const char *)names.bytes + offset;
 }
 
-static uint64_t find_function(const struct elf_piece *symbols, const struct elf_piece *names,
-			      const char *name)
+static uint64_t find_symbol(const struct elf_piece *symbols, const struct elf_piece *names,
+			    const char *name, unsigned int type)
 {
 	size_t size = strlen(name) + 1;
 
@@ -246,7 +246,7 @@ static uint64_t find_function(const struct elf_piece *symbols, const struct elf_
 		Elf64_Sym symbol;
 
 		memcpy(&symbol, symbols->bytes + i * sizeof(symbol), sizeof(symbol));
-		if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF &&
+		if (ELF64_ST_TYPE(symbol.st_info) == type && symbol.st_shndx != SHN_UNDEF &&
 		    symbol.st_name < names->length && size <= names->length - symbol.st_name &&
 		    !memcmp(names->bytes + symbol.st_name, name, size))
 			return symbol.st_value;
@@ -254,7 +254,7 @@ static uint64_t find_function(const struct elf_piece *symbols, const struct elf_
 	return 0;
 }
 
-uint64_t elf_view_function(const struct elf_view *view, const char *name)
+static uint64_t view_symbol(const struct elf_view *view, const char *name, unsigned int type)
 {
 	static const char *const tables[][2] = {
 		{ ".dynsym", ".dynstr" },
@@ -267,7 +267,17 @@ uint64_t elf_view_function(const struct elf_view *view, const char *name)
 		struct elf_piece names = elf_view_section(view, tables[i][1]);
 
 		if (symbols.bytes && names.bytes)
-			found = find_function(&symbols, &names, name);
+			found = find_symbol(&symbols, &names, name, type);
 	}
 	return found;
+}
+
+uint64_t elf_view_function(const struct elf_view *view, const char *name)
+{
+	return view_symbol(view, name, STT_FUNC);
+}
+
+uint64_t elf_view_object(const struct elf_view *view, const char *name)
+{
+	return view_symbol(view, name, STT_OBJECT);
 }

@@ -65,3 +65,6 @@ const char *elf_view_soname(const struct elf_view *view);
 
 /* The address of the function of that name in .dynsym or .symtab; 0 when there is none. */
 uint64_t elf_view_function(const struct elf_view *view, const char *name);
+
+/* The same for a variable. */
+uint64_t elf_view_object(const struct elf_view *view, const char *name);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "image.h"
 
+#include "hotspot.h"
+
 #include <sys/mman.h>
 
 void image_init(struct image *image, const void *file, size_t file_bytes)
@@ -51,6 +53,7 @@ int image_read_source(struct image *image)
 	image->has_source = true;
 	image->text = text_pages_find(image->facts.segments, image->facts.segment_count);
 	image->has_tables = image->text.limit && !unwind_source_is_empty(&image->source);
+	image->has_hotspot = hotspot_read(&image->view, &image->hotspot);
 	return 0;
 }
 

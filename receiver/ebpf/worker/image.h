@@ -34,6 +34,8 @@ struct image {
 	struct unwind_source source;
 	struct text_pages text; /* the code */
 	bool has_tables;        /* there are rules for it */
+	bool has_hotspot;       /* it is libjvm.so, of which the next is known */
+	struct worker_hotspot hotspot;
 };
 
 /* @file is borrowed until deinit. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of an answer about pages that lies before its text (protocol.h: tables, pages, rules,
+ * The part of an answer about pages that lies before its text (protocol.h: from tables to
  * contents). One thread at a time.
  */
 #pragma once

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pages.h"
 
+#include "hotspot.h"
+
 /* ---- rules ---- */
 
 static bool rules_check(const struct unwind_rule *rules, size_t count)
@@ -114,6 +116,8 @@ static bool head_check(const struct protocol_tables *head, const struct text_pag
 {
 	size_t wanted = text_pages_wanted(text, asked_count);
 
+	if (head->has_hotspot > 1)
+		return false;
 	if (!head->has_tables)
 		return !head->page_count && !head->pages_failed && !head->rule_count;
 	return head->has_tables == 1 && text->limit && head->rule_count <= PROTOCOL_MAX_RULES &&
@@ -125,18 +129,22 @@ bool pages_read(const void *tables, size_t bytes, const uint64_t *asked, size_t 
 {
 	struct text_pages text = text_pages_find(ret->segments, ret->segment_count);
 	const struct protocol_tables *head = tables;
-	const struct protocol_page *heads = (const void *)(head + 1);
+	const struct worker_hotspot *hotspot;
+	const struct protocol_page *heads;
 	const struct unwind_rule *rules;
 	size_t before;
 
 	if (bytes < sizeof(*head) || !head_check(head, &text, asked_count))
 		return false;
-	before = sizeof(*head) + head->page_count * sizeof(*heads) +
-		 head->rule_count * sizeof(*rules);
+	before = sizeof(*head) + head->has_hotspot * sizeof(*hotspot) +
+		 head->page_count * sizeof(*heads) + head->rule_count * sizeof(*rules);
 	if (before > bytes)
 		return false;
+	hotspot = (const void *)(head + 1);
+	heads = (const void *)(hotspot + head->has_hotspot);
 	rules = (const void *)(heads + head->page_count);
-	if (!rules_check(rules, head->rule_count) ||
+	if ((head->has_hotspot && !hotspot_check(hotspot)) ||
+	    !rules_check(rules, head->rule_count) ||
 	    !numbers_check(heads, head->page_count, &text, asked, asked_count) ||
 	    !contents_check(heads, head->page_count, (const char *)tables + before, bytes - before,
 			    head->rule_count, pages))
@@ -149,5 +157,6 @@ bool pages_read(const void *tables, size_t bytes, const uint64_t *asked, size_t 
 	ret->pages_failed = head->pages_failed;
 	ret->rules = rules;
 	ret->rule_count = head->rule_count;
+	ret->hotspot = head->has_hotspot ? hotspot : NULL;
 	return true;
 }

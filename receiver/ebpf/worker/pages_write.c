@@ -73,7 +73,8 @@ static int draft_finish(struct pages_draft *draft, void **ret, size_t *bytes_ret
 {
 	size_t pages = draft->head.page_count * sizeof(*draft->pages);
 	size_t rules = draft->list.rules.count * sizeof(*draft->list.rules.items);
-	size_t bytes = sizeof(draft->head) + pages + rules + draft->contents.count;
+	size_t hotspot = draft->head.has_hotspot ? sizeof(draft->image->hotspot) : 0;
+	size_t bytes = sizeof(draft->head) + hotspot + pages + rules + draft->contents.count;
 	void *to = malloc(bytes);
 
 	if (!to)
@@ -82,6 +83,7 @@ static int draft_finish(struct pages_draft *draft, void **ret, size_t *bytes_ret
 	*bytes_ret = bytes;
 	draft->head.rule_count = (uint32_t)draft->list.rules.count;
 	to = append(to, &draft->head, sizeof(draft->head));
+	to = append(to, &draft->image->hotspot, hotspot);
 	to = append(to, draft->pages, pages);
 	to = append(to, draft->list.rules.items, rules);
 	append(to, draft->contents.items, draft->contents.count);
@@ -95,6 +97,7 @@ int pages_write(const struct image *image, const uint64_t *asked, size_t asked_c
 	size_t wanted = text_pages_wanted(&image->text, asked_count);
 
 	draft.head.has_tables = image->has_tables;
+	draft.head.has_hotspot = image->has_hotspot;
 	for (size_t i = 0; image->has_tables && i < wanted; i++) {
 		uint64_t number = asked_count ? asked[i] : image->text.first + i;
 		int result = draft_add_page(&draft, number);

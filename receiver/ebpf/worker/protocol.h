@@ -7,7 +7,7 @@
  *   worker:   header, text              once: ready, or why not
  *   profiler: request, asked            with one descriptor, sent along with the first byte
  *   worker:   header, facts, segments, ranges, text             to FUNCTIONS
- *             header, facts, segments, tables, pages, rules, contents, text    to PAGES
+ *             header, facts, segments, tables, hotspot, pages, rules, contents, text    to PAGES
  */
 #pragma once
 
@@ -55,11 +55,12 @@ struct protocol_facts {
 	uint32_t text_bytes;
 	uint32_t build_id_gnu;
 	uint32_t build_id_go;
-	uint32_t tables_bytes; /* tables, pages, rules and contents; 0 in answers to FUNCTIONS */
+	uint32_t tables_bytes; /* from tables to contents; 0 in answers to FUNCTIONS */
 };
 
 struct protocol_tables {
-	uint32_t has_tables; /* 0 or 1 */
+	uint16_t has_tables;  /* 0 or 1 */
+	uint16_t has_hotspot; /* 0 or 1: a struct worker_hotspot lies between this and the pages */
 	uint32_t page_count;
 	uint32_t pages_failed;
 	uint32_t rule_count;
@@ -74,13 +75,14 @@ struct protocol_page {
 _Static_assert(sizeof(struct protocol_request) == 24, "no padding");
 _Static_assert(sizeof(struct protocol_header) == 16, "no padding");
 _Static_assert(sizeof(struct protocol_facts) == 56, "no padding, 8-byte multiple");
-_Static_assert(sizeof(struct protocol_tables) == 16, "no padding");
+_Static_assert(sizeof(struct protocol_tables) == 16, "no padding, 8-byte multiple");
 _Static_assert(sizeof(struct protocol_page) == 8, "no padding");
 _Static_assert(sizeof(struct worker_segment) == 40, "no padding");
 _Static_assert(sizeof(struct worker_range) == 24, "no padding");
+_Static_assert(sizeof(struct worker_hotspot) == 128, "no padding, 8-byte multiple");
 
 enum {
-	PROTOCOL_MAX_TABLES = sizeof(struct protocol_tables) +
+	PROTOCOL_MAX_TABLES = sizeof(struct protocol_tables) + sizeof(struct worker_hotspot) +
 			      WORKER_MAX_PAGES * (sizeof(struct protocol_page) + PAGE_MAX_BYTES) +
 			      PROTOCOL_MAX_RULES * sizeof(struct unwind_rule),
 	/* Of an answer of either kind. */

@@ -90,6 +90,7 @@ static void ask_everything(const struct elf_file *file)
 	elf_view_soname(&view);
 	elf_view_function(&view, "fixture_leaf");
 	elf_view_function(&view, "no such function");
+	elf_view_object(&view, "fixture_leaf");
 }
 
 static void test_symbols_and_the_dynamic_section(void **state)
@@ -103,6 +104,7 @@ static void test_symbols_and_the_dynamic_section(void **state)
 	assert_true(elf_view_function(&view, "fixture_leaf") >
 		    elf_view_section(&view, ".text").address);
 	assert_int_equal(elf_view_function(&view, "outside_one"), 0);
+	assert_int_equal(elf_view_object(&view, "fixture_leaf"), 0);
 	assert_true(elf_view_dynamic(&view, DT_JMPREL) != 0);
 	assert_string_equal(elf_view_soname(&view), "libfixture.so.1");
 	elf_file_deinit(&file);

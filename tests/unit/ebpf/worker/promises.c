@@ -243,6 +243,26 @@ static const char *promises_of_counts(const struct promised *promised, uint64_t 
 	return NULL;
 }
 
+/* Words that can be read at any base, and sizes that the profiler knows how to read. */
+static const char *promises_of_hotspot(const struct promised *promised)
+{
+	const struct worker_hotspot *hotspot = promised->answer->hotspot;
+
+	if (!hotspot)
+		return NULL;
+	if (!is_inside(promised, hotspot, sizeof(*hotspot)))
+		return "what is known of a JVM is inside";
+	for (size_t i = 0; i < HOTSPOT_WORDS; i++)
+		if (!hotspot->words[i] || hotspot->words[i] & 7 || hotspot->words[i] >> 47)
+			return "words of a JVM are aligned, at addresses of programs";
+	if (hotspot->block_bytes != 8 && hotspot->block_bytes != 16)
+		return "blocks of a JVM have 8 or 16 bytes";
+	if ((hotspot->code_bytes != 8 && hotspot->code_bytes != 4) ||
+	    (hotspot->complete_bytes != 4 && hotspot->complete_bytes != 2) || hotspot->reserved)
+		return "fields of a JVM have a size that is known";
+	return NULL;
+}
+
 const char *promises_of_pages(const struct promised *promised)
 {
 	const struct worker_answer *answer = promised->answer;
@@ -255,6 +275,8 @@ const char *promises_of_pages(const struct promised *promised)
 		return "there are no functions";
 	text_of(answer, &first, &limit);
 	broken = promises_of_counts(promised, first, limit);
+	if (!broken)
+		broken = promises_of_hotspot(promised);
 	for (size_t i = 0; i < answer->rule_count && !broken; i++)
 		broken = promises_of_rule(&answer->rules[i]);
 	for (size_t i = 0; i < answer->page_count && !broken; i++) {

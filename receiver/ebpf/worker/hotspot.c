@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hotspot.h"
+
+#include <elf.h>
+#include <string.h>
+
+enum {
+	MAX_ENTRIES = 2048,        /* of an array; JDK 17 has 788 */
+	PART_ENTRIES = 256,        /* of which are looked at together */
+	MAX_RELOCATIONS = 1 << 20, /* JDK 25 has 124,000 */
+};
+
+/* What the words of 8 bytes are of an entry of gHotSpotVMStructs... */
+enum {
+	STRUCT_TYPE,   /* address of a name, as are the next two; 0 behind the last entry */
+	STRUCT_FIELD,  /* what it is called there */
+	STRUCT_VALUE,  /* the type that it has itself */
+	STRUCT_STATIC, /* 32 bits: is it one of all? */
+	STRUCT_OFFSET, /* 0 in the file: the library writes it */
+	STRUCT_ADDRESS,
+	STRUCT_WORDS,
+};
+
+/* ...and of one of gHotSpotVMTypes. */
+enum {
+	TYPE_NAME, /* as above */
+	TYPE_SIZE = 4,
+	TYPE_WORDS,
+};
+
+/* What is looked for. Of several for one word the first that is there counts. */
+static const struct field {
+	const char *type, *name, *value;
+	enum worker_hotspot_word word;
+	bool is_static;
+	uint8_t bytes; /* of those whose size differs between versions */
+} fields[] = {
+	{ "CodeCache", "_heaps", "GrowableArray<CodeHeap*>*", HOTSPOT_HEAPS, true, 0 },
+	{ "AbstractInterpreter", "_code", "StubQueue*", HOTSPOT_INTERPRETER, true, 0 },
+	{ "GrowableArrayBase", "_len", "int", HOTSPOT_ARRAY_LENGTH, false, 0 },
+	// Up to JDK 14.
+	{ "GenericGrowableArray", "_len", "int", HOTSPOT_ARRAY_LENGTH, false, 0 },
+	{ "GrowableArray<int>", "_data", "int*", HOTSPOT_ARRAY_ITEMS, false, 0 },
+	{ "CodeHeap", "_memory", "VirtualSpace", HOTSPOT_HEAP_MEMORY, false, 0 },
+	{ "CodeHeap", "_segmap", "VirtualSpace", HOTSPOT_HEAP_SEGMENTS, false, 0 },
+	{ "CodeHeap", "_log2_segment_size", "int", HOTSPOT_HEAP_SHIFT, false, 0 },
+	{ "VirtualSpace", "_low_boundary", "char*", HOTSPOT_SPACE_LOW, false, 0 },
+	{ "VirtualSpace", "_high_boundary", "char*", HOTSPOT_SPACE_HIGH, false, 0 },
+	{ "StubQueue", "_stub_buffer", "address", HOTSPOT_STUBS_START, false, 0 },
+	{ "StubQueue", "_buffer_limit", "int", HOTSPOT_STUBS_BYTES, false, 0 },
+	{ "CodeBlob", "_name", "const char*", HOTSPOT_BLOB_NAME, false, 0 },
+	{ "CodeBlob", "_code_begin", "address", HOTSPOT_BLOB_CODE, false, 8 },
+	{ "CodeBlob", "_code_offset", "int", HOTSPOT_BLOB_CODE, false, 4 },
+	{ "CodeBlob", "_frame_complete_offset", "int", HOTSPOT_BLOB_COMPLETE, false, 4 },
+	{ "CodeBlob", "_frame_complete_offset", "int16_t", HOTSPOT_BLOB_COMPLETE, false, 2 },
+	{ "CodeBlob", "_frame_size", "int", HOTSPOT_BLOB_FRAME_WORDS, false, 0 },
+};
+
+enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
+
+struct search {
+	const struct elf_view *view;
+	uint64_t found[FIELDS]; /* ELF address of what is in the words; 0: not there */
+	uint64_t block_bytes;
+};
+
+/* ---- words of the file, as the dynamic linker leaves them ---- */
+
+static uint64_t symbol_value(const struct elf_piece *symbols, uint64_t index)
+{
+	Elf64_Sym symbol;
+
+	if (index >= symbols->length / sizeof(symbol))
+		return 0;
+	memcpy(&symbol, symbols->bytes + index * sizeof(symbol), sizeof(symbol));
+	return symbol.st_shndx == SHN_UNDEF ? 0 : symbol.st_value;
+}
+
+/* Packed relocations (DT_RELR) need nothing: what they add to stands in the file. */
+static void words_relocate(const struct elf_view *view, uint64_t address, uint64_t *words,
+			   size_t count)
+{
+	struct elf_piece symbols = elf_view_at(view, elf_view_dynamic(view, DT_SYMTAB));
+	struct elf_piece table = elf_view_at(view, elf_view_dynamic(view, DT_RELA));
+	uint64_t bytes = elf_view_dynamic(view, DT_RELASZ);
+	Elf64_Rela entry;
+
+	if (bytes > table.length)
+		bytes = table.length;
+	for (size_t i = 0; i < MAX_RELOCATIONS && i < bytes / sizeof(entry); i++) {
+		uint64_t distance;
+
+		memcpy(&entry, table.bytes + i * sizeof(entry), sizeof(entry));
+		distance = entry.r_offset - address;
+		if (distance % sizeof(*words) || distance / sizeof(*words) >= count)
+			continue;
+		if (ELF64_R_TYPE(entry.r_info) == R_X86_64_RELATIVE)
+			words[distance / sizeof(*words)] = (uint64_t)entry.r_addend;
+		else if (ELF64_R_TYPE(entry.r_info) == R_X86_64_64)
+			words[distance / sizeof(*words)] =
+				symbol_value(&symbols, ELF64_R_SYM(entry.r_info)) +
+				(uint64_t)entry.r_addend;
+	}
+}
+
+/* @count words from @address on, or as many as there are before the segment ends. */
+static size_t words_read(const struct elf_view *view, uint64_t address, uint64_t *words,
+			 size_t count)
+{
+	struct elf_piece piece = elf_view_at(view, address);
+
+	if (count > piece.length / sizeof(*words))
+		count = piece.length / sizeof(*words);
+	if (!count)
+		return 0;
+	memcpy(words, piece.bytes, count * sizeof(*words));
+	words_relocate(view, address, words, count);
+	return count;
+}
+
+/* Is this what the file has at @address? */
+static bool is_name(const struct elf_view *view, uint64_t address, const char *name)
+{
+	struct elf_piece piece = elf_view_at(view, address);
+	size_t bytes = strlen(name) + 1;
+
+	return bytes <= piece.length && !memcmp(piece.bytes, name, bytes);
+}
+
+/* ---- the arrays ---- */
+
+typedef void (*take_function)(struct search *search, uint64_t address, const uint64_t *entry);
+
+/*
+ * Give each entry of the array to which the variable called @pointer points. False when there is
+ * none, or no end of it.
+ */
+static bool array_visit(struct search *search, const char *pointer, size_t entry_words,
+			take_function take)
+{
+	uint64_t variable = elf_view_object(search->view, pointer), address;
+	uint64_t words[PART_ENTRIES * STRUCT_WORDS];
+
+	if (!variable || !words_read(search->view, variable, &address, 1))
+		return false;
+	for (size_t done = 0; done < MAX_ENTRIES; done += PART_ENTRIES) {
+		size_t count = words_read(search->view, address, words, PART_ENTRIES * entry_words);
+
+		for (size_t at = 0; at + entry_words <= count; at += entry_words) {
+			if (!words[at])
+				return true;
+			take(search, address + at * sizeof(*words), &words[at]);
+		}
+		if (count < PART_ENTRIES * entry_words)
+			return false;
+		address += count * sizeof(*words);
+	}
+	return false;
+}
+
+static bool field_matches(const struct field *field, const struct elf_view *view,
+			  const uint64_t *entry)
+{
+	return is_name(view, entry[STRUCT_TYPE], field->type) &&
+	       is_name(view, entry[STRUCT_FIELD], field->name) &&
+	       is_name(view, entry[STRUCT_VALUE], field->value) &&
+	       (uint32_t)entry[STRUCT_STATIC] == field->is_static;
+}
+
+static void take_struct(struct search *search, uint64_t address, const uint64_t *entry)
+{
+	for (size_t i = 0; i < FIELDS; i++)
+		if (!search->found[i] && field_matches(&fields[i], search->view, entry))
+			search->found[i] = fields[i].is_static
+						   ? entry[STRUCT_ADDRESS]
+						   : address + STRUCT_OFFSET * sizeof(*entry);
+}
+
+static void take_type(struct search *search, uint64_t address, const uint64_t *entry)
+{
+	(void)address;
+	if (!search->block_bytes && is_name(search->view, entry[TYPE_NAME], "HeapBlock"))
+		search->block_bytes = entry[TYPE_SIZE];
+}
+
+/* ---- all of it ---- */
+
+static struct worker_hotspot search_result(const struct search *search)
+{
+	struct worker_hotspot hotspot = { 0 };
+
+	if (search->block_bytes <= UINT32_MAX)
+		hotspot.block_bytes = (uint32_t)search->block_bytes;
+	for (size_t i = FIELDS; i--;) {
+		enum worker_hotspot_word word = fields[i].word;
+
+		if (!search->found[i])
+			continue;
+		hotspot.words[word] = search->found[i];
+		if (word == HOTSPOT_BLOB_CODE)
+			hotspot.code_bytes = fields[i].bytes;
+		if (word == HOTSPOT_BLOB_COMPLETE)
+			hotspot.complete_bytes = fields[i].bytes;
+	}
+	return hotspot;
+}
+
+bool hotspot_read(const struct elf_view *view, struct worker_hotspot *ret)
+{
+	const char *name = view->machine == EM_X86_64 ? elf_view_soname(view) : NULL;
+	struct search search = { .view = view };
+	struct worker_hotspot hotspot;
+
+	// Any other file costs no more than this.
+	if (!name || strcmp(name, "libjvm.so") != 0 ||
+	    !array_visit(&search, "gHotSpotVMStructs", STRUCT_WORDS, take_struct) ||
+	    !array_visit(&search, "gHotSpotVMTypes", TYPE_WORDS, take_type))
+		return false;
+	hotspot = search_result(&search);
+	if (!hotspot_check(&hotspot))
+		return false;
+	*ret = hotspot;
+	return true;
+}
+
+bool hotspot_check(const struct worker_hotspot *hotspot)
+{
+	const uint64_t limit = 1ull << 47; // of what programs can address
+
+	for (size_t i = 0; i < HOTSPOT_WORDS; i++) {
+		uint64_t word = hotspot->words[i];
+
+		if (!word || word % sizeof(word) || word >= limit)
+			return false;
+	}
+	return (hotspot->block_bytes == 8 || hotspot->block_bytes == 16) &&
+	       (hotspot->code_bytes == 4 || hotspot->code_bytes == 8) &&
+	       (hotspot->complete_bytes == 2 || hotspot->complete_bytes == 4) && !hotspot->reserved;
+}
