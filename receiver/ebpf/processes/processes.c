@@ -2,6 +2,7 @@
 #include "processes.h"
 
 #include "code.h"
+#include "memory_words.h"
 #include "prompt.h"
 #include "resolve.h"
 #include "watch.h"
@@ -31,12 +32,15 @@ enum {
 	REST_FACTOR = 8,
 	REST_LEAST_NS = 10000000,
 	REST_MOST_NS = 20000000,
+	/* Of reading another process's memory, which takes some us. */
+	READ_LIMIT_NS = 100000000,
 };
 
 struct processes {
 	struct watch watch; /* the table in it is shared under its lock */
 	pthread_t thread;
 	bool running;
+	struct timed_calls *memory_calls; /* owned: what reads other processes' memory */
 
 	pthread_mutex_t queue_lock; /* over the notes; never held over anything slow */
 	struct note *notes;         /* owned, NOTES_MAX of them */
@@ -65,8 +69,9 @@ struct processes *processes_create(const struct profcol_host *host,
 						"", "Samples whose process was not looked at");
 	processes->notes = calloc(NOTES_MAX, sizeof(*processes->notes));
 	processes->taken = calloc(NOTES_MAX, sizeof(*processes->taken));
+	processes->memory_calls = timed_calls_create();
 	if (!watch_init(&processes->watch, host, variables, max_bytes) || !processes->notes ||
-	    !processes->taken) {
+	    !processes->taken || !processes->memory_calls) {
 		processes_destroy(processes);
 		return NULL;
 	}
@@ -87,6 +92,7 @@ void processes_destroy(struct processes *processes)
 		return;
 	processes_stop(processes);
 	watch_deinit(&processes->watch);
+	timed_calls_destroy(processes->memory_calls);
 	pthread_cond_destroy(&processes->progress);
 	pthread_mutex_destroy(&processes->progress_lock);
 	pthread_mutex_destroy(&processes->queue_lock);
@@ -529,6 +535,13 @@ int processes_open_file(struct processes *processes, uint32_t file)
 		return fd;
 	status = resolve_again(&watch->table, &watch->table_lock, watch->files, file);
 	return status ? status : files_open(watch->files, file);
+}
+
+int processes_read_words(struct processes *processes, uint32_t pid, const uint64_t *addresses,
+			 size_t count, uint64_t *ret)
+{
+	return memory_words_read(processes->memory_calls, pid, addresses, count, READ_LIMIT_NS,
+				 ret);
 }
 
 bool processes_file_htlhash(struct processes *processes, uint32_t file, char ret[33])

@@ -237,6 +237,14 @@ void processes_tell_again(struct processes *processes);
  */
 int processes_open_file(struct processes *processes, uint32_t file);
 
+/*
+ * Read the 8 bytes at each of @count @addresses (at most 64) of process @pid, as it is now. 0, or a
+ * negative errno when one of them cannot be read, or not within some time: whoever holds a lock
+ * does not ask.
+ */
+int processes_read_words(struct processes *processes, uint32_t pid, const uint64_t *addresses,
+			 size_t count, uint64_t *ret);
+
 /* What the kernel remembers of the file behind @fd, as opener_recall has it: unlike fstat(2) this
  * never waits. 0 or a negative errno. */
 struct stat;
