@@ -15,6 +15,8 @@
 
 #include "unwind_apply.h"
 
+#include "unwind_hotspot.bpf.h"
+
 /* The rule of the place that @tag is of, if it was found lately; else 0. It may be at *@next, which
  * then leads to where its caller's may be. */
 static __always_inline __u32 unwind_recall(struct unwind_slab *recent, __u64 tag, __u32 *next)
@@ -102,7 +104,7 @@ static __always_inline void unwind_run(struct unwind_walk *walk, __u32 cpu, __u6
 	struct unwind_slab *recent = unwind_recent_of(cpu);
 	__u32 count = 0;
 
-	if (!recent || walk->bare || walk->at.exact || walk->at.sp_is_bound)
+	if (!recent || walk->kind != UNWIND_RANGE_TABLE || walk->at.exact || walk->at.sp_is_bound)
 		return;
 #pragma clang loop unroll(disable)
 	for (; count < UNWIND_RUN && count < room; count++) {
@@ -164,7 +166,9 @@ static __always_inline int unwind_frame(struct bpf_perf_event_data *ctx, struct 
 		return UNWIND_END_NO_MAPPING;
 	}
 	*frame = walk->code_frame + pc;
-	if (walk->bare)
+	if (walk->kind == UNWIND_RANGE_HOTSPOT)
+		return unwind_by_hotspot(ctx, walk);
+	if (walk->kind == UNWIND_RANGE_BARE)
 		return unwind_by_frame_pointer(walk);
 	return unwind_by_table(ctx, walk, cpu, pc, frame, seen);
 }

@@ -51,10 +51,10 @@ static __always_inline __u64 unwind_packed_cfa(__u32 rule, __u64 sp, __u64 fp)
 	return (by_sp ? sp : fp) + 8ull * depth;
 }
 
-static __always_inline int unwind_apply_packed(struct unwind_walk *walk, __u32 rule)
+/* The return address lies below @cfa, the caller's frame pointer @slot words below that one; if 0,
+ * still in its register. */
+static __always_inline int unwind_below(struct unwind_walk *walk, __u64 cfa, __u32 slot)
 {
-	__u64 cfa = unwind_packed_cfa(rule, walk->at.sp, walk->at.fp);
-	__u32 slot = rule & (UNWIND_PACKED_SLOTS - 1);
 	__u64 fp = walk->at.fp, ra;
 
 	unwind_approach(walk, cfa - 8 * (slot + 1), cfa);
@@ -62,6 +62,12 @@ static __always_inline int unwind_apply_packed(struct unwind_walk *walk, __u32 r
 	    (slot && !unwind_read(walk, cfa - 8 * (slot + 1), &fp)))
 		return UNWIND_END_UNREADABLE;
 	return unwind_return(walk, cfa, ra, fp, false);
+}
+
+static __always_inline int unwind_apply_packed(struct unwind_walk *walk, __u32 rule)
+{
+	return unwind_below(walk, unwind_packed_cfa(rule, walk->at.sp, walk->at.fp),
+			    rule & (UNWIND_PACKED_SLOTS - 1));
 }
 
 /* Code that no table describes: by the frame pointer, if it looks like one. */

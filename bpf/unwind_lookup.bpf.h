@@ -210,7 +210,9 @@ static __always_inline void unwind_set_range(struct unwind_walk *walk,
 	walk->code_text =
 		((__u64)range->first << UNWIND_PAGE_SHIFT) + range->page_offset - range->start;
 	walk->directory = range->directory;
-	walk->bare = range->kind == UNWIND_RANGE_BARE;
+	walk->kind = range->kind;
+	if (range->kind == UNWIND_RANGE_HOTSPOT)
+		walk->hotspot = range->hotspot;
 	walk->page_number = ~0ull;
 }
 

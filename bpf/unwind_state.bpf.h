@@ -46,8 +46,9 @@ struct unwind_walk {
 	__u64 code_frame; /* + pc: the frame to report; 0 = the pc */
 	__u64 code_text;  /* + pc: address from the first page of its directory on */
 	__u32 directory;
-	bool bare;  /* there is none */
-	__u32 page; /* handle of that of the last frame */
+	__u32 kind;                    /* enum unwind_range_kind */
+	struct unwind_hotspot hotspot; /* of such a range */
+	__u32 page;                    /* handle of that of the last frame */
 	__u64 page_number;
 
 	__u64 window_start;

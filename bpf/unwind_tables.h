@@ -153,25 +153,66 @@ struct unwind_rule {
 _Static_assert(sizeof(struct unwind_rule) == 24, "no padding: rules are compared as bytes");
 
 enum unwind_range_kind {
-	UNWIND_RANGE_TABLE, /* a file, with a directory */
-	UNWIND_RANGE_BARE,  /* executable memory of no file, or of one without any table */
+	UNWIND_RANGE_TABLE,   /* a file, with a directory */
+	UNWIND_RANGE_BARE,    /* executable memory of no file, or of one without any table */
+	UNWIND_RANGE_HOTSPOT, /* a heap of a JVM's code cache, from its beginning on; amd64 only */
 };
 
 /* Ranges end here at the latest: addresses are compared as signed numbers. */
 #define UNWIND_ADDRESS_LIMIT (1ull << 63)
 
+/*
+ * Where the process itself says how the frames of this code look: JDK,
+ * src/hotspot/share/memory/heap.hpp (CodeHeap) and code/codeBlob.hpp. The heap is made of segments,
+ * and has blocks, each of some of them. Offsets are in bytes from a block's beginning on.
+ */
+struct unwind_hotspot {
+	/* Page of 4 KiB: of each segment a byte, how far back the one before it in the block is
+	 * that is to be asked next. 0: it is the first one; 255: it is in no block. */
+	__u64 segments : 36;
+	/* Where the code cache, all heaps of it, begins before `start`, and ends after it; in
+	 * UNWIND_HOTSPOT_UNITs, rounded up. */
+	__u64 below : 14;
+	__u64 above : 14;
+	__u8 shift;        /* log2 of a segment's bytes, and UNWIND_HOTSPOT_* */
+	__u8 frame_words;  /* offset of 4 bytes: words of a frame */
+	__u8 complete;     /* of a number: from which byte of the code on a frame is complete */
+	__u8 code;         /* of the code's address, or of its offset from `blob` on */
+	__u16 interpreter; /* number of the segment that this one's block begins with; 65535: none
+			    */
+	__u8 kind;         /* as the range's */
+	__u8 name;         /* offset of the address of what it is called */
+};
+
+enum {
+	UNWIND_HOTSPOT_SHIFT = 31,       /* mask */
+	UNWIND_HOTSPOT_NARROW = 1 << 5,  /* `complete` is of 2 bytes, else 4 */
+	UNWIND_HOTSPOT_OFFSETS = 1 << 6, /* `code` is of an offset, of 4 bytes */
+	UNWIND_HOTSPOT_SMALL = 1 << 7,   /* a blob lies 8 bytes into its block, else 16 */
+	UNWIND_HOTSPOT_FREE = 255,
+	UNWIND_HOTSPOT_NO_SEGMENT = 65535,
+	UNWIND_HOTSPOT_UNIT = 1 << 18, /* bytes */
+	UNWIND_HOTSPOT_UNITS = (1 << 14) - 1,
+};
+
 /* Executable memory of a process, sorted by address. Pages here are of 4 KiB, whatever the kernel's
  * are. */
 struct unwind_range {
-	__u64 start;       /* address */
-	__u32 pages;       /* long */
-	__u32 file_page;   /* of start in the file */
-	__u32 directory;   /* handle; TABLE only */
-	__u32 first;       /* number of the directory's entry for what `start` lies in */
-	__u32 file;        /* number under which frames are reported; 0 = as addresses */
-	__u16 page_offset; /* of start: ELF address modulo 64 KiB */
-	__u8 kind;         /* enum unwind_range_kind */
-	__u8 reserved;
+	__u64 start; /* address */
+	__u32 pages; /* long */
+	__u32 file;  /* number under which frames are reported; 0 = as addresses */
+	union {
+		struct {
+			__u32 directory;   /* handle; TABLE only */
+			__u32 first;       /* number of the directory's entry for what `start` lies
+					      in */
+			__u32 file_page;   /* of start in the file */
+			__u16 page_offset; /* of start: ELF address modulo 64 KiB */
+			__u8 kind;         /* enum unwind_range_kind */
+			__u8 reserved;
+		};
+		struct unwind_hotspot hotspot; /* HOTSPOT only */
+	};
 };
 
 /* Why a walk ended. Also the last frame of a stack that was cut. */
@@ -267,6 +308,9 @@ static inline __u32 unwind_identity(__u64 start_boottime_ns, __u32 exec_id)
 }
 
 _Static_assert(sizeof(struct unwind_range) == 32, "layout of a range");
+_Static_assert(__builtin_offsetof(struct unwind_range, kind) ==
+		       __builtin_offsetof(struct unwind_range, hotspot.kind),
+	       "one kind");
 _Static_assert(sizeof(struct unwind_piece) == 16, "layout of a piece");
 _Static_assert(sizeof(struct unwind_bucket) == 128, "layout of a bucket");
 _Static_assert(sizeof(struct unwind_calls) == UNWIND_LINE_BYTES, "one cache line");

@@ -188,6 +188,7 @@ static void pass_on(struct deferred *deferred, enum outcome outcome)
 static bool is_over(const struct deferred *deferred, const struct walk_result *result)
 {
 	return result->found == TABLES_FOUND || result->found == TABLES_NO_CODE ||
+	       result->found == TABLES_IN_PROCESS ||
 	       deferred->now_ns > deferred->head->time_ns + DEFERRED_WAIT_NS;
 }
 
@@ -195,7 +196,7 @@ static enum outcome outcome_of(const struct walk_result *result)
 {
 	if (result->found == TABLES_FOUND)
 		return result->end == UNWIND_END_ENTRY ? FINISHED : CUT;
-	return result->found == TABLES_NO_CODE ? CUT : LATE;
+	return result->found == TABLES_NO_CODE || result->found == TABLES_IN_PROCESS ? CUT : LATE;
 }
 
 /* The number of the user's frame from which on the two walks differ. */
@@ -219,7 +220,7 @@ static void verify(struct deferred *deferred, const struct sample_head *head,
 	enum comparison comparison = DIFFERENT;
 
 	if ((result.found != TABLES_FOUND && !result.guessed) ||
-	    result.end == UNWIND_END_NOT_COPIED)
+	    result.found == TABLES_IN_PROCESS || result.end == UNWIND_END_NOT_COPIED)
 		comparison = UNKNOWN;
 	else if (result.count == head->user_count && result.end == head->end &&
 		 !memcmp(deferred->record.frames, head + 1, bytes))

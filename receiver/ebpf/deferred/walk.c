@@ -80,6 +80,8 @@ static int step(struct unwind_walk *walk, enum tables_found *found, __u64 *frame
 		return UNWIND_END_NO_MAPPING;
 	}
 	*frame = code.frame;
+	if (*found == TABLES_IN_PROCESS)
+		return UNWIND_END_UNREADABLE;
 	return *found == TABLES_FOUND ? unwind_apply(NULL, walk, code.rule, frame)
 				      : UNWIND_END_NO_PAGE;
 }

@@ -30,6 +30,7 @@ void code_file_destroy(struct code_file *file)
 		return;
 	free(file->segments);
 	free(file->pages);
+	free(file->hotspot);
 	VECTOR_DEINIT(&file->missed);
 	VECTOR_DEINIT(&file->rules.numbers);
 	free(file);
@@ -53,6 +54,7 @@ size_t code_file_memory(const struct code_file *file)
 {
 	return sizeof(*file) + file->segment_room * sizeof(*file->segments) +
 	       file->page_count * sizeof(*file->pages) +
+	       (file->hotspot ? sizeof(*file->hotspot) : 0) +
 	       file->missed.capacity * sizeof(*file->missed.items) +
 	       file->rules.numbers.capacity * sizeof(*file->rules.numbers.items);
 }
@@ -75,6 +77,7 @@ void code_file_unlearn(struct code_file *file)
 {
 	free(TAKE(file->segments));
 	free(TAKE(file->pages));
+	free(TAKE(file->hotspot));
 	file->segment_count = file->segment_room = file->page_count = 0;
 }
 
@@ -103,6 +106,11 @@ int code_file_learn(struct code_file *file, const struct worker_answer *answer)
 	file->pages = calloc(limit - first, sizeof(*file->pages));
 	if (!file->pages)
 		return -ENOMEM;
+	// Without memory its code cache goes by frame pointers.
+	if (answer->hotspot)
+		file->hotspot = malloc(sizeof(*file->hotspot));
+	if (file->hotspot)
+		*file->hotspot = *answer->hotspot;
 	file->page_first = (uint32_t)first;
 	file->page_count = (uint32_t)(limit - first);
 	return 0;

@@ -58,8 +58,9 @@ struct code_file {
 	struct worker_segment *segments; /* owned: the executable ones */
 	size_t segment_count, segment_room;
 	uint32_t page_first, page_count;
-	struct code_page *pages; /* owned, page_count of them */
-	uint32_t directory;      /* handle of page_count handles; 0: none */
+	struct code_page *pages;        /* owned, page_count of them */
+	uint32_t directory;             /* handle of page_count handles; 0: none */
+	struct worker_hotspot *hotspot; /* owned; NULL: it is not libjvm.so */
 	VECTOR(uint64_t) missed; /* places in it, bytes, that were missed before it was known */
 };
 

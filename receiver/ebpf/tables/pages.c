@@ -71,14 +71,35 @@ enum pages_state pages_use(struct pages *pages, struct pages_use *use)
 		file = code_files_add(&pages->files, use->file);
 	// Without memory it goes by frame pointers. A link of null says that it is not used.
 	use->others.le_prev = NULL;
+	use->is_jvm = false;
 	if (!file)
 		return PAGES_BARE;
+	use->is_jvm = file->hotspot != NULL;
 	LIST_INSERT_HEAD(&file->uses, use, others);
 	file->users++;
 	if (file->state == CODE_FILE_WANTED)
 		queue_file(pages, file);
 	pages->waits |= file->waits;
 	return state_of(file);
+}
+
+const struct worker_hotspot *pages_hotspot(const struct pages *pages, uint32_t id)
+{
+	const struct code_file *file = pages_find_file(pages, id);
+
+	return file ? file->hotspot : NULL;
+}
+
+bool pages_address(const struct pages *pages, uint32_t id, uint64_t file_offset,
+		   uint64_t *address_ret)
+{
+	const struct code_file *file = pages_find_file(pages, id);
+	uint32_t index, offset;
+
+	if (!file || !code_file_find(file, file_offset, &index, &offset))
+		return false;
+	*address_ret = ((uint64_t)(file->page_first + index) << UNWIND_PAGE_SHIFT) + offset;
+	return true;
 }
 
 enum pages_state pages_state(const struct pages *pages, uint32_t id)

@@ -23,6 +23,7 @@ struct pages_use {
 	LIST_ENTRY(pages_use) others; /* of the same file */
 	void *owner;
 	uint32_t file;
+	bool is_jvm; /* pages_hotspot says more of the file, if it is known by now */
 };
 
 struct pages_counts {
@@ -49,6 +50,14 @@ enum pages_state {
 /* What is known of @use->file, which is in use from now on; it is asked for when it is new. */
 enum pages_state pages_use(struct pages *pages, struct pages_use *use);
 void pages_release(struct pages *pages, struct pages_use *use);
+
+/* What libjvm.so says of code caches, valid until anything is learned or forgotten; NULL: @file is
+ * another one, or not known. */
+const struct worker_hotspot *pages_hotspot(const struct pages *pages, uint32_t file);
+
+/* The ELF address of what lies at @file_offset of @file's code; false: unknown. */
+bool pages_address(const struct pages *pages, uint32_t file, uint64_t file_offset,
+		   uint64_t *address_ret);
 
 /* The first who uses @file, followed by `others`; NULL. */
 struct pages_use *pages_users(const struct pages *pages, uint32_t file);

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spaces.h"
-
-#include "code_copy.h"
-#include "range_sets.h"
+#include "spaces_parts.h"
 
 #include "base/base.h"
 
-#include <string.h>
-#include <sys/queue.h>
+#include <stdlib.h>
 
 enum {
-	CHAINS = 1024,
-	USUAL_RANGES = 256,
+	USUAL_FILES = 256,
 	/*
 	 * Files of a program become known one after the other, and each changes all of its ranges:
 	 * that takes 0.2 us for each of them, so so much later, at the earliest, it is done again.
@@ -29,43 +24,6 @@ enum {
 
 /* A process is as good as running that was sampled so short a time before another one. */
 static const uint64_t RECENT_NS = 10000000000;
-
-static const uint64_t LONGEST_BYTES = 1ull << 43; /* of a range; its pages are counted in 32 bits */
-
-struct space_ranges {
-	struct space_ranges *next; /* in its chain */
-	struct process_key key;
-	struct range_set *set;  /* a use; NULL: the kernel side is not told of it */
-	bool waits;             /* for a file of it */
-	bool refused;           /* stands in spaces.refused: there was no room for it */
-	bool counted;           /* as one that there was no room for */
-	bool stale;             /* stands in spaces.stale */
-	uint32_t dropped;       /* mappings that did not fit */
-	uint64_t ready_ns;      /* not made anew before, but for other mappings */
-	uint64_t missed_ns;     /* by a walk, last; or 0 */
-	struct pages_use *uses; /* owned; of its files, each once */
-	size_t use_count;
-	TAILQ_ENTRY(space_ranges) others_refused, others_stale;
-};
-
-TAILQ_HEAD(space_list, space_ranges);
-
-struct spaces {
-	struct processes *processes;
-	struct pages *pages;
-	struct range_sets *sets; /* owned */
-	struct process_index *index;
-	struct space_ranges *chains[CHAINS]; /* owned; by pid */
-	struct space_list refused, stale;
-	bool wants_memory; /* there was none for a process */
-	bool cut_short;    /* more is due than could be done */
-	size_t read;       /* ranges, with PROCESS_RANGES for each process, since this was 0 */
-	struct spaces_counts counts;
-	/* Of the one being written: */
-	struct code_copy code;
-	VECTOR(struct unwind_range) ranges;
-	VECTOR(uint32_t) files;
-};
 
 /* @bytes more are taken, or fewer. */
 static void account(const struct spaces *spaces, int64_t bytes)
@@ -90,6 +48,7 @@ struct spaces *spaces_create(struct processes *processes, struct pages *pages,
 	spaces->index = index;
 	TAILQ_INIT(&spaces->refused);
 	TAILQ_INIT(&spaces->stale);
+	jvms_init(&spaces->jvms);
 	spaces->sets = range_sets_create(memory);
 	if (spaces->sets)
 		return spaces;
@@ -101,7 +60,7 @@ void spaces_destroy(struct spaces *spaces)
 {
 	if (!spaces)
 		return;
-	for (size_t i = 0; i < CHAINS; i++)
+	for (size_t i = 0; i < SPACES_CHAINS; i++)
 		while (spaces->chains[i]) {
 			struct space_ranges *space = spaces->chains[i];
 
@@ -109,12 +68,13 @@ void spaces_destroy(struct spaces *spaces)
 			account(spaces,
 				-(int64_t)sizeof(*space) -
 					(space->uses ? bytes_of_uses(space->use_count) : 0));
+			spaces_forget_jvm(spaces, space);
 			free(space->uses);
 			free(space);
 		}
 	range_sets_destroy(spaces->sets);
 	code_copy_deinit(&spaces->code);
-	VECTOR_DEINIT(&spaces->ranges);
+	range_list_deinit(&spaces->list);
 	VECTOR_DEINIT(&spaces->files);
 	free(spaces);
 }
@@ -124,60 +84,6 @@ void spaces_destroy(struct spaces *spaces)
 static uint32_t identity_of(const struct process_key *key)
 {
 	return unwind_identity(key->start_boottime_ns, key->exec_id);
-}
-
-static void add_range(struct spaces *spaces, const struct process_code *code, uint64_t start)
-{
-	uint64_t offset = code->file_offset + (start - code->start);
-	struct unwind_range range = {
-		.start = start,
-		.pages = (uint32_t)((code->limit - start) >> 12),
-		.kind = UNWIND_RANGE_BARE,
-	};
-
-	// A frame has no room for places beyond: such code is told as addresses.
-	bool has_file = code->file != PROCESS_NO_FILE &&
-			offset + (code->limit - start) <= 1ull << UNWIND_FRAME_SHIFT;
-
-	if (has_file) {
-		range.file = code->file + 1;
-		range.file_page = (uint32_t)(offset >> 12);
-	}
-	// Frames in the vDSO are told as addresses, too: it is no file that could be named.
-	if (has_file && start == code->start)
-		pages_place(spaces->pages, code->file, offset, &range);
-	else if (code->vdso && start == code->start)
-		pages_place(spaces->pages, PAGES_VDSO, offset, &range);
-	spaces->ranges.items[spaces->ranges.count++] = range;
-}
-
-/*
- * Of the code that was read, as much as fits. Returns how much was left out. The vsyscall page, in
- * the upper half, is none that walks can search for.
- */
-static size_t make_ranges(struct spaces *spaces)
-{
-	size_t most = range_sets_most(spaces->sets), i;
-
-	spaces->ranges.count = 0;
-	// Without memory nothing is told.
-	if (!VECTOR_RESERVE(&spaces->ranges, 2 * spaces->code.count))
-		return spaces->code.count;
-	for (i = 0; i < spaces->code.count && spaces->ranges.count < most; i++) {
-		const struct process_code *code = &spaces->code.items[i];
-		const struct unwind_range *last;
-		uint64_t reached;
-
-		if (code->limit > UNWIND_ADDRESS_LIMIT || code->limit - code->start > LONGEST_BYTES)
-			continue;
-		add_range(spaces, code, code->start);
-		last = &spaces->ranges.items[spaces->ranges.count - 1];
-		reached = code->start + ((uint64_t)last->pages << 12);
-		// More is mapped than the file has text: what lies beyond has no table.
-		if (reached < code->limit && spaces->ranges.count < most)
-			add_range(spaces, code, reached);
-	}
-	return spaces->code.count - i;
 }
 
 /* ---- whom the kernel side knows ---- */
@@ -236,11 +142,20 @@ static void evict(struct spaces *spaces, struct space_ranges *space)
 
 static struct space_ranges **find_place(struct spaces *spaces, uint32_t pid)
 {
-	struct space_ranges **place = &spaces->chains[pid % CHAINS];
+	struct space_ranges **place = &spaces->chains[pid % SPACES_CHAINS];
 
 	while (*place && (*place)->key.pid != pid)
 		place = &(*place)->next;
 	return place;
+}
+
+struct space_ranges *spaces_find(const struct spaces *spaces, const struct process_key *key)
+{
+	struct space_ranges *space = spaces->chains[key->pid % SPACES_CHAINS];
+
+	while (space && space->key.pid != key->pid)
+		space = space->next;
+	return space && identity_of(&space->key) == identity_of(key) ? space : NULL;
 }
 
 /* When it was sampled last; 0: never. */
@@ -310,7 +225,7 @@ static void publish(struct spaces *spaces, struct space_ranges *space, uint64_t 
 			return;
 		}
 	}
-	set = range_sets_use(spaces->sets, spaces->ranges.items, spaces->ranges.count);
+	set = range_sets_use(spaces->sets, spaces->list.ranges.items, spaces->list.ranges.count);
 	spaces->wants_memory |= !set && last_sample(spaces, space);
 	if (set && rival)
 		evict(spaces, rival);
@@ -388,9 +303,8 @@ static void note_dropped(struct spaces *spaces, struct space_ranges *space, size
 static void clear_scratch(struct spaces *spaces)
 {
 	code_copy_clear(&spaces->code);
-	if (spaces->ranges.capacity > USUAL_RANGES)
-		VECTOR_DEINIT(&spaces->ranges);
-	if (spaces->files.capacity > USUAL_RANGES)
+	range_list_clear(&spaces->list);
+	if (spaces->files.capacity > USUAL_FILES)
 		VECTOR_DEINIT(&spaces->files);
 }
 
@@ -409,8 +323,13 @@ static void refresh(struct spaces *spaces, struct space_ranges *space, uint64_t 
 	} else if (!space->waits || space->set) {
 		// Until then the kernel's own walker does better than one that ends at the first
 		// frame.
-		note_dropped(spaces, space, spaces->code.left_out + make_ranges(spaces));
-		if (spaces->ranges.count)
+		spaces_meet_jvm(spaces, space, now_ns);
+		note_dropped(spaces, space,
+			     spaces->code.left_out +
+				     range_list_make(&spaces->list, &spaces->code, spaces->pages,
+						     space->jvm ? &space->jvm->heaps : NULL,
+						     range_sets_most(spaces->sets)));
+		if (spaces->list.ranges.count)
 			publish(spaces, space, now_ns);
 		else
 			withdraw(spaces, space);
@@ -430,6 +349,7 @@ static void drop(struct spaces *spaces, struct space_ranges **place)
 	set_refused(spaces, space, false);
 	set_stale(spaces, space, false);
 	release_uses(spaces, space->uses, space->use_count);
+	spaces_forget_jvm(spaces, space);
 	account(spaces, -(int64_t)sizeof(*space));
 	free(space);
 }
@@ -508,11 +428,18 @@ void spaces_file_known(struct spaces *spaces, uint32_t file, uint64_t now_ns)
 	refresh_stale(spaces, now_ns);
 }
 
+void spaces_tell_again(struct spaces *spaces, struct space_ranges *space, uint64_t now_ns)
+{
+	set_stale(spaces, space, true);
+	spaces->read = 0;
+	refresh_stale(spaces, now_ns);
+}
+
 void spaces_miss(struct spaces *spaces, const struct process_key *key, uint64_t now_ns)
 {
-	struct space_ranges *space = *find_place(spaces, key->pid);
+	struct space_ranges *space = spaces_find(spaces, key);
 
-	if (!space || identity_of(&space->key) != identity_of(key) || space->set || space->waits)
+	if (!space || space->set || space->waits)
 		return;
 	space->missed_ns = now_ns;
 	if (now_ns < space->ready_ns)
@@ -545,7 +472,7 @@ static void make_memory(struct spaces *spaces, uint64_t now_ns)
 	VECTOR(struct candidate) candidates = { 0 };
 	size_t wanted = spaces->counts.processes / EVICTED_SHARE + 1;
 
-	for (size_t i = 0; i < CHAINS; i++)
+	for (size_t i = 0; i < SPACES_CHAINS; i++)
 		for (struct space_ranges *space = spaces->chains[i]; space; space = space->next)
 			if (space->set)
 				// Without memory, another time.
@@ -588,5 +515,9 @@ size_t spaces_most(const struct spaces *spaces)
 
 struct spaces_counts spaces_counts(const struct spaces *spaces)
 {
-	return spaces->counts;
+	struct spaces_counts counts = spaces->counts;
+
+	counts.jvms_known = spaces->jvms.known;
+	counts.jvms_unknown = spaces->jvms.count - spaces->jvms.known;
+	return counts;
 }

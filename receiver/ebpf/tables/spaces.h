@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "jvms.h"
 #include "memory.h"
 #include "pages.h"
 #include "process_index.h"
@@ -18,12 +19,16 @@ struct spaces_counts {
 	uint64_t ranges_dropped;    /* mappings that were more than fit of one process */
 	uint64_t processes_refused; /* processes there was no room for, at first; each once */
 	uint64_t processes_evicted; /* those that have made room for others */
+	uint64_t jvms_known, jvms_unknown; /* now, by whether the heaps of their code are */
 };
 
 /* NULL without memory. All are borrowed until destroy. */
 struct spaces *spaces_create(struct processes *processes, struct pages *pages,
 			     struct memory *memory, struct process_index *index);
 void spaces_destroy(struct spaces *spaces); /* accepts NULL */
+
+/* Before the first update: no process is taken for a JVM. */
+void spaces_skip_jvms(struct spaces *spaces);
 
 /*
  * The process of @key has other executable memory than before, or is new. Its files are asked for;
@@ -47,6 +52,20 @@ void spaces_miss(struct spaces *spaces, const struct process_key *key, uint64_t 
  * milliseconds' worth. Once a second, and more often while spaces_waits. */
 void spaces_retry(struct spaces *spaces, uint64_t now_ns);
 bool spaces_waits(const struct spaces *spaces);
+
+/* When the next JVM is due whose heaps are to be looked for (jvm_heaps_read); UINT64_MAX: there is
+ * none. */
+uint64_t spaces_jvm_due_ns(const struct spaces *spaces);
+
+/* It, a copy; false: none is due. What a look has found, which took @spent_ns, is learned; `count`
+ * is 0 if it was nothing. */
+bool spaces_next_jvm(struct spaces *spaces, uint64_t now_ns, struct jvm *ret);
+void spaces_learn_jvm(struct spaces *spaces, const struct jvm *looked_at,
+		      const struct jvm_heaps *heaps, uint64_t spent_ns, uint64_t now_ns);
+
+/* Is @address, where @key's process has no file, in a heap of a JVM? Only its own memory says what
+ * the frames there look like. */
+bool spaces_has_heap(const struct spaces *spaces, const struct process_key *key, uint64_t address);
 
 /* How many mappings of one process are told at most. */
 size_t spaces_most(const struct spaces *spaces);

@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tables.h"
+#include "tables_parts.h"
 
-#include "kept_pages.h"
-#include "memory.h"
-#include "met.h"
-#include "missed.h"
-#include "notes.h"
-#include "pages.h"
-#include "process_index.h"
-#include "rule_table.h"
-#include "slabs.h"
-#include "spaces.h"
-#include "tables_metrics.h"
-
-#include "worker/worker.h"
+#include "jvm_memory.h"
 
 #include "base/base.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -27,34 +15,6 @@ enum {
 	PASS_NS = 10000000,
 	HOUSEKEEPING_NS = 1000000000,
 	WAITING_NS = 200000000, /* the same, while something is to be tried again */
-};
-
-struct tables {
-	const struct profcol_host *host;
-	struct processes *processes;
-	uint64_t limit_bytes; /* now; `lock` is held once the thread runs */
-	uint64_t most_bytes;
-	struct tables_metrics metrics;
-	struct notes notes; /* of the thread that takes samples */
-	struct missed missed;
-
-	pthread_mutex_t lock; /* over what follows but the pool; not held over I/O */
-	struct slabs *slabs;
-	struct memory *memory;
-	struct process_index index;
-	struct rule_table rules;
-	struct pages *pages;
-	struct met *met;
-	struct spaces *spaces;           /* NULL before the start */
-	struct processes_files known;    /* as they were when pages were last looked at for that */
-	uint64_t pages_bytes;            /* of user space, as accounted */
-	size_t index_bytes, rules_bytes; /* of the mappings */
-
-	/* Of the thread: */
-	struct worker_pool *pool;
-	struct kept_pages kept;
-	pthread_t thread;
-	bool running;
 };
 
 static void take_answer(void *context, const struct worker_answer *answer);
@@ -129,9 +89,15 @@ bool tables_keep(struct tables *tables, const char *directory, uint64_t limit_by
 	return tables->kept.cache;
 }
 
+void tables_skip_jvms(struct tables *tables)
+{
+	tables->skips_jvms = true;
+}
+
 void tables_note_process(void *context, const struct process_key *key, bool alive)
 {
 	struct tables *tables = context;
+	uint64_t now = clock_monotonic_ns();
 	bool wants = false;
 
 	// At once, in the thread that tells: every change of threads is time in which the program
@@ -140,10 +106,10 @@ void tables_note_process(void *context, const struct process_key *key, bool aliv
 	// Whoever is there at the start is told of again then.
 	if (tables->spaces) {
 		if (alive)
-			spaces_update(tables->spaces, key, clock_monotonic_ns());
+			spaces_update(tables->spaces, key, now);
 		else
 			spaces_end(tables->spaces, key);
-		wants = pages_wants(tables->pages);
+		wants = pages_wants(tables->pages) || spaces_jvm_due_ns(tables->spaces) <= now;
 	}
 	pthread_mutex_unlock(&tables->lock);
 	if (wants)
@@ -212,62 +178,6 @@ uint64_t tables_map_bytes(struct tables *tables)
 	bytes = tables->slabs ? slabs_bytes(tables->slabs) : 0;
 	pthread_mutex_unlock(&tables->lock);
 	return bytes;
-}
-
-/* ---- walks in user space ---- */
-
-/* Of a mapping with a file, or of the vDSO. */
-static enum tables_found find_rule(struct tables *tables, uint32_t file, uint64_t file_offset,
-				   uint32_t *ret)
-{
-	enum pages_found found = PAGES_LATER;
-	bool wants = false;
-
-	pthread_mutex_lock(&tables->lock);
-	if (tables->pages) {
-		found = pages_find_rule(tables->pages, file, file_offset, clock_monotonic_ns(),
-					ret);
-		wants = found == PAGES_LATER && pages_wants(tables->pages);
-	}
-	pthread_mutex_unlock(&tables->lock);
-	if (wants)
-		missed_wake(&tables->missed);
-	return found == PAGES_LATER ? TABLES_NO_PAGE : TABLES_FOUND;
-}
-
-static const enum tables_found without_code[] = {
-	[PROCESS_CODE_PENDING] = TABLES_NO_PAGE,
-	[PROCESS_CODE_NONE] = TABLES_NO_CODE,
-	[PROCESS_CODE_UNKNOWN] = TABLES_UNKNOWN,
-};
-
-enum tables_found tables_find_code(struct tables *tables, const struct process_key *key,
-				   uint64_t time_ns, uint64_t address, struct tables_code *ret)
-{
-	struct process_code code;
-	enum process_code_state state;
-	uint64_t offset;
-
-	*ret = (struct tables_code){ .frame = address, .rule = UNWIND_RULE_UNKNOWN };
-	if (address >= UNWIND_ADDRESS_LIMIT)
-		return TABLES_NO_CODE;
-	state = processes_find_code(tables->processes, key, time_ns, address, &code);
-	if (state != PROCESS_CODE_FOUND)
-		return without_code[state];
-	offset = code.file_offset + (address - code.start);
-	if (code.vdso)
-		return find_rule(tables, PAGES_VDSO, offset, &ret->rule);
-	// As spaces.c: a frame has no room for places beyond.
-	if (code.file == PROCESS_NO_FILE ||
-	    code.file_offset + (code.limit - code.start) > 1ull << UNWIND_FRAME_SHIFT)
-		return TABLES_FOUND;
-	ret->frame = UNWIND_FRAME_FILE | (code.file + 1ull) << UNWIND_FRAME_SHIFT | offset;
-	return find_rule(tables, code.file, offset, &ret->rule);
-}
-
-const struct unwind_rule *tables_rule(const struct tables *tables, uint32_t number)
-{
-	return tables->rules.rules && number < UNWIND_RULES ? &tables->rules.rules[number] : NULL;
 }
 
 /* ---- the thread ---- */
@@ -371,6 +281,37 @@ static bool ask_next(struct tables *tables)
 	return true;
 }
 
+/* Look where the heaps of one JVM lie, if one is due. */
+static void look_at_next_jvm(struct tables *tables)
+{
+	uint64_t begun = clock_monotonic_ns(), now;
+	struct jvm_heaps heaps;
+	struct jvm jvm;
+	bool more;
+
+	pthread_mutex_lock(&tables->lock);
+	more = spaces_next_jvm(tables->spaces, begun, &jvm);
+	pthread_mutex_unlock(&tables->lock);
+	if (!more)
+		return;
+	jvm_memory_read(tables->processes, &jvm, &heaps);
+	now = clock_monotonic_ns();
+	pthread_mutex_lock(&tables->lock);
+	spaces_learn_jvm(tables->spaces, &jvm, &heaps, now - begun, now);
+	pthread_mutex_unlock(&tables->lock);
+}
+
+/* When something is to be done that nobody tells of. */
+static uint64_t next_deadline(struct tables *tables, uint64_t housekeeping)
+{
+	uint64_t deadline = kept_pages_deadline(&tables->kept, housekeeping), jvm;
+
+	pthread_mutex_lock(&tables->lock);
+	jvm = spaces_jvm_due_ns(tables->spaces);
+	pthread_mutex_unlock(&tables->lock);
+	return jvm < deadline ? jvm : deadline;
+}
+
 /* What pages take in user space is accounted with what is known of processes. */
 static void account_pages(struct tables *tables, uint64_t bytes)
 {
@@ -451,10 +392,9 @@ static void *tables_run(void *context)
 	for (;;) {
 		now = clock_monotonic_ns();
 		// With answers due the pool is waited for, else the queue is.
-		if (!missed_take(&tables->missed,
-				 worker_pool_is_busy(tables->pool)
-					 ? now
-					 : kept_pages_deadline(&tables->kept, housekeeping)))
+		if (!missed_take(&tables->missed, worker_pool_is_busy(tables->pool)
+							  ? now
+							  : next_deadline(tables, housekeeping)))
 			return NULL;
 		handle_misses(tables);
 		take_kept(tables);
@@ -462,6 +402,7 @@ static void *tables_run(void *context)
 			;
 		if (worker_pool_is_busy(tables->pool))
 			worker_pool_run(tables->pool, clock_monotonic_ns() + PASS_NS);
+		look_at_next_jvm(tables);
 		now = clock_monotonic_ns();
 		if (now >= housekeeping) {
 			keep_house(tables);
@@ -522,6 +463,8 @@ static bool create_parts(struct tables *tables, const struct tables_maps *maps)
 	if (tables->pages)
 		tables->spaces = spaces_create(tables->processes, tables->pages, tables->memory,
 					       &tables->index);
+	if (tables->spaces && tables->skips_jvms)
+		spaces_skip_jvms(tables->spaces);
 	if (tables->spaces)
 		tables->met =
 			met_create(tables->processes, tables->pages, spaces_most(tables->spaces));

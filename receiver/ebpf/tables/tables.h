@@ -32,6 +32,9 @@ void tables_destroy(struct tables *tables); /* accepts NULL; stops first */
  */
 bool tables_keep(struct tables *tables, const char *directory, uint64_t limit_bytes);
 
+/* Before the start: JVMs are programs like others, in whose memory nobody looks. */
+void tables_skip_jvms(struct tables *tables);
+
 /* Descriptors of the loaded program's maps, borrowed while it runs. */
 struct tables_maps {
 	int slabs, processes, rules;
@@ -71,9 +74,10 @@ struct tables_code {
 
 enum tables_found {
 	TABLES_FOUND,
-	TABLES_NO_PAGE, /* not yet: the rules have been asked for, or the file is to be opened */
-	TABLES_UNKNOWN, /* the program is not known (yet) */
-	TABLES_NO_CODE, /* it had no code there */
+	TABLES_NO_PAGE,    /* not yet: the rules have been asked for, or the file is to be opened */
+	TABLES_UNKNOWN,    /* the program is not known (yet) */
+	TABLES_NO_CODE,    /* it had no code there */
+	TABLES_IN_PROCESS, /* a JVM's, whose memory alone says how a walk goes on */
 };
 
 /*

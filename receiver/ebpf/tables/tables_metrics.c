@@ -23,6 +23,10 @@ void tables_metrics_init(struct tables_metrics *metrics, const struct profcol_ho
 				      "Pages of 64 KiB of code whose unwind rules are held"),
 		.processes = host->metric(host, PROFCOL_GAUGE, "unwind_processes", "",
 					  "Processes whose memory the unwinder knows"),
+		.jvms_known = host->metric(host, PROFCOL_GAUGE, "unwind_jvms", "state=known",
+					   "JVMs, by whether it is known where their code lies"),
+		.jvms_unknown = host->metric(host, PROFCOL_GAUGE, "unwind_jvms", "state=unknown",
+					     "JVMs, by whether it is known where their code lies"),
 		.built = host->metric(host, PROFCOL_COUNTER, "unwind_pages_built", "",
 				      "Pages of unwind rules that were brought in"),
 		.evicted = host->metric(host, PROFCOL_COUNTER, "unwind_pages_evicted", "",
@@ -68,6 +72,8 @@ void tables_metrics_show(const struct tables_metrics *metrics, const struct page
 	profcol_metric_set(metrics->refused, (int64_t)pages->refused);
 	profcol_metric_set(metrics->failed, (int64_t)pages->failed);
 	profcol_metric_set(metrics->processes, (int64_t)spaces->processes);
+	profcol_metric_set(metrics->jvms_known, (int64_t)spaces->jvms_known);
+	profcol_metric_set(metrics->jvms_unknown, (int64_t)spaces->jvms_unknown);
 	profcol_metric_set(metrics->ranges_dropped, (int64_t)spaces->ranges_dropped);
 	profcol_metric_set(metrics->processes_refused, (int64_t)spaces->processes_refused);
 	profcol_metric_set(metrics->processes_evicted, (int64_t)spaces->processes_evicted);

@@ -9,6 +9,7 @@
 
 struct tables_metrics {
 	struct profcol_metric *memory, *used, *files, *pages, *processes; /* gauges */
+	struct profcol_metric *jvms_known, *jvms_unknown;                 /* gauges */
 	/* Counters: */
 	struct profcol_metric *built, *evicted, *refused, *failed, *notes_dropped;
 	struct profcol_metric *ranges_dropped, *processes_refused, *processes_evicted;

@@ -252,6 +252,18 @@ static void what_is_no_code_is_not_waited_for(void **state)
 	assert_int_equal(out.head.user_count, USER);
 }
 
+/* What a JVM's memory alone says is not known any more when the sample is looked at. */
+static void what_only_the_process_knows_is_not_waited_for(void **state)
+{
+	struct record record = a_record();
+
+	known.caller = TABLES_IN_PROCESS;
+	add(*state, &record);
+	deferred_release(*state, TAKEN_NS + 1 * MS, UINT64_MAX, take, NULL);
+	assert_int_equal(out.count, 1);
+	assert_int_equal(counted("result=cut"), 1);
+}
+
 static void one_process_does_not_take_all_the_room(void **state)
 {
 	struct record record = a_record();
@@ -336,6 +348,7 @@ int main(void)
 		TEST(malformed_ones_are_refused),
 		TEST(an_older_program_is_not_asked),
 		TEST(what_is_no_code_is_not_waited_for),
+		TEST(what_only_the_process_knows_is_not_waited_for),
 		TEST(one_process_does_not_take_all_the_room),
 		TEST(it_is_not_looked_at_all_the_time),
 	};

@@ -171,6 +171,22 @@ static void code_without_a_table_goes_by_frame_pointers(void **state)
 	assert_int_equal(fixture.result.end, UNWIND_END_BAD_POINTER);
 }
 
+static void what_only_the_process_knows_ends_the_walk(void **state)
+{
+	struct fixture fixture = begin(0x1010);
+
+	(void)state;
+	add(&fixture, 0x1000, UNWIND_RULE_UNKNOWN);
+	fixture.pieces[0].found = TABLES_IN_PROCESS;
+	fixture.copy.from.fp = STACK + 8 * 2; // which would lead on
+	fixture.copy.words[2] = STACK + 8 * 6;
+	fixture.copy.words[3] = 0x1010;
+	walk(&fixture, 8, true, MOST);
+	assert_int_equal(fixture.result.count, 1);
+	assert_int_equal(fixture.result.end, UNWIND_END_UNREADABLE);
+	assert_int_equal(fixture.result.found, TABLES_IN_PROCESS);
+}
+
 static void only_the_copy_is_read(void **state)
 {
 	struct fixture fixture = begin(0x1010);
@@ -253,6 +269,7 @@ int main(void)
 		cmocka_unit_test(rules_of_the_first_frame_know_all_registers),
 		cmocka_unit_test(what_is_missing_of_the_code_is_said),
 		cmocka_unit_test(code_without_a_table_goes_by_frame_pointers),
+		cmocka_unit_test(what_only_the_process_knows_ends_the_walk),
 		cmocka_unit_test(only_the_copy_is_read),
 		cmocka_unit_test(a_word_that_only_begins_in_the_copy_is_not_read),
 		cmocka_unit_test(the_depth_is_bounded),

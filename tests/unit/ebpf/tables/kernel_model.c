@@ -121,12 +121,12 @@ struct model_finding kernel_model_find(const struct kernel_model *model, uint32_
 				       uint32_t identity, uint64_t pc)
 {
 	const struct unwind_process *process = find_process(model, pid, identity);
-	struct model_finding found = { MODEL_NO_RANGE, 0, 0, 0 };
+	struct model_finding found = { .what = MODEL_NO_RANGE };
 	const struct unwind_range *ranges;
 	uint32_t count;
 
 	if (!process)
-		return (struct model_finding){ MODEL_NO_PROCESS, 0, 0, 0 };
+		return (struct model_finding){ .what = MODEL_NO_PROCESS };
 	ranges = find_ranges(model, process, pc, &count);
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t distance = pc - ranges[i].start, address;
@@ -134,6 +134,8 @@ struct model_finding kernel_model_find(const struct kernel_model *model, uint32_
 
 		if (pc < ranges[i].start || distance >= (uint64_t)ranges[i].pages << 12)
 			continue;
+		if (ranges[i].kind == UNWIND_RANGE_HOTSPOT)
+			return (struct model_finding){ .what = MODEL_HOTSPOT, .range = &ranges[i] };
 		found.what = MODEL_BARE;
 		found.file = ranges[i].file;
 		found.file_offset = ((uint64_t)ranges[i].file_page << 12) + distance;

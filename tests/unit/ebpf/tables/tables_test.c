@@ -690,6 +690,181 @@ static void anonymous_code_is_bare_and_has_no_file(void **state)
 	assert_int_equal(find(fixture, 0x14fff).file, 0);
 }
 
+static bool wants_jvm(const struct fixture *fixture)
+{
+	return spaces_jvm_due_ns(fixture->spaces) != UINT64_MAX;
+}
+
+/* A process that has loaded file 7 as libjvm.so: text at ELF address 0x21000, and its code caches
+ * from 0x7f0000000000 on, 1 MiB of which is mapped. */
+static void begin_jvm(struct fixture *fixture)
+{
+	static const struct worker_hotspot layout = { .block_bytes = 16,
+						      .code_bytes = 8,
+						      .complete_bytes = 4 };
+
+	play(0x400000, 3 * PAGE - 0x1000, 7, 0x20000);
+	play(0x7f0000000000, 16 * PAGE, PROCESS_NO_FILE, 0);
+	spaces_update(fixture->spaces, &key, now);
+	assert_int_equal(expect_request(fixture, 7, 0), 0);
+	assert_false(wants_jvm(fixture));
+	model_answer_init(&fixture->answer, 7, 0x21000, 0x20000, 3);
+	fixture->answer.answer.hotspot = &layout;
+	learn(fixture, 2 * MS);
+}
+
+static struct jvm_heaps two_heaps(void)
+{
+	struct jvm_heaps heaps = { .count = 2 };
+
+	heaps.items[0] = (struct jvm_heap){
+		.start = 0x7f0000000000,
+		.limit = 0x7f0000000000 + 10 * PAGE,
+		.code = { .segments = 0x5000, .shift = 7, .kind = UNWIND_RANGE_HOTSPOT }
+	};
+	heaps.items[1] = (struct jvm_heap){
+		.start = 0x7f0000000000 + 12 * PAGE,
+		.limit = 0x7f0000000000 + 100 * PAGE,
+		.code = { .segments = 0x6000, .shift = 6, .kind = UNWIND_RANGE_HOTSPOT }
+	};
+	return heaps;
+}
+
+static void heaps_of_a_jvm_are_told_when_they_are_found(void **state)
+{
+	struct fixture *fixture = *state;
+	struct jvm_heaps heaps = two_heaps();
+	struct model_finding found;
+	struct jvm jvm;
+
+	begin_jvm(fixture);
+	assert_int_equal(find(fixture, 0x7f0000000010).what, MODEL_BARE);
+	assert_true(spaces_next_jvm(fixture->spaces, 3 * MS, &jvm));
+	assert_int_equal(jvm.key.pid, key.pid);
+	assert_int_equal(jvm.base, 0x400000 - 0x21000);
+	assert_false(spaces_next_jvm(fixture->spaces, 3 * MS, &jvm));
+	spaces_learn_jvm(fixture->spaces, &jvm, &heaps, MS, 4 * MS);
+	found = find(fixture, 0x7f0000000010);
+	assert_int_equal(found.what, MODEL_HOTSPOT);
+	assert_int_equal(found.range->hotspot.segments, 0x5000);
+	assert_int_equal(found.range->start, 0x7f0000000000);
+	assert_int_equal(found.range->file, 0);
+	assert_int_equal(find(fixture, 0x7f0000000000 + 10 * PAGE).what, MODEL_BARE);
+	found = find(fixture, 0x7f0000000000 + 16 * PAGE - 1);
+	assert_int_equal(found.what, MODEL_HOTSPOT);
+	assert_int_equal(found.range->hotspot.segments, 0x6000);
+	assert_int_equal(find(fixture, 0x7f0000000000 + 16 * PAGE).what, MODEL_NO_RANGE);
+	assert_true(spaces_has_heap(fixture->spaces, &key, 0x7f0000000010));
+	assert_false(spaces_has_heap(fixture->spaces, &key, 0x7f0000000000 + 11 * PAGE));
+}
+
+static void a_jvm_is_looked_at_until_it_has_an_interpreter(void **state)
+{
+	struct fixture *fixture = *state;
+	struct jvm_heaps none = { 0 }, heaps = two_heaps();
+	uint64_t at = 3 * MS, looks = 0;
+	struct jvm jvm;
+
+	begin_jvm(fixture);
+	for (; at < 1000000 * MS && wants_jvm(fixture); at += 10 * MS)
+		if (spaces_next_jvm(fixture->spaces, at, &jvm)) {
+			spaces_learn_jvm(fixture->spaces, &jvm, looks++ ? &heaps : &none, MS, at);
+			assert_int_equal(find(fixture, 0x7f0000000010).what,
+					 looks > 1 ? MODEL_HOTSPOT : MODEL_BARE);
+		}
+	assert_in_range(looks, 20, 60); // and no more, if it does not come
+	// What it maps next may be that.
+	played_code[1].limit += PAGE;
+	spaces_update(fixture->spaces, &key, at);
+	assert_true(spaces_next_jvm(fixture->spaces, at + 100 * MS, &jvm));
+	heaps.has_interpreter = true;
+	heaps.items[0].code.interpreter = 17;
+	spaces_learn_jvm(fixture->spaces, &jvm, &heaps, MS, at + 101 * MS);
+	assert_int_equal(find(fixture, 0x7f0000000010).range->hotspot.interpreter, 17);
+	spaces_update(fixture->spaces, &key, at + 102 * MS);
+	assert_false(wants_jvm(fixture));
+}
+
+/* A process may see to it that each look takes as long as one may. */
+static void looks_at_jvms_take_a_share_of_the_time(void **state)
+{
+	struct fixture *fixture = *state;
+	struct jvm_heaps none = { 0 };
+	uint64_t at = 3 * MS, looks = 0;
+	struct jvm jvm;
+
+	begin_jvm(fixture);
+	for (; at < 60000 * MS; at += 10 * MS) {
+		if (spaces_next_jvm(fixture->spaces, at, &jvm)) {
+			at += 250 * MS;
+			spaces_learn_jvm(fixture->spaces, &jvm, &none, 250 * MS, at);
+			assert_true(spaces_jvm_due_ns(fixture->spaces) >= at + 1000 * MS);
+			looks++;
+		}
+		played_code[1].limit += PAGE;
+		spaces_update(fixture->spaces, &key, at);
+	}
+	assert_in_range(looks, 5, 10); // and then it is given up
+	assert_false(wants_jvm(fixture));
+}
+
+/* It has made room for others, and nobody samples it. */
+static void a_jvm_that_is_not_told_of_is_not_brought_back(void **state)
+{
+	struct fixture *fixture = *state;
+	struct jvm_heaps heaps = two_heaps();
+	struct process_key others[UNWIND_BUCKET_SLOTS];
+	struct jvm jvm;
+
+	begin_jvm(fixture);
+	assert_true(spaces_next_jvm(fixture->spaces, 3 * MS, &jvm));
+	unsampled_pid = key.pid;
+	for (size_t i = 0; i < UNWIND_BUCKET_SLOTS; i++) {
+		others[i] = key;
+		others[i].pid += (uint32_t)(i + 1) * MODEL_BUCKETS;
+		spaces_update(fixture->spaces, &others[i], 4 * MS);
+	}
+	assert_int_equal(find(fixture, 0x7f0000000010).what, MODEL_NO_PROCESS);
+	spaces_learn_jvm(fixture->spaces, &jvm, &heaps, MS, 5 * MS);
+	assert_int_equal(find(fixture, 0x7f0000000010).what, MODEL_NO_PROCESS);
+	spaces_miss(fixture->spaces, &key, 700 * MS);
+	assert_true(spaces_has_heap(fixture->spaces, &key, 0x7f0000000010));
+}
+
+/* What was found out of one program is not another one's. */
+static void a_jvm_that_has_ended_is_not_learned_of(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_key next = key;
+	struct jvm_heaps heaps = two_heaps();
+	struct jvm jvm;
+
+	begin_jvm(fixture);
+	assert_true(spaces_next_jvm(fixture->spaces, 3 * MS, &jvm));
+	next.exec_id++;
+	played_code[0].file = PROCESS_NO_FILE;
+	spaces_update(fixture->spaces, &next, 4 * MS);
+	spaces_learn_jvm(fixture->spaces, &jvm, &heaps, MS, 5 * MS);
+	assert_int_equal(find_of(fixture, &next, 0x7f0000000010).what, MODEL_BARE);
+	assert_false(wants_jvm(fixture));
+}
+
+static void a_jvm_is_a_process_like_others_where_they_are_skipped(void **state)
+{
+	struct fixture *fixture = *state;
+
+	spaces_skip_jvms(fixture->spaces);
+	begin_jvm(fixture);
+	assert_false(wants_jvm(fixture));
+	assert_int_equal(spaces_counts(fixture->spaces).jvms_unknown, 0);
+	assert_int_equal(find(fixture, 0x7f0000000010).what, MODEL_BARE);
+	// Nor with what it maps next.
+	played_code[1].limit += PAGE;
+	spaces_update(fixture->spaces, &key, 3 * MS);
+	assert_false(wants_jvm(fixture));
+	assert_int_equal(find(fixture, 0x7f0000000000 + 17 * PAGE - 1).what, MODEL_BARE);
+}
+
 static void the_vsyscall_page_hides_nothing(void **state)
 {
 	struct fixture *fixture = *state;
@@ -1507,6 +1682,12 @@ int main(void)
 		TEST(who_runs_keeps_its_rules_when_there_is_no_room_for_more),
 		TEST(files_are_found_whatever_their_numbers),
 		TEST(anonymous_code_is_bare_and_has_no_file),
+		TEST(heaps_of_a_jvm_are_told_when_they_are_found),
+		TEST(a_jvm_is_looked_at_until_it_has_an_interpreter),
+		TEST(looks_at_jvms_take_a_share_of_the_time),
+		TEST(a_jvm_that_is_not_told_of_is_not_brought_back),
+		TEST(a_jvm_that_has_ended_is_not_learned_of),
+		TEST(a_jvm_is_a_process_like_others_where_they_are_skipped),
 		TEST(the_vsyscall_page_hides_nothing),
 		TEST(the_vdso_of_this_machine_has_rules),
 		TEST(changes_replace_what_was),

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * From a frame of code that HotSpot, the JVM, has made to its caller. Such code comes and goes by
+ * the second and has no tables, and uses the frame pointer for anything. What the JVM itself goes
+ * by lies before each piece of it, in the process's memory: the size of its frames. Everything read
+ * may be wrong, as it may be in any process that says it is a JVM.
+ *
+ * Frames: JDK, src/hotspot/cpu/x86/frame_x86.hpp (of compiled code and of the interpreter);
+ * prologues and epilogues: the encodings in c1_MacroAssembler_x86.cpp and x86_64.ad.
+ */
+#pragma once
+
+#include "unwind_lookup.bpf.h"
+
+#include "unwind_apply.h"
+
+enum {
+	HOTSPOT_JUMPS = 32,     /* 254 segments each: a block has up to 512 KiB */
+	HOTSPOT_BEFORE = 64,    /* bytes of code before a leaf's pc that are looked at */
+	HOTSPOT_AFTER = 32,     /* from it on */
+	HOTSPOT_LONGEST = 4096, /* words; of a frame */
+	HOTSPOT_PUSHED = 32,    /* words that may lie below a frame, for the time of a call */
+	HOTSPOT_LOCALS = 8 * 65536,
+	/* DWARF numbers */
+	HOTSPOT_RAX = 0,
+	HOTSPOT_RDX = 1,
+	HOTSPOT_RBX = 3,
+	HOTSPOT_R13 = 13,
+};
+
+/* The code around the pc of a leaf. */
+struct hotspot_leaf {
+	__u8 before[HOTSPOT_BEFORE];
+	__u8 at[HOTSPOT_AFTER];
+};
+
+/* Which block holds @pc: *@ret is the number of the segment that it begins with. 0, or why the walk
+ * ends; UNWIND_END_COUNT: there is none. */
+static __always_inline int hotspot_find_block(const struct unwind_walk *walk, __u64 pc, __u64 *ret)
+{
+	__u64 number = (pc - walk->code_start) >> (walk->hotspot.shift & UNWIND_HOTSPOT_SHIFT);
+	__u64 segments = (__u64)walk->hotspot.segments << 12;
+	__u8 back = 1;
+
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < HOTSPOT_JUMPS; i++) {
+		if (bpf_probe_read_user(&back, sizeof(back), (void *)(segments + number)))
+			return UNWIND_END_UNREADABLE;
+		if (!back || back == UNWIND_HOTSPOT_FREE || back > number)
+			break;
+		number -= back;
+	}
+	*ret = number;
+	return back ? UNWIND_END_COUNT : 0;
+}
+
+/* Can @address be in the code cache that the walk is in? Who calls what is there is there, too. */
+static __always_inline bool hotspot_is_near(const struct unwind_walk *walk, __u64 address)
+{
+	__u64 below = (__u64)walk->hotspot.below * UNWIND_HOTSPOT_UNIT;
+	__u64 above = (__u64)walk->hotspot.above * UNWIND_HOTSPOT_UNIT;
+
+	return address - walk->code_start + below < below + above;
+}
+
+/* Does the word at @address lead into the code cache? */
+static __always_inline bool hotspot_read_near(struct unwind_walk *walk, __u64 address, __u64 *ret)
+{
+	return unwind_read(walk, address, ret) && hotspot_is_near(walk, *ret);
+}
+
+/* By a frame that ends at @cfa, or some words further up: for the time of a call, or of a move from
+ * memory to memory, there may be more on the stack. @saved: the frame pointer is. */
+static __always_inline int hotspot_leave_frame(struct unwind_walk *walk, __u64 cfa, bool saved)
+{
+	bool found = false;
+	__u64 ra;
+
+	unwind_approach(walk, cfa - 16, cfa);
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < HOTSPOT_PUSHED && !found; i++) {
+		found = hotspot_read_near(walk, cfa - 8, &ra);
+		cfa += found ? 0 : 8;
+	}
+	return found ? unwind_below(walk, cfa, saved) : UNWIND_END_BAD_CFA;
+}
+
+/* ---- leaves of methods ---- */
+
+/* Does the method return with what begins at @at: does it only ask before whether a safepoint is
+ * due, or, in calls of native code, whether there is an exception? */
+static __always_inline bool hotspot_is_return(const __u8 *at)
+{
+	if (at[0] == 0xc3) // ret
+		return true;
+	if (at[0] == 0x0f && (at[1] == 0x87 || at[1] == 0x85)) // ja, jne
+		return at[6] == 0xc3;
+	if (at[0] == 0x49 && at[1] == 0x3b && at[2] == 0xa7) // cmp disp32(%r15), %rsp
+		return at[7] == 0x0f && at[8] == 0x87 && at[13] == 0xc3;
+	if (at[0] == 0x49 && at[1] == 0x3b && at[2] == 0x67) // cmp disp8(%r15), %rsp
+		return at[4] == 0x0f && at[5] == 0x87 && at[10] == 0xc3;
+	if (at[0] == 0x49 && at[1] == 0x83 && at[2] == 0x7f) // cmp $imm8, disp8(%r15)
+		return at[5] == 0x0f && at[6] == 0x85 && at[11] == 0xc3;
+	if (at[0] == 0x4d && at[1] == 0x8b && at[2] == 0x97) // mov disp32(%r15), %r10
+		return at[7] == 0x41 && at[8] == 0x85 && at[9] == 0x02 && at[10] == 0xc3;
+	if (at[0] == 0x41 && at[1] == 0x85 && at[2] == 0x02) // test %eax, (%r10)
+		return at[3] == 0xc3;
+	return false;
+}
+
+/* The last byte before the pc, and those in front of it. */
+static __always_inline __u8 hotspot_back(const struct hotspot_leaf *leaf, int bytes)
+{
+	return leaf->before[HOTSPOT_BEFORE - bytes];
+}
+
+/*
+ * Is among what lies before the pc of an adapter what keeps in %r13 where the caller's stack ends,
+ * or a move of its arguments, before which it has done that? mov %rsp, %r13; lea 8(%rsp), %r13;
+ * mov of 64 bits to disp(%rsp), movss and movsd to it.
+ */
+static __always_inline bool hotspot_has_kept_sp(const struct hotspot_leaf *leaf)
+{
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i <= HOTSPOT_BEFORE - 4; i++) {
+		const __u8 *code = &leaf->before[i];
+		bool moves = (code[0] & 0xfb) == 0x48 && code[1] == 0x89;
+
+		if (code[0] == 0x4c && ((code[1] == 0x8b && code[2] == 0xec) ||
+					(code[1] == 0x8d && code[2] == 0x6c && code[3] == 0x24)))
+			return true;
+		if ((moves || (code[0] == 0x0f && code[1] == 0x11)) && code[3] == 0x24 &&
+		    ((code[2] & 0xc7) == 0x44 || (code[2] & 0xc7) == 0x84))
+			return true;
+	}
+	return false;
+}
+
+/* Has the frame been made by what lies before the pc, @bytes into the code? Subtracts from %rsp. */
+static __always_inline bool hotspot_has_frame(const struct hotspot_leaf *leaf, __u64 bytes)
+{
+#pragma clang loop unroll(disable)
+	for (__u32 i = HOTSPOT_BEFORE - 32; i <= HOTSPOT_BEFORE - 4; i++) {
+		const __u8 *code = &leaf->before[i];
+
+		if (i + bytes >= HOTSPOT_BEFORE && code[0] == 0x48 && code[2] == 0xec &&
+		    (code[1] == 0x83 || (code[1] == 0x81 && i <= HOTSPOT_BEFORE - 7)))
+			return true;
+	}
+	return false;
+}
+
+/* How far into the block's code the pc of a leaf is. */
+static __always_inline __u64 hotspot_code_offset(const struct unwind_walk *walk, __u64 block)
+{
+	const struct unwind_hotspot *heap = &walk->hotspot;
+	__u64 code = 0;
+	__s32 offset = 0;
+
+	if (!(heap->shift & UNWIND_HOTSPOT_OFFSETS)) {
+		bpf_probe_read_user(&code, sizeof(code), (void *)(block + heap->code));
+		return walk->at.pc - code;
+	}
+	bpf_probe_read_user(&offset, sizeof(offset), (void *)(block + heap->code));
+	return walk->at.pc - block - (heap->shift & UNWIND_HOTSPOT_SMALL ? 8 : 16) - (__s64)offset;
+}
+
+/* Is a frame not complete @bytes into the block's code? Where it begins none is. */
+static __always_inline bool hotspot_is_in_prologue(const struct unwind_walk *walk, __u64 block,
+						   __u64 bytes)
+{
+	const struct unwind_hotspot *heap = &walk->hotspot;
+	__s16 narrow = 0;
+	__s32 wide = 0;
+	__s64 complete;
+
+	if (heap->shift & UNWIND_HOTSPOT_NARROW)
+		bpf_probe_read_user(&narrow, sizeof(narrow), (void *)(block + heap->complete));
+	else
+		bpf_probe_read_user(&wide, sizeof(wide), (void *)(block + heap->complete));
+	complete = heap->shift & UNWIND_HOTSPOT_NARROW ? (__s64)narrow : (__s64)wide;
+	return !bytes || (complete > 0 && bytes < (__u64)complete);
+}
+
+/* In the prologue of a method whose frames have @words. */
+static __always_inline int hotspot_leave_prologue(struct unwind_walk *walk, __u32 words,
+						  __u64 bytes, const struct hotspot_leaf *leaf)
+{
+	__u64 sp = walk->at.sp;
+
+	if (hotspot_has_frame(leaf, bytes)) {
+		// Those that do not push the frame pointer: mov %rbp, disp(%rsp) comes next.
+		bool unsaved = leaf->at[0] == 0x48 && leaf->at[1] == 0x89 &&
+			       (leaf->at[2] & 0x3f) == 0x2c && leaf->at[3] == 0x24;
+
+		return unwind_below(walk, sp + 8ull * words, !unsaved);
+	}
+	// push %rbp; with frame pointers also mov %rsp, %rbp, in both encodings
+	if (hotspot_back(leaf, 1) == 0x55 ||
+	    (hotspot_back(leaf, 4) == 0x55 && hotspot_back(leaf, 3) == 0x48 &&
+	     ((hotspot_back(leaf, 2) == 0x8b && hotspot_back(leaf, 1) == 0xec) ||
+	      (hotspot_back(leaf, 2) == 0x89 && hotspot_back(leaf, 1) == 0xe5))))
+		return unwind_below(walk, sp + 16, 1);
+	return unwind_below(walk, sp + 8, 0);
+}
+
+/* Behind pop %rdx; mov %rax, %r8, with which exceptions leave a method for where it handles them.
+ */
+static __always_inline bool hotspot_has_popped_rdx(const struct hotspot_leaf *leaf)
+{
+#pragma clang loop unroll(disable)
+	for (__u32 i = HOTSPOT_BEFORE - 40; i <= HOTSPOT_BEFORE - 4; i++) {
+		const __u8 *code = &leaf->before[i];
+
+		if (code[0] == 0x5a && code[1] == 0x4c && code[2] == 0x8b && code[3] == 0xc0)
+			return true;
+	}
+	return hotspot_back(leaf, 1) == 0x5a && leaf->at[0] == 0x4c && leaf->at[1] == 0x8b &&
+	       leaf->at[2] == 0xc0;
+}
+
+/*
+ * Of a leaf in the stubs that exceptions lead through, which are jumped to with the place in %rdx:
+ * push %rdx; sub $8, %rsp; mov %rbp, (%rsp); ... pop %rdx; mov %rax, %r8; ... jmp *%r8, and
+ * pop %rbp; pop %rdx; jmp *%r10. UNWIND_END_COUNT: it is none of these places.
+ */
+static __always_inline int hotspot_leave_thrown(void *ctx, struct unwind_walk *walk,
+						const struct hotspot_leaf *leaf)
+{
+	__u64 sp = walk->at.sp;
+	const __u8 *at = leaf->at;
+	bool subtracts = at[0] == 0x48 && at[1] == 0x83 && at[2] == 0xec && at[3] == 8;
+
+	if (walk->at.first && at[0] == 0x52 && at[1] == 0x48 && at[2] == 0x83 && at[3] == 0xec)
+		return unwind_return(walk, sp, unwind_register(ctx, walk, HOTSPOT_RDX), walk->at.fp,
+				     false);
+	if (walk->at.first && hotspot_has_popped_rdx(leaf))
+		return unwind_return(walk, sp, unwind_register(ctx, walk, HOTSPOT_RDX), walk->at.fp,
+				     false);
+	if (subtracts && hotspot_back(leaf, 1) == 0x52)
+		return unwind_below(walk, sp + 8, 0);
+	if (at[0] == 0x48 && at[1] == 0x89 && at[2] == 0x2c && at[3] == 0x24 &&
+	    hotspot_back(leaf, 5) == 0x52)
+		return unwind_below(walk, sp + 16, 0);
+	if (at[0] == 0x5a && ((at[1] == 0x4c && at[2] == 0x8b && at[3] == 0xc0) ||
+			      (at[1] == 0x41 && at[2] == 0xff && at[3] == 0xe2)))
+		return unwind_below(walk, sp + 8, 0);
+	if (at[0] == 0x5d && at[1] == 0x5a && at[2] == 0x41 && at[3] == 0xff)
+		return unwind_below(walk, sp + 16, 1);
+	return UNWIND_END_COUNT;
+}
+
+/* Of a method's leaf, whose frames have @words. */
+static __always_inline int hotspot_leave_method(void *ctx, struct unwind_walk *walk, __u64 block,
+						__u32 words, const struct hotspot_leaf *leaf)
+{
+	__u64 sp = walk->at.sp, bytes;
+	int end;
+
+	if (hotspot_is_return(leaf->at))
+		return unwind_below(walk, sp + 8, 0);
+	// pop %rbp; and then it returns, or jumps to where exceptions go
+	if (leaf->at[0] == 0x5d && (hotspot_is_return(leaf->at + 1) || leaf->at[1] == 0xe9))
+		return unwind_below(walk, sp + 16, 1);
+	if (leaf->at[0] == 0xe9 && hotspot_back(leaf, 1) == 0x5d)
+		return unwind_below(walk, sp + 8, 0);
+	// push %rbp before it, mov %rsp, %rbp. Runtime stubs do not say how long their prologues are.
+	if (hotspot_back(leaf, 1) == 0x55 && leaf->at[0] == 0x48 && leaf->at[1] == 0x8b &&
+	    leaf->at[2] == 0xec)
+		return unwind_below(walk, sp + 16, 1);
+	end = hotspot_leave_thrown(ctx, walk, leaf);
+	if (end != UNWIND_END_COUNT)
+		return end;
+	bytes = hotspot_code_offset(walk, block);
+	if (hotspot_is_in_prologue(walk, block, bytes))
+		return hotspot_leave_prologue(walk, words, bytes, leaf);
+	return hotspot_leave_frame(walk, sp + 8ull * words, words > 1);
+}
+
+/* ---- leaves of stubs ---- */
+
+/* The first four letters of what the code of @block is called. */
+static __always_inline __u32 hotspot_name(const struct unwind_walk *walk, __u64 block)
+{
+	__u64 text = 0;
+	__u32 name = 0;
+
+	bpf_probe_read_user(&text, sizeof(text), (void *)(block + walk->hotspot.name));
+	bpf_probe_read_user(&name, sizeof(name), (void *)text);
+	return name;
+}
+
+/*
+ * Before a frame is made, or while its callee's arguments are moved: %r13 says where the caller's
+ * stack ended, if that is above the stack pointer, and the return address is on top of the stack
+ * or, if not and @in_rax, in %rax. Returns UNWIND_END_COUNT if it is neither.
+ */
+static __always_inline int hotspot_leave_entry(void *ctx, struct unwind_walk *walk, bool in_rax)
+{
+	__u64 sp = walk->at.sp, sender, ra;
+
+	if (!walk->at.first)
+		return UNWIND_END_COUNT;
+	sender = unwind_register(ctx, walk, HOTSPOT_R13);
+	if (sender & 7 || sender - sp > HOTSPOT_LOCALS)
+		return UNWIND_END_COUNT;
+	if (!hotspot_read_near(walk, sp, &ra)) {
+		ra = in_rax ? unwind_register(ctx, walk, HOTSPOT_RAX) : 0;
+		if (!hotspot_is_near(walk, ra))
+			return UNWIND_END_COUNT;
+	}
+	return unwind_return(walk, sender, ra, walk->at.fp, false);
+}
+
+/* Of a leaf in a stub, which has a frame pointer or none. */
+static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *walk, __u64 block,
+					      const struct hotspot_leaf *leaf)
+{
+	__u64 sender, ra;
+	__u32 name;
+	int end;
+
+	// ret; push %rbp, the first of all
+	if (leaf->at[0] == 0xc3 || leaf->at[0] == 0x55)
+		return unwind_below(walk, walk->at.sp + 8, 0);
+	// mov %rsp, %rbp, the second; pop %rbp; ret
+	if ((hotspot_back(leaf, 1) == 0x55 && leaf->at[0] == 0x48 &&
+	     (leaf->at[1] == 0x8b || leaf->at[1] == 0x89)) ||
+	    (leaf->at[0] == 0x5d && leaf->at[1] == 0xc3))
+		return unwind_below(walk, walk->at.sp + 16, 1);
+	name = hotspot_name(walk, block);
+	if (name == 0x2f433249 || name == 0x6874654d) { // I2C/C2I adapters, MethodHandles adapters
+		if (hotspot_read_near(walk, walk->at.sp, &ra) && !hotspot_has_kept_sp(leaf))
+			return unwind_below(walk, walk->at.sp + 8, 0);
+		// While the call is mended they keep the stack pointer there.
+		sender = walk->at.first ? unwind_register(ctx, walk, HOTSPOT_R13) : 0;
+		if (sender > walk->at.sp && sender - walk->at.sp < HOTSPOT_LOCALS &&
+		    hotspot_read_near(walk, sender, &ra))
+			return unwind_below(walk, sender + 8, 0);
+		end = hotspot_leave_entry(ctx, walk, true);
+		if (end != UNWIND_END_COUNT)
+			return end;
+		return unwind_below(walk, walk->at.sp + 8, 0);
+	}
+	if (name == 0x62617476 || name == 0x62617469) // vtable chunks, itable stub
+		return unwind_below(walk, walk->at.sp + 8, 0);
+	return unwind_by_frame_pointer(walk);
+}
+
+/* ---- the interpreter ---- */
+
+/* It keeps where its caller's stack ended, which may lie below its own frame's end: it has made
+ * room for locals there, or the last argument is gone. */
+static __always_inline int hotspot_leave_interpreter(struct unwind_walk *walk)
+{
+	__u64 frame = walk->at.fp, fp, ra, cfa;
+
+	if (frame & 7 || frame < walk->at.sp)
+		return UNWIND_END_BAD_POINTER;
+	unwind_approach(walk, frame - 8, frame + 16);
+	if (!unwind_read(walk, frame - 8, &cfa) || !unwind_read(walk, frame, &fp) ||
+	    !unwind_read(walk, frame + 8, &ra))
+		return UNWIND_END_UNREADABLE;
+	if (cfa & 7 || cfa < frame + 8 || cfa - frame > HOTSPOT_LOCALS)
+		return UNWIND_END_BAD_POINTER;
+	return unwind_return(walk, cfa, ra, fp, false);
+}
+
+static __always_inline bool hotspot_restores_sp(const __u8 *at) // mov %rbx, %rsp
+{
+	return at[0] == 0x48 && at[1] == 0x8b && at[2] == 0xe3;
+}
+
+static __always_inline bool hotspot_pops_r13(const __u8 *at)
+{
+	return at[0] == 0x41 && at[1] == 0x5d;
+}
+
+/* Is the return address in %rax until push %rax; push %rbp; mov %rsp, %rbp, without pop %rax before
+ * that? */
+static __always_inline bool hotspot_pushes_rax(const __u8 *at)
+{
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i <= HOTSPOT_AFTER - 4; i++) {
+		if (at[i] == 0x58)
+			return false;
+		if (at[i] == 0x50 && at[i + 1] == 0x55 && at[i + 2] == 0x48 && at[i + 3] == 0x8b)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Of a leaf that makes its frame: ... push %rax; push %rbp; mov %rsp, %rbp; push %r13; %r13 says
+ * where the caller's stack ends. UNWIND_END_COUNT: it is none of these places.
+ */
+static __always_inline int hotspot_leave_unmade(void *ctx, struct unwind_walk *walk,
+						const struct hotspot_leaf *leaf)
+{
+	__u64 sp = walk->at.sp, sender = unwind_register(ctx, walk, HOTSPOT_R13), fp, ra;
+	const __u8 *at = leaf->at;
+
+	if (sender & 7 || sender - sp > HOTSPOT_LOCALS)
+		return UNWIND_END_COUNT;
+	if (hotspot_pushes_rax(at))
+		return unwind_return(walk, sender, unwind_register(ctx, walk, HOTSPOT_RAX),
+				     walk->at.fp, false);
+	if ((hotspot_back(leaf, 1) == 0x55 && at[0] == 0x48 && at[1] == 0x8b && at[2] == 0xec) ||
+	    (hotspot_back(leaf, 4) == 0x55 && hotspot_back(leaf, 3) == 0x48 &&
+	     hotspot_back(leaf, 2) == 0x8b && at[0] == 0x41 && at[1] == 0x55)) {
+		if (!unwind_read(walk, sp, &fp) || !unwind_read(walk, sp + 8, &ra))
+			return UNWIND_END_UNREADABLE;
+		return unwind_return(walk, sender, ra, fp, false);
+	}
+	return UNWIND_END_COUNT;
+}
+
+/*
+ * Of a leaf: it may have given up its frame, or not have made it. The former is leave; movb $0,
+ * disp32(%r15) in later versions; pop %r13; mov %rbx, %rsp; cmp disp32(%r15), %rsp; jb; movq $0,
+ * disp32(%r15) in these; jmp *%r13.
+ */
+static __always_inline int hotspot_leave_interpreter_leaf(void *ctx, struct unwind_walk *walk,
+							  const struct hotspot_leaf *leaf)
+{
+	__u64 sp = walk->at.sp, fp = walk->at.fp, r13, ra;
+	const __u8 *at = leaf->at;
+	int end;
+
+	if (!walk->at.first)
+		return hotspot_leave_interpreter(walk);
+	if ((hotspot_pops_r13(at) && hotspot_restores_sp(at + 2)) ||
+	    (at[0] == 0x41 && at[1] == 0xc6 && hotspot_pops_r13(at + 8) &&
+	     hotspot_restores_sp(at + 10))) {
+		if (!unwind_read(walk, sp, &ra))
+			return UNWIND_END_UNREADABLE;
+		return unwind_return(walk, unwind_register(ctx, walk, HOTSPOT_RBX), ra, fp, false);
+	}
+	r13 = unwind_register(ctx, walk, HOTSPOT_R13);
+	// Of mathematical functions, which have none: mov %r13, %rsp; jmp *%rax
+	if (at[0] == 0x49 && at[1] == 0x8b && at[2] == 0xe5 && at[3] == 0xff && at[4] == 0xe0)
+		return unwind_return(walk, r13, unwind_register(ctx, walk, HOTSPOT_RAX), fp, false);
+	if (at[0] == 0xff && at[1] == 0xe0 && hotspot_back(leaf, 1) == 0xe5 &&
+	    hotspot_back(leaf, 3) == 0x49)
+		return unwind_return(walk, sp, unwind_register(ctx, walk, HOTSPOT_RAX), fp, false);
+	if (hotspot_is_near(walk, r13)) {
+		if (hotspot_restores_sp(at))
+			return unwind_return(walk, unwind_register(ctx, walk, HOTSPOT_RBX), r13, fp,
+					     false);
+		if ((at[0] == 0x41 && at[1] == 0xff && at[2] == 0xe5) ||
+		    (at[0] == 0x49 && at[1] == 0x3b && at[2] == 0xa7 && at[7] == 0x72) ||
+		    (at[0] == 0x72 && at[2] == 0x49 && at[3] == 0xc7) ||
+		    (at[0] == 0x49 && at[1] == 0xc7 && at[11] == 0x41 && at[12] == 0xff &&
+		     at[13] == 0xe5))
+			return unwind_return(walk, sp, r13, fp, false);
+	}
+	end = hotspot_leave_unmade(ctx, walk, leaf);
+	if (end == UNWIND_END_COUNT)
+		end = hotspot_leave_entry(ctx, walk, false);
+	return end != UNWIND_END_COUNT ? end : hotspot_leave_interpreter(walk);
+}
+
+/* ---- all of it ---- */
+
+static __always_inline int hotspot_leave_leaf(void *ctx, struct unwind_walk *walk, __u64 pc,
+					      __u64 number, __u64 block, __u32 words)
+{
+	struct hotspot_leaf leaf = {};
+	int end;
+
+	// Without its code it is taken for one in the middle of it.
+	if (bpf_probe_read_user(&leaf, sizeof(leaf), (void *)(pc - HOTSPOT_BEFORE)))
+		bpf_probe_read_user(&leaf.before, sizeof(leaf.before),
+				    (void *)(pc - HOTSPOT_BEFORE));
+	if (number == walk->hotspot.interpreter && number != UNWIND_HOTSPOT_NO_SEGMENT)
+		end = hotspot_leave_interpreter_leaf(ctx, walk, &leaf);
+	else if (words)
+		end = hotspot_leave_method(ctx, walk, block, words, &leaf);
+	else
+		end = hotspot_leave_stub(ctx, walk, block, &leaf);
+	walk->at.guessed = !end;
+	return end;
+}
+
+/*
+ * A function of its own: where it is not called, its instructions are not waited for. 0, or why the
+ * walk ends.
+ */
+static __noinline int unwind_by_hotspot(struct bpf_perf_event_data *ctx, struct unwind_walk *walk)
+{
+	__u64 pc = unwind_code_address(&walk->at), number = 0, block;
+	__s32 words = 0;
+	int end = hotspot_find_block(walk, pc, &number);
+
+	if (end == UNWIND_END_COUNT)
+		return unwind_by_frame_pointer(walk);
+	if (end)
+		return end;
+	block = walk->code_start + (number << (walk->hotspot.shift & UNWIND_HOTSPOT_SHIFT));
+	if (bpf_probe_read_user(&words, sizeof(words), (void *)(block + walk->hotspot.frame_words)))
+		return UNWIND_END_UNREADABLE;
+	if (words > HOTSPOT_LONGEST)
+		return UNWIND_END_BAD_CFA;
+	if (words < 0) // it has none that is always the same
+		words = 0;
+	if (walk->at.first || walk->at.exact)
+		return hotspot_leave_leaf(ctx, walk, pc, number, block, (__u32)words);
+	if (number == walk->hotspot.interpreter && number != UNWIND_HOTSPOT_NO_SEGMENT)
+		return hotspot_leave_interpreter(walk);
+	if (!words)
+		return unwind_by_frame_pointer(walk);
+	return hotspot_leave_frame(walk, walk->at.sp + 8ull * (__u32)words, words > 1);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the parts of spaces.h have of each other: spaces.c knows the ranges of each process,
+ * spaces_jvms.c which of them are JVMs. One thread at a time.
+ */
+#pragma once
+
+#include "code_copy.h"
+#include "range_list.h"
+#include "range_sets.h"
+#include "spaces.h"
+
+#include "base/base.h"
+
+#include <sys/queue.h>
+
+enum { SPACES_CHAINS = 1024 };
+
+struct space_ranges {
+	struct space_ranges *next; /* in its chain */
+	struct process_key key;
+	struct range_set *set;  /* a use; NULL: the kernel side is not told of it */
+	bool waits;             /* for a file of it */
+	bool refused;           /* stands in spaces.refused: there was no room for it */
+	bool counted;           /* as one that there was no room for */
+	bool stale;             /* stands in spaces.stale */
+	uint32_t dropped;       /* mappings that did not fit */
+	uint64_t ready_ns;      /* not made anew before, but for other mappings */
+	uint64_t missed_ns;     /* by a walk, last; or 0 */
+	struct pages_use *uses; /* owned; of its files, each once */
+	size_t use_count;
+	struct jvm *jvm; /* owned; NULL: it is none */
+	TAILQ_ENTRY(space_ranges) others_refused, others_stale;
+};
+
+TAILQ_HEAD(space_list, space_ranges);
+
+struct spaces {
+	struct processes *processes;
+	struct pages *pages;
+	struct range_sets *sets; /* owned */
+	struct process_index *index;
+	struct space_ranges *chains[SPACES_CHAINS]; /* owned; by pid */
+	struct space_list refused, stale;
+	struct jvms jvms;
+	bool skips_jvms;
+	bool wants_memory; /* there was none for a process */
+	bool cut_short;    /* more is due than could be done */
+	size_t read;       /* ranges, with PROCESS_RANGES for each process, since this was 0 */
+	struct spaces_counts counts;
+	/* Of the one being written: */
+	struct code_copy code;
+	struct range_list list;
+	VECTOR(uint32_t) files;
+};
+
+/* What is known of the process of @key; NULL: nothing is. */
+struct space_ranges *spaces_find(const struct spaces *spaces, const struct process_key *key);
+
+/* What the kernel side was told of @space is out of date: it is told anew, now or when its time
+ * has come. */
+void spaces_tell_again(struct spaces *spaces, struct space_ranges *space, uint64_t now_ns);
+
+/* @space, whose code was read and whose files are used, may be a JVM now, or none any more. Where
+ * its heaps lie is asked by spaces_next_jvm. */
+void spaces_meet_jvm(struct spaces *spaces, struct space_ranges *space, uint64_t now_ns);
+
+/* It is none any more, or has ended. */
+void spaces_forget_jvm(struct spaces *spaces, struct space_ranges *space);

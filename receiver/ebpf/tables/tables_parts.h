@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the parts of tables.h have of each other: tables.c is the thread, and what wakes it;
+ * tables_walks.c answers walks that are finished in user space, from any thread.
+ */
+#pragma once
+
+#include "kept_pages.h"
+#include "memory.h"
+#include "met.h"
+#include "missed.h"
+#include "notes.h"
+#include "pages.h"
+#include "process_index.h"
+#include "rule_table.h"
+#include "slabs.h"
+#include "spaces.h"
+#include "tables.h"
+#include "tables_metrics.h"
+
+#include "worker/worker.h"
+
+#include <pthread.h>
+
+struct tables {
+	const struct profcol_host *host;
+	struct processes *processes;
+	uint64_t limit_bytes; /* now; `lock` is held once the thread runs */
+	uint64_t most_bytes;
+	bool skips_jvms;
+	struct tables_metrics metrics;
+	struct notes notes; /* of the thread that takes samples */
+	struct missed missed;
+
+	pthread_mutex_t lock; /* over what follows but the pool; not held over I/O */
+	struct slabs *slabs;
+	struct memory *memory;
+	struct process_index index;
+	struct rule_table rules;
+	struct pages *pages;
+	struct met *met;
+	struct spaces *spaces;           /* NULL before the start */
+	struct processes_files known;    /* as they were when pages were last looked at for that */
+	uint64_t pages_bytes;            /* of user space, as accounted */
+	size_t index_bytes, rules_bytes; /* of the mappings */
+
+	/* Of the thread: */
+	struct worker_pool *pool;
+	struct kept_pages kept;
+	pthread_t thread;
+	bool running;
+};
