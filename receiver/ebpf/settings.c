@@ -82,41 +82,38 @@ static bool field_equal(const struct profcol_option *option, const void *a, cons
 	}
 }
 
-static bool table_equal(const struct profcol_option *table, const void *a, const void *b)
+/* Does a field at @offset lie in the part of the configuration that begins at @start? */
+static bool lies_in(size_t offset, size_t start, size_t size)
 {
-	for (; table->key; table++) {
-		const char *left = (const char *)a + table->offset;
-		const char *right = (const char *)b + table->offset;
-
-		if (table->type == PROFCOL_OPTION_NESTED ? !table_equal(table->nested, left, right)
-							 : !field_equal(table, left, right))
-			return false;
-	}
-	return true;
+	return offset >= start && offset < start + size;
 }
 
-/* Does the option lie in the part of the configuration that begins there? */
-static bool lies_in(const struct profcol_option *option, size_t offset, size_t size)
-{
-	return option->offset >= offset && option->offset < offset + size;
-}
-
-static bool can_change(const struct profcol_option *option)
+static bool can_change(size_t offset)
 {
 	const struct profiling_config *config = NULL;
 
-	return lies_in(option, offsetof(struct profiling_config, select), sizeof(config->select)) ||
-	       lies_in(option, offsetof(struct profiling_config, unheeded),
+	return lies_in(offset, offsetof(struct profiling_config, select), sizeof(config->select)) ||
+	       lies_in(offset, offsetof(struct profiling_config, unheeded),
 		       sizeof(config->unheeded));
+}
+
+/* Are those of @table, whose fields begin at @start, equal but for what can change? */
+static bool fixed_equal(const struct profcol_option *table, size_t start,
+			const struct profiling_config *a, const struct profiling_config *b)
+{
+	for (; table->key; table++) {
+		size_t at = start + table->offset;
+		const char *left = (const char *)a + at, *right = (const char *)b + at;
+
+		if (table->type == PROFCOL_OPTION_NESTED
+			    ? !fixed_equal(table->nested, at, a, b)
+			    : !can_change(at) && !field_equal(table, left, right))
+			return false;
+	}
+	return true;
 }
 
 bool settings_can_change(const struct profiling_config *from, const struct profiling_config *to)
 {
-	for (const struct profcol_option *option = profiling_options; option->key; option++) {
-		const struct profcol_option one[] = { *option, PROFCOL_OPTION_END };
-
-		if (!can_change(option) && !table_equal(one, from, to))
-			return false;
-	}
-	return true;
+	return fixed_equal(profiling_options, 0, from, to);
 }
