@@ -20,8 +20,13 @@ struct probe_config {
 	const char *symbol, *target;
 };
 
+/* What is not done for programs of a language. */
 struct interpreters_config {
-	bool python_disabled, perl_disabled, php_disabled, hotspot_disabled, ruby_disabled;
+	bool hotspot_disabled; /* JVMs are programs like others */
+};
+
+struct unheeded_interpreters_config {
+	bool python_disabled, perl_disabled, php_disabled, ruby_disabled;
 	bool v8_disabled, dotnet_disabled, go_disabled, beam_disabled, luajit_disabled;
 	bool ruby_skip_native_resume, go_labels_disabled, go_symbolization_disabled;
 };
@@ -36,7 +41,7 @@ struct unheeded_config {
 	bool send_error_frames, load_probe, verbose_mode, obi_process_ctx;
 	bool pid_namespace_translation;
 	const char *bpf_fs_root, *pin_cpu_ids;
-	struct interpreters_config interpreters;
+	struct unheeded_interpreters_config interpreters;
 	struct profcol_sections probes; /* struct probe_config */
 };
 
@@ -60,6 +65,7 @@ struct profiling_config {
 	int error_mode;                       /* enum error_mode: of errors at the start */
 	struct profcol_list include_env_vars; /* names */
 	struct overhead_config overhead;
+	struct interpreters_config interpreters;
 	struct select_config select;
 	struct unheeded_config unheeded;
 };

@@ -69,6 +69,8 @@ static bool create_parts(struct profiling *profiling)
 	if (profiling->symbols)
 		profiling->tables =
 			tables_create(host, profiling->processes, settings->unwind_memory_bytes);
+	if (profiling->tables && settings->interpreters.hotspot_disabled)
+		tables_skip_jvms(profiling->tables);
 	if (profiling->tables && *settings->cache_directory &&
 	    !tables_keep(profiling->tables, settings->cache_directory, settings->cache_bytes))
 		return false;

@@ -15,50 +15,59 @@ static const char *const probe_modes[] = { "kprobe", "kretprobe", "uprobe", "ure
 
 enum { FIRST_MODE_WITH_TARGET = 2 };
 
-/* Each language has a section of its own, of which the fields lie in one struct. */
+/* Each language has a section of its own; those of which nothing is acted on yet: */
 #define LANGUAGE(name)                                                                             \
 	static const struct profcol_option name##_options[] = {                                    \
-		PROFCOL_OPTION_BOOL("disabled", struct interpreters_config, name##_disabled,       \
-				    "false", "no effect yet"),                                     \
+		PROFCOL_OPTION_BOOL("disabled", struct profiling_config,                           \
+				    unheeded.interpreters.name##_disabled, "false",                \
+				    "no effect yet"),                                              \
 		PROFCOL_OPTION_END,                                                                \
 	}
 
 LANGUAGE(python);
 LANGUAGE(perl);
 LANGUAGE(php);
-LANGUAGE(hotspot);
 LANGUAGE(v8);
 LANGUAGE(dotnet);
 LANGUAGE(beam);
 LANGUAGE(luajit);
 
+static const struct profcol_option hotspot_options[] = {
+	PROFCOL_OPTION_BOOL("disabled", struct profiling_config, interpreters.hotspot_disabled,
+			    "false",
+			    "leave the memory of JVMs alone: stacks through Java's code are cut"),
+	PROFCOL_OPTION_END,
+};
+
 static const struct profcol_option ruby_options[] = {
-	PROFCOL_OPTION_BOOL("disabled", struct interpreters_config, ruby_disabled, "false",
+	PROFCOL_OPTION_BOOL("disabled", struct profiling_config,
+			    unheeded.interpreters.ruby_disabled, "false", "no effect yet"),
+	PROFCOL_OPTION_BOOL("skip_native_resume", struct profiling_config,
+			    unheeded.interpreters.ruby_skip_native_resume, "false",
 			    "no effect yet"),
-	PROFCOL_OPTION_BOOL("skip_native_resume", struct interpreters_config,
-			    ruby_skip_native_resume, "false", "no effect yet"),
 	PROFCOL_OPTION_END,
 };
 
 static const struct profcol_option go_labels_options[] = {
-	PROFCOL_OPTION_BOOL("disabled", struct interpreters_config, go_labels_disabled, "false",
-			    "no effect yet"),
+	PROFCOL_OPTION_BOOL("disabled", struct profiling_config,
+			    unheeded.interpreters.go_labels_disabled, "false", "no effect yet"),
 	PROFCOL_OPTION_END,
 };
 
 static const struct profcol_option go_symbolization_options[] = {
-	PROFCOL_OPTION_BOOL("disabled", struct interpreters_config, go_symbolization_disabled,
-			    "false", "no effect yet"),
+	PROFCOL_OPTION_BOOL("disabled", struct profiling_config,
+			    unheeded.interpreters.go_symbolization_disabled, "false",
+			    "no effect yet"),
 	PROFCOL_OPTION_END,
 };
 
-/* A section whose fields are those of the section around it. */
+/* A section whose fields are those of the whole configuration. */
 #define FLAT_SECTION(key_, options_, doc_)                                                         \
 	{ .key = (key_), .type = PROFCOL_OPTION_NESTED, .doc = (doc_), .nested = (options_) }
 
 static const struct profcol_option go_options[] = {
-	PROFCOL_OPTION_BOOL("disabled", struct interpreters_config, go_disabled, "false",
-			    "no effect yet"),
+	PROFCOL_OPTION_BOOL("disabled", struct profiling_config, unheeded.interpreters.go_disabled,
+			    "false", "no effect yet"),
 	FLAT_SECTION("labels", go_labels_options, "labels of goroutines"),
 	FLAT_SECTION("symbolization", go_symbolization_options, "names of Go functions"),
 	PROFCOL_OPTION_END,
@@ -157,7 +166,7 @@ const struct profcol_option profiling_options[] = {
 			      "what profiling may cost: beyond, samples are taken less often"),
 	PROFCOL_OPTION_NESTED("select", struct profiling_config, select, select_options,
 			      "which processes are sampled; without, all"),
-	// From here on: unheeded.h.
+	// From here on, but for interpreters.hotspot: unheeded.h.
 	PROFCOL_OPTION_DURATION("monitor_interval", struct profiling_config,
 				unheeded.monitor_interval_ns, "5s", 0, 0, "no effect"),
 	PROFCOL_OPTION_DURATION("clock_sync_interval", struct profiling_config,
@@ -169,8 +178,7 @@ const struct profcol_option profiling_options[] = {
 				5 * PROFCOL_MINUTE, "no effect yet"),
 	PROFCOL_OPTION_INT("probabilistic_threshold", struct profiling_config,
 			   unheeded.probabilistic_threshold, "100", 1, 100, "no effect yet"),
-	PROFCOL_OPTION_NESTED("interpreters", struct profiling_config, unheeded.interpreters,
-			      interpreters_options, "frames of interpreted languages"),
+	FLAT_SECTION("interpreters", interpreters_options, "frames of interpreted languages"),
 	PROFCOL_OPTION_DOUBLE("off_cpu_threshold", struct profiling_config,
 			      unheeded.off_cpu_threshold, "0", 0, 1, "no effect yet"),
 	PROFCOL_OPTION_BOOL("send_error_frames", struct profiling_config,

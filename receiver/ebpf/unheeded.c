@@ -11,13 +11,13 @@ struct unheeded {
 	const char *consequence;
 };
 
-static bool interpreters_are_set(const struct interpreters_config *config)
+static bool interpreters_are_set(const struct unheeded_interpreters_config *config)
 {
 	return config->python_disabled || config->perl_disabled || config->php_disabled ||
-	       config->hotspot_disabled || config->ruby_disabled || config->v8_disabled ||
-	       config->dotnet_disabled || config->go_disabled || config->beam_disabled ||
-	       config->luajit_disabled || config->ruby_skip_native_resume ||
-	       config->go_labels_disabled || config->go_symbolization_disabled;
+	       config->ruby_disabled || config->v8_disabled || config->dotnet_disabled ||
+	       config->go_disabled || config->beam_disabled || config->luajit_disabled ||
+	       config->ruby_skip_native_resume || config->go_labels_disabled ||
+	       config->go_symbolization_disabled;
 }
 
 typedef void (*unheeded_visitor)(const struct unheeded *option, void *context);

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Broken configurations, as a user meets them: exit code 78 and text that says what to do."""
 import json
+import os
+import pathlib
 import re
 import subprocess
 
 import pytest
 
 from profcol_run import pipeline
+from waiting import wait_until
 
 EX_CONFIG = 78
 EX_USAGE = 2
@@ -226,6 +229,50 @@ def test_every_key_of_the_reference_is_taken_and_those_without_effect_are_named(
         assert len(lines_about(key, run.log)) == 1, f"{key} in:\n{run.log}"
     for key in REFERENCE_RECEIVER:
         assert not lines_about(key, run.log)
+
+
+JAVA = pathlib.Path("/usr/lib/jvm/java-17-openjdk-amd64/bin/java")
+JAVA_LOOP = """\
+class Loop {
+    public static void main(String[] arguments) {
+        System.out.println("ready");
+        for (;;)
+            System.nanoTime();
+    }
+}
+"""
+
+
+@pytest.fixture
+def java_loop(start_target, tmp_path):
+    """A JVM that burns CPU."""
+    if not JAVA.exists():
+        text = f"no {JAVA}; run: scripts/setup.sh test"
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(text)
+    source = tmp_path / "Loop.java"
+    source.write_text(JAVA_LOOP)
+    target = start_target(JAVA, "-Xmx64m", source, stdout=subprocess.PIPE)
+    assert target.process.stdout.readline() == b"ready\n"
+    return target
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("disabled", [False, True])
+def test_jvms_are_programs_like_others_where_hotspot_is_disabled(
+    start_profcol, java_loop, tmp_path, disabled
+):
+    receiver = {
+        "select": {"include": [{"pid": java_loop.pid}]},
+        "interpreters": {"hotspot": {"disabled": disabled}},
+    }
+    run = start_profcol(pipeline(tmp_path / "out", receiver)).wait_ready()
+    wait_until(lambda: run.metrics().value("profcol_unwind_processes"), "the JVM to be followed")
+    if not disabled:
+        known = {"state": "known"}
+        wait_until(lambda: run.metrics().value("profcol_unwind_jvms", **known), "a JVM's heaps")
+    assert run.metrics().value("profcol_unwind_jvms") == (not disabled)
+    run.stop()
+    assert not lines_about("interpreters", run.log)
 
 
 BOUNDS = {

@@ -36,6 +36,11 @@ foreach(part samples stacks locations resources)
 		LIBRARIES ebpf_report_fixture)
 endforeach()
 
+profcol_unit_test(ebpf_options_test
+	SOURCES options_test.c ${receiver}/options.c ${receiver}/overhead.c ${receiver}/settings.c
+		${receiver}/unheeded.c
+	LIBRARIES profcol_config profcol_ebpf_select profcol_bpf_perf_event m)
+
 profcol_unit_test(ebpf_sample_buffers_test
 	SOURCES sample_buffers_test.c ${receiver}/sample_buffers.c)
 target_link_libraries(ebpf_sample_buffers_test PRIVATE profcol_bpf_perf_event)
@@ -49,6 +54,6 @@ profcol_unit_test(ebpf_sampler_test
 profcol_unit_test(ebpf_recent_rules_test SOURCES recent_rules_test.c ${receiver}/recent_rules.c
 	LIBRARIES profcol_bpf_perf_event profcol_ebpf_inner_maps third_party::bpf)
 
-foreach(test capture cost held outdated overhead recent_rules requirements sample_buffers sampler)
+foreach(test capture cost held options outdated overhead recent_rules requirements sample_buffers sampler)
 	target_include_directories(ebpf_${test}_test PRIVATE ${receiver})
 endforeach()
