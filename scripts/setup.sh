@@ -30,6 +30,7 @@ test_packages=(
 	openssl                          # certificates for tests of TLS
 	libclang-rt-19-dev clang-format-19 clang-tidy-19
 	binutils musl-tools              # programs to be profiled
+	openjdk-17-jdk-headless          # another
 	linux-libc-dev-arm64-cross       # BPF programs compile for arm64, too
 	python3 python3-pytest python3-prometheus-client
 	python3-yaml python3-jsonschema  # what the commands print
