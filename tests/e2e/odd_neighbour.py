@@ -18,6 +18,7 @@ from waiting import wait_until
 RATE = 199
 WARM_S = 1  # what is met first is read first
 ORDINARY_MS = 1000  # CPU time of the ordinary program that is judged
+LEAST_SAMPLES = 60
 LEAST_WHOLE = 0.99
 UNKNOWN_PROCESS = "[process not in the unwind tables]"
 # Of a build with sanitizers, which keeps what is freed and shadows the rest, and of others.
@@ -114,6 +115,18 @@ class Neighbourhood:
     def await_samples(self, milliseconds=ORDINARY_MS):
         """So that there is enough to judge the ordinary program by."""
         self.ordinary.wait_burnt(milliseconds)
+        # Where the disk is slow one file, which may have begun too early, has what many should.
+        wait_until(self._has_enough, "files with samples of the ordinary program")
+
+    def _read_profiles(self):
+        self._profiles = [pprof_file.read(path) for path in profile_paths(self.out)]
+
+    def _settled_samples(self):
+        return self.of_time(self.ordinary.pid, self._settled_ns)
+
+    def _has_enough(self):
+        self._read_profiles()
+        return ends_of(self._settled_samples()).total() >= LEAST_SAMPLES
 
     def has_exported(self, pid, function):
         """Has a stack of the process with that function left already?"""
@@ -130,8 +143,8 @@ class Neighbourhood:
         self.ordinary.process.send_signal(signal.SIGSTOP)
         self.metrics = self.run.metrics()
         self.run.stop()
-        self._profiles = [pprof_file.read(path) for path in profile_paths(self.out)]
-        self._judge(self.of_time(self.ordinary.pid, self._settled_ns))
+        self._read_profiles()
+        self._judge(self._settled_samples())
         samples = collections.defaultdict(list)
         for profile in self._profiles:
             for sample in profile.samples:
@@ -150,7 +163,7 @@ class Neighbourhood:
     def _judge(self, samples):
         ends = ends_of(samples)
         print(f"ordinary: {dict(ends)}")
-        assert ends.total() >= 60, "too few samples of the ordinary program to judge by"
+        assert ends.total() >= LEAST_SAMPLES, "too few of the ordinary program to judge by"
         assert ends["whole"] >= LEAST_WHOLE * ends.total()
         whole = [sample for sample in samples if not sample.mark]
         least = LEAST_WHOLE * ends.total()
