@@ -42,7 +42,7 @@ static __always_inline bool fork_is_same(const struct fork_image *a, const struc
 }
 
 /* Finds the ranges for the current thread's walk at one of those it was forked from. */
-static __always_inline bool fork_find_process(struct unwind_walk *walk)
+static __noinline bool fork_find_process(struct unwind_walk *walk)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct fork_image own, theirs;

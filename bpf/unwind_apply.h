@@ -136,8 +136,9 @@ static __always_inline bool unwind_saved(struct unwind_walk *walk, __u32 how, __
 	return unwind_read(walk, base + (__s64)offset, ret);
 }
 
-static __always_inline int unwind_apply_wide(void *ctx, struct unwind_walk *walk, __u32 number,
-					     __u64 *frame)
+/* A function of its own: it is seldom needed, and what it is made of would lie in between. */
+static __attribute__((noinline)) int unwind_apply_wide(void *ctx, struct unwind_walk *walk,
+						       __u32 number, __u64 *frame)
 {
 	const struct unwind_rule *rule = unwind_rule_of(number);
 	__u64 cfa, ra, fp, link = 0;

@@ -175,7 +175,7 @@ static __always_inline struct unwind_piece *unwind_piece_at(struct unwind_slab *
 }
 
 /* As unwind_search_ranges, among the @count pieces at the handle @pieces. NULL: broken. */
-static __always_inline struct unwind_piece *unwind_find_piece(__u32 pieces, __u64 count, __u64 pc)
+static __noinline struct unwind_piece *unwind_find_piece(__u32 pieces, __u64 count, __u64 pc)
 {
 	struct unwind_slab *slab = unwind_slab_of(pieces);
 	__u64 base = unwind_offset_of(pieces), found = 0;
