@@ -62,12 +62,14 @@ static __always_inline int unwind_by_table(struct bpf_perf_event_data *ctx,
 	__u32 rule = 0;
 
 	// The first frame's place seldom comes again.
-	if (UNWIND_PACKS && !walk->at.exact && !walk->at.first) {
+	if (walk->asks_recent && !walk->at.exact && !walk->at.first) {
 		tag = unwind_recent_tag(*frame);
 		recent = tag ? unwind_recent_of(cpu) : NULL;
 	}
-	if (recent)
+	if (recent) {
 		rule = unwind_recall(recent, tag, &walk->recent);
+		unwind_recent_asked(&walk->recent_use, rule >= UNWIND_PACKED_FP);
+	}
 	if (rule < UNWIND_PACKED_FP) {
 		rule = unwind_look_up(walk, pc);
 		if (rule & UNWIND_NO_ROW)

@@ -95,6 +95,7 @@ static __always_inline int unwind_begin(struct bpf_perf_event_data *ctx, struct 
 	walk->count = walk->before = 0;
 	walk->code_bytes = 0;
 	walk->recent = UNWIND_RECENT_END;
+	walk->asks_recent = UNWIND_PACKS && unwind_recent_asks(&walk->recent_use);
 	walk->at.sp_is_bound = walk->at.guessed = false;
 	walk->at.exact = walk->at.first = true;
 	if (kernel_interrupted_user(&ctx->regs)) {

@@ -42,6 +42,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include <linux/types.h>
 
 enum {
@@ -261,6 +263,35 @@ static inline __u64 unwind_recent_tag(__u64 frame)
 		return 0;
 	return (frame >> UNWIND_FRAME_SHIFT & files) << (UNWIND_RECENT_OFFSET_BITS + 16) |
 	       (frame & offsets) << 16;
+}
+
+/*
+ * Whether walks ask there: an asking in vain costs a cache line. Where less than a third of what is
+ * asked for is found, only every eighth walk asks, and remembers, until it is more again.
+ */
+struct unwind_recent_use {
+	__s32 worth; /* of asking */
+	__u32 walks; /* since it is not worth it */
+};
+
+enum {
+	UNWIND_RECENT_WORTH = 512, /* at most, and at least if negative */
+	UNWIND_RECENT_SELDOM = 8,
+};
+
+/* Does the walk that begins now ask? */
+static inline bool unwind_recent_asks(struct unwind_recent_use *use)
+{
+	return use->worth >= 0 || ++use->walks % UNWIND_RECENT_SELDOM == 0;
+}
+
+/* It has asked for one rule. */
+static inline void unwind_recent_asked(struct unwind_recent_use *use, bool found)
+{
+	__s32 worth = use->worth + (found ? 2 : -1);
+
+	if (worth <= UNWIND_RECENT_WORTH && worth >= -UNWIND_RECENT_WORTH)
+		use->worth = worth;
 }
 
 /* Number of the line that begins with @tag. */

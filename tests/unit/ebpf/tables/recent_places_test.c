@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where a CPU remembers rules: two places in files are never taken for one. */
+/* Where a CPU remembers rules: two places in files are never taken for one, and walks ask as long
+ * as it is worth it. */
 #include "sample.h"
 
 #include <setjmp.h>
@@ -82,12 +83,62 @@ static void neighbours_spread(void **state)
 	assert_true(count > 185);
 }
 
+/* How many of @count walks ask, whose @frames frames each are found with @percent. */
+static size_t walk(struct unwind_recent_use *use, size_t count, size_t frames, uint64_t percent)
+{
+	size_t asking = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!unwind_recent_asks(use))
+			continue;
+		asking++;
+		for (size_t j = 0; j < frames; j++)
+			unwind_recent_asked(use, random_bits() % 100 < percent);
+	}
+	return asking;
+}
+
+static void who_finds_asks_always(void **state)
+{
+	struct unwind_recent_use use = { 0 };
+
+	(void)state;
+	assert_int_equal(walk(&use, 10000, 20, 75), 10000);
+	assert_int_equal(walk(&use, 10000, 20, 50), 10000);
+}
+
+static void who_does_not_find_asks_seldom(void **state)
+{
+	struct unwind_recent_use use = { 0 };
+
+	(void)state;
+	walk(&use, 100, 20, 10);
+	assert_int_equal(walk(&use, 8000, 20, 10), 1000);
+}
+
+/* What runs there changes. */
+static void who_finds_again_asks_always_again(void **state)
+{
+	struct unwind_recent_use use = { 0 };
+
+	(void)state;
+	walk(&use, 1000000, 20, 0);
+	assert_true(walk(&use, 400, 20, 75) > 100); // within some 200
+	assert_int_equal(walk(&use, 1000, 20, 75), 1000);
+	walk(&use, 1000000, 20, 100);
+	walk(&use, 100, 20, 0);
+	assert_int_equal(walk(&use, 8000, 20, 0), 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_place_has_a_tag_of_its_own),
 		cmocka_unit_test(what_has_none_is_not_remembered),
 		cmocka_unit_test(neighbours_spread),
+		cmocka_unit_test(who_finds_asks_always),
+		cmocka_unit_test(who_does_not_find_asks_seldom),
+		cmocka_unit_test(who_finds_again_asks_always_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
