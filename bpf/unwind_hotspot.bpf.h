@@ -264,7 +264,8 @@ static __always_inline int hotspot_leave_method(void *ctx, struct unwind_walk *w
 		return unwind_below(walk, sp + 16, 1);
 	if (leaf->at[0] == 0xe9 && hotspot_back(leaf, 1) == 0x5d)
 		return unwind_below(walk, sp + 8, 0);
-	// push %rbp before it, mov %rsp, %rbp. Runtime stubs do not say how long their prologues are.
+	// push %rbp before it, mov %rsp, %rbp. Runtime stubs do not say how long their prologues
+	// are.
 	if (hotspot_back(leaf, 1) == 0x55 && leaf->at[0] == 0x48 && leaf->at[1] == 0x8b &&
 	    leaf->at[2] == 0xec)
 		return unwind_below(walk, sp + 16, 1);
@@ -462,8 +463,18 @@ static __always_inline int hotspot_leave_interpreter_leaf(void *ctx, struct unwi
 
 /* ---- all of it ---- */
 
+/* Is the interpreter all that can be at @pc? Then nothing has to be read to tell. */
+static __always_inline bool hotspot_is_interpreter(const struct unwind_walk *walk, __u64 pc)
+{
+	__u64 block = (__u64)walk->hotspot.interpreter
+		      << (walk->hotspot.shift & UNWIND_HOTSPOT_SHIFT);
+
+	return pc - walk->code_start - block < (__u64)walk->hotspot.interpreter_pages << 12;
+}
+
+/* @block: of a method or a stub. */
 static __always_inline int hotspot_leave_leaf(void *ctx, struct unwind_walk *walk, __u64 pc,
-					      __u64 number, __u64 block, __u32 words)
+					      bool interpreted, __u64 block, __u32 words)
 {
 	struct hotspot_leaf leaf = {};
 	int end;
@@ -472,7 +483,7 @@ static __always_inline int hotspot_leave_leaf(void *ctx, struct unwind_walk *wal
 	if (bpf_probe_read_user(&leaf, sizeof(leaf), (void *)(pc - HOTSPOT_BEFORE)))
 		bpf_probe_read_user(&leaf.before, sizeof(leaf.before),
 				    (void *)(pc - HOTSPOT_BEFORE));
-	if (number == walk->hotspot.interpreter && number != UNWIND_HOTSPOT_NO_SEGMENT)
+	if (interpreted)
 		end = hotspot_leave_interpreter_leaf(ctx, walk, &leaf);
 	else if (words)
 		end = hotspot_leave_method(ctx, walk, block, words, &leaf);
@@ -482,30 +493,49 @@ static __always_inline int hotspot_leave_leaf(void *ctx, struct unwind_walk *wal
 	return end;
 }
 
+/* The block that holds @pc, and the words of its frames, 0 where these are not always the same.
+ * Returns as hotspot_find_block. */
+static __always_inline int hotspot_read_block(const struct unwind_walk *walk, __u64 pc,
+					      __u64 *number, __u64 *block, __s32 *words)
+{
+	int end = hotspot_find_block(walk, pc, number);
+
+	if (end)
+		return end;
+	*block = walk->code_start + (*number << (walk->hotspot.shift & UNWIND_HOTSPOT_SHIFT));
+	if (bpf_probe_read_user(words, sizeof(*words),
+				(void *)(*block + walk->hotspot.frame_words)))
+		return UNWIND_END_UNREADABLE;
+	if (*words > HOTSPOT_LONGEST)
+		return UNWIND_END_BAD_CFA;
+	if (*words < 0)
+		*words = 0;
+	return 0;
+}
+
 /*
  * A function of its own: where it is not called, its instructions are not waited for. 0, or why the
  * walk ends.
  */
 static __noinline int unwind_by_hotspot(struct bpf_perf_event_data *ctx, struct unwind_walk *walk)
 {
-	__u64 pc = unwind_code_address(&walk->at), number = 0, block;
+	__u64 pc = unwind_code_address(&walk->at), number = 0, block = 0;
+	bool interpreted = hotspot_is_interpreter(walk, pc);
 	__s32 words = 0;
-	int end = hotspot_find_block(walk, pc, &number);
 
-	if (end == UNWIND_END_COUNT)
-		return unwind_by_frame_pointer(walk);
-	if (end)
-		return end;
-	block = walk->code_start + (number << (walk->hotspot.shift & UNWIND_HOTSPOT_SHIFT));
-	if (bpf_probe_read_user(&words, sizeof(words), (void *)(block + walk->hotspot.frame_words)))
-		return UNWIND_END_UNREADABLE;
-	if (words > HOTSPOT_LONGEST)
-		return UNWIND_END_BAD_CFA;
-	if (words < 0) // it has none that is always the same
-		words = 0;
+	if (!interpreted) {
+		int end = hotspot_read_block(walk, pc, &number, &block, &words);
+
+		if (end == UNWIND_END_COUNT)
+			return unwind_by_frame_pointer(walk);
+		if (end)
+			return end;
+		interpreted =
+			number == walk->hotspot.interpreter && number != UNWIND_HOTSPOT_NO_SEGMENT;
+	}
 	if (walk->at.first || walk->at.exact)
-		return hotspot_leave_leaf(ctx, walk, pc, number, block, (__u32)words);
-	if (number == walk->hotspot.interpreter && number != UNWIND_HOTSPOT_NO_SEGMENT)
+		return hotspot_leave_leaf(ctx, walk, pc, interpreted, block, (__u32)words);
+	if (interpreted)
 		return hotspot_leave_interpreter(walk);
 	if (!words)
 		return unwind_by_frame_pointer(walk);

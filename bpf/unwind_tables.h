@@ -171,17 +171,18 @@ enum unwind_range_kind {
 struct unwind_hotspot {
 	/* Page of 4 KiB: of each segment a byte, how far back the one before it in the block is
 	 * that is to be asked next. 0: it is the first one; 255: it is in no block. */
-	__u64 segments : 36;
+	__u64 segments : 35;
 	/* Where the code cache, all heaps of it, begins before `start`, and ends after it; in
 	 * UNWIND_HOTSPOT_UNITs, rounded up. */
-	__u64 below : 14;
-	__u64 above : 14;
+	__u64 below : 11;
+	__u64 above : 11;
+	/* Pages of 4 KiB from the interpreter's block on that hold nothing else. */
+	__u64 interpreter_pages : 7;
 	__u8 shift;        /* log2 of a segment's bytes, and UNWIND_HOTSPOT_* */
 	__u8 frame_words;  /* offset of 4 bytes: words of a frame */
 	__u8 complete;     /* of a number: from which byte of the code on a frame is complete */
 	__u8 code;         /* of the code's address, or of its offset from `blob` on */
-	__u16 interpreter; /* number of the segment that this one's block begins with; 65535: none
-			    */
+	__u16 interpreter; /* number of the segment that its block begins with; 65535: none */
 	__u8 kind;         /* as the range's */
 	__u8 name;         /* offset of the address of what it is called */
 };
@@ -193,8 +194,9 @@ enum {
 	UNWIND_HOTSPOT_SMALL = 1 << 7,   /* a blob lies 8 bytes into its block, else 16 */
 	UNWIND_HOTSPOT_FREE = 255,
 	UNWIND_HOTSPOT_NO_SEGMENT = 65535,
-	UNWIND_HOTSPOT_UNIT = 1 << 18, /* bytes */
-	UNWIND_HOTSPOT_UNITS = (1 << 14) - 1,
+	UNWIND_HOTSPOT_UNIT = 1 << 21, /* bytes */
+	UNWIND_HOTSPOT_UNITS = (1 << 11) - 1,
+	UNWIND_HOTSPOT_PAGES = (1 << 7) - 1,
 };
 
 /* Executable memory of a process, sorted by address. Pages here are of 4 KiB, whatever the kernel's

@@ -95,7 +95,7 @@ static bool make_heap(const struct look *look, const uint64_t words[HEAP_WORDS],
 	if (!low || low % PAGE_BYTES || high % PAGE_BYTES || high <= low || high > ADDRESS_LIMIT ||
 	    high - low > LONGEST_HEAP || shift < SHIFT_LEAST || shift > SHIFT_MOST ||
 	    !words[HEAP_SEGMENTS] || words[HEAP_SEGMENTS] % PAGE_BYTES ||
-	    words[HEAP_SEGMENTS] > ADDRESS_LIMIT)
+	    words[HEAP_SEGMENTS] >= ADDRESS_LIMIT)
 		return false;
 	*ret = (struct jvm_heap){
 		.start = low,
@@ -181,9 +181,11 @@ static bool read_segment(const struct look *look, const struct jvm_heap *heap, u
 	return true;
 }
 
-/* Which block holds the interpreter, whose code begins at @address. */
-static bool find_interpreter(const struct look *look, struct jvm_heap *heap, uint64_t address)
+/* Which block holds the interpreter, whose code begins at @address and has @bytes. */
+static bool find_interpreter(const struct look *look, struct jvm_heap *heap, uint64_t address,
+			     uint64_t bytes)
 {
+	const uint64_t most = (uint64_t)UNWIND_HOTSPOT_PAGES * PAGE_BYTES;
 	uint64_t number = (address - heap->start) >> (heap->code.shift & UNWIND_HOTSPOT_SHIFT);
 	uint8_t back = 1;
 
@@ -196,24 +198,35 @@ static bool find_interpreter(const struct look *look, struct jvm_heap *heap, uin
 	if (back || number >= UNWIND_HOTSPOT_NO_SEGMENT)
 		return false;
 	heap->code.interpreter = (uint16_t)number;
+	bytes += address - heap->start - (number << (heap->code.shift & UNWIND_HOTSPOT_SHIFT));
+	heap->code.interpreter_pages = (bytes < most ? bytes : most) / PAGE_BYTES;
 	return true;
 }
 
-static bool read_interpreter(const struct look *look, struct jvm_heaps *heaps)
+/* How much of it there is. */
+static uint32_t read_interpreter(const struct look *look, struct jvm_heaps *heaps)
 {
 	uint64_t stubs = look->words[HOTSPOT_INTERPRETER], words[2];
+	uint32_t bytes;
 	const uint64_t addresses[2] = {
 		stubs + look->words[HOTSPOT_STUBS_START],
 		stubs + look->words[HOTSPOT_STUBS_BYTES],
 	};
 
 	// It is made after the heaps.
-	if (!stubs || !look->read(look->context, addresses, 2, words) || !(uint32_t)words[1])
-		return false;
-	for (size_t i = 0; i < heaps->count; i++)
-		if (words[0] >= heaps->items[i].start && words[0] < heaps->items[i].limit)
-			return find_interpreter(look, &heaps->items[i], words[0]);
-	return false;
+	if (!stubs || !look->read(look->context, addresses, 2, words))
+		return 0;
+	bytes = (uint32_t)words[1];
+	for (size_t i = 0; i < heaps->count; i++) {
+		struct jvm_heap *heap = &heaps->items[i];
+
+		if (words[0] >= heap->start && words[0] < heap->limit)
+			return bytes <= heap->limit - words[0] &&
+					       find_interpreter(look, heap, words[0], bytes)
+				       ? bytes
+				       : 0;
+	}
+	return 0;
 }
 
 bool jvm_heaps_read(const struct worker_hotspot *layout, uint64_t base, jvm_read_function read,
@@ -229,7 +242,7 @@ bool jvm_heaps_read(const struct worker_hotspot *layout, uint64_t base, jvm_read
 	count = list_heaps(&look, heaps);
 	if (!count || !make_heaps(&look, heaps, count, ret))
 		return false;
-	ret->has_interpreter = read_interpreter(&look, ret);
+	ret->interpreter_bytes = read_interpreter(&look, ret);
 	return true;
 }
 

@@ -24,7 +24,7 @@ struct jvm_heap {
 struct jvm_heaps {
 	struct jvm_heap items[JVM_HEAPS]; /* by address, without overlap */
 	size_t count;
-	bool has_interpreter; /* it is known which block that is: all is there */
+	uint32_t interpreter_bytes; /* made so far of its code; 0: it is not known yet */
 };
 
 /* The 8 bytes at each of @count addresses of the JVM, at most JVM_WORDS_MOST; false when one cannot

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 enum {
-	/* A JVM maps its heaps, and makes the interpreter some 20 ms later. */
+	/* A JVM maps its heaps, and makes the interpreter some 20 ms later, in as many. */
 	FIRST_PAUSE_NS = 20000000,
 	PAUSE_DOUBLINGS = 7,
 	ATTEMPTS = 40, /* over a minute and a half; then with what it maps next */
@@ -57,7 +57,7 @@ void jvm_destroy(struct jvms *jvms, struct jvm *jvm)
 
 void jvm_changed(struct jvms *jvms, struct jvm *jvm, uint64_t now_ns)
 {
-	if (jvm->heaps.has_interpreter || jvm->spent_ns > SPENT_MOST_NS)
+	if (jvm->settled || jvm->spent_ns > SPENT_MOST_NS)
 		return;
 	jvm->attempts = 0;
 	if (jvm->due_ns > now_ns + FIRST_PAUSE_NS)
@@ -99,9 +99,11 @@ void jvms_rest(struct jvms *jvms, uint64_t spent_ns, uint64_t now_ns)
 bool jvm_learn(struct jvms *jvms, struct jvm *jvm, const struct jvm_heaps *heaps, uint64_t spent_ns,
 	       uint64_t now_ns)
 {
-	bool more = heaps->count && (!jvm->heaps.count || heaps->has_interpreter);
+	bool more = heaps->count &&
+		    (!jvm->heaps.count || heaps->interpreter_bytes > jvm->heaps.interpreter_bytes);
 	uint32_t doublings = jvm->attempts < PAUSE_DOUBLINGS ? jvm->attempts : PAUSE_DOUBLINGS;
 
+	jvm->settled = heaps->interpreter_bytes && !more;
 	if (more) {
 		jvms->known += !jvm->heaps.count;
 		jvm->heaps = *heaps;
@@ -109,7 +111,6 @@ bool jvm_learn(struct jvms *jvms, struct jvm *jvm, const struct jvm_heaps *heaps
 	jvm->spent_ns += spent_ns;
 	jvm->due_ns = now_ns + ((uint64_t)FIRST_PAUSE_NS << doublings);
 	set_wanted(jvms, jvm,
-		   !jvm->heaps.has_interpreter && jvm->spent_ns <= SPENT_MOST_NS &&
-			   ++jvm->attempts < ATTEMPTS);
+		   !jvm->settled && jvm->spent_ns <= SPENT_MOST_NS && ++jvm->attempts < ATTEMPTS);
 	return more;
 }

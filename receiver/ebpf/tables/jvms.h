@@ -17,6 +17,7 @@ struct jvm {
 	struct worker_hotspot layout;
 	uint64_t base; /* where the library's ELF address 0 lies */
 	struct jvm_heaps heaps;
+	bool settled;      /* they have an interpreter, and it grows no more */
 	uint64_t number;   /* no other one has had it */
 	uint32_t attempts; /* to look, since it mapped something last */
 	uint64_t due_ns;   /* not to be looked at before */

@@ -47,7 +47,7 @@ static const struct field {
 	{ "VirtualSpace", "_low_boundary", "char*", HOTSPOT_SPACE_LOW, false, 0 },
 	{ "VirtualSpace", "_high_boundary", "char*", HOTSPOT_SPACE_HIGH, false, 0 },
 	{ "StubQueue", "_stub_buffer", "address", HOTSPOT_STUBS_START, false, 0 },
-	{ "StubQueue", "_buffer_limit", "int", HOTSPOT_STUBS_BYTES, false, 0 },
+	{ "StubQueue", "_queue_end", "int", HOTSPOT_STUBS_BYTES, false, 0 },
 	{ "CodeBlob", "_name", "const char*", HOTSPOT_BLOB_NAME, false, 0 },
 	{ "CodeBlob", "_code_begin", "address", HOTSPOT_BLOB_CODE, false, 8 },
 	{ "CodeBlob", "_code_offset", "int", HOTSPOT_BLOB_CODE, false, 4 },

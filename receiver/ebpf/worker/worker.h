@@ -90,7 +90,7 @@ enum worker_hotspot_word {
 	HOTSPOT_SPACE_LOW,     /* of an address in a VirtualSpace: where it is reserved from... */
 	HOTSPOT_SPACE_HIGH,    /* ...and up to */
 	HOTSPOT_STUBS_START,   /* of an address in a StubQueue: where the interpreter begins */
-	HOTSPOT_STUBS_BYTES,   /* of an int: how long it is */
+	HOTSPOT_STUBS_BYTES,   /* of an int: how long what is made of it is */
 	HOTSPOT_BLOB_NAME,     /* of an address in a CodeBlob: what it is called */
 	HOTSPOT_BLOB_CODE,     /* of where its code begins: see code_bytes */
 	HOTSPOT_BLOB_COMPLETE, /* of how far in its code a frame is complete: complete_bytes */

@@ -36,6 +36,8 @@ struct stub_queue {
 
 enum { HEAPS = 3, PAGE_BYTES = 4096, SEGMENTS = PAGE_BYTES, HEAP_BYTES = SEGMENTS * 128 };
 
+enum { INTERPRETER_BYTES = 1000 };
+
 struct jvm_memory {
 	uint64_t words[HOTSPOT_WORDS];
 	struct {
@@ -111,7 +113,7 @@ static void fill_heaps(struct fixture *fixture)
 	mark_block(fixture, 0, 0, 10);
 	mark_block(fixture, 0, 10, 700);
 	memory->stubs.start = starts[0] + (10 + 600) * 128;
-	memory->stubs.bytes = 1000;
+	memory->stubs.bytes = INTERPRETER_BYTES;
 }
 
 static int set_up(void **state)
@@ -169,20 +171,24 @@ static void heaps_are_found_by_address(void **state)
 	assert_int_equal(heaps[1].code.kind, UNWIND_RANGE_HOTSPOT);
 }
 
+static uint64_t units(uint64_t bytes)
+{
+	return bytes / UNWIND_HOTSPOT_UNIT + (bytes % UNWIND_HOTSPOT_UNIT != 0);
+}
+
 static void each_heap_is_told_where_the_cache_ends(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct jvm_heap *heaps = fixture->heaps.items;
-	const uint64_t unit = UNWIND_HOTSPOT_UNIT;
 
 	assert_true(look(fixture));
 	// From 0x7f0000401000 to 0x7f0000900000, up to a unit more.
 	assert_int_equal(heaps[0].code.below, 0);
-	assert_int_equal(heaps[0].code.above, 0x500000 / unit);
-	assert_int_equal(heaps[1].code.below, 0x400000 / unit);
-	assert_int_equal(heaps[1].code.above, 0x100000 / unit);
-	assert_int_equal(heaps[2].code.below, 0x480000 / unit);
-	assert_int_equal(heaps[2].code.above, 0x80000 / unit);
+	assert_int_equal(heaps[0].code.above, units(0x4ff000));
+	assert_int_equal(heaps[1].code.below, units(0x3ff000));
+	assert_int_equal(heaps[1].code.above, units(0x100000));
+	assert_int_equal(heaps[2].code.below, units(0x47f000));
+	assert_int_equal(heaps[2].code.above, units(0x80000));
 }
 
 static void a_map_that_begins_within_a_page_is_none(void **state)
@@ -217,9 +223,45 @@ static void the_interpreter_s_block_is_known(void **state)
 	struct fixture *fixture = *state;
 
 	assert_true(look(fixture));
-	assert_true(fixture->heaps.has_interpreter);
+	assert_int_equal(fixture->heaps.interpreter_bytes, INTERPRETER_BYTES);
 	assert_int_equal(fixture->heaps.items[1].code.interpreter, 10);
 	assert_int_equal(fixture->heaps.items[0].code.interpreter, UNWIND_HOTSPOT_NO_SEGMENT);
+}
+
+/* The rest of the last page may be another's. */
+static void all_pages_of_the_interpreter_are_whole(void **state)
+{
+	struct fixture *fixture = *state;
+	enum {
+		BEFORE = 600 * 128 /* its code in its block */,
+		TO_THE_END = HEAP_BYTES - 610 * 128
+	};
+	static const struct {
+		int32_t bytes;
+		uint32_t expected;
+	} cases[] = {
+		{ 1, 18 },
+		{ PAGE_BYTES * 19 - BEFORE - 1, 18 },
+		{ PAGE_BYTES * 19 - BEFORE, 19 },
+		{ 300000, (BEFORE + 300000) / PAGE_BYTES },
+		{ TO_THE_END, (BEFORE + TO_THE_END) / PAGE_BYTES },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		fixture->memory.stubs.bytes = cases[i].bytes;
+		assert_true(look(fixture));
+		assert_int_equal(fixture->heaps.interpreter_bytes, cases[i].bytes);
+		assert_int_equal(fixture->heaps.items[1].code.interpreter_pages, cases[i].expected);
+		assert_int_equal(fixture->heaps.items[0].code.interpreter_pages, 0);
+	}
+	// None goes beyond its heap.
+	fixture->memory.stubs.bytes = TO_THE_END + 1;
+	assert_true(look(fixture));
+	assert_int_equal(fixture->heaps.interpreter_bytes, 0);
+	fixture->memory.stubs.bytes = -1;
+	assert_true(look(fixture));
+	assert_int_equal(fixture->heaps.interpreter_bytes, 0);
+	assert_int_equal(fixture->heaps.items[1].code.interpreter_pages, 0);
 }
 
 static void before_the_interpreter_is_made_there_are_heaps(void **state)
@@ -229,7 +271,7 @@ static void before_the_interpreter_is_made_there_are_heaps(void **state)
 	fixture->memory.words[HOTSPOT_INTERPRETER] = 0;
 	assert_true(look(fixture));
 	assert_int_equal(fixture->heaps.count, HEAPS);
-	assert_false(fixture->heaps.has_interpreter);
+	assert_int_equal(fixture->heaps.interpreter_bytes, 0);
 }
 
 static void before_the_heaps_are_made_there_is_nothing(void **state)
@@ -305,13 +347,13 @@ static void a_map_of_segments_may_lead_nowhere(void **state)
 
 	segments[10 + 600] = UNWIND_HOTSPOT_FREE;
 	assert_true(look(fixture));
-	assert_false(fixture->heaps.has_interpreter);
+	assert_int_equal(fixture->heaps.interpreter_bytes, 0);
 	memset(segments, 1, SEGMENTS); // one by one
 	assert_true(look(fixture));
-	assert_false(fixture->heaps.has_interpreter);
+	assert_int_equal(fixture->heaps.interpreter_bytes, 0);
 	memset(segments, 254, SEGMENTS); // before the first
 	assert_true(look(fixture));
-	assert_false(fixture->heaps.has_interpreter);
+	assert_int_equal(fixture->heaps.interpreter_bytes, 0);
 	assert_true(fixture->reads < 50);
 }
 
@@ -323,7 +365,7 @@ static void any_read_may_fail(void **state)
 	assert_true(look(fixture));
 	reads = fixture->reads;
 	for (fixture->most_reads = 0; fixture->most_reads < reads; fixture->most_reads++)
-		assert_true(!look(fixture) || !fixture->heaps.has_interpreter);
+		assert_true(!look(fixture) || !fixture->heaps.interpreter_bytes);
 }
 
 static void memory_is_told_apart_by_heaps(void **state)
@@ -363,6 +405,7 @@ int main(void)
 		TEST(a_map_that_begins_within_a_page_is_none),
 		TEST(members_are_told_from_the_block_on),
 		TEST(the_interpreter_s_block_is_known),
+		TEST(all_pages_of_the_interpreter_are_whole),
 		TEST(before_the_interpreter_is_made_there_are_heaps),
 		TEST(before_the_heaps_are_made_there_is_nothing),
 		TEST(what_cannot_be_is_no_heap),

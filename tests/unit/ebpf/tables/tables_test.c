@@ -777,11 +777,21 @@ static void a_jvm_is_looked_at_until_it_has_an_interpreter(void **state)
 	played_code[1].limit += PAGE;
 	spaces_update(fixture->spaces, &key, at);
 	assert_true(spaces_next_jvm(fixture->spaces, at + 100 * MS, &jvm));
-	heaps.has_interpreter = true;
+	heaps.interpreter_bytes = 10000;
 	heaps.items[0].code.interpreter = 17;
 	spaces_learn_jvm(fixture->spaces, &jvm, &heaps, MS, at + 101 * MS);
 	assert_int_equal(find(fixture, 0x7f0000000010).range->hotspot.interpreter, 17);
-	spaces_update(fixture->spaces, &key, at + 102 * MS);
+	assert_true(wants_jvm(fixture));
+	// It is made piece by piece.
+	assert_true(spaces_next_jvm(fixture->spaces, at + 200 * MS, &jvm));
+	heaps.interpreter_bytes = 80000;
+	heaps.items[0].code.interpreter_pages = 19;
+	spaces_learn_jvm(fixture->spaces, &jvm, &heaps, MS, at + 201 * MS);
+	assert_int_equal(find(fixture, 0x7f0000000010).range->hotspot.interpreter_pages, 19);
+	assert_true(spaces_next_jvm(fixture->spaces, at + 300 * MS, &jvm));
+	spaces_learn_jvm(fixture->spaces, &jvm, &heaps, MS, at + 301 * MS);
+	assert_false(wants_jvm(fixture));
+	spaces_update(fixture->spaces, &key, at + 302 * MS);
 	assert_false(wants_jvm(fixture));
 }
 

@@ -79,7 +79,7 @@ static const struct made_jvm newest = {
 		{ "VirtualSpace", "_low_boundary", "char*", 0 },
 		{ "VirtualSpace", "_high_boundary", "char*", 0 },
 		{ "StubQueue", "_stub_buffer", "address", 0 },
-		{ "StubQueue", "_buffer_limit", "int", 0 },
+		{ "StubQueue", "_queue_end", "int", 0 },
 		{ "CodeBlob", "_name", "const char*", 0 },
 		{ "CodeBlob", "_code_offset", "int", 0 },
 		{ "CodeBlob", "_frame_complete_offset", "int16_t", 0 },
