@@ -71,7 +71,7 @@ static __always_inline bool hotspot_read_near(struct unwind_walk *walk, __u64 ad
 
 /* By a frame that ends at @cfa, or some words further up: for the time of a call, or of a move from
  * memory to memory, there may be more on the stack. @saved: the frame pointer is. */
-static __always_inline int hotspot_leave_frame(struct unwind_walk *walk, __u64 cfa, bool saved)
+static __noinline int hotspot_leave_frame(struct unwind_walk *walk, __u64 cfa, bool saved)
 {
 	bool found = false;
 	__u64 ra;
@@ -83,6 +83,17 @@ static __always_inline int hotspot_leave_frame(struct unwind_walk *walk, __u64 c
 		cfa += found ? 0 : 8;
 	}
 	return found ? unwind_below(walk, cfa, saved) : UNWIND_END_BAD_CFA;
+}
+
+/* Leaves leave in many ways, all of them through here: what is there once is waited for once. */
+static __noinline int hotspot_below(struct unwind_walk *walk, __u64 cfa, __u32 slot)
+{
+	return unwind_below(walk, cfa, slot);
+}
+
+static __noinline int hotspot_return(struct unwind_walk *walk, __u64 cfa, __u64 ra, __u64 fp)
+{
+	return unwind_return(walk, cfa, ra, fp, false);
 }
 
 /* ---- leaves of methods ---- */
@@ -193,15 +204,15 @@ static __always_inline int hotspot_leave_prologue(struct unwind_walk *walk, __u3
 		bool unsaved = leaf->at[0] == 0x48 && leaf->at[1] == 0x89 &&
 			       (leaf->at[2] & 0x3f) == 0x2c && leaf->at[3] == 0x24;
 
-		return unwind_below(walk, sp + 8ull * words, !unsaved);
+		return hotspot_below(walk, sp + 8ull * words, !unsaved);
 	}
 	// push %rbp; with frame pointers also mov %rsp, %rbp, in both encodings
 	if (hotspot_back(leaf, 1) == 0x55 ||
 	    (hotspot_back(leaf, 4) == 0x55 && hotspot_back(leaf, 3) == 0x48 &&
 	     ((hotspot_back(leaf, 2) == 0x8b && hotspot_back(leaf, 1) == 0xec) ||
 	      (hotspot_back(leaf, 2) == 0x89 && hotspot_back(leaf, 1) == 0xe5))))
-		return unwind_below(walk, sp + 16, 1);
-	return unwind_below(walk, sp + 8, 0);
+		return hotspot_below(walk, sp + 16, 1);
+	return hotspot_below(walk, sp + 8, 0);
 }
 
 /* Behind pop %rdx; mov %rax, %r8, with which exceptions leave a method for where it handles them.
@@ -232,21 +243,21 @@ static __always_inline int hotspot_leave_thrown(void *ctx, struct unwind_walk *w
 	bool subtracts = at[0] == 0x48 && at[1] == 0x83 && at[2] == 0xec && at[3] == 8;
 
 	if (walk->at.first && at[0] == 0x52 && at[1] == 0x48 && at[2] == 0x83 && at[3] == 0xec)
-		return unwind_return(walk, sp, unwind_register(ctx, walk, HOTSPOT_RDX), walk->at.fp,
-				     false);
+		return hotspot_return(walk, sp, unwind_register(ctx, walk, HOTSPOT_RDX),
+				      walk->at.fp);
 	if (walk->at.first && hotspot_has_popped_rdx(leaf))
-		return unwind_return(walk, sp, unwind_register(ctx, walk, HOTSPOT_RDX), walk->at.fp,
-				     false);
+		return hotspot_return(walk, sp, unwind_register(ctx, walk, HOTSPOT_RDX),
+				      walk->at.fp);
 	if (subtracts && hotspot_back(leaf, 1) == 0x52)
-		return unwind_below(walk, sp + 8, 0);
+		return hotspot_below(walk, sp + 8, 0);
 	if (at[0] == 0x48 && at[1] == 0x89 && at[2] == 0x2c && at[3] == 0x24 &&
 	    hotspot_back(leaf, 5) == 0x52)
-		return unwind_below(walk, sp + 16, 0);
+		return hotspot_below(walk, sp + 16, 0);
 	if (at[0] == 0x5a && ((at[1] == 0x4c && at[2] == 0x8b && at[3] == 0xc0) ||
 			      (at[1] == 0x41 && at[2] == 0xff && at[3] == 0xe2)))
-		return unwind_below(walk, sp + 8, 0);
+		return hotspot_below(walk, sp + 8, 0);
 	if (at[0] == 0x5d && at[1] == 0x5a && at[2] == 0x41 && at[3] == 0xff)
-		return unwind_below(walk, sp + 16, 1);
+		return hotspot_below(walk, sp + 16, 1);
 	return UNWIND_END_COUNT;
 }
 
@@ -258,17 +269,17 @@ static __always_inline int hotspot_leave_method(void *ctx, struct unwind_walk *w
 	int end;
 
 	if (hotspot_is_return(leaf->at))
-		return unwind_below(walk, sp + 8, 0);
+		return hotspot_below(walk, sp + 8, 0);
 	// pop %rbp; and then it returns, or jumps to where exceptions go
 	if (leaf->at[0] == 0x5d && (hotspot_is_return(leaf->at + 1) || leaf->at[1] == 0xe9))
-		return unwind_below(walk, sp + 16, 1);
+		return hotspot_below(walk, sp + 16, 1);
 	if (leaf->at[0] == 0xe9 && hotspot_back(leaf, 1) == 0x5d)
-		return unwind_below(walk, sp + 8, 0);
+		return hotspot_below(walk, sp + 8, 0);
 	// push %rbp before it, mov %rsp, %rbp. Runtime stubs do not say how long their prologues
 	// are.
 	if (hotspot_back(leaf, 1) == 0x55 && leaf->at[0] == 0x48 && leaf->at[1] == 0x8b &&
 	    leaf->at[2] == 0xec)
-		return unwind_below(walk, sp + 16, 1);
+		return hotspot_below(walk, sp + 16, 1);
 	end = hotspot_leave_thrown(ctx, walk, leaf);
 	if (end != UNWIND_END_COUNT)
 		return end;
@@ -310,7 +321,7 @@ static __always_inline int hotspot_leave_entry(void *ctx, struct unwind_walk *wa
 		if (!hotspot_is_near(walk, ra))
 			return UNWIND_END_COUNT;
 	}
-	return unwind_return(walk, sender, ra, walk->at.fp, false);
+	return hotspot_return(walk, sender, ra, walk->at.fp);
 }
 
 /* Of a leaf in a stub, which has a frame pointer or none. */
@@ -323,28 +334,28 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 
 	// ret; push %rbp, the first of all
 	if (leaf->at[0] == 0xc3 || leaf->at[0] == 0x55)
-		return unwind_below(walk, walk->at.sp + 8, 0);
+		return hotspot_below(walk, walk->at.sp + 8, 0);
 	// mov %rsp, %rbp, the second; pop %rbp; ret
 	if ((hotspot_back(leaf, 1) == 0x55 && leaf->at[0] == 0x48 &&
 	     (leaf->at[1] == 0x8b || leaf->at[1] == 0x89)) ||
 	    (leaf->at[0] == 0x5d && leaf->at[1] == 0xc3))
-		return unwind_below(walk, walk->at.sp + 16, 1);
+		return hotspot_below(walk, walk->at.sp + 16, 1);
 	name = hotspot_name(walk, block);
 	if (name == 0x2f433249 || name == 0x6874654d) { // I2C/C2I adapters, MethodHandles adapters
 		if (hotspot_read_near(walk, walk->at.sp, &ra) && !hotspot_has_kept_sp(leaf))
-			return unwind_below(walk, walk->at.sp + 8, 0);
+			return hotspot_below(walk, walk->at.sp + 8, 0);
 		// While the call is mended they keep the stack pointer there.
 		sender = walk->at.first ? unwind_register(ctx, walk, HOTSPOT_R13) : 0;
 		if (sender > walk->at.sp && sender - walk->at.sp < HOTSPOT_LOCALS &&
 		    hotspot_read_near(walk, sender, &ra))
-			return unwind_below(walk, sender + 8, 0);
+			return hotspot_below(walk, sender + 8, 0);
 		end = hotspot_leave_entry(ctx, walk, true);
 		if (end != UNWIND_END_COUNT)
 			return end;
-		return unwind_below(walk, walk->at.sp + 8, 0);
+		return hotspot_below(walk, walk->at.sp + 8, 0);
 	}
 	if (name == 0x62617476 || name == 0x62617469) // vtable chunks, itable stub
-		return unwind_below(walk, walk->at.sp + 8, 0);
+		return hotspot_below(walk, walk->at.sp + 8, 0);
 	return unwind_by_frame_pointer(walk);
 }
 
@@ -364,7 +375,7 @@ static __always_inline int hotspot_leave_interpreter(struct unwind_walk *walk)
 		return UNWIND_END_UNREADABLE;
 	if (cfa & 7 || cfa < frame + 8 || cfa - frame > HOTSPOT_LOCALS)
 		return UNWIND_END_BAD_POINTER;
-	return unwind_return(walk, cfa, ra, fp, false);
+	return hotspot_return(walk, cfa, ra, fp);
 }
 
 static __always_inline bool hotspot_restores_sp(const __u8 *at) // mov %rbx, %rsp
@@ -404,14 +415,14 @@ static __always_inline int hotspot_leave_unmade(void *ctx, struct unwind_walk *w
 	if (sender & 7 || sender - sp > HOTSPOT_LOCALS)
 		return UNWIND_END_COUNT;
 	if (hotspot_pushes_rax(at))
-		return unwind_return(walk, sender, unwind_register(ctx, walk, HOTSPOT_RAX),
-				     walk->at.fp, false);
+		return hotspot_return(walk, sender, unwind_register(ctx, walk, HOTSPOT_RAX),
+				      walk->at.fp);
 	if ((hotspot_back(leaf, 1) == 0x55 && at[0] == 0x48 && at[1] == 0x8b && at[2] == 0xec) ||
 	    (hotspot_back(leaf, 4) == 0x55 && hotspot_back(leaf, 3) == 0x48 &&
 	     hotspot_back(leaf, 2) == 0x8b && at[0] == 0x41 && at[1] == 0x55)) {
 		if (!unwind_read(walk, sp, &fp) || !unwind_read(walk, sp + 8, &ra))
 			return UNWIND_END_UNREADABLE;
-		return unwind_return(walk, sender, ra, fp, false);
+		return hotspot_return(walk, sender, ra, fp);
 	}
 	return UNWIND_END_COUNT;
 }
@@ -435,25 +446,25 @@ static __always_inline int hotspot_leave_interpreter_leaf(void *ctx, struct unwi
 	     hotspot_restores_sp(at + 10))) {
 		if (!unwind_read(walk, sp, &ra))
 			return UNWIND_END_UNREADABLE;
-		return unwind_return(walk, unwind_register(ctx, walk, HOTSPOT_RBX), ra, fp, false);
+		return hotspot_return(walk, unwind_register(ctx, walk, HOTSPOT_RBX), ra, fp);
 	}
 	r13 = unwind_register(ctx, walk, HOTSPOT_R13);
 	// Of mathematical functions, which have none: mov %r13, %rsp; jmp *%rax
 	if (at[0] == 0x49 && at[1] == 0x8b && at[2] == 0xe5 && at[3] == 0xff && at[4] == 0xe0)
-		return unwind_return(walk, r13, unwind_register(ctx, walk, HOTSPOT_RAX), fp, false);
+		return hotspot_return(walk, r13, unwind_register(ctx, walk, HOTSPOT_RAX), fp);
 	if (at[0] == 0xff && at[1] == 0xe0 && hotspot_back(leaf, 1) == 0xe5 &&
 	    hotspot_back(leaf, 3) == 0x49)
-		return unwind_return(walk, sp, unwind_register(ctx, walk, HOTSPOT_RAX), fp, false);
+		return hotspot_return(walk, sp, unwind_register(ctx, walk, HOTSPOT_RAX), fp);
 	if (hotspot_is_near(walk, r13)) {
 		if (hotspot_restores_sp(at))
-			return unwind_return(walk, unwind_register(ctx, walk, HOTSPOT_RBX), r13, fp,
-					     false);
+			return hotspot_return(walk, unwind_register(ctx, walk, HOTSPOT_RBX), r13,
+					      fp);
 		if ((at[0] == 0x41 && at[1] == 0xff && at[2] == 0xe5) ||
 		    (at[0] == 0x49 && at[1] == 0x3b && at[2] == 0xa7 && at[7] == 0x72) ||
 		    (at[0] == 0x72 && at[2] == 0x49 && at[3] == 0xc7) ||
 		    (at[0] == 0x49 && at[1] == 0xc7 && at[11] == 0x41 && at[12] == 0xff &&
 		     at[13] == 0xe5))
-			return unwind_return(walk, sp, r13, fp, false);
+			return hotspot_return(walk, sp, r13, fp);
 	}
 	end = hotspot_leave_unmade(ctx, walk, leaf);
 	if (end == UNWIND_END_COUNT)
@@ -472,10 +483,11 @@ static __always_inline bool hotspot_is_interpreter(const struct unwind_walk *wal
 	return pc - walk->code_start - block < (__u64)walk->hotspot.interpreter_pages << 12;
 }
 
-/* @block: of a method or a stub. */
-static __always_inline int hotspot_leave_leaf(void *ctx, struct unwind_walk *walk, __u64 pc,
-					      bool interpreted, __u64 block, __u32 words)
+/* @block: of a method or a stub. A function of its own: only one frame of a walk needs it. */
+static __noinline int hotspot_leave_leaf(struct bpf_perf_event_data *ctx, struct unwind_walk *walk,
+					 bool interpreted, __u64 block, __u32 words)
 {
+	__u64 pc = unwind_code_address(&walk->at);
 	struct hotspot_leaf leaf = {};
 	int end;
 
@@ -534,7 +546,7 @@ static __noinline int unwind_by_hotspot(struct bpf_perf_event_data *ctx, struct 
 			number == walk->hotspot.interpreter && number != UNWIND_HOTSPOT_NO_SEGMENT;
 	}
 	if (walk->at.first || walk->at.exact)
-		return hotspot_leave_leaf(ctx, walk, pc, interpreted, block, (__u32)words);
+		return hotspot_leave_leaf(ctx, walk, interpreted, block, (__u32)words);
 	if (interpreted)
 		return hotspot_leave_interpreter(walk);
 	if (!words)
