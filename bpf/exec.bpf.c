@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tells of every exec at once, by the names that samples of the program will have (start and exec
+ * Tells of every exec as it happens, by the names that samples of the program will have (start and exec
  * id, which nothing else tells user space), so that its code is known before its first sample.
  */
 #include "kernel.bpf.h"
@@ -17,7 +17,7 @@ struct {
 
 /* A wake-up interrupts this CPU, and takes three times as long as all else here. Whoever is woken
  * rests so long after having looked (receiver/ebpf/processes/processes.c), and looks again. */
-#define WAKE_UP_NS 20000000
+enum { WAKE_UP_NS = 20000000 };
 
 __u64 woken_ns; /* the reader, when last */
 
