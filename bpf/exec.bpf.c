@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tells of every exec as it happens, by the names that samples of the program will have (start and exec
- * id, which nothing else tells user space), so that its code is known before its first sample.
+ * Tells of every exec as it happens, by the names that samples of the program will have (start and
+ * exec id, which nothing else tells user space), so that its code is known before its first sample.
  */
 #include "kernel.bpf.h"
 #include "pid_namespace.bpf.h"

@@ -96,6 +96,24 @@ static __noinline int hotspot_return(struct unwind_walk *walk, __u64 cfa, __u64 
 	return unwind_return(walk, cfa, ra, fp, false);
 }
 
+/*
+ * By the frame pointer of a stub. The one that a method's code calls when it is entered pushes a
+ * word before it, -1, in which it may say where to go on (generate_method_entry_barrier,
+ * stubGenerator_x86_64.cpp).
+ */
+static __always_inline int hotspot_leave_stub_frame(struct unwind_walk *walk)
+{
+	__u64 frame = walk->at.fp, ra;
+	int end;
+
+	unwind_approach(walk, frame, frame + 24);
+	if (frame & 7 || frame < walk->at.sp || !unwind_read(walk, frame + 8, &ra) || ~ra)
+		return unwind_by_frame_pointer(walk);
+	end = unwind_below(walk, frame + 24, 2);
+	walk->at.guessed = true;
+	return end;
+}
+
 /* ---- leaves of methods ---- */
 
 /* Does the method return with what begins at @at: does it only ask before whether a safepoint is
@@ -356,7 +374,7 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 	}
 	if (name == 0x62617476 || name == 0x62617469) // vtable chunks, itable stub
 		return hotspot_below(walk, walk->at.sp + 8, 0);
-	return unwind_by_frame_pointer(walk);
+	return hotspot_leave_stub_frame(walk);
 }
 
 /* ---- the interpreter ---- */
@@ -550,6 +568,6 @@ static __noinline int unwind_by_hotspot(struct bpf_perf_event_data *ctx, struct 
 	if (interpreted)
 		return hotspot_leave_interpreter(walk);
 	if (!words)
-		return unwind_by_frame_pointer(walk);
+		return hotspot_leave_stub_frame(walk);
 	return hotspot_leave_frame(walk, walk->at.sp + 8ull * (__u32)words, words > 1);
 }

@@ -103,7 +103,7 @@ CASES = [
         (_SERIAL, "-Xmx24m", "-XX:ReservedCodeCacheSize=16m"),
         ("touch", "spin", "touch", "touch", "copy"),
         is_changing=True,
-        cut=5,
+        cut=2,
     ),
     Case("throwing", (_SERIAL, _AT_ONCE), ("raise", "spin"), cut=5),
 ]
