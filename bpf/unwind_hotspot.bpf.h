@@ -498,7 +498,8 @@ static __always_inline bool hotspot_is_interpreter(const struct unwind_walk *wal
 	__u64 block = (__u64)walk->hotspot.interpreter
 		      << (walk->hotspot.shift & UNWIND_HOTSPOT_SHIFT);
 
-	return pc - walk->code_start - block < (__u64)walk->hotspot.interpreter_pages << 12;
+	return pc - walk->code_start - block <
+	       (__u64)walk->hotspot.interpreter_parts * UNWIND_HOTSPOT_PART;
 }
 
 /* @block: of a method or a stub. A function of its own: only one frame of a walk needs it. */

@@ -174,10 +174,10 @@ struct unwind_hotspot {
 	__u64 segments : 35;
 	/* Where the code cache, all heaps of it, begins before `start`, and ends after it; in
 	 * UNWIND_HOTSPOT_UNITs, rounded up. */
-	__u64 below : 11;
-	__u64 above : 11;
-	/* Pages of 4 KiB from the interpreter's block on that hold nothing else. */
-	__u64 interpreter_pages : 7;
+	__u64 below : 13;
+	__u64 above : 13;
+	/* UNWIND_HOTSPOT_PARTs from the interpreter's block on that hold nothing else. */
+	__u64 interpreter_parts : 3;
 	__u8 shift;        /* log2 of a segment's bytes, and UNWIND_HOTSPOT_* */
 	__u8 frame_words;  /* offset of 4 bytes: words of a frame */
 	__u8 complete;     /* of a number: from which byte of the code on a frame is complete */
@@ -194,9 +194,12 @@ enum {
 	UNWIND_HOTSPOT_SMALL = 1 << 7,   /* a blob lies 8 bytes into its block, else 16 */
 	UNWIND_HOTSPOT_FREE = 255,
 	UNWIND_HOTSPOT_NO_SEGMENT = 65535,
-	UNWIND_HOTSPOT_UNIT = 1 << 21, /* bytes */
-	UNWIND_HOTSPOT_UNITS = (1 << 11) - 1,
-	UNWIND_HOTSPOT_PAGES = (1 << 7) - 1,
+	/* Bytes. A cache has 2 GiB at most. A unit is short: words that lead somewhere near the
+	 * cache are taken for return addresses. */
+	UNWIND_HOTSPOT_UNIT = 1 << 18,
+	UNWIND_HOTSPOT_UNITS = (1 << 13) - 1,
+	UNWIND_HOTSPOT_PART = 1 << 14, /* bytes; the interpreter has some 100 KiB */
+	UNWIND_HOTSPOT_PARTS = (1 << 3) - 1,
 };
 
 /* Executable memory of a process, sorted by address. Pages here are of 4 KiB, whatever the kernel's

@@ -185,7 +185,7 @@ static bool read_segment(const struct look *look, const struct jvm_heap *heap, u
 static bool find_interpreter(const struct look *look, struct jvm_heap *heap, uint64_t address,
 			     uint64_t bytes)
 {
-	const uint64_t most = (uint64_t)UNWIND_HOTSPOT_PAGES * PAGE_BYTES;
+	const uint64_t most = (uint64_t)UNWIND_HOTSPOT_PARTS * UNWIND_HOTSPOT_PART;
 	uint64_t number = (address - heap->start) >> (heap->code.shift & UNWIND_HOTSPOT_SHIFT);
 	uint8_t back = 1;
 
@@ -199,7 +199,7 @@ static bool find_interpreter(const struct look *look, struct jvm_heap *heap, uin
 		return false;
 	heap->code.interpreter = (uint16_t)number;
 	bytes += address - heap->start - (number << (heap->code.shift & UNWIND_HOTSPOT_SHIFT));
-	heap->code.interpreter_pages = (bytes < most ? bytes : most) / PAGE_BYTES;
+	heap->code.interpreter_parts = (bytes < most ? bytes : most) / UNWIND_HOTSPOT_PART;
 	return true;
 }
 

@@ -228,8 +228,8 @@ static void the_interpreter_s_block_is_known(void **state)
 	assert_int_equal(fixture->heaps.items[0].code.interpreter, UNWIND_HOTSPOT_NO_SEGMENT);
 }
 
-/* The rest of the last page may be another's. */
-static void all_pages_of_the_interpreter_are_whole(void **state)
+/* The rest of the last part may be another's. */
+static void all_parts_of_the_interpreter_are_whole(void **state)
 {
 	struct fixture *fixture = *state;
 	enum {
@@ -240,19 +240,19 @@ static void all_pages_of_the_interpreter_are_whole(void **state)
 		int32_t bytes;
 		uint32_t expected;
 	} cases[] = {
-		{ 1, 18 },
-		{ PAGE_BYTES * 19 - BEFORE - 1, 18 },
-		{ PAGE_BYTES * 19 - BEFORE, 19 },
-		{ 300000, (BEFORE + 300000) / PAGE_BYTES },
-		{ TO_THE_END, (BEFORE + TO_THE_END) / PAGE_BYTES },
+		{ 1, 4 },
+		{ UNWIND_HOTSPOT_PART * 6 - BEFORE - 1, 5 },
+		{ UNWIND_HOTSPOT_PART * 6 - BEFORE, 6 },
+		{ 300000, UNWIND_HOTSPOT_PARTS },
+		{ TO_THE_END, UNWIND_HOTSPOT_PARTS },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		fixture->memory.stubs.bytes = cases[i].bytes;
 		assert_true(look(fixture));
 		assert_int_equal(fixture->heaps.interpreter_bytes, cases[i].bytes);
-		assert_int_equal(fixture->heaps.items[1].code.interpreter_pages, cases[i].expected);
-		assert_int_equal(fixture->heaps.items[0].code.interpreter_pages, 0);
+		assert_int_equal(fixture->heaps.items[1].code.interpreter_parts, cases[i].expected);
+		assert_int_equal(fixture->heaps.items[0].code.interpreter_parts, 0);
 	}
 	// None goes beyond its heap.
 	fixture->memory.stubs.bytes = TO_THE_END + 1;
@@ -261,7 +261,7 @@ static void all_pages_of_the_interpreter_are_whole(void **state)
 	fixture->memory.stubs.bytes = -1;
 	assert_true(look(fixture));
 	assert_int_equal(fixture->heaps.interpreter_bytes, 0);
-	assert_int_equal(fixture->heaps.items[1].code.interpreter_pages, 0);
+	assert_int_equal(fixture->heaps.items[1].code.interpreter_parts, 0);
 }
 
 static void before_the_interpreter_is_made_there_are_heaps(void **state)
@@ -405,7 +405,7 @@ int main(void)
 		TEST(a_map_that_begins_within_a_page_is_none),
 		TEST(members_are_told_from_the_block_on),
 		TEST(the_interpreter_s_block_is_known),
-		TEST(all_pages_of_the_interpreter_are_whole),
+		TEST(all_parts_of_the_interpreter_are_whole),
 		TEST(before_the_interpreter_is_made_there_are_heaps),
 		TEST(before_the_heaps_are_made_there_is_nothing),
 		TEST(what_cannot_be_is_no_heap),

@@ -785,9 +785,9 @@ static void a_jvm_is_looked_at_until_it_has_an_interpreter(void **state)
 	// It is made piece by piece.
 	assert_true(spaces_next_jvm(fixture->spaces, at + 200 * MS, &jvm));
 	heaps.interpreter_bytes = 80000;
-	heaps.items[0].code.interpreter_pages = 19;
+	heaps.items[0].code.interpreter_parts = 5;
 	spaces_learn_jvm(fixture->spaces, &jvm, &heaps, MS, at + 201 * MS);
-	assert_int_equal(find(fixture, 0x7f0000000010).range->hotspot.interpreter_pages, 19);
+	assert_int_equal(find(fixture, 0x7f0000000010).range->hotspot.interpreter_parts, 5);
 	assert_true(spaces_next_jvm(fixture->spaces, at + 300 * MS, &jvm));
 	spaces_learn_jvm(fixture->spaces, &jvm, &heaps, MS, at + 301 * MS);
 	assert_false(wants_jvm(fixture));
