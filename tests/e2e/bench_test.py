@@ -151,6 +151,8 @@ def start_bench(program, due_counter, peer, tmp_path):
 
 def _mounts_and_cgroups():
     """Mounts of kernel file systems, which are what a profiler may mount, and all cgroups."""
+    # Where there is debugfs, whoever looks there first has the kernel mount tracefs in it.
+    pathlib.Path("/sys/kernel/debug/tracing/events").exists()
     lines = pathlib.Path("/proc/mounts").read_text().splitlines()
     mounts = {line for line in lines if line.split()[2] in ("tracefs", "debugfs", "bpf", "cgroup2")}
     cgroups = {str(path) for path in pathlib.Path("/sys/fs/cgroup").rglob("*") if path.is_dir()}

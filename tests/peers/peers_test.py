@@ -14,6 +14,7 @@ from collectors import Gateway, Reference, Sink, inspect, inspect_summary, inspe
 
 CAPTURE = "../shared/data/otlp-1.10-ebpf-profile.bin"
 OLD = "../shared/data/profile.otlp"
+DEBUGFS = "mount -t debugfs none /sys/kernel/debug"
 
 
 @pytest.fixture
@@ -130,8 +131,24 @@ def needs_root():
 
 def test_the_launcher_lets_memlock_be_raised(peer):
     needs_root()
-    command = "ulimit -l unlimited && ulimit -n && test -d /sys/kernel/tracing/events"
+    command = "ulimit -l unlimited && ulimit -n"
     subprocess.run([peer("memlock_launcher"), "bash", "-c", command], check=True)
+
+
+@pytest.mark.parametrize("mount,place", [("true", "tracing"), (DEBUGFS, "debug/tracing")])
+def test_the_launcher_mounts_tracefs_where_there_is_none(peer, mount, place):
+    """Debugfs brings tracefs with it, and then it is left at that."""
+    needs_root()
+    script = (
+        "cd /sys/kernel && mount -t tmpfs none debug && mount -t tmpfs none tracing &&"
+        f' {mount} && "$0" find tracing/events debug/tracing/events -prune'
+    )
+    result = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, peer("memlock_launcher")],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert result.stdout == f"{place}/events\n"
 
 
 def test_a_gateway_passes_on_what_it_gets(capture, peer, tmp_path):
