@@ -21,6 +21,8 @@ enum {
 	HOTSPOT_LONGEST = 4096, /* words; of a frame */
 	HOTSPOT_PUSHED = 32,    /* words that may lie below a frame, for the time of a call */
 	HOTSPOT_LOCALS = 8 * 65536,
+	HOTSPOT_KEPT_R13 = 2688 + 2 * 8, /* bytes above sp, while an adapter has its call mended */
+	HOTSPOT_KEPT_BELOW = 16 * 8,     /* and so many below what it keeps, aligned to 16 */
 	/* DWARF numbers */
 	HOTSPOT_RAX = 0,
 	HOTSPOT_RDX = 1,
@@ -97,6 +99,21 @@ static __noinline int hotspot_return(struct unwind_walk *walk, __u64 cfa, __u64 
 }
 
 /*
+ * By what an adapter keeps while the JVM mends the call that led to it (gen_c2i_adapter,
+ * sharedRuntime_x86_64.cpp; push_CPU_state, macroAssembler_x86.cpp): all registers, of which %r13
+ * says where the return address is. UNWIND_END_COUNT: it is none, or does something else.
+ */
+static __noinline int hotspot_leave_mending(struct unwind_walk *walk)
+{
+	__u64 kept = walk->at.sp + HOTSPOT_KEPT_R13, entry, ra;
+
+	if (!unwind_read(walk, kept, &entry) || (entry & ~15ull) - kept != HOTSPOT_KEPT_BELOW ||
+	    !hotspot_read_near(walk, entry, &ra))
+		return UNWIND_END_COUNT;
+	return hotspot_below(walk, entry + 8, 0);
+}
+
+/*
  * By the frame pointer of a stub. The one that a method's code calls when it is entered pushes a
  * word before it, -1, in which it may say where to go on (generate_method_entry_barrier,
  * stubGenerator_x86_64.cpp).
@@ -104,11 +121,16 @@ static __noinline int hotspot_return(struct unwind_walk *walk, __u64 cfa, __u64 
 static __always_inline int hotspot_leave_stub_frame(struct unwind_walk *walk)
 {
 	__u64 frame = walk->at.fp, ra;
-	int end;
+	int end, mending;
 
 	unwind_approach(walk, frame, frame + 24);
-	if (frame & 7 || frame < walk->at.sp || !unwind_read(walk, frame + 8, &ra) || ~ra)
-		return unwind_by_frame_pointer(walk);
+	if (frame & 7 || frame < walk->at.sp || !unwind_read(walk, frame + 8, &ra) || ~ra) {
+		end = unwind_by_frame_pointer(walk);
+		if (!end || walk->at.first)
+			return end;
+		mending = hotspot_leave_mending(walk);
+		return mending != UNWIND_END_COUNT ? mending : end;
+	}
 	end = unwind_below(walk, frame + 24, 2);
 	walk->at.guessed = true;
 	return end;
@@ -360,6 +382,11 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 		return hotspot_below(walk, walk->at.sp + 16, 1);
 	name = hotspot_name(walk, block);
 	if (name == 0x2f433249 || name == 0x6874654d) { // I2C/C2I adapters, MethodHandles adapters
+		// pop %rax before it, mov %rsp, %r13: the return address is nowhere else.
+		if (walk->at.first && hotspot_back(leaf, 1) == 0x58 && leaf->at[0] == 0x4c &&
+		    leaf->at[1] == 0x8b && leaf->at[2] == 0xec)
+			return hotspot_return(walk, walk->at.sp,
+					      unwind_register(ctx, walk, HOTSPOT_RAX), walk->at.fp);
 		if (hotspot_read_near(walk, walk->at.sp, &ra) && !hotspot_has_kept_sp(leaf))
 			return hotspot_below(walk, walk->at.sp + 8, 0);
 		// While the call is mended they keep the stack pointer there.
@@ -372,7 +399,8 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 			return end;
 		return hotspot_below(walk, walk->at.sp + 8, 0);
 	}
-	if (name == 0x62617476 || name == 0x62617469) // vtable chunks, itable stub
+	// vtable chunks, itable stub, InlineCacheBuffer: they jump, and make no frame
+	if (name == 0x62617476 || name == 0x62617469 || name == 0x696c6e49)
 		return hotspot_below(walk, walk->at.sp + 8, 0);
 	return hotspot_leave_stub_frame(walk);
 }
