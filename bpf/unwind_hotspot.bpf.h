@@ -23,6 +23,8 @@ enum {
 	HOTSPOT_LOCALS = 8 * 65536,
 	HOTSPOT_KEPT_R13 = 2688 + 2 * 8, /* bytes above sp, while an adapter has its call mended */
 	HOTSPOT_KEPT_BELOW = 16 * 8,     /* and so many below what it keeps, aligned to 16 */
+	HOTSPOT_KEEPING = HOTSPOT_KEPT_BELOW + 2 * 8, /* on the stack, while it keeps registers */
+	HOTSPOT_KEPT = HOTSPOT_KEEPING + 512,         /* at least, when all are kept */
 	/* DWARF numbers */
 	HOTSPOT_RAX = 0,
 	HOTSPOT_RDX = 1,
@@ -121,19 +123,25 @@ static __noinline int hotspot_leave_mending(struct unwind_walk *walk)
 static __always_inline int hotspot_leave_stub_frame(struct unwind_walk *walk)
 {
 	__u64 frame = walk->at.fp, ra;
-	int end, mending;
+	int end;
 
 	unwind_approach(walk, frame, frame + 24);
-	if (frame & 7 || frame < walk->at.sp || !unwind_read(walk, frame + 8, &ra) || ~ra) {
-		end = unwind_by_frame_pointer(walk);
-		if (!end || walk->at.first)
-			return end;
-		mending = hotspot_leave_mending(walk);
-		return mending != UNWIND_END_COUNT ? mending : end;
-	}
+	if (frame & 7 || frame < walk->at.sp || !unwind_read(walk, frame + 8, &ra) || ~ra)
+		return unwind_by_frame_pointer(walk);
 	end = unwind_below(walk, frame + 24, 2);
 	walk->at.guessed = true;
 	return end;
+}
+
+/* Of a stub that has called something. */
+static __always_inline int hotspot_leave_calling_stub(struct unwind_walk *walk)
+{
+	int end = hotspot_leave_stub_frame(walk), mending;
+
+	if (!end)
+		return 0;
+	mending = hotspot_leave_mending(walk);
+	return mending != UNWIND_END_COUNT ? mending : end;
 }
 
 /* ---- leaves of methods ---- */
@@ -364,11 +372,33 @@ static __always_inline int hotspot_leave_entry(void *ctx, struct unwind_walk *wa
 	return hotspot_return(walk, sender, ra, walk->at.fp);
 }
 
+/*
+ * While an adapter has its call mended, %r13 says where its return address is; after that, and
+ * while arguments are moved, where its caller's stack ended, and what lies there may be anything.
+ * A word @on_top of the stack that leads into the code cache says that it is after that, but where
+ * so much lies on the stack as in the midst of mending. UNWIND_END_COUNT: it is not being mended.
+ */
+static __always_inline int hotspot_leave_kept(void *ctx, struct unwind_walk *walk, bool on_top)
+{
+	__u64 sp = walk->at.sp, kept, deep, ra;
+
+	if (!walk->at.first)
+		return UNWIND_END_COUNT;
+	kept = unwind_register(ctx, walk, HOTSPOT_R13);
+	deep = (kept & ~15ull) - sp;
+	if (kept <= sp || kept - sp >= HOTSPOT_LOCALS ||
+	    (on_top && deep != HOTSPOT_KEEPING && deep < HOTSPOT_KEPT))
+		return UNWIND_END_COUNT;
+	return hotspot_read_near(walk, kept, &ra) ? hotspot_below(walk, kept + 8, 0)
+						  : UNWIND_END_COUNT;
+}
+
 /* Of a leaf in a stub, which has a frame pointer or none. */
 static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *walk, __u64 block,
 					      const struct hotspot_leaf *leaf)
 {
-	__u64 sender, ra;
+	bool on_top;
+	__u64 ra;
 	__u32 name;
 	int end;
 
@@ -387,13 +417,12 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 		    leaf->at[1] == 0x8b && leaf->at[2] == 0xec)
 			return hotspot_return(walk, walk->at.sp,
 					      unwind_register(ctx, walk, HOTSPOT_RAX), walk->at.fp);
-		if (hotspot_read_near(walk, walk->at.sp, &ra) && !hotspot_has_kept_sp(leaf))
+		on_top = hotspot_read_near(walk, walk->at.sp, &ra);
+		if (on_top && !hotspot_has_kept_sp(leaf))
 			return hotspot_below(walk, walk->at.sp + 8, 0);
-		// While the call is mended they keep the stack pointer there.
-		sender = walk->at.first ? unwind_register(ctx, walk, HOTSPOT_R13) : 0;
-		if (sender > walk->at.sp && sender - walk->at.sp < HOTSPOT_LOCALS &&
-		    hotspot_read_near(walk, sender, &ra))
-			return hotspot_below(walk, sender + 8, 0);
+		end = hotspot_leave_kept(ctx, walk, on_top);
+		if (end != UNWIND_END_COUNT)
+			return end;
 		end = hotspot_leave_entry(ctx, walk, true);
 		if (end != UNWIND_END_COUNT)
 			return end;
@@ -597,6 +626,6 @@ static __noinline int unwind_by_hotspot(struct bpf_perf_event_data *ctx, struct 
 	if (interpreted)
 		return hotspot_leave_interpreter(walk);
 	if (!words)
-		return hotspot_leave_stub_frame(walk);
+		return hotspot_leave_calling_stub(walk);
 	return hotspot_leave_frame(walk, walk->at.sp + 8ull * (__u32)words, words > 1);
 }
