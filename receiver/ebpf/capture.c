@@ -81,6 +81,7 @@ void capture_clear(struct capture *capture, uint64_t begin_ns)
 	capture->stacks.count = 0;
 	capture->stack_frames.count = 0;
 	capture->samples.count = 0;
+	memset(capture->recent, 0, sizeof(capture->recent));
 	intern_clear(&capture->process_index);
 	intern_clear(&capture->frame_index);
 	intern_clear(&capture->comm_index);
@@ -269,6 +270,23 @@ static struct capture_frame user_frame(const struct sample_head *head, uint64_t 
 	};
 }
 
+/* As capture_intern_frame, of a frame of a sample. */
+static uint32_t intern_recent_frame(struct capture *capture, struct capture_frame frame)
+{
+	uint64_t mixed = (frame.address ^ frame.file) * 0x9e3779b97f4a7c15ull;
+	struct capture_recent *recent = &capture->recent[mixed >> 32 & (CAPTURE_RECENT - 1)];
+	uint32_t row;
+
+	if (recent->frame && recent->address == frame.address && recent->process == frame.process &&
+	    recent->file == frame.file)
+		return recent->frame - 1;
+	row = capture_intern_frame(capture, frame);
+	if (row != INTERN_MISSING)
+		*recent = (struct capture_recent){ frame.address, frame.process, frame.file,
+						   row + 1 };
+	return row;
+}
+
 static bool intern_frames(struct capture *capture, const struct sample_head *head, uint32_t process,
 			  uint32_t *frames)
 {
@@ -282,7 +300,7 @@ static bool intern_frames(struct capture *capture, const struct sample_head *hea
 				: user_frame(head, words[i], i - head->kernel_count, process);
 
 		frame.first_ns = head->time_ns;
-		frames[i] = capture_intern_frame(capture, frame);
+		frames[i] = intern_recent_frame(capture, frame);
 		if (frames[i] == INTERN_MISSING)
 			return false;
 	}

@@ -39,6 +39,16 @@ struct capture_stack {
 	uint32_t end; /* enum unwind_end: of the user's part; 0: there is none */
 };
 
+/* Most frames of a sample were in one shortly before: their rows are looked for here first, which
+ * needs no memory that is far away. */
+struct capture_recent {
+	uint64_t address;
+	uint32_t process, file;
+	uint32_t frame; /* the row, + 1; 0: free */
+};
+
+enum { CAPTURE_RECENT = 1024 }; /* a power of two */
+
 struct capture_comm {
 	char text[SAMPLE_COMM_LENGTH];
 };
@@ -66,6 +76,7 @@ struct capture {
 	VECTOR(struct capture_sample) samples;
 
 	struct intern process_index, frame_index, comm_index, stack_index;
+	struct capture_recent recent[CAPTURE_RECENT];
 };
 
 void capture_init(struct capture *capture, size_t max_bytes);
