@@ -30,7 +30,9 @@ static __always_inline bool defer_is_of_use(const struct unwind_walk *walk, int 
 		(end == UNWIND_END_NO_PROCESS && unknown_process));
 }
 
-static __always_inline bool defer_is_within_budget(struct defer_budget *budget, __u64 now_ns)
+/* Is less than a @share-th of it spent? */
+static __always_inline bool defer_is_within_budget(struct defer_budget *budget, __u64 now_ns,
+						   __u32 share)
 {
 	__u64 second = now_ns >> DEFER_SECOND_SHIFT;
 
@@ -38,7 +40,7 @@ static __always_inline bool defer_is_within_budget(struct defer_budget *budget, 
 		budget->second = second;
 		budget->spent = 0;
 	}
-	return budget->spent < defer_bytes_per_second;
+	return budget->spent < defer_bytes_per_second / share;
 }
 
 #define DEFER_REGISTER(number, name) deferred->registers[number] = UNWIND_ENTRY(walk, name);
@@ -99,7 +101,7 @@ static __always_inline __u64 defer_stack_most(__u64 sp)
 
 /* Reads the stack from @sp on to @to, in pieces that end with their page: the next one may be
  * missing. Returns how many bytes. */
-static __always_inline __u64 defer_stack(void *to, __u64 sp)
+static __noinline __u64 defer_stack(void *to, __u64 sp)
 {
 	__u64 most = defer_stack_most(sp), bytes = 0;
 
@@ -132,7 +134,13 @@ static __always_inline __u64 defer_walk(struct unwind_walk *walk, const struct u
 
 	defer_cursor(at, deferred);
 	deferred->user_count = user_count;
-	bytes = defer_stack(deferred + 1, at->sp & ~7ull);
+	deferred->stack = (at->sp & ~7ull) - (at->first ? SAMPLE_RED_ZONE_BYTES : 0);
+	bytes = defer_stack(deferred + 1, deferred->stack);
+	// Below it there need not be any memory.
+	if (!bytes && at->first) {
+		deferred->stack = at->sp & ~7ull;
+		bytes = defer_stack(deferred + 1, deferred->stack);
+	}
 	if (!bytes || !defer_registers(walk, deferred))
 		return 0;
 	budget->spent += bytes;

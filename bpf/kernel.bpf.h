@@ -41,6 +41,13 @@ struct pid {
 	struct upid numbers[1];
 } __attribute__((preserve_access_index));
 
+/* arch/x86/include/asm/processor.h: where the thread's own variables lie */
+struct thread_struct {
+#if defined(__TARGET_ARCH_x86)
+	unsigned long fsbase;
+#endif
+} __attribute__((preserve_access_index));
+
 /* include/linux/sched.h */
 struct task_struct {
 	struct task_struct *group_leader;
@@ -53,6 +60,7 @@ struct task_struct {
 	unsigned int flags;
 	void *stack;
 	struct mm_struct *mm;
+	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
 enum { KERNEL_PF_KTHREAD = 0x00200000 }; /* of task_struct.flags */
@@ -132,6 +140,29 @@ static __always_inline void kernel_comm(char *comm)
 	} else {
 		bpf_get_current_comm(comm, sizeof(((struct task_struct *)0)->comm));
 	}
+}
+
+/*
+ * Above it lies no frame of the current thread, as long as it is on the stack that it began with:
+ * a process's first one has its arguments there, others the C library's own data, which the
+ * register for them points to. 0: not known.
+ */
+static __always_inline __u64 kernel_stack_top(bool is_first_thread)
+{
+	if (is_first_thread) {
+		struct task_struct *task = (void *)bpf_get_current_task();
+
+		// The entry point may read their number, which lies there.
+		return BPF_CORE_READ(task, mm, start_stack) + sizeof(__u64);
+	}
+#if defined(__TARGET_ARCH_x86)
+	if (kernel_has_current_task_btf()) {
+		struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+		return task->thread.fsbase;
+	}
+#endif
+	return 0;
 }
 
 /* Did the interrupt hit user mode? Saves asking for a kernel stack that is not there. */

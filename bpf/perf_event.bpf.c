@@ -3,7 +3,7 @@
  * The sampler: runs at every tick of the timer of each CPU, collects the kernel
  * and the user stack of the interrupted thread, and leaves one record in the CPU's buffer.
  */
-#include "defer.bpf.h"
+#include "copy.bpf.h"
 #include "fork.bpf.h"
 #include "kernel.bpf.h"
 #include "pid_namespace.bpf.h"
@@ -202,7 +202,7 @@ __noinline int defer(__u32 cpu, bool verify)
 		return 0;
 	deferred = (void *)(frames_of(head) + frames);
 	if (waiting_bytes(buffer, ring_bytes - SAMPLE_MAX_BYTES) <= ring_bytes - SAMPLE_MAX_BYTES &&
-	    defer_is_within_budget(&buffer->defer_budget, head->time_ns))
+	    defer_is_within_budget(&buffer->defer_budget, head->time_ns, 1))
 		head->deferred_bytes = (__u32)defer_walk(walk, verify ? &buffer->begun : &walk->at,
 							 verify ? 0 : walk->before, deferred,
 							 &buffer->defer_budget);
@@ -211,6 +211,26 @@ __noinline int defer(__u32 cpu, bool verify)
 	else if (!verify && !head->deferred_bytes)
 		buffer->shared.counters.of[SAMPLE_COUNTER_NOT_DEFERRED]++;
 	return 0;
+}
+
+/* Copies the stack, after the @frames of the record, if that is of use and there is room. Global,
+ * as above. */
+__noinline int copy(__u32 cpu, __u32 frames)
+{
+	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &cpu);
+	struct sample_head *head;
+
+	if (!buffer || frames > SAMPLE_MAX_KERNEL_FRAMES)
+		return 0;
+	head = record_of(buffer);
+	// The rest is for walks that miss something, and for when the receiver does not come.
+	if (waiting_bytes(buffer, ring_bytes / 4) > ring_bytes / 4 ||
+	    !defer_is_within_budget(&buffer->defer_budget, head->time_ns, 2))
+		return 0;
+	head->deferred_bytes = (__u32)copy_stack(&buffer->walk, head->pid == head->tid,
+						 (void *)(frames_of(head) + frames));
+	buffer->defer_budget.spent += head->deferred_bytes;
+	return head->deferred_bytes != 0;
 }
 
 /* As walk_user, whatever the registers are worth. */
@@ -222,6 +242,7 @@ static __always_inline __u32 walk_registers(struct bpf_perf_event_data *ctx,
 	__u32 frames, identity = unwind_identity(head->start_boottime_ns, head->exec_id);
 	int end = unwind_begin(ctx, walk);
 
+	walk->may_copy = false;
 	if (defer_verify)
 		buffer->begun = walk->at;
 	walk->number = buffer->shared.written;
@@ -229,6 +250,8 @@ static __always_inline __u32 walk_registers(struct bpf_perf_event_data *ctx,
 		buffer->unknown = true; // but not for good, as 32-bit code
 		if (!fork_find_process(walk))
 			end = UNWIND_END_NO_PROCESS;
+	} else if (walk->may_copy && copy_stack_bytes && copy(cpu, kernel_frames)) {
+		return 0;
 	}
 	head->end = (__u16)end;
 	if (end == UNWIND_END_NO_PROCESS)
@@ -260,6 +283,7 @@ static __always_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct c
 	if (head->end == UNWIND_END_ENTRY || !buffer->walk.entry || !kernel_is_between_programs())
 		return frames;
 	head->end = 0;
+	head->deferred_bytes = 0;
 	return 0;
 }
 

@@ -21,6 +21,10 @@ enum {
 	SAMPLE_MAX_KERNEL_FRAMES = 128,
 	SAMPLE_MAX_USER_FRAMES = 1024,
 	SAMPLE_MAX_STACK_BYTES = 32768, /* of a deferred walk */
+	SAMPLE_MAX_COPY_BYTES = 8192,   /* of a stack that is copied whole */
+	/* Where a leaf's own words may lie below the stack pointer: System V ABI AMD64, 3.2.2.
+	 * Where it has restored its caller's frame pointer, tables still say so of it. */
+	SAMPLE_RED_ZONE_BYTES = 128,
 	SAMPLE_REGISTERS = 32,
 };
 
@@ -59,11 +63,12 @@ struct sample_head {
 
 /*
  * Where a walk stands that met code that is not in the tables yet, for whoever has read its rules
- * since. The stack follows, from the stack pointer, rounded down to 8, upwards as far as it could
- * be read, in whole words.
+ * since. The stack follows, from `stack` upwards as far as it could be read, in whole words: from
+ * the stack pointer, of a leaf SAMPLE_RED_ZONE_BYTES below it.
  */
 struct sample_deferred {
 	__u64 pc, sp, fp;
+	__u64 stack;      /* address that the copy of the stack begins at; a multiple of 8 */
 	__u64 link;       /* arm64: the link register, of the first frame */
 	__u32 flags;      /* enum sample_deferred_flag */
 	__u32 user_count; /* of the record's: these are true, the next one is that of pc */
@@ -78,6 +83,9 @@ enum sample_deferred_flag {
 	SAMPLE_DEFERRED_GUESSED = 8,
 	/* The walk is not deferred: this is where it began, for a second one to be compared. */
 	SAMPLE_DEFERRED_VERIFY = 16,
+	/* Nothing is missing, as far as is known: all of the stack is there, to be walked
+	   elsewhere. */
+	SAMPLE_DEFERRED_WHOLE = 32,
 };
 
 /* Nobody asked: nothing is selected by it. */
@@ -144,5 +152,5 @@ struct select_bucket {
 _Static_assert(sizeof(struct select_bucket) == 64, "layout of a bucket");
 _Static_assert(sizeof(struct sample_head) == 64, "layout of a sample's head");
 _Static_assert(sizeof(struct sample_head) % 8 == 0, "frames are aligned");
-_Static_assert(sizeof(struct sample_deferred) == 296, "layout of a deferred walk");
+_Static_assert(sizeof(struct sample_deferred) == 304, "layout of a deferred walk");
 _Static_assert((SAMPLE_MAX_KERNEL_FRAMES & (SAMPLE_MAX_KERNEL_FRAMES - 1)) == 0, "index mask");

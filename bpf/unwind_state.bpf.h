@@ -41,6 +41,7 @@ struct unwind_walk {
 	__u32 ranges, range_count; /* of the process */
 	__u32 recent;              /* where the next frame's rule may be among the recent ones */
 	bool asks_recent;          /* whether it is looked for there */
+	bool may_copy;             /* the process's stacks */
 	struct unwind_recent_use recent_use; /* on this CPU */
 
 	/* The range that the last frame lay in. */

@@ -322,6 +322,9 @@ enum {
 /* In the number of ranges: it is that of pieces. */
 #define UNWIND_IN_PIECES (1u << 31)
 
+/* In the same: stacks of the process need not be walked, but may be copied (copy.bpf.h). */
+#define UNWIND_MAY_COPY (1u << 30)
+
 /* The processes whose pid ends in the bucket's number, of which there is a power of two; a walk
  * looks at the first cache line. */
 struct unwind_bucket {

@@ -15,8 +15,9 @@
  */
 enum { ROUND_MS = 100, REST_NS = 2000000 };
 
-/* While samples wait for what is missing of their stacks: it comes in some milliseconds. */
-enum { DEFERRED_ROUND_MS = 10 };
+/* While samples wait for what is missing of their stacks: it comes in some milliseconds, and nobody
+ * is in a hurry. */
+enum { DEFERRED_ROUND_MS = 25 };
 
 /* At the end, for the last samples whose processes are not decided. */
 static const uint64_t SETTLE_NS = 1000000000;
@@ -108,11 +109,12 @@ static void take_wanted(void *context, const void *record, size_t length)
 	const struct sample_head *head = record;
 	struct process_key key;
 
-	if (length < sizeof(*head) || !head->deferred_bytes ||
-	    !deferred_add(drain->deferred, record, length, clock_monotonic_ns())) {
+	if (length < sizeof(*head) || !head->deferred_bytes) {
 		append(drain, record, length);
 		return;
 	}
+	if (!deferred_take(drain->deferred, record, length, clock_monotonic_ns(), append, drain))
+		return;
 	// What is missing is asked for now.
 	key = (struct process_key){ head->pid, head->exec_id, head->start_boottime_ns };
 	processes_note_sample(drain->processes, &key, head->time_ns);
@@ -246,11 +248,16 @@ static void *drain_run(void *context)
 	pthread_setname_np(pthread_self(), "drain");
 	drain->wait_ms = ROUND_MS;
 	while (!atomic_load_explicit(&drain->stopping, memory_order_acquire)) {
+		uint64_t due_ns = clock_monotonic_ns() + (uint64_t)drain->wait_ms * 1000000;
+		bool early;
+
 		status = sampler_wait(drain->sampler, drain->wait_ms);
+		early = clock_monotonic_ns() < due_ns;
 		if (!status)
 			status = drain_take(drain);
 		// Each CPU may wake this thread, and what is missing may stay so.
-		nanosleep(&(struct timespec){ .tv_nsec = REST_NS }, NULL);
+		if (early)
+			nanosleep(&(struct timespec){ .tv_nsec = REST_NS }, NULL);
 		if (status) {
 			sampler_detach(drain->sampler);
 			profcol_log_error(

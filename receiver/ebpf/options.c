@@ -141,7 +141,8 @@ const struct profcol_option profiling_options[] = {
 	PROFCOL_OPTION_BYTES(
 		"deferred_stack", struct profiling_config, deferred_stack_bytes, "32KiB", 0,
 		SAMPLE_MAX_STACK_BYTES,
-		"how much of a stack is copied when its code is not known yet; 0: none"),
+		"how much of a stack is copied when its code is not known yet, or to walk it in "
+		"user space; 0: none"),
 	PROFCOL_OPTION_BOOL(
 		"verify_walks", struct profiling_config, verify_walks, "false",
 		"walk stacks in user space, too, and count where that differs: a test of "

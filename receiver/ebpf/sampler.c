@@ -97,6 +97,14 @@ static size_t ring_bytes(int64_t samples_per_second, uint64_t cpus)
 	return bytes;
 }
 
+/* Of a stack that the receiver walks, at most. */
+static uint32_t copied_bytes(const struct profiling_config *config)
+{
+	uint64_t bytes = config->deferred_stack_bytes & ~7ull;
+
+	return bytes < SAMPLE_MAX_COPY_BYTES ? (uint32_t)bytes : SAMPLE_MAX_COPY_BYTES;
+}
+
 /* What is set before load. A negative errno. */
 static int configure(struct sampler *sampler, size_t ring)
 {
@@ -114,6 +122,8 @@ static int configure(struct sampler *sampler, size_t ring)
 	programs->rodata->unwind_bucket_mask = buckets - 1;
 	programs->rodata->defer_verify = config->verify_walks;
 	programs->rodata->defer_stack_bytes = (uint32_t)config->deferred_stack_bytes & ~7u;
+	// To verify walks, there have to be some.
+	programs->rodata->copy_stack_bytes = config->verify_walks ? 0 : copied_bytes(config);
 	status = bpf_map__set_value_size(programs->maps.buffers,
 					 (uint32_t)sample_buffers_stride(ring));
 	if (!status)
@@ -283,8 +293,8 @@ int sampler_wait(struct sampler *sampler, int timeout_ms)
 	// The kernel wakes us only when much waits: mostly this is a timer.
 	if (poll(fds, 2, timeout_ms) < 0 && errno != EINTR)
 		return -errno;
-	// What was asked for is taken; without anything it fails.
-	(void)eventfd_read(sampler->wake_fd, &(eventfd_t){ 0 });
+	if (fds[1].revents)
+		(void)eventfd_read(sampler->wake_fd, &(eventfd_t){ 0 });
 	return 0;
 }
 

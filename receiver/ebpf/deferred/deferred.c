@@ -17,6 +17,7 @@ static const uint64_t FIRST_PAUSE_NS = 10000000, LONGEST_PAUSE_NS = 320000000;
 
 enum outcome { FINISHED, CUT, LATE, NO_ROOM, OUTCOMES };
 enum comparison { EQUAL, DIFFERENT, UNKNOWN, COMPARISONS };
+enum walked { AT_ONCE, LATER, WALKED };
 
 static const char *const outcomes[OUTCOMES] = {
 	[FINISHED] = "result=finished",
@@ -29,6 +30,11 @@ static const char *const comparisons[COMPARISONS] = {
 	[EQUAL] = "result=equal",
 	[DIFFERENT] = "result=different",
 	[UNKNOWN] = "result=unknown", /* not all of the code is here any more */
+};
+
+static const char *const walked[WALKED] = {
+	[AT_ONCE] = "walked=at_once", [LATER] = "walked=later", /* more had to be known of the code:
+								   counted as deferred, too */
 };
 
 /* A record that waits. */
@@ -44,7 +50,7 @@ struct deferred {
 	const struct profcol_host *host;
 	struct tables *tables;
 	struct deferred_options options;
-	struct profcol_metric *results[OUTCOMES], *waiting_now;
+	struct profcol_metric *results[OUTCOMES], *waiting_now, *copied[WALKED];
 	struct profcol_metric *verified[COMPARISONS]; /* only if that is asked for */
 	VECTOR(struct item) items;                    /* in the order they came */
 	size_t bytes;                                 /* of their records */
@@ -57,7 +63,8 @@ struct deferred {
 	struct {
 		struct sample_head head;
 		uint64_t frames[SAMPLE_MAX_FRAMES];
-	} record; /* as it goes on */
+	} record;       /* as it goes on */
+	bool is_copied; /* by a copy of the whole stack */
 };
 
 /* ---- life ---- */
@@ -77,6 +84,11 @@ struct deferred *deferred_create(const struct profcol_host *host, struct tables 
 			host->metric(host, PROFCOL_COUNTER, "unwind_deferred_stacks", outcomes[i],
 				     "Stacks whose code was unknown when they were sampled, by "
 				     "what became of them");
+	for (size_t i = 0; i < WALKED; i++)
+		deferred->copied[i] =
+			host->metric(host, PROFCOL_COUNTER, "unwind_copied_stacks", walked[i],
+				     "Stacks that were copied whole when they were sampled, to be "
+				     "walked in user space");
 	for (size_t i = 0; options->verify && i < COMPARISONS; i++)
 		deferred->verified[i] = host->metric(
 			host, PROFCOL_COUNTER, "unwind_verified_stacks", comparisons[i],
@@ -99,11 +111,16 @@ void deferred_destroy(struct deferred *deferred)
 
 /* ---- one walk ---- */
 
+static struct process_key key_of(const struct sample_head *head)
+{
+	return (struct process_key){ head->pid, head->exec_id, head->start_boottime_ns };
+}
+
 static enum tables_found find_code(void *context, uint64_t address, struct tables_code *ret)
 {
 	struct deferred *deferred = context;
 	const struct sample_head *head = deferred->head;
-	struct process_key key = { head->pid, head->exec_id, head->start_boottime_ns };
+	struct process_key key = key_of(head);
 
 	return tables_find_code(deferred->tables, &key, head->time_ns, address, ret);
 }
@@ -131,28 +148,44 @@ static const struct sample_deferred *deferred_of(const struct sample_head *head,
 	return ret;
 }
 
-/* Into the record that goes on; returns how the walk has ended. */
-static struct walk_result finish(struct deferred *deferred, const struct sample_head *head,
-				 const struct sample_deferred *from, size_t stack_bytes)
+/* Was there no more to be copied? Then it is not for that when a walk cannot read on. Where nobody
+ * tried, there may be more. */
+static bool has_all(const struct deferred *deferred, const struct sample_deferred *from,
+		    size_t stack_bytes)
 {
-	struct walk_tables tables = { find_code, find_rule, deferred };
+	return !(from->flags & SAMPLE_DEFERRED_WHOLE) &&
+	       stack_bytes + SAMPLE_STACK_PIECE_BYTES <= deferred->options.stack_bytes;
+}
+
+/* By @tables into the record that goes on; returns how the walk has ended. */
+static struct walk_result finish_by(struct deferred *deferred, const struct walk_tables *tables,
+				    const struct sample_head *head,
+				    const struct sample_deferred *from, size_t stack_bytes)
+{
 	uint32_t known = head->kernel_count + from->user_count;
 	uint32_t most = deferred->options.depth > from->user_count
 				? deferred->options.depth - from->user_count
 				: 0;
 	struct walk_result result;
 
-	deferred->head = head;
-	result =
-		walk_finish(from, stack_bytes,
-			    stack_bytes + SAMPLE_STACK_PIECE_BYTES <= deferred->options.stack_bytes,
-			    &tables, deferred->record.frames + known, most);
+	result = walk_finish(from, stack_bytes, has_all(deferred, from, stack_bytes), tables,
+			     deferred->record.frames + known, most);
 	deferred->record.head = *head;
 	memcpy(deferred->record.frames, head + 1, known * sizeof(uint64_t));
 	deferred->record.head.user_count = (uint16_t)(from->user_count + result.count);
 	deferred->record.head.end = (uint16_t)result.end;
 	deferred->record.head.deferred_bytes = 0;
+	deferred->is_copied = from->flags & SAMPLE_DEFERRED_WHOLE;
 	return result;
+}
+
+static struct walk_result finish(struct deferred *deferred, const struct sample_head *head,
+				 const struct sample_deferred *from, size_t stack_bytes)
+{
+	struct walk_tables tables = { find_code, find_rule, deferred };
+
+	deferred->head = head;
+	return finish_by(deferred, &tables, head, from, stack_bytes);
 }
 
 /* The record as it came, but for the deferred walk. */
@@ -160,6 +193,7 @@ static void restore(struct deferred *deferred, const struct sample_head *head)
 {
 	deferred->record.head = *head;
 	deferred->record.head.deferred_bytes = 0;
+	deferred->is_copied = false;
 	memcpy(deferred->record.frames, head + 1,
 	       ((size_t)head->kernel_count + head->user_count) * sizeof(uint64_t));
 }
@@ -167,7 +201,11 @@ static void restore(struct deferred *deferred, const struct sample_head *head)
 static void hand_over(struct deferred *deferred)
 {
 	const struct sample_head *head = &deferred->record.head;
+	struct process_key key = key_of(head);
 
+	// On another stack than the thread began with: the kernel side will do better.
+	if (deferred->is_copied && head->end == UNWIND_END_NOT_COPIED)
+		tables_copy_no_more(deferred->tables, &key);
 	deferred->take(deferred->context, &deferred->record,
 		       sizeof(*head) +
 			       ((size_t)head->kernel_count + head->user_count) * sizeof(uint64_t));
@@ -211,18 +249,17 @@ static size_t first_difference(const struct deferred *deferred, const struct sam
 	return i;
 }
 
-/* A record whose walk is not deferred: it has begun where @from says. */
+/* @head, whose walk was not deferred, was walked here, too, as the record that goes on has it. */
 static void verify(struct deferred *deferred, const struct sample_head *head,
-		   const struct sample_deferred *from, size_t stack_bytes)
+		   const struct walk_result *result)
 {
 	size_t bytes = ((size_t)head->kernel_count + head->user_count) * sizeof(uint64_t);
-	struct walk_result result = finish(deferred, head, from, stack_bytes);
 	enum comparison comparison = DIFFERENT;
 
-	if ((result.found != TABLES_FOUND && !result.guessed) ||
-	    result.found == TABLES_IN_PROCESS || result.end == UNWIND_END_NOT_COPIED)
+	if ((result->found != TABLES_FOUND && !result->guessed) ||
+	    result->found == TABLES_IN_PROCESS || result->end == UNWIND_END_NOT_COPIED)
 		comparison = UNKNOWN;
-	else if (result.count == head->user_count && result.end == head->end &&
+	else if (result->count == head->user_count && result->end == head->end &&
 		 !memcmp(deferred->record.frames, head + 1, bytes))
 		comparison = EQUAL;
 	profcol_metric_add(deferred->verified[comparison], 1);
@@ -231,8 +268,8 @@ static void verify(struct deferred *deferred, const struct sample_head *head,
 				  "a stack of '%.16s' (process %" PRIu32 ") has %u frames and ends "
 				  "by reason %u, walked in user space %" PRIu32 " and %d; first "
 				  "different: %zu",
-				  head->comm, head->pid, head->user_count, head->end, result.count,
-				  result.end, first_difference(deferred, head));
+				  head->comm, head->pid, head->user_count, head->end, result->count,
+				  result->end, first_difference(deferred, head));
 }
 
 /* True when it has gone on. */
@@ -241,19 +278,19 @@ static bool review(struct deferred *deferred, const struct item *item)
 	const struct sample_head *head = item->record;
 	size_t stack_bytes;
 	const struct sample_deferred *from = deferred_of(head, item->length, &stack_bytes);
-	struct walk_result result;
+	struct walk_result result = finish(deferred, head, from, stack_bytes);
 
 	if (from->flags & SAMPLE_DEFERRED_VERIFY) {
-		verify(deferred, head, from, stack_bytes);
+		verify(deferred, head, &result);
 		restore(deferred, head);
 		hand_over(deferred);
 		return true;
 	}
-	result = finish(deferred, head, from, stack_bytes);
 	if (!is_over(deferred, &result))
 		return false;
-	// What the kernel side has found may be more.
-	if (result.found != TABLES_FOUND && deferred->record.head.user_count <= head->user_count)
+	// What the kernel side has found may be more, if it has looked.
+	if (!deferred->is_copied && result.found != TABLES_FOUND &&
+	    deferred->record.head.user_count <= head->user_count)
 		restore(deferred, head);
 	pass_on(deferred, outcome_of(&result));
 	return true;
@@ -292,16 +329,89 @@ static bool keep(struct deferred *deferred, const struct sample_head *head, size
 	return true;
 }
 
-bool deferred_add(struct deferred *deferred, const void *record, size_t length, uint64_t now_ns)
+/* ---- those that need not wait ---- */
+
+static enum tables_found find_at_once(void *context, uint64_t address, struct tables_code *ret)
+{
+	struct tables_walk *walk = context;
+
+	return tables_walk_find(walk, address, ret);
+}
+
+static const struct unwind_rule *rule_at_once(void *context, uint32_t number)
+{
+	const struct tables_walk *walk = context;
+
+	return tables_rule(walk->tables, number);
+}
+
+/* As finish(), by what the kernel side would have gone by. False: something is missing. */
+static bool finish_at_once(struct deferred *deferred, const struct sample_head *head,
+			   const struct sample_deferred *from, size_t stack_bytes,
+			   struct walk_result *result)
+{
+	struct tables_walk walk;
+	struct walk_tables tables = { find_at_once, rule_at_once, &walk };
+	struct process_key key = key_of(head);
+
+	if (!tables_begin_walk(deferred->tables, &key, head->time_ns, &walk))
+		return false;
+	*result = finish_by(deferred, &tables, head, from, stack_bytes);
+	tables_end_walk(&walk);
+	// A frame pointer may lead anywhere.
+	return result->found == TABLES_FOUND ||
+	       (result->found == TABLES_NO_CODE && result->guessed);
+}
+
+/* True when it has gone on. */
+static bool take_at_once(struct deferred *deferred, const struct sample_head *head,
+			 const struct sample_deferred *from, size_t stack_bytes)
+{
+	bool is_copied = from->flags & SAMPLE_DEFERRED_WHOLE, done;
+	struct walk_result result;
+
+	if (!(from->flags & (SAMPLE_DEFERRED_WHOLE | SAMPLE_DEFERRED_VERIFY)))
+		return false;
+	done = finish_at_once(deferred, head, from, stack_bytes, &result);
+	if (is_copied)
+		profcol_metric_add(deferred->copied[done ? AT_ONCE : LATER], 1);
+	else if (done)
+		verify(deferred, head, &result);
+	if (done && is_copied)
+		hand_over(deferred);
+	return done && is_copied;
+}
+
+static void take_without_room(struct deferred *deferred, const struct sample_head *head,
+			      const struct sample_deferred *from, size_t stack_bytes)
+{
+	if (from->flags & SAMPLE_DEFERRED_WHOLE)
+		(void)finish(deferred, head, from, stack_bytes);
+	else
+		restore(deferred, head);
+	pass_on(deferred, NO_ROOM);
+}
+
+bool deferred_take(struct deferred *deferred, const void *record, size_t length, uint64_t now_ns,
+		   deferred_function take, void *context)
 {
 	const struct sample_head *head = record;
+	const struct sample_deferred *from = NULL;
 	size_t stack_bytes;
 
-	if (length < sizeof(*head) || !deferred_of(head, length, &stack_bytes))
+	deferred->take = take;
+	deferred->context = context;
+	if (length >= sizeof(*head))
+		from = deferred_of(head, length, &stack_bytes);
+	if (!from) {
+		take(context, record, length);
+		return false;
+	}
+	if (take_at_once(deferred, head, from, stack_bytes))
 		return false;
 	if (keep(deferred, head, length, now_ns))
 		return true;
-	profcol_metric_add(deferred->results[NO_ROOM], 1);
+	take_without_room(deferred, head, from, stack_bytes);
 	return false;
 }
 

@@ -3,7 +3,8 @@
  * Samples whose walk the kernel side has deferred, since the process, the mapping or the rules of
  * the code were not in the tables yet (struct sample_deferred). They wait until those are known,
  * their walk is finished by the copy of the stack, and they go on as if nothing had been missing.
- * What does not come in time goes on as far as it was walked.
+ * What does not come in time goes on as far as it was walked. Where nothing is missing, and the
+ * stack was copied to be walked here, that is done at once.
  *
  * Threads: one at a time.
  */
@@ -35,9 +36,13 @@ void deferred_destroy(struct deferred *deferred); /* accepts NULL; what waits is
 /* Takes a record (bpf/sample.h), complete, with or without a deferred walk. Valid for the call. */
 typedef void (*deferred_function)(void *context, const void *record, size_t length);
 
-/* Keep a copy of @record, which has a deferred walk. False when there is no room for it, which is
- * counted, or its deferred walk is malformed. */
-bool deferred_add(struct deferred *deferred, const void *record, size_t length, uint64_t now_ns);
+/*
+ * Take @record, which has a deferred walk. One of which nothing is missing is walked and handed to
+ * @take; so is one that there is no room for, as far as it can be walked now, which is counted, and
+ * one that is malformed, as it is. True: it waits, a copy is kept.
+ */
+bool deferred_take(struct deferred *deferred, const void *record, size_t length, uint64_t now_ns,
+		   deferred_function take, void *context);
 
 /*
  * Hand those to @take that need not wait any longer at @now_ns, without deferred walks. Of

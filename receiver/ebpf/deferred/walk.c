@@ -95,7 +95,7 @@ struct walk_result walk_finish(const struct sample_deferred *deferred, size_t st
 		.tables = tables,
 		.deferred = deferred,
 		.stack = deferred + 1,
-		.stack_start = deferred->sp & ~7ull,
+		.stack_start = deferred->stack,
 		.stack_bytes = stack_bytes,
 		.is_whole = is_whole,
 		.address_mask = address_mask(),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "waiting.h"
 
+#include "sample.h"
+
 #include <string.h>
 
 enum { WORDS_MOST = (8 << 20) / sizeof(uint64_t), KEPT_WORDS = 8 << 10 };
@@ -39,8 +41,12 @@ bool waiting_add(struct waiting *waiting, const struct sample_head *head, size_t
 		return true;
 	// Better a cut stack than none.
 	kept = append(waiting, head, length - head->deferred_bytes);
-	if (kept)
+	if (kept) {
 		kept->deferred_bytes = 0;
+		// Of a copied stack nothing is left then.
+		if (!kept->end)
+			kept->end = UNWIND_END_NOT_COPIED;
+	}
 	return kept;
 }
 

@@ -1,32 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of single places, out of pages as the kernel side has them, for walks that are finished
- * in user space. A page comes out of the kernel as a whole slab, so what was found is remembered.
- * One thread at a time.
+ * The rules of single places, out of pages as the kernel side has them, for walks in user space. A
+ * page comes out of the kernel as a whole slab, so those that were asked for are kept, up to a
+ * bound, and so is what was found. One thread at a time.
  */
 #pragma once
 
 #include "memory.h"
 
-enum { FOUND_RULES = 2048 }; /* a power of two */
+enum {
+	FOUND_RULES = 2048,          /* a power of two */
+	FOUND_PAGES = 4096,          /* the same: some 700 have a place each, mostly */
+	FOUND_PAGES_BYTES = 4 << 20, /* of all of them */
+};
 
+/* All zero is empty. */
 struct found_rules {
 	struct found_rule {
 		uint64_t address;
 		uint32_t number; /* of the file, + 1; 0: free */
 		uint32_t rule;
-	} found[FOUND_RULES];
-	uint8_t page[UNWIND_OBJECT_BYTES];
-	struct found_rule page_place; /* of what is in `page`, at whose start the address is */
+	} rules[FOUND_RULES];
+	struct found_page {
+		uint64_t address; /* of its start */
+		uint32_t number;  /* as above */
+		uint32_t length, handle;
+		uint8_t *bytes; /* owned */
+	} pages[FOUND_PAGES];
+	size_t page_bytes;
 };
 
 /* Numbers of files may be given to others from now on. */
-void found_rules_clear(struct found_rules *rules);
+void found_rules_clear(struct found_rules *found);
+void found_rules_deinit(struct found_rules *found);
 
 /*
  * The 16 bits of the row that holds ELF address @address of @file, whose page is the object
  * @handle. A number of a file is not given to another content before found_rules_clear, so what is
  * remembered stays true. Negative when the page cannot be read or says nothing.
  */
-int32_t found_rules_find(struct found_rules *rules, const struct memory *memory, uint32_t file,
+int32_t found_rules_find(struct found_rules *found, const struct memory *memory, uint32_t file,
 			 uint64_t address, uint32_t handle, size_t length);

@@ -31,6 +31,7 @@ void pages_destroy(struct pages *pages)
 {
 	if (!pages)
 		return;
+	found_rules_deinit(&pages->found);
 	code_files_deinit(&pages->files);
 	code_file_destroy(pages->vdso);
 	VECTOR_DEINIT(&pages->queue);
@@ -81,6 +82,13 @@ enum pages_state pages_use(struct pages *pages, struct pages_use *use)
 		queue_file(pages, file);
 	pages->waits |= file->waits;
 	return state_of(file);
+}
+
+bool pages_switches_stacks(const struct pages *pages, uint32_t id)
+{
+	const struct code_file *file = pages_find_file(pages, id);
+
+	return file && file->switches_stacks;
 }
 
 const struct worker_hotspot *pages_hotspot(const struct pages *pages, uint32_t id)
@@ -216,23 +224,13 @@ static void miss_file(struct pages *pages, struct code_file *file, uint64_t file
 		pages_want(pages, file, now_ns);
 }
 
-enum pages_found pages_find_rule(struct pages *pages, uint32_t id, uint64_t file_offset,
-				 uint64_t now_ns, uint32_t *ret)
+/* At @offset of a page of @file, which is known. */
+static enum pages_found find_in_page(struct pages *pages, struct code_file *file, uint32_t index,
+				     uint32_t offset, uint64_t now_ns, uint32_t *ret)
 {
-	struct code_file *file = pages_find_file(pages, id);
-	uint32_t index, offset;
 	int32_t rule;
 
-	if (!file && id != PAGES_VDSO)
-		file = code_files_add(&pages->files, id);
-	if (!file || file->state == CODE_FILE_BARE)
-		return PAGES_NONE;
-	if (file->state != CODE_FILE_KNOWN) {
-		miss_file(pages, file, file_offset, now_ns);
-		return PAGES_LATER;
-	}
-	if (!code_file_find(file, file_offset, &index, &offset) ||
-	    file->pages[index].state == CODE_PAGE_FAILED)
+	if (file->pages[index].state == CODE_PAGE_FAILED)
 		return PAGES_NONE;
 	if (file->pages[index].state != CODE_PAGE_PRESENT) {
 		miss_page(pages, file, index, now_ns);
@@ -242,12 +240,50 @@ enum pages_found pages_find_rule(struct pages *pages, uint32_t id, uint64_t file
 	if (pages->taken_back != pages->rules->taken_back)
 		found_rules_clear(&pages->found);
 	pages->taken_back = pages->rules->taken_back;
-	rule = found_rules_find(&pages->found, pages->memory, id,
+	rule = found_rules_find(&pages->found, pages->memory, file->id,
 				((uint64_t)(file->page_first + index) << UNWIND_PAGE_SHIFT) +
 					offset,
 				file->pages[index].handle, file->pages[index].length);
 	*ret = rule < 0 ? UNWIND_RULE_UNKNOWN : (uint32_t)rule;
 	return PAGES_FOUND;
+}
+
+enum pages_found pages_find_in_range(struct pages *pages, const struct unwind_range *range,
+				     struct code_file **file, uint64_t address, uint64_t now_ns,
+				     uint32_t *ret)
+{
+	uint64_t at = range->page_offset + (address - range->start);
+	uint64_t index = range->first + (at >> UNWIND_PAGE_SHIFT);
+
+	if (!*file)
+		*file = pages_find_file(pages, range->file ? range->file - 1 : PAGES_VDSO);
+	// The range may be of before its file was known.
+	if (!*file || (*file)->state != CODE_FILE_KNOWN || !range->directory ||
+	    range->directory != (*file)->directory)
+		return PAGES_LATER;
+	if (index >= (*file)->page_count)
+		return PAGES_NONE;
+	return find_in_page(pages, *file, (uint32_t)index, at & ((1u << UNWIND_PAGE_SHIFT) - 1),
+			    now_ns, ret);
+}
+
+enum pages_found pages_find_rule(struct pages *pages, uint32_t id, uint64_t file_offset,
+				 uint64_t now_ns, uint32_t *ret)
+{
+	struct code_file *file = pages_find_file(pages, id);
+	uint32_t index, offset;
+
+	if (!file && id != PAGES_VDSO)
+		file = code_files_add(&pages->files, id);
+	if (!file || file->state == CODE_FILE_BARE)
+		return PAGES_NONE;
+	if (file->state != CODE_FILE_KNOWN) {
+		miss_file(pages, file, file_offset, now_ns);
+		return PAGES_LATER;
+	}
+	if (!code_file_find(file, file_offset, &index, &offset))
+		return PAGES_NONE;
+	return find_in_page(pages, file, index, offset, now_ns, ret);
 }
 
 void pages_renumber(struct pages *pages)
@@ -411,7 +447,7 @@ struct pages_counts pages_counts(const struct pages *pages)
 	const struct code_file *file;
 
 	counts.files = pages->files.count;
-	counts.memory = code_files_memory(&pages->files);
+	counts.memory = code_files_memory(&pages->files) + pages->found.page_bytes;
 	for (file = TAILQ_FIRST(&pages->files.all); file; file = TAILQ_NEXT(file, others))
 		counts.memory += code_file_memory(file);
 	counts.rules_refused = pages->rules->refused;

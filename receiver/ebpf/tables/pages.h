@@ -16,6 +16,7 @@
 
 #include <sys/queue.h>
 
+struct code_file;
 struct pages;
 
 /* Who uses a file. */
@@ -59,6 +60,9 @@ const struct worker_hotspot *pages_hotspot(const struct pages *pages, uint32_t f
 bool pages_address(const struct pages *pages, uint32_t file, uint64_t file_offset,
 		   uint64_t *address_ret);
 
+/* Has code that changes stacks been found in @file? */
+bool pages_switches_stacks(const struct pages *pages, uint32_t file);
+
 /* The first who uses @file, followed by `others`; NULL. */
 struct pages_use *pages_users(const struct pages *pages, uint32_t file);
 enum pages_state pages_state(const struct pages *pages, uint32_t file);
@@ -92,6 +96,13 @@ enum pages_found {
 enum pages_found pages_find_rule(struct pages *pages, uint32_t file, uint64_t file_offset,
 				 uint64_t now_ns, uint32_t *ret);
 
+/* The same at @address, which lies in @range, one with a table (pages_place); PAGES_LATER, too,
+ * when the range does not lead there yet. *@file is NULL at first, and may be kept for others of
+ * that range until anything is learned or forgotten. */
+enum pages_found pages_find_in_range(struct pages *pages, const struct unwind_range *range,
+				     struct code_file **file, uint64_t address, uint64_t now_ns,
+				     uint32_t *ret);
+
 /* A batch has a frame at @file_offset. */
 void pages_touch(struct pages *pages, uint32_t file, uint64_t file_offset, uint64_t now_ns);
 void pages_next_epoch(struct pages *pages); /* what is touched from now on is newer */
@@ -117,7 +128,8 @@ bool pages_next_request(struct pages *pages, struct pages_request *ret);
 /* The request could not be made, for want of a worker or of memory: it waits for pages_retry. */
 void pages_forget_request(struct pages *pages, uint32_t file, uint64_t now_ns);
 
-/* True when processes that run the file have to be told again: it was pending. */
+/* True when processes that run the file have to be told again: it was pending, or
+ * turned out to have code that changes stacks. */
 bool pages_learn(struct pages *pages, const struct worker_answer *answer, uint64_t now_ns);
 
 /* What came to nothing is queued again when its time has come. Once a second, and more often while

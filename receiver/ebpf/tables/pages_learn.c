@@ -96,6 +96,7 @@ static uint32_t renumber(struct pages *pages, struct code_file *file,
 	known = &answer->rules[rule - WORKER_FIRST_RULE];
 	if (known->cfa == UNWIND_CFA_UNSUPPORTED && known->unsupported < UNWIND_UNSUPPORTED_COUNT)
 		pages->counts.unsupported[known->unsupported]++;
+	file->switches_stacks |= known->stack_switch;
 	rule = rule_table_use(pages->rules, known, &file->rules);
 	return (row & 0xffff) | rule << 16;
 }
@@ -189,10 +190,11 @@ static bool is_worth_another_try(struct code_file *file, enum worker_outcome out
 bool pages_learn(struct pages *pages, const struct worker_answer *answer, uint64_t now_ns)
 {
 	struct code_file *file = pages_find_file(pages, answer->file);
-	bool was_pending;
+	bool was_pending, switched;
 
 	if (!file)
 		return false;
+	switched = file->switches_stacks;
 	if (is_worth_another_try(file, answer->outcome)) {
 		pages_want_again(pages, file, now_ns);
 		return false;
@@ -209,7 +211,8 @@ bool pages_learn(struct pages *pages, const struct worker_answer *answer, uint64
 		if (file->pages[i].state == CODE_PAGE_ASKED)
 			fail_page(pages, file, i, now_ns);
 	pages_miss_remembered(pages, file, now_ns);
-	return was_pending && file->state != CODE_FILE_WANTED;
+	return (was_pending && file->state != CODE_FILE_WANTED) ||
+	       file->switches_stacks != switched;
 }
 
 /* ---- the vDSO ---- */

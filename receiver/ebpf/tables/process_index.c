@@ -44,7 +44,7 @@ static struct unwind_process *free_slot(const struct process_index *index, uint3
 bool process_index_set(struct process_index *index, uint32_t pid, uint32_t identity,
 		       uint32_t ranges, uint32_t count)
 {
-	uint64_t who = pid | (uint64_t)identity << 32;
+	uint64_t who = pid | (uint64_t)identity << 32, code = ranges | (uint64_t)count << 32;
 	struct unwind_process *slot = find_slot(index, pid);
 
 	if (!slot)
@@ -55,9 +55,11 @@ bool process_index_set(struct process_index *index, uint32_t pid, uint32_t ident
 	if (slot->who != who)
 		__atomic_store_n(&slot->who, 0, __ATOMIC_SEQ_CST);
 	// First, so that no fork of before takes the new code for its own.
-	__atomic_store_n(&bucket_of(index, pid)->since_ns[slot - bucket_of(index, pid)->slots],
-			 clock_boottime_ns(), __ATOMIC_SEQ_CST);
-	__atomic_store_n(&slot->code, ranges | (uint64_t)count << 32, __ATOMIC_SEQ_CST);
+	if (slot->who != who || (slot->code ^ code) & ~((uint64_t)UNWIND_MAY_COPY << 32))
+		__atomic_store_n(
+			&bucket_of(index, pid)->since_ns[slot - bucket_of(index, pid)->slots],
+			clock_boottime_ns(), __ATOMIC_SEQ_CST);
+	__atomic_store_n(&slot->code, code, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&slot->who, who, __ATOMIC_SEQ_CST);
 	return true;
 }

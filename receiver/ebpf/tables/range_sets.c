@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 
+#include <string.h>
 #include <sys/random.h>
 
 enum {
@@ -24,6 +25,7 @@ struct range_sets {
 	struct range_set **chains; /* owned, by hash */
 	size_t chain_count;        /* a power of two */
 	size_t count;
+	size_t kept_bytes; /* of ranges in user space */
 };
 
 struct range_sets *range_sets_create(struct memory *memory)
@@ -49,6 +51,7 @@ struct range_sets *range_sets_create(struct memory *memory)
 static void set_destroy(struct range_set *set)
 {
 	free(set->pieces);
+	free(set->ranges);
 	free(set);
 }
 
@@ -73,6 +76,11 @@ size_t range_sets_most(const struct range_sets *sets)
 	uint64_t led_to = (UNWIND_PIECES - 1ull) * PIECE_LEAST;
 
 	return held < led_to ? held : led_to;
+}
+
+size_t range_sets_memory(const struct range_sets *sets)
+{
+	return sets->kept_bytes;
 }
 
 /* ---- objects of one content ---- */
@@ -159,6 +167,7 @@ void range_sets_release(struct range_sets *sets, struct range_set *set)
 		link = &(*link)->next;
 	*link = set->next;
 	sets->count--;
+	sets->kept_bytes -= set->ranges ? set->bytes : 0;
 	memory_free(sets->memory, MEMORY_FIXED, set->handle, set->bytes);
 	// Once deep: pieces have none of their own.
 	if (set->pieces)
@@ -213,10 +222,26 @@ static struct range_set *use_in_pieces(struct range_sets *sets, const struct unw
 	return set;
 }
 
+/* Without memory walks in user space do without. */
+static void keep_ranges(struct range_sets *sets, struct range_set *set,
+			const struct unwind_range *ranges)
+{
+	set->ranges = malloc(set->bytes);
+	if (!set->ranges)
+		return;
+	memcpy(set->ranges, ranges, set->bytes);
+	sets->kept_bytes += set->bytes;
+}
+
 struct range_set *range_sets_use(struct range_sets *sets, const struct unwind_range *ranges,
 				 size_t count)
 {
+	struct range_set *set;
+
 	if (count > UNWIND_RANGES)
 		return use_in_pieces(sets, ranges, count);
-	return use(sets, ranges, count * sizeof(*ranges), (uint32_t)count, NULL);
+	set = use(sets, ranges, count * sizeof(*ranges), (uint32_t)count, NULL);
+	if (set && !set->ranges && count <= RANGE_SETS_KEPT)
+		keep_ranges(sets, set, ranges);
+	return set;
 }

@@ -10,13 +10,16 @@
 
 struct range_sets;
 
+enum { RANGE_SETS_KEPT = 256 }; /* so many ranges of a process are kept in user space, too */
+
 struct range_set {
 	struct range_set *next; /* in its chain */
 	uint64_t hash;
 	uint32_t bytes;         /* long */
 	uint32_t handle, count; /* as unwind_process.code has them */
 	uint32_t users;
-	struct range_set **pieces; /* owned, each a use; NULL: it has the ranges itself */
+	struct range_set **pieces;   /* owned, each a use; NULL: it has the ranges itself */
+	struct unwind_range *ranges; /* owned, `count` of them; NULL: too many to have them here */
 };
 
 /* NULL without memory. @memory is borrowed until destroy. */
@@ -25,6 +28,8 @@ void range_sets_destroy(struct range_sets *sets); /* accepts NULL; leaves the ke
 
 /* How many ranges one process can have: as many as an eighth of the memory holds. */
 size_t range_sets_most(const struct range_sets *sets);
+
+size_t range_sets_memory(const struct range_sets *sets); /* bytes, of ranges in user space */
 
 /* A use of @count ranges, at least one and at most range_sets_most(), as @ranges has them. NULL
  * when there is no room. */

@@ -205,11 +205,32 @@ static struct space_ranges *find_rival(struct spaces *spaces, const struct space
 	return oldest && can_go(oldest_ns, own_ns) ? oldest : NULL;
 }
 
-static bool tell(struct spaces *spaces, const struct space_ranges *space,
-		 const struct range_set *set)
+/* Do its threads stay on the stacks that they began with, as far as is known? */
+static bool may_copy(const struct spaces *spaces, const struct space_ranges *space,
+		     const struct range_set *set)
 {
-	return process_index_set(spaces->index, space->key.pid, identity_of(&space->key),
-				 set->handle, set->count);
+	if (!set->ranges || space->jvm || space->is_intricate)
+		return false;
+	for (size_t i = 0; i < space->use_count; i++)
+		if (pages_switches_stacks(spaces->pages, space->uses[i].file))
+			return false;
+	return true;
+}
+
+static bool tell(struct spaces *spaces, struct space_ranges *space, const struct range_set *set)
+{
+	bool copies = may_copy(spaces, space, set);
+
+	// What has not changed is told already.
+	if (set == space->set && copies == space->may_copy)
+		return true;
+	space->may_copy = copies;
+	if (!process_index_set(spaces->index, space->key.pid, identity_of(&space->key), set->handle,
+			       set->count | (copies ? UNWIND_MAY_COPY : 0)))
+		return false;
+	if (set != space->set)
+		space->told_ns = clock_monotonic_ns();
+	return true;
 }
 
 /* Tell the kernel side. What it had is let go, since it is found no more. */
@@ -229,8 +250,7 @@ static void publish(struct spaces *spaces, struct space_ranges *space, uint64_t 
 	spaces->wants_memory |= !set && last_sample(spaces, space);
 	if (set && rival)
 		evict(spaces, rival);
-	// What has not changed is told already.
-	if (set && set != space->set && !tell(spaces, space, set))
+	if (set && !tell(spaces, space, set))
 		range_sets_release(spaces->sets, TAKE(set));
 	if (!set) {
 		refuse(spaces, space, now_ns);
@@ -508,6 +528,29 @@ bool spaces_waits(const struct spaces *spaces)
 	return !TAILQ_EMPTY(&spaces->stale) || spaces->cut_short;
 }
 
+const struct unwind_range *spaces_ranges(const struct spaces *spaces, const struct process_key *key,
+					 uint64_t time_ns, size_t *count_ret)
+{
+	const struct space_ranges *space = spaces_find(spaces, key);
+
+	if (!space || !space->set || space->told_ns > time_ns)
+		return NULL;
+	*count_ret = space->set->count;
+	return space->set->ranges;
+}
+
+void spaces_copy_no_more(struct spaces *spaces, const struct process_key *key)
+{
+	struct space_ranges *space = spaces_find(spaces, key);
+
+	if (!space)
+		return;
+	space->is_intricate = true;
+	// It has its place already.
+	if (space->set)
+		(void)tell(spaces, space, space->set);
+}
+
 size_t spaces_most(const struct spaces *spaces)
 {
 	return range_sets_most(spaces->sets);
@@ -517,6 +560,7 @@ struct spaces_counts spaces_counts(const struct spaces *spaces)
 {
 	struct spaces_counts counts = spaces->counts;
 
+	counts.memory = range_sets_memory(spaces->sets);
 	counts.jvms_known = spaces->jvms.known;
 	counts.jvms_unknown = spaces->jvms.count - spaces->jvms.known;
 	return counts;

@@ -20,6 +20,7 @@ struct spaces_counts {
 	uint64_t processes_refused; /* processes there was no room for, at first; each once */
 	uint64_t processes_evicted; /* those that have made room for others */
 	uint64_t jvms_known, jvms_unknown; /* now, by whether the heaps of their code are */
+	uint64_t memory;                   /* bytes of user space that ranges take now */
 };
 
 /* NULL without memory. All are borrowed until destroy. */
@@ -66,6 +67,17 @@ void spaces_learn_jvm(struct spaces *spaces, const struct jvm *looked_at,
 /* Is @address, where @key's process has no file, in a heap of a JVM? Only its own memory says what
  * the frames there look like. */
 bool spaces_has_heap(const struct spaces *spaces, const struct process_key *key, uint64_t address);
+
+/*
+ * By what the kernel side would have walked a stack of @key's process at @time_ns: *@count_ret
+ * ranges by address, valid until the next change. NULL: that is not known any more, or there are
+ * too many.
+ */
+const struct unwind_range *spaces_ranges(const struct spaces *spaces, const struct process_key *key,
+					 uint64_t time_ns, size_t *count_ret);
+
+/* A copy of a stack of @key's process did not hold all of it: no more are made. */
+void spaces_copy_no_more(struct spaces *spaces, const struct process_key *key);
 
 /* How many mappings of one process are told at most. */
 size_t spaces_most(const struct spaces *spaces);

@@ -20,6 +20,9 @@ struct space_ranges {
 	struct space_ranges *next; /* in its chain */
 	struct process_key key;
 	struct range_set *set;  /* a use; NULL: the kernel side is not told of it */
+	uint64_t told_ns;       /* since when it is told so; CLOCK_MONOTONIC */
+	bool may_copy;          /* the same: its stacks may be copied */
+	bool is_intricate;      /* a copy of its stack was not enough */
 	bool waits;             /* for a file of it */
 	bool refused;           /* stands in spaces.refused: there was no room for it */
 	bool counted;           /* as one that there was no room for */

@@ -312,11 +312,11 @@ static uint64_t next_deadline(struct tables *tables, uint64_t housekeeping)
 	return jvm < deadline ? jvm : deadline;
 }
 
-/* What pages take in user space is accounted with what is known of processes. */
-static void account_pages(struct tables *tables, uint64_t bytes)
+/* What pages and ranges take in user space is accounted with what is known of processes. */
+static void account_tables(struct tables *tables, uint64_t bytes)
 {
-	processes_account(tables->processes, (int64_t)(bytes - tables->pages_bytes));
-	tables->pages_bytes = bytes;
+	processes_account(tables->processes, (int64_t)(bytes - tables->accounted_bytes));
+	tables->accounted_bytes = bytes;
 }
 
 static void show_metrics(struct tables *tables)
@@ -331,7 +331,7 @@ static void show_metrics(struct tables *tables)
 	made_bytes = slabs_bytes(tables->slabs);
 	used_bytes = memory_used(tables->memory);
 	pthread_mutex_unlock(&tables->lock);
-	account_pages(tables, pages.memory);
+	account_tables(tables, pages.memory + spaces.memory);
 	tables_metrics_show(&tables->metrics, &pages, &spaces, made_bytes, used_bytes);
 }
 

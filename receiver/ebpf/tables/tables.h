@@ -16,9 +16,11 @@
 
 #include <profcol/component.h>
 
+struct code_file;
 struct sample_head;
 struct tables;
 struct worker_use;
+struct unwind_range;
 struct unwind_rule;
 
 /* NULL without memory. All are borrowed until destroy. @limit_bytes bounds the kernel's memory. */
@@ -86,6 +88,32 @@ enum tables_found {
  */
 enum tables_found tables_find_code(struct tables *tables, const struct process_key *key,
 				   uint64_t time_ns, uint64_t address, struct tables_code *ret);
+
+/* A walk by what the kernel side would have gone by. */
+struct tables_walk {
+	struct tables *tables;
+	const struct unwind_range *ranges; /* by address */
+	size_t count;
+	const struct unwind_range *last; /* of the frame before */
+	struct code_file *file;          /* of that range; NULL: not looked for yet */
+	uint64_t now_ns;
+	bool missed; /* a page was asked for */
+};
+
+/*
+ * Begin to walk a stack that the program of @key had at @time_ns. False: its code has changed
+ * since, or is not known, and tables_find_code has to be asked. True: the lock is held until
+ * tables_end_walk, so nothing else of this may be called.
+ */
+bool tables_begin_walk(struct tables *tables, const struct process_key *key, uint64_t time_ns,
+		       struct tables_walk *ret);
+enum tables_found tables_walk_find(struct tables_walk *walk, uint64_t address,
+				   struct tables_code *ret);
+void tables_end_walk(struct tables_walk *walk);
+
+/* The walk of a copied stack of @key's program led out of the copy: they are walked in the kernel
+ * from now on. */
+void tables_copy_no_more(struct tables *tables, const struct process_key *key);
 
 /* Rule number @number of the table; NULL when there is none. Valid until destroy. */
 const struct unwind_rule *tables_rule(const struct tables *tables, uint32_t number);

@@ -41,7 +41,7 @@ struct tables {
 	struct met *met;
 	struct spaces *spaces;           /* NULL before the start */
 	struct processes_files known;    /* as they were when pages were last looked at for that */
-	uint64_t pages_bytes;            /* of user space, as accounted */
+	uint64_t accounted_bytes;        /* of user space */
 	size_t index_bytes, rules_bytes; /* of the mappings */
 
 	/* Of the thread: */

@@ -65,6 +65,90 @@ enum tables_found tables_find_code(struct tables *tables, const struct process_k
 	return find_rule(tables, code.file, offset, &ret->rule);
 }
 
+bool tables_begin_walk(struct tables *tables, const struct process_key *key, uint64_t time_ns,
+		       struct tables_walk *ret)
+{
+	*ret = (struct tables_walk){ .tables = tables };
+	pthread_mutex_lock(&tables->lock);
+	if (tables->spaces)
+		ret->ranges = spaces_ranges(tables->spaces, key, time_ns, &ret->count);
+	ret->now_ns = clock_monotonic_ns();
+	if (!ret->ranges)
+		pthread_mutex_unlock(&tables->lock);
+	return ret->ranges;
+}
+
+/* The last range that begins at or before @address; the first if none does. */
+static const struct unwind_range *search_ranges(const struct tables_walk *walk, uint64_t address)
+{
+	const struct unwind_range *found = walk->ranges;
+	size_t count = walk->count;
+
+	// The address is as likely here as there: a branch would be mispredicted.
+	while (count > 1) {
+		size_t half = count / 2;
+
+		found = found[half].start <= address ? found + half : found;
+		count -= half;
+	}
+	return found;
+}
+
+static bool holds(const struct unwind_range *range, uint64_t address)
+{
+	return range && address - range->start < (uint64_t)range->pages << 12;
+}
+
+/* The range that holds @address; NULL: none does. */
+static const struct unwind_range *enter_range(struct tables_walk *walk, uint64_t address)
+{
+	if (holds(walk->last, address))
+		return walk->last;
+	walk->last = search_ranges(walk, address);
+	walk->file = NULL;
+	return holds(walk->last, address) ? walk->last : NULL;
+}
+
+enum tables_found tables_walk_find(struct tables_walk *walk, uint64_t address,
+				   struct tables_code *ret)
+{
+	const struct unwind_range *range = enter_range(walk, address);
+	enum pages_found found;
+
+	*ret = (struct tables_code){ .frame = address, .rule = UNWIND_RULE_UNKNOWN };
+	if (!range)
+		return TABLES_NO_CODE;
+	if (range->kind == UNWIND_RANGE_HOTSPOT)
+		return TABLES_IN_PROCESS;
+	if (range->file)
+		ret->frame = UNWIND_FRAME_FILE | (uint64_t)range->file << UNWIND_FRAME_SHIFT |
+			     (((uint64_t)range->file_page << 12) + (address - range->start));
+	if (range->kind == UNWIND_RANGE_BARE)
+		return TABLES_FOUND;
+	found = pages_find_in_range(walk->tables->pages, range, &walk->file, address, walk->now_ns,
+				    &ret->rule);
+	walk->missed |= found == PAGES_LATER;
+	return found == PAGES_LATER ? TABLES_NO_PAGE : TABLES_FOUND;
+}
+
+void tables_end_walk(struct tables_walk *walk)
+{
+	struct tables *tables = walk->tables;
+	bool wants = walk->missed && pages_wants(tables->pages);
+
+	pthread_mutex_unlock(&tables->lock);
+	if (wants)
+		missed_wake(&tables->missed);
+}
+
+void tables_copy_no_more(struct tables *tables, const struct process_key *key)
+{
+	pthread_mutex_lock(&tables->lock);
+	if (tables->spaces)
+		spaces_copy_no_more(tables->spaces, key);
+	pthread_mutex_unlock(&tables->lock);
+}
+
 const struct unwind_rule *tables_rule(const struct tables *tables, uint32_t number)
 {
 	return tables->rules.rules && number < UNWIND_RULES ? &tables->rules.rules[number] : NULL;

@@ -22,6 +22,8 @@ static const uint64_t TAKEN_NS = 5000 * MS;
 static struct {
 	enum tables_found leaf, caller;
 	struct process_key asked; /* of whose code */
+	bool is_current;          /* the kernel side goes by the same as when the sample came */
+	unsigned int walks, uncopied;
 } known;
 
 enum tables_found tables_find_code(struct tables *tables, const struct process_key *key,
@@ -37,6 +39,37 @@ enum tables_found tables_find_code(struct tables *tables, const struct process_k
 	}
 	ret->rule = UNWIND_RULE_END;
 	return known.caller;
+}
+
+bool tables_begin_walk(struct tables *tables, const struct process_key *key, uint64_t time_ns,
+		       struct tables_walk *ret)
+{
+	*ret = (struct tables_walk){ .tables = tables };
+	assert_int_equal(time_ns, TAKEN_NS);
+	known.asked = *key;
+	known.walks += known.is_current;
+	return known.is_current;
+}
+
+enum tables_found tables_walk_find(struct tables_walk *walk, uint64_t address,
+				   struct tables_code *ret)
+{
+	assert_true(known.walks);
+	return tables_find_code(walk->tables, &known.asked, TAKEN_NS, address, ret);
+}
+
+void tables_end_walk(struct tables_walk *walk)
+{
+	(void)walk;
+	known.walks--;
+}
+
+void tables_copy_no_more(struct tables *tables, const struct process_key *key)
+{
+	(void)tables;
+	assert_int_equal(key->pid, known.asked.pid);
+	assert_int_equal(known.walks, 0); // its lock is not held
+	known.uncopied++;
 }
 
 const struct unwind_rule *tables_rule(const struct tables *tables, uint32_t number)
@@ -123,6 +156,7 @@ static struct record a_record(void)
 		.frames = { 0xfff1, 0xfff2, 0xa1, 0xa2, 0xa3 },
 		.from = { .pc = 0x1010,
 			  .sp = 0x7000,
+			  .stack = 0x7000,
 			  .flags = SAMPLE_DEFERRED_EXACT | SAMPLE_DEFERRED_FIRST },
 		.stack = { 0x3000 },
 	};
@@ -147,7 +181,112 @@ static int teardown(void **state)
 
 static void add(struct deferred *deferred, const struct record *record)
 {
-	assert_true(deferred_add(deferred, record, sizeof(*record), TAKEN_NS));
+	assert_true(deferred_take(deferred, record, sizeof(*record), TAKEN_NS, take, NULL));
+}
+
+/* All of a stack, which nobody has walked yet. */
+static struct record a_copy(void)
+{
+	struct record record = a_record();
+	struct {
+		struct sample_deferred from;
+		uint64_t stack[WORDS];
+	} copy = { .from = record.from, .stack = { 0x3000 } };
+
+	record.head.user_count = record.head.end = 0;
+	copy.from.flags |= SAMPLE_DEFERRED_WHOLE;
+	memcpy(&record.frames[KERNEL], &copy, sizeof(copy));
+	known.is_current = true;
+	return record;
+}
+
+static const size_t copy_length = offsetof(struct record, frames[KERNEL]) +
+				  sizeof(struct sample_deferred) + WORDS * sizeof(uint64_t);
+
+static bool take_copy(struct deferred *deferred, const struct record *record)
+{
+	return deferred_take(deferred, record, copy_length, TAKEN_NS, take, NULL);
+}
+
+static void a_copied_stack_goes_on_at_once(void **state)
+{
+	struct record record = a_copy();
+
+	assert_false(take_copy(*state, &record));
+	assert_int_equal(out.count, 1);
+	assert_int_equal(out.head.end, UNWIND_END_ENTRY);
+	assert_int_equal(out.head.user_count, 2);
+	assert_int_equal(out.frames[1], 0xfff2);
+	assert_int_equal(out.frames[2], 0x1010);
+	assert_int_equal(out.frames[3], 0x2fff);
+	assert_int_equal(counted("walked=at_once"), 1);
+	assert_int_equal(counted("walked=later"), 0);
+	assert_int_equal(counted("result=finished"), 0);
+	assert_int_equal(deferred_count(*state), 0);
+}
+
+static void a_copied_stack_waits_for_rules(void **state)
+{
+	struct record record = a_copy();
+
+	known.caller = TABLES_NO_PAGE;
+	assert_true(take_copy(*state, &record));
+	assert_int_equal(out.count, 0);
+	known.caller = TABLES_FOUND;
+	deferred_release(*state, TAKEN_NS + 20 * MS, UINT64_MAX, take, NULL);
+	assert_int_equal(out.count, 1);
+	assert_int_equal(out.head.end, UNWIND_END_ENTRY);
+	assert_int_equal(counted("walked=later"), 1);
+}
+
+static void a_copied_stack_of_code_that_has_changed_since_waits(void **state)
+{
+	struct record record = a_copy();
+
+	known.is_current = false;
+	assert_true(take_copy(*state, &record));
+	deferred_release(*state, TAKEN_NS + 20 * MS, TAKEN_NS, take, NULL);
+	assert_int_equal(out.count, 0);
+	deferred_release(*state, TAKEN_NS + 30 * MS, TAKEN_NS + 1, take, NULL);
+	assert_int_equal(out.head.end, UNWIND_END_ENTRY);
+}
+
+static void a_copied_stack_whose_code_stays_unknown_has_what_was_found(void **state)
+{
+	struct record record = a_copy();
+
+	known.caller = TABLES_NO_PAGE;
+	assert_true(take_copy(*state, &record));
+	deferred_release(*state, TAKEN_NS + 2001 * MS, UINT64_MAX, take, NULL);
+	assert_int_equal(out.count, 1);
+	assert_int_equal(out.head.end, UNWIND_END_NO_PAGE);
+	assert_int_equal(out.head.user_count, 2);
+}
+
+static void no_more_is_copied_where_a_stack_leads_elsewhere(void **state)
+{
+	struct record record = a_copy();
+	struct sample_deferred *from = (void *)&record.frames[KERNEL];
+
+	from->sp = 0x8000; // somewhere else than what was copied
+	assert_false(take_copy(*state, &record));
+	assert_int_equal(out.head.end, UNWIND_END_NOT_COPIED);
+	assert_int_equal(out.head.user_count, 1);
+	assert_int_equal(known.uncopied, 1);
+}
+
+static void a_copied_stack_without_room_is_walked_as_far_as_can_be(void **state)
+{
+	struct record record = a_copy();
+	unsigned int waiting = 0;
+
+	known.caller = TABLES_NO_PAGE;
+	while (take_copy(*state, &record) && waiting < 1000000)
+		waiting++;
+	assert_int_equal(out.count, 1);
+	assert_int_equal(out.head.user_count, 2);
+	assert_int_equal(out.head.end, UNWIND_END_NO_PAGE);
+	assert_int_equal(counted("result=no_room"), 1);
 }
 
 static void it_goes_on_as_if_nothing_had_been_missing(void **state)
@@ -270,7 +409,8 @@ static void one_process_does_not_take_all_the_room(void **state)
 	unsigned int most = 0;
 
 	known.leaf = TABLES_UNKNOWN;
-	while (deferred_add(*state, &record, sizeof(record), TAKEN_NS) && most < 1000000)
+	while (deferred_take(*state, &record, sizeof(record), TAKEN_NS, take, NULL) &&
+	       most < 1000000)
 		most++;
 	assert_in_range(most, (4 << 20) / 8 / sizeof(record) - 1, (4 << 20) / 8 / sizeof(record));
 	record.head.pid++;
@@ -310,7 +450,8 @@ static void what_there_is_no_room_for_is_counted(void **state)
 	unsigned int most = 0;
 
 	known.leaf = TABLES_UNKNOWN;
-	while (deferred_add(*state, &record, sizeof(record), TAKEN_NS) && most < 1000000) {
+	while (deferred_take(*state, &record, sizeof(record), TAKEN_NS, take, NULL) &&
+	       most < 1000000) {
 		record.head.pid++; // each of another process
 		most++;
 	}
@@ -318,19 +459,28 @@ static void what_there_is_no_room_for_is_counted(void **state)
 	assert_int_equal(counted("result=no_room"), 1);
 }
 
-static void malformed_ones_are_refused(void **state)
-{
-	struct record record = a_record();
+static unsigned int untouched; /* records that went on as they came */
 
-	record.from.user_count = USER + 1; // more than there are
-	assert_false(deferred_add(*state, &record, sizeof(record), TAKEN_NS));
-	record = a_record();
-	record.head.deferred_bytes -= 8; // not what follows
-	assert_false(deferred_add(*state, &record, sizeof(record), TAKEN_NS));
-	record = a_record();
-	record.head.kernel_count = SAMPLE_MAX_KERNEL_FRAMES + 1;
-	assert_false(deferred_add(*state, &record, sizeof(record), TAKEN_NS));
-	assert_false(deferred_add(*state, &record, sizeof(record.head) - 1, TAKEN_NS));
+static void take_untouched(void *context, const void *record, size_t length)
+{
+	assert_ptr_equal(context, record);
+	(void)length;
+	untouched++;
+}
+
+static void malformed_ones_go_on_as_they_are(void **state)
+{
+	struct record records[4] = { a_record(), a_record(), a_record(), a_record() };
+
+	untouched = 0;
+	records[0].from.user_count = USER + 1; // more than there are
+	records[1].head.deferred_bytes -= 8;   // not what follows
+	records[2].head.kernel_count = SAMPLE_MAX_KERNEL_FRAMES + 1;
+	for (size_t i = 0; i < 4; i++)
+		assert_false(deferred_take(*state, &records[i],
+					   i < 3 ? sizeof(records[i]) : sizeof(records[i].head) - 1,
+					   TAKEN_NS, take_untouched, &records[i]));
+	assert_int_equal(untouched, 4);
 	assert_int_equal(counted("result=no_room"), 0);
 }
 
@@ -345,7 +495,13 @@ int main(void)
 		TEST(a_process_that_stays_unknown_keeps_what_frame_pointers_found),
 		TEST(at_the_end_nobody_waits),
 		TEST(what_there_is_no_room_for_is_counted),
-		TEST(malformed_ones_are_refused),
+		TEST(malformed_ones_go_on_as_they_are),
+		TEST(a_copied_stack_goes_on_at_once),
+		TEST(a_copied_stack_waits_for_rules),
+		TEST(a_copied_stack_of_code_that_has_changed_since_waits),
+		TEST(a_copied_stack_whose_code_stays_unknown_has_what_was_found),
+		TEST(no_more_is_copied_where_a_stack_leads_elsewhere),
+		TEST(a_copied_stack_without_room_is_walked_as_far_as_can_be),
 		TEST(an_older_program_is_not_asked),
 		TEST(what_is_no_code_is_not_waited_for),
 		TEST(what_only_the_process_knows_is_not_waited_for),

@@ -78,6 +78,7 @@ static struct fixture begin(uint64_t pc)
 	return (struct fixture){
 		.copy.from = { .pc = pc,
 			       .sp = STACK,
+			       .stack = STACK,
 			       .flags = SAMPLE_DEFERRED_EXACT | SAMPLE_DEFERRED_FIRST },
 	};
 }
@@ -108,6 +109,25 @@ static void a_stack_is_walked_to_its_entry(void **state)
 	assert_int_equal(fixture.result.count, 3);
 	assert_int_equal(fixture.frames[0], 0x1010); // where execution stood
 	assert_int_equal(fixture.frames[1], 0x201f); // the call before the return address
+	assert_int_equal(fixture.frames[2], 0x302f);
+}
+
+/* Behind pop %rbp, where tables still say that it lies there, and ret is next. */
+static void a_leafs_frame_pointer_may_lie_below_the_stack_pointer(void **state)
+{
+	struct fixture fixture = begin(0x1010);
+
+	(void)state;
+	add(&fixture, 0x1000, by_sp(1, 1));
+	add(&fixture, 0x2000, by_fp(2, 1));
+	add(&fixture, 0x3000, UNWIND_RULE_END);
+	fixture.copy.from.sp = STACK + 8 * 2;
+	fixture.copy.words[1] = STACK + 8 * 4;
+	fixture.copy.words[2] = 0x2020;
+	fixture.copy.words[5] = 0x3030;
+	walk(&fixture, 8, true, MOST);
+	assert_int_equal(fixture.result.end, UNWIND_END_ENTRY);
+	assert_int_equal(fixture.result.count, 3);
 	assert_int_equal(fixture.frames[2], 0x302f);
 }
 
@@ -266,6 +286,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stack_is_walked_to_its_entry),
+		cmocka_unit_test(a_leafs_frame_pointer_may_lie_below_the_stack_pointer),
 		cmocka_unit_test(rules_of_the_first_frame_know_all_registers),
 		cmocka_unit_test(what_is_missing_of_the_code_is_said),
 		cmocka_unit_test(code_without_a_table_goes_by_frame_pointers),

@@ -2,6 +2,10 @@
 /* Samples that wait, pass or are dropped; what is known of processes is played by the test. */
 #include "select/select.h"
 
+#include "select/waiting.h"
+
+#include "unwind_tables.h"
+
 #include "base/base.h"
 
 #include <setjmp.h>
@@ -653,6 +657,41 @@ static void the_second_half_of_what_waits_goes_without_copies_of_stacks(void **s
 	assert_in_range(waiting, most / 10 * 9, most);
 }
 
+static bool is_said_to_be_cut(void *context, const void *record, size_t length)
+{
+	const struct sample_head *head = record;
+	size_t *cut = context;
+
+	assert_true(length >= sizeof(*head));
+	if (head->deferred_bytes)
+		assert_int_equal(head->end, 0);
+	else
+		assert_int_equal(head->end, UNWIND_END_NOT_COPIED);
+	*cut += !head->deferred_bytes;
+	return true;
+}
+
+/* Nobody has walked it before. */
+static void a_copied_stack_that_is_let_go_is_said_to_be_cut(void **state)
+{
+	struct {
+		struct sample_head head;
+		uint8_t rest[15 << 10];
+	} record = { .head = sample_of(0, 1) };
+	struct waiting waiting = { 0 };
+	size_t cut = 0;
+
+	(void)state;
+	record.head.user_count = 0;
+	record.head.end = 0;
+	record.head.deferred_bytes = sizeof(record.rest) - 8;
+	for (size_t i = 0; i < 500; i++)
+		assert_true(waiting_add(&waiting, &record.head, sizeof(record)));
+	waiting_review(&waiting, is_said_to_be_cut, &cut);
+	assert_in_range(cut, 200, 300);
+	waiting_deinit(&waiting);
+}
+
 static void idle_and_broken_records_are_not_judged(void **state)
 {
 	struct stage *stage = *state;
@@ -710,6 +749,7 @@ int main(void)
 		TEST(faulty_rules_change_nothing),
 		TEST(what_waits_is_bounded_and_booked),
 		TEST(the_second_half_of_what_waits_goes_without_copies_of_stacks),
+		TEST(a_copied_stack_that_is_let_go_is_said_to_be_cut),
 		TEST(idle_and_broken_records_are_not_judged),
 		TEST(a_full_bucket_makes_room),
 	};

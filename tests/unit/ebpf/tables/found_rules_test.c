@@ -85,6 +85,7 @@ static int teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
+	found_rules_deinit(&fixture->rules);
 	memory_destroy(fixture->memory);
 	free(fixture);
 	return 0;
@@ -116,9 +117,31 @@ static void what_was_found_stays_when_the_page_has_gone(void **state)
 	struct fixture *fixture = *state;
 
 	assert_int_equal(find(fixture, FILE_ID, PAGE + 0x210), 0x2001);
-	assert_true(find(fixture, FILE_ID + 1, PAGE + 0x300) > 0); // its page is read now
 	memset(fixture->model.slabs, 0, sizeof(fixture->model.slabs));
 	assert_int_equal(find(fixture, FILE_ID, PAGE + 0x210), 0x2001);
+	assert_int_equal(find(fixture, FILE_ID, PAGE + 0x220), 0x2002); // of the page that was read
+}
+
+static void a_page_that_was_written_anew_is_read_anew(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(find(fixture, FILE_ID, PAGE + 0x220), 0x2002);
+	fixture->page[SECOND_RULE] = 0x77;
+	fixture->handle = memory_put(fixture->memory, MEMORY_DROPPABLE, fixture->page, PAGE_BYTES);
+	assert_int_equal(find(fixture, FILE_ID, PAGE + 0x210), 0x2077);
+}
+
+static void no_more_is_kept_than_there_is_room_for(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint32_t file = 0; file < FOUND_PAGES; file++) {
+		assert_int_equal(find(fixture, file, PAGE + 0x210), 0x2001);
+		assert_true(fixture->rules.page_bytes <= FOUND_PAGES_BYTES);
+	}
+	found_rules_clear(&fixture->rules);
+	assert_int_equal(fixture->rules.page_bytes, 0);
 }
 
 static void files_are_told_apart(void **state)
@@ -187,6 +210,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_byte_has_the_rule_of_its_row),
 		TEST(what_was_found_stays_when_the_page_has_gone),
+		TEST(a_page_that_was_written_anew_is_read_anew),
+		TEST(no_more_is_kept_than_there_is_room_for),
 		TEST(files_are_told_apart),
 		TEST(places_far_apart_in_one_file_are_told_apart),
 		TEST(another_owner_of_the_number_has_its_own_rules),

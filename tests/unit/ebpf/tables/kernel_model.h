@@ -46,6 +46,9 @@ struct model_finding {
 struct model_finding kernel_model_find(const struct kernel_model *model, uint32_t pid,
 				       uint32_t identity, uint64_t pc);
 
+/* Are stacks of the process copied? */
+bool kernel_model_may_copy(const struct kernel_model *model, uint32_t pid, uint32_t identity);
+
 /* Files as a worker would describe them: each page has one rule for all of it. */
 struct model_answer {
 	struct worker_answer answer;

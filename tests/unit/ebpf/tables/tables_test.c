@@ -4,6 +4,7 @@
 
 #include "tables/met.h"
 #include "tables/pages.h"
+#include "tables/range_sets.h"
 #include "tables/spaces.h"
 
 #include <setjmp.h>
@@ -1044,6 +1045,157 @@ static void pieces_of_forks_are_shared(void **state)
 	assert_int_equal(memory_used(fixture->memory), 0);
 }
 
+/* ---- walks in user space ---- */
+
+static bool may_copy(const struct fixture *fixture)
+{
+	return kernel_model_may_copy(&fixture->model, key.pid, identity());
+}
+
+static void stacks_of_a_process_may_be_copied(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct unwind_range *ranges;
+	struct code_file *file = NULL;
+	uint32_t rule;
+	size_t count;
+
+	begin_process(fixture, 3);
+	assert_null(spaces_ranges(fixture->spaces, &key, UINT64_MAX, &count));
+	model_answer_add(&fixture->answer, 2, 16);
+	model_answer_add(&fixture->answer, 4, 48);
+	learn(fixture, 2 * MS);
+	assert_true(may_copy(fixture));
+	ranges = spaces_ranges(fixture->spaces, &key, UINT64_MAX, &count);
+	assert_non_null(ranges);
+	assert_int_equal(count, 1);
+	assert_int_equal(ranges->start, 0x400000);
+	assert_int_equal(spaces_counts(fixture->spaces).memory, sizeof(*ranges));
+	assert_int_equal(pages_find_in_range(fixture->pages, ranges, &file, 0x400010, now, &rule),
+			 PAGES_FOUND);
+	assert_int_equal(fixture->model.rules[rule].cfa_offset, 16);
+	assert_int_equal(pages_find_in_range(fixture->pages, ranges, &file,
+					     0x400000 + 0xf000 + PAGE, now, &rule),
+			 PAGES_FOUND);
+	assert_int_equal(fixture->model.rules[rule].cfa_offset, 48);
+	assert_int_equal(pages_find_in_range(fixture->pages, ranges, &file, 0x40f000, now, &rule),
+			 PAGES_LATER);
+	assert_int_equal(expect_request(fixture, 7, 3), 1);
+	// Beyond the file's directory, which walks may be led to by a range of before.
+	assert_int_equal(
+		pages_find_in_range(fixture->pages, ranges, &file, 0x400000 + 3 * PAGE, now, &rule),
+		PAGES_NONE);
+}
+
+/* Its process has other code, and is told already. */
+static void a_range_of_before_its_file_was_known_is_not_gone_by(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct unwind_range *ranges;
+	struct code_file *file = NULL;
+	struct unwind_range of_before;
+	uint32_t rule;
+	size_t count;
+
+	begin_process(fixture, 3);
+	model_answer_add(&fixture->answer, 2, 16);
+	learn(fixture, 2 * MS);
+	ranges = spaces_ranges(fixture->spaces, &key, UINT64_MAX, &count);
+	assert_non_null(ranges);
+	of_before = *ranges;
+	of_before.directory = 0;
+	assert_int_equal(
+		pages_find_in_range(fixture->pages, &of_before, &file, 0x400010, now, &rule),
+		PAGES_LATER);
+	// No file at all.
+	of_before.file = 99;
+	file = NULL;
+	assert_int_equal(
+		pages_find_in_range(fixture->pages, &of_before, &file, 0x400010, now, &rule),
+		PAGES_LATER);
+}
+
+/* The kernel side knew something else then, or nothing. */
+static void ranges_of_another_time_are_not_gone_by(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_key older = key;
+	uint64_t before, after;
+	size_t count;
+
+	begin_process(fixture, 1);
+	before = clock_monotonic_ns();
+	learn(fixture, 2 * MS);
+	after = clock_monotonic_ns();
+	assert_null(spaces_ranges(fixture->spaces, &key, before - 1, &count));
+	assert_non_null(spaces_ranges(fixture->spaces, &key, after, &count));
+	older.exec_id--;
+	assert_null(spaces_ranges(fixture->spaces, &older, after, &count));
+	played_code[0].limit += 0x1000;
+	spaces_update(fixture->spaces, &key, now);
+	assert_null(spaces_ranges(fixture->spaces, &key, after, &count));
+	// Told again, but nothing new.
+	after = clock_monotonic_ns();
+	spaces_update(fixture->spaces, &key, now);
+	assert_non_null(spaces_ranges(fixture->spaces, &key, after, &count));
+}
+
+static void stacks_of_code_that_changes_them_are_not_copied(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_process(fixture, 3);
+	model_answer_add(&fixture->answer, 2, 16);
+	learn(fixture, 2 * MS);
+	assert_true(may_copy(fixture));
+	model_answer_init(&fixture->answer, 7, 0x21000, 0x20000, 3);
+	model_answer_add(&fixture->answer, 3, 32);
+	fixture->answer.rules[0].stack_switch = 1;
+	learn(fixture, 1000 * MS);
+	assert_false(may_copy(fixture));
+	assert_int_equal(mark_at(fixture, 0x400010), 16);
+}
+
+static void stacks_that_were_elsewhere_are_not_copied_again(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_process(fixture, 1);
+	learn(fixture, 2 * MS);
+	assert_true(may_copy(fixture));
+	spaces_copy_no_more(fixture->spaces, &key);
+	assert_false(may_copy(fixture));
+	played_code[0].limit += 0x1000;
+	spaces_update(fixture->spaces, &key, now);
+	assert_false(may_copy(fixture));
+	assert_int_equal(find(fixture, 0x400000).what, MODEL_NO_PAGE);
+	spaces_end(fixture->spaces, &key);
+	assert_int_equal(spaces_counts(fixture->spaces).memory, 0);
+}
+
+static void stacks_of_a_jvm_are_not_copied(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_jvm(fixture);
+	assert_int_equal(find(fixture, 0x7f0000000010).what, MODEL_BARE);
+	assert_false(may_copy(fixture));
+}
+
+static void stacks_of_a_process_with_very_much_code_are_not_copied(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint64_t i = 0; i <= RANGE_SETS_KEPT; i++)
+		play(0x10000 + i * 0x2000, 0x1000, PROCESS_NO_FILE, 0);
+	spaces_update(fixture->spaces, &key, now);
+	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
+	assert_false(may_copy(fixture));
+	played_count--;
+	spaces_update(fixture->spaces, &key, now);
+	assert_true(may_copy(fixture));
+}
+
 /* Pages of 2,567 bytes: two slabs hold 24. */
 static void fill(struct fixture *fixture, uint32_t page_count)
 {
@@ -1321,8 +1473,11 @@ static void ranges_have_the_time_since_when_they_are_there(void **state)
 	spaces_update(fixture->spaces, &key, now);
 	since = bucket->since_ns[0];
 	assert_in_range(since, before, clock_boottime_ns());
-	// Nothing has changed.
+	// Nothing has changed, or nothing of the ranges.
 	spaces_update(fixture->spaces, &key, now);
+	assert_int_equal(bucket->since_ns[0], since);
+	spaces_copy_no_more(fixture->spaces, &key);
+	assert_false(may_copy(fixture));
 	assert_int_equal(bucket->since_ns[0], since);
 	before = clock_boottime_ns();
 	play(0x20000, 0x1000, PROCESS_NO_FILE, 0);
@@ -1707,6 +1862,13 @@ int main(void)
 		TEST(ranges_beyond_the_limit_are_counted),
 		TEST(very_many_mappings_lie_in_pieces),
 		TEST(pieces_of_forks_are_shared),
+		TEST(stacks_of_a_process_may_be_copied),
+		TEST(a_range_of_before_its_file_was_known_is_not_gone_by),
+		TEST(ranges_of_another_time_are_not_gone_by),
+		TEST(stacks_of_code_that_changes_them_are_not_copied),
+		TEST(stacks_that_were_elsewhere_are_not_copied_again),
+		TEST(stacks_of_a_jvm_are_not_copied),
+		TEST(stacks_of_a_process_with_very_much_code_are_not_copied),
 		SMALL(beyond_the_limit_pages_are_refused_and_counted),
 		SMALL(what_is_not_seen_goes_first),
 		SMALL(what_was_missed_comes_when_there_is_room),
