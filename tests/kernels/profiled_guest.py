@@ -54,6 +54,15 @@ class Built:
     symbols: pathlib.Path
 
 
+# Of arm64 these are the kernel's leaves while it writes a thread's registers one by one, for a
+# signal's handler or from what one has left: meanwhile they are of no stack that the program had.
+_REGISTER_WRITERS = frozenset(("do_notify_resume", "__arm64_sys_rt_sigreturn"))
+
+
+def _changes_registers(sample):
+    return bool(sample.frames) and sample.frames[0].name in _REGISTER_WRITERS
+
+
 def bpf_objects(program):
     """The BPF programs of the build that `program` is from."""
     return sorted((program.parent / "bpf").glob("*.bpf.o"))
@@ -145,6 +154,7 @@ class Run:
             for profile in profiles
             if profile.time_ns >= late_ns
             for sample in profile.of_pid(pid)
+            if not _changes_registers(sample)
         ]
 
     def check_stacks(self, name, built, most_wrong=0.001):
