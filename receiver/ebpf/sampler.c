@@ -22,9 +22,10 @@
 /*
  * Room for two seconds of samples of 600 bytes (67 frames) at 100 Hz on each CPU, and accordingly
  * at other rates: the drain thread comes by ten times a second, and may be kept off a busy machine
- * for several of its turns. Less for each where there are very many, or the rate is very high: a
- * value of a map has at most 4 MiB, and all CPUs together should not take more than the last
- * figure.
+ * for several of its turns. A copied stack may take 8 KiB, so none is copied once a quarter of the
+ * ring waits (bpf/perf_event.bpf.c). Less for each where there are very many, or the rate is very
+ * high: a value of a map has at most 4 MiB, and all CPUs together should not take more than the
+ * last figure.
  */
 enum {
 	RING_BYTES = 128 * 1024,
