@@ -2,6 +2,7 @@
 """What all Python tests share: where the source and the program are, and what checks captures."""
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -15,6 +16,10 @@ sys.path.insert(0, str(SOURCE / "tests/peers"))
 _CONFORMANCE = "tests/unit/conformance/otlp_conformance"
 
 from peer_paths import peer_path
+
+# What a script starts in the background has interrupts ignored, and so would have all that tests
+# start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):
