@@ -7,6 +7,10 @@ CPU = pathlib.Path("/sys/devices/system/cpu/cpu0/cache")
 # Where the kernel does not say, as on some virtual machines.
 ASSUMED_BYTES = 64 << 20
 
+# Others tell of the host's cache, all of it, which the host's other machines use as well.
+# Processors have less than this for each of their CPUs.
+MOST_BYTES_OF_CPU = 64 << 20
+
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -27,3 +31,9 @@ def last_level_bytes(caches=CPU):
         if (one / "size").exists() and _read(one / "type") != "Instruction"
     ]
     return max(sizes)[1] if sizes else None
+
+
+def bytes_to_exceed(known, cpus):
+    """How much code is sure not to stay in the cache of this many CPUs; @known as of
+    last_level_bytes."""
+    return min(known or ASSUMED_BYTES, MOST_BYTES_OF_CPU * cpus)

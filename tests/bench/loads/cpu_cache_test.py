@@ -28,3 +28,16 @@ def _make(directory, *caches):
 def test_the_last_level_counts_where_the_kernel_knows_it(tmp_path, caches, size):
     _make(tmp_path, *caches)
     assert cpu_cache.last_level_bytes(tmp_path) == size
+
+
+@pytest.mark.parametrize(
+    ("known", "cpus", "size"),
+    [
+        (32 << 20, 2, 32 << 20),
+        (480 << 20, 2, 128 << 20),  # a host's, told to a small virtual machine
+        (480 << 20, 64, 480 << 20),
+        (None, 2, cpu_cache.ASSUMED_BYTES),
+    ],
+)
+def test_no_more_is_exceeded_than_so_many_cpus_have(known, cpus, size):
+    assert cpu_cache.bytes_to_exceed(known, cpus) == size

@@ -235,12 +235,14 @@ def cold(recipe):
     recipe.need("gcc", "size")
     member, codes = _cold_objects(recipe)
     sizes = [_text_bytes(code) for code in codes]
-    cache_bytes = cpu_cache.last_level_bytes()
-    count = cold_programs(sizes, cache_bytes or cpu_cache.ASSUMED_BYTES)
+    known_bytes = cpu_cache.last_level_bytes()
+    cache_bytes = cpu_cache.bytes_to_exceed(known_bytes, recipe.cpus)
+    count = cold_programs(sizes, cache_bytes)
     recipe.sizes = {
         "programs": count,
         "text_bytes": count // COLD_TEXTS * sum(sizes),
-        "last_level_cache_bytes": cache_bytes,
+        "last_level_cache_bytes": known_bytes,
+        "cache_bytes_to_exceed": cache_bytes,
     }
     # Files of their own, so that they share no memory, and a build id each, so that no profiler
     # takes two of them for one.
