@@ -242,7 +242,7 @@ static __always_inline __u32 walk_registers(struct bpf_perf_event_data *ctx,
 	__u32 frames, identity = unwind_identity(head->start_boottime_ns, head->exec_id);
 	int end = unwind_begin(ctx, walk);
 
-	walk->may_copy = false;
+	walk->copies = 0;
 	if (defer_verify)
 		buffer->begun = walk->at;
 	walk->number = buffer->shared.written;
@@ -250,7 +250,7 @@ static __always_inline __u32 walk_registers(struct bpf_perf_event_data *ctx,
 		buffer->unknown = true; // but not for good, as 32-bit code
 		if (!fork_find_process(walk))
 			end = UNWIND_END_NO_PROCESS;
-	} else if (walk->may_copy && copy_stack_bytes && copy(cpu, kernel_frames)) {
+	} else if (walk->copies && copy_stack_bytes && copy(cpu, kernel_frames)) {
 		return 0;
 	}
 	head->end = (__u16)end;

@@ -119,8 +119,8 @@ static __always_inline bool unwind_find_process(struct unwind_walk *walk, __u32 
 			continue;
 		code = slot->code;
 		walk->ranges = (__u32)code;
-		walk->range_count = code >> 32 & ~UNWIND_MAY_COPY;
-		walk->may_copy = code >> 32 & UNWIND_MAY_COPY;
+		walk->range_count = code >> 32 & ~UNWIND_COPIES;
+		walk->copies = code >> 32 & UNWIND_COPIES;
 		if (by_ns != UNWIND_NOW && *(volatile __u64 *)&bucket->since_ns[i] > by_ns)
 			return false;
 		return slot->who == who;

@@ -41,7 +41,7 @@ struct unwind_walk {
 	__u32 ranges, range_count; /* of the process */
 	__u32 recent;              /* where the next frame's rule may be among the recent ones */
 	bool asks_recent;          /* whether it is looked for there */
-	bool may_copy;             /* the process's stacks */
+	__u32 copies;              /* UNWIND_COPIES, of the process */
 	struct unwind_recent_use recent_use; /* on this CPU */
 
 	/* The range that the last frame lay in. */

@@ -322,8 +322,11 @@ enum {
 /* In the number of ranges: it is that of pieces. */
 #define UNWIND_IN_PIECES (1u << 31)
 
-/* In the same: stacks of the process need not be walked, but may be copied (copy.bpf.h). */
-#define UNWIND_MAY_COPY (1u << 30)
+/* In the same: stacks of the process need not be walked, but may be copied (copy.bpf.h): those that
+ * its threads began with, or of a Go program those of its goroutines. */
+#define UNWIND_MAY_COPY    (1u << 30)
+#define UNWIND_MAY_COPY_GO (1u << 29)
+#define UNWIND_COPIES      (UNWIND_MAY_COPY | UNWIND_MAY_COPY_GO)
 
 /* The processes whose pid ends in the bucket's number, of which there is a power of two; a walk
  * looks at the first cache line. */

@@ -3,6 +3,7 @@
 import collections
 import concurrent.futures
 import os
+import platform
 import shutil
 import subprocess
 
@@ -18,6 +19,7 @@ RATE = 1499
 BURN_MS = 500
 TOGETHER = 8
 FIRST_RATE = 199
+GOROUTINES_MS = 3000
 LIVES, ROUNDS = 24, 320  # a life takes some 60 ms
 # Of a new file all has to be read first, within two seconds on a machine that may be loaded.
 LEAST_WHOLE = 0.9
@@ -105,3 +107,46 @@ def test_the_first_samples_of_a_new_file_are_whole(programs, start_profcol, tmp_
     assert ends["whole"] >= LEAST_WHOLE * ends.total()
     assert verdicts[Verdict.TRUE] >= 60
     assert verdicts[Verdict.WRONG] <= 0.01 * verdicts.total()
+
+
+@pytest.fixture
+def new_threads(source, tmp_path):
+    go = shutil.which("go")
+    if not go:
+        pytest.skip("there is no Go compiler")
+    path = tmp_path / "new_threads"
+    subprocess.run(
+        [go, "build", "-o", path, source / "tests/targets/new_threads.go"],
+        env=os.environ | {"CGO_ENABLED": "0", "GOWORK": "off", "GOTOOLCHAIN": "local"},
+        check=True,
+    )
+    return path
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="goroutines are found on amd64 only")
+def test_stacks_of_goroutines_are_copied_and_walked_in_user_space(
+    new_threads, start_profcol, start_target, tmp_path
+):
+    executables = {"executable": {"values": [str(new_threads)]}}
+    configuration = pipeline(
+        tmp_path / "out", {"samples_per_second": RATE, "select": {"include": [executables]}}
+    )
+    run = start_profcol(configuration).wait_ready()
+    target = start_target(new_threads, stdout=subprocess.DEVNULL)
+
+    def copied_after(cpu_ms):
+        wait_until(lambda: target.cpu_ms() >= cpu_ms, "some CPU time", bound_s=120)
+        return run.metrics().value("profcol_unwind_copied_stacks", walked="at_once")
+
+    early, late = copied_after(GOROUTINES_MS), copied_after(2 * GOROUTINES_MS)
+    target.process.kill()
+    run.stop()
+    ends = collections.Counter()
+    for sample in read_samples(tmp_path / "out"):
+        if sample.labels.get("pid") == target.pid:
+            ends[sample.mark or "whole"] += sample.count
+    print(early, late, dict(ends))
+    # One copy that is not enough would be the last one.
+    assert late - early >= 0.1 * RATE * GOROUTINES_MS / 1000
+    # Before the program is known, stacks are copied that lead to others which are not.
+    assert ends["whole"] >= 0.99 * ends.total()

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-	CACHE_ENTRY_VERSION = 2,         /* of this layout; that of rules is cache_entry_rules */
+	CACHE_ENTRY_VERSION = 3,         /* of this layout; that of rules is cache_entry_rules */
 	CACHE_ENTRY_MAX_BYTES = 4 << 20, /* longer ones are not read */
 	CACHE_ENTRY_NAME_BYTES = 96,
 	CACHE_PART_FACTS = UINT32_MAX, /* what the file is, with all pages of a small one */

@@ -111,6 +111,7 @@ int code_file_learn(struct code_file *file, const struct worker_answer *answer)
 		file->hotspot = malloc(sizeof(*file->hotspot));
 	if (file->hotspot)
 		*file->hotspot = *answer->hotspot;
+	file->has_go = answer->has_go;
 	file->page_first = (uint32_t)first;
 	file->page_count = (uint32_t)(limit - first);
 	return 0;

@@ -62,6 +62,7 @@ struct code_file {
 	uint32_t directory;             /* handle of page_count handles; 0: none */
 	struct worker_hotspot *hotspot; /* owned; NULL: it is not libjvm.so */
 	bool switches_stacks;           /* its code changes stacks, as a rule of it says */
+	bool has_go;                    /* code of Go's */
 	VECTOR(uint64_t) missed; /* places in it, bytes, that were missed before it was known */
 };
 

@@ -91,6 +91,13 @@ bool pages_switches_stacks(const struct pages *pages, uint32_t id)
 	return file && file->switches_stacks;
 }
 
+bool pages_has_go(const struct pages *pages, uint32_t id)
+{
+	const struct code_file *file = pages_find_file(pages, id);
+
+	return file && file->has_go;
+}
+
 const struct worker_hotspot *pages_hotspot(const struct pages *pages, uint32_t id)
 {
 	const struct code_file *file = pages_find_file(pages, id);

@@ -63,6 +63,9 @@ bool pages_address(const struct pages *pages, uint32_t file, uint64_t file_offse
 /* Has code that changes stacks been found in @file? */
 bool pages_switches_stacks(const struct pages *pages, uint32_t file);
 
+/* Does @file, as far as it is known, have code of Go's? That changes stacks all the time. */
+bool pages_has_go(const struct pages *pages, uint32_t file);
+
 /* The first who uses @file, followed by `others`; NULL. */
 struct pages_use *pages_users(const struct pages *pages, uint32_t file);
 enum pages_state pages_state(const struct pages *pages, uint32_t file);

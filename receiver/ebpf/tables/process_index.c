@@ -55,7 +55,7 @@ bool process_index_set(struct process_index *index, uint32_t pid, uint32_t ident
 	if (slot->who != who)
 		__atomic_store_n(&slot->who, 0, __ATOMIC_SEQ_CST);
 	// First, so that no fork of before takes the new code for its own.
-	if (slot->who != who || (slot->code ^ code) & ~((uint64_t)UNWIND_MAY_COPY << 32))
+	if (slot->who != who || (slot->code ^ code) & ~((uint64_t)UNWIND_COPIES << 32))
 		__atomic_store_n(
 			&bucket_of(index, pid)->since_ns[slot - bucket_of(index, pid)->slots],
 			clock_boottime_ns(), __ATOMIC_SEQ_CST);

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 
+#include <elf.h>
 #include <stdlib.h>
 
 enum {
@@ -205,28 +206,44 @@ static struct space_ranges *find_rival(struct spaces *spaces, const struct space
 	return oldest && can_go(oldest_ns, own_ns) ? oldest : NULL;
 }
 
-/* Do its threads stay on the stacks that they began with, as far as is known? */
-static bool may_copy(const struct spaces *spaces, const struct space_ranges *space,
-		     const struct range_set *set)
+/*
+ * The goroutines' stacks of a program in Go hold all of what runs on them, unless it calls C, and
+ * that calls back: between the two lies another stack. A program of one file hardly does; where it
+ * does, its first copy that is not enough is its last one. Elsewhere than on amd64 a goroutine is
+ * not known where to be found.
+ */
+static uint32_t find_go_copies(const struct space_ranges *space)
 {
+	return space->use_count == 1 && worker_machine() == EM_X86_64 ? UNWIND_MAY_COPY_GO : 0;
+}
+
+/* Which stacks of it hold all of what runs on them, as far as is known? */
+static uint32_t find_copies(const struct spaces *spaces, const struct space_ranges *space,
+			    const struct range_set *set)
+{
+	uint32_t copies = UNWIND_MAY_COPY;
+
 	if (!set->ranges || space->jvm || space->is_intricate)
-		return false;
-	for (size_t i = 0; i < space->use_count; i++)
+		return 0;
+	for (size_t i = 0; i < space->use_count; i++) {
+		if (pages_has_go(spaces->pages, space->uses[i].file))
+			return find_go_copies(space);
 		if (pages_switches_stacks(spaces->pages, space->uses[i].file))
-			return false;
-	return true;
+			copies = 0;
+	}
+	return copies;
 }
 
 static bool tell(struct spaces *spaces, struct space_ranges *space, const struct range_set *set)
 {
-	bool copies = may_copy(spaces, space, set);
+	uint32_t copies = find_copies(spaces, space, set);
 
 	// What has not changed is told already.
-	if (set == space->set && copies == space->may_copy)
+	if (set == space->set && copies == space->copies)
 		return true;
-	space->may_copy = copies;
+	space->copies = copies;
 	if (!process_index_set(spaces->index, space->key.pid, identity_of(&space->key), set->handle,
-			       set->count | (copies ? UNWIND_MAY_COPY : 0)))
+			       set->count | copies))
 		return false;
 	if (set != space->set)
 		space->told_ns = clock_monotonic_ns();

@@ -21,7 +21,7 @@ struct space_ranges {
 	struct process_key key;
 	struct range_set *set;  /* a use; NULL: the kernel side is not told of it */
 	uint64_t told_ns;       /* since when it is told so; CLOCK_MONOTONIC */
-	bool may_copy;          /* the same: its stacks may be copied */
+	uint32_t copies;        /* the same: which of its stacks may be copied; UNWIND_COPIES */
 	bool is_intricate;      /* a copy of its stack was not enough */
 	bool waits;             /* for a file of it */
 	bool refused;           /* stands in spaces.refused: there was no room for it */

@@ -116,10 +116,11 @@ static bool head_check(const struct protocol_tables *head, const struct text_pag
 {
 	size_t wanted = text_pages_wanted(text, asked_count);
 
-	if (head->has_hotspot > 1)
+	if (head->has_hotspot > 1 || head->has_go > 1)
 		return false;
 	if (!head->has_tables)
-		return !head->page_count && !head->pages_failed && !head->rule_count;
+		return !head->page_count && !head->pages_failed && !head->rule_count &&
+		       !head->has_go;
 	return head->has_tables == 1 && text->limit && head->rule_count <= PROTOCOL_MAX_RULES &&
 	       head->page_count <= wanted && head->pages_failed == wanted - head->page_count;
 }
@@ -158,5 +159,6 @@ bool pages_read(const void *tables, size_t bytes, const uint64_t *asked, size_t 
 	ret->rules = rules;
 	ret->rule_count = head->rule_count;
 	ret->hotspot = head->has_hotspot ? hotspot : NULL;
+	ret->has_go = head->has_go;
 	return true;
 }

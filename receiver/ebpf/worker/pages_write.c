@@ -98,6 +98,7 @@ int pages_write(const struct image *image, const uint64_t *asked, size_t asked_c
 
 	draft.head.has_tables = image->has_tables;
 	draft.head.has_hotspot = image->has_hotspot;
+	draft.head.has_go = image->has_tables && image->source.go.version != PCLNTAB_NONE;
 	for (size_t i = 0; image->has_tables && i < wanted; i++) {
 		uint64_t number = asked_count ? asked[i] : image->text.first + i;
 		int result = draft_add_page(&draft, number);

@@ -59,8 +59,9 @@ struct protocol_facts {
 };
 
 struct protocol_tables {
-	uint16_t has_tables;  /* 0 or 1 */
-	uint16_t has_hotspot; /* 0 or 1: a struct worker_hotspot lies between this and the pages */
+	uint16_t has_tables; /* 0 or 1 */
+	uint8_t has_hotspot; /* 0 or 1: a struct worker_hotspot lies between this and the pages */
+	uint8_t has_go;      /* 0 or 1 */
 	uint32_t page_count;
 	uint32_t pages_failed;
 	uint32_t rule_count;

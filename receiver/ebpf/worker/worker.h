@@ -147,6 +147,7 @@ struct worker_answer {
 	const struct unwind_rule *rules;      /* all different; no UNKNOWN and no END */
 	size_t rule_count;                    /* below UNWIND_RULES */
 	const struct worker_hotspot *hotspot; /* of libjvm.so; else NULL */
+	bool has_go;                          /* code of Go's, by its table of functions */
 
 	const void *body; /* the answer itself, which passes the same checks again */
 	size_t body_bytes;

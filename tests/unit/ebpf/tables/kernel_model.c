@@ -105,7 +105,7 @@ static const struct unwind_range *find_ranges(const struct kernel_model *model,
 					      uint32_t *count_ret)
 {
 	const void *ranges = object(model, (uint32_t)process->code);
-	uint32_t count = (uint32_t)(process->code >> 32) & ~UNWIND_MAY_COPY;
+	uint32_t count = (uint32_t)(process->code >> 32) & ~UNWIND_COPIES;
 	const struct unwind_piece *pieces = ranges, *piece = pieces;
 
 	*count_ret = count;
@@ -117,11 +117,11 @@ static const struct unwind_range *find_ranges(const struct kernel_model *model,
 	return object(model, piece->ranges);
 }
 
-bool kernel_model_may_copy(const struct kernel_model *model, uint32_t pid, uint32_t identity)
+uint32_t kernel_model_copies(const struct kernel_model *model, uint32_t pid, uint32_t identity)
 {
 	const struct unwind_process *process = find_process(model, pid, identity);
 
-	return process && process->code >> 32 & UNWIND_MAY_COPY;
+	return process ? process->code >> 32 & UNWIND_COPIES : 0;
 }
 
 struct model_finding kernel_model_find(const struct kernel_model *model, uint32_t pid,

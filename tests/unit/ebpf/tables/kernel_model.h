@@ -46,8 +46,8 @@ struct model_finding {
 struct model_finding kernel_model_find(const struct kernel_model *model, uint32_t pid,
 				       uint32_t identity, uint64_t pc);
 
-/* Are stacks of the process copied? */
-bool kernel_model_may_copy(const struct kernel_model *model, uint32_t pid, uint32_t identity);
+/* Which stacks of the process are copied: UNWIND_COPIES. */
+uint32_t kernel_model_copies(const struct kernel_model *model, uint32_t pid, uint32_t identity);
 
 /* Files as a worker would describe them: each page has one rule for all of it. */
 struct model_answer {

@@ -7,6 +7,7 @@
 #include "tables/range_sets.h"
 #include "tables/spaces.h"
 
+#include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -1047,9 +1048,14 @@ static void pieces_of_forks_are_shared(void **state)
 
 /* ---- walks in user space ---- */
 
+static uint32_t copies(const struct fixture *fixture)
+{
+	return kernel_model_copies(&fixture->model, key.pid, identity());
+}
+
 static bool may_copy(const struct fixture *fixture)
 {
-	return kernel_model_may_copy(&fixture->model, key.pid, identity());
+	return copies(fixture) == UNWIND_MAY_COPY;
 }
 
 static void stacks_of_a_process_may_be_copied(void **state)
@@ -1154,6 +1160,46 @@ static void stacks_of_code_that_changes_them_are_not_copied(void **state)
 	learn(fixture, 1000 * MS);
 	assert_false(may_copy(fixture));
 	assert_int_equal(mark_at(fixture, 0x400010), 16);
+}
+
+static void of_a_go_program_goroutines_stacks_are_copied(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t of_go = worker_machine() == EM_X86_64 ? UNWIND_MAY_COPY_GO : 0;
+
+	begin_process(fixture, 3);
+	fixture->answer.answer.has_go = true;
+	learn(fixture, 2 * MS);
+	assert_int_equal(copies(fixture), of_go);
+	// A page that says that its code changes stacks says nothing new.
+	model_answer_init(&fixture->answer, 7, 0x21000, 0x20000, 3);
+	model_answer_add(&fixture->answer, 3, 32);
+	fixture->answer.rules[0].stack_switch = 1;
+	learn(fixture, 1000 * MS);
+	assert_int_equal(copies(fixture), of_go);
+	// A stack led out of its copy.
+	spaces_copy_no_more(fixture->spaces, &key);
+	assert_int_equal(copies(fixture), 0);
+}
+
+/* It may call C, and that may call back. */
+static void of_a_go_program_with_libraries_no_stacks_are_copied(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_process(fixture, 3);
+	fixture->answer.answer.has_go = true;
+	learn(fixture, 2 * MS);
+	assert_false(may_copy(fixture));
+	play(0x7f0000000000, 0x1000, 8, 0);
+	spaces_update(fixture->spaces, &key, now);
+	assert_int_equal(copies(fixture), 0);
+	// Another program in its place is another matter.
+	played_count = 0;
+	spaces_end(fixture->spaces, &key);
+	play(0x10000, 0x1000, PROCESS_NO_FILE, 0);
+	spaces_update(fixture->spaces, &key, now);
+	assert_true(may_copy(fixture));
 }
 
 static void stacks_that_were_elsewhere_are_not_copied_again(void **state)
@@ -1866,6 +1912,8 @@ int main(void)
 		TEST(a_range_of_before_its_file_was_known_is_not_gone_by),
 		TEST(ranges_of_another_time_are_not_gone_by),
 		TEST(stacks_of_code_that_changes_them_are_not_copied),
+		TEST(of_a_go_program_goroutines_stacks_are_copied),
+		TEST(of_a_go_program_with_libraries_no_stacks_are_copied),
 		TEST(stacks_that_were_elsewhere_are_not_copied_again),
 		TEST(stacks_of_a_jvm_are_not_copied),
 		TEST(stacks_of_a_process_with_very_much_code_are_not_copied),

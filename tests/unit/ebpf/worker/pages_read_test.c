@@ -317,6 +317,24 @@ static void test_pages_are_of_the_text(void **state)
 	assert_true(tables_are_taken(&nothing, sizeof(nothing), &body.segment, asked, 2));
 }
 
+static void test_code_of_go_is_told(void **state)
+{
+	const struct protocol_tables without = { .has_go = 1 };
+	struct worker_page pages[WORKER_MAX_PAGES];
+	struct body body = body_make();
+	struct worker_answer answer;
+
+	(void)state;
+	assert_true(body_read(&body, asked, 2, pages, &answer));
+	assert_false(answer.has_go);
+	body.tables.has_go = 1;
+	assert_true(body_read(&body, asked, 2, pages, &answer));
+	assert_true(answer.has_go);
+	body.tables.has_go = 2;
+	assert_false(body_read(&body, asked, 2, pages, &answer));
+	assert_false(tables_are_taken(&without, sizeof(without), &body.segment, asked, 2));
+}
+
 /* An answer with one page of @row_count rows, and that many rules. */
 static bool is_taken(uint32_t row_count, uint32_t rule_count)
 {
@@ -450,7 +468,7 @@ static void test_what_a_jvm_cannot_say_is_refused(void **state)
 	(void)state;
 	JVM_REFUSED(body.tables.has_hotspot = 0);
 	JVM_REFUSED(body.tables.has_hotspot = 2);
-	JVM_REFUSED(body.tables.has_hotspot = UINT16_MAX);
+	JVM_REFUSED(body.tables.has_hotspot = UINT8_MAX);
 	for (size_t i = 0; i < HOTSPOT_WORDS; i++) {
 		JVM_REFUSED(body.hotspot.words[i] = 0);
 		JVM_REFUSED(body.hotspot.words[i] += 4);
@@ -520,6 +538,7 @@ int main(void)
 		cmocka_unit_test(test_every_cut_is_refused),
 		cmocka_unit_test(test_tables_end_where_they_say),
 		cmocka_unit_test(test_pages_are_of_the_text),
+		cmocka_unit_test(test_code_of_go_is_told),
 		cmocka_unit_test(test_pages_and_rules_are_bounded),
 		cmocka_unit_test(test_what_a_jvm_says_is_taken),
 		cmocka_unit_test(test_pages_follow_what_a_jvm_says),

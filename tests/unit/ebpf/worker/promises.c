@@ -228,7 +228,8 @@ static const char *promises_of_counts(const struct promised *promised, uint64_t 
 	size_t wanted = promised->asked_count;
 
 	if (!answer->has_tables)
-		return answer->page_count || answer->pages_failed || answer->rule_count
+		return answer->page_count || answer->pages_failed || answer->rule_count ||
+				       answer->has_go
 			       ? "without tables there is nothing"
 			       : NULL;
 	if (limit > UINT32_MAX || answer->page_first != first || answer->page_limit != limit)
