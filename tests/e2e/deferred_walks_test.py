@@ -148,5 +148,6 @@ def test_stacks_of_goroutines_are_copied_and_walked_in_user_space(
     print(early, late, dict(ends))
     # One copy that is not enough would be the last one.
     assert late - early >= 0.1 * RATE * GOROUTINES_MS / 1000
-    # Before the program is known, stacks are copied that lead to others which are not.
-    assert ends["whole"] >= 0.99 * ends.total()
+    # Before the program is known, stacks are copied that lead to others which are not. Each of its
+    # threads begins in code that has a caller in the thread that started it.
+    assert ends["whole"] >= 0.998 * ends.total()

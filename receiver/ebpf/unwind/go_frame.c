@@ -123,6 +123,15 @@ static void find_switch_amd64(const struct elf_piece *code, struct go_frame *fra
 	}
 }
 
+static uint64_t find_system_call_amd64(const struct elf_piece *code)
+{
+	static const uint8_t call[] = { 0x0f, 0x05 };
+	const uint8_t *at =
+		code->length ? memmem(code->bytes, code->length, call, sizeof(call)) : NULL;
+
+	return at ? code->address + (uint64_t)(at - code->bytes) : UINT64_MAX;
+}
+
 /* ---- arm64 ---- */
 
 static uint32_t instruction_at(const struct elf_piece *code, size_t at)
@@ -162,6 +171,14 @@ static void find_switch_arm64(const struct elf_piece *code, struct go_frame *fra
 	}
 }
 
+static uint64_t find_system_call_arm64(const struct elf_piece *code)
+{
+	for (size_t at = 0; at < code->length; at += INSTRUCTION_BYTES)
+		if (instruction_at(code, at) == 0xd4000001) // svc #0
+			return code->address + at;
+	return UINT64_MAX;
+}
+
 /* ---- both ---- */
 
 struct go_frame go_frame_read(const struct elf_view *view, const struct unwind_machine *machine,
@@ -172,6 +189,7 @@ struct go_frame go_frame_read(const struct elf_view *view, const struct unwind_m
 		.has_frame = function->framed < function->limit,
 		.points_from = UINT64_MAX,
 		.switched_from = UINT64_MAX,
+		.started_from = UINT64_MAX,
 	};
 	bool arm64 = machine->elf_machine == EM_AARCH64;
 	uint64_t bytes = function->limit - function->start;
@@ -188,6 +206,10 @@ struct go_frame go_frame_read(const struct elf_view *view, const struct unwind_m
 		find_switch_arm64(&code, &frame);
 	else
 		find_switch_amd64(&code, &frame);
+	// The thread that it starts is there on its own stack, and has no caller.
+	if (function->name && is_called(function->name, "runtime.clone"))
+		frame.started_from =
+			arm64 ? find_system_call_arm64(&code) : find_system_call_amd64(&code);
 	return frame;
 }
 

@@ -35,6 +35,8 @@ struct go_frame {
 	bool pointer_lost;      /* on the other stack its own frame pointer is gone, too */
 	uint64_t points_from;   /* the frame pointer points to this frame */
 	uint64_t switched_from; /* the stack pointer is another stack's */
+	uint64_t started_from;  /* up to there a thread may begin, which the result of its system
+				   call tells apart: 0 */
 };
 
 enum go_kind go_frame_kind(const struct go_function *function);

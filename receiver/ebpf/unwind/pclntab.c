@@ -315,7 +315,7 @@ static uint64_t switched_from(const struct go_frame *frame, int32_t depth)
 static void give_depth(const struct pclntab *table, const struct go_frame *frame, int32_t depth,
 		       uint64_t start, struct unwind_window *window, uint64_t limit)
 {
-	uint64_t from = switched_from(frame, depth);
+	uint64_t from = switched_from(frame, depth), started;
 	struct unwind_rule rule;
 
 	if (depth == -POINTER_BYTES && go_frame_popped(table->view, table->machine, start, &rule)) {
@@ -327,8 +327,13 @@ static void give_depth(const struct pclntab *table, const struct go_frame *frame
 		unwind_window_give(window, limit, &rule);
 		return;
 	}
+	if (from > limit)
+		from = limit;
+	started = frame->started_from < from ? frame->started_from : from;
 	rule = depth_rule(table, frame, depth);
-	unwind_window_give(window, from < limit ? from : limit, &rule);
+	unwind_window_give(window, started, &rule);
+	rule.new_thread = 1;
+	unwind_window_give(window, from, &rule);
 	rule = switched_rule(table, frame, depth);
 	unwind_window_give(window, limit, &rule);
 }

@@ -232,6 +232,33 @@ static void test_stacks_end_where_the_runtime_begins_them(void **state)
 	assert_rule_kind(rules_at(&rules, TEXT + 4 * FUNCTION_BYTES), UNWIND_CFA_END);
 }
 
+/* Between the system call and its own stack only the result tells a new thread from its parent. */
+static void test_a_thread_may_begin_behind_a_system_call(void **state)
+{
+	// mov $56, %eax; syscall; cmp $0, %rax; je +5; mov %eax, 0x30(%rsp); ret; mov %rsi, %rsp
+	const struct code codes[] = { CODE(0xb8, 0x38, 0, 0, 0, 0x0f, 0x05, 0x48, 0x83, 0xf8, 0,
+					   0x74, 0x05, 0x89, 0x44, 0x24, 0x30, 0xc3, 0x48, 0x89,
+					   0xf4),
+				      CODE(0x0f, 0x05) };
+	const struct made_function functions[] = {
+		{ "runtime.clone.abi0", TEXT, 0, { { FUNCTION_BYTES, 0 } } },
+		{ "runtime.gogo", TEXT + FUNCTION_BYTES, 0, { { FUNCTION_BYTES, 0 } } },
+	};
+	const struct unwind_rule bare = rule_of(AMD64_SP, 8, -8);
+	struct unwind_rule begins = bare;
+
+	(void)state;
+	begins.new_thread = 1;
+	make(EM_X86_64, PCLNTAB_120, functions, codes, 2);
+	made_elf_finish(&elf, true);
+	visit(2);
+	assert_rule_equal(rules_at(&rules, TEXT + 4), &bare);
+	assert_rule_equal(rules_at(&rules, TEXT + 5), &begins);
+	assert_rule_equal(rules_at(&rules, TEXT + 20), &begins);
+	assert_rule_kind(rules_at(&rules, TEXT + 21), UNWIND_CFA_END);
+	assert_rule_equal(rules_at(&rules, TEXT + FUNCTION_BYTES + 2), &bare);
+}
+
 /* Signal handlers of amd64 make it look as if these had been called. */
 static void test_what_a_handler_has_pushed_was_interrupted(void **state)
 {
@@ -393,6 +420,7 @@ int main(void)
 		cmocka_unit_test(test_where_a_stack_is_left_the_frame_pointer_leads_back),
 		cmocka_unit_test(test_the_prologue_of_go_before_1_21),
 		cmocka_unit_test(test_stacks_end_where_the_runtime_begins_them),
+		cmocka_unit_test(test_a_thread_may_begin_behind_a_system_call),
 		cmocka_unit_test(test_what_a_handler_has_pushed_was_interrupted),
 		cmocka_unit_test(test_a_signal_handler_leads_to_what_was_interrupted),
 		cmocka_unit_test(test_a_return_address_may_be_in_a_register),
