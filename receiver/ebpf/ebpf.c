@@ -20,6 +20,9 @@
 
 #include <stdlib.h>
 
+/* Of `process_memory`: what walks in user space may take for pages of unwind rules. */
+enum { FOUND_SHARE = 8 };
+
 struct profiling {
 	const struct profcol_host *host;       /* borrowed */
 	const struct profiling_config *config; /* borrowed, until there are others */
@@ -68,7 +71,8 @@ static bool create_parts(struct profiling *profiling)
 		profiling->symbols = symbols_create(host, profiling->processes);
 	if (profiling->symbols)
 		profiling->tables =
-			tables_create(host, profiling->processes, settings->unwind_memory_bytes);
+			tables_create(host, profiling->processes, settings->unwind_memory_bytes,
+				      settings->process_memory_bytes / FOUND_SHARE);
 	if (profiling->tables && settings->interpreters.hotspot_disabled)
 		tables_skip_jvms(profiling->tables);
 	if (profiling->tables && *settings->cache_directory &&

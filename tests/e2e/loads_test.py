@@ -68,7 +68,9 @@ def check_cold(result):
     sysfs = pathlib.Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
     if sysfs.exists():
         assert sysfs.read_text().strip() == f"{sizes['last_level_cache_bytes'] >> 10}K"
-    assert sizes["text_bytes"] >= 2 * (sizes["last_level_cache_bytes"] or 1)
+    exceeded = sizes["cache_bytes_to_exceed"]
+    assert sizes["text_bytes"] >= 2 * exceeded
+    assert exceeded == min(sizes["last_level_cache_bytes"] or exceeded, result["cpus"] * (64 << 20))
 
 
 @pytest.mark.parametrize("name", ["mixed", "storm", "large", "deep", "cold"])

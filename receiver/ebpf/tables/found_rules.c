@@ -50,7 +50,7 @@ static const struct found_page *read_page(struct found_rules *found, const struc
 	if (!length || length > UNWIND_OBJECT_BYTES)
 		return NULL;
 	// Those that are used are soon here again.
-	if (found->page_bytes + length > FOUND_PAGES_BYTES)
+	if (found->page_bytes + length > found->most_bytes)
 		drop_pages(found);
 	page->bytes = malloc(length);
 	if (!page->bytes || memory_read(memory, handle, page->bytes, length)) {

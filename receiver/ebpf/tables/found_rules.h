@@ -9,12 +9,11 @@
 #include "memory.h"
 
 enum {
-	FOUND_RULES = 2048,          /* a power of two */
-	FOUND_PAGES = 4096,          /* the same: some 700 have a place each, mostly */
-	FOUND_PAGES_BYTES = 4 << 20, /* of all of them */
+	FOUND_RULES = 2048, /* a power of two */
+	FOUND_PAGES = 4096, /* the same: some 700 have a place each, mostly */
 };
 
-/* All zero is empty. */
+/* All zero but for `most_bytes` is empty. */
 struct found_rules {
 	struct found_rule {
 		uint64_t address;
@@ -27,7 +26,8 @@ struct found_rules {
 		uint32_t length, handle;
 		uint8_t *bytes; /* owned */
 	} pages[FOUND_PAGES];
-	size_t page_bytes;
+	size_t page_bytes, most_bytes; /* of all of them; set by the owner, UNWIND_OBJECT_BYTES at
+					  least */
 };
 
 /* Numbers of files may be given to others from now on. */

@@ -14,7 +14,7 @@ enum { MISS_GROUP = 8 };
  * live for a moment only are run again. */
 enum { KEEP_EPOCHS = 12 };
 
-struct pages *pages_create(struct memory *memory, struct rule_table *rules)
+struct pages *pages_create(struct memory *memory, struct rule_table *rules, size_t found_bytes)
 {
 	struct pages *pages = calloc(1, sizeof(*pages));
 
@@ -22,6 +22,7 @@ struct pages *pages_create(struct memory *memory, struct rule_table *rules)
 		return NULL;
 	pages->memory = memory;
 	pages->rules = rules;
+	pages->found.most_bytes = found_bytes;
 	pages->epoch = 1;
 	code_files_init(&pages->files);
 	return pages;

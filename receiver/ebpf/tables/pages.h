@@ -38,8 +38,9 @@ struct pages_counts {
 	uint64_t unsupported[UNWIND_UNSUPPORTED_COUNT]; /* rows with such a rule, by why */
 };
 
-/* NULL without memory. Both are borrowed until destroy. */
-struct pages *pages_create(struct memory *memory, struct rule_table *rules);
+/* Both are borrowed until destroy. @found_bytes bounds what pages_find_rule and pages_find_in_range
+ * keep, UNWIND_OBJECT_BYTES at least. NULL without memory. */
+struct pages *pages_create(struct memory *memory, struct rule_table *rules, size_t found_bytes);
 void pages_destroy(struct pages *pages); /* accepts NULL */
 
 enum pages_state {

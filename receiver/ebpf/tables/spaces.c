@@ -207,10 +207,10 @@ static struct space_ranges *find_rival(struct spaces *spaces, const struct space
 }
 
 /*
- * The goroutines' stacks of a program in Go hold all of what runs on them, unless it calls C, and
- * that calls back: between the two lies another stack. A program of one file hardly does; where it
- * does, its first copy that is not enough is its last one. Elsewhere than on amd64 a goroutine is
- * not known where to be found.
+ * Goroutines' stacks hold all of what runs on them, unless the program calls C, and that calls
+ * back: another stack lies between the two then. One that has loaded no other file hardly does
+ * that; where it does, the first copy that is not enough is the last one. Only on amd64 does the
+ * kernel side know how to find a goroutine.
  */
 static uint32_t find_go_copies(const struct space_ranges *space)
 {

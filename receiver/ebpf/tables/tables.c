@@ -20,7 +20,7 @@ enum {
 static void take_answer(void *context, const struct worker_answer *answer);
 
 struct tables *tables_create(const struct profcol_host *host, struct processes *processes,
-			     uint64_t limit_bytes)
+			     uint64_t limit_bytes, size_t found_bytes)
 {
 	struct tables *tables = calloc(1, sizeof(*tables));
 
@@ -29,6 +29,7 @@ struct tables *tables_create(const struct profcol_host *host, struct processes *
 	tables->host = host;
 	tables->processes = processes;
 	tables->limit_bytes = limit_bytes;
+	tables->found_bytes = found_bytes;
 	pthread_mutex_init(&tables->lock, NULL);
 	tables_metrics_init(&tables->metrics, host);
 	tables->pool = worker_pool_create(host, "purpose=unwind", take_answer, tables);
@@ -459,7 +460,7 @@ static bool create_parts(struct tables *tables, const struct tables_maps *maps)
 	tables->most_bytes = tables->limit_bytes;
 	tables->memory = memory_create(&operations, tables->limit_bytes, clock_monotonic_ns);
 	if (tables->memory)
-		tables->pages = pages_create(tables->memory, &tables->rules);
+		tables->pages = pages_create(tables->memory, &tables->rules, tables->found_bytes);
 	if (tables->pages)
 		tables->spaces = spaces_create(tables->processes, tables->pages, tables->memory,
 					       &tables->index);

@@ -23,9 +23,10 @@ struct worker_use;
 struct unwind_range;
 struct unwind_rule;
 
-/* NULL without memory. All are borrowed until destroy. @limit_bytes bounds the kernel's memory. */
+/* NULL without memory. All are borrowed until destroy. @limit_bytes bounds the kernel's memory,
+ * @found_bytes, UNWIND_OBJECT_BYTES at least, what walks in user space keep of its pages. */
 struct tables *tables_create(const struct profcol_host *host, struct processes *processes,
-			     uint64_t limit_bytes);
+			     uint64_t limit_bytes, size_t found_bytes);
 void tables_destroy(struct tables *tables); /* accepts NULL; stops first */
 
 /*

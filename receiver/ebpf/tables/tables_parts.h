@@ -26,6 +26,7 @@ struct tables {
 	const struct profcol_host *host;
 	struct processes *processes;
 	uint64_t limit_bytes; /* now; `lock` is held once the thread runs */
+	size_t found_bytes;
 	uint64_t most_bytes;
 	bool skips_jvms;
 	struct tables_metrics metrics;

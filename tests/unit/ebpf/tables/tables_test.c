@@ -118,7 +118,7 @@ static int set_up_with(void **state, uint64_t limit)
 	fixture->memory = memory_create(&slabs, limit, played_clock);
 	fixture->index = (struct process_index){ fixture->model.buckets, MODEL_BUCKETS };
 	rule_table_init(&fixture->rules, fixture->model.rules);
-	fixture->pages = pages_create(fixture->memory, &fixture->rules);
+	fixture->pages = pages_create(fixture->memory, &fixture->rules, 1 << 20);
 	fixture->spaces = spaces_create(NULL, fixture->pages, fixture->memory, &fixture->index);
 	played_count = 0;
 	unsampled_pid = 0;
