@@ -12,7 +12,7 @@ import pytest
 import shadow_file
 from profcol_run import pipeline, read_samples
 from true_chains import TrueChains, Verdict
-from unwind_targets import TARGETS, Missing, build
+from unwind_targets import TARGETS, Missing, Target, build
 from waiting import wait_until
 
 RATE = 1499
@@ -111,15 +111,11 @@ def test_the_first_samples_of_a_new_file_are_whole(programs, start_profcol, tmp_
 
 @pytest.fixture
 def new_threads(source, tmp_path):
-    go = shutil.which("go")
-    if not go:
-        pytest.skip("there is no Go compiler")
-    path = tmp_path / "new_threads"
-    subprocess.run(
-        [go, "build", "-o", path, source / "tests/targets/new_threads.go"],
-        env=os.environ | {"CGO_ENABLED": "0", "GOWORK": "off", "GOTOOLCHAIN": "local"},
-        check=True,
-    )
+    target = Target("new_threads", "new_threads.go", ("go", "build"))
+    try:
+        path, _ = build(target, source / "tests/targets", tmp_path)
+    except Missing as missing:
+        pytest.skip(str(missing))
     return path
 
 
