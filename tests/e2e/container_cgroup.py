@@ -28,6 +28,14 @@ def _make(path):
     return False
 
 
+def samples_of(profile, target, program="burn"):
+    """Those that a container's process has had in its program: the shell that executes it may not
+    be in the container yet.
+    """
+    samples = profile.of_pid(target.pid)
+    return [sample for sample in samples if sample.labels["process.executable.name"] == program]
+
+
 class ContainerCgroup:
     """The cgroup of a container `identity` of a pod `uid`; remove() ends what runs in it."""
 

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from container_cgroup import ContainerCgroup
+from container_cgroup import ContainerCgroup, samples_of
 from kubernetes import Client
 from kubernetes_objects import Pod, create_namespace, create_node, unique
 from profcol_run import pipeline, read_profile
@@ -71,7 +71,7 @@ def labels_of(profile, target):
     """What its samples say of its container: each set of labels once."""
     own = ("process.", "thread.", "cpu.", "service.")
     sets = []
-    for sample in profile.of_pid(target.pid):
+    for sample in samples_of(profile, target):
         labels = {
             key: value
             for key, value in sample.labels.items()
@@ -147,10 +147,10 @@ def test_one_of_two_containers_is_kept_from_its_first_sample_on(
     everything, some = read_profile(tmp_path / "all"), read_profile(tmp_path / "some")
     assert {sample.labels["pid"] for sample in some.samples} == {target.pid}
     counts = [
-        sum(sample.count for sample in profile.of_pid(target.pid)) for profile in (everything, some)
+        sum(sample.count for sample in samples_of(profile, target)) for profile in (everything, some)
     ]
     assert counts[0] == counts[1] >= 100
-    assert everything.of_pid(unwanted.pid)
+    assert samples_of(everything, unwanted)
     (labels,) = labels_of(some, target)
     assert labels["keep"] == "yes" and labels["container.id"] == kept.id
     assert labels["k8s.pod.name"] == kept.name and labels["k8s.pod.uid"] == kept.uid

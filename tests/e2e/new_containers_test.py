@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from container_cgroup import ContainerCgroup
+from container_cgroup import ContainerCgroup, samples_of
 from plugin_builds import with_plugins
 from profcol_run import Profcol, pipeline, read_profile
 from waiting import wait_until
@@ -86,15 +86,9 @@ def reload(run):
     time.sleep(2 * REPORT_S)
 
 
-def samples_of(tmp_path, target):
-    """Those of its program: the shell that executes it may not be in the container yet."""
-    samples = read_profile(tmp_path / "out").of_pid(target.pid)
-    return [sample for sample in samples if sample.labels["process.executable.name"] == "burn"]
-
-
 def check_samples(tmp_path, target, milliseconds, informed):
     """All samples of `target`, which has burnt so much, are there, and say that."""
-    samples = samples_of(tmp_path, target)
+    samples = samples_of(read_profile(tmp_path / "out"), target)
     assert sum(sample.count for sample in samples) >= expected(milliseconds)
     assert {sample.labels["container.informed"] for sample in samples} == {informed}
     assert CHAIN in {sample.names[: len(CHAIN)] for sample in samples}
@@ -154,5 +148,5 @@ def test_without_a_processor_that_has_to_know_nobody_waits(
     target = container.start(build_target("burn")).wait_burnt(1500)
     assert held(run) == 0
     run.stop()
-    samples = samples_of(tmp_path, target)
+    samples = samples_of(read_profile(tmp_path / "out"), target)
     assert {sample.labels["container.id"] for sample in samples} == {container.identity}
