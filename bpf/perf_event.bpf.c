@@ -183,6 +183,25 @@ __noinline int unwind_steps(__u32 cpu)
 	return 0;
 }
 
+/*
+ * Up to UNWIND_DEEP turns of a walk, each a frame or, in a deep one, more. Global, so that the
+ * verifier, which follows each turn of a loop in each state that leads to it, follows few of them.
+ */
+__noinline int unwind_turns(struct bpf_perf_event_data *ctx, __u32 cpu)
+{
+	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &cpu);
+	int end = 0;
+
+	if (!buffer)
+		return UNWIND_END_BROKEN_TABLE;
+	for (int i = 0; i < UNWIND_DEEP && !end; i++) {
+		if (buffer->walk.count >= UNWIND_DEEP)
+			unwind_steps(cpu);
+		end = unwind_step(ctx, cpu);
+	}
+	return end;
+}
+
 /* Appends to the record, whose head is complete, what the receiver needs to finish its walk, or to
  * @verify it. Global, as above; it is seldom called. */
 __noinline int defer(__u32 cpu, bool verify)
@@ -263,11 +282,8 @@ static __always_inline __u32 walk_registers(struct bpf_perf_event_data *ctx,
 		return 0;
 	walk->base = kernel_frames;
 	unwind_move_window(walk, walk->at.sp & ~7ull);
-	for (int i = 0; i <= SAMPLE_MAX_USER_FRAMES && !end; i++) {
-		if (walk->count >= UNWIND_DEEP)
-			unwind_steps(cpu);
-		end = unwind_step(ctx, cpu);
-	}
+	for (int i = 0; i <= SAMPLE_MAX_USER_FRAMES / UNWIND_DEEP && !end; i++)
+		end = unwind_turns(ctx, cpu);
 	head->end = (__u16)end;
 	frames = walk->count;
 	return frames < SAMPLE_MAX_USER_FRAMES ? frames : SAMPLE_MAX_USER_FRAMES;

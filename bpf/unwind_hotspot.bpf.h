@@ -15,11 +15,12 @@
 #include "unwind_apply.h"
 
 enum {
-	HOTSPOT_JUMPS = 32,     /* 254 segments each: a block has up to 512 KiB */
-	HOTSPOT_BEFORE = 64,    /* bytes of code before a leaf's pc that are looked at */
-	HOTSPOT_AFTER = 32,     /* from it on */
-	HOTSPOT_LONGEST = 4096, /* words; of a frame */
-	HOTSPOT_PUSHED = 32,    /* words that may lie below a frame, for the time of a call */
+	HOTSPOT_JUMPS = 32,       /* 254 segments each: a block has up to 512 KiB */
+	HOTSPOT_BEFORE = 64,      /* bytes of code before a leaf's pc that are looked at */
+	HOTSPOT_AFTER = 32,       /* from it on */
+	HOTSPOT_LONGEST = 4096,   /* words; of a frame */
+	HOTSPOT_INTERPRETED = -1, /* instead of words */
+	HOTSPOT_PUSHED = 32,      /* words that may lie below a frame, for the time of a call */
 	HOTSPOT_LOCALS = 8 * 65536,
 	HOTSPOT_KEPT_R13 = 2688 + 2 * 8, /* bytes above sp, while an adapter has its call mended */
 	HOTSPOT_KEPT_BELOW = 16 * 8,     /* and so many below what it keeps, aligned to 16 */
@@ -32,10 +33,17 @@ enum {
 	HOTSPOT_R13 = 13,
 };
 
-/* The code around the pc of a leaf. */
+/* The code around the pc of a leaf. Its words are read again where they are needed again
+ * (hotspot_forget_words()): kept in between, they would take more of the stack than there is. */
 struct hotspot_leaf {
-	__u8 before[HOTSPOT_BEFORE];
-	__u8 at[HOTSPOT_AFTER];
+	union {
+		__u8 before[HOTSPOT_BEFORE];
+		__u64 words_before[HOTSPOT_BEFORE / 8];
+	};
+	union {
+		__u8 at[HOTSPOT_AFTER];
+		__u64 words[HOTSPOT_AFTER / 8];
+	};
 };
 
 /* Which block holds @pc: *@ret is the number of the segment that it begins with. 0, or why the walk
@@ -173,16 +181,27 @@ static __always_inline __u8 hotspot_back(const struct hotspot_leaf *leaf, int by
 	return leaf->before[HOTSPOT_BEFORE - bytes];
 }
 
-/*
- * Is among what lies before the pc of an adapter what keeps in %r13 where the caller's stack ends,
- * or a move of its arguments, before which it has done that? mov %rsp, %r13; lea 8(%rsp), %r13;
- * mov of 64 bits to disp(%rsp), movss and movsd to it.
- */
-static __always_inline bool hotspot_has_kept_sp(const struct hotspot_leaf *leaf)
+static __always_inline void hotspot_forget_words(void)
 {
+	asm volatile("" : : : "memory");
+}
+
+/*
+ * Searches of code are global functions, and take it by value: so the verifier, which follows each
+ * turn of a loop in each state that leads to it, follows these once. In their callers they took
+ * four fifths of the time in which the program was loaded.
+ */
+
+/* In five words of code: mov %rsp, %r13; lea 8(%rsp), %r13; mov of 64 bits to disp(%rsp), movss and
+ * movsd to it. */
+__noinline int hotspot_find_kept_sp(__u64 first, __u64 second, __u64 third, __u64 fourth,
+				    __u64 fifth)
+{
+	__u64 words[] = { first, second, third, fourth, fifth };
+
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i <= HOTSPOT_BEFORE - 4; i++) {
-		const __u8 *code = &leaf->before[i];
+	for (__u32 i = 0; i <= sizeof(words) - 4; i++) {
+		const __u8 *code = (const __u8 *)words + i;
 		bool moves = (code[0] & 0xfb) == 0x48 && code[1] == 0x89;
 
 		if (code[0] == 0x4c && ((code[1] == 0x8b && code[2] == 0xec) ||
@@ -195,18 +214,46 @@ static __always_inline bool hotspot_has_kept_sp(const struct hotspot_leaf *leaf)
 	return false;
 }
 
-/* Has the frame been made by what lies before the pc, @bytes into the code? Subtracts from %rsp. */
-static __always_inline bool hotspot_has_frame(const struct hotspot_leaf *leaf, __u64 bytes)
+/*
+ * Is among what lies before the pc of an adapter what keeps in %r13 where the caller's stack ends,
+ * or a move of its arguments, before which it has done that?
+ */
+static __always_inline bool hotspot_has_kept_sp(const struct hotspot_leaf *leaf)
 {
-#pragma clang loop unroll(disable)
-	for (__u32 i = HOTSPOT_BEFORE - 32; i <= HOTSPOT_BEFORE - 4; i++) {
-		const __u8 *code = &leaf->before[i];
+	const __u64 *code = leaf->words_before;
 
-		if (i + bytes >= HOTSPOT_BEFORE && code[0] == 0x48 && code[2] == 0xec &&
-		    (code[1] == 0x83 || (code[1] == 0x81 && i <= HOTSPOT_BEFORE - 7)))
+	hotspot_forget_words();
+	// What begins in the one and ends in the other is in both.
+	if (hotspot_find_kept_sp(code[0], code[1], code[2], code[3], code[4]))
+		return true;
+	hotspot_forget_words();
+	return hotspot_find_kept_sp(code[3], code[4], code[5], code[6], code[7]);
+}
+
+/* In the last words of code before a pc, @bytes into its block's code: sub $imm, %rsp. */
+__noinline int hotspot_find_sub_sp(__u64 first, __u64 second, __u64 third, __u64 fourth,
+				   __u64 bytes)
+{
+	__u64 words[] = { first, second, third, fourth };
+
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i <= sizeof(words) - 4; i++) {
+		const __u8 *code = (const __u8 *)words + i;
+
+		if (i + bytes >= sizeof(words) && code[0] == 0x48 && code[2] == 0xec &&
+		    (code[1] == 0x83 || (code[1] == 0x81 && i <= sizeof(words) - 7)))
 			return true;
 	}
 	return false;
+}
+
+/* Has the frame been made by what lies before the pc, @bytes into the code? */
+static __always_inline bool hotspot_has_frame(const struct hotspot_leaf *leaf, __u64 bytes)
+{
+	const __u64 *code = leaf->words_before;
+
+	hotspot_forget_words();
+	return hotspot_find_sub_sp(code[4], code[5], code[6], code[7], bytes);
 }
 
 /* How far into the block's code the pc of a leaf is. */
@@ -263,17 +310,31 @@ static __always_inline int hotspot_leave_prologue(struct unwind_walk *walk, __u3
 	return hotspot_below(walk, sp + 8, 0);
 }
 
-/* Behind pop %rdx; mov %rax, %r8, with which exceptions leave a method for where it handles them.
- */
-static __always_inline bool hotspot_has_popped_rdx(const struct hotspot_leaf *leaf)
+/* In five words of code: pop %rdx; mov %rax, %r8. */
+__noinline int hotspot_find_pop_rdx(__u64 first, __u64 second, __u64 third, __u64 fourth,
+				    __u64 fifth)
 {
+	__u64 words[] = { first, second, third, fourth, fifth };
+
 #pragma clang loop unroll(disable)
-	for (__u32 i = HOTSPOT_BEFORE - 40; i <= HOTSPOT_BEFORE - 4; i++) {
-		const __u8 *code = &leaf->before[i];
+	for (__u32 i = 0; i <= sizeof(words) - 4; i++) {
+		const __u8 *code = (const __u8 *)words + i;
 
 		if (code[0] == 0x5a && code[1] == 0x4c && code[2] == 0x8b && code[3] == 0xc0)
 			return true;
 	}
+	return false;
+}
+
+/* Behind pop %rdx; mov %rax, %r8, with which exceptions leave a method for where it handles them.
+ */
+static __always_inline bool hotspot_has_popped_rdx(const struct hotspot_leaf *leaf)
+{
+	const __u64 *code = leaf->words_before;
+
+	hotspot_forget_words();
+	if (hotspot_find_pop_rdx(code[3], code[4], code[5], code[6], code[7]))
+		return true;
 	return hotspot_back(leaf, 1) == 0x5a && leaf->at[0] == 0x4c && leaf->at[1] == 0x8b &&
 	       leaf->at[2] == 0xc0;
 }
@@ -288,7 +349,6 @@ static __always_inline int hotspot_leave_thrown(void *ctx, struct unwind_walk *w
 {
 	__u64 sp = walk->at.sp;
 	const __u8 *at = leaf->at;
-	bool subtracts = at[0] == 0x48 && at[1] == 0x83 && at[2] == 0xec && at[3] == 8;
 
 	if (walk->at.first && at[0] == 0x52 && at[1] == 0x48 && at[2] == 0x83 && at[3] == 0xec)
 		return hotspot_return(walk, sp, unwind_register(ctx, walk, HOTSPOT_RDX),
@@ -296,7 +356,8 @@ static __always_inline int hotspot_leave_thrown(void *ctx, struct unwind_walk *w
 	if (walk->at.first && hotspot_has_popped_rdx(leaf))
 		return hotspot_return(walk, sp, unwind_register(ctx, walk, HOTSPOT_RDX),
 				      walk->at.fp);
-	if (subtracts && hotspot_back(leaf, 1) == 0x52)
+	if (at[0] == 0x48 && at[1] == 0x83 && at[2] == 0xec && at[3] == 8 &&
+	    hotspot_back(leaf, 1) == 0x52)
 		return hotspot_below(walk, sp + 8, 0);
 	if (at[0] == 0x48 && at[1] == 0x89 && at[2] == 0x2c && at[3] == 0x24 &&
 	    hotspot_back(leaf, 5) == 0x52)
@@ -309,11 +370,12 @@ static __always_inline int hotspot_leave_thrown(void *ctx, struct unwind_walk *w
 	return UNWIND_END_COUNT;
 }
 
-/* Of a method's leaf, whose frames have @words. */
-static __always_inline int hotspot_leave_method(void *ctx, struct unwind_walk *walk, __u64 block,
-						__u32 words, const struct hotspot_leaf *leaf)
+/* Of a method's leaf. */
+static __always_inline int hotspot_leave_method(void *ctx, struct unwind_walk *walk,
+						const struct hotspot_leaf *leaf)
 {
 	__u64 sp = walk->at.sp, bytes;
+	__u32 words;
 	int end;
 
 	if (hotspot_is_return(leaf->at))
@@ -331,8 +393,9 @@ static __always_inline int hotspot_leave_method(void *ctx, struct unwind_walk *w
 	end = hotspot_leave_thrown(ctx, walk, leaf);
 	if (end != UNWIND_END_COUNT)
 		return end;
-	bytes = hotspot_code_offset(walk, block);
-	if (hotspot_is_in_prologue(walk, block, bytes))
+	bytes = hotspot_code_offset(walk, walk->block);
+	words = (__u32)walk->block_words;
+	if (hotspot_is_in_prologue(walk, walk->block, bytes))
 		return hotspot_leave_prologue(walk, words, bytes, leaf);
 	return hotspot_leave_frame(walk, sp + 8ull * words, words > 1);
 }
@@ -394,7 +457,7 @@ static __always_inline int hotspot_leave_kept(void *ctx, struct unwind_walk *wal
 }
 
 /* Of a leaf in a stub, which has a frame pointer or none. */
-static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *walk, __u64 block,
+static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *walk,
 					      const struct hotspot_leaf *leaf)
 {
 	bool on_top;
@@ -410,7 +473,7 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 	     (leaf->at[1] == 0x8b || leaf->at[1] == 0x89)) ||
 	    (leaf->at[0] == 0x5d && leaf->at[1] == 0xc3))
 		return hotspot_below(walk, walk->at.sp + 16, 1);
-	name = hotspot_name(walk, block);
+	name = hotspot_name(walk, walk->block);
 	if (name == 0x2f433249 || name == 0x6874654d) { // I2C/C2I adapters, MethodHandles adapters
 		// pop %rax before it, mov %rsp, %r13: the return address is nowhere else.
 		if (walk->at.first && hotspot_back(leaf, 1) == 0x58 && leaf->at[0] == 0x4c &&
@@ -463,18 +526,30 @@ static __always_inline bool hotspot_pops_r13(const __u8 *at)
 	return at[0] == 0x41 && at[1] == 0x5d;
 }
 
-/* Is the return address in %rax until push %rax; push %rbp; mov %rsp, %rbp, without pop %rax before
- * that? */
-static __always_inline bool hotspot_pushes_rax(const __u8 *at)
+/* In four words of code: push %rax; push %rbp; mov %rsp, %rbp, without pop %rax before it. */
+__noinline int hotspot_find_push_rax(__u64 first, __u64 second, __u64 third, __u64 fourth)
 {
+	__u64 words[] = { first, second, third, fourth };
+
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i <= HOTSPOT_AFTER - 4; i++) {
-		if (at[i] == 0x58)
+	for (__u32 i = 0; i <= sizeof(words) - 4; i++) {
+		const __u8 *code = (const __u8 *)words + i;
+
+		if (code[0] == 0x58)
 			return false;
-		if (at[i] == 0x50 && at[i + 1] == 0x55 && at[i + 2] == 0x48 && at[i + 3] == 0x8b)
+		if (code[0] == 0x50 && code[1] == 0x55 && code[2] == 0x48 && code[3] == 0x8b)
 			return true;
 	}
 	return false;
+}
+
+/* Is the return address in %rax until it is pushed? */
+static __always_inline bool hotspot_pushes_rax(const struct hotspot_leaf *leaf)
+{
+	const __u64 *code = leaf->words;
+
+	hotspot_forget_words();
+	return hotspot_find_push_rax(code[0], code[1], code[2], code[3]);
 }
 
 /*
@@ -489,7 +564,7 @@ static __always_inline int hotspot_leave_unmade(void *ctx, struct unwind_walk *w
 
 	if (sender & 7 || sender - sp > HOTSPOT_LOCALS)
 		return UNWIND_END_COUNT;
-	if (hotspot_pushes_rax(at))
+	if (hotspot_pushes_rax(leaf))
 		return hotspot_return(walk, sender, unwind_register(ctx, walk, HOTSPOT_RAX),
 				      walk->at.fp);
 	if ((hotspot_back(leaf, 1) == 0x55 && at[0] == 0x48 && at[1] == 0x8b && at[2] == 0xec) ||
@@ -559,9 +634,9 @@ static __always_inline bool hotspot_is_interpreter(const struct unwind_walk *wal
 	       (__u64)walk->hotspot.interpreter_parts * UNWIND_HOTSPOT_PART;
 }
 
-/* @block: of a method or a stub. A function of its own: only one frame of a walk needs it. */
-static __noinline int hotspot_leave_leaf(struct bpf_perf_event_data *ctx, struct unwind_walk *walk,
-					 bool interpreted, __u64 block, __u32 words)
+/* A function of its own: only one frame of a walk needs it. It takes the block by walk->block, as
+ * by arguments it would be on the stack, which is short. */
+static __noinline int hotspot_leave_leaf(struct bpf_perf_event_data *ctx, struct unwind_walk *walk)
 {
 	__u64 pc = unwind_code_address(&walk->at);
 	struct hotspot_leaf leaf = {};
@@ -571,12 +646,12 @@ static __noinline int hotspot_leave_leaf(struct bpf_perf_event_data *ctx, struct
 	if (bpf_probe_read_user(&leaf, sizeof(leaf), (void *)(pc - HOTSPOT_BEFORE)))
 		bpf_probe_read_user(&leaf.before, sizeof(leaf.before),
 				    (void *)(pc - HOTSPOT_BEFORE));
-	if (interpreted)
+	if (walk->block_words == HOTSPOT_INTERPRETED)
 		end = hotspot_leave_interpreter_leaf(ctx, walk, &leaf);
-	else if (words)
-		end = hotspot_leave_method(ctx, walk, block, words, &leaf);
+	else if (walk->block_words)
+		end = hotspot_leave_method(ctx, walk, &leaf);
 	else
-		end = hotspot_leave_stub(ctx, walk, block, &leaf);
+		end = hotspot_leave_stub(ctx, walk, &leaf);
 	walk->at.guessed = !end;
 	return end;
 }
@@ -621,8 +696,11 @@ static __noinline int unwind_by_hotspot(struct bpf_perf_event_data *ctx, struct 
 		interpreted =
 			number == walk->hotspot.interpreter && number != UNWIND_HOTSPOT_NO_SEGMENT;
 	}
-	if (walk->at.first || walk->at.exact)
-		return hotspot_leave_leaf(ctx, walk, interpreted, block, (__u32)words);
+	if (walk->at.first || walk->at.exact) {
+		walk->block = block;
+		walk->block_words = interpreted ? HOTSPOT_INTERPRETED : words;
+		return hotspot_leave_leaf(ctx, walk);
+	}
 	if (interpreted)
 		return hotspot_leave_interpreter(walk);
 	if (!words)

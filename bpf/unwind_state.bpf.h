@@ -51,6 +51,8 @@ struct unwind_walk {
 	__u32 directory;
 	__u32 kind;                    /* enum unwind_range_kind */
 	struct unwind_hotspot hotspot; /* of such a range */
+	__u64 block;                   /* there, that of the leaf */
+	__s32 block_words;             /* of its frames, or HOTSPOT_INTERPRETED */
 	__u32 page;                    /* handle of that of the last frame */
 	__u64 page_number;
 
