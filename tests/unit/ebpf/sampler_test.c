@@ -11,10 +11,13 @@
 
 #include <cmocka.h>
 
+#include <bpf/bpf.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/sysinfo.h>
+#include <unistd.h>
 
 struct follower {
 	struct sampler *sampler;
@@ -140,6 +143,49 @@ static void the_programs_tell_what_they_cost(void **state)
 	sampler_destroy(sampler);
 }
 
+/* Instructions that the verifier has followed for the program @fd; 0: it is no program, or the
+ * kernel is older than 5.16. */
+static uint32_t verified(int fd)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t length = sizeof(info);
+	char path[64], name[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (readlink(path, name, sizeof(name) - 1) < 0 || strcmp(name, "anon_inode:bpf-prog") != 0)
+		return 0;
+	assert_int_equal(bpf_obj_get_info_by_fd(fd, &info, &length), 0);
+	return info.verified_insns;
+}
+
+/*
+ * What the verifier follows is what the start waits for. A loop that it meets in many states
+ * multiplies that at once.
+ */
+static void the_verifier_has_little_to_follow(void **state)
+{
+	static const struct profiling_config config = { .samples_per_second = 99,
+							.max_stack_depth = 1024,
+							.unwind_memory_bytes = 32 << 20 };
+	struct sampler *sampler;
+	uint64_t sum = 0;
+
+	(void)state;
+	if (geteuid()) {
+		print_message("needs root\n");
+		skip();
+	}
+	sampler = start_sampler(&config);
+	for (int fd = 0; fd < 1024; fd++)
+		sum += verified(fd);
+	sampler_destroy(sampler);
+	if (!sum) {
+		print_message("needs Linux 5.16\n");
+		skip();
+	}
+	assert_in_range(sum, 1000, 120000);
+}
+
 /* Nobody reads: what waits is never written over, and each sample is in the account. */
 static void a_full_buffer_loses_the_new_ones_and_goes_on(void **state)
 {
@@ -240,6 +286,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_samples_once_detached_whoever_looks_after_cpus_meanwhile),
 		cmocka_unit_test(the_programs_tell_what_they_cost),
+		cmocka_unit_test(the_verifier_has_little_to_follow),
 		cmocka_unit_test(a_full_buffer_loses_the_new_ones_and_goes_on),
 		cmocka_unit_test(a_period_changes_at_a_moment),
 	};
