@@ -257,23 +257,23 @@ static __always_inline bool hotspot_has_frame(const struct hotspot_leaf *leaf, _
 }
 
 /* How far into the block's code the pc of a leaf is. */
-static __always_inline __u64 hotspot_code_offset(const struct unwind_walk *walk, __u64 block)
+static __always_inline __u64 hotspot_code_offset(const struct unwind_walk *walk)
 {
 	const struct unwind_hotspot *heap = &walk->hotspot;
 	__u64 code = 0;
 	__s32 offset = 0;
 
 	if (!(heap->shift & UNWIND_HOTSPOT_OFFSETS)) {
-		bpf_probe_read_user(&code, sizeof(code), (void *)(block + heap->code));
+		bpf_probe_read_user(&code, sizeof(code), (void *)(walk->block + heap->code));
 		return walk->at.pc - code;
 	}
-	bpf_probe_read_user(&offset, sizeof(offset), (void *)(block + heap->code));
-	return walk->at.pc - block - (heap->shift & UNWIND_HOTSPOT_SMALL ? 8 : 16) - (__s64)offset;
+	bpf_probe_read_user(&offset, sizeof(offset), (void *)(walk->block + heap->code));
+	return walk->at.pc - walk->block - (heap->shift & UNWIND_HOTSPOT_SMALL ? 8 : 16) -
+	       (__s64)offset;
 }
 
 /* Is a frame not complete @bytes into the block's code? Where it begins none is. */
-static __always_inline bool hotspot_is_in_prologue(const struct unwind_walk *walk, __u64 block,
-						   __u64 bytes)
+static __always_inline bool hotspot_is_in_prologue(const struct unwind_walk *walk, __u64 bytes)
 {
 	const struct unwind_hotspot *heap = &walk->hotspot;
 	__s16 narrow = 0;
@@ -281,9 +281,10 @@ static __always_inline bool hotspot_is_in_prologue(const struct unwind_walk *wal
 	__s64 complete;
 
 	if (heap->shift & UNWIND_HOTSPOT_NARROW)
-		bpf_probe_read_user(&narrow, sizeof(narrow), (void *)(block + heap->complete));
+		bpf_probe_read_user(&narrow, sizeof(narrow),
+				    (void *)(walk->block + heap->complete));
 	else
-		bpf_probe_read_user(&wide, sizeof(wide), (void *)(block + heap->complete));
+		bpf_probe_read_user(&wide, sizeof(wide), (void *)(walk->block + heap->complete));
 	complete = heap->shift & UNWIND_HOTSPOT_NARROW ? (__s64)narrow : (__s64)wide;
 	return !bytes || (complete > 0 && bytes < (__u64)complete);
 }
@@ -393,22 +394,22 @@ static __always_inline int hotspot_leave_method(void *ctx, struct unwind_walk *w
 	end = hotspot_leave_thrown(ctx, walk, leaf);
 	if (end != UNWIND_END_COUNT)
 		return end;
-	bytes = hotspot_code_offset(walk, walk->block);
+	bytes = hotspot_code_offset(walk);
 	words = (__u32)walk->block_words;
-	if (hotspot_is_in_prologue(walk, walk->block, bytes))
+	if (hotspot_is_in_prologue(walk, bytes))
 		return hotspot_leave_prologue(walk, words, bytes, leaf);
 	return hotspot_leave_frame(walk, sp + 8ull * words, words > 1);
 }
 
 /* ---- leaves of stubs ---- */
 
-/* The first four letters of what the code of @block is called. */
-static __always_inline __u32 hotspot_name(const struct unwind_walk *walk, __u64 block)
+/* The first four letters of what the block's code is called. */
+static __always_inline __u32 hotspot_name(const struct unwind_walk *walk)
 {
 	__u64 text = 0;
 	__u32 name = 0;
 
-	bpf_probe_read_user(&text, sizeof(text), (void *)(block + walk->hotspot.name));
+	bpf_probe_read_user(&text, sizeof(text), (void *)(walk->block + walk->hotspot.name));
 	bpf_probe_read_user(&name, sizeof(name), (void *)text);
 	return name;
 }
@@ -473,7 +474,7 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 	     (leaf->at[1] == 0x8b || leaf->at[1] == 0x89)) ||
 	    (leaf->at[0] == 0x5d && leaf->at[1] == 0xc3))
 		return hotspot_below(walk, walk->at.sp + 16, 1);
-	name = hotspot_name(walk, walk->block);
+	name = hotspot_name(walk);
 	if (name == 0x2f433249 || name == 0x6874654d) { // I2C/C2I adapters, MethodHandles adapters
 		// pop %rax before it, mov %rsp, %r13: the return address is nowhere else.
 		if (walk->at.first && hotspot_back(leaf, 1) == 0x58 && leaf->at[0] == 0x4c &&
