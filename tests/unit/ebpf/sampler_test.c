@@ -83,19 +83,19 @@ static struct sampler *start_sampler(const struct profiling_config *config)
 	return sampler;
 }
 
+static const struct profiling_config usual = { .samples_per_second = 999,
+					       .max_stack_depth = 1024,
+					       .unwind_memory_bytes = 32 << 20 };
+
 static void nothing_samples_once_detached_whoever_looks_after_cpus_meanwhile(void **state)
 {
-	static const struct profiling_config config = { .samples_per_second = 999,
-							.max_stack_depth = 1024,
-							.unwind_memory_bytes = 32 << 20 };
-
 	(void)state;
 	if (geteuid()) {
 		print_message("needs root\n");
 		skip();
 	}
 	for (int round = 0; round < 10; round++) {
-		struct follower follower = { .sampler = start_sampler(&config) };
+		struct follower follower = { .sampler = start_sampler(&usual) };
 		uint64_t detached[SAMPLE_COUNTER_COUNT], later[SAMPLE_COUNTER_COUNT];
 		pthread_t thread;
 
@@ -120,9 +120,6 @@ static void nothing_samples_once_detached_whoever_looks_after_cpus_meanwhile(voi
 
 static void the_programs_tell_what_they_cost(void **state)
 {
-	static const struct profiling_config config = { .samples_per_second = 999,
-							.max_stack_depth = 1024,
-							.unwind_memory_bytes = 32 << 20 };
 	uint64_t totals[SAMPLE_COUNTER_COUNT], runs;
 	struct sampler *sampler;
 
@@ -131,7 +128,7 @@ static void the_programs_tell_what_they_cost(void **state)
 		print_message("needs root\n");
 		skip();
 	}
-	sampler = start_sampler(&config);
+	sampler = start_sampler(&usual);
 	busy_ms(50);
 	sampler_detach(sampler);
 	sampler_counters(sampler, totals);
@@ -164,9 +161,6 @@ static uint32_t verified(int fd)
  */
 static void the_verifier_has_little_to_follow(void **state)
 {
-	static const struct profiling_config config = { .samples_per_second = 99,
-							.max_stack_depth = 1024,
-							.unwind_memory_bytes = 32 << 20 };
 	struct sampler *sampler;
 	uint64_t sum = 0;
 
@@ -175,7 +169,7 @@ static void the_verifier_has_little_to_follow(void **state)
 		print_message("needs root\n");
 		skip();
 	}
-	sampler = start_sampler(&config);
+	sampler = start_sampler(&usual);
 	for (int fd = 0; fd < 1024; fd++)
 		sum += verified(fd);
 	sampler_destroy(sampler);
