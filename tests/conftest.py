@@ -30,6 +30,16 @@ def pytest_addoption(parser):
     )
 
 
+# Whoever asks for one of these uses what is not a package of Debian's.
+_PEER_FIXTURES = {"peer", "api_server"}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if _PEER_FIXTURES.intersection(item.fixturenames):
+            item.add_marker("peers")
+
+
 @pytest.fixture(scope="session")
 def source():
     """The root of the source tree."""
