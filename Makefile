@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DURATION ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow churn kernels kernels-arm64 build fuzz peers bench bench-start bench-overhead bench-gateway bench-codec bench-processors image image-arm64 test-image-arm64 packages test-packages format lint install clean
+.PHONY: help run test test-all test-slow churn kernels kernels-arm64 build fuzz peers bench bench-start bench-overhead bench-gateway bench-codec bench-processors image image-arm64 test-image-arm64 packages test-packages format lint install clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -12,9 +12,13 @@ help: ## show this list
 run: build ## build, profile this machine for DURATION (10) seconds, show the hottest functions
 	@scripts/run.sh build/release/profcol $(DURATION)
 
-test: ## every test, under sanitizers and on the release build
+test: ## does the program work? with packages of Debian's alone (a quarter of an hour)
 	@scripts/setup.sh test
 	@scripts/test.sh
+
+test-all: ## the same, and with real peers, by both compilers under sanitizers, deployment, a kernel (35 min)
+	@scripts/setup.sh test-all
+	@scripts/test.sh all
 
 test-slow: build ## the tests that take minutes: a peer that is away for one, and for ten
 	@scripts/setup.sh test

@@ -64,7 +64,7 @@ add_libraries() {
 umask 022
 mkdir -p "$directory"
 
-strip=strip
+strip='strip'
 [[ $(triplet) == "$(uname -m)"-* ]] || strip=$(triplet)-strip
 "$strip" -o "$directory/profcol" "$program"
 # Commands that were written for the OpenTelemetry eBPF profiler's image.

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Format of our own C, clang-tidy over what the clang preset compiles, shell scripts if
-# shellcheck is installed.
+# Checks the format of our own C, clang-tidy over what the clang preset compiles, and scripts for the
+# shell, if there is a shellcheck.
 set -euo pipefail
 
 status=0

