@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DURATION ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-slow churn kernels kernels-arm64 build fuzz peers bench bench-start bench-overhead bench-gateway bench-codec bench-processors image image-arm64 test-image-arm64 packages test-packages format lint install clean
+.PHONY: help run test test-all test-slow churn kernels kernels-arm64 build fuzz coverage peers bench bench-start bench-overhead bench-gateway bench-codec bench-processors image image-arm64 test-image-arm64 packages test-packages format lint install clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -47,6 +47,10 @@ build: ## the program: build/release/profcol
 	@scripts/setup.sh build
 	@cmake --preset release -DPROFCOL_TESTS=OFF >/dev/null
 	@cmake --build --preset release
+
+coverage: ## which lines and branches make test runs through (half an hour); ONLY=unit
+	@scripts/setup.sh coverage
+	@scripts/coverage.sh $(ONLY)
 
 # TARGET=otlp_decode_fuzz  RUNS=10000000
 fuzz: ## every fuzz target RUNS (10,000,000) times; what it finds stays in build/fuzz/found

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs what Debian 12 needs to build profcol (`setup.sh build`), to test it too (`setup.sh
-# test`, `setup.sh test-all`), to measure it too (`setup.sh bench`), to test it on other kernels too
+# test`, `setup.sh test-all`), to count coverage (`setup.sh coverage`), to measure it (`setup.sh bench`), to test it on other kernels too
 # (`setup.sh kernels`, `setup.sh kernels-arm64`), and to make images and packages (`setup.sh
 # image`, `setup.sh image-arm64`, `setup.sh test-image-arm64`, `setup.sh packages`). This is the one
 # list of packages: `setup.sh libraries` only prints those that profcol is linked with, for a build
@@ -83,6 +83,7 @@ missing_packages() {
 case ${1:-build} in
 build) packages=("${build_packages[@]}") ;;
 test) packages=("${build_packages[@]}" "${test_packages[@]}") ;;
+coverage) packages=("${build_packages[@]}" "${test_packages[@]}" gcovr) ;;
 bench) packages=("${build_packages[@]}" "${test_packages[@]}" "${bench_packages[@]}") ;;
 kernels | test-all) packages=("${build_packages[@]}" "${test_packages[@]}" "${kernels_packages[@]}") ;;
 kernels-arm64)
@@ -100,7 +101,7 @@ libraries)
 	exit 0
 	;;
 *)
-	die "'$1' is not a list of packages; use 'build', 'test', 'test-all', 'bench', 'kernels'," \
+	die "'$1' is not a list of packages; use 'build', 'test', 'test-all', 'coverage', 'bench', 'kernels'," \
 		"'kernels-arm64', 'image', 'image-arm64', 'test-image-arm64' or 'packages', or" \
 		"'libraries' to print some"
 	;;
