@@ -74,7 +74,8 @@ void account_book(struct account *account, enum profcol_outcome outcome, const c
 		if (!entry)
 			entry = append_entry(account, outcome, cause);
 	}
-	atomic_fetch_add_explicit(&entry->samples, samples, memory_order_relaxed);
+	// Who sees it sees what was booked before it, by this thread or by who handed it on.
+	atomic_fetch_add_explicit(&entry->samples, samples, memory_order_release);
 }
 
 uint64_t account_samples(const struct account *account, enum profcol_outcome outcome,
@@ -89,7 +90,7 @@ uint64_t account_samples(const struct account *account, enum profcol_outcome out
 		if (entry->outcome != outcome)
 			continue;
 		if (!cause || (entry->cause && strcmp(entry->cause, cause) == 0))
-			samples += atomic_load_explicit(&entry->samples, memory_order_relaxed);
+			samples += atomic_load_explicit(&entry->samples, memory_order_acquire);
 	}
 	return samples;
 }

@@ -34,7 +34,10 @@ void account_deinit(struct account *account);
 void account_book(struct account *account, enum profcol_outcome outcome, const char *cause,
 		  uint64_t samples);
 
-/* Samples booked so far; of every cause when @cause is NULL. */
+/*
+ * Samples booked so far; of every cause when @cause is NULL. Who reads TAKEN last, of all accounts,
+ * never finds less of it than of what became of the samples: they are booked in that order.
+ */
 uint64_t account_samples(const struct account *account, enum profcol_outcome outcome,
 			 const char *cause);
 

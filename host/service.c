@@ -121,7 +121,6 @@ void service_end(struct service *service)
 	events_post_end(&service->events, 0);
 }
 
-/* How many there are now is a gauge, of which those that are selected go before all. */
 static void count_metric(const struct metrics_entry *entry, void *context)
 {
 	struct service_samples *samples = context;
@@ -129,24 +128,29 @@ static void count_metric(const struct metrics_entry *entry, void *context)
 
 	if (value > 0 && !strcmp(entry->name, "receiver_refused_requests"))
 		samples->refused_requests += (uint64_t)value;
-	if (value > 0 && (!strcmp(entry->name, "processes_known") ||
-			  (!strcmp(entry->name, "select_programs") &&
-			   !strcmp(entry->label, "verdict=selected"))))
-		samples->processes = samples->processes && samples->processes < (uint64_t)value
-					     ? samples->processes
-					     : (uint64_t)value;
+	if (value > 0 && !strcmp(entry->name, "processes_known"))
+		samples->processes += (uint64_t)value;
+	if (value > 0 && !strcmp(entry->name, "select_programs") &&
+	    !strcmp(entry->label, "verdict=selected"))
+		samples->selected += (uint64_t)value;
 }
 
-static void count_samples(struct instance *instance, void *context)
+static void count_outcomes(struct instance *instance, void *context)
 {
 	struct service_samples *samples = context;
 	const struct account *account = &instance->account;
 
-	samples->taken += account_samples(account, PROFCOL_TAKEN, NULL);
 	samples->exported += account_samples(account, PROFCOL_EXPORTED, NULL);
 	samples->filtered += account_samples(account, PROFCOL_FILTERED, NULL);
 	samples->lost += account_samples(account, PROFCOL_LOST, NULL);
 	metrics_visit(&instance->metrics, count_metric, samples);
+}
+
+static void count_taken(struct instance *instance, void *context)
+{
+	struct service_samples *samples = context;
+
+	samples->taken += account_samples(&instance->account, PROFCOL_TAKEN, NULL);
 }
 
 struct service_samples service_count(struct service *service)
@@ -154,7 +158,9 @@ struct service_samples service_count(struct service *service)
 	struct service_samples samples = { 0 };
 
 	graph_lock(service->graph);
-	graph_visit(service->graph, count_samples, &samples);
+	graph_visit(service->graph, count_outcomes, &samples);
+	// Last, and of all: samples are taken before anything becomes of them.
+	graph_visit(service->graph, count_taken, &samples);
 	graph_unlock(service->graph);
 	return samples;
 }

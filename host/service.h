@@ -11,8 +11,10 @@ struct plugins;
 
 /* Samples so far, as the accounts of all components have them (<profcol/metrics.h>). */
 struct service_samples {
+	/* Of a pipeline with one exporter: taken is never less than the others together. */
 	uint64_t taken, exported, filtered, lost;
 	uint64_t processes;        /* that receivers know at the moment */
+	uint64_t selected;         /* programs that receivers select, of those they sampled */
 	uint64_t refused_requests; /* of peers, unread */
 };
 

@@ -66,8 +66,17 @@ static void show_progress(const struct recording *recording, const struct servic
 		fprintf(stderr,
 			"%02" PRIu64 ":%02" PRIu64 "  %" PRIu64 " samples, %" PRIu64
 			" processes, %" PRIu64 " lost; Ctrl-C ends\033[K\r",
-			seconds / 60, seconds % 60, samples->taken - samples->filtered,
-			samples->processes, samples->lost);
+			seconds / 60, seconds % 60,
+			samples->taken - samples->filtered - samples->lost,
+			recording->most_processes, samples->lost);
+}
+
+/* Is only a part of the machine recorded? */
+static bool selects(const struct recording *recording)
+{
+	const struct record_options *options = recording->options;
+
+	return recording->program.pid || options->pid || options->comm || options->cgroup;
 }
 
 static int time_left_ms(uint64_t end_ns)
@@ -93,10 +102,10 @@ static void *follow(void *argument)
 
 	while (clock_monotonic_ns() < end_ns) {
 		struct service_samples samples = service_count(recording->service);
+		uint64_t processes = selects(recording) ? samples.selected : samples.processes;
 
-		if (samples.processes > recording->most_processes)
-			recording->most_processes = samples.processes;
-		samples.processes = recording->most_processes;
+		if (processes > recording->most_processes)
+			recording->most_processes = processes;
 		show_progress(recording, &samples, start_ns);
 		poll(fds, 2, time_left_ms(end_ns));
 		if (fds[0].revents)
@@ -188,8 +197,6 @@ static void print_result(const struct recording *recording, const struct service
 	};
 	uint64_t lost = samples->lost;
 
-	if (recording->shows_progress)
-		fputs("\033[K", stderr);
 	fprintf(stderr,
 		"%" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64
 		" KiB in '%s'; open it with: %s%s\n",
@@ -255,6 +262,9 @@ int command_record(const struct command_line *line, const struct program *progra
 	error = prepare(&recording);
 	if (!error)
 		error = run(&recording, line, program, &samples);
+	// Whatever is said now stands in a line of its own.
+	if (recording.shows_progress)
+		fputs("\033[K", stderr);
 	has_run = child->pid && child->go_fd < 0;
 	if (!error && has_run && record_program_has_ended(child)) {
 		error = record_program_failure(child);

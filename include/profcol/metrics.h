@@ -56,6 +56,9 @@ static inline int64_t profcol_metric_get(const struct profcol_metric *metric)
  * stored and this one finds is TAKEN here. A batch that a consumer
  * refuses is booked as LOST by the host at that edge, with the name of the
  * error's code as the cause: the component itself must not book it again.
+ *
+ * A receiver books TAKEN before it books or hands on what becomes of a sample, so that figures that
+ * are read meanwhile never show more of that than were taken.
  */
 enum profcol_outcome {
 	PROFCOL_TAKEN,

@@ -109,6 +109,7 @@ static void take_wanted(void *context, const void *record, size_t length)
 	const struct sample_head *head = record;
 	struct process_key key;
 
+	drain->host->account(drain->host, PROFCOL_TAKEN, NULL, 1);
 	if (length < sizeof(*head) || !head->deferred_bytes) {
 		append(drain, record, length);
 		return;

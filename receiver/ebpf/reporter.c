@@ -159,7 +159,8 @@ static void book(struct reporter *reporter, enum profcol_outcome outcome, const 
 		reporter->host->account(reporter->host, outcome, cause, samples);
 }
 
-/* Book what the kernel side has counted since the last time. */
+/* Book what the kernel side has counted since the last time: of samples that it took and did not
+ * emit. What it emits is booked as taken when it comes out of the buffers and is decided about. */
 static void book_counters(struct reporter *reporter)
 {
 	uint64_t totals[SAMPLE_COUNTER_COUNT], new[SAMPLE_COUNTER_COUNT];
@@ -169,7 +170,9 @@ static void book_counters(struct reporter *reporter)
 		new[i] = totals[i] - reporter->booked[i];
 		reporter->booked[i] = totals[i];
 	}
-	book(reporter, PROFCOL_TAKEN, NULL, new[SAMPLE_COUNTER_TAKEN]);
+	book(reporter, PROFCOL_TAKEN, NULL,
+	     new[SAMPLE_COUNTER_IDLE] + new[SAMPLE_COUNTER_UNSELECTED] +
+		     new[SAMPLE_COUNTER_RING_FULL]);
 	book(reporter, PROFCOL_FILTERED, "idle", new[SAMPLE_COUNTER_IDLE]);
 	book(reporter, PROFCOL_FILTERED, "select", new[SAMPLE_COUNTER_UNSELECTED]);
 	book(reporter, PROFCOL_LOST, "ring_buffer_full", new[SAMPLE_COUNTER_RING_FULL]);
@@ -179,13 +182,20 @@ static void book_counters(struct reporter *reporter)
 	profcol_metric_set(reporter->not_deferred, (int64_t)totals[SAMPLE_COUNTER_NOT_DEFERRED]);
 }
 
-/* After the drain has ended: what was emitted and never came out of the buffers is lost. */
+/* After the drain has ended: what was emitted and never came out of the buffers is lost. What the
+ * kernel side took by its own count, and nobody else knows of, is taken and shows as unaccounted.
+ */
 static void book_remains(struct reporter *reporter)
 {
-	uint64_t emitted, drained = drain_count(reporter->drain);
+	uint64_t drained = drain_count(reporter->drain), emitted, known;
+	const uint64_t *booked = reporter->booked;
 
 	book_counters(reporter);
-	emitted = reporter->booked[SAMPLE_COUNTER_EMITTED];
+	emitted = booked[SAMPLE_COUNTER_EMITTED];
+	known = booked[SAMPLE_COUNTER_IDLE] + booked[SAMPLE_COUNTER_UNSELECTED] +
+		booked[SAMPLE_COUNTER_RING_FULL] + drained;
+	if (booked[SAMPLE_COUNTER_TAKEN] > known)
+		book(reporter, PROFCOL_TAKEN, NULL, booked[SAMPLE_COUNTER_TAKEN] - known);
 	book(reporter, PROFCOL_LOST, "not_drained", emitted > drained ? emitted - drained : 0);
 }
 

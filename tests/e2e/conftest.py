@@ -10,6 +10,7 @@ from plugin_builds import run_quietly
 from profcol_run import Profcol
 from starting import starter
 from target_run import Target
+from terminal import Terminal
 
 _FRAME_POINTERS = ["-g", "-O2", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"]
 
@@ -83,6 +84,17 @@ def start_target():
 def start_target_once():
     """start_target() for fixtures of a module."""
     with starter(Target) as start_one:
+        yield start_one
+
+
+@pytest.fixture
+def start_terminal():
+    """start_terminal(*command, directory=None): a Terminal, closed at the end of the test."""
+
+    def start(*command, directory=None):
+        return Terminal(command, directory)
+
+    with starter(start) as start_one:
         yield start_one
 
 

@@ -2,7 +2,6 @@
 """`profcol record`, as somebody at a terminal uses it."""
 import collections
 import os
-import pty
 import pwd
 import re
 import shutil
@@ -12,6 +11,8 @@ import subprocess
 
 import pprof_file
 import pytest
+
+from terminal import CTRL_C
 
 # It burns for so long, then ends with 7: the target `burn` does so for ever.
 _SECONDS = "2"
@@ -116,25 +117,41 @@ def test_ctrl_c_writes_the_file(program, build_target, start_target, tmp_path):
     assert {stack[0] for stack in read_folded(path)} == {"burn"}
 
 
-def test_a_terminal_shows_progress(program, burn, tmp_path):
-    ours, theirs = pty.openpty()
-    run = subprocess.Popen(
-        [str(word) for word in (program, "record", "-o", tmp_path / "x.folded", "--", *burn)],
-        stderr=theirs,
-    )
-    os.close(theirs)
-    text = b""
-    while True:
-        try:
-            chunk = os.read(ours, 4096)
-        except OSError:  # what a terminal says at its end
-            break
-        if not chunk:
-            break
-        text += chunk
-    os.close(ours)
-    assert run.wait(timeout=90) == 128 + signal.SIGTERM
-    assert re.search(rb"[1-9]\d* samples, \d+ processes, 0 lost; Ctrl-C ends", text), text
+_PROGRESS = re.compile(r"(\d+) samples, (\d+) processe?s?, (\d+) lost; Ctrl-C ends")
+
+
+def progress(terminal):
+    """(samples, processes, lost) of each progress line that has been shown."""
+    return [tuple(map(int, match.groups())) for match in terminal.shown(_PROGRESS)]
+
+
+def test_a_terminal_shows_progress(program, build_target, start_target, start_terminal, tmp_path):
+    # What is not recorded, and is filtered at once, while the rest is counted.
+    for _ in range(2):
+        start_target(build_target("burn"))
+    path = tmp_path / "x.folded"
+    terminal = start_terminal(program, "record", "-o", path, "--", build_target("burn"))
+    terminal.wait_shown(lambda it: [1 for samples, *_ in progress(it) if samples >= 50])
+    terminal.press(CTRL_C)
+    assert terminal.wait_exit() == 0, terminal.text
+    (last,) = [line for line in terminal.lines if "open it with:" in line]
+    written, lost = map(int, re.match(r"(\d+) samples, (\d+) lost, \d+ KiB in", last).groups())
+    shown = progress(terminal)
+    counts = [samples for samples, *_ in shown]
+    assert lost or counts == sorted(counts), counts
+    assert max(counts) <= written + lost, terminal.text
+    # The program, and what it was before it executed: not all that the machine has.
+    assert 1 <= max(processes for _, processes, _ in shown) <= 2, terminal.text
+    assert f"writing '{path}'" in terminal.text
+    assert not [line for line in terminal.lines if "writing" in line], terminal.lines
+
+
+def test_at_a_terminal_nothing_is_left_of_the_progress(program, start_terminal, tmp_path):
+    terminal = start_terminal(program, "record", "-o", tmp_path / "x.folded", "--", "sleep", "1")
+    assert terminal.wait_exit() == 0, terminal.text
+    (last,) = [line for line in terminal.lines if "no samples were taken" in line or "KiB" in line]
+    assert re.match(r"no samples were taken, '|\d+ samples", last), terminal.lines
+    assert {samples for samples, *_ in progress(terminal)} <= {0, 1, 2}, terminal.text
 
 
 def test_the_exit_code_is_the_programs(program, tmp_path):

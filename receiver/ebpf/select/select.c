@@ -518,6 +518,7 @@ static void book_unwanted(struct select *select, enum select_verdict verdict)
 {
 	const struct profcol_host *host = select->host;
 
+	host->account(host, PROFCOL_TAKEN, NULL, 1);
 	if (verdict == SELECT_UNSELECTED)
 		host->account(host, PROFCOL_FILTERED, "select", 1);
 	else
@@ -534,10 +535,12 @@ bool select_takes(struct select *select, const void *record, size_t length)
 	verdict = look_up(select, record);
 	if (verdict == SELECT_SELECTED)
 		return true;
-	if (verdict != SELECT_UNDECIDED)
+	if (verdict != SELECT_UNDECIDED) {
 		book_unwanted(select, verdict);
-	else if (!waiting_add(&select->waiting, record, length))
+	} else if (!waiting_add(&select->waiting, record, length)) {
+		select->host->account(select->host, PROFCOL_TAKEN, NULL, 1);
 		select->host->account(select->host, PROFCOL_LOST, "waiting_full", 1);
+	}
 	return false;
 }
 
