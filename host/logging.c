@@ -19,6 +19,19 @@ const char *const logging_levels[LOGGING_LEVELS] = {
 
 static const char cut_mark[] = "... (cut)";
 
+/* Cuts what is @wanted bytes long and did not all fit, and makes it valid UTF-8. */
+static void finish_message(char message[LOGGING_MESSAGE_BYTES], size_t wanted)
+{
+	if (wanted >= LOGGING_MESSAGE_BYTES) {
+		size_t end = strings_cut_utf8(message, LOGGING_MESSAGE_BYTES - 1,
+					      LOGGING_MESSAGE_BYTES - sizeof(cut_mark));
+
+		memcpy(message + end, cut_mark, sizeof(cut_mark));
+		wanted = end + sizeof(cut_mark) - 1;
+	}
+	strings_sanitize_utf8(message, message, wanted);
+}
+
 /* Formats into @message, as valid UTF-8. */
 __attribute__((format(printf, 2, 0))) static void
 format_message(char message[LOGGING_MESSAGE_BYTES], const char *format, va_list arguments)
@@ -28,28 +41,24 @@ format_message(char message[LOGGING_MESSAGE_BYTES], const char *format, va_list 
 	if (wanted < 0)
 		wanted = snprintf(message, LOGGING_MESSAGE_BYTES,
 				  "(a message that cannot be formatted)");
-	if (wanted >= LOGGING_MESSAGE_BYTES) {
-		size_t end = strings_cut_utf8(message, LOGGING_MESSAGE_BYTES - 1,
-					      LOGGING_MESSAGE_BYTES - sizeof(cut_mark));
-
-		memcpy(message + end, cut_mark, sizeof(cut_mark));
-		wanted = (int)(end + sizeof(cut_mark) - 1);
-	}
-	strings_sanitize_utf8(message, message, (size_t)wanted);
+	finish_message(message, (size_t)wanted);
 }
 
-static void write_bare(const struct logger *logger, enum profcol_level level, const char *message)
+static void write_bare(const struct logger *logger, const struct log_record *record)
 {
 	struct log_line line;
 
 	line.length = 0;
 	log_line_add_time(&line);
 	log_line_add(&line, "\t");
-	log_line_add(&line, (unsigned int)level < LOGGING_LEVELS ? logging_levels[level] : "?");
+	log_line_add(&line, (unsigned int)record->level < LOGGING_LEVELS
+				    ? logging_levels[record->level]
+				    : "?");
 	log_line_add(&line, "\t");
 	log_line_add_text(&line, logger->id, LOG_LINE_CONSOLE, line.length + LOG_LINE_ID_BYTES);
 	log_line_add(&line, "\t");
-	log_line_add_text(&line, message, LOG_LINE_CONSOLE, LOG_LINE_TEXT_END);
+	log_line_add_text(&line, record->message, record->text ? LOG_LINE_TEXT : LOG_LINE_CONSOLE,
+			  LOG_LINE_TEXT_END);
 	(void)log_line_write(&line, logger->fd);
 }
 
@@ -62,7 +71,7 @@ static void write_record(const struct logger *logger, struct log_record *record)
 	if (logger->output)
 		log_output_write(logger->output, record);
 	else
-		write_bare(logger, record->level, record->message);
+		write_bare(logger, record);
 }
 
 __attribute__((format(printf, 5, 0))) static void write_from(const struct profcol_logger *base,
@@ -97,6 +106,32 @@ __attribute__((format(printf, 3, 0))) static void write_message(const struct pro
 	write_from(base, level, NULL, 0, format, arguments);
 }
 
+static void write_text(const struct profcol_logger *base, enum profcol_level level,
+		       const char *file, unsigned int place, const char *text, size_t length)
+{
+	// The base is the logger's first member.
+	const struct logger *logger = (const struct logger *)(const void *)base;
+	int saved_errno = errno;
+	char message[LOGGING_MESSAGE_BYTES];
+	struct log_record record = {
+		.level = level,
+		.file = file,
+		.line = place,
+		.format = message,
+		.message = message,
+		.text = true,
+	};
+	size_t kept = length < sizeof(message) ? length : sizeof(message) - 1;
+
+	if (level < base->level)
+		return;
+	memcpy(message, text, kept);
+	message[kept] = '\0';
+	finish_message(message, length);
+	write_record(logger, &record);
+	errno = saved_errno;
+}
+
 void logging_write_fields(const struct logger *logger, enum profcol_level level, const char *file,
 			  unsigned int place, const char *message, const struct log_field *fields,
 			  size_t count)
@@ -124,6 +159,7 @@ void logging_init(struct logger *logger, const char *id, enum profcol_level leve
 			.level = level,
 			.write = write_message,
 			.write_from = write_from,
+			.write_text = write_text,
 		},
 		.id = id,
 		.fd = fd,

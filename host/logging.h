@@ -4,8 +4,8 @@
  * its lines go and what they look like is one log_output's (telemetry/log_output.h), which all
  * loggers of the service share.
  *
- * A line is one write(2) and always one line: line breaks and control characters in the
- * message are escaped, bytes that are no UTF-8 become '?', what is longer than
+ * A line is one write(2) and always one line, but for profcol_log_text: line breaks and control
+ * characters in the message are escaped, bytes that are no UTF-8 become '?', what is longer than
  * LOGGING_MESSAGE_BYTES is cut. Logging allocates nothing and cannot fail; a line that the
  * descriptor does not take is lost.
  */

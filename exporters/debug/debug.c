@@ -47,7 +47,7 @@ static const struct profcol_option debug_options[] = {
 	PROFCOL_OPTION_INT("sampling_thereafter", struct debug_config, sampling_thereafter, "1", 0,
 			   INT32_MAX, "then every so many-th batch; 1 = all, 0 = none"),
 	PROFCOL_OPTION_BOOL("use_internal_logger", struct debug_config, use_internal_logger, "true",
-			    "print through the log, a log line for each line"),
+			    "print through the log, a record for each piece of text"),
 	PROFCOL_OPTION_LIST("output_paths", struct debug_config, output_paths, NULL,
 			    "where to print when use_internal_logger is false: stdout, stderr, "
 			    "files (appended to); stdout when empty"),
@@ -158,18 +158,29 @@ static bool debug_is_due(struct debug_exporter *exporter)
 	return thereafter && (exporter->seen_in_second - initial) % thereafter == 0;
 }
 
-/* The log's unit is a line; lines of @text hold no control characters (text.h). */
-static void debug_log_lines(const struct profcol_logger *logger, const struct text *text)
+/* One record; of long text several, each as many lines as fit. Lines of @text hold no control
+ * characters (text.h). */
+static void debug_log(const struct profcol_logger *logger, const struct text *text)
 {
 	const char *at = text->bytes, *end = at + text->length;
 
 	while (at < end) {
-		const char *line_end = memchr(at, '\n', (size_t)(end - at));
+		size_t length = (size_t)(end - at);
+		const char *last = NULL;
 
-		if (!line_end)
-			line_end = end;
-		profcol_log_info(logger, "%.*s", (int)(line_end - at), at);
-		at = line_end + 1;
+		if (length > PROFCOL_LOG_TEXT_BYTES) {
+			last = memrchr(at, '\n', PROFCOL_LOG_TEXT_BYTES);
+			// A line that is too long for a record is cut by the log.
+			last = last ? last : memchr(at, '\n', length);
+		}
+		if (last)
+			length = (size_t)(last + 1 - at);
+		// What the log adds stands behind a single line, and below many.
+		if (memchr(at, '\n', length) == at + length - 1)
+			profcol_log_text(logger, PROFCOL_INFO, at, length - 1);
+		else
+			profcol_log_text(logger, PROFCOL_INFO, at, length);
+		at += length;
 	}
 }
 
@@ -181,17 +192,18 @@ static int debug_write(int fd, const struct text *text)
 	return file_write_all(fd, &part, 1, &written);
 }
 
-static void debug_output(struct debug_exporter *exporter, const struct text *text)
+/* Print @text, which is empty afterwards. True when it had been cut. */
+static bool debug_output(struct debug_exporter *exporter, struct text *text)
 {
+	bool cut = text->cut;
 	int error = 0;
 
-	if (!text->length)
-		return;
 	if (exporter->config->use_internal_logger) {
-		debug_log_lines(exporter->host->logger, text);
-		return;
+		debug_log(exporter->host->logger, text);
+		text_deinit(text);
+		return cut;
 	}
-	for (size_t i = 0; i < exporter->outputs.count; i++) {
+	for (size_t i = 0; text->length && i < exporter->outputs.count; i++) {
 		int status = debug_write(exporter->outputs.items[i], text);
 
 		error = status ? status : error;
@@ -200,7 +212,9 @@ static void debug_output(struct debug_exporter *exporter, const struct text *tex
 		profcol_log_warn(exporter->host->logger,
 				 "cannot print: %s; text is lost until it works",
 				 strerrordesc_np(-error));
-	exporter->output_failed = error != 0;
+	exporter->output_failed = text->length ? error != 0 : exporter->output_failed;
+	text_deinit(text);
+	return cut;
 }
 
 static struct profcol_error *debug_print(struct debug_exporter *exporter,
@@ -213,17 +227,16 @@ static struct profcol_error *debug_print(struct debug_exporter *exporter,
 	text_add(&text, "Profiles {\"resource profiles\": %u, \"sample records\": %u}\n",
 		 profcol_batch_count(batch, PROFCOL_RESOURCES),
 		 profcol_batch_count(batch, PROFCOL_SAMPLES));
+	cut = debug_output(exporter, &text);
 	if (exporter->config->verbosity == VERBOSITY_NORMAL)
 		normal_print(&text, batch);
 	if (exporter->config->verbosity == VERBOSITY_DETAILED)
 		detailed_print(&text, batch);
-	debug_output(exporter, &text);
-	cut = text.cut;
-	text_deinit(&text);
+	cut |= debug_output(exporter, &text);
 	if (exporter->config->top)
 		error = hottest_print(&text, batch, (uint32_t)exporter->config->top);
-	debug_output(exporter, &text);
-	if (cut || text.cut)
+	cut |= debug_output(exporter, &text);
+	if (cut)
 		profcol_log_warn(exporter->host->logger,
 				 "a batch gave more than %d MiB of text; the rest is left out",
 				 TEXT_MAX_BYTES >> 20);

@@ -58,6 +58,8 @@ static bool escape_character(unsigned char byte, enum log_line_escape escape, ch
 {
 	const char *form = NULL;
 
+	if (byte == '\n' && escape == LOG_LINE_TEXT)
+		return false;
 	if (byte == '\n')
 		form = "\\n";
 	else if (byte == '\t')

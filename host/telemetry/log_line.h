@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One log line in the making. Nothing in it can end it early or steer a terminal. */
+/* One log line in the making. Nothing in it but LOG_LINE_TEXT can end it early, and nothing can
+ * steer a terminal. */
 #pragma once
 
 #include <profcol/logging.h>
@@ -14,7 +15,11 @@ enum {
 };
 
 /* How a character that has to be escaped is. */
-enum log_line_escape { LOG_LINE_CONSOLE, LOG_LINE_JSON };
+enum log_line_escape {
+	LOG_LINE_CONSOLE,
+	LOG_LINE_TEXT, /* the same, but for line breaks, which stand */
+	LOG_LINE_JSON,
+};
 
 struct log_line {
 	size_t length;

@@ -288,7 +288,8 @@ static void lay_out_console(struct log_line *line, const struct setup *setup,
 					  line->length + LOG_LINE_ID_BYTES);
 		log_line_add(line, "\t");
 	}
-	log_line_add_text(line, record->message, LOG_LINE_CONSOLE, LOG_LINE_TEXT_END);
+	log_line_add_text(line, record->message, record->text ? LOG_LINE_TEXT : LOG_LINE_CONSOLE,
+			  LOG_LINE_TEXT_END);
 	if (!setup->fields[0] && !record->kind && !record->field_count && !suppressed)
 		return;
 	log_line_add(line, "\t{");
@@ -330,7 +331,7 @@ static void write_suppressed(struct log_output *output, const struct log_suppres
 static bool is_data(const struct log_record *record)
 {
 	return record->level <= PROFCOL_INFO &&
-	       (!strcmp(record->format, "%s") || !strcmp(record->format, "%.*s"));
+	       (record->text || !strcmp(record->format, "%s") || !strcmp(record->format, "%.*s"));
 }
 
 static void sample_line(struct log_output *output, const struct log_record *record)

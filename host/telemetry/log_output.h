@@ -54,6 +54,7 @@ struct log_record {
 	unsigned int line;
 	const char *format;  /* what tells messages apart; see log_sampling.h */
 	const char *message; /* formatted; valid UTF-8 */
+	bool text;           /* line breaks of the message stand, in console lines */
 	const struct log_field *fields;
 	size_t field_count;
 };

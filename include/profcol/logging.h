@@ -33,6 +33,10 @@ struct profcol_logger {
 	void (*write_from)(const struct profcol_logger *logger, enum profcol_level level,
 			   const char *file, unsigned int line, const char *format,
 			   va_list arguments);
+
+	/* See profcol_log_text. NULL: there is none. */
+	void (*write_text)(const struct profcol_logger *logger, enum profcol_level level,
+			   const char *file, unsigned int line, const char *text, size_t length);
 };
 
 __attribute__((format(printf, 5, 6))) static inline void
@@ -44,7 +48,7 @@ profcol_log_from(const struct profcol_logger *logger, enum profcol_level level, 
 	if (level < logger->level)
 		return;
 	va_start(arguments, format);
-	if (logger->size >= sizeof(*logger) && logger->write_from)
+	if (logger->size >= offsetof(struct profcol_logger, write_text) && logger->write_from)
 		logger->write_from(logger, level, file, line, format, arguments);
 	else
 		logger->write(logger, level, format, arguments);
@@ -59,3 +63,26 @@ profcol_log_from(const struct profcol_logger *logger, enum profcol_level level, 
 #define profcol_log_info(logger, ...)  profcol_log(logger, PROFCOL_INFO, __VA_ARGS__)
 #define profcol_log_warn(logger, ...)  profcol_log(logger, PROFCOL_WARN, __VA_ARGS__)
 #define profcol_log_error(logger, ...) profcol_log(logger, PROFCOL_ERROR, __VA_ARGS__)
+
+/* Of one record of profcol_log_text. */
+enum { PROFCOL_LOG_TEXT_BYTES = 8000 };
+
+static inline void profcol_log_text_from(const struct profcol_logger *logger,
+					 enum profcol_level level, const char *file,
+					 unsigned int line, const char *text, size_t length)
+{
+	if (level < logger->level || !length)
+		return;
+	if (logger->size >= sizeof(*logger) && logger->write_text)
+		logger->write_text(logger, level, file, line, text, length);
+	else
+		profcol_log_from(logger, level, file, line, "%.*s", (int)length, text);
+}
+
+/*
+ * profcol_log_text(logger, level, text, length): lines to be read by eye, such as a table, as one
+ * record. Its line breaks stand where the log is for eyes (encoding: console), so no foreign text
+ * may bring its own. What is longer than PROFCOL_LOG_TEXT_BYTES is cut.
+ */
+#define profcol_log_text(logger, level, text, length)                                              \
+	profcol_log_text_from((logger), (level), __FILE__, __LINE__, (text), (length))

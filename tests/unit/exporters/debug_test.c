@@ -207,7 +207,7 @@ static void test_detailed_has_the_collectors_layout(void **state)
 	check_golden(DETAILED, 0, "debug_detailed.txt");
 }
 
-static void test_log_gets_a_line_for_each_line(void **state)
+static void test_log_gets_a_record_for_each_text(void **state)
 {
 	struct output output;
 
@@ -390,7 +390,7 @@ int main(void)
 		cmocka_unit_test(test_basic_is_one_line),
 		cmocka_unit_test(test_normal_has_the_collectors_lines),
 		cmocka_unit_test(test_detailed_has_the_collectors_layout),
-		cmocka_unit_test(test_log_gets_a_line_for_each_line),
+		cmocka_unit_test(test_log_gets_a_record_for_each_text),
 		cmocka_unit_test(test_top_counts_recursion_once),
 		cmocka_unit_test(test_top_lists_no_more_than_asked),
 		cmocka_unit_test(test_hostile_names_cannot_drive_the_terminal),

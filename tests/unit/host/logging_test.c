@@ -112,6 +112,22 @@ static void control_characters_cannot_forge_a_line(void **state)
 	assert_string_equal(read_line(), "warn\tpprof/node\tx\\u009b31my\n");
 }
 
+static void text_of_many_lines_is_one_record(void **state)
+{
+	static const char table[] = "flat  function\n 12%  a\x1b[31m\t(b)\xff\n";
+	const char *packet;
+
+	(void)state;
+	profcol_log_text(&logger.base, PROFCOL_INFO, table, sizeof(table) - 1);
+	packet = read_packet();
+	assert_non_null(packet);
+	assert_string_equal(strchr(packet, '\t') + 1, "info\tpprof/node\tflat  function\n"
+						      " 12%  a\\x1b[31m\\t(b)?\n");
+	assert_null(read_packet());
+	profcol_log_text(&logger.base, PROFCOL_DEBUG, table, sizeof(table) - 1);
+	assert_null(read_packet());
+}
+
 static void text_that_is_no_utf8_is_made_so(void **state)
 {
 	(void)state;
@@ -190,6 +206,7 @@ int main(void)
 		WITH_PIPE(the_offset_of_another_zone_is_shown),
 		WITH_PIPE(lines_below_the_level_are_dropped),
 		WITH_PIPE(control_characters_cannot_forge_a_line),
+		WITH_PIPE(text_of_many_lines_is_one_record),
 		WITH_PIPE(text_that_is_no_utf8_is_made_so),
 		WITH_PIPE(an_id_with_a_line_break_is_escaped_too),
 		WITH_PIPE(a_huge_message_is_cut_and_says_so),
