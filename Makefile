@@ -9,8 +9,11 @@ DURATION ?= 10
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
 
-run: build ## build, profile this machine for DURATION (10) seconds, show the hottest functions
-	@scripts/run.sh build/release/profcol $(DURATION)
+# LOAD=none: without the small programs beside it
+run: ## build, profile this machine for DURATION (10) seconds, show the hottest functions
+	@scripts/setup.sh run
+	@$(MAKE) --no-print-directory build
+	@scripts/run.sh build/release/profcol $(DURATION) $(LOAD)
 
 test: ## does the program work? with packages of Debian's alone (a quarter of an hour)
 	@scripts/setup.sh test

@@ -1,25 +1,68 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Profiles this machine and shows what it did: run.sh PROGRAM [SECONDS]. The profile lands in
-# ./profiles; standard output ends with its path and the ten hottest functions.
+# Profiles this machine and shows what it did: run.sh PROGRAM [SECONDS [LOAD]]. LOAD `none` starts
+# nothing beside it; else there is something to see on an idle machine, too (scripts/run/). The
+# profile lands in ./profiles; standard output ends with its path and the ten hottest functions.
 set -euo pipefail
 
 program=$1
 seconds=${2:-10}
+load=${3:-small}
 directory=$PWD/profiles
+sources=$(dirname "$0")/run
 scratch=$(mktemp -d)
 pid=
+load_pids=()
 
 finish() {
+	((${#load_pids[@]} == 0)) || kill "${load_pids[@]}" 2>/dev/null || true
 	[[ -z $pid ]] || kill "$pid" 2>/dev/null || true
 	rm -rf "$scratch"
 }
 trap finish EXIT
 
-[[ $(id -u) == 0 ]] || {
-	echo "run.sh: profiling the whole machine needs root; run: sudo make run" >&2
+die() {
+	echo "run.sh: $*" >&2
 	exit 1
+}
+
+[[ $(id -u) == 0 ]] || die "profiling the whole machine needs root; run: sudo make run"
+[[ $seconds =~ ^[1-9][0-9]{0,3}$ ]] && ((seconds <= 3600)) ||
+	die "'$seconds' is no number of seconds from 1 to 3600; run: make run DURATION=10"
+[[ $load == small || $load == none ]] || die "LOAD is 'small' or 'none', not '$load'"
+
+# Ctrl-C ends the wait for the program, which is then asked to finish like at any other end.
+interrupted=
+interrupt() {
+	interrupted=1
+	[[ ! -t 1 ]] || echo # the terminal has shown ^C
+}
+trap interrupt INT
+
+# start_load NAME COMMAND...: on one CPU with the rest of the load, by nobody. It ends when its time
+# is over, when it is told to, and with this script, whatever ends that.
+start_load() {
+	taskset -c "$cpu" setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs \
+		--pdeathsig KILL -- "$@" >/dev/null 2>>"$scratch/load" </dev/null &
+	load_pids+=($!)
+}
+
+start_loads() {
+	local cpu time=$((seconds + 60))
+
+	cpu=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status)
+	chmod 755 "$scratch"
+	install -m 644 "$sources"/* "$scratch"
+	g++ -O2 "$scratch/mandelbrot.cc" -o "$scratch/mandelbrot" 2>"$scratch/load" || {
+		[[ -n $interrupted ]] || cat "$scratch/load" >&2
+		return 0
+	}
+	echo "beside it, on one CPU: C++ (mandelbrot), Python (queens.py) and bash (fibonacci.sh)," \
+		"to have something to see; without them: make run LOAD=none"
+	start_load "$scratch/mandelbrot" "$time"
+	start_load /usr/bin/python3 "$scratch/queens.py" "$time"
+	start_load /bin/bash "$scratch/fibonacci.sh" "$time"
 }
 
 # An interval beyond the run makes one batch of all of it: one file, and one table of hot
@@ -37,25 +80,32 @@ exporters:
     top: 10
     use_internal_logger: false
 service:
+  telemetry:
+    metrics: {level: none} # whose port another may have
   pipelines:
     profiles:
       receivers: [profiling]
       exporters: [pprof, debug]
 YAML
 
-# In a session of its own: Ctrl-C ends the wait below, not the program, which is then
-# asked to finish like at any other end.
-trap : INT
-setsid "$program" --config "$scratch/pipeline.yaml" >"$scratch/table" 2>"$scratch/log" &
+[[ $load == none ]] || start_loads
+[[ -z $interrupted ]] || exit 130
+
+# In a session of its own: Ctrl-C is not the program's.
+setsid setpriv --pdeathsig TERM -- "$program" --config "$scratch/pipeline.yaml" \
+	>"$scratch/table" 2>"$scratch/log" &
 pid=$!
 for ((i = 0; i < 300; i++)); do
 	! grep -q 'Everything is ready' "$scratch/log" || break
 	kill -0 "$pid" 2>/dev/null || break
-	sleep 0.1
+	[[ -z $interrupted ]] || break
+	sleep 0.1 || true
 done
 if kill -0 "$pid" 2>/dev/null; then
-	echo "profiling this machine for $seconds seconds ..."
-	sleep "$seconds"
+	if [[ -z $interrupted ]]; then
+		echo "profiling this machine for $seconds seconds ..."
+		sleep "$seconds" || true
+	fi
 	kill -TERM "$pid" 2>/dev/null || true
 fi
 status=0
@@ -67,12 +117,17 @@ if ((status)); then
 fi
 
 profile=$(find "$directory" -name '*.pb.gz' -newer "$scratch/pipeline.yaml" | sort | tail -n 1)
+[[ -n $profile || -z $interrupted ]] || {
+	echo "run.sh: interrupted before there was anything to show" >&2
+	exit 130
+}
 [[ -n $profile ]] || {
 	cat "$scratch/log" >&2
-	echo "run.sh: no profile was written to $directory" >&2
-	exit 1
+	die "no profile was written to $directory"
 }
-sed -n 's/.*\tprofcol\t\(samples: \)/\1/p' "$scratch/log"
+[[ ! -s $scratch/load ]] || sed 's/^/run.sh: of the load: /' "$scratch/load" >&2
+# Time, level, place, message, fields.
+awk -F '\t' '$4 ~ /^samples: / { print $4 }' "$scratch/log"
 echo
 sed -n '/^Hottest/,$p' "$scratch/table"
 echo

