@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from own_pids import own_pids
 from profcol_run import pipeline, read_samples
 from waiting import wait_until
 
@@ -25,6 +26,22 @@ LEFT = 30000
 LEFT_GROWTH = 1 << 20  # bytes; each of them kept would take 100
 LIVES, LIFE_US = 60, 30000
 LAST_PID = pathlib.Path("/proc/sys/kernel/ns_last_pid")
+# A shell in a PID namespace of its own starts each life with the same number. Threads of the profiler
+# may take it first.
+NUMBER = 20000
+LIVE = f"""
+tries=0 lives=0
+while [ $lives -lt {LIVES} ]; do
+	tries=$((tries + 1))
+	[ $tries -le {10 * LIVES} ] || exit 3
+	echo {NUMBER - 1} >{LAST_PID} || exit 4
+	"$1" 0 {LIFE_US} "$1" &
+	wait $! || exit 5
+	[ $! = {NUMBER} ] || continue
+	lives=$((lives + 1))
+	set -- "$2" "$1"
+done
+"""
 
 
 def compile_target(source, path, *flags):
@@ -125,21 +142,24 @@ def test_what_another_process_maps_into_the_same_memory(changing, codes, profile
 
 @pytest.mark.sanitized
 def test_code_that_was_given_up_takes_no_memory(changing, start_profcol, start_target, tmp_path):
-    run = start_profcol(pipeline(tmp_path / "out", {"samples_per_second": RATE})).wait_ready()
+    with own_pids() as alone:
+        start_there = alone.within(start_profcol)
+        configuration = pipeline(tmp_path / "out", {"samples_per_second": RATE})
+        run = start_there(configuration, prefix=alone.prefix).wait_ready()
 
-    def memory():
-        return run.metrics().value("profcol_processes_memory_bytes")
+        def memory():
+            return run.metrics().value("profcol_processes_memory_bytes")
 
-    wait_until(memory, "the processes to be known")
-    before = memory()
-    target = start_target(changing, "leave", LEFT, stdout=subprocess.PIPE)
-    assert target.process.stdout.readline() == b"left\n"
-    target.wait_burnt(2000)
-    grown = memory() - before
-    print(f"grown by {grown} bytes")
-    assert grown <= LEFT_GROWTH
-    target.kill()
-    run.stop()
+        wait_until(memory, "the processes to be known")
+        before = memory()
+        target = alone.within(start_target)(changing, "leave", LEFT, stdout=subprocess.PIPE)
+        assert target.process.stdout.readline() == b"left\n"
+        target.wait_burnt(2000)
+        grown = memory() - before
+        print(f"grown by {grown} bytes")
+        assert grown <= LEFT_GROWTH
+        target.kill()
+        run.stop()
 
 
 @pytest.fixture
@@ -152,24 +172,20 @@ def programs(source, tmp_path):
     return paths
 
 
-def test_a_number_that_is_used_anew_is_another_process(start_profcol, programs, tmp_path):
-    run = start_profcol(pipeline(tmp_path / "out", {"samples_per_second": RATE})).wait_ready()
+def test_a_number_that_is_used_anew_is_another_process(
+    start_profcol, start_target, programs, tmp_path
+):
     if not os.access(LAST_PID, os.W_OK):
         pytest.skip(f"{LAST_PID} cannot be written")
-    # Below whatever kernel.pid_max is.
-    free = (number for number in range(20000, 30000) if not os.path.exists(f"/proc/{number}"))
-    wanted = next(free)
-    reused = 0
-    for life in range(LIVES):
-        path = programs[life % 2]
-        LAST_PID.write_text(str(wanted - 1))
-        with subprocess.Popen([path, "0", str(LIFE_US), path]) as process:
-            reused += process.pid == wanted
-    run.stop()
-    assert reused >= LIVES // 4, "the number was hardly ever used anew"
+    with own_pids() as alone:
+        configuration = pipeline(tmp_path / "out", {"samples_per_second": RATE})
+        run = alone.within(start_profcol)(configuration, prefix=alone.prefix).wait_ready()
+        shell = alone.within(start_target)("sh", "-c", LIVE, "sh", *programs)
+        assert shell.wait_exit() == 0
+        run.stop()
     seen = collections.Counter()
     for sample in read_samples(tmp_path / "out"):
-        if sample.labels.get("pid") != wanted:
+        if sample.labels.get("pid") != NUMBER:
             continue
         for name in {frame.name for frame in sample.frames}:
             seen[sample.labels.get("comm"), name] += sample.count
