@@ -310,13 +310,14 @@ static void *memory_limiter_run(void *argument)
 			clock_timespec(clock_monotonic_ns() + limiter->config->check_interval_ns);
 		int status = 0;
 
-		check(limiter);
 		pthread_mutex_lock(&limiter->lock);
 		while (!limiter->stopping && status != ETIMEDOUT)
 			status = pthread_cond_clockwait(&limiter->changed, &limiter->lock,
 							CLOCK_MONOTONIC, &next);
 		stopping = limiter->stopping;
 		pthread_mutex_unlock(&limiter->lock);
+		if (!stopping)
+			check(limiter);
 	}
 	return NULL;
 }
@@ -370,6 +371,7 @@ static struct profcol_error *memory_limiter_start(void *self)
 	if (error)
 		return error;
 	log_ineffective(limiter);
+	check(limiter); // before the first data comes
 	status = pthread_create(&limiter->thread, NULL, memory_limiter_run, limiter);
 	if (status)
 		return profcol_error_errno(status, "start the thread that watches the memory");

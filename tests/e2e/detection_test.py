@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from profcol_run import READY, pipeline, read_profile, with_metrics
-from waiting import wait_until
+from waiting import BOUND_S, wait_until
 
 IDENTITY = {
     "accountId": "123456789012",
@@ -80,9 +80,9 @@ def metadata(monkeypatch):
         thread.join()
 
 
-def _through(directory, processors):
+def _through(directory, processors, receiver=None):
     """The profiler through `processors`, in their order, into a pprof file in `directory`."""
-    configuration = pipeline(directory)
+    configuration = pipeline(directory, receiver)
     configuration["processors"] = processors
     configuration["service"]["pipelines"]["profiles"]["processors"] = list(processors)
     return configuration
@@ -107,7 +107,7 @@ def test_samples_say_on_which_machine_they_were_taken(
         "batch": {},
     }
     run = start_profcol(_through(tmp_path / "out", processors)).wait_ready()
-    burner.wait_burnt(1500)
+    burner.wait_burnt(500)
     run.stop()
     labels = _labels(tmp_path / "out")
     assert labels
@@ -135,15 +135,18 @@ def test_a_service_that_comes_late_holds_no_data_up(start_profcol, burner, metad
     }
     run = start_profcol(_through(tmp_path / "out", processors)).wait_ready()
     run.wait_logged("detector 'ec2' has no answer")
-    wait_until(
-        lambda: run.metrics().value(
-            "otelcol_processor_outgoing_items", processor="resource_detection"
-        ),
-        "samples without the region",
-    )
+
+    def outgoing():
+        name = "otelcol_processor_outgoing_items"
+        return run.metrics().value(name, processor="resource_detection")
+
+    wait_until(outgoing, "samples without the region")
     metadata.is_away.clear()
     run.wait_logged("detector 'ec2' has found ")
-    burner.wait_burnt(2500)
+    passed = outgoing()
+    # Batches come one after the other: the second one from now on was not on its way before.
+    for _ in range(2):
+        passed = wait_until(lambda: outgoing() > passed and outgoing(), "samples with the region")
     run.stop()
     regions = {one.get("cloud.region") for one in _labels(tmp_path / "out")}
     assert regions == {None, "eu-north-1"}
@@ -174,7 +177,7 @@ def test_a_silent_service_does_not_keep_it_from_ending(
     metadata.is_silent.set()
     options = {"detectors": ["ec2"], "timeout": "10m", "fail_on_missing_metadata": required}
     run = start_profcol(_through(tmp_path / "out", {"resource_detection": options}))
-    assert metadata.is_asked.wait(timeout=60)
+    assert metadata.is_asked.wait(timeout=BOUND_S)
     run.stop()
     # Had it waited for the whole time, it would have said what came of it.
     assert "detected resource information" not in run.log
@@ -194,7 +197,7 @@ def test_a_silent_service_does_not_keep_it_from_ending_in_a_reload(
     )
     run.configuration.write_text(json.dumps(configuration))
     run.process.send_signal(signal.SIGHUP)
-    assert metadata.is_asked.wait(timeout=60)
+    assert metadata.is_asked.wait(timeout=BOUND_S)
     run.stop()
     assert "Config reload cut short, the process ends." in run.log
     assert "Config reload complete." not in run.log
@@ -239,16 +242,17 @@ service:
 def test_a_configuration_of_a_nodes_agent_is_taken_as_it_is(program, tmp_path):
     (tmp_path / "agent.yaml").write_text(AGENT)
     command = [program, "validate", "--config", tmp_path / "agent.yaml"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=BOUND_S)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
 @pytest.mark.sanitized
 def test_without_memory_data_is_refused_and_booked(start_profcol, burner, tmp_path):
     processors = {"memory_limiter": {"check_interval": "50ms", "limit_mib": 1}}
-    run = start_profcol(_through(tmp_path / "out", processors)).wait_ready()
+    receiver = {"reporter_interval": "100ms"}  # the first of many batches is refused as well
+    run = start_profcol(_through(tmp_path / "out", processors, receiver)).wait_ready()
     run.wait_logged("Memory usage is above soft limit. Refusing data.")
-    burner.wait_burnt(1500)
+    burner.wait_burnt(500)
     run.stop()
     balance = run.balance()
     assert balance.exported == 0

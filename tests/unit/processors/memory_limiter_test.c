@@ -315,6 +315,22 @@ static void above_the_limit_batches_are_refused_until_memory_is_free(void **stat
 	processor_deinit(&processor);
 }
 
+static void the_first_batch_is_refused_too(void **state)
+{
+	struct processor processor;
+	struct profcol_error *error;
+
+	(void)state;
+	processor_start(&processor, PROCESSOR,
+			"{check_interval: 1h, limit_mib: 2, spike_limit_mib: 1}");
+	error = PROCESSOR->consume(processor.fake.instance, shop_batch_create());
+	assert_non_null(error);
+	assert_int_equal(profcol_error_code(error), PROFCOL_UNAVAILABLE);
+	profcol_error_destroy(error);
+	assert_int_equal(processor.passed_count, 0);
+	processor_deinit(&processor);
+}
+
 static void a_share_of_the_memory_is_a_limit_too(void **state)
 {
 	struct processor processor;
@@ -396,6 +412,7 @@ int main(void)
 		cmocka_unit_test(the_first_version_is_known_too),
 		cmocka_unit_test(without_cgroups_the_machine_counts),
 		cmocka_unit_test(above_the_limit_batches_are_refused_until_memory_is_free),
+		cmocka_unit_test(the_first_batch_is_refused_too),
 		cmocka_unit_test(a_share_of_the_memory_is_a_limit_too),
 		cmocka_unit_test(keys_of_a_garbage_collector_get_one_line),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
