@@ -16,7 +16,7 @@ import pytest
 
 from free_port import free_port
 from listening_ports import listening_ports
-from waiting import wait_until
+from waiting import BOUND_S, wait_until
 
 
 def service(extensions, enabled=None, exporters=None):
@@ -36,7 +36,7 @@ def service(extensions, enabled=None, exporters=None):
 def ask(url, **options):
     """(code, headers, body) of a GET."""
     try:
-        with urllib.request.urlopen(url, timeout=30, **options) as reply:
+        with urllib.request.urlopen(url, timeout=BOUND_S, **options) as reply:
             return reply.status, reply.headers, reply.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.headers, error.read().decode()
@@ -121,7 +121,7 @@ def test_it_says_which_component_is_unwell_since_when_and_why(start_profcol, bur
 def test_probes_see_the_shutdown_while_the_last_batches_are_sent(start_profcol, burner):
     port = free_port()
     with socket.socket() as mute:
-        mute.settimeout(60)
+        mute.settimeout(BOUND_S)
         mute.bind(("127.0.0.1", 0))
         mute.listen()
         endpoint = f"127.0.0.1:{mute.getsockname()[1]}"
@@ -131,7 +131,8 @@ def test_probes_see_the_shutdown_while_the_last_batches_are_sent(start_profcol, 
         )
         configuration["receivers"] = {"profiling": {"reporter_interval": "100ms"}}
         configuration["service"]["pipelines"]["profiles"]["receivers"] = ["profiling"]
-        configuration["service"]["shutdown_timeout"] = "2s"
+        # It ends when the test is done with asking, and not before.
+        configuration["service"]["shutdown_timeout"] = "10m"
         run = start_profcol(configuration).wait_ready()
         with mute.accept()[0]:
             assert ask(f"http://localhost:{port}/")[0] == 200
@@ -142,6 +143,7 @@ def test_probes_see_the_shutdown_while_the_last_batches_are_sent(start_profcol, 
             status = ask_json(f"http://localhost:{port}/status?verbose", code=503)
             assert status["status"] == "StatusStopping"
             assert status["components"]["extensions"]["status"] == "StatusOK"
+            run.process.terminate()  # the second one ends it at once
             run.wait_exit()
 
 
@@ -203,7 +205,7 @@ def test_clients_that_misbehave_are_in_nobodys_way(start_profcol):
     port = free_port()
     run = start_profcol(service({"health_check": {"endpoint": f"127.0.0.1:{port}"}})).wait_ready()
     before = len(list(pathlib.Path(f"/proc/{run.pid}/fd").iterdir()))
-    silent = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(200)]
+    silent = [socket.create_connection(("127.0.0.1", port), timeout=BOUND_S) for _ in range(200)]
     for number, client in enumerate(silent):
         try:
             client.sendall(b"GET / HT" if number % 2 else b"\x16\x03\x01\0\0\r\n\r\n")
@@ -215,7 +217,7 @@ def test_clients_that_misbehave_are_in_nobodys_way(start_profcol):
     assert descriptors <= before + 64
     for client in silent:
         client.close()
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=BOUND_S)
     for method in ("POST", "PUT", "OPTIONS"):
         connection.request(method, "/", body=b"x" * 1000)
         reply = connection.getresponse()
@@ -306,7 +308,7 @@ def test_a_wrong_configuration_is_said_with_its_place(program, tmp_path, health,
     path = tmp_path / "pipeline.yaml"
     path.write_text(json.dumps(service({"health_check": health}), indent=1))
     result = subprocess.run(
-        [program, "validate", "--config", path], capture_output=True, text=True, timeout=60
+        [program, "validate", "--config", path], capture_output=True, text=True, timeout=BOUND_S
     )
     assert result.returncode not in (0, 99)
     assert re.search(rf"pipeline\.yaml:\d+:\d+: .*{re.escape(message)}", result.stderr)

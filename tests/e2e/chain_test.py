@@ -9,6 +9,7 @@ import pytest
 
 from collectors import Gateway
 from profcol_run import pipeline, read_profile
+from waiting import BOUND_S
 
 
 def _gateway(socket, directory):
@@ -169,7 +170,7 @@ def test_http_is_refused_by_one_line_whatever_it_says(program, tmp_path):
     path = tmp_path / "pipeline.yaml"
     path.write_text(json.dumps(configuration, indent=1))
     result = subprocess.run(
-        [program, "validate", "--config", path], capture_output=True, text=True, timeout=60
+        [program, "validate", "--config", path], capture_output=True, text=True, timeout=BOUND_S
     )
     assert result.returncode == 78
     (line,) = result.stderr.splitlines()

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from profcol_run import pipeline
+from waiting import BOUND_S
 
 pytestmark = pytest.mark.sanitized
 
@@ -27,7 +28,7 @@ def profcol(program):
             [program, *map(str, arguments)],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=BOUND_S,
             env=os.environ | (environment or {}),
         )
 

@@ -9,6 +9,7 @@ import pytest
 
 from free_port import free_port
 from profcol_run import metrics_at, pipeline
+from waiting import BOUND_S
 
 pytestmark = pytest.mark.sanitized
 
@@ -39,7 +40,7 @@ def doctor(program, tmp_path):
             [*prefix, program, "doctor", *flags, "--config", path],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=BOUND_S,
             env=os.environ | {"ASAN_OPTIONS": "exitcode=99:detect_leaks=1"},
         )
         assert result.stderr == "", result.stderr
@@ -286,7 +287,7 @@ def test_what_no_pipeline_uses_is_not_looked_at(doctor, tmp_path):
 def test_without_a_configuration_it_is_about_profiling(program):
     result = subprocess.run(
         [program, "doctor", "--json", "--set", "service.telemetry.metrics.level=none"],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=BOUND_S,
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
     assert {part["id"] for part in json.loads(result.stdout)["parts"]} >= {"", "profiling"}

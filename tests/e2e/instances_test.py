@@ -5,6 +5,7 @@ import socket
 
 import pytest
 
+from free_port import free_port
 from profcol_run import pipeline
 
 
@@ -61,8 +62,7 @@ def test_a_port_in_use(start_profcol, tmp_path):
 
 
 def test_a_port_of_the_other_one(start_profcol, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    port = free_port()
     first = start_profcol(_gateway(tmp_path / "a", port)).wait_ready()
     line = _refusal(start_profcol(_gateway(tmp_path / "b", port)))
     assert f"127.0.0.1:{port}" in line and "in use" in line
@@ -99,8 +99,7 @@ def test_a_directory_that_cannot_be_written_to(start_profcol, tmp_path, kind):
 
 def test_a_profiler_that_may_fail_lets_the_others_go_on(start_profcol, tmp_path):
     """error_mode: ignore, without the rights to profile; the gateway beside it works."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    port = free_port()
     configuration = _gateway(tmp_path / "out", port)
     configuration["receivers"]["profiling"] = {"error_mode": "ignore"}
     configuration["service"]["pipelines"]["profiles"]["receivers"].append("profiling")
