@@ -9,7 +9,6 @@ import subprocess
 
 import pytest
 
-from own_pids import own_pids
 from profcol_run import pipeline, read_samples
 from waiting import wait_until
 
@@ -141,25 +140,24 @@ def test_what_another_process_maps_into_the_same_memory(changing, codes, profile
 
 
 @pytest.mark.sanitized
-def test_code_that_was_given_up_takes_no_memory(changing, start_profcol, start_target, tmp_path):
-    with own_pids() as alone:
-        start_there = alone.within(start_profcol)
-        configuration = pipeline(tmp_path / "out", {"samples_per_second": RATE})
-        run = start_there(configuration, prefix=alone.prefix).wait_ready()
+def test_code_that_was_given_up_takes_no_memory(
+    changing, start_profcol_apart, start_target_apart, tmp_path
+):
+    configuration = pipeline(tmp_path / "out", {"samples_per_second": RATE})
+    run = start_profcol_apart(configuration).wait_ready()
 
-        def memory():
-            return run.metrics().value("profcol_processes_memory_bytes")
+    def memory():
+        return run.metrics().value("profcol_processes_memory_bytes")
 
-        wait_until(memory, "the processes to be known")
-        before = memory()
-        target = alone.within(start_target)(changing, "leave", LEFT, stdout=subprocess.PIPE)
-        assert target.process.stdout.readline() == b"left\n"
-        target.wait_burnt(2000)
-        grown = memory() - before
-        print(f"grown by {grown} bytes")
-        assert grown <= LEFT_GROWTH
-        target.kill()
-        run.stop()
+    before = wait_until(memory, "the processes to be known")
+    target = start_target_apart(changing, "leave", LEFT, stdout=subprocess.PIPE)
+    assert target.process.stdout.readline() == b"left\n"
+    target.wait_burnt(1000)
+    grown = memory() - before
+    print(f"grown by {grown} bytes")
+    assert grown <= LEFT_GROWTH
+    target.kill()
+    run.stop()
 
 
 @pytest.fixture
@@ -173,16 +171,14 @@ def programs(source, tmp_path):
 
 
 def test_a_number_that_is_used_anew_is_another_process(
-    start_profcol, start_target, programs, tmp_path
+    start_profcol_apart, start_target_apart, programs, tmp_path
 ):
     if not os.access(LAST_PID, os.W_OK):
         pytest.skip(f"{LAST_PID} cannot be written")
-    with own_pids() as alone:
-        configuration = pipeline(tmp_path / "out", {"samples_per_second": RATE})
-        run = alone.within(start_profcol)(configuration, prefix=alone.prefix).wait_ready()
-        shell = alone.within(start_target)("sh", "-c", LIVE, "sh", *programs)
-        assert shell.wait_exit() == 0
-        run.stop()
+    configuration = pipeline(tmp_path / "out", {"samples_per_second": RATE})
+    run = start_profcol_apart(configuration).wait_ready()
+    assert start_target_apart("sh", "-c", LIVE, "sh", *programs).wait_exit() == 0
+    run.stop()
     seen = collections.Counter()
     for sample in read_samples(tmp_path / "out"):
         if sample.labels.get("pid") != NUMBER:

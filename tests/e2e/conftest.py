@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from own_pids import OwnPids
 from plugin_builds import run_quietly
 from profcol_run import Profcol
 from starting import starter
@@ -96,6 +97,31 @@ def start_terminal():
 
     with starter(start) as start_one:
         yield start_one
+
+
+@pytest.fixture
+def own_pids():
+    """A PID namespace for this test; see own_pids.py."""
+    namespace = OwnPids()
+    yield namespace
+    namespace.end()
+
+
+@pytest.fixture
+def start_profcol_apart(start_profcol, own_pids):
+    """start_profcol(), for one that knows no processes but those of start_target_apart()."""
+    start = own_pids.within(start_profcol)
+
+    def start_one(configuration, directory=None, arguments=()):
+        return start(configuration, directory, own_pids.prefix, arguments)
+
+    return start_one
+
+
+@pytest.fixture
+def start_target_apart(start_target, own_pids):
+    """start_target(), for one whose number in profiles is number_of() it in own_pids.py."""
+    return own_pids.within(start_target)
 
 
 @pytest.fixture

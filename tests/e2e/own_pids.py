@@ -2,7 +2,6 @@
 """A PID namespace of a test's own: the profiler in it knows the processes of that test alone, and
 none of those that other tests and the rest of the machine start meanwhile.
 """
-import contextlib
 import ctypes
 import os
 import pathlib
@@ -58,9 +57,11 @@ class OwnPids:
         return start_within
 
     def end(self):
-        """The kernel kills all that is in it with its init, which ends after them."""
+        """The kernel kills all that is in it with its init."""
         self._init.kill()
-        self._init.wait()
+        # It ends when they have been waited for, which is for those who have started them; then
+        # subprocess takes notice of it.
+        self._init.poll()
 
 
 def number_of(pid):
@@ -68,13 +69,3 @@ def number_of(pid):
     lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
     (numbers,) = (line.split()[1:] for line in lines if line.startswith("NSpid:"))
     return int(numbers[-1])
-
-
-@contextlib.contextmanager
-def own_pids():
-    """An OwnPids, ended at the end."""
-    namespace = OwnPids()
-    try:
-        yield namespace
-    finally:
-        namespace.end()
