@@ -12,14 +12,18 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
+import threading
 import time
 
 import pytest
 
 import java_chains
+import pprof_file
+from decided import Decision, Share, assert_rare
 from java_chains import INTERPRETED, LINK, MAIN, OTHER_METHOD, STUB, UNKNOWN
 from java_chains import JavaChain, Verdict, is_own
-from profcol_run import pipeline, read_samples
+from profcol_run import pipeline, profile_paths
 from waiting import wait_until
 
 RATE = 1999
@@ -28,10 +32,13 @@ TOGETHER = 4
 # done when of so many stacks no more, in 1,000, are cut for lack of tables.
 KNOWN_S = 2
 KNOWN_STACKS, UNKNOWN_SHARE = 1000, 10
-# CPU time that each is judged by, for half as many samples again as are asked for, and these.
-BURN_MS = 1500
-SAMPLES = 2000
-START_BOUND_S = 120
+WITHOUT_TABLES = ("[process not in the unwind tables]", "[code not in the unwind tables]")
+# CPU time of a round, after which is decided whether more samples are needed, and at most so many.
+BURN_MS = 2500
+ROUNDS = 8
+LEAST_SEEN = 50  # samples of each leaf
+LEAST_LINKS = 10  # addresses of a method that is made anew all the time
+START_BOUND_S = 300
 SHOWN = 10  # of each kind of fault, the most frequent ones
 
 JVMS = pathlib.Path("/usr/lib/jvm")
@@ -46,8 +53,8 @@ FLAGS = (
 )
 # Leaves that do not keep at what they do, but are come to again and again.
 FLEETING = ("touch", "raise")
-# Of 1,000 samples of the others, that are on the way there: a turn is of 40 ms.
-TRANSIT = 10
+# Of samples of the others, that are on the way there: a turn is of 40 ms.
+TRANSIT = Share(fine=0.005, fault=0.02)
 # Methods that a leaf may call, one in the other.
 CALLED = {"copy": 3, "hash": 8, "checksum": 4, "deflate": 8, "clock": 1, "sine": 3, "pause": 1}
 ALL_WAYS = ("spin", "touch", "copy", "hash", "touch", "checksum", "deflate", "touch", "clock")
@@ -59,8 +66,8 @@ _AT_ONCE = "-XX:-BackgroundCompilation"
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A way to run the program, with how many of 1,000 samples may be none of its true stacks, and
-    how many cut."""
+    """A way to run the program, with the shares of samples that may be none of its true stacks, and
+    that may be cut."""
 
     name: str
     flags: tuple
@@ -69,8 +76,8 @@ class Case:
     excluded: tuple = ()  # methods that are not compiled
     is_interpreted: bool = False
     is_changing: bool = False
-    wrong: float = 1
-    cut: float = 1
+    wrong: Share = Share(fine=0.0005, fault=0.002)
+    cut: Share = Share(fine=0.0005, fault=0.002)
 
     @property
     def command(self):
@@ -96,22 +103,35 @@ CASES = [
         "collecting",
         ("-XX:+UseG1GC", "-Xmx24m", _AT_ONCE),
         ("allocate", "touch", "copy"),
-        cut=5,
+        cut=Share(fine=0.0025, fault=0.01),
     ),
     Case(
         "changing",
         (_SERIAL, "-Xmx24m", "-XX:ReservedCodeCacheSize=16m"),
         ("touch", "spin", "touch", "touch", "copy"),
         is_changing=True,
-        cut=2,
+        cut=Share(fine=0.001, fault=0.004),
     ),
-    Case("throwing", (_SERIAL, _AT_ONCE), ("raise", "spin"), cut=5),
+    Case("throwing", (_SERIAL, _AT_ONCE), ("raise", "spin"), cut=Share(fine=0.0025, fault=0.01)),
 ]
+# What make test shows: code of every kind in one stack, and code that is replaced.
+REPRESENTATIVE = {"17": ("mixed", "changing")}
 
 pytestmark = [
     pytest.mark.sanitized,
-    pytest.mark.parametrize("case", CASES, ids=lambda case: case.name),
-    pytest.mark.parametrize("version", JDKS),
+    pytest.mark.parametrize(
+        ("version", "case"),
+        [
+            pytest.param(
+                version,
+                case,
+                id=f"{version}-{case.name}",
+                marks=() if case.name in REPRESENTATIVE.get(version, ()) else pytest.mark.thorough,
+            )
+            for version in JDKS
+            for case in CASES
+        ],
+    ),
 ]
 
 
@@ -148,30 +168,58 @@ class JavaProgram:
         wait_until(lambda: time.monotonic() >= known_s, "the program to be known")
         wait_until(tables.are_made, "the tables of all programs", START_BOUND_S, step_s=0.3)
 
-    def burn(self):
-        """Until the thread that is to be judged has run for long enough; the map of its code."""
-        first = java_chains.read_code_map(self.target.pid)
-        goal = self._cpu_ms() + BURN_MS
+    def begin(self):
+        self._first_map = java_chains.read_code_map(self.target.pid)
         self.target.process.stdin.write(b"go\n")
         self.target.process.stdin.flush()
+
+    def burn(self):
+        """A round: until the thread that is to be judged has run for so long; the map of its code."""
+        self.target.process.send_signal(signal.SIGCONT)
+        goal = self._cpu_ms() + BURN_MS
         wait_until(lambda: self._cpu_ms() >= goal, f"CPU time of {self.case.name}", START_BOUND_S)
-        last = java_chains.read_code_map(self.target.pid, is_last=True)
+        last = java_chains.read_code_map(self.target.pid)
         # Not killed: a process that is being taken apart has no stack to compare with.
         self.target.process.send_signal(signal.SIGSTOP)
-        return java_chains.CodeMap(first, last, self.case.is_changing)
+        return java_chains.CodeMap(self._first_map, last, self.case.is_changing)
+
+
+class Samples:
+    """Those of the files in `directory`, by process; of several threads."""
+
+    def __init__(self, directory):
+        self._directory = directory
+        self._lock = threading.Lock()
+        self._read = set()
+        self._by_pid = collections.defaultdict(list)
+
+    def of(self, pid):
+        """All of a process that are there."""
+        with self._lock:
+            for path in set(profile_paths(self._directory)) - self._read:
+                self._read.add(path)
+                for sample in pprof_file.read(path).samples:
+                    self._by_pid[sample.labels.get("pid")].append(sample)
+            return list(self._by_pid[pid])
+
+    def wait_latest(self):
+        """Until all that has been sampled by now is there; something must be sampled all the time."""
+        known = len(profile_paths(self._directory))
+        wait_until(lambda: len(profile_paths(self._directory)) > known + 1, "the latest profiles")
 
 
 class Tables:
-    """Those that `run` makes of what programs run."""
+    """Those that are made of what the process `pid` runs, as its `samples` show."""
 
-    def __init__(self, run):
-        self._run = run
+    def __init__(self, samples, pid):
+        self._samples, self._pid = samples, pid
         self._last = None
 
     def _read(self):
-        stacks = self._run.metrics().of("profcol_unwind_stacks")
-        ends = {labels["end"]: value for labels, value in stacks}
-        return sum(ends.values()), ends.get("no_page", 0) + ends.get("no_process", 0)
+        ends = collections.Counter()
+        for sample in self._samples.of(self._pid):
+            ends[sample.mark in WITHOUT_TABLES] += sample.count
+        return ends.total(), ends[True]
 
     def are_made(self):
         """As far as the stacks show that were sampled since it was asked before."""
@@ -192,7 +240,7 @@ def _look_text(leaf, *shown):
 class Observed:
     """What was sampled of one program while its thread was called by the way that it went."""
 
-    def __init__(self, program, code):
+    def __init__(self, program, code, samples):
         self.case = program.case
         self.code = code
         self.chains = {
@@ -210,8 +258,10 @@ class Observed:
         self.looks = collections.defaultdict(collections.Counter)
         self.places = collections.defaultdict(collections.Counter)  # and where in its code
         self.links = set()  # addresses of the method that may be new, as far as is known
+        for sample in samples:
+            self._add(sample)
 
-    def add(self, sample):
+    def _add(self, sample):
         before, _, leaf = sample.labels.get("comm", "").partition("in_")
         if before or leaf not in self.chains:
             return
@@ -235,6 +285,29 @@ class Observed:
     def total(self, verdict=None, leaves=None):
         chosen = [self.verdicts[leaf] for leaf in leaves or self.verdicts]
         return sum(seen[verdict] if verdict else seen.total() for seen in chosen)
+
+    def shares(self):
+        """(Share, samples that are bad, of how many) of each kind of fault."""
+        total, cut = self.total(), self.total(Verdict.CUT)
+        lasting = set(self.chains) - set(FLEETING)
+        return {
+            "cut": (self.case.cut, cut, total),
+            "wrong": (self.case.wrong, self.total(Verdict.WRONG), total - cut),
+            "on the way": (TRANSIT, self.total(Verdict.TRANSIT, lasting), total - cut),
+        }
+
+    def seen(self, leaf):
+        counts = self.verdicts[leaf]
+        return counts[Verdict.TRUE] + (counts[Verdict.TRANSIT] if leaf in FLEETING else 0)
+
+    def is_enough(self):
+        """Are there samples enough for a verdict on everything?"""
+        decisions = (share.decide(bad, total) for share, bad, total in self.shares().values())
+        return (
+            Decision.OPEN not in decisions
+            and all(self.seen(leaf) >= LEAST_SEEN for leaf in self.chains)
+            and (not self.case.is_changing or len(self.links) >= LEAST_LINKS)
+        )
 
     def kinds(self):
         """What the frames of those are that are not wrong."""
@@ -271,6 +344,7 @@ def classes(jdks, source, tmp_path_factory):
 def start_java(jdks, classes, start_target_once, tmp_path_factory):
     """start_java(version, case): a JavaProgram."""
     directory = tmp_path_factory.mktemp("told")
+    started = []
     options = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
     environment = {name: value for name, value in os.environ.items() if name not in options}
 
@@ -286,36 +360,64 @@ def start_java(jdks, classes, start_target_once, tmp_path_factory):
                 stdout=output,
                 env=environment,
             )
+        started.append(target.pid)
         return JavaProgram(case, target, told)
 
-    return start
+    yield start
+    for pid in started:
+        java_chains.remove_listener(pid)
+
+
+def _chosen(request, jdks):
+    """[(version, case)] of the tests of this module that are to be run in this session."""
+    tests = (item for item in request.session.items if item.path == request.path)
+    chosen = {}
+    for one in (test.callspec.params for test in tests):
+        chosen[one["version"], one["case"].name] = one["version"], one["case"]
+    return [(version, case) for version, case in chosen.values() if version in jdks]
+
+
+# It has some samples a second, so that there is a file each second when all others are stopped.
+BEACON = "import time\nwhile True: time.sleep(0.1), sum(range(50000))"
 
 
 @pytest.fixture(scope="module")
-def seen(jdks, start_java, start_profcol_once, tmp_path_factory):
-    """(version, name of a case) to Observed: every case under the profiler, some at a time."""
+def seen(request, jdks, start_java, start_profcol_once, start_target_once, tmp_path_factory):
+    """(version, name of a case) to Observed: every case under the profiler, some at a time, until
+    there are samples enough, or ROUNDS of them.
+    """
     directory = tmp_path_factory.mktemp("seen")
-    receiver = {"samples_per_second": RATE, "timestamps": False}
+    beacon = start_target_once(sys.executable, "-c", BEACON)
+    programs = [str((path / "bin/java").resolve()) for path in jdks.values()]
+    receiver = {
+        "samples_per_second": RATE,
+        "timestamps": False,
+        "select": {"include": [{"executable": {"values": programs}}, {"pid": beacon.pid}]},
+    }
     # A slow program could not write all of it in the end.
     exporters = {"pprof": {"directory": str(directory), "interval": "1s"}}
     run = start_profcol_once(pipeline(receiver=receiver, exporters=exporters)).wait_ready()
+    samples, observed = Samples(directory), {}
 
-    def run_one(version, case):
+    def begin(version, case):
         program = start_java(version, case)
         program.wait_ready()
-        program.wait_known(Tables(run))
-        return program.target.pid, (version, case.name), Observed(program, program.burn())
+        program.wait_known(Tables(samples, program.target.pid))
+        program.begin()
+        # At once: those that wait for the others must not go on meanwhile.
+        return (version, case.name), program, program.burn()
 
     with concurrent.futures.ThreadPoolExecutor(TOGETHER) as pool:
-        runs = [pool.submit(run_one, version, case) for version in jdks for case in CASES]
-    results = [one.result() for one in runs]
+        burnt = list(pool.map(lambda one: begin(*one), _chosen(request, jdks)))
+        for number in range(ROUNDS):
+            samples.wait_latest()
+            for key, program, code in burnt:
+                observed[key] = Observed(program, code, samples.of(program.target.pid))
+            more = [(key, program) for key, program, _ in burnt if not observed[key].is_enough()]
+            if number + 1 < ROUNDS:
+                burnt = list(pool.map(lambda one: (*one, one[1].burn()), more))
     run.stop()
-
-    by_pid = {pid: observed for pid, _, observed in results}
-    for sample in read_samples(directory):
-        if observed := by_pid.get(sample.labels.get("pid")):
-            observed.add(sample)
-    return {key: observed for _, key, observed in results}
+    return observed
 
 
 @pytest.fixture
@@ -369,27 +471,25 @@ def test_near_misses_are_not_among_its_stacks(case, observed):
             assert chain.judge_methods(frames + more) is Verdict.WRONG
 
 
-def test_its_stacks_are_whole(case, observed):
+def assert_few(observed, what):
+    share, bad, total = observed.shares()[what]
+    assert_rare(share, [(bad, total)], f"stacks that are {what}")
+
+
+def test_its_stacks_are_whole(observed):
     observed.print(Verdict.CUT)
-    total = observed.total()
-    assert total >= SAMPLES, "too few samples to judge by"
-    assert observed.total(Verdict.CUT) <= case.cut / 1000 * total
+    assert_few(observed, "cut")
 
 
-def test_its_stacks_are_true(case, observed):
+def test_its_stacks_are_true(observed):
     observed.print(Verdict.WRONG)
-    whole = observed.total() - observed.total(Verdict.CUT)
-    assert whole >= SAMPLES, "too few samples to judge by"
-    assert observed.total(Verdict.WRONG) <= case.wrong / 1000 * whole
-    lasting = set(observed.chains) - set(FLEETING)
-    assert observed.total(Verdict.TRANSIT, lasting) <= TRANSIT / 1000 * whole
+    assert_few(observed, "wrong")
+    assert_few(observed, "on the way")
 
 
 def test_every_leaf_is_seen(observed):
     for leaf in observed.chains:
-        seen = observed.verdicts[leaf]
-        on_the_way = seen[Verdict.TRANSIT] if leaf in FLEETING else 0
-        assert seen[Verdict.TRUE] + on_the_way >= 50, leaf
+        assert observed.seen(leaf) >= LEAST_SEEN, leaf
 
 
 def test_its_code_is_run_as_the_case_says(case, observed):
@@ -397,7 +497,7 @@ def test_its_code_is_run_as_the_case_says(case, observed):
     own = {method for method in own if is_own(method)}
     compiled = own & observed.kinds()
     if case.is_changing:
-        assert len(observed.links) >= 10
+        assert len(observed.links) >= LEAST_LINKS
     elif case.is_interpreted:
         assert not compiled
     else:

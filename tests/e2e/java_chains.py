@@ -204,14 +204,22 @@ class JavaChain:
         return Judged(verdict, shown)
 
 
-def read_code_map(pid, is_last=False):
+def _listener(pid):
+    return pathlib.Path(f"/tmp/.java_pid{pid}")
+
+
+def remove_listener(pid):
+    """What a JVM that has been killed leaves behind of it."""
+    _listener(pid).unlink(missing_ok=True)
+
+
+def read_code_map(pid):
     """What a JVM with an attach listener says as `jcmd PID Compiler.perfmap`; nothing of that stays
-    behind after the last one.
+    behind.
     """
-    listener = pathlib.Path(f"/tmp/.java_pid{pid}")
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(60)
-        connection.connect(str(listener))
+        connection.settimeout(300)
+        connection.connect(str(_listener(pid)))
         connection.sendall(b"1\0jcmd\0Compiler.perfmap\0\0\0")
         answer = b"".join(iter(functools.partial(connection.recv, 4096), b""))
     assert answer.startswith(b"0\n"), answer
@@ -220,5 +228,3 @@ def read_code_map(pid, is_last=False):
         return path.read_text()
     finally:
         path.unlink()
-        if is_last:
-            listener.unlink()

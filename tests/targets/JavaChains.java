@@ -6,6 +6,8 @@ import java.io.InputStream;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -34,6 +36,7 @@ import java.util.zip.Deflater;
  */
 public final class JavaChains implements Runnable {
 	private static final int TURN_MS = 40;
+	private static final int TURN_WAITS = 50; // at most, each of which is of a turn's time
 	private static final int WARM_TURN_MS = 2;
 	private static final int WARM_TURNS = 20;
 	private static final int WARM_ROUNDS = 2; // of a leaf in a call while it warms up
@@ -453,7 +456,8 @@ public final class JavaChains implements Runnable {
 	}
 
 	private void warmTurns() {
-		startDaemon("turns", JavaChains::countTurns);
+		long walker = Thread.currentThread().getId();
+		startDaemon("turns", () -> countTurns(walker));
 		for (int i = 0; i < WARM_TURNS; i++) {
 			for (int way : ways)
 				runTurn(way);
@@ -490,9 +494,18 @@ public final class JavaChains implements Runnable {
 		}
 	}
 
-	private static void countTurns() {
+	/**
+	 * Where the thread that goes the ways has a CPU now and then only, a turn lasts longer, so that it
+	 * is not on the way to its leaves for most of the time that it has. One leaf hardly uses any.
+	 */
+	private static void countTurns(long walker) {
+		ThreadMXBean threads = ManagementFactory.getThreadMXBean();
 		for (;;) {
-			sleep(turnMs);
+			long end = threads.getThreadCpuTime(walker) + turnMs * 1_000_000L / 2;
+			int waits = 0;
+			do
+				sleep(turnMs);
+			while (threads.getThreadCpuTime(walker) < end && ++waits < TURN_WAITS);
 			turn++;
 		}
 	}
