@@ -8,8 +8,9 @@ import subprocess
 
 import pytest
 
+from own_pids import number_of
 from profcol_run import pipeline
-from waiting import wait_until
+from waiting import BOUND_S, wait_until
 
 EX_CONFIG = 78
 EX_USAGE = 2
@@ -66,7 +67,7 @@ def check(program, path):
     """Both commands that read a configuration must agree on it."""
     results = [
         subprocess.run(
-            [program, *command, "--config", path], capture_output=True, text=True, timeout=60
+            [program, *command, "--config", path], capture_output=True, text=True, timeout=BOUND_S
         )
         for command in (["validate"], [])
     ]
@@ -103,7 +104,7 @@ def test_a_working_configuration_is_accepted_in_silence(program, tmp_path):
     path = tmp_path / "pipeline.yaml"
     path.write_text(WORKING.replace("DIRECTORY", str(tmp_path)))
     result = subprocess.run(
-        [program, "validate", "--config", path], capture_output=True, text=True, timeout=60
+        [program, "validate", "--config", path], capture_output=True, text=True, timeout=BOUND_S
     )
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
@@ -125,7 +126,7 @@ def test_a_missing_file_is_named(program, tmp_path):
     ],
 )
 def test_wrong_usage(program, arguments, fragment):
-    result = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=BOUND_S)
     assert result.returncode == EX_USAGE
     assert fragment in result.stderr
 
@@ -244,14 +245,14 @@ class Loop {
 
 
 @pytest.fixture
-def java_loop(start_target, tmp_path):
-    """A JVM that burns CPU."""
+def java_loop(start_target_apart, tmp_path):
+    """A JVM that burns CPU, the only one that the profiler knows."""
     if not JAVA.exists():
         text = f"no {JAVA}; run: scripts/setup.sh test"
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(text)
     source = tmp_path / "Loop.java"
     source.write_text(JAVA_LOOP)
-    target = start_target(JAVA, "-Xmx64m", source, stdout=subprocess.PIPE)
+    target = start_target_apart(JAVA, "-Xmx64m", source, stdout=subprocess.PIPE)
     assert target.process.stdout.readline() == b"ready\n"
     return target
 
@@ -259,13 +260,13 @@ def java_loop(start_target, tmp_path):
 @pytest.mark.sanitized
 @pytest.mark.parametrize("disabled", [False, True])
 def test_jvms_are_programs_like_others_where_hotspot_is_disabled(
-    start_profcol, java_loop, tmp_path, disabled
+    start_profcol_apart, java_loop, tmp_path, disabled
 ):
     receiver = {
-        "select": {"include": [{"pid": java_loop.pid}]},
+        "select": {"include": [{"pid": number_of(java_loop.pid)}]},
         "interpreters": {"hotspot": {"disabled": disabled}},
     }
-    run = start_profcol(pipeline(tmp_path / "out", receiver)).wait_ready()
+    run = start_profcol_apart(pipeline(tmp_path / "out", receiver)).wait_ready()
     wait_until(lambda: run.metrics().value("profcol_unwind_processes"), "the JVM to be followed")
     if not disabled:
         known = {"state": "known"}

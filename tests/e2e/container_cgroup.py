@@ -20,12 +20,12 @@ def _unified_mount():
     return None
 
 
-def _make(path):
-    """Whether it was made here."""
-    with contextlib.suppress(FileExistsError):
-        path.mkdir()
-        return True
-    return False
+def _make_all(path):
+    """With those above it, of which another test may remove one that is empty at any time."""
+    while True:
+        with contextlib.suppress(FileNotFoundError):
+            path.mkdir(parents=True, exist_ok=True)
+            return
 
 
 def samples_of(profile, target, program="burn"):
@@ -48,13 +48,10 @@ class ContainerCgroup:
             pytest.skip(unfit)
         pod = f"kubepods-burstable-pod{uid.replace('-', '_')}.slice"
         scope = f"cri-containerd-{identity}.scope"
-        self._made, self._targets = [], []
-        path = mount
-        for part in ("kubepods.slice", "kubepods-burstable.slice", pod, scope):
-            path /= part
-            if _make(path):
-                self._made.append(path)
-        self._procs = path / "cgroup.procs"
+        self._targets = []
+        self._path = mount / "kubepods.slice/kubepods-burstable.slice" / pod / scope
+        _make_all(self._path)
+        self._procs = self._path / "cgroup.procs"
 
     def start(self, *command):
         """A Target that executes its program within the container, as the first of it."""
@@ -66,6 +63,6 @@ class ContainerCgroup:
     def remove(self):
         for target in self._targets:
             target.kill()
-        for path in reversed(self._made):
+        for path in (self._path, *self._path.parents[:3]):
             with contextlib.suppress(OSError):  # another test's container is in it
                 path.rmdir()

@@ -27,6 +27,7 @@ def switch_cpu():
             SWITCH.write_text("1")
 
 
+@pytest.mark.alone
 @pytest.mark.sanitized
 def test_sampling_goes_on_when_cpus_come_and_go(
     start_profcol, start_target, build_target, switch_cpu, tmp_path

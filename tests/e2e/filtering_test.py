@@ -3,6 +3,7 @@
 import collections
 import gzip
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -12,12 +13,12 @@ import pytest
 from collectors import Sink
 from profcol_run import pipeline, profile_paths, read_profile, with_metrics
 from target_run import Target
-from waiting import wait_until
+from waiting import BOUND_S, wait_until
 
 CHAIN = ("burn_leaf", "burn_middle", "burn_root")
 
 EX_CONFIG = 78
-UNWANTED = "unwanted_prog"
+UNWANTED = f"unwant{os.getpid()}"  # as no program of the tests beside this one is called
 
 DROP_UNWANTED = {
     "profile_conditions": [f'resource.attributes["process.executable.name"] == "{UNWANTED}"']
@@ -118,6 +119,7 @@ def test_one_of_two_programs_is_filtered(start_profcol, burner, unwanted, condit
     assert UNWANTED.encode() not in _bytes(tmp_path / "some")
 
 
+@pytest.mark.peers
 def test_nothing_of_it_is_in_the_requests(start_profcol, burner, unwanted, tmp_path):
     sink = Sink(tmp_path)
     peer = {"endpoint": sink.grpc, "tls": {"insecure": True}, "compression": "none"}
@@ -252,7 +254,7 @@ def test_faults_are_found_before_the_start(program, tmp_path):
         " processors: [filter, resource], exporters: [debug]}}}\n"
     )
     result = subprocess.run(
-        [program, "validate", "--config", path], capture_output=True, text=True, timeout=60
+        [program, "validate", "--config", path], capture_output=True, text=True, timeout=BOUND_S
     )
     assert result.returncode == EX_CONFIG
     first, second = result.stderr.splitlines()

@@ -11,8 +11,14 @@ import pytest
 from proc_files import pids_with
 from waiting import wait_until
 
-BUILD_BOUND_S = 400  # thousands of functions, beside other work
+BUILD_BOUND_S = 1200  # thousands of functions, beside other work
+WORK_BOUND_S = 600
 LANGUAGES = {"python", "node", "java", "go", "cxx"}
+
+
+def _long(*parameters):
+    """One whose programs take long to build or to start; storm and deep show the rest."""
+    return pytest.param(*parameters, marks=pytest.mark.thorough)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +58,7 @@ def start_load(source, cache):
 def _run(start_load, name, seconds):
     assert start_load(name, "--prepare").wait(timeout=BUILD_BOUND_S) == 0
     process = start_load(name, "--seconds", seconds)
-    output, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=WORK_BOUND_S)
     # Runtimes may have remarks of their own, as Java on JAVA_TOOL_OPTIONS.
     assert process.returncode == 0, errors
     ready, result = output.splitlines()
@@ -73,7 +79,7 @@ def check_cold(result):
     assert exceeded == min(sizes["last_level_cache_bytes"] or exceeded, result["cpus"] * (64 << 20))
 
 
-@pytest.mark.parametrize("name", ["mixed", "storm", "large", "deep", "cold"])
+@pytest.mark.parametrize("name", [_long("mixed"), "storm", _long("large"), "deep", _long("cold")])
 def test_every_program_works_and_none_is_left(start_load, cache, name):
     result = _run(start_load, name, "1")
     assert (result["load"], result["seconds"] >= 1) == (name, True)
@@ -100,24 +106,29 @@ def test_idle_has_no_units(start_load, cache):
 
 @pytest.mark.parametrize(
     ("name", "number"),
-    [("storm", signal.SIGINT), ("large", signal.SIGTERM), ("mixed", signal.SIGKILL)],
+    [
+        ("storm", signal.SIGINT),
+        _long("large", signal.SIGTERM),
+        _long("mixed", signal.SIGKILL),
+        ("deep", signal.SIGKILL),
+    ],
 )
 def test_an_ended_load_leaves_nothing(start_load, cache, name, number):
     process = start_load(name, "--seconds", "60")
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
-    process.wait(timeout=60)
+    process.wait(timeout=WORK_BOUND_S)
     if number == signal.SIGKILL:  # the kernel ends the rest, which takes a moment
         wait_until(lambda: not _processes_of(cache), "end of a killed load")
     assert _processes_of(cache) == []
 
 
 def test_work_that_differs_is_an_error(start_load, cache):
-    assert start_load("deep", "--prepare").wait(timeout=120) == 0
+    assert start_load("deep", "--prepare").wait(timeout=WORK_BOUND_S) == 0
     program = cache / "deep_work"
     program.write_text("#!/bin/sh\necho 00000001\nexec sleep 60\n")
     process = start_load("deep")
-    output, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=WORK_BOUND_S)
     program.unlink()  # to be built again
     assert (output, process.returncode) == ("", 1)
     assert "deep did other work than it should: checksum 00000001" in errors
@@ -127,6 +138,6 @@ def test_work_that_differs_is_an_error(start_load, cache):
 def test_what_is_built_is_not_built_again(start_load, cache):
     times = []
     for _ in range(2):
-        assert start_load("storm", "--prepare").wait(timeout=120) == 0
+        assert start_load("storm", "--prepare").wait(timeout=WORK_BOUND_S) == 0
         times.append((cache / "storm_program").stat().st_mtime_ns)
     assert times[0] == times[1]

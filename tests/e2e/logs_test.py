@@ -24,12 +24,17 @@ def with_logs(directory, **logs):
     return configuration
 
 
+def sent(run):
+    """Samples that the exporter which logs has taken."""
+    return run.metrics().value("profcol_samples", component="debug", outcome="exported")
+
+
 def of_file(path):
     return path.read_text() if path.exists() else ""
 
 
 @pytest.mark.sanitized
-def test_console_lines_are_as_the_collectors(start_profcol, tmp_path):
+def test_console_lines_are_as_the_collectors(start_profcol, burner, tmp_path):
     run = start_profcol(with_logs(tmp_path / "out")).wait_ready()
     run.wait_logged("resource profiles")
     run.stop()
@@ -52,7 +57,7 @@ def test_console_lines_are_as_the_collectors(start_profcol, tmp_path):
 
 
 @pytest.mark.sanitized
-def test_json_lines_are_as_the_collectors(start_profcol, tmp_path):
+def test_json_lines_are_as_the_collectors(start_profcol, burner, tmp_path):
     run = start_profcol(
         with_logs(tmp_path / "out", encoding="json", initial_fields={"rack": "a1"})
     ).wait_ready()
@@ -73,7 +78,7 @@ def test_json_lines_are_as_the_collectors(start_profcol, tmp_path):
 
 
 @pytest.mark.sanitized
-def test_a_file_is_written_and_opened_anew_at_sighup(start_profcol, tmp_path):
+def test_a_file_is_written_and_opened_anew_at_sighup(start_profcol, burner, tmp_path):
     path = tmp_path / "profcol.log"
     run = start_profcol(with_logs(tmp_path / "out", output_paths=[str(path)], disable_caller=True))
     wait_until(lambda: READY in of_file(path), "the log")
@@ -89,7 +94,7 @@ def test_a_file_is_written_and_opened_anew_at_sighup(start_profcol, tmp_path):
 
 
 @pytest.mark.sanitized
-def test_a_level_changes_while_it_runs(start_profcol, tmp_path):
+def test_a_level_changes_while_it_runs(start_profcol, burner, tmp_path):
     configuration = with_logs(tmp_path / "out")
     run = start_profcol(configuration).wait_ready()
     run.wait_logged("resource profiles")
@@ -100,6 +105,10 @@ def test_a_level_changes_while_it_runs(start_profcol, tmp_path):
     wait_until(
         lambda: run.metrics().value("profcol_config_reloads", result="taken"), "the reload"
     )
+    # Who was writing a line while the level changed has written it when later batches are through.
+    passed = sent(run)
+    for _ in range(2):
+        passed = wait_until(lambda: sent(run) > passed and sent(run), "batches after the reload")
     lines = run.log.splitlines()
     run.process.send_signal(signal.SIGTERM)
     assert run.wait_exit() == 0
