@@ -100,6 +100,17 @@ static void mend_sample(struct mending *mending, struct capture_sample *sample)
 		sample->stack = id;
 }
 
+/* Samples that have waited, for their stacks or to be selected, may be older than the batch. */
+static uint64_t first_sample_ns(const struct capture *capture)
+{
+	uint64_t first_ns = capture->begin_ns;
+
+	for (size_t i = 0; i < capture->samples.count; i++)
+		if (capture->samples.items[i].time_ns < first_ns)
+			first_ns = capture->samples.items[i].time_ns;
+	return first_ns;
+}
+
 void outdated_mend(struct capture *capture, struct processes *processes)
 {
 	CLEANUP_FREE bool *suspects = calloc(capture->processes.count + 1, sizeof(bool));
@@ -109,7 +120,7 @@ void outdated_mend(struct capture *capture, struct processes *processes)
 		.processes = processes,
 		.visits = VISITS_MOST,
 	};
-	uint64_t since_ns = capture->begin_ns;
+	uint64_t since_ns = first_sample_ns(capture);
 	bool any = false, changed = false;
 
 	since_ns -= since_ns < OUTDATED_KEEP_NS ? since_ns : OUTDATED_KEEP_NS;

@@ -14,8 +14,8 @@
 
 #include "capture.h"
 
-/* Of what ended this long before a batch, its samples may still have frames: what `processes` knows
- * of that must not be forgotten before. */
+/* Of what ended this long before a sample, it may still have frames: what `processes` knows of that
+ * must not be forgotten before. */
 static const uint64_t OUTDATED_KEEP_NS = 1000000000;
 
 /* Mend the stacks of @capture; without memory some stay as they are. */

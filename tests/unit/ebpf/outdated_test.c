@@ -231,6 +231,19 @@ static void what_gave_up_code_long_before_is_not_looked_at(void **state)
 	assert_int_equal(stack_of(capture, 0)->end, UNWIND_END_ENTRY);
 }
 
+/* It comes into a batch that was begun long after it was taken. */
+static void a_sample_that_has_waited_is_looked_at(void **state)
+{
+	struct capture *capture = *state;
+
+	capture_clear(capture, LOST_NS + 2 * OUTDATED_KEEP_NS);
+	append(capture, PID, LOST_NS + 2 * OUTDATED_KEEP_NS + 1, lost, 1);
+	append(capture, PID, LOST_NS + 1, lost, 3);
+	outdated_mend(capture, NULL);
+	assert_int_equal(count_of(capture, 1), 1);
+	assert_int_equal(stack_of(capture, 1)->end, UNWIND_END_NO_MAPPING);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +254,7 @@ int main(void)
 		CASE(samples_go_on_to_be_taken_after_that),
 		CASE(an_address_is_of_what_lay_there_at_the_time_of_the_sample),
 		CASE(what_gave_up_code_long_before_is_not_looked_at),
+		CASE(a_sample_that_has_waited_is_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
