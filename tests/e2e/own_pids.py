@@ -2,6 +2,7 @@
 """A PID namespace of a test's own: the profiler in it knows the processes of that test alone, and
 none of those that other tests and the rest of the machine start meanwhile.
 """
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -69,3 +70,13 @@ def number_of(pid):
     lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
     (numbers,) = (line.split()[1:] for line in lines if line.startswith("NSpid:"))
     return int(numbers[-1])
+
+
+@contextlib.contextmanager
+def own_pids():
+    """An OwnPids, ended at the end."""
+    namespace = OwnPids()
+    try:
+        yield namespace
+    finally:
+        namespace.end()
