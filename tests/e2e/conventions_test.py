@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What profiles say of the programs they are of, and how that is chosen."""
+import contextlib
 import os
 import pathlib
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 from profcol_run import pipeline, read_profile
 from target_run import computing_shell
+from waiting import wait_until
 
 SERVICE = {
     "OTEL_SERVICE_NAME": "checkout",
@@ -77,6 +79,13 @@ def test_an_exec_changes_the_service(start_profcol, start_target, build_target, 
     assert services == {("dash", "before"), ("burn", "after")}
 
 
+def removed(folder):
+    """Not while a process is about to end in it."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+    return not folder.exists()
+
+
 @pytest.fixture
 def container():
     """A cgroup called like a container's: (its id, a function that moves a process in)."""
@@ -90,8 +99,9 @@ def container():
     folder.mkdir()
     yield number, lambda pid: (folder / "cgroup.procs").write_text(str(pid))
     for pid in (folder / "cgroup.procs").read_text().split():
-        (root / "cgroup.procs").write_text(pid)
-    folder.rmdir()
+        with contextlib.suppress(ProcessLookupError):
+            (root / "cgroup.procs").write_text(pid)
+    wait_until(lambda: removed(folder), "an empty cgroup")
 
 
 def test_a_container_is_known_by_its_id(

@@ -37,18 +37,24 @@ GOROUTINES_CAP_MS = 30000
 
 
 @pytest.fixture(scope="module")
-def programs(source, tmp_path_factory):
-    """[(target, path, symbols)] of all targets that can be built here."""
+def build_programs(source, tmp_path_factory):
+    """build_programs(targets): [(target, path, symbols)] of those that can be built here."""
     directory = tmp_path_factory.mktemp("programs")
+    built = {}
 
     def build_one(target):
         try:
-            return target, *build(target, source / "tests/targets", directory)
+            if target.name not in built:
+                built[target.name] = target, *build(target, source / "tests/targets", directory)
         except Missing:
             return None
+        return built[target.name]
 
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [one for one in pool.map(build_one, TARGETS) if one]
+    def build_all(targets):
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            return [one for one in pool.map(build_one, targets) if one]
+
+    return build_all
 
 
 def verified(run, result):
@@ -69,9 +75,17 @@ def run_together(run, programs, start_target, directory):
         target.kill()
 
 
+@pytest.mark.parametrize(
+    "targets",
+    [
+        pytest.param(TARGETS[::4], id="some"),  # of each few that are alike
+        pytest.param(TARGETS, id="all", marks=pytest.mark.thorough),
+    ],
+)
 def test_a_walk_in_user_space_finds_what_the_kernels_finds(
-    programs, start_profcol, start_target, tmp_path,
+    targets, build_programs, start_profcol, start_target, tmp_path
 ):
+    programs = build_programs(targets)
     executables = {"executable": {"values": [str(path) for _, path, _ in programs]}}
     configuration = pipeline(
         tmp_path / "out",
@@ -138,8 +152,8 @@ def live(program, directory, start_profcol, seen):
         seen.add(directory / f"life-{life}", sample, checker)
 
 
-def test_the_first_samples_of_a_new_file_are_whole(programs, start_profcol, tmp_path):
-    program = next(one for one in programs if one[0].name == "gcc_O0")
+def test_the_first_samples_of_a_new_file_are_whole(build_programs, start_profcol, tmp_path):
+    (program,) = build_programs(target for target in TARGETS if target.name == "gcc_O0")
     seen = FirstSamples()
     for number in range(MORE):
         live(program, tmp_path / str(number), start_profcol, seen)
