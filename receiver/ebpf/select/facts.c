@@ -19,6 +19,9 @@ enum {
 	FIRST_PROCESSES = 2, /* init and the parent of the kernel's threads have no parent */
 };
 
+/* The parent, for /proc, of one that was executed into our PID namespace by somebody outside of it. */
+static const uint32_t OUTSIDE = UINT32_MAX;
+
 /* What was read counts only when it is known by then that the program is the same still. */
 static const uint64_t RECHECK_NS = 100000000;
 
@@ -71,7 +74,7 @@ static struct process_origin source_origin(const struct source *source)
 	uint64_t start_ns = source->stat.start_ticks * tick_ns;
 
 	return (struct process_origin){
-		.parent = source->stat.parent,
+		.parent = source->stat.parent ? source->stat.parent : OUTSIDE,
 		.earliest_ns = start_ns > tick_ns ? start_ns - tick_ns : 0,
 		.latest_ns = start_ns + 2 * tick_ns,
 	};
@@ -234,7 +237,7 @@ static bool climb(struct ancestry *ancestry, uint32_t pid, uint64_t by_ns)
 
 	for (int i = 0; i < GENERATIONS && pid; i++) {
 		ancestry->bits |= lineage_bits(ancestry->rules, pid);
-		if (pid <= FIRST_PROCESSES)
+		if (pid <= FIRST_PROCESSES || pid == OUTSIDE)
 			return true;
 		found = find_origin(ancestry->processes, pid, by_ns, &origin);
 		// Of one that has been forgotten, what was found out when it was sampled.
