@@ -17,6 +17,9 @@ from waiting import wait_until
 
 READY = "Everything is ready. Begin running and processing data."
 
+# Exporters that wait for nobody: with these alone the end may take as long as a busy machine needs.
+_LOCAL = {"pprof", "debug"}
+
 _BALANCE = re.compile(
     r"taken=(\d+) exported=(\d+) filtered=(\d+) lost=(\d+)(?: stored=(\d+))?"
     r"( unaccounted=-?\d+)?(?: \(([^)]*)\))?"
@@ -37,10 +40,13 @@ def pipeline(directory=None, receiver=None, exporters=None, pipelines=None):
     pipelines = pipelines or {
         "profiles": {"receivers": ["profiling"], "exporters": list(exporters)}
     }
+    service = {"pipelines": pipelines}
+    if all(name.partition("/")[0] in _LOCAL for name in exporters):
+        service["shutdown_timeout"] = "1m"
     return {
         "receivers": {"profiling": receiver},
         "exporters": exporters,
-        "service": {"pipelines": pipelines},
+        "service": service,
     }
 
 

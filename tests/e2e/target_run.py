@@ -1,15 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
 """A running program to be profiled."""
+import contextlib
 import os
 import pathlib
 import subprocess
 
-from waiting import wait_until
+from waiting import BOUND_S, wait_until
 
 
 def computing_shell(then):
     """A script for a shell that computes until it gets SIGTERM, and then does `then`."""
     return f"trap '{then}' TERM; i=0; while :; do i=$((i+1)); done"
+
+
+def cpu_ms(pid, of_children=False):
+    """CPU time that the process has used, in user and kernel mode; with that of the children that
+    it has waited for.
+    """
+    stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    ticks = map(int, stat.rpartition(")")[2].split()[11 : 15 if of_children else 13])
+    return sum(ticks) * 1000 // os.sysconf("SC_CLK_TCK")
+
+
+def children(pid):
+    """Numbers of the children that its first thread has started."""
+    return [int(n) for n in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def wait_executed(pid, path):
+    """Until the process has come to the program at `path`."""
+
+    def is_there():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            return os.readlink(f"/proc/{pid}/exe") == str(path)
+
+    wait_until(is_there, f"{path} to be executed")
 
 
 class Target:
@@ -24,18 +49,30 @@ class Target:
 
     def cpu_ms(self):
         """CPU time it has used, in user and kernel mode."""
-        stat = pathlib.Path(f"/proc/{self.pid}/stat").read_text()
-        ticks = sum(map(int, stat.rpartition(")")[2].split()[11:13]))
-        return ticks * 1000 // os.sysconf("SC_CLK_TCK")
+        return cpu_ms(self.pid)
 
     def wait_burnt(self, milliseconds):
-        """Until it has used so much CPU time more."""
+        """Until it has used so much CPU time more, however long that takes beside others."""
         goal = self.cpu_ms() + milliseconds
-        wait_until(lambda: self.cpu_ms() >= goal, f"{milliseconds} ms of CPU time for a target")
+        while (burnt := self.cpu_ms()) < goal:
+            wanted = min(goal, burnt + 100)  # it hangs when it gets less than that
+            what = f"{wanted - burnt} of {milliseconds} ms of CPU time for a target"
+            wait_until(lambda: self.cpu_ms() >= wanted, what)
         return self
 
     def wait_exit(self):
-        wait_until(lambda: self.process.poll() is not None, "end of a target")
+        """Its exit code, however long it takes beside others: it hangs when it gets no CPU time for
+        as long as we wait, or when it has got that much.
+        """
+
+        def burnt():  # or None at its end
+            return cpu_ms(self.pid, of_children=True) if self.process.poll() is None else None
+
+        first = before = burnt()
+        while before is not None:
+            assert before <= first + 1000 * BOUND_S, "a target does not end"
+            wait_until(lambda: burnt() != before, "end of a target, or some CPU time of it")
+            before = burnt()
         return self.process.returncode
 
     def kill(self):
