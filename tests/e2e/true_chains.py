@@ -62,17 +62,21 @@ class TrueChains:
     def __init__(self, target, path, symbols, shadow):
         self._target = target
         self._path = str(path)
-        self.shadow = shadow
         self._own = {name for name in shadow.functions if self._is_own(name)}
         self._symbols = elf_places.Places(symbols, self._own)
         # As text, a character a function, root first: comparing and searching are fast then.
         self._letters = {name: chr(0x100 + at) for at, name in enumerate(shadow.functions)}
-        self._chains = {self._spell(chain) for chain in shadow.chains}
         self._between = {self._spell(chain) for chain in target.between}
         self._signal = self._letters.get(SIGNAL)
+        self._places = {}
+        self.learn(shadow)
+
+    def learn(self, shadow):
+        """Go by what the program, which goes on, has told since: chains come to it, and none goes."""
+        self.shadow = shadow
+        self._chains = {self._spell(chain) for chain in shadow.chains}
         # A handler may have a shadow stack of its own, where nobody knows what it interrupts.
         self._has_handler_chains = any(chain[0] == self._signal for chain in self._chains)
-        self._places = {}
 
     @staticmethod
     def _is_own(name):
