@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from own_pids import number_of, own_pids
 from profcol_run import pipeline, read_samples
 
 RATE = 997
@@ -37,11 +38,19 @@ def builds(source, tmp_path_factory):
     return codes
 
 
+@pytest.fixture
+def alone():
+    """A PID namespace: what others run beside takes no room in the profiler's tables."""
+    with own_pids() as namespace:
+        yield namespace
+
+
 class Programs:
     """Files that are told apart by their content, each run once."""
 
-    def __init__(self, builds, directory):
+    def __init__(self, builds, directory, alone):
         self._builds = builds
+        self._start = alone.within(subprocess.Popen)
         self._directory = directory
         self._directory.mkdir()
         self.paths = collections.defaultdict(set)  # by process number, which several may have had
@@ -53,9 +62,10 @@ class Programs:
         path = self._directory / f"program_{number}"
         path.write_bytes(self._builds[number % 2] + number.to_bytes(8, "little"))
         path.chmod(0o755)
-        process = subprocess.Popen([path, str(units)])
+        process = self._start([path, str(units)])
+        number = number_of(process.pid)  # it stays until it is waited for
         assert process.wait() == 0
-        self.paths[process.pid].add(str(path))
+        self.paths[number].add(str(path))
         return str(path)
 
 
@@ -119,11 +129,12 @@ def judge(samples, paths, chosen):
         pytest.param(20_000, "32MiB", USUAL_ROOM, id="beyond", marks=pytest.mark.slow),
     ),
 )
-def test_files_make_room_for_others(count, memory, room, builds, start_profcol, tmp_path):
+def test_files_make_room_for_others(count, memory, room, builds, alone, start_profcol, tmp_path):
     receiver = {"samples_per_second": RATE, "process_memory": memory}
     exporters = {"pprof": {"directory": str(tmp_path / "profiles"), "interval": "1s"}}
-    run = start_profcol(pipeline(receiver=receiver, exporters=exporters)).wait_ready()
-    programs = Programs(builds, tmp_path / "programs")
+    configuration = pipeline(receiver=receiver, exporters=exporters)
+    run = alone.within(start_profcol)(configuration, prefix=alone.prefix).wait_ready()
+    programs = Programs(builds, tmp_path / "programs", alone)
     for _ in range(count // 2):
         programs.run(UNITS)
     middle = look(run)
@@ -140,7 +151,6 @@ def test_files_make_room_for_others(count, memory, room, builds, start_profcol, 
     assert end["processes_memory_bytes"] <= int(memory.removesuffix("MiB")) * MIB
     more = max(0, end["processes_files"] - middle["processes_files"])
     assert end["resident"] - middle["resident"] <= GROWTH_BYTES + more * FILE_BYTES
-    # Where there is room for all of these, others may run on the machine.
     assert end["processes_files_evicted_total"] > 0 or count <= room
     verdicts = judge(read_samples(tmp_path / "profiles"), programs.paths, last)
     assert verdicts.total() >= 500

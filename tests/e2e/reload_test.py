@@ -7,11 +7,11 @@ import pathlib
 import re
 import signal
 import socket
-import time
 
 import pytest
 
 from free_port import free_port
+from own_pids import own_pids
 from profcol_run import pipeline, read_profile, with_metrics
 from settling import settled
 from target_run import Target
@@ -121,26 +121,24 @@ def _is_sanitized(run):
     return "libasan" in pathlib.Path(f"/proc/{run.pid}/maps").read_text()
 
 
-# Until the profiler has met the programs of the machine. Its metrics do not tell: under load there
-# is always something new.
-_MEETING_S = 3
-
 # New processes all the time, for a while: no more than 200 each second.
 _FORKS = "i=0; while [ $i -lt 4000 ]; do sleep 0.005; i=$((i+1)); done"
 
 
 @pytest.fixture
-def load(build_target):
-    """Every CPU busy, and processes that come and go."""
+def profile_beside_load(build_target, start_profcol):
+    """start_profcol() beside a load, every CPU busy and processes that come and go, and nothing
+    else: the memory for programs that others start is not a reload's.
+    """
     burn = build_target("burn")
-    with contextlib.ExitStack() as stack:
+    with own_pids() as alone, contextlib.ExitStack() as stack:
         for command in [(burn,)] * len(os.sched_getaffinity(0)) + [("sh", "-c", _FORKS)]:
-            target = Target(*command)
+            target = alone.within(Target)(*command)
             stack.callback(target.kill)
-        yield
+        yield lambda configuration: alone.within(start_profcol)(configuration, prefix=alone.prefix)
 
 
-def test_a_hundred_reloads_under_load(start_profcol, load, tmp_path):
+def test_a_hundred_reloads_under_load(profile_beside_load, tmp_path):
     nobody = {
         "endpoint": "127.0.0.1:1",
         "tls": {"insecure": True},
@@ -154,8 +152,7 @@ def test_a_hundred_reloads_under_load(start_profcol, load, tmp_path):
     # So long an exporter may try to reach nobody. The others have their time: nothing of theirs is
     # lost, though every CPU is busy. The last one of all is one of them.
     variants[2]["service"]["shutdown_timeout"] = "500ms"
-    run = start_profcol(variants[0]).wait_ready()
-    time.sleep(_MEETING_S)
+    run = profile_beside_load(variants[0]).wait_ready()
     for cycle in range(1, 101):
         _reload(run, variants[cycle % 3])
         if cycle == 30:
