@@ -8,17 +8,16 @@ import os
 import pathlib
 import re
 import signal
-import time
 
 import pprof_file
 from profcol_run import pipeline, profile_paths
-from target_run import Target
+from target_run import Target, cpu_ms
 from waiting import wait_until
 
 RATE = 199
-WARM_S = 1  # what is met first is read first
 ORDINARY_MS = 1000  # CPU time of the ordinary program that is judged
 LEAST_SAMPLES = 60
+SETTLED_SAMPLES = 10  # all whole, one after the other: the ordinary program is known
 LEAST_WHOLE = 0.99
 UNKNOWN_PROCESS = "[process not in the unwind tables]"
 # Of a build with sanitizers, which keeps what is freed and shadows the rest, and of others.
@@ -79,6 +78,7 @@ class Neighbourhood:
         self._ordinary_path = ordinary
         self._directory = directory
         self._stack = contextlib.ExitStack()
+        self._parsed = {}  # profiles by path
 
     def start(self, *command, **options):
         """A Target."""
@@ -102,15 +102,20 @@ class Neighbourhood:
         return self
 
     def _settle(self):
+        """Until the ordinary program is known, whatever else the profiler meets at its start."""
         self.ordinary = self.start(self._ordinary_path, "plain")
-        self.ordinary.wait_burnt(200)
-        wait_until(
-            lambda: self.run.metrics().value("profcol_unwind_stacks", end="entry") > 20,
-            "whole stacks",
-        )
-        settled_ns = time.time_ns() + WARM_S * 1_000_000_000
-        wait_until(lambda: time.time_ns() > settled_ns, "the ordinary program to be known")
-        self._settled_ns = settled_ns
+        self._settled_ns = wait_until(self._find_settled, "whole stacks of the ordinary program")
+
+    def _find_settled(self):
+        """The end of the first files in a row in which all stacks of the ordinary program are whole."""
+        whole = 0
+        for path in profile_paths(self.out):
+            profile = self._read(path)
+            ends = ends_of(profile.of_pid(self.ordinary.pid))
+            whole = whole + ends["whole"] if ends["whole"] == ends.total() else 0
+            if whole >= SETTLED_SAMPLES:
+                return profile.time_ns + profile.duration_ns
+        return None
 
     def await_samples(self, milliseconds=ORDINARY_MS):
         """So that there is enough to judge the ordinary program by."""
@@ -118,8 +123,13 @@ class Neighbourhood:
         # Where the disk is slow one file, which may have begun too early, has what many should.
         wait_until(self._has_enough, "files with samples of the ordinary program")
 
+    def _read(self, path):
+        if path not in self._parsed:
+            self._parsed[path] = pprof_file.read(path)
+        return self._parsed[path]
+
     def _read_profiles(self):
-        self._profiles = [pprof_file.read(path) for path in profile_paths(self.out)]
+        self._profiles = [self._read(path) for path in profile_paths(self.out)]
 
     def _settled_samples(self):
         return self.of_time(self.ordinary.pid, self._settled_ns)
@@ -133,7 +143,7 @@ class Neighbourhood:
         return any(
             function in sample.names
             for path in profile_paths(self.out)
-            for sample in pprof_file.read(path).of_pid(pid)
+            for sample in self._read(path).of_pid(pid)
         )
 
     def finish(self):
@@ -177,12 +187,7 @@ class Neighbourhood:
         self.is_sanitized = "libasan" in maps
         most = MEMORY_MOST_SANITIZED if self.is_sanitized else MEMORY_MOST
         descriptors = len(os.listdir(f"/proc/{self.run.pid}/fd"))
-        cpu = self._cpu_ms()
+        cpu = cpu_ms(self.run.pid)
         print(f"profcol: {peak >> 20} MiB, {descriptors} descriptors, {cpu} ms of CPU time")
         assert peak <= most
         assert descriptors <= DESCRIPTORS_MOST
-
-    def _cpu_ms(self):
-        stat = pathlib.Path(f"/proc/{self.run.pid}/stat").read_text()
-        ticks = sum(map(int, stat.rpartition(")")[2].split()[11:13]))
-        return ticks * 1000 // os.sysconf("SC_CLK_TCK")
