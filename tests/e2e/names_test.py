@@ -25,7 +25,7 @@ def user_samples(profile, pid):
 
 def test_cpp_and_rust_names_are_demangled(start_profcol, start_target, build_target, tmp_path):
     run = start_profcol(pipeline(tmp_path / "out")).wait_ready()
-    target = start_target(build_target("mangled_names")).wait_burnt(2000)
+    target = start_target(build_target("mangled_names")).wait_burnt(700)
     run.stop()
 
     samples = read_profile(tmp_path / "out").of_pid(target.pid)
