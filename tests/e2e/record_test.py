@@ -12,10 +12,11 @@ import subprocess
 import pprof_file
 import pytest
 
+from starting import starter
 from terminal import CTRL_C
 
-# It burns for so long, then ends with 7: the target `burn` does so for ever.
-_SECONDS = "2"
+# CPU time of `burn`, whose program then ends with this.
+_BURN_MS, _CODE = 1500, 7
 _LINE = re.compile(r"(?P<stack>\S.*) (?P<count>[1-9]\d*)")
 
 
@@ -43,13 +44,14 @@ def nothing_is_left(directory, *names):
 
 @pytest.fixture(scope="module")
 def burn(build_target):
-    return ["timeout", "--preserve-status", _SECONDS, build_target("burn")]
+    """A program that computes for a while, of its own CPU time."""
+    return ["sh", "-c", f'"$0" {_BURN_MS}; exit {_CODE}', build_target("burn")]
 
 
 def test_a_program_is_recorded_as_pprof(program, burn, tmp_path):
     path = tmp_path / "out.pb.gz"
     result = record(program, "-o", path, "--", *burn)
-    assert result.returncode == 128 + signal.SIGTERM, result.stderr  # what timeout passes on
+    assert result.returncode == _CODE, result.stderr
     assert f"open it with: go tool pprof -http=: {path}" in result.stderr
     assert "\033" not in result.stderr  # no progress where there is no terminal
     profile = pprof_file.read(path)
@@ -69,7 +71,7 @@ def test_a_program_is_recorded_folded(program, burn, tmp_path):
     path = tmp_path / "out.folded"
     record(program, "-o", path, "--frequency", 199, "--", *burn)
     stacks = read_folded(path)
-    assert {stack[0] for stack in stacks} <= {"burn", "timeout", "profcol"}
+    assert {stack[0] for stack in stacks} <= {"burn", "sh", "profcol"}
     total = sum(count for stack, count in stacks.items() if stack[0] == "burn")
     chain = ("main", "burn_root", "burn_middle", "burn_leaf")
     whole = sum(count for stack, count in stacks.items() if stack[-4:] == chain)
@@ -92,24 +94,35 @@ def test_a_process_is_recorded_for_a_while(program, build_target, start_target, 
     assert target.process.poll() is None
 
 
-def test_a_recording_ends_with_its_process(program, burn, tmp_path):
-    target = subprocess.Popen([str(word) for word in burn])
-    result = record(program, "-o", tmp_path / "out.folded", "--pid", target.pid)
-    assert target.wait() == 128 + signal.SIGTERM
-    assert result.returncode == 0, result.stderr
+@pytest.fixture
+def start_recording(program):
+    """start_recording(arguments...): a recording that has begun; its errors can be read."""
+
+    def start(*arguments):
+        words = [program, "record", "--log-level", "info", *arguments]
+        run = subprocess.Popen([str(word) for word in words], stderr=subprocess.PIPE, text=True)
+        for line in run.stderr:
+            if "Everything is ready" in line:
+                break
+        return run
+
+    with starter(start) as start_one:
+        yield start_one
 
 
-def test_ctrl_c_writes_the_file(program, build_target, start_target, tmp_path):
+def test_a_recording_ends_with_its_process(start_recording, build_target, start_target, tmp_path):
+    target = start_target(build_target("burn"))
+    run = start_recording("-o", tmp_path / "out.folded", "--pid", target.pid)
+    target.wait_burnt(300)
+    target.kill()
+    _, errors = run.communicate(timeout=90)
+    assert run.returncode == 0, errors
+
+
+def test_ctrl_c_writes_the_file(start_recording, build_target, start_target, tmp_path):
     target = start_target(build_target("burn"))
     path = tmp_path / "out.folded"
-    run = subprocess.Popen(
-        [str(program), "record", "-o", str(path), "--comm", "burn", "--log-level", "info"],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    for line in run.stderr:
-        if "Everything is ready" in line:
-            break
+    run = start_recording("-o", path, "--comm", "burn")
     target.wait_burnt(500)
     run.send_signal(signal.SIGINT)
     _, errors = run.communicate(timeout=90)
