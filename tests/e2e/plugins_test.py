@@ -23,6 +23,10 @@ EX_CONFIG = 78
 PROFILER = "profcol_receiver_profiling.so"
 
 
+# Building them all takes minutes.
+thorough = pytest.mark.thorough
+
+
 @pytest.fixture(scope="module")
 def our_plugins(source):
     """(program, folder): a build that has every component as a plugin, none built in."""
@@ -314,6 +318,7 @@ def copies(folder, pattern="*.so"):
     return sorted(folder.glob(pattern))
 
 
+@thorough
 def test_every_component_of_ours_can_be_a_plugin(
     source, program, our_plugins, plugin_directory
 ):
@@ -330,6 +335,7 @@ def test_every_component_of_ours_can_be_a_plugin(
     assert len(copies(directory)) == len(built_in)
 
 
+@thorough
 def test_our_plugins_show_one_symbol_and_need_what_the_program_exports(our_plugins, source):
     exported = set(declared_functions(source))
     for plugin in copies(our_plugins[1]):
@@ -389,6 +395,7 @@ def loaded_profiler(our_plugins, plugin_directory, tmp_path):
     run.kill()
 
 
+@thorough
 def test_the_profiler_gives_the_same_as_a_plugin(
     loaded_profiler, start_profcol, start_target, build_target, burner, tmp_path
 ):
@@ -418,6 +425,7 @@ def test_the_profiler_gives_the_same_as_a_plugin(
         assert None not in kernel_names(profile)
 
 
+@thorough
 def test_the_workers_of_a_loaded_profiler(loaded_profiler, start_target, build_target, tmp_path):
     """They run the file that the host has loaded, also when that one has been replaced since."""
     run, directory = loaded_profiler
