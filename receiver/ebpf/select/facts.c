@@ -19,7 +19,7 @@ enum {
 	FIRST_PROCESSES = 2, /* init and the parent of the kernel's threads have no parent */
 };
 
-/* The parent, for /proc, of one that was executed into our PID namespace by somebody outside of it. */
+/* The parent, for /proc, of one that somebody outside of our PID namespace has executed into it. */
 static const uint32_t OUTSIDE = UINT32_MAX;
 
 /* What was read counts only when it is known by then that the program is the same still. */
