@@ -17,7 +17,7 @@ sys.path.insert(0, str(SOURCE / "tests/peers"))
 # from the build that has the tests' own programs.
 _CONFORMANCE = "tests/unit/conformance/otlp_conformance"
 
-from peer_paths import peer_path
+import peer_paths
 
 # What a script starts in the background has interrupts ignored, and so would have all that tests
 # start and interrupt.
@@ -68,6 +68,14 @@ def pytest_collection_modifyitems(config, items):
         _shuffle(items, config.option.shuffle)
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    """Tells peer_path() which test it is for; fixtures of a module and a session call it, too."""
+    peer_paths.current_test = item
+    yield
+    peer_paths.current_test = None
+
+
 @pytest.fixture(scope="session")
 def source():
     """The root of the source tree."""
@@ -85,7 +93,7 @@ def program(request):
 @pytest.fixture(scope="session")
 def peer():
     """peer(name): the path of a program that scripts/peers.sh builds; see peer_path()."""
-    return peer_path
+    return peer_paths.peer_path
 
 
 @pytest.fixture(scope="session")

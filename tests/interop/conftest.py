@@ -48,7 +48,7 @@ def start_profcol(program, stack, new_directory):
 
 
 @pytest.fixture(scope="module")
-def start_sink(stack, new_directory, check_capture):
+def start_sink(peer, stack, new_directory, check_capture):
     """start_sink(answers="ok", directory=None, **options): a Sink, killed in the end. What it took
     keeps the rules of OTLP profiles.
     """
@@ -63,7 +63,7 @@ def start_sink(stack, new_directory, check_capture):
 
 
 @pytest.fixture(scope="module")
-def start_gateway(stack, new_directory, check_capture):
+def start_gateway(peer, stack, new_directory, check_capture):
     """start_gateway(exporters=None, **options): a Gateway, killed in the end. Unless told otherwise
     it writes the file `.file`, which keeps the rules of OTLP profiles.
     """

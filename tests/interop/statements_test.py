@@ -359,7 +359,7 @@ class _Collector:
 
 
 @pytest.fixture(scope="module")
-def theirs(stack, new_directory):
+def theirs(peer, stack, new_directory):
     collector = _Collector(new_directory())
     stack.callback(collector.kill)
     assert collector.send(otlp_request.encode(REQUEST)) == 200

@@ -211,7 +211,7 @@ def test_counts_of_a_capture(capture, peer):
     assert (summary["wire"]["raw_bytes"], summary["dictionary"]["stacks"]) == (105244, 104)
 
 
-def test_the_reference_profiler_runs_here(tmp_path):
+def test_the_reference_profiler_runs_here(peer, tmp_path):
     needs_root()
     with contextlib.ExitStack() as stack:
         sink = Sink(tmp_path)
