@@ -41,7 +41,7 @@ def pytest_addoption(parser):
 # Whoever asks for one of these uses what is not a package of Debian's.
 _PEER_FIXTURES = {"peer", "api_server"}
 # Tests that run only when -m names their marker.
-_ON_DEMAND = {"slow", "kernels", "kernels_arm64", "image_arm64", "packages"}
+_ON_DEMAND = {"slow", "kernels", "kernel_one", "kernels_arm64", "image_arm64", "packages"}
 
 
 def _shuffle(items, seed):
@@ -60,8 +60,8 @@ def pytest_collection_modifyitems(config, items):
         if _PEER_FIXTURES.intersection(item.fixturenames):
             item.add_marker("peers")
         markers = {marker.name for marker in item.iter_markers()}
-        is_left_out = markers & _ON_DEMAND - asked_for
-        (left_out if is_left_out else chosen).append(item)
+        on_demand = markers & _ON_DEMAND
+        (left_out if on_demand and not on_demand & asked_for else chosen).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = chosen
     if config.option.shuffle is not None:

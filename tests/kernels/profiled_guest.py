@@ -2,6 +2,7 @@
 """A guest in which profcol profiles programs that know their own stacks, and what came back."""
 import collections
 import dataclasses
+import functools
 import json
 import pathlib
 import shutil
@@ -10,13 +11,18 @@ import guest
 import pprof_file
 import prometheus_text
 import shadow_file
+from decided import Share, assert_rare
 from profcol_run import READY, parse_balances, pipeline, profile_paths, with_metrics
 from true_chains import TrueChains, Verdict, user_part
 
-RATE = 99
-WARM_S = 15  # in the guest, until every table is made
-PROFILED_S = 10  # unless told otherwise
+RATE = 299
+# The guest ends when there are so many whole stacks for each program. They are more than twice those
+# that decide: some come before all tables are made, and no program gets its exact part.
+STACKS_EACH = 2500
 METRICS_PORT = 8888
+# One stack of a thousand may be wrong.
+RARELY_WRONG = Share(fine=0.001, fault=0.02)
+_LEAST_OF_A_FILE = 10
 
 _SCRIPT = """\
 cd /result
@@ -36,10 +42,14 @@ for name in {names}; do
 	/targets/$name /result/$name.shadow > /dev/null &
 	echo $name $! >> pids
 done
-sleep {warm}
-date +%s > late
-sleep {profiled}
-wget -q -O metrics http://127.0.0.1:{port}/metrics
+until
+	sleep 1
+	wget -q -O metrics http://127.0.0.1:{port}/metrics
+	whole=$(sed -n 's/^profcol_unwind_stacks.*"entry".* //p' metrics)
+	[ "${{whole:-0}}" -ge {stacks} ]
+do
+	kill -0 $profcol || {{ wait $profcol; exit; }}
+done
 kill -TERM $profcol
 wait $profcol
 """
@@ -63,20 +73,29 @@ def _changes_registers(sample):
     return bool(sample.frames) and sample.frames[0].name in _REGISTER_WRITERS
 
 
+_WRONG = (Verdict.WRONG, Verdict.ELSEWHERE)
+
+
+def _are_known(samples):
+    """Whether the stacks of one file, enough of them, show that a program's tables are made."""
+    return sum(count for *_, count in samples) >= _LEAST_OF_A_FILE and not any(
+        one.verdict in _WRONG for one, *_ in samples
+    )
+
+
 def bpf_objects(program):
     """The BPF programs of the build that `program` is from."""
     return sorted((program.parent / "bpf").glob("*.bpf.o"))
 
 
-def archive(program, targets, tools, add_libraries, profiled_s=PROFILED_S):
+def archive(program, targets, tools, add_libraries):
     """The file system of a guest: `program` profiles `targets`, name to Built. `tools` has the
     paths of `busybox` and `bpftool`; add_libraries(archive, path) adds what a program needs.
     """
     script = _SCRIPT.format(
         ready=READY,
         names=" ".join(targets),
-        warm=WARM_S,
-        profiled=profiled_s,
+        stacks=STACKS_EACH * len(targets),
         port=METRICS_PORT,
     )
     made = guest.initramfs(script, tools["busybox"])
@@ -109,6 +128,11 @@ class Run:
         """Name of each target to its process id."""
         return {name: int(pid) for name, pid in map(str.split, self.text("pids").splitlines())}
 
+    @functools.cached_property
+    def _profiles(self):
+        """The profiles, oldest first."""
+        return [*map(pprof_file.read, profile_paths(self.path / "profiles"))]
+
     def check_loads(self, objects):
         """Every BPF program of `objects` has loaded."""
         loads = dict(map(str.split, self.text("loads").splitlines()))
@@ -139,41 +163,44 @@ class Run:
         assert stacks["finished"] > 0
 
     def judged(self, name, built):
-        """[(Judged, kernel frames, count)] of a target's samples, once its tables are made."""
+        """[(Judged, kernel frames, count)] of a target's samples, once its tables are made: behind
+        the first file that has none but true stacks.
+        """
         assert self.text("status") == "0", self.text("log")
         shadow = shadow_file.read(self.path / f"{name}.shadow")
         checker = TrueChains(built.target, f"/targets/{name}", built.symbols, shadow)
-        pid, late_ns = self.pids()[name], int(self.text("late")) * 1_000_000_000
-        profiles = map(pprof_file.read, profile_paths(self.path / "profiles"))
-        return [
-            (
-                checker.judge(sample.frames),
-                len(sample.frames) - len(user_part(sample.frames)),
-                sample.count,
-            )
-            for profile in profiles
-            if profile.time_ns >= late_ns
-            for sample in profile.of_pid(pid)
-            if not _changes_registers(sample)
+        pid = self.pids()[name]
+        files = [
+            [
+                (
+                    checker.judge(sample.frames),
+                    len(sample.frames) - len(user_part(sample.frames)),
+                    sample.count,
+                )
+                for sample in profile.of_pid(pid)
+                if not _changes_registers(sample)
+            ]
+            for profile in self._profiles
         ]
+        known = [at for at, samples in enumerate(files) if _are_known(samples)]
+        return sum(files[known[0] + 1 :], []) if known else []
 
-    def check_stacks(self, name, built, most_wrong=0.001):
-        """A target's stacks are true, from the leaf to the entry of the program or thread, but for
-        a share of `most_wrong`.
+    def check_stacks(self, name, built, share=RARELY_WRONG):
+        """A target's stacks are true, from the leaf to the entry of the program or thread; those
+        that are not are a `share` of them.
         """
         verdicts, wrong = collections.Counter(), collections.Counter()
         from_kernel = 0
         for one, kernel_frames, count in self.judged(name, built):
             verdicts[one.verdict] += count
             from_kernel += count if kernel_frames else 0
-            if one.verdict in (Verdict.WRONG, Verdict.ELSEWHERE):
+            if one.verdict in _WRONG:
                 wrong[one.shown] += count
         told = ", ".join(f"{verdicts[verdict]} {verdict.value}" for verdict in Verdict)
         print(f"{self.text('release')} {name}: {told}; {from_kernel} in the kernel")
         for shown, count in wrong.most_common(5):
             print(f"  {count}: {' '.join(shown)}"[:600])
-        assert verdicts.total() >= 100, "too few samples to judge by"
-        assert wrong.total() <= most_wrong * verdicts.total()
+        assert_rare(share, [(wrong.total(), verdicts.total())], f"wrong stacks of {name}")
         # What the kernel does for the program takes its share, of an emulated one a large one.
         assert verdicts[Verdict.TRUE] >= 0.8 * verdicts.total()
 
