@@ -19,7 +19,7 @@ test: ## does the program work? with packages of Debian's alone (a quarter of an
 	@scripts/setup.sh test
 	@scripts/test.sh
 
-test-all: ## the same, and with real peers, by both compilers under sanitizers, deployment, a kernel (35 min)
+test-all: ## the same and the rest: clang, the sanitized program, peers, long tests, a kernel (35 minutes)
 	@scripts/setup.sh test-all
 	@scripts/test.sh all
 

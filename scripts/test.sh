@@ -90,6 +90,8 @@ run_rest() {
 	tests "the sanitized program" sanitized tests/e2e tests/interop --profcol build/dev/profcol
 	tests_alone "the program as shipped, peers and long tests that stand alone" \
 		"peers or thorough" tests --profcol build/release/profcol
+	run "one other kernel, emulated" "${pytest[@]}" -m kernel_one tests/kernels \
+		--profcol build/release/profcol
 	tests "the program as shipped, with peers, and long tests" "peers or thorough" \
 		tests --profcol build/release/profcol
 }
