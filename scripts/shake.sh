@@ -9,14 +9,14 @@
 #     shake.sh table                                        what all runs so far add up to
 #
 # With -l compilers keep every CPU busy meanwhile and 200 processes a second are forked. No run begins
-# after MINUTES (60). Each result is kept in build/shake/results.tsv, so that several sittings add up;
-# `table` tells which rate of failure so many green runs exclude. What failed leaves its output in
-# build/shake/failed.
+# after MINUTES (60). Each result is kept, in ~/.cache/profcol/shake (PROFCOL_SHAKE_DIR), so that several
+# sittings add up; `table` tells which rate of failure so many green runs exclude. What failed leaves its
+# output there in failed/.
 set -euo pipefail
 
 pytest=(/usr/bin/python3 -m pytest -p no:cacheprovider -q)
 workers=$(($(nproc) + 2))
-kept=build/shake
+kept=${PROFCOL_SHAKE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/profcol/shake}
 runs=10 minutes=60 condition=idle
 load=
 
@@ -71,7 +71,7 @@ run_once() {
 	case $1 in
 	unit)
 		ctest --preset dev --schedule-random -R "${2:-.}" \
-			--output-junit "$PWD/$report" >"$log" 2>&1 || true
+			--output-junit "$report" >"$log" 2>&1 || true
 		;;
 	e2e)
 		shift

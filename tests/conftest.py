@@ -22,6 +22,8 @@ import peer_paths
 # What a script starts in the background has interrupts ignored, and so would have all that tests
 # start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# A run that is ended from outside ends what it has started, as one that is interrupted does.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def pytest_addoption(parser):
