@@ -16,8 +16,14 @@
 
 enum {
 	HOUSEKEEPING_NS = 1000000000, /* CPUs that came or went, books of the kernel side */
-	CATCH_UP_NS = 500000000,      /* for the table of processes to reach the batch's end */
 };
+
+/*
+ * For the table of processes to reach the batch's end. It is there in a moment but where a machine
+ * is so busy that its thread waits for a CPU: then a batch is late rather than wrong, since frames
+ * would be taken for those of code that has gone.
+ */
+static const uint64_t CATCH_UP_NS = 10000000000;
 
 /* How late a sample may come: for its walk (deferred/), or for a decision (select/). */
 static const uint64_t WAITING_NS = DEFERRED_WAIT_NS + 1000000000;

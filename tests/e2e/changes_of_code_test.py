@@ -6,9 +6,11 @@ import os
 import pathlib
 import shutil
 import subprocess
+import time
 
 import pytest
 
+from held_thread import HeldThread
 from profcol_run import pipeline, read_samples
 from waiting import wait_until
 
@@ -25,8 +27,8 @@ LEFT = 30000
 LEFT_GROWTH = 1 << 20  # bytes; each of them kept would take 100
 LIVES, LIFE_US = 60, 30000
 LAST_PID = pathlib.Path("/proc/sys/kernel/ns_last_pid")
-# A shell in a PID namespace of its own starts each life with the same number. Threads of the profiler
-# may take it first.
+# A shell in a PID namespace of its own starts each life with the same number. Threads of the
+# profiler may take it first.
 NUMBER = 20000
 LIVE = f"""
 tries=0 lives=0
@@ -114,6 +116,26 @@ def test_a_library_is_not_taken_for_the_one_before(changing, libraries, profiled
     samples = profiled(changing, "libraries", TURNS, TURN_MS, *libraries)
     seen = files_by_phase(samples, libraries)
     assert_each_has_its_own(seen, "first.so", "second.so")
+
+
+def test_a_library_is_not_taken_for_the_one_before_by_a_profiler_that_is_late(
+    changing, libraries, start_profcol, start_target, tmp_path
+):
+    """Where a machine is busy, the thread that learns what processes map has to wait."""
+    run = start_profcol(pipeline(tmp_path / "out", {"samples_per_second": RATE})).wait_ready()
+    learning = HeldThread(run.pid, "processes")
+    target = start_target(changing, "libraries", TURNS, TURN_MS, *libraries)
+    while target.process.poll() is None:
+        learning.hold(0.9)
+        time.sleep(0.15)
+    learning.let_go()
+    run.stop()
+    samples = read_samples(tmp_path / "out")
+    mine = (sample for sample in samples if sample.labels.get("pid") == target.pid)
+    seen = files_by_phase(mine, libraries)
+    for phase, other in zip(PHASES, ("second.so", "first.so")):
+        assert seen[phase] >= 100, "too few samples to judge by"
+        assert not seen[phase, other]
 
 
 def test_a_library_that_stays_for_long_is_known_soon(changing, libraries, profiled):
