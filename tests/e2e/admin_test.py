@@ -140,7 +140,9 @@ def test_probes_see_the_shutdown_while_the_last_batches_are_sent(start_profcol, 
             wait_until(lambda: ask(f"http://localhost:{port}/")[0] == 503, "the shutdown")
             probe = ask_json(f"http://localhost:{port}/", code=503)
             assert probe["status"] == "Server not available"
-            status = ask_json(f"http://localhost:{port}/status?verbose", code=503)
+            url = f"http://localhost:{port}/status?verbose"
+            wait_until(lambda: ask(url)[0] == 503, "components that stop")
+            status = ask_json(url, code=503)
             assert status["status"] == "StatusStopping"
             assert status["components"]["extensions"]["status"] == "StatusOK"
             run.process.terminate()  # the second one ends it at once

@@ -42,8 +42,8 @@ def due_counter(program):
 
 
 def _burn(seconds, interpreter=sys.executable):
-    """It has a CPU to itself: how often a timer finds one that has to wait is up to chance. Where the
-    kernel has groups of processes, a nice one is ahead of those of its own only.
+    """It has a CPU to itself: how often a timer finds one that has to wait is up to chance. Where
+    the kernel has groups of processes, a nice one is ahead of those of its own only.
     """
     ahead = ["chrt", "--fifo", "1"]
     if subprocess.run([*ahead, "true"], stderr=subprocess.DEVNULL).returncode:

@@ -47,7 +47,8 @@ def _assert_same(tmp_path, profiler, gateway):
     assert got.period == sent.period
     for balance in profiler.balances():
         assert balance.exported == sent.count
-        assert balance.lost == 0
+        # What a busy machine had no room for in the kernel has not been sent.
+        assert balance.lost == balance.causes.get("ring_buffer_full", 0)
     assert gateway.balance().taken == gateway.balance().exported == sent.count
 
 

@@ -125,6 +125,14 @@ def start_target_apart(start_target, own_pids):
 
 
 @pytest.fixture
+def burner_apart(start_target_apart, build_target):
+    """A program that burns CPU, for start_profcol_apart(): beside it nothing is sampled for which
+    there may be no room when the machine is busy with much else.
+    """
+    return start_target_apart(build_target("burn"))
+
+
+@pytest.fixture
 def burner(build_target):
     """A program that burns CPU throughout the test."""
     target = Target(build_target("burn"))

@@ -95,7 +95,7 @@ def _labels(directory):
 
 @pytest.mark.sanitized
 def test_samples_say_on_which_machine_they_were_taken(
-    start_profcol, burner, metadata, monkeypatch, tmp_path
+    start_profcol_apart, burner_apart, metadata, monkeypatch, tmp_path
 ):
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
     processors = {
@@ -106,8 +106,8 @@ def test_samples_say_on_which_machine_they_were_taken(
         },
         "batch": {},
     }
-    run = start_profcol(_through(tmp_path / "out", processors)).wait_ready()
-    burner.wait_burnt(500)
+    run = start_profcol_apart(_through(tmp_path / "out", processors)).wait_ready()
+    burner_apart.wait_burnt(500)
     run.stop()
     labels = _labels(tmp_path / "out")
     assert labels
@@ -125,7 +125,9 @@ def test_samples_say_on_which_machine_they_were_taken(
     assert run.balance().exported == run.balance().taken - run.balance().filtered > 0
 
 
-def test_a_service_that_comes_late_holds_no_data_up(start_profcol, burner, metadata, tmp_path):
+def test_a_service_that_comes_late_holds_no_data_up(
+    start_profcol_apart, burner_apart, metadata, tmp_path
+):
     metadata.is_away.set()
     processors = {
         "resource_detection": {
@@ -133,7 +135,7 @@ def test_a_service_that_comes_late_holds_no_data_up(start_profcol, burner, metad
             "retry": {"initial_interval": "100ms", "max_interval": "200ms"},
         }
     }
-    run = start_profcol(_through(tmp_path / "out", processors)).wait_ready()
+    run = start_profcol_apart(_through(tmp_path / "out", processors)).wait_ready()
     run.wait_logged("detector 'ec2' has no answer")
 
     def outgoing():
@@ -186,11 +188,11 @@ def test_a_silent_service_does_not_keep_it_from_ending(
 
 
 def test_a_silent_service_does_not_keep_it_from_ending_in_a_reload(
-    start_profcol, metadata, tmp_path
+    start_profcol_apart, metadata, tmp_path
 ):
     metadata.is_silent.set()
     configuration = _through(tmp_path / "out", {})
-    run = start_profcol(configuration).wait_ready()
+    run = start_profcol_apart(configuration).wait_ready()
     options = {"detectors": ["ec2"], "timeout": "10m", "fail_on_missing_metadata": True}
     configuration = with_metrics(
         _through(tmp_path / "out", {"resource_detection": options}), run.metrics_port

@@ -174,7 +174,7 @@ class JavaProgram:
         self.target.process.stdin.flush()
 
     def burn(self):
-        """A round: until the thread that is to be judged has run for so long; the map of its code."""
+        """A round: until the thread to be judged has run for so long; the map of its code."""
         self.target.process.send_signal(signal.SIGCONT)
         goal = self._cpu_ms() + BURN_MS
         wait_until(lambda: self._cpu_ms() >= goal, f"CPU time of {self.case.name}", START_BOUND_S)
@@ -203,7 +203,7 @@ class Samples:
             return list(self._by_pid[pid])
 
     def wait_latest(self):
-        """Until all that has been sampled by now is there; something must be sampled all the time."""
+        """Until all that has been sampled by now is there; something has to be all the time."""
         known = len(profile_paths(self._directory))
         wait_until(lambda: len(profile_paths(self._directory)) > known + 1, "the latest profiles")
 

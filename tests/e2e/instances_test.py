@@ -43,9 +43,9 @@ def _refusal(run):
     return lines[0]
 
 
-def test_two_profilers_beside_each_other(start_profcol, burner, tmp_path):
-    runs = [start_profcol(pipeline(tmp_path / name)).wait_ready() for name in ("a", "b")]
-    burner.wait_burnt(300)
+def test_two_profilers_beside_each_other(start_profcol_apart, burner_apart, tmp_path):
+    runs = [start_profcol_apart(pipeline(tmp_path / name)).wait_ready() for name in ("a", "b")]
+    burner_apart.wait_burnt(300)
     for run in runs:
         run.stop()
         assert run.balance().exported > 0
