@@ -64,11 +64,12 @@ static void show_progress(const struct recording *recording, const struct servic
 
 	if (recording->shows_progress)
 		fprintf(stderr,
-			"%02" PRIu64 ":%02" PRIu64 "  %" PRIu64 " samples, %" PRIu64
-			" processes, %" PRIu64 " lost; Ctrl-C ends\033[K\r",
+			"%02" PRIu64 ":%02" PRIu64 "  %" PRIu64 " samples, %" PRIu64 " %s, %" PRIu64
+			" lost; Ctrl-C ends\033[K\r",
 			seconds / 60, seconds % 60,
 			samples->taken - samples->filtered - samples->lost,
-			recording->most_processes, samples->lost);
+			recording->most_processes,
+			recording->most_processes == 1 ? "process" : "processes", samples->lost);
 }
 
 /* Is only a part of the machine recorded? */

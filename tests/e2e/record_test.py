@@ -130,7 +130,7 @@ def test_ctrl_c_writes_the_file(start_recording, build_target, start_target, tmp
     assert {stack[0] for stack in read_folded(path)} == {"burn"}
 
 
-_PROGRESS = re.compile(r"(\d+) samples, (\d+) processe?s?, (\d+) lost; Ctrl-C ends")
+_PROGRESS = re.compile(r"(\d+) samples, (\d+) process(?:es)?, (\d+) lost; Ctrl-C ends")
 
 
 def progress(terminal):
