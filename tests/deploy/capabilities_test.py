@@ -2,15 +2,17 @@
 """What is lost without each capability, by taking one at a time away; docs/security.md has the
 table.
 """
+import concurrent.futures
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
 
-from profcol_run import READY, pipeline, read_profile
+from profcol_run import READY, pipeline, read_samples
 from waiting import wait_until
 
 NEEDED = ("bpf", "perfmon", "sys_ptrace", "dac_read_search", "checkpoint_restore", "syslog")
@@ -62,9 +64,10 @@ def targets(burn, start_target, tmp_path_factory):
     return started
 
 
-def named(profile, target, kernel=False):
+def named(samples, target, kernel=False):
     """Do its samples have names?"""
-    stacks = [sample for sample in profile.of_pid(target.pid) if sample.frames]
+    own = [sample for sample in samples if sample.labels.get("pid") == target.pid]
+    stacks = [sample for sample in own if sample.frames]
     if kernel:
         return any(
             frame.name and frame.file == "vmlinux" for sample in stacks for frame in sample.frames
@@ -78,30 +81,37 @@ def starts(run):
     return run.is_running()
 
 
-def lost_with(run, directory, targets):
-    """What a run with these rights does not learn; 'everything' when it does not start."""
-    if not starts(run):
-        return {"everything"}
-    for target in targets.values():
-        target.wait_burnt(300)
-    run.stop()
-    profile = read_profile(directory)
+def lost_with(directory, targets):
+    """What a run that ended has not learned."""
+    samples = [*read_samples(directory)]
     return {
         what
         for what, target in targets.items()
-        if not named(profile, target, kernel=what == "the kernel")
+        if not named(samples, target, kernel=what == "the kernel")
     }
 
 
 @pytest.fixture(scope="module")
 def losses(start_profcol, targets, tmp_path_factory):
-    """What is lost, by the capability that is missing; of None, with all that are needed."""
-    result = {}
+    """What is lost, by the capability that is missing; of None, with all that are needed. All of
+    them profile the same time. Of one that does not start 'everything' is lost.
+    """
+    result, running = {}, {}
     for missing in (None, *NEEDED):
         directory = tmp_path_factory.mktemp("profiles")
         held = [name for name in NEEDED if name != missing]
-        run = start_profcol(pipeline(directory), prefix=only(*held))
-        result[missing] = lost_with(run, directory, targets)
+        running[missing] = start_profcol(pipeline(directory), prefix=only(*held)), directory
+    for missing in [missing for missing, (run, _) in running.items() if not starts(run)]:
+        result[missing] = {"everything"}
+        del running[missing]
+    for target in targets.values():
+        target.wait_burnt(300)
+    for target in targets.values():
+        target.process.send_signal(signal.SIGSTOP)
+    with concurrent.futures.ThreadPoolExecutor(len(running)) as pool:
+        list(pool.map(lambda pair: pair[0].stop(), running.values()))
+    for missing, (_, directory) in running.items():
+        result[missing] = lost_with(directory, targets)
     return result
 
 

@@ -11,7 +11,7 @@ import pytest
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "tests/e2e"))
 
-from profcol_run import Profcol
+from profcol_run import Profcol, with_patience
 from target_run import Target
 
 
@@ -36,7 +36,7 @@ def start_profcol(program, stack, tmp_path_factory):
 
     def start(configuration, directory=None, prefix=(), arguments=(), program=program):
         directory = directory or tmp_path_factory.mktemp("run")
-        run = Profcol(program, directory, configuration, prefix, arguments)
+        run = Profcol(program, directory, with_patience(configuration), prefix, arguments)
         stack.callback(run.kill)
         return run
 

@@ -7,7 +7,7 @@ import pathlib
 
 import pytest
 
-from profcol_run import pipeline, processes, read_profile
+from profcol_run import pipeline, processes, read_samples
 from waiting import wait_until
 
 # profcol, a program beside it, and one in a pod.
@@ -33,6 +33,16 @@ def number_in_node(pid):
     return int(numbers[1])
 
 
+def whole_stacks(directory, pids):
+    """How many of each of these processes there are so far, from the leaf to the entry."""
+    counts = dict.fromkeys(pids, 0)
+    for sample in read_samples(directory):
+        names = sample.names
+        if sample.labels["pid"] in counts and "burn_leaf" in names and names[-1] == "_start":
+            counts[sample.labels["pid"]] += sample.count
+    return counts
+
+
 @pytest.mark.parametrize("selected", [False, True])
 def test_processes_have_their_numbers_in_the_node(
     start_profcol, start_target, burn, selected, tmp_path
@@ -43,22 +53,20 @@ def test_processes_have_their_numbers_in_the_node(
         rules = {"select": {"include": [{"comm": {"values": ["burn"]}}]}}
     start_target(burn)  # outside
     prefix = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", _NODE, burn]
-    run = start_profcol(pipeline(tmp_path / "out", rules), prefix=prefix).wait_ready()
+    exporters = {"pprof": {"directory": str(tmp_path / "out"), "interval": "1s"}}
+    run = start_profcol(pipeline(None, rules, exporters), prefix=prefix).wait_ready()
     inside = [(read_comm(pid), pid) for pid in descendants(run.pid)]
     (agent,) = (pid for comm, pid in inside if comm == "profcol" and number_in_node(pid) == 1)
     numbers = {number_in_node(pid): pid for comm, pid in inside if comm == "burn"}
     assert len(numbers) == 2 and not numbers.keys() & set(numbers.values())
     wait_until(
-        lambda: run.metrics().value("profcol_unwind_stacks", end="entry") > 400, "samples", 60
+        lambda: all(count > 50 for count in whole_stacks(tmp_path / "out", numbers).values()),
+        "whole stacks of the programs inside",
+        step_s=0.5,
     )
     os.kill(agent, 15)
     assert run.wait_exit() == 0
     assert "processes outside of it are not profiled" in run.log
 
-    samples = read_profile(tmp_path / "out").samples
-    burning = [sample for sample in samples if sample.labels["comm"] == "burn"]
+    burning = [each for each in read_samples(tmp_path / "out") if each.labels["comm"] == "burn"]
     assert {sample.labels["pid"] for sample in burning} == numbers.keys()
-    for number in numbers:
-        own = [sample for sample in burning if sample.labels["pid"] == number]
-        whole = [s for s in own if "burn_leaf" in s.names and s.names[-1] == "_start"]
-        assert sum(sample.count for sample in whole) > 50

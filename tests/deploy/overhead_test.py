@@ -17,7 +17,7 @@ from waiting import wait_until
 FULL_RATE = 499
 CPU_TIME = (("samples", "count"), ("cpu", "nanoseconds"))
 LOWERED = re.compile(r"lowering the rate from ([\d.e+]+) to ([\d.e+]+) samples a second: (.*)")
-CHANGE_BOUND_S = 90
+CHANGE_BOUND_S = 240  # what hangs; the first half minute is not judged by the profiler
 
 
 def changes(run):
@@ -30,6 +30,7 @@ def wait_lowered(run):
     wait_until(lambda: changes(run), "a lower rate", CHANGE_BOUND_S)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("select", [None, {"include": [{"comm": {"values": ["burn"]}}]}])
 def test_over_the_limit_the_rate_goes_down_and_totals_stay_right(
     start_profcol, start_target, burn, select, tmp_path
@@ -68,7 +69,7 @@ def test_over_the_limit_the_rate_goes_down_and_totals_stay_right(
 def test_what_it_costs_is_shown(start_profcol, tmp_path):
     run = start_profcol(pipeline(tmp_path / "out")).wait_ready()
     wait_until(
-        lambda: run.metrics().value("profcol_overhead_cpu_seconds", of="bpf") > 0, "a reading", 30
+        lambda: run.metrics().value("profcol_overhead_cpu_seconds", of="bpf") > 0, "a reading"
     )
     metrics = run.metrics()
     agent_s = metrics.value("profcol_overhead_cpu_seconds", of="agent")

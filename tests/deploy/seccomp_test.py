@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The profile of system calls: with it everything works, and it forbids what it does not name.
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -99,7 +100,8 @@ def go_through_everything(start_profcol, start_target, burn, directory, prefix):
     wait_until(run.children, "a worker")
     known = starts()
     for worker in run.children():
-        os.kill(worker, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # one ends by itself when it is idle
+            os.kill(worker, signal.SIGKILL)
     second = start_target(shutil.copy(burn, directory / "second"))
     wait_until(lambda: starts() > known, "another worker")
     run.configuration.write_text(json.dumps(after))
@@ -134,7 +136,7 @@ def test_everything_works_under_it(start_profcol, start_target, burn, source, tm
     for target in targets:
         assert any("burn_leaf" in sample.names for sample in profile.of_pid(target.pid))
     for balance in run.balances():
-        assert balance.lost == 0, balance
+        assert balance.dropped == {}, balance
 
 
 @pytest.mark.parametrize("command", [["chroot", "/"], ["unshare", "--user", "true"]])

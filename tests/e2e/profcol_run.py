@@ -63,12 +63,25 @@ def with_metrics(configuration, port):
     return configuration | {"service": service | {"telemetry": telemetry}}
 
 
+def with_patience(configuration):
+    """`configuration` with time to write what it holds at the end, unless it says how much: on a busy
+    machine the usual 5 s do not do for that.
+    """
+    service = {"shutdown_timeout": "40s"} | configuration["service"]
+    return configuration | {"service": service}
+
+
 def metrics_source(configuration, port):
     """The same of a text, which stays as it is: the arguments of a source to be merged with it."""
     if "metrics:" in configuration:
         return []
     source = {"service": {"telemetry": {"metrics": metrics_at(port)}}}
     return ["--config", f"yaml:{json.dumps(source)}"]
+
+
+# A receiver drops for these, before any exporter is given something: because there was nothing to
+# profile, it was told to, or the machine left it no time to look.
+_AT_THE_RECEIVER = {"idle", "select", "ring_buffer_full", "waiting_full", "undecidable"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,6 +94,13 @@ class Balance:
     lost: int
     causes: dict  # of what was filtered or lost, by name
     stored: int = 0  # in a queue on disk, for the next run
+
+    @property
+    def dropped(self):
+        """{cause: samples} of what this exporter was given, or was to be, and did not pass on."""
+        return {
+            cause: count for cause, count in self.causes.items() if cause not in _AT_THE_RECEIVER
+        }
 
     def check(self):
         """taken = exported + filtered + lost + stored, and the causes add up."""

@@ -13,7 +13,7 @@ sys.path.insert(0, str(SOURCE / "tests/e2e"))
 
 from certificates import Authority
 from collectors import Gateway, Sink
-from profcol_run import Profcol
+from profcol_run import Profcol, with_patience
 from target_run import Target
 
 
@@ -40,7 +40,7 @@ def start_profcol(program, stack, new_directory):
     """start_profcol(configuration, prefix=()): a Profcol that is ready, killed in the end."""
 
     def start(configuration, prefix=()):
-        run = Profcol(program, new_directory(), configuration, prefix)
+        run = Profcol(program, new_directory(), with_patience(configuration), prefix)
         stack.callback(run.kill)
         return run.wait_ready()
 
