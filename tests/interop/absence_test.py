@@ -40,7 +40,7 @@ def assert_all_arrived(run, sink, twice=0):
     profile = read_profile(run.directory)
     balance = run.profcol.balances_by_exporter()["otlp_grpc"]
     times = otlp_file.identities(sink.out)
-    assert balance.lost == 0
+    assert balance.dropped == {}
     assert balance.exported == profile.count == len(times)
     assert set(times.values()) <= ({1, 2} if twice else {1})
     assert sum(times.values()) - len(times) <= twice
@@ -124,7 +124,8 @@ def test_a_peer_that_is_killed_for_a_minute(start_run, start_sink, new_directory
 def test_a_peer_that_freezes(start_run, start_sink, burner):
     """It accepts connections, for the kernel does; all in flight is sent again."""
     sink = start_sink()
-    run = start_run(sink.grpc, timeout="1s", sending_queue={"num_consumers": 1})
+    # Of the last batch the one attempt must not be late.
+    run = start_run(sink.grpc, timeout="5s", sending_queue={"num_consumers": 1})
     wait_until(lambda: received(sink), "samples at the sink")
     sink.pause()
     run.profcol.wait_logged("Will retry")
@@ -140,7 +141,7 @@ def test_a_peer_that_freezes(start_run, start_sink, burner):
     sink.stop()
     profile = read_profile(run.directory)
     balance = run.profcol.balances_by_exporter()["otlp_grpc"]
-    assert balance.lost == 0
+    assert balance.dropped == {}
     # What waited in its socket buffers is served as well: each attempt may have got through.
     assert balance.exported == profile.count == len(otlp_file.identities(sink.out))
 
@@ -151,7 +152,12 @@ def test_a_limit_below_the_batch(start_run, start_sink, burner, assert_conforms)
     limit = 70000
     sink = start_sink(max_recv_bytes=limit)
     # One CPU's samples are enough; at higher rates a busy machine has no time for all of them.
-    run = start_run(sink.grpc, {"reporter_interval": "5s", "samples_per_second": 2999})
+    # One after the other: what the refusal of one teaches is known to the next.
+    run = start_run(
+        sink.grpc,
+        {"reporter_interval": "5s", "samples_per_second": 2999},
+        sending_queue={"num_consumers": 1},
+    )
     wait_until(
         lambda: run.profcol.metrics().value("profcol_batches", component="otlp_grpc") >= 2,
         "a batch after the first one",

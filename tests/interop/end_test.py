@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections that end under a request: because the peer is frozen, or the program shuts down."""
-import time
-
 import pytest
 
 from free_port import free_port
@@ -17,21 +15,19 @@ def exporter_lines(run):
 
 
 def test_keepalive_notices_a_frozen_peer(start_profcol, start_sink, burner):
-    """Long before the timeout of a request, which is a minute here."""
+    """The timeout of a request is out of the question: longer than the test waits for anything."""
     sink = start_sink()
-    options = {"timeout": "60s", "keepalive": {"time": "1s", "timeout": "1s"}}
+    options = {"timeout": "1h", "keepalive": {"time": "1s", "timeout": "1s"}}
     exporters = {"otlp_grpc": otlp_to(sink.grpc, **options)}
     run = start_profcol(pipeline(receiver=_QUICK, exporters=exporters))
     wait_until(lambda: received(sink), "samples at the sink")
     sink.pause()
-    begin = time.monotonic()
     run.wait_logged("Will retry")
-    assert time.monotonic() - begin < 20
     assert "unavailable" in exporter_lines(run)[0]
     sink.resume()
     run.wait_logged("working again")
     run.stop()
-    assert run.balance().lost == 0
+    assert run.balance().dropped == {}
 
 
 @pytest.mark.sanitized
@@ -42,7 +38,9 @@ def test_a_shutdown_answers_whoever_waits(start_profcol, start_sink, burner):
     sink = start_sink("hang")
     address = f"127.0.0.1:{free_port()}"
     unqueued = {"timeout": "60s", "sending_queue": {"enabled": False}}
-    gateway = start_profcol(forwarding(address, otlp_to(sink.grpc, **unqueued)))
+    configuration = forwarding(address, otlp_to(sink.grpc, **unqueued))
+    configuration["service"]["shutdown_timeout"] = "2s"  # nothing but its end makes it give up
+    gateway = start_profcol(configuration)
     # Only one is on its way: later ones would meet a gateway that lets nobody in any more.
     single = {"timeout": "60s", "sending_queue": {"num_consumers": 1}}
     exporters = {"otlp_grpc": otlp_to(address, **single)}

@@ -56,6 +56,8 @@ class Enrichment:
         self._numbers = itertools.count(1)
         configuration = forwarding(self._address, otlp_to(sink.grpc))
         configuration["processors"] = {"k8s_attributes": options}
+        # Longer than any test waits: nothing here is to be cut off by the end's own bound.
+        configuration["service"]["shutdown_timeout"] = "1h"
         configuration["service"]["pipelines"]["profiles"]["processors"] = ["k8s_attributes"]
         self.run = Profcol(program, directory, configuration, prefix)
 

@@ -48,7 +48,7 @@ def test_each_request_is_behind_its_length(written):
     proto, _, run = written
     assert len(list(bodies(proto))) >= 2
     balance = run.balances_by_exporter()["file/proto"]
-    assert balance.lost == 0
+    assert balance.dropped == {}
     assert len(inspect_text(proto)) == balance.exported
 
 

@@ -101,7 +101,7 @@ def test_what_arrives_is_what_the_pprof_file_says(chain, name):
     )
     assert len(observations) == chain.profile.count
     assert chain.balances[f"otlp_grpc/{name}"].exported == chain.profile.count
-    assert chain.balances[f"otlp_grpc/{name}"].lost == 0
+    assert chain.balances[f"otlp_grpc/{name}"].dropped == {}
 
 
 @pytest.mark.parametrize("name", GATEWAYS + SINKS)

@@ -5,6 +5,7 @@ the server or its rights fail. Of containers it is asked over OTLP.
 import contextlib
 import itertools
 import json
+import math
 import pathlib
 import re
 import time
@@ -524,12 +525,14 @@ def test_pods_of_other_nodes_cost_nothing(server, node, namespace, enrich, proxy
     for _ in range(20):  # until whatever grows with the first requests has grown
         run.wait_known(pod.id)
     received, memory, connections = proxy.received, anonymous_kb(run), proxy.connections
+    begin = time.monotonic()
     create_pods_elsewhere(server, create_node(server), namespace, 2000)
     came, grown = proxy.received - received, anonymous_kb(run) - memory
     print(f"2000 pods elsewhere: {came} bytes received, grown by {grown} kB")
-    # A bookmark a minute says how far the server has come.
+    # A bookmark a minute says how far the server has come; one pod alone is larger.
     # And a watch may just have come to its end: a new one begins with a handshake and a head.
-    allowed = 2000 + 8000 * (proxy.connections - connections)
+    minutes = math.ceil((time.monotonic() - begin) / 60)
+    allowed = 1500 + 500 * minutes + 8000 * (proxy.connections - connections)
     assert came < allowed, f"{came} bytes came of pods on other nodes, {allowed} are allowed"
     assert grown < 100, f"it has grown by {grown} kB"
     mine = Pod(server, node, namespace).run()
@@ -545,9 +548,7 @@ def test_the_end_waits_for_nobody(server, node, namespace, enrich, proxy):
     proxy.silence()
     pod.label(late="yes")
     assert run.ask(pod.id)["k8s.pod.name"] == pod.name
-    begin = time.monotonic()
-    run.stop()
-    assert time.monotonic() - begin < 10  # the server would have been waited for for minutes
+    run.stop()  # in an hour, if it waited
 
 
 def test_start_waits_for_the_pods_when_told_to(server, node, namespace, enrich):

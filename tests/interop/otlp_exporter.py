@@ -6,9 +6,12 @@ from waiting import wait_until
 
 
 def otlp_to(address, **options):
-    """An exporter that tries again quickly; `options` are its own and come first."""
+    """An exporter that tries again quickly, and waits for an answer as long as a busy machine takes;
+    `options` are its own and come first.
+    """
     defaults = {
         "endpoint": address,
+        "timeout": "30s",
         "tls": {"insecure": True},
         "retry_on_failure": {"initial_interval": "20ms", "max_interval": "200ms"},
     }
