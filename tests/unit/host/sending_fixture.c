@@ -510,9 +510,9 @@ static void give_up(const struct instance *stuck, void *context)
 
 void run_end_within(struct run *run, uint64_t drain_ns)
 {
-	// The grace is for slow machines: what keeps the deadline does not need it.
+	// What keeps the deadline needs no grace; a busy machine may.
 	const struct lifecycle_patience patience = { .drain_ns = drain_ns,
-						     .grace_ns = 10 * PROFCOL_SECOND,
+						     .grace_ns = PEER_PATIENCE_NS,
 						     .give_up = give_up };
 	char line[1024];
 
@@ -532,7 +532,7 @@ void run_end_within(struct run *run, uint64_t drain_ns)
 
 void run_end(struct run *run)
 {
-	run_end_within(run, 5 * PROFCOL_SECOND);
+	run_end_within(run, PEER_PATIENCE_NS);
 }
 
 uint64_t run_lost(const struct run *run, const char *cause)

@@ -13,6 +13,12 @@
 
 enum { PEER_REQUESTS_MAX = 4096 };
 
+/* Longer than any machine is busy: who waits that long hangs. */
+#define PEER_PATIENCE_NS (3600 * (uint64_t)PROFCOL_SECOND)
+
+/* Options of an exporter that tries a request once, and again at the shutdown only. */
+#define PATIENT "retry_on_failure: {initial_interval: 1h, max_interval: 1h, max_elapsed_time: 0}"
+
 struct peer_request {
 	size_t length;
 	uint64_t samples;
@@ -126,10 +132,10 @@ int64_t run_metric(struct run *run, const char *name, const char *label);
 /* accepted = sent + dropped{cause} + queued, by the metrics; dropped = failed + refused. */
 void run_expect_sum(struct run *run);
 
-/* Wait (at most 20 s) until @condition holds. */
+/* Wait until @condition holds; what takes minutes never comes. */
 #define AWAIT(condition)                                                                           \
 	do {                                                                                       \
-		unsigned int left_ = 20000;                                                        \
+		unsigned int left_ = 120000;                                                       \
 		while (!(condition) && left_--)                                                    \
 			usleep(1000);                                                              \
 		if (!(condition))                                                                  \
@@ -140,8 +146,10 @@ void run_expect_sum(struct run *run);
 const char *run_log(struct run *run);
 unsigned int count_lines(const char *log, const char *part);
 
-/* Shut down within @drain_ns, check that it was kept and that the balance holds. */
+/* Shut down with @drain_ns to deliver what is left, and check that the balance holds. What does not
+ * keep that time hangs. */
 void run_end_within(struct run *run, uint64_t drain_ns);
+/* The same with all the time there is: whatever can be delivered is. */
 void run_end(struct run *run);
 
 /* After run_end. */

@@ -12,27 +12,24 @@
 #include <limits.h>
 #include <string.h>
 
-/* Shut down, and be done within @drain_ns and a bit. */
-static void end_in_time(struct run *run, uint64_t drain_ns)
+/*
+ * The shutdown ends although something would go on for ever, or for an hour: whoever waited for
+ * that would never come back, so no clock has to tell. So short a time is enough of it.
+ */
+static void end_in_time(struct run *run)
 {
-	uint64_t began_ns = clock_monotonic_ns();
-
-	run_end_within(run, drain_ns);
-	// Generous: the machine may be busy; what hangs takes for ever, or 5 s at the least.
-	assert_true(clock_monotonic_ns() - began_ns < drain_ns + 2 * PROFCOL_SECOND);
+	run_end_within(run, PROFCOL_SECOND / 2);
 }
 
 /* ---- in memory ---- */
 
 static void an_idle_queue_ends_at_once(void **state)
 {
-	uint64_t began_ns = clock_monotonic_ns();
 	struct run run;
 
 	(void)state;
 	run_start(&run, "");
-	run_end_within(&run, 60 * PROFCOL_SECOND);
-	assert_true(clock_monotonic_ns() - began_ns < 5 * PROFCOL_SECOND);
+	run_end(&run); // in an hour, if it waited
 	assert_true(peer.stopped);
 }
 
@@ -45,7 +42,7 @@ static void what_is_queued_is_delivered(void **state)
 	run_start(&run, "timeout: 0, sending_queue: {num_consumers: 1}");
 	run_push_all(&run, 200, 10);
 	PEER_SET(hangs, false);
-	end_in_time(&run, 5 * PROFCOL_SECOND);
+	run_end(&run);
 	assert_int_equal(run.balance.totals[PROFCOL_EXPORTED], 2000);
 }
 
@@ -55,11 +52,11 @@ static void a_request_between_attempts_gets_one_more(void **state)
 
 	(void)state;
 	peer.code = PROFCOL_UNAVAILABLE;
-	run_start(&run, "");
+	run_start(&run, PATIENT);
 	run_push_all(&run, 3, 10);
-	AWAIT(PEER_GET(attempts) == 3); // the next ones in some 5 s
+	AWAIT(PEER_GET(attempts) == 3);
 	PEER_SET(code, 0);
-	end_in_time(&run, 2 * PROFCOL_SECOND);
+	run_end(&run);
 	assert_int_equal(run.balance.totals[PROFCOL_EXPORTED], 30);
 	assert_int_equal(peer.attempts, 6);
 }
@@ -70,10 +67,10 @@ static void and_only_one(void **state)
 
 	(void)state;
 	peer.code = PROFCOL_UNAVAILABLE;
-	run_start(&run, "sending_queue: {num_consumers: 2}");
+	run_start(&run, PATIENT ", sending_queue: {num_consumers: 2}");
 	run_push_all(&run, 10, 10);
 	AWAIT(PEER_GET(attempts) == 2);
-	end_in_time(&run, 2 * PROFCOL_SECOND);
+	run_end(&run);
 	assert_int_equal(run_lost(&run, "shutdown"), 100);
 	assert_int_equal(peer.attempts, 2 + 10);
 }
@@ -84,11 +81,11 @@ static void a_throttled_request_does_not_hold_it_up(void **state)
 
 	(void)state;
 	peer.code = PROFCOL_THROTTLED;
-	peer.delay_ns = 200 * PROFCOL_SECOND;
-	run_start(&run, "");
+	peer.delay_ns = PEER_PATIENCE_NS;
+	run_start(&run, PATIENT);
 	run_push_all(&run, 1, 10);
 	AWAIT(PEER_GET(attempts) == 1);
-	end_in_time(&run, PROFCOL_SECOND);
+	run_end(&run);
 	assert_int_equal(run_lost(&run, "shutdown"), 10);
 }
 
@@ -101,7 +98,7 @@ static void a_peer_that_hangs_does_not_hold_it_up(void **state)
 	run_start(&run, "timeout: 0, sending_queue: {num_consumers: 3}");
 	run_push_all(&run, 10, 10);
 	AWAIT(PEER_GET(inside) == 3);
-	end_in_time(&run, PROFCOL_SECOND);
+	end_in_time(&run);
 	assert_int_equal(run_lost(&run, "shutdown"), 100);
 	assert_int_equal(peer.attempts, 3);
 }
@@ -112,10 +109,10 @@ static void a_deadline_that_is_over_is_kept_as_well(void **state)
 
 	(void)state;
 	peer.hangs = true;
-	run_start(&run, "");
+	run_start(&run, "timeout: 0");
 	run_push_all(&run, 10, 10);
 	AWAIT(PEER_GET(inside) > 0);
-	end_in_time(&run, 0);
+	run_end_within(&run, 0);
 	assert_int_equal(run_lost(&run, "shutdown"), 100);
 }
 
@@ -125,12 +122,12 @@ static void what_is_refused_at_the_end_counts_by_its_cause(void **state)
 
 	(void)state;
 	peer.code = PROFCOL_UNAVAILABLE;
-	run_start(&run, "");
+	run_start(&run, PATIENT);
 	run_push_all(&run, 1, 10);
 	AWAIT(PEER_GET(attempts) == 1);
 	PEER_SET(cause, "permission_denied");
 	PEER_SET(code, PROFCOL_REJECTED);
-	end_in_time(&run, PROFCOL_SECOND);
+	run_end(&run);
 	assert_int_equal(run_lost(&run, "permission_denied"), 10);
 }
 
@@ -140,9 +137,9 @@ static void requests_that_wait_for_others_do_not_hold_it_up(void **state)
 
 	(void)state;
 	peer.hangs = true;
-	run_start(&run, "sending_queue: {batch: {flush_timeout: 1h}}");
+	run_start(&run, "timeout: 0, sending_queue: {batch: {flush_timeout: 1h}}");
 	run_push_all(&run, 5, 10);
-	end_in_time(&run, PROFCOL_SECOND);
+	end_in_time(&run);
 	assert_int_equal(run_lost(&run, "shutdown"), 50);
 }
 
@@ -182,11 +179,11 @@ static void what_is_not_delivered_stays_and_is_sent_by_the_next_run(void **state
 
 	(void)state;
 	peer.code = PROFCOL_UNAVAILABLE;
-	run_start(&run, STORED);
+	run_start(&run, PATIENT ", " STORED);
 	run_push_all(&run, 20, 10);
 	AWAIT(PEER_GET(attempts) == 2);
 	run_expect_sum(&run);
-	end_in_time(&run, PROFCOL_SECOND);
+	run_end(&run);
 	assert_int_equal(run.balance.totals[PROFCOL_STORED], 200);
 	assert_int_equal(run.balance.totals[PROFCOL_LOST], 0);
 	assert_int_equal(store.count, 20);
@@ -213,7 +210,7 @@ static void a_hanging_peer_leaves_all_in_the_storage(void **state)
 	run_start(&run, "timeout: 0, " STORED);
 	run_push_all(&run, 5, 10);
 	AWAIT(PEER_GET(inside) == 2);
-	end_in_time(&run, PROFCOL_SECOND);
+	end_in_time(&run);
 	assert_int_equal(run.balance.totals[PROFCOL_STORED], 50);
 	assert_int_equal(store.count, 5);
 }
@@ -267,15 +264,13 @@ static void a_storage_that_fails_for_a_while_is_asked_again(void **state)
 
 static void a_storage_that_fails_does_not_hold_up_the_end(void **state)
 {
-	uint64_t began_ns = clock_monotonic_ns();
 	struct run run;
 
 	(void)state;
 	store.fails = UINT_MAX;
 	run_start(&run, STORED);
 	run_push_all(&run, 3, 10);
-	run_end_within(&run, 60 * PROFCOL_SECOND);
-	assert_true(clock_monotonic_ns() - began_ns < 10 * PROFCOL_SECOND);
+	run_end(&run); // in an hour, if it waited
 	assert_int_equal(run.balance.totals[PROFCOL_STORED], 30);
 	assert_int_equal(store.count, 3);
 }
@@ -300,7 +295,7 @@ static void requests_are_no_longer_than_a_storage_takes(void **state)
 	store.max_record_bytes = 2000;
 	run_start(&run, STORED);
 	run_push_all(&run, 1, 1000);
-	end_in_time(&run, PROFCOL_SECOND);
+	run_end(&run);
 	assert_true(store.count > 1);
 	for (size_t i = 0; i < store.count; i++)
 		assert_in_range(store.records[i].length, 1, 2000);
@@ -312,9 +307,9 @@ static void damaged_records_are_counted(void **state)
 
 	(void)state;
 	peer.code = PROFCOL_UNAVAILABLE;
-	run_start(&run, STORED);
+	run_start(&run, PATIENT ", " STORED);
 	run_push_all(&run, 5, 10);
-	end_in_time(&run, PROFCOL_SECOND);
+	run_end(&run);
 	assert_int_equal(store.count, 5);
 	peer.code = 0;
 	store.records[2].damaged = true;  // found when it is read
@@ -349,7 +344,7 @@ static void a_record_that_is_half_delivered_does_not_come_twice(void **state)
 	(void)state;
 	// Halves; the first is taken, then nothing more.
 	peer.max_bytes = 4000;
-	run_start(&run, "sending_queue: {storage: store, num_consumers: 1}");
+	run_start(&run, PATIENT ", timeout: 0, sending_queue: {storage: store, num_consumers: 1}");
 	pthread_mutex_lock(&peer.lock);
 	peer.hangs = true;
 	pthread_mutex_unlock(&peer.lock);
@@ -362,7 +357,7 @@ static void a_record_that_is_half_delivered_does_not_come_twice(void **state)
 	pthread_mutex_unlock(&peer.lock);
 	AWAIT(PEER_GET(taken) == 1);
 	AWAIT(count_lines(run_log(&run), "Will retry") == 1);
-	end_in_time(&run, PROFCOL_SECOND);
+	run_end(&run);
 	assert_true(run.balance.totals[PROFCOL_EXPORTED] > 0);
 	assert_true(run.balance.totals[PROFCOL_STORED] > 0);
 	peer.takes_left = 0;
@@ -383,10 +378,10 @@ static void a_record_that_can_be_replaced_in_part_is_counted_once(void **state)
 	peer.max_bytes = 1000;
 	peer.takes_left = 1;
 	store.max_records = 2; // room for one piece of several
-	run_start(&run, "sending_queue: {storage: store, num_consumers: 1}");
+	run_start(&run, PATIENT ", sending_queue: {storage: store, num_consumers: 1}");
 	run_push_all(&run, 1, 1000);
 	AWAIT(count_lines(run_log(&run), "Will retry") == 1);
-	end_in_time(&run, PROFCOL_SECOND);
+	run_end(&run);
 	assert_true(run.balance.totals[PROFCOL_EXPORTED] > 0);
 	assert_int_equal(run.balance.totals[PROFCOL_STORED],
 			 1000 - run.balance.totals[PROFCOL_EXPORTED]);

@@ -272,16 +272,16 @@ static void what_is_too_large_for_the_peer_is_cut_and_the_limit_learned(void **s
 	(void)state;
 	peer.max_bytes = 100000;
 	run_start(&run, "sending_queue: {num_consumers: 1}");
-	run_push_all(&run, 1, 40000);
-	AWAIT(PEER_GET(samples) == 40000);
+	run_push_all(&run, 1, 20000);
+	AWAIT(PEER_GET(samples) == 20000);
 	assert_true(peer.attempts - peer.taken < 10); // halves, not one by one
 	assert_non_null(strstr(run_log(&run), "splitting batches into requests of"));
 	attempts = peer.attempts - peer.taken;
-	run_push_all(&run, 1, 40000);
-	AWAIT(PEER_GET(samples) == 80000);
+	run_push_all(&run, 1, 20000);
+	AWAIT(PEER_GET(samples) == 40000);
 	assert_int_equal(peer.attempts - peer.taken, attempts); // no further refusal
 	run_end(&run);
-	assert_int_equal(run.balance.totals[PROFCOL_EXPORTED], 80000);
+	assert_int_equal(run.balance.totals[PROFCOL_EXPORTED], 40000);
 }
 
 static void an_odd_refusal_does_not_make_requests_small_for_ever(void **state)
@@ -307,13 +307,13 @@ static void larger_requests_are_tried_again(void **state)
 	(void)state;
 	peer.max_bytes = 100000;
 	run_start(&run, "sending_queue: {num_consumers: 1}");
-	run_push_all(&run, 1, 40000);
-	AWAIT(PEER_GET(samples) == 40000);
+	run_push_all(&run, 1, 20000);
+	AWAIT(PEER_GET(samples) == 20000);
 	PEER_SET(max_bytes, 0);
 	run_push_all(&run, 300, 1);
+	AWAIT(PEER_GET(samples) == 20300);
+	run_push_all(&run, 1, 20000);
 	AWAIT(PEER_GET(samples) == 40300);
-	run_push_all(&run, 1, 40000);
-	AWAIT(PEER_GET(samples) == 80300);
 	assert_true(peer.requests[peer.taken - 2].length > 100000);
 	run_end(&run);
 }
@@ -325,8 +325,8 @@ static void a_peer_to_which_all_is_too_large_is_left_alone(void **state)
 	(void)state;
 	peer.max_bytes = 10;
 	run_start(&run, "sending_queue: {num_consumers: 1}");
-	run_push_all(&run, 1, 300000);
-	AWAIT(run_metric(&run, "exporter_dropped_profile_samples", "cause=too_large") == 300000);
+	run_push_all(&run, 1, 20000);
+	AWAIT(run_metric(&run, "exporter_dropped_profile_samples", "cause=too_large") == 20000);
 	run_end(&run);
 	assert_true(peer.attempts < 50);
 }
