@@ -2,7 +2,10 @@
 # profcol_unit_test(NAME SOURCES file... LIBRARIES target...)
 #
 # A cmocka program run by ctest as NAME. Unit tests need no root, no network and no
-# sleep; they may include private headers of the module they test.
+# sleep; they may include private headers of the module they test. ctest runs them beside each other
+# in random order, so none of them may have a place or a port of a fixed name.
+#
+# The time limit is no verdict but an end for what hangs: a busy machine may be twenty times slower.
 find_library(CMOCKA_LIBRARY cmocka)
 
 function(profcol_unit_test name)
@@ -13,7 +16,7 @@ function(profcol_unit_test name)
 	target_link_libraries(${name} PRIVATE profcol_headers profcol_base ${ARG_LIBRARIES}
 		${CMOCKA_LIBRARY})
 	add_test(NAME ${name} COMMAND ${name})
-	set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+	set_tests_properties(${name} PROPERTIES TIMEOUT 900)
 endfunction()
 
 # profcol_fuzz_target(NAME SOURCES file... LIBRARIES target...)
@@ -29,5 +32,5 @@ function(profcol_fuzz_target name)
 	target_link_options(${name} PRIVATE -fsanitize=fuzzer)
 	target_link_libraries(${name} PRIVATE profcol_headers profcol_base ${ARG_LIBRARIES})
 	add_test(NAME ${name} COMMAND ${name} -runs=0 ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name})
-	set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+	set_tests_properties(${name} PROPERTIES TIMEOUT 900)
 endfunction()
