@@ -377,7 +377,7 @@ static struct profcol_error *make_graph(struct service *service)
 	if (error)
 		return fail_start(error);
 	if (service->settings->watch)
-		error = watch_create(&service->events, service->config->watched,
+		error = watch_create(&service->events, &watch_usual_pace, service->config->watched,
 				     service->config->watched_count, &service->watch);
 	return error;
 }

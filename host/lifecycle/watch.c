@@ -16,9 +16,11 @@
 
 enum { FILE_MAX = 16 << 20 };
 
-static const uint64_t quiet_ns = 500 * PROFCOL_MILLISECOND; /* without a further change */
-static const uint64_t patience_ns = 5 * PROFCOL_SECOND;     /* with ever further ones */
-static const uint64_t blind_ns = 10 * PROFCOL_SECOND;       /* where inotify cannot tell */
+const struct watch_pace watch_usual_pace = {
+	.quiet_ns = 500 * PROFCOL_MILLISECOND,
+	.patience_ns = 5 * PROFCOL_SECOND,
+	.blind_ns = 10 * PROFCOL_SECOND,
+};
 
 struct watched_file {
 	char *path;           /* owned */
@@ -32,6 +34,8 @@ struct watched_files {
 
 struct watch {
 	struct events *events; /* borrowed */
+	struct watch_pace pace;
+	_Atomic uint64_t comparisons;
 	pthread_t thread;
 	int wake_fd; /* owned */
 	atomic_bool ending;
@@ -135,6 +139,8 @@ static bool look(struct watch *watch, struct watch_points *points, bool settled)
 	pthread_mutex_unlock(&watch->lock);
 	if (changed && settled)
 		events_post_files_changed(watch->events);
+	if (settled)
+		atomic_fetch_add(&watch->comparisons, 1);
 	return changed && !settled;
 }
 
@@ -158,14 +164,15 @@ static int milliseconds_until(uint64_t end_ns)
 }
 
 /* When a change of now is to be looked at. *@first_ns is of the first of them, 0 = this. */
-static uint64_t due_after(uint64_t *first_ns)
+static uint64_t due_after(const struct watch_pace *pace, uint64_t *first_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
 	if (!*first_ns)
 		*first_ns = now_ns;
-	return now_ns + quiet_ns < *first_ns + patience_ns ? now_ns + quiet_ns
-							   : *first_ns + patience_ns;
+	return now_ns + pace->quiet_ns < *first_ns + pace->patience_ns
+		       ? now_ns + pace->quiet_ns
+		       : *first_ns + pace->patience_ns;
 }
 
 /*
@@ -180,9 +187,9 @@ static bool await_change(struct watch *watch, struct watch_points *points, bool 
 	eventfd_t count;
 
 	if (changing)
-		due_ns = due_after(&first_ns);
+		due_ns = due_after(&watch->pace, &first_ns);
 	else if (points->blind)
-		due_ns = clock_monotonic_ns() + blind_ns;
+		due_ns = clock_monotonic_ns() + watch->pace.blind_ns;
 	for (;;) {
 		struct pollfd polled[] = {
 			{ .fd = watch->wake_fd, .events = POLLIN },
@@ -198,7 +205,7 @@ static bool await_change(struct watch *watch, struct watch_points *points, bool 
 		if (*settled_ret || is_replaced(watch))
 			return true;
 		if (ready > 0 && polled[1].revents && watch_points_take(points))
-			due_ns = due_after(&first_ns);
+			due_ns = due_after(&watch->pace, &first_ns);
 	}
 }
 
@@ -227,8 +234,8 @@ static void watch_free(struct watch *watch)
 	free(watch);
 }
 
-struct profcol_error *watch_create(struct events *events, const char *const *paths, size_t count,
-				   struct watch **ret)
+struct profcol_error *watch_create(struct events *events, const struct watch_pace *pace,
+				   const char *const *paths, size_t count, struct watch **ret)
 {
 	static const struct watched_files none;
 	struct watch *watch = calloc(1, sizeof(*watch));
@@ -237,6 +244,7 @@ struct profcol_error *watch_create(struct events *events, const char *const *pat
 	if (!watch)
 		return profcol_error_create(PROFCOL_NO_MEMORY, "out of memory");
 	watch->events = events;
+	watch->pace = *pace;
 	pthread_mutex_init(&watch->lock, NULL);
 	watch->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (watch->wake_fd < 0) {
@@ -291,4 +299,9 @@ void watch_add_file(struct watch *watch, const char *path)
 		watch->replaced = true;
 	pthread_mutex_unlock(&watch->lock);
 	eventfd_write(watch->wake_fd, 1);
+}
+
+uint64_t watch_comparisons(const struct watch *watch)
+{
+	return atomic_load(&watch->comparisons);
 }
