@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE_SECONDS = 30 };
+enum { PATIENCE_SECONDS = 120 };
 
 __attribute__((format(printf, 2, 3))) static void note(struct source_fixture *fixture,
 						       const char *format, ...)
@@ -158,26 +158,14 @@ void source_fixture_start(struct source_fixture *fixture)
 		fail_msg("%s", profcol_error_message(error));
 }
 
-/* Within a second. A few milliseconds, on a machine that has nothing else to do: once it may have.
- */
-static void stop_in_time(struct source_fixture *fixture)
+uint64_t source_fixture_destroy(struct source_fixture *fixture)
 {
-	static bool was_late;
-	uint64_t begin = clock_monotonic_ns();
-
-	k8s_source_stop(fixture->source);
-	if (clock_monotonic_ns() - begin < 1000 * MILLISECOND)
-		return;
-	assert_false(was_late);
-	was_late = true;
-}
-
-void source_fixture_destroy(struct source_fixture *fixture)
-{
+	uint64_t begin = clock_monotonic_ns(), took;
 	size_t length;
 
 	if (fixture->source)
-		stop_in_time(fixture);
+		k8s_source_stop(fixture->source);
+	took = clock_monotonic_ns() - begin;
 	length = fixture->length;
 	stand_in_stop(fixture->server);
 	// Nothing comes after the stop.
@@ -189,6 +177,7 @@ void source_fixture_destroy(struct source_fixture *fixture)
 	unlink(fixture->token);
 	rmdir(fixture->directory);
 	free(fixture);
+	return took;
 }
 
 void source_fixture_await(struct source_fixture *fixture, const char *words)

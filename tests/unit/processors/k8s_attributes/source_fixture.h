@@ -34,7 +34,8 @@ struct source_fixture *source_fixture_create(const struct stand_in_route *routes
 void source_fixture_start(struct source_fixture *fixture);
 
 /* Stops the source, which takes no time, and the server. */
-void source_fixture_destroy(struct source_fixture *fixture);
+/* How long the source took to stop, in nanoseconds. */
+uint64_t source_fixture_destroy(struct source_fixture *fixture);
 
 void source_fixture_write(const char *path, const char *text);
 

@@ -433,7 +433,20 @@ static void a_huge_pod_does_not_hide_the_others(void **state)
 	free(list);
 }
 
-/* The fixture's end asserts that none takes a second. */
+/* Start a source of @routes, which asks for @request, and stop it: how long that took. */
+static uint64_t stop_amid(const struct stand_in_route *routes, const char *request)
+{
+	struct source_fixture *fixture = source_fixture_create(routes);
+
+	source_fixture_start(fixture);
+	source_fixture_await_requests(fixture, request, 1);
+	return source_fixture_destroy(fixture);
+}
+
+/*
+ * It takes milliseconds. What waits for a server or for a pause takes a second at the least, each
+ * time: that a busy machine was slow shows in one of many tries that is not.
+ */
 static void nothing_keeps_a_source_from_its_end(void **state)
 {
 	static const struct stand_in_route cases[][3] = {
@@ -447,12 +460,11 @@ static void nothing_keeps_a_source_from_its_end(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct source_fixture *fixture;
+		const char *request = i == 2 ? WATCH_FROM("7") : FIRST_LIST;
+		int tries = 20;
 
-		fixture = source_fixture_create(cases[i]);
-		source_fixture_start(fixture);
-		source_fixture_await_requests(fixture, i == 2 ? WATCH_FROM("7") : FIRST_LIST, 1);
-		source_fixture_destroy(fixture);
+		while (stop_amid(cases[i], request) >= 1000 * MILLISECOND)
+			assert_true(--tries);
 	}
 }
 
