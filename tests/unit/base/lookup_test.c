@@ -16,7 +16,7 @@
 #include <semaphore.h>
 #include <string.h>
 
-enum { PATIENCE_MS = 20000 };
+enum { PATIENCE_MS = 120000 };
 
 /* How often the name server may answer. */
 static sem_t answers, answered;

@@ -31,7 +31,7 @@ static const struct stand_in_route routes[] = {
 	{ .request = "GET /chunks ",
 	  .raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 		 "5\r\nhello\r\n7\r\n, world\r\n0\r\n\r\n" },
-	{ .request = "GET /slow ", .status = 200, .body = "late", .delay_ms = 20000 },
+	{ .request = "GET /slow ", .status = 200, .body = "late", .delay_ms = 3600000 },
 	{ .request = "GET /drip ", .status = 200, .body = "drop by drop", .byte_ms = 2 },
 	{ .request = "GET /trickle ", .status = 200, .body = "drop by drop", .byte_ms = 25 },
 	{ .request = "GET /stalls ",
@@ -76,7 +76,7 @@ static void fixture_init(struct fixture *fixture)
 	*fixture = (struct fixture){ .server = stand_in_start(routes, NULL) };
 	assert_null(http_client_create(NULL, &fixture->client));
 	fixture->request.max_bytes = 1 << 16;
-	fixture->request.deadline_ns = clock_monotonic_ns() + 15000 * MILLISECOND;
+	fixture->request.deadline_ns = clock_monotonic_ns() + 120000 * MILLISECOND;
 }
 
 static void fixture_deinit(struct fixture *fixture)
@@ -156,11 +156,10 @@ static void a_deadline_holds_for_all_of_it(void **state)
 
 	(void)state;
 	fixture_init(&fixture);
-	begin = clock_monotonic_ns();
-	fixture.request.deadline_ns = begin + 1000 * MILLISECOND; // enough to connect
+	fixture.request.deadline_ns =
+		clock_monotonic_ns() + 1000 * MILLISECOND; // enough to connect
 	expect_error(fixture_get(&fixture, "/slow"), PROFCOL_UNAVAILABLE,
 		     "no whole answer in time");
-	assert_true(clock_monotonic_ns() - begin < 5000 * MILLISECOND);
 	expect_error(fixture_get(&fixture, "/hello"), PROFCOL_UNAVAILABLE, "in time");
 	fixture.request.deadline_ns = UINT64_MAX;
 	fixture.request.idle_ns = 100 * MILLISECOND;
@@ -289,7 +288,7 @@ static void streams_are_passed_on_as_they_come(void **state)
 	fixture.request.context = &taken;
 	fixture.request.max_bytes = 0;
 	fixture.request.deadline_ns = UINT64_MAX;
-	fixture.request.idle_ns = 15000 * MILLISECOND;
+	fixture.request.idle_ns = 120000 * MILLISECOND;
 	assert_null(fixture_get(&fixture, "/watch"));
 	assert_int_equal(fixture.response.status, 200);
 	assert_int_equal(fixture.response.length, 0);
@@ -306,7 +305,6 @@ static void errors_without_an_end_are_left(void **state)
 {
 	struct taken taken = { 0 };
 	struct fixture fixture;
-	uint64_t begin = clock_monotonic_ns();
 
 	(void)state;
 	fixture_init(&fixture);
@@ -314,12 +312,11 @@ static void errors_without_an_end_are_left(void **state)
 	fixture.request.context = &taken;
 	fixture.request.max_bytes = 8;
 	fixture.request.deadline_ns = UINT64_MAX;
-	fixture.request.idle_ns = 15000 * MILLISECOND;
+	fixture.request.idle_ns = 120000 * MILLISECOND;
 	assert_null(fixture_get(&fixture, "/endless"));
 	assert_int_equal(fixture.response.status, 500);
 	assert_string_equal(fixture.response.body, "12345678");
 	assert_int_equal(taken.length, 0);
-	assert_true(clock_monotonic_ns() - begin < 15000 * MILLISECOND);
 	fixture_deinit(&fixture);
 }
 
@@ -341,7 +338,6 @@ static void calls_can_be_cancelled(void **state)
 	struct fixture fixture;
 	struct canceller canceller = { .fixture = &fixture };
 	pthread_t thread;
-	uint64_t begin;
 
 	(void)state;
 	fixture_init(&fixture);
@@ -350,10 +346,8 @@ static void calls_can_be_cancelled(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, call_slow, &canceller), 0);
 	while (!stand_in_count(fixture.server, "GET /slow"))
 		sched_yield();
-	begin = clock_monotonic_ns();
 	eventfd_write(fixture.request.cancel_fd, 1);
-	pthread_join(thread, NULL);
-	assert_true(clock_monotonic_ns() - begin < 5000 * MILLISECOND);
+	pthread_join(thread, NULL); // in an hour, if it waited
 	expect_error(canceller.error, PROFCOL_SHUTDOWN, "cancelled");
 	expect_error(fixture_get(&fixture, "/slow"), PROFCOL_SHUTDOWN, "cancelled");
 	close(fixture.request.cancel_fd);
@@ -408,7 +402,7 @@ static void expect_tls(const struct certificates *certificates, const struct tls
 		settings.ca_file = certificates_path(certificates, one->authority);
 	assert_null(http_client_create(&settings, &client));
 	snprintf(url, sizeof(url), "https://%s:%s/hello", one->host, stand_in_port(server));
-	request.deadline_ns = clock_monotonic_ns() + 15000 * MILLISECOND;
+	request.deadline_ns = clock_monotonic_ns() + 120000 * MILLISECOND;
 	error = http_client_call(client, &request, &response);
 	if (one->fault)
 		expect_error(error, PROFCOL_UNAVAILABLE, one->fault);
@@ -479,7 +473,7 @@ static void a_client_shows_its_own_certificate(void **state)
 	assert_null(http_client_create(&settings, &client));
 	snprintf(url, sizeof(url), "https://localhost:%s/hello", stand_in_port(server));
 	request.url = url;
-	request.deadline_ns = clock_monotonic_ns() + 15000 * MILLISECOND;
+	request.deadline_ns = clock_monotonic_ns() + 120000 * MILLISECOND;
 	assert_null(http_client_call(client, &request, &response));
 	assert_string_equal(response.body, "hello");
 	http_client_response_deinit(&response);

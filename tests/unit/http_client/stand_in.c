@@ -22,7 +22,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
-enum { HEAD_MAX = 8192, CONNECTIONS_MAX = 512, PATIENCE_MS = 20000 };
+enum { HEAD_MAX = 8192, CONNECTIONS_MAX = 512, PATIENCE_MS = 120000 };
 
 struct stand_in {
 	_Atomic(const struct stand_in_route *) routes;

@@ -107,6 +107,6 @@ struct net_answer fixture_call(struct fixture *fixture, const char *bytes)
 	struct net_answer answer;
 
 	net_client_call(fixture->client, TEST_METHOD, (const uint8_t *)bytes, strlen(bytes),
-			clock_monotonic_ns() + UINT64_C(20000000000), &answer);
+			clock_monotonic_ns() + UINT64_C(120000000000), &answer);
 	return answer;
 }

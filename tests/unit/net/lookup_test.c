@@ -63,11 +63,26 @@ static void names_wait_asked(void)
 	pthread_mutex_unlock(&names.lock);
 }
 
+/* Where time stands still, what waits for a lookup waits for ever: that it ends shows that it does
+ * not wait. */
+static _Atomic uint64_t stands_at_ns;
+
+uint64_t __real_clock_monotonic_ns(void);
+uint64_t __wrap_clock_monotonic_ns(void);
+
+uint64_t __wrap_clock_monotonic_ns(void)
+{
+	uint64_t ns = stands_at_ns;
+
+	return ns ? ns : __real_clock_monotonic_ns();
+}
+
 static int names_let_go(void **state)
 {
 	(void)state;
 	pthread_mutex_lock(&names.lock);
 	names.hang = false;
+	stands_at_ns = 0;
 	pthread_cond_broadcast(&names.changed);
 	while (names.inside)
 		pthread_cond_wait(&names.changed, &names.lock);
@@ -107,7 +122,7 @@ static void a_lookup_ends_with_the_deadline(void **state)
 	CLEANUP_FREE char *second = probe_run(&probe);
 
 	(void)state;
-	assert_in_range(elapsed_ns(begin), 1190 * MILLISECOND, 20000 * MILLISECOND);
+	assert_true(elapsed_ns(begin) >= 1190 * MILLISECOND);
 	assert_string_equal(first, "name 'stuck.example' could not be looked up in time; check "
 				   "DNS");
 	// One thread may hang; a second one does not join it.
@@ -119,18 +134,16 @@ static void a_lookup_ends_with_the_deadline(void **state)
 static void a_lookup_ends_when_cancelled(void **state)
 {
 	CLEANUP(fixture_deinit) struct fixture fixture;
-	uint64_t begin;
 	pthread_t thread;
 	void *text;
 
 	(void)state;
+	stands_at_ns = clock_monotonic_ns();
 	connect_nowhere(&fixture);
 	assert_int_equal(pthread_create(&thread, NULL, diagnose, fixture.client), 0);
 	names_wait_asked();
-	begin = clock_monotonic_ns();
 	net_client_cancel(fixture.client);
 	pthread_join(thread, &text);
-	assert_in_range(elapsed_ns(begin), 0, 2500 * MILLISECOND);
 	assert_null(text);
 	// And is not even begun afterwards.
 	names.calls = 0;
@@ -141,17 +154,15 @@ static void a_lookup_ends_when_cancelled(void **state)
 static void success_does_not_wait_for_a_lookup(void **state)
 {
 	CLEANUP(fixture_deinit) struct fixture fixture;
-	uint64_t begin;
 	pthread_t thread;
 	void *text;
 
 	(void)state;
+	stands_at_ns = clock_monotonic_ns();
 	connect_nowhere(&fixture);
 	assert_int_equal(pthread_create(&thread, NULL, diagnose, fixture.client), 0);
 	names_wait_asked();
-	begin = clock_monotonic_ns();
 	diagnosis_forget(fixture.client);
-	assert_in_range(elapsed_ns(begin), 0, 2500 * MILLISECOND);
 	names_let_go(NULL);
 	pthread_join(thread, &text);
 	assert_non_null(text);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* "PRI * HTTP/2.0" and so on, before the first frame. */
-enum { PREFACE_BYTES = 24, PATIENCE_MS = 20000 };
+enum { PREFACE_BYTES = 24, PATIENCE_MS = 120000 };
 
 static void *peer_run(void *argument)
 {

@@ -154,6 +154,16 @@ void server_fixture_hold(struct server_fixture *fixture, bool hold)
 	pthread_mutex_unlock(&fixture->lock);
 }
 
+unsigned int server_fixture_entered(struct server_fixture *fixture)
+{
+	unsigned int entered;
+
+	pthread_mutex_lock(&fixture->lock);
+	entered = fixture->entered;
+	pthread_mutex_unlock(&fixture->lock);
+	return entered;
+}
+
 void server_fixture_wait_admitted(struct server_fixture *fixture, unsigned int admitted)
 {
 	pthread_mutex_lock(&fixture->lock);
@@ -234,5 +244,5 @@ struct net_answer server_fixture_call_tls(struct server_fixture *fixture,
 		.auth.authenticator = "",
 	};
 
-	return call_by(fixture, &config, "ping", 4, 20000);
+	return call_by(fixture, &config, "ping", 4, CALL_PATIENCE_MS);
 }

@@ -7,6 +7,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* No call of a test takes as long, however busy the machine is. */
+enum { CALL_PATIENCE_MS = 120000 };
+
 struct server_fixture {
 	struct net_server_config config; /* defaults, at a port of 127.0.0.1 */
 	struct profcol_logger logger;
@@ -36,6 +39,8 @@ struct profcol_error *server_fixture_refuse(struct server_fixture *fixture);
 void server_fixture_hold(struct server_fixture *fixture, bool hold);
 /* Blocks until the service has let @admitted calls in, whose messages may yet have to come. */
 void server_fixture_wait_admitted(struct server_fixture *fixture, unsigned int admitted);
+/* Calls that the service has seen. */
+unsigned int server_fixture_entered(struct server_fixture *fixture);
 /* Blocks until the service holds @inside calls. */
 void server_fixture_wait_inside(struct server_fixture *fixture, unsigned int inside);
 

@@ -29,8 +29,8 @@ static void assert_says(const struct profcol_error *error, const char *part)
 static enum net_code call(struct server_fixture *fixture)
 {
 	CLEANUP(net_answer_deinit)
-	struct net_answer answer =
-		server_fixture_call(fixture, fixture->endpoint, "ping", 4, NET_GZIP, 20000);
+	struct net_answer answer = server_fixture_call(fixture, fixture->endpoint, "ping", 4,
+						       NET_GZIP, CALL_PATIENCE_MS);
 
 	return answer.code;
 }
