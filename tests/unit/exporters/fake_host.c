@@ -229,7 +229,7 @@ void fake_host_shutdown(struct fake_host *fake)
 {
 	if (fake->instance && fake->component->shutdown)
 		assert_no_error(fake->component->shutdown(
-			fake->instance, clock_monotonic_ns() + UINT64_C(10000000000)));
+			fake->instance, clock_monotonic_ns() + 3600 * PROFCOL_SECOND));
 }
 
 uint64_t fake_host_lost_by(struct fake_host *fake, const char *cause)

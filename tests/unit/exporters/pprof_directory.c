@@ -16,6 +16,9 @@
 
 #include <cmocka.h>
 
+/* Of 10 ms each: what has not come by then does not come. */
+enum { PATIENCE_TRIES = 12000 };
+
 void pprof_directory_init(struct pprof_directory *directory)
 {
 	*directory = (struct pprof_directory){ .parent = "/tmp/pprof_test.XXXXXX" };
@@ -100,7 +103,7 @@ void pprof_directory_first(const struct pprof_directory *directory, const char *
 void pprof_directory_wait(const struct pprof_directory *directory, const char *part,
 			  unsigned int count)
 {
-	for (int round = 0; round < 1000; round++) {
+	for (int round = 0; round < PATIENCE_TRIES; round++) {
 		if (pprof_directory_count(directory, part) >= count)
 			return;
 		usleep(10000);
@@ -110,7 +113,7 @@ void pprof_directory_wait(const struct pprof_directory *directory, const char *p
 
 void pprof_directory_wait_gone(const struct pprof_directory *directory, const char *part)
 {
-	for (int round = 0; round < 1000; round++) {
+	for (int round = 0; round < PATIENCE_TRIES; round++) {
 		if (!pprof_directory_count(directory, part))
 			return;
 		usleep(10000);

@@ -91,7 +91,7 @@ static void directory_repair(struct pprof_directory *directory)
 
 static void wait_for_failures(struct pprof_directory *directory, int64_t count)
 {
-	for (int round = 0; round < 1000; round++) {
+	for (int round = 0; round < 12000; round++) {
 		if (fake_host_metric(&directory->fake, "pprof_write_failures") >= count)
 			return;
 		usleep(10000);

@@ -249,8 +249,7 @@ static void test_retention_by_age_needs_no_new_file(void **state)
 	fake_host_set_int(&directory.fake, "interval", 100 * PROFCOL_MILLISECOND);
 	fake_host_start(&directory.fake);
 	pprof_directory_add(&directory, old_files[0], 10);
-	for (int round = 0; round < 500 && pprof_directory_count(&directory, "profcol-"); round++)
-		usleep(10000);
+	pprof_directory_wait_gone(&directory, "profcol-");
 	assert_int_equal(pprof_directory_count(&directory, ""), 0);
 	fake_host_shutdown(&directory.fake);
 	pprof_directory_deinit(&directory);
@@ -399,7 +398,7 @@ static void test_late_shutdown_books_what_it_leaves(void **state)
 	profcol_exporter_pprof.destroy(directory.fake.instance);
 	directory.fake.instance = NULL;
 	// The thread that was left behind ends by itself.
-	for (int round = 0; round < 2000 && own_threads(NULL) > threads; round++)
+	for (int round = 0; round < 12000 && own_threads(NULL) > threads; round++)
 		usleep(10000);
 	assert_true(own_threads(NULL) <= threads);
 	assert_int_equal(pprof_directory_count(&directory, ".tmp"), 0);
