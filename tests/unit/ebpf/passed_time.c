@@ -3,10 +3,26 @@
 
 uint64_t passed_ns;
 
+static _Atomic uint64_t stood_ns; /* 0 = the clock goes */
+
 uint64_t __real_clock_monotonic_ns(void);
 uint64_t __wrap_clock_monotonic_ns(void);
 
 uint64_t __wrap_clock_monotonic_ns(void)
 {
-	return __real_clock_monotonic_ns() + passed_ns;
+	uint64_t ns = stood_ns;
+
+	return (ns ? ns : __real_clock_monotonic_ns()) + passed_ns;
+}
+
+void time_stands(void)
+{
+	stood_ns = __real_clock_monotonic_ns();
+}
+
+void time_goes_on(void)
+{
+	if (stood_ns)
+		passed_ns -= __real_clock_monotonic_ns() - stood_ns;
+	stood_ns = 0;
 }

@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 /* Ample for a machine that does other things too. */
-static const uint64_t LIVE_PATIENCE_NS = 20000000000;
+static const uint64_t LIVE_PATIENCE_NS = 120000000000;
 
 /* A call of the function given to processes_on_change. */
 struct live_change {

@@ -56,7 +56,7 @@ static void test_other_names_are_left_alone(void **state)
 static void test_a_bomb_is_cut_and_quick(void **state)
 {
 	char symbol[1024] = "_Z1fISt4pairIiiES_IS0_S0_E", name[WORKER_MAX_NAME];
-	uint64_t began_ns = clock_monotonic_ns();
+	uint64_t began_ns = clock_thread_ns();
 	size_t length = strlen(symbol);
 
 	(void)state;
@@ -70,7 +70,7 @@ static void test_a_bomb_is_cut_and_quick(void **state)
 		assert_true(demangle_symbol(symbol, name));
 	assert_int_equal(strlen(name), WORKER_MAX_NAME - 1);
 	assert_string_equal(name + WORKER_MAX_NAME - 4, "...");
-	assert_true(clock_monotonic_ns() - began_ns < 2000000000);
+	assert_true(clock_thread_ns() - began_ns < 2000000000);
 }
 
 /* Nesting up to the longest symbol must not overflow the stack. */

@@ -22,7 +22,8 @@
 
 #define MS 1000000ull
 
-enum { MAX_FILES = 64, SLOW_MS = 20000 };
+/* A lookup may take SLOW_MS on a busy machine; what waits for an hour hangs. */
+enum { MAX_FILES = 64, SLOW_MS = 120000, FOR_EVER_MS = 3600000 };
 
 /* Stands in for the real one: file ids are places in a table of paths. */
 struct processes {
@@ -203,7 +204,7 @@ static void test_a_late_answer_is_there_the_next_time(void **state)
 	kill(fixture->fake.helpers[0], SIGSTOP);
 	lookup(fixture, &query, 1, 100);
 	assert_null(query.name);
-	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 99, SLOW_MS);
+	assert_true(clock_monotonic_ns() - began_ns >= 99 * MS);
 	kill(fixture->fake.helpers[0], SIGCONT);
 	lookup(fixture, &query, 1, SLOW_MS);
 	assert_string_equal(query.name, "fixture_plain");
@@ -213,7 +214,7 @@ static void test_a_late_answer_is_there_the_next_time(void **state)
 static void test_a_slow_file_leaves_the_others_their_names(void **state)
 {
 	struct fixture *fixture = *state;
-	uint64_t plain = address_of("fixture_plain"), began_ns = clock_monotonic_ns();
+	uint64_t plain = address_of("fixture_plain");
 	struct symbol_query slow = { .file = 1, .file_offset = plain };
 	struct symbol_query queries[20];
 
@@ -223,14 +224,14 @@ static void test_a_slow_file_leaves_the_others_their_names(void **state)
 	}
 	kill(fixture->fake.helpers[0], SIGSTOP);
 	lookup(fixture, &slow, 1, 1);
-	lookup(fixture, queries, 20, 3000);
+	lookup(fixture, queries, 20, 300);
 	assert_null(queries[0].name);
+	// A lookup without the slow file does not wait for it: no time passes that would end that.
+	time_stands();
+	lookup(fixture, queries + 1, 19, FOR_EVER_MS);
+	time_goes_on();
 	for (size_t i = 1; i < 20; i++)
 		assert_string_equal(queries[i].name, "fixture_plain");
-	// A lookup without the slow file does not wait for it.
-	began_ns = clock_monotonic_ns();
-	lookup(fixture, queries + 1, 19, 2 * SLOW_MS);
-	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 0, SLOW_MS);
 }
 
 static void test_a_crash_costs_the_names_of_one_file(void **state)
@@ -259,16 +260,14 @@ static void test_a_fifo_does_not_block(void **state)
 	struct fixture *fixture = *state;
 	char path[] = "/tmp/profcol-fifo-XXXXXX";
 	struct symbol_query query = { .file = 1, .file_offset = 64 };
-	uint64_t began_ns = clock_monotonic_ns();
 
 	assert_non_null(mkdtemp(path));
 	rmdir(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	place(fixture, 1, path);
-	lookup(fixture, &query, 1, 2 * SLOW_MS);
+	lookup(fixture, &query, 1, FOR_EVER_MS);
 	unlink(path);
 	assert_null(query.name);
-	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 0, SLOW_MS);
 	assert_int_equal(
 		fake_host_metric(&fixture->fake, "symbol_files_given_up", "cause=unreadable"), 1);
 }
@@ -370,16 +369,14 @@ static void test_without_workers_lookups_return_at_once(void **state)
 {
 	struct fixture *fixture = *state;
 	struct symbol_query query = { .file = 1, .file_offset = 64 };
-	uint64_t began_ns = clock_monotonic_ns();
 	siginfo_t info;
 
 	place(fixture, 1, SYMBOLS_FILES "/full.so");
 	fixture->fake.spawn_fails = true;
 	kill(fixture->fake.helpers[0], SIGKILL);
 	waitid(P_PID, (id_t)fixture->fake.helpers[0], &info, WEXITED | WNOWAIT);
-	lookup(fixture, &query, 1, 2 * SLOW_MS);
+	lookup(fixture, &query, 1, FOR_EVER_MS);
 	assert_null(query.name);
-	assert_in_range((clock_monotonic_ns() - began_ns) / MS, 0, SLOW_MS);
 }
 
 int main(void)
