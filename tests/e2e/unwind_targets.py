@@ -14,10 +14,11 @@ from decided import Share
 
 ZIG_PACKAGE = "ziglang==0.15.2"
 
-# Of a program that is wrong now and then by nature, about once in 6,600 samples: until a function
-# has made its frame, and after it has left it, its caller is passed over. As good as fault at one
-# in a thousand, like the others (_WRONG in unwind_truth_test.py).
-_WRONG_BY_NATURE = Share(fine=0.0003, fault=0.0025)
+# Of a program that is wrong now and then by nature: until a function has made its frame, and after
+# it has left it, its caller is passed over. Of 23,258 samples on a busy machine 11 were so, fewer on
+# an idle one. As good as fault at 1.15 in a thousand; 2.2 pass once in a million times, where 6 of
+# 6,700 passed once in 110 times.
+_WRONG_BY_NATURE = Share(fine=0.0005, fault=0.0022)
 
 # What stands between the program's first function and the end of the stack, leaf first.
 _GLIBC = r"libc\.so\.6 libc\.so\.6 _start"

@@ -28,7 +28,7 @@ FOREIGN = "memcpy"
 
 # Of wrong stacks. One in a thousand is as good as fault: it passes every other time, as it did when
 # 1,700 samples might have one (Poisson). What is worse passes more seldom than it did then: 2 in a
-# thousand pass once in 60 times, not once in 7, and 4.5 in a thousand once in a million times, not
+# thousand pass once in 140 times, not once in 7, and 4.5 in a thousand once in a million times, not
 # once in 250. A program that has none is decided by 3,100 samples; so many also have each of the
 # rarest chains, which is one in 176 samples, but once in 40 million times.
 _WRONG = Share(fine=0.00005, fault=0.0045)
@@ -88,7 +88,7 @@ class Observed:
         self.process = process
         self.checker = None  # until there is a sample of it
         self._late_ns = None  # what is younger counts
-        self._heard_s = time.monotonic()
+        self._heard_ns = time.time_ns()
         # Counters of samples: by verdict, and of late ones by stack and by chain.
         self.early, self.late, self.wrong, self.true = (collections.Counter() for _ in range(4))
         self.of_wrong = Question(built.target.wrong or _WRONG)
@@ -101,7 +101,7 @@ class Observed:
             return
         self.checker = self.checker or self._built.judged_by(shadow)
         self.checker.learn(shadow)
-        self._heard_s = time.monotonic()
+        self._heard_ns = end_ns
         for sample in samples:
             self._judge(sample, begin_ns)
         if self.early[Verdict.TRUE] and not self._late_ns:
@@ -131,9 +131,12 @@ class Observed:
         chains = self.checker.leaf_chains() if self.checker else ["any"]
         return [chain for chain in chains if not self.true[chain]]
 
-    def is_over(self):
-        """Whether more samples would change nothing, or none come."""
-        if time.monotonic() - self._heard_s > BOUND_S or self.late.total() >= _SAMPLES_MOST:
+    def is_over(self, read_ns):
+        """Whether more samples would change nothing, or none come. `read_ns`: files have been read
+        of what was sampled before that, which may be long ago on a busy machine.
+        """
+        silent_ns = read_ns - self._heard_ns
+        if silent_ns > BOUND_S * 1_000_000_000 or self.late.total() >= _SAMPLES_MOST:
             return True
         wants_chains = self._built.target.covers and self.missing()
         return not (self.of_wrong.is_open or self.of_transit.is_open or wants_chains)
@@ -176,6 +179,7 @@ class Watch:
         self._directory = directory
         self._running = {}  # Observed by pid
         self._read = set()
+        self._read_ns = 0
         self.over = {}  # Observed by name
 
     def run(self):
@@ -184,7 +188,11 @@ class Watch:
             paths = wait_until(self._new_paths, "another file of samples")
             for path in paths:
                 self._read_file(path)
-            for pid in [pid for pid, one in self._running.items() if one.is_over()]:
+                self._end_those_over()
+
+    def _end_those_over(self):
+        for pid, observed in list(self._running.items()):
+            if observed.is_over(self._read_ns):
                 self._running.pop(pid).process.kill()
 
     def _fill(self):
@@ -202,6 +210,7 @@ class Watch:
     def _read_file(self, path):
         self._read.add(path)
         profile = pprof_file.read(path)
+        self._read_ns = max(self._read_ns, profile.time_ns)
         samples = collections.defaultdict(list)
         for sample in profile.samples:
             pid = sample.labels.get("pid")
