@@ -107,7 +107,7 @@ class Neighbourhood:
         self._settled_ns = wait_until(self._find_settled, "whole stacks of the ordinary program")
 
     def _find_settled(self):
-        """The end of the first files in a row in which all stacks of the ordinary program are whole."""
+        """The end of the first files in a row in which all of its stacks are whole."""
         whole = 0
         for path in profile_paths(self.out):
             profile = self._read(path)
