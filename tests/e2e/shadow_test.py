@@ -271,6 +271,7 @@ def test_wrong_usage(program, arguments, message):
     assert (result.returncode, message in result.stderr) == (2, True), result.stderr
 
 
+@pytest.mark.peers
 def test_the_reference_profiler(start_shadow, hot, tmp_path):
     """It has no names for machine code: addresses get ours."""
     shadow = start_shadow("--seconds", 30, "--format", "json")  # it starts slowly

@@ -20,9 +20,9 @@ def user_frames(sample):
 
 @pytest.mark.sanitized
 def test_a_whole_stack_has_no_mark(start_profcol, burner, tmp_path):
-    run = start_profcol(pipeline(tmp_path / "out")).wait_ready()
+    run = start_profcol(pipeline(tmp_path / "out", {"samples_per_second": 199})).wait_ready()
     sampled_until(run, "entry")
-    burner.wait_burnt(2000)
+    burner.wait_burnt(1000)
     run.stop()
 
     samples = [
@@ -40,9 +40,9 @@ def test_a_whole_stack_has_no_mark(start_profcol, burner, tmp_path):
 
 @pytest.mark.sanitized
 def test_a_stack_is_followed_as_far_as_wanted(start_profcol, burner, tmp_path):
-    run = start_profcol(pipeline(tmp_path / "out", {"max_stack_depth": 2})).wait_ready()
+    run = start_profcol(pipeline(tmp_path / "out", {"max_stack_depth": 2, "samples_per_second": 199})).wait_ready()
     sampled_until(run, "depth")
-    burner.wait_burnt(2000)
+    burner.wait_burnt(1000)
     run.stop()
 
     samples = read_profile(tmp_path / "out").of_pid(burner.pid)
