@@ -152,9 +152,12 @@ def test_every_exporter_of_every_pipeline_gets_all(start_profcol, burner, tmp_pa
     assert profiles[0].of_pid(burner.pid)
 
 
-def test_the_debug_exporter_prints_the_hottest_functions(start_profcol, burner):
+def test_the_debug_exporter_prints_the_hottest_functions(start_profcol, burner, build_target):
     exporters = {"debug": {"top": 10, "use_internal_logger": False}}
-    run = start_profcol(pipeline(receiver={"reporter_interval": "1h"}, exporters=exporters))
+    # Of this program: others may burn more.
+    select = {"include": [{"executable": {"values": [str(build_target("burn"))]}}]}
+    receiver = {"reporter_interval": "1h", "select": select}
+    run = start_profcol(pipeline(receiver=receiver, exporters=exporters))
     run.wait_ready()
     burner.wait_burnt(1000)
     run.stop()
