@@ -12,8 +12,9 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(SOURCE / "tests/kernels"))
+sys.path[:0] = [str(SOURCE / "tests"), str(SOURCE / "tests/kernels")]
 
+import apt_root
 import debian_kernel
 
 ARCHITECTURE = "arm64"
@@ -42,7 +43,7 @@ def _make_links_relative(root):
 
 def _make(wanted, directory):
     with tempfile.TemporaryDirectory(prefix="apt-", dir=directory.parent) as path:
-        apt = debian_kernel.AptRoot(path, ARCHITECTURE, [RELEASE])
+        apt = apt_root.AptRoot(path, ARCHITECTURE, [RELEASE])
         unpacked = pathlib.Path(path) / "unpacked"
         for package in apt.download_with_dependencies(*wanted):
             command = ["dpkg-deb", "-x", package, unpacked]
@@ -57,7 +58,7 @@ def _make(wanted, directory):
 
 
 def sysroot():
-    """Where the packages lie; debian_kernel.Unavailable if they cannot be had."""
+    """Where the packages lie; apt_root.Unavailable if they cannot be had."""
     wanted = packages()
     name = hashlib.sha256(" ".join((RELEASE, *wanted)).encode()).hexdigest()[:16]
     directory = debian_kernel.cache().parent / "sysroots" / f"{ARCHITECTURE}-{name}"
@@ -103,5 +104,5 @@ if __name__ == "__main__":
         said = said.decode(errors="replace") if isinstance(said, bytes) else said
         command = " ".join(map(str, error.cmd))
         sys.exit(f"sysroot.py: {command} ended with {error.returncode}\n{said}".rstrip())
-    except (debian_kernel.Unavailable, OSError) as error:
+    except (apt_root.Unavailable, OSError) as error:
         sys.exit(f"sysroot.py: {error}")
