@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DURATION ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-slow churn kernels kernels-arm64 build fuzz coverage peers bench bench-start bench-overhead bench-gateway bench-codec bench-processors image image-arm64 test-image-arm64 packages test-packages format lint install clean
+.PHONY: help run test test-all test-slow churn kernels kernels-arm64 test-runtimes build fuzz coverage peers bench bench-start bench-overhead bench-gateway bench-codec bench-processors image image-arm64 test-image-arm64 packages test-packages format lint install clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -45,6 +45,14 @@ kernels-arm64: ## the program for arm64 on Debian's kernel 6.1 for it, emulated:
 	@cmake --build --preset arm64
 	@/usr/bin/python3 -m pytest -p no:cacheprovider tests/kernels/arm64 -m kernels_arm64 -rP \
 		--profcol build/arm64/profcol
+
+# RUNTIMES="python go-1.16": makes these alone; tests of what is not there are skipped
+test-runtimes: ## stacks of many versions of language runtimes (MINUTES)
+	@scripts/setup.sh runtimes
+	@$(MAKE) --no-print-directory build
+	@scripts/runtimes.sh $(RUNTIMES) >/dev/null
+	@/usr/bin/python3 -m pytest -p no:cacheprovider tests/runtimes -m runtimes -rs \
+		--profcol build/release/profcol
 
 build: ## the program: build/release/profcol
 	@scripts/setup.sh build

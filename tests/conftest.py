@@ -43,7 +43,9 @@ def pytest_addoption(parser):
 # Whoever asks for one of these uses what is not a package of Debian's.
 _PEER_FIXTURES = {"peer", "api_server"}
 # Tests that run only when -m names their marker.
-_ON_DEMAND = {"slow", "kernels", "kernel_one", "kernels_arm64", "image_arm64", "packages"}
+_ON_DEMAND = {
+    *("slow", "kernels", "kernel_one", "kernels_arm64", "image_arm64", "packages", "runtimes"),
+}
 
 
 def _shuffle(items, seed):

@@ -17,6 +17,8 @@ LINK = f"{MAIN}$Passing.pass"  # the method that may be of a class that is new
 
 # What a name in a map of code says of a method: what it returns, its class and name, its arguments.
 _METHOD = re.compile(r"\S+ ([^\s()]+)\(")
+# Up to glibc 2.33 threads begin in another of its libraries, and each has the version in its name.
+_LIBC = re.compile(r"/libc\.so|/lib(?:c|pthread)-2\.\d+\.so")
 # Such classes have numbers in their names.
 _LAMBDA = re.compile(r"\$\$Lambda[^.]*")
 
@@ -189,7 +191,7 @@ class JavaChain:
 
     def _place(self, frame):
         if frame.file:
-            return frozenset({LIBC if "/libc.so" in frame.file else FILE})
+            return frozenset({LIBC if _LIBC.search(frame.file) else FILE})
         return self._code.kinds_at(frame.address)
 
     def judge(self, frames):

@@ -171,7 +171,8 @@ def build(target, source, directory):
         raise _no_compiler(compiler)
     path = directory / target.name
     symbols = directory / f"{target.name}.symbols" if target.finish else path
-    recipe = {"rustc": _build_rust, "zig": _build_zig, "go": _build_go}.get(compiler, _build_c)
+    recipes = {"rustc": _build_rust, "zig": _build_zig, "go": _build_go}
+    recipe = recipes.get(os.path.basename(compiler), _build_c)
     recipe(target, source, symbols)
     if target.finish:
         target.finish(symbols, path)
