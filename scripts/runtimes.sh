@@ -44,7 +44,7 @@ names_of() {
 read_row() {
 	local row words word
 
-	mapfile -t row < <(grep -A2 -x -e "$1" "$table" | sed 1d)
+	mapfile -t row < <(grep -A2 -xF -e "$1" "$table" | sed 1d)
 	((${#row[@]} == 2)) || die "no runtime is called '$1'; scripts/runtimes.sh --list prints all"
 	read -r kind packages <<<"${row[0]}"
 	read -ra words <<<"${row[1]%% => *}"
@@ -215,6 +215,7 @@ make() {
 		mark_used "$folder"
 		return 0
 	fi
+	[[ $kind != debian || $(id -u) == 0 ]] || die "$name is of Debian's, made and started by root only"
 	echo "runtimes.sh: making $name ..." >&2
 	scratch=$(mktemp -d "$cache/.making.$name.XXXX")
 	# A process of its own: errexit does not hold in a function whose status is asked for.
@@ -242,6 +243,7 @@ make_all() {
 	# Most of their time is spent waiting for what is downloaded.
 	printf '%s\n' "$@" | xargs -n 1 -P "$together" "$script" --make {lock}>&- ||
 		die "not all could be made (see above)"
+	rm -rf "$cache/.maven" # what was downloaded
 	find "$cache" -mindepth 1 -maxdepth 1 -name '*-????????????????' \
 		-mmin "+$kept_minutes" -exec rm -rf {} +
 }
