@@ -109,8 +109,7 @@ libraries)
 *)
 	die "'$1' is not a list of packages; use 'build', 'run', 'test', 'test-all', 'coverage'," \
 		"'bench', 'kernels', 'kernels-arm64', 'runtimes', 'image', 'image-arm64'," \
-		"'test-image-arm64' or" \
-		"'packages', or 'libraries' to print some"
+		"'test-image-arm64' or 'packages', or 'libraries' to print some"
 	;;
 esac
 

@@ -332,6 +332,12 @@ def jdks():
 
 
 @pytest.fixture(scope="module")
+def executables(jdks):
+    """As `select` knows the JVMs."""
+    return {"values": [str((path / "bin/java").resolve()) for path in jdks.values()]}
+
+
+@pytest.fixture(scope="module")
 def classes(jdks, source, tmp_path_factory):
     directory = tmp_path_factory.mktemp("classes")
     compiler = next(iter(jdks.values())) / "bin/javac"
@@ -382,17 +388,18 @@ BEACON = "import time\nwhile True: time.sleep(0.1), sum(range(50000))"
 
 
 @pytest.fixture(scope="module")
-def seen(request, jdks, start_java, start_profcol_once, start_target_once, tmp_path_factory):
+def seen(
+    request, jdks, executables, start_java, start_profcol_once, start_target_once, tmp_path_factory
+):
     """(version, name of a case) to Observed: every case under the profiler, some at a time, until
     there are samples enough, or ROUNDS of them.
     """
     directory = tmp_path_factory.mktemp("seen")
     beacon = start_target_once(sys.executable, "-c", BEACON)
-    programs = [str((path / "bin/java").resolve()) for path in jdks.values()]
     receiver = {
         "samples_per_second": RATE,
         "timestamps": False,
-        "select": {"include": [{"executable": {"values": programs}}, {"pid": beacon.pid}]},
+        "select": {"include": [{"executable": executables}, {"pid": beacon.pid}]},
     }
     # A slow program could not write all of it in the end.
     exporters = {"pprof": {"directory": str(directory), "interval": "1s"}}

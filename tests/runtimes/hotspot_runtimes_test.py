@@ -50,6 +50,12 @@ def jdks(request, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def executables():
+    """As `select` knows the JVMs, some of which have a root of their own."""
+    return {"regexes": ["/bin/java$"]}
+
+
+@pytest.fixture(scope="module")
 def classes(source, tmp_path_factory):
     """Of the program, by the JDK of this machine, for the oldest version that is judged."""
     directory = tmp_path_factory.mktemp("classes")
