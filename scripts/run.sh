@@ -28,7 +28,7 @@ die() {
 }
 
 [[ $(id -u) == 0 ]] || die "profiling the whole machine needs root; run: sudo make run"
-[[ $seconds =~ ^[1-9][0-9]{0,3}$ ]] && ((seconds <= 3600)) ||
+[[ $seconds =~ ^[1-9][0-9]{0,3}$ && $seconds -le 3600 ]] ||
 	die "'$seconds' is no number of seconds from 1 to 3600; run: make run DURATION=10"
 [[ $load == small || $load == none ]] || die "LOAD is 'small' or 'none', not '$load'"
 
