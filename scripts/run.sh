@@ -91,7 +91,8 @@ YAML
 [[ $load == none ]] || start_loads
 [[ -z $interrupted ]] || exit 130
 
-# In a session of its own: Ctrl-C is not the program's.
+# In a session of its own: Ctrl-C is not the program's, unless it comes just before that.
+: >"$scratch/log"
 setsid setpriv --pdeathsig TERM -- "$program" --config "$scratch/pipeline.yaml" \
 	>"$scratch/table" 2>"$scratch/log" &
 pid=$!
@@ -111,12 +112,14 @@ fi
 status=0
 wait "$pid" || status=$?
 pid=
-if ((status)); then
+if ((status)) && [[ -z $interrupted ]]; then
 	cat "$scratch/log" >&2
 	exit "$status"
 fi
 
-profile=$(find "$directory" -name '*.pb.gz' -newer "$scratch/pipeline.yaml" | sort | tail -n 1)
+profile=
+[[ ! -d $directory ]] ||
+	profile=$(find "$directory" -name '*.pb.gz' -newer "$scratch/pipeline.yaml" | sort | tail -n 1)
 [[ -n $profile || -z $interrupted ]] || {
 	echo "run.sh: interrupted before there was anything to show" >&2
 	exit 130

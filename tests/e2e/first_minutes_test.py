@@ -5,6 +5,7 @@ import os
 import pathlib
 import pwd
 import re
+import shutil
 import signal
 
 import pytest
@@ -177,8 +178,12 @@ def test_nothing_of_make_run_is_left_when_it_is_killed(run, program, number):
     terminal.wait_shown(lambda it: "profiling this machine" in it.text)
     load = wait_until(lambda: load_of(terminal), "the load")
     profiler = wait_until(lambda: profiler_of(terminal, program), "the profiler")
+    scratch = pathlib.Path(children_of(terminal)[load["/mandelbrot"]][0]).parent
     os.kill(terminal.pid, number)
     assert_all_end([*load.values(), profiler])
+    if number == signal.SIGKILL:  # which lets nobody clear up
+        shutil.rmtree(scratch)
+    wait_until(lambda: not scratch.exists(), "the end of its files")
 
 
 def test_ctrl_c_before_anything_runs_is_no_error(run, tmp_path):
