@@ -81,7 +81,8 @@ def chain(peers, start_profcol, burner, authority, new_directory):
     all_peers.sink("references", attribute_references=True)
     all_peers.sink("new_tls", {"cert": server.cert, "key": server.key}, tls=trust)
     all_peers.sink("split", max_request_bytes="4KiB")
-    joined = {"flush_timeout": "10m", "min_size": 1 << 20, "sizer": "bytes"}
+    # More than a run takes, whatever else the machine does.
+    joined = {"flush_timeout": "10m", "min_size": 32 << 20, "sizer": "bytes"}
     all_peers.gateway("joined", sending_queue={"batch": joined})
     all_peers.sink("retried")
     all_peers.sinks["retried"].answer("unavailable*2,ok")
