@@ -22,6 +22,7 @@ import due
 import process_usage
 
 RATE = 99
+ATTEMPTS = 10
 MARK = "BENCH_TEST"
 
 # Burns so much CPU time, however long that takes on a busy machine.
@@ -56,34 +57,51 @@ def _assert_due(counted, used_s, stolen_s):
     assert 0.85 * RATE * used_s <= counted <= 1.15 * RATE * (used_s + stolen_s)
 
 
+def _count(due_counter, work):
+    """What is due while `work()` is done: what that returns, the samples, and seconds stolen from it.
+    It is done again where the machine itself stood still meanwhile: then timers are missing on all
+    CPUs, and the kernel takes the time for that of whoever was running.
+    """
+    for _ in range(ATTEMPTS):
+        with due.counting(due_counter, RATE) as meter:
+            stolen, before, begin = stolen_ms(), meter.snapshot(), time.monotonic()
+            result = work()
+            counted = due.difference(before, meter.snapshot())
+            timers = RATE * os.cpu_count() * (time.monotonic() - begin)
+            stolen = stolen_ms() - stolen
+        if sum(counted[kind] for kind in ("idle", "kernel", "user", "other")) >= 0.95 * timers:
+            return result, counted, stolen / 1000
+    raise AssertionError(f"timers were missing each of {ATTEMPTS} times")
+
+
 def test_a_second_of_work_is_so_many_samples_due(due_counter):
-    with due.counting(due_counter, RATE) as meter:
-        stolen = stolen_ms()
-        before, used = meter.snapshot(), process_usage.Cpu.of(os.getpid())
+    def work():
+        used = process_usage.Cpu.of(os.getpid())
         # Of its two parts, user and system, up to a tick each is not told.
         subprocess.run(_burn(1.05), check=True)
-        used = process_usage.Cpu.of(os.getpid()).since(used)["total_s"]
-        counted = due.difference(before, meter.snapshot())
-        stolen = stolen_ms() - stolen
+        return process_usage.Cpu.of(os.getpid()).since(used)["total_s"]
+
+    used, counted, stolen_s = _count(due_counter, work)
     assert 1 < used < 2
-    _assert_due(counted["user"], used, stolen / 1000)
+    _assert_due(counted["user"], used, stolen_s)
 
 
 def test_work_of_strangers_is_counted_apart_by_name(due_counter, tmp_path):
     done = tmp_path / "done"
     name = f"stranger{os.getpid()}"  # as none of those beside this test
     (tmp_path / name).symlink_to(sys.executable)
-    with due.counting(due_counter, RATE) as meter:
-        stolen, before = stolen_ms(), meter.snapshot()
+
+    def work():
+        done.unlink(missing_ok=True)
         # The shell ends at once, so that init, or who acts for it, is the parent of what it leaves.
         script = '"$@" && touch "$DONE" &'
         burn = _burn(1, tmp_path / name)
         environment = os.environ | {"DONE": str(done)}
         subprocess.run(["sh", "-c", script, "sh", *burn], check=True, env=environment)
         wait_until(done.exists, "end of the stranger")
-        counted = due.difference(before, meter.snapshot())
-        stolen = stolen_ms() - stolen
-    _assert_due(counted["names"][name], 1, stolen / 1000)
+
+    _, counted, stolen_s = _count(due_counter, work)
+    _assert_due(counted["names"][name], 1, stolen_s)
     assert counted["other"] >= counted["names"][name]
 
 
