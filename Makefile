@@ -47,7 +47,7 @@ kernels-arm64: ## the program for arm64 on Debian's kernel 6.1 for it, emulated:
 		--profcol build/arm64/profcol
 
 # RUNTIMES="python go-1.16": makes these alone; tests of what is not there are skipped
-test-runtimes: ## stacks of many versions of language runtimes (MINUTES)
+test-runtimes: ## stacks of many versions of language runtimes, by hand; its cache takes 6 GB (minutes)
 	@scripts/setup.sh runtimes
 	@$(MAKE) --no-print-directory build
 	@scripts/runtimes.sh $(RUNTIMES) >/dev/null

@@ -47,8 +47,12 @@ def name(version, kind, runtime):
 def built(source, request, tmp_path_factory):
     """Name to Built, by each Go that is asked for and there."""
     directory = tmp_path_factory.mktemp("go")
-    gos = language_runtimes.asked_for(request)
-    wanted = [_target(version, kind, go) for version, go in gos.items() for kind in TARGETS]
+    calls = [item.callspec for item in request.session.items if item.path == request.path]
+    wanted = [
+        _target(version, kind, go)
+        for version, kind in sorted({(one.params["version"], one.params["kind"]) for one in calls})
+        if (go := language_runtimes.find_runtime(version))
+    ]
 
     def build_one(target):
         built = unwind_targets.build(target, source / "tests/targets", directory)

@@ -37,12 +37,13 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def jdks(request, tmp_path_factory):
-    """By version, a folder with `bin/java`, of each that is asked for and there."""
+def jdks(tmp_path_factory):
+    """By version, a folder with `bin/java`, of each that is there."""
     directory = tmp_path_factory.mktemp("jdks")
     found = {}
-    for version, path in language_runtimes.asked_for(request).items():
-        if version not in LEFT_OUT:
+    for version in language_runtimes.names("jdk"):
+        path = language_runtimes.find_runtime(version)
+        if path and version not in LEFT_OUT:
             found[version] = directory / version
             (found[version] / "bin").mkdir(parents=True)
             (found[version] / "bin/java").symlink_to(path)

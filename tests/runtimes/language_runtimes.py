@@ -41,10 +41,3 @@ def runtime_path(name):
     if not path:
         pytest.skip(_ask_path(name).stderr.strip())
     return path
-
-
-def asked_for(request):
-    """{name: path} of those that are there and that a test of this module has as its `version`."""
-    items = [item for item in request.session.items if item.module is request.module]
-    asked = {item.callspec.params["version"]: None for item in items}
-    return {name: path for name in asked if (path := find_runtime(name))}
