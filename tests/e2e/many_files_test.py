@@ -124,7 +124,7 @@ def judge(samples, paths, chosen):
 @pytest.mark.parametrize(
     "count, memory, room",
     (
-        pytest.param(1500, "3MiB", ROOM, id="small"),
+        pytest.param(1500, "3MiB", ROOM, id="small", marks=pytest.mark.thorough),
         pytest.param(5000, "32MiB", USUAL_ROOM, id="usual", marks=pytest.mark.slow),
         pytest.param(20_000, "32MiB", USUAL_ROOM, id="beyond", marks=pytest.mark.slow),
     ),
