@@ -162,11 +162,12 @@ static bool debug_is_due(struct debug_exporter *exporter)
  * characters (text.h). */
 static void debug_log(const struct profcol_logger *logger, const struct text *text)
 {
-	const char *at = text->bytes, *end = at + text->length;
+	const char *at = text->bytes; // NULL where there is no text
+	size_t left = text->length;
 
-	while (at < end) {
-		size_t length = (size_t)(end - at);
+	while (left) {
 		const char *last = NULL;
+		size_t length = left;
 
 		if (length > PROFCOL_LOG_TEXT_BYTES) {
 			last = memrchr(at, '\n', PROFCOL_LOG_TEXT_BYTES);
@@ -181,6 +182,7 @@ static void debug_log(const struct profcol_logger *logger, const struct text *te
 		else
 			profcol_log_text(logger, PROFCOL_INFO, at, length);
 		at += length;
+		left -= length;
 	}
 }
 
