@@ -7,7 +7,7 @@ DURATION ?= 10
 .PHONY: help run test test-all test-slow churn kernels kernels-arm64 test-runtimes build fuzz coverage peers bench bench-start bench-overhead bench-gateway bench-codec bench-processors image image-arm64 test-image-arm64 packages test-packages format lint install clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 # LOAD=none: without the small programs beside it
 run: ## build, profile this machine for DURATION (10) seconds, show the hottest functions
