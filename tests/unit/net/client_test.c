@@ -548,6 +548,8 @@ static void a_compressed_request_takes_what_it_needs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		// Before gRPC has threads, which let go of memory when they come to it.
+		cmocka_unit_test(a_compressed_request_takes_what_it_needs),
 		cmocka_unit_test(a_call_carries_bytes_both_ways),
 		cmocka_unit_test(requests_are_sent_with_gzip),
 		cmocka_unit_test(an_empty_compression_is_none),
@@ -567,7 +569,6 @@ int main(void)
 		cmocka_unit_test(a_call_can_wait_for_a_peer_that_comes_later),
 		cmocka_unit_test(a_request_takes_no_memory_while_nobody_listens),
 		cmocka_unit_test(a_request_takes_no_memory_while_its_answer_is_awaited),
-		cmocka_unit_test(a_compressed_request_takes_what_it_needs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
