@@ -21,7 +21,7 @@ ctest --preset coverage || true
 	--profcol "$build/profcol" || true
 
 gcovr --root . --object-directory "$build" --exclude tests/ --exclude build/ \
-	--gcov-ignore-parse-errors=negative_hits.warn_once_per_file --json "$build/coverage.json" \
+	--gcov-ignore-parse-errors --json "$build/coverage.json" \
 	>"$build/gcovr.log" 2>&1 || {
 	tail -n 5 "$build/gcovr.log" >&2
 	exit 1
