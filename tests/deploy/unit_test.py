@@ -8,7 +8,8 @@ import subprocess
 
 import pytest
 
-from profcol_run import pipeline, read_profile
+from profcol_run import pipeline, read_samples
+from waiting import wait_until
 
 UNIT = "deploy/systemd/profcol.service"
 EXPOSURE = 3.0
@@ -54,11 +55,16 @@ def test_the_profiler_works_with_its_rights(
     place.mkdir()
     os.chown(place, USER, USER)
     target = start_target(burn)
-    run = start_profcol(pipeline(place / "out"), tmp_path / "run", prefix)
+    exporters = {"pprof": {"directory": str(place / "out"), "interval": "1s"}}
+    run = start_profcol(pipeline(exporters=exporters), tmp_path / "run", prefix)
     run.wait_ready()
-    target.wait_burnt(500)
+
+    def is_named():
+        samples = read_samples(place / "out")
+        ours = (sample for sample in samples if sample.labels.get("pid") == target.pid)
+        return any("burn_leaf" in sample.names for sample in ours)
+
+    wait_until(is_named, "samples of the target with their names")
     status = pathlib.Path(f"/proc/{run.pid}/status").read_text()
     assert re.search(rf"^Uid:\t{USER}\t", status, re.MULTILINE)
     run.stop()
-    samples = read_profile(place / "out").of_pid(target.pid)
-    assert any("burn_leaf" in sample.names for sample in samples)

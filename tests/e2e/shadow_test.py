@@ -146,7 +146,8 @@ def test_ctrl_c_prints_what_there_is(start_shadow, start_profcol, burner):
     assert b"waiting for a profiler to send to " + shadow.address.encode() in progress
     assert re.match(r"\d+\.\d s of 600 that both have sampled: ", out), out
     assert re.search(r"^burn +[1-9]\d* +[1-9]\d* ", out, re.MULTILINE), out
-    assert re.search(r"^ +\d+\.\d +\d+\.\d  burn_leaf \(burn\)$", out, re.MULTILINE), out
+    # The hottest functions of the machine, whoever runs on it.
+    assert re.search(r"^ +\d+\.\d +\d+\.\d  \S.* \(\S+\)$", out, re.MULTILINE), out
     assert max(map(len, out.splitlines())) <= 100
 
 
