@@ -35,8 +35,9 @@ void account_book(struct account *account, enum profcol_outcome outcome, const c
 		  uint64_t samples);
 
 /*
- * Samples booked so far; of every cause when @cause is NULL. Who reads TAKEN last, of all accounts,
- * never finds less of it than of what became of the samples: they are booked in that order.
+ * Samples booked so far; of every cause when @cause is NULL. A sample is booked as TAKEN before it
+ * is booked under any other outcome: a reader of all accounts that reads TAKEN last never finds too
+ * few taken.
  */
 uint64_t account_samples(const struct account *account, enum profcol_outcome outcome,
 			 const char *cause);

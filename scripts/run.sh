@@ -40,8 +40,8 @@ interrupt() {
 }
 trap interrupt INT
 
-# start_load NAME COMMAND...: on one CPU with the rest of the load, by nobody. It ends when its time
-# is over, when it is told to, and with this script, whatever ends that.
+# start_load NAME COMMAND...: runs the command as nobody, on the one CPU of all the load. The kernel
+# kills the command when this script ends, even if the script is killed.
 start_load() {
 	taskset -c "$cpu" setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs \
 		--pdeathsig KILL -- "$@" >/dev/null 2>>"$scratch/load" </dev/null &

@@ -12,8 +12,8 @@
 #
 # tests/runtimes/table says which there are, in three lines each. Each lies in
 # PROFCOL_RUNTIMES_DIR/NAME-KEY (~/.cache/profcol/runtimes), the key being a hash of these lines and
-# of the recipe below. It is made beside that, tried, and moved in. What nobody has asked for in 14
-# days is removed when others are made.
+# of the recipe below. A runtime is made in a directory beside its own, tried there, and moved in. A
+# run that makes others removes each runtime that no run has asked for in 14 days.
 set -euo pipefail
 
 script=$(realpath "${BASH_SOURCE[0]}")

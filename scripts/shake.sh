@@ -10,8 +10,8 @@
 #
 # With -l compilers keep every CPU busy meanwhile and 200 processes a second are forked. No run begins
 # after MINUTES (60). Each result is kept, in ~/.cache/profcol/shake (PROFCOL_SHAKE_DIR), so that several
-# sittings add up; `table` tells which rate of failure so many green runs exclude. What failed leaves its
-# output there in failed/.
+# sittings add up; `table` tells which rate of failure so many green runs exclude. The output of each
+# failed run is kept there, in failed/.
 set -euo pipefail
 
 pytest=(/usr/bin/python3 -m pytest -p no:cacheprovider -q)

@@ -82,7 +82,7 @@ static inline void profcol_log_text_from(const struct profcol_logger *logger,
 /*
  * profcol_log_text(logger, level, text, length): lines to be read by eye, such as a table, as one
  * record. Its line breaks stand where the log is for eyes (encoding: console), so no foreign text
- * may bring its own. What is longer than PROFCOL_LOG_TEXT_BYTES is cut.
+ * may bring its own. The log cuts text that is longer than PROFCOL_LOG_TEXT_BYTES.
  */
 #define profcol_log_text(logger, level, text, length)                                              \
 	profcol_log_text_from((logger), (level), __FILE__, __LINE__, (text), (length))

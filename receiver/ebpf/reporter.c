@@ -165,8 +165,8 @@ static void book(struct reporter *reporter, enum profcol_outcome outcome, const 
 		reporter->host->account(reporter->host, outcome, cause, samples);
 }
 
-/* Book what the kernel side has counted since the last time: of samples that it took and did not
- * emit. What it emits is booked as taken when it comes out of the buffers and is decided about. */
+/* Book the samples that the kernel side has taken and not emitted since the last time. An emitted
+ * sample is booked as taken when it is read from its buffer and decided about. */
 static void book_counters(struct reporter *reporter)
 {
 	uint64_t totals[SAMPLE_COUNTER_COUNT], new[SAMPLE_COUNTER_COUNT];

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from decided import Share, assert_rare
-from own_pids import OwnPids
+from own_pids import own_pids
 from profcol_run import pipeline
 from unwind_targets import TARGETS, build
 
@@ -88,9 +88,8 @@ class Churn:
 @pytest.fixture(scope="module")
 def apart():
     """A PID namespace: whatever else comes and goes on the machine makes nothing grow."""
-    namespace = OwnPids()
-    yield namespace
-    namespace.end()
+    with own_pids() as namespace:
+        yield namespace
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from own_pids import OwnPids
+import own_pids as pid_namespaces
 from plugin_builds import run_quietly
 from profcol_run import Profcol
 from starting import starter
@@ -102,9 +102,8 @@ def start_terminal():
 @pytest.fixture
 def own_pids():
     """A PID namespace for this test; see own_pids.py."""
-    namespace = OwnPids()
-    yield namespace
-    namespace.end()
+    with pid_namespaces.own_pids() as namespace:
+        yield namespace
 
 
 @pytest.fixture

@@ -79,8 +79,8 @@ def metrics_source(configuration, port):
     return ["--config", f"yaml:{json.dumps(source)}"]
 
 
-# A receiver drops for these, before any exporter is given something: because there was nothing to
-# profile, it was told to, or the machine left it no time to look.
+# The causes for which a receiver drops samples before any exporter is given them: the CPU was idle,
+# the configuration selects other processes, or the machine was too busy for the receiver.
 _AT_THE_RECEIVER = {"idle", "select", "ring_buffer_full", "waiting_full", "undecidable"}
 
 

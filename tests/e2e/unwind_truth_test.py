@@ -20,15 +20,15 @@ from waiting import BOUND_S, wait_until
 
 RATE = 1999  # many samples of each target in little time
 TOGETHER = 12
-# Unwind tables are made when code is met: what comes before a target had its first true stack, and
-# for so long after it, is told, but not judged.
+# Unwind tables are made when code is met: samples from before a target's first true stack, and from
+# so many seconds after it, are reported, but not judged.
 WARM_S = 2
 CHECK_ROUNDS = 48  # every target has been through all of its chains
 FOREIGN = "memcpy"
 
 # Of wrong stacks. One in a thousand is as good as fault: it passes every other time, as it did when
-# 1,700 samples might have one (Poisson). What is worse passes more seldom than it did then: 2 in a
-# thousand pass once in 140 times, not once in 7, and 4.5 in a thousand once in a million times, not
+# 1,700 samples might have one (Poisson). Worse programs pass more seldom than they did then: 2 in
+# a thousand pass once in 140 times, not once in 7, and 4.5 in a thousand once in a million times, not
 # once in 250. A program that has none is decided by 3,100 samples; so many also have each of the
 # rarest chains, which is one in 176 samples, but once in 40 million times.
 _WRONG = Share(fine=0.00005, fault=0.0045)

@@ -423,6 +423,26 @@ void run_push_batch(struct run *run, struct profcol_batch *batch)
 	expect_none(host->consume_next(host, profcol_batch_ref(batch)));
 }
 
+struct profcol_batch *one_sample_of(const char *key, const char *value, size_t length)
+{
+	struct profcol_builder *builder = profcol_builder_create();
+	struct profcol_resource resource = { 0 };
+	struct profcol_batch *batch = NULL;
+	uint64_t time_ns = 1;
+	uint32_t attribute;
+
+	attribute = profcol_builder_attribute_string(builder, key, value, length);
+	resource.attributes = profcol_builder_attribute_list(builder, &attribute, 1);
+	profcol_builder_add_resource(builder, &resource);
+	profcol_builder_add_scope(builder, &(struct profcol_scope){ 0 });
+	profcol_builder_add_profile(builder, &(struct profcol_profile){ .duration_ns = 2 });
+	profcol_builder_add_sample(
+		builder,
+		&(struct profcol_sample){ .timestamp_count = 1, .timestamps_unix_ns = &time_ns });
+	expect_none(profcol_builder_seal(builder, &batch));
+	return batch;
+}
+
 struct wanted {
 	const char *name, *label;
 	int64_t value;

@@ -127,6 +127,10 @@ void run_push_all(struct run *run, uint32_t batches, uint32_t samples);
 /* Push @batch, which is the caller's; expect that it is taken. */
 void run_push_batch(struct run *run, struct profcol_batch *batch);
 
+/* A batch of one sample, whose resource has the attribute @key with @length bytes of @value. The
+ * caller owns it. */
+struct profcol_batch *one_sample_of(const char *key, const char *value, size_t length);
+
 int64_t run_metric(struct run *run, const char *name, const char *label);
 
 /* accepted = sent + dropped{cause} + queued, by the metrics; dropped = failed + refused. */
@@ -146,8 +150,8 @@ void run_expect_sum(struct run *run);
 const char *run_log(struct run *run);
 unsigned int count_lines(const char *log, const char *part);
 
-/* Shut down with @drain_ns to deliver what is left, and check that the balance holds. What does not
- * keep that time hangs. */
+/* Shut down with @drain_ns to deliver what is left, and check that the balance holds. The test
+ * aborts when the shutdown takes longer, by more than PEER_PATIENCE_NS. */
 void run_end_within(struct run *run, uint64_t drain_ns);
 /* The same with all the time there is: whatever can be delivered is. */
 void run_end(struct run *run);

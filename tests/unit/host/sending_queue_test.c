@@ -145,25 +145,11 @@ static void a_queue_can_be_bound_in_bytes(void **state)
 /* One sample, and a string: what is large need not be work. */
 static struct profcol_batch *batch_of_a_megabyte(void)
 {
-	struct profcol_builder *builder = profcol_builder_create();
 	size_t length = 1 << 20;
 	CLEANUP_FREE char *text = malloc(length);
-	struct profcol_resource resource = { 0 };
-	struct profcol_batch *batch = NULL;
-	uint64_t time_ns = 1;
-	uint32_t attribute;
 
 	memset(text, 'x', length);
-	attribute = profcol_builder_attribute_string(builder, "name", text, length);
-	resource.attributes = profcol_builder_attribute_list(builder, &attribute, 1);
-	profcol_builder_add_resource(builder, &resource);
-	profcol_builder_add_scope(builder, &(struct profcol_scope){ 0 });
-	profcol_builder_add_profile(builder, &(struct profcol_profile){ .duration_ns = 2 });
-	profcol_builder_add_sample(
-		builder,
-		&(struct profcol_sample){ .timestamp_count = 1, .timestamps_unix_ns = &time_ns });
-	assert_null(profcol_builder_seal(builder, &batch));
-	return batch;
+	return one_sample_of("name", text, length);
 }
 
 static void without_a_sizer_memory_is_bound_at_64_mib(void **state)

@@ -498,30 +498,17 @@ static void one_observation_that_is_too_large_is_lost(void **state)
 
 static void references_reach_the_encoder(void **state)
 {
-	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch =
+		one_sample_of("service.name", "shop", 4);
 	const struct otlp_encode_options options = { .attribute_references = true };
-	struct profcol_builder *builder = profcol_builder_create();
 	CLEANUP_FREE uint8_t *bytes = NULL;
-	uint64_t time_ns = 1;
 	size_t length = 0;
 	struct run run;
-	uint32_t attribute;
 
 	(void)state;
-	attribute = profcol_builder_attribute_string(builder, "service.name", "shop", 4);
-	profcol_builder_add_resource(
-		builder, &(struct profcol_resource){ .attributes = profcol_builder_attribute_list(
-							     builder, &attribute, 1) });
-	profcol_builder_add_scope(builder, &(struct profcol_scope){ 0 });
-	profcol_builder_add_profile(builder, &(struct profcol_profile){ .duration_ns = 2 });
-	profcol_builder_add_sample(
-		builder,
-		&(struct profcol_sample){ .timestamp_count = 1, .timestamps_unix_ns = &time_ns });
-	assert_null(profcol_builder_seal(builder, &batch));
 	assert_null(otlp_encode(batch, &options, &bytes, &length));
 	run_start(&run, "attribute_references: true");
-	run.receiver->host.account(&run.receiver->host, PROFCOL_TAKEN, NULL, 1);
-	assert_null(run.receiver->host.consume_next(&run.receiver->host, profcol_batch_ref(batch)));
+	run_push_batch(&run, batch);
 	run_end(&run);
 	assert_int_equal(peer.requests[0].length, length);
 	assert_memory_equal(peer.last, bytes, length);

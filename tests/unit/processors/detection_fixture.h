@@ -23,7 +23,7 @@ struct expectation {
 	const char *key, *value; /* NULL: is not there */
 };
 
-/* What both of the shop's resources have once all is found; the last row has no key. */
+/* Expect that both of the shop's resources get these attributes; the last row has no key. */
 void expect_found(struct processor *processor, const struct expectation *expectations);
 
 #define EXPECT_FOUND(processor, ...)                                                               \

@@ -444,8 +444,8 @@ static uint64_t stop_amid(const struct stand_in_route *routes, const char *reque
 }
 
 /*
- * It takes milliseconds. What waits for a server or for a pause takes a second at the least, each
- * time: that a busy machine was slow shows in one of many tries that is not.
+ * An end takes milliseconds. An end that waits for a server or for a pause takes a second at the
+ * least, in every try; on a busy machine at least one of many tries is quick.
  */
 static void nothing_keeps_a_source_from_its_end(void **state)
 {
