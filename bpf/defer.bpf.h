@@ -124,16 +124,16 @@ static __noinline __u64 defer_stack(void *to, __u64 sp)
 	return bytes;
 }
 
-/* Writes to @deferred what is needed to go on from @at, after @user_count frames. Returns how many
+/* Writes to @deferred what is needed to go on from @at, after @user_words frames. Returns how many
  * bytes; 0: it cannot be had. */
 static __always_inline __u64 defer_walk(struct unwind_walk *walk, const struct unwind_cursor *at,
-					__u32 user_count, struct sample_deferred *deferred,
+					__u32 user_words, struct sample_deferred *deferred,
 					struct defer_budget *budget)
 {
 	__u64 bytes;
 
 	defer_cursor(at, deferred);
-	deferred->user_count = user_count;
+	deferred->user_words = user_words;
 	deferred->stack = (at->sp & ~7ull) - (at->first ? SAMPLE_RED_ZONE_BYTES : 0);
 	bytes = defer_stack(deferred + 1, deferred->stack);
 	// Below it there need not be any memory.

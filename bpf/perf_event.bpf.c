@@ -18,6 +18,7 @@ const volatile bool emit_idle = false;
 const volatile __u32 max_stack_depth = SAMPLE_MAX_USER_FRAMES;
 const volatile __u64 ring_bytes = 64 * 1024; /* of each CPU; a power of two */
 const volatile __u64 wakeup_bytes = 0;       /* wake the receiver once this much waits */
+const volatile bool walks_apart = true;      /* there may be programs in runtime_walks */
 
 enum { URGENT_NS = 10000000 }; /* wake the receiver for a sample at most so often, on each CPU */
 
@@ -43,6 +44,15 @@ struct {
 	__uint(value_size,
 	       SAMPLE_BUFFER_HEAD_BYTES + 64 * 1024 + SAMPLE_MAX_BYTES + SAMPLE_STACK_PIECE_BYTES);
 } buffers SEC(".maps");
+
+/* Programs that walk stacks of processes with runtimes, by unwind_walk.program: one for each set of
+ * runtimes, made when a process is met that has them. Where there is none the sampler walks. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, UNWIND_PROGRAMS);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} runtime_walks SEC(".maps");
 
 /* Carries nothing: a record in it wakes the receiver. */
 struct {
@@ -153,12 +163,20 @@ __noinline int unwind_step(struct bpf_perf_event_data *ctx, __u32 cpu)
 	walk = &buffer->walk;
 	walk->before = walk->count;
 	at = walk->base + walk->count;
-	if (walk->count >= max_stack_depth || at >= SAMPLE_MAX_FRAMES)
+	// There is room for a frame of two words.
+	if (walk->count - walk->seconds >= max_stack_depth || at >= SAMPLE_MAX_WORDS - 1)
 		return UNWIND_END_DEPTH;
 	end = unwind_frame(ctx, walk, cpu, &frame);
 	if (frame) {
-		frames_of(record_of(buffer))[at] = frame;
+		__u64 *words = &frames_of(record_of(buffer))[at];
+
+		words[0] = frame;
 		walk->count++;
+		if (runtimes_known && unwind_frame_is_wide(frame)) {
+			words[1] = walk->second;
+			walk->count++;
+			walk->seconds++;
+		}
 	}
 	return end;
 }
@@ -177,9 +195,9 @@ __noinline int unwind_steps(__u32 cpu)
 		return 0;
 	walk = &buffer->walk;
 	at = walk->base + walk->count;
-	if (walk->count < max_stack_depth && at < SAMPLE_MAX_FRAMES)
+	if (walk->count - walk->seconds < max_stack_depth && at < SAMPLE_MAX_WORDS - UNWIND_RUN)
 		unwind_run(walk, cpu, &frames_of(record_of(buffer))[at],
-			   max_stack_depth - walk->count);
+			   max_stack_depth - (walk->count - walk->seconds));
 	return 0;
 }
 
@@ -216,8 +234,8 @@ __noinline int defer(__u32 cpu, bool verify)
 		return 0;
 	walk = &buffer->walk;
 	head = record_of(buffer);
-	frames = (__u32)head->kernel_count + head->user_count;
-	if (frames > SAMPLE_MAX_FRAMES)
+	frames = (__u32)head->kernel_count + head->user_words;
+	if (frames > SAMPLE_MAX_WORDS)
 		return 0;
 	deferred = (void *)(frames_of(head) + frames);
 	if (waiting_bytes(buffer, ring_bytes - SAMPLE_MAX_BYTES) <= ring_bytes - SAMPLE_MAX_BYTES &&
@@ -252,55 +270,72 @@ __noinline int copy(__u32 cpu, __u32 frames)
 	return head->deferred_bytes != 0;
 }
 
-/* As walk_user, whatever the registers are worth. */
-static __always_inline __u32 walk_registers(struct bpf_perf_event_data *ctx,
-					    struct cpu_buffer *buffer, struct sample_head *head,
-					    __u32 cpu, __u32 kernel_frames)
+/*
+ * Begins to walk the user's stack, whose frames go after the @kernel_frames of the record. True:
+ * the process is known, and walk_on() goes on. False: no stack is walked, or the receiver does it.
+ */
+static __always_inline bool walk_begins(struct bpf_perf_event_data *ctx, struct cpu_buffer *buffer,
+					struct sample_head *head, __u32 cpu, __u32 kernel_frames)
 {
 	struct unwind_walk *walk = &buffer->walk;
-	__u32 frames, identity = unwind_identity(head->start_boottime_ns, head->exec_id);
+	__u32 identity = unwind_identity(head->start_boottime_ns, head->exec_id);
 	int end = unwind_begin(ctx, walk);
 
-	walk->copies = 0;
+	walk->copies = walk->program = 0;
 	if (defer_verify)
 		buffer->begun = walk->at;
 	walk->number = buffer->shared.written;
+	walk->base = kernel_frames;
 	if (!end && !unwind_find_process(walk, head->pid, identity, UNWIND_NOW)) {
 		buffer->unknown = true; // but not for good, as 32-bit code
 		if (!fork_find_process(walk))
 			end = UNWIND_END_NO_PROCESS;
 	} else if (walk->copies && copy_stack_bytes && copy(cpu, kernel_frames)) {
-		return 0;
+		return false;
 	}
 	head->end = (__u16)end;
-	if (end == UNWIND_END_NO_PROCESS)
-		return frame_count(bpf_get_stack(ctx, &frames_of(head)[kernel_frames],
-						 SAMPLE_MAX_USER_FRAMES * sizeof(__u64),
-						 BPF_F_USER_STACK),
-				   SAMPLE_MAX_USER_FRAMES);
-	if (end)
-		return 0;
-	walk->base = kernel_frames;
+	return !end;
+}
+
+/* Walks what walk_begins() has begun. Returns how many words its frames have. */
+static __always_inline __u32 walk_on(struct bpf_perf_event_data *ctx, struct cpu_buffer *buffer,
+				     struct sample_head *head, __u32 cpu)
+{
+	struct unwind_walk *walk = &buffer->walk;
+	__u32 words;
+	int end = 0;
+
 	unwind_move_window(walk, walk->at.sp & ~7ull);
 	for (int i = 0; i <= SAMPLE_MAX_USER_FRAMES / UNWIND_DEEP && !end; i++)
 		end = unwind_turns(ctx, cpu);
 	head->end = (__u16)end;
-	frames = walk->count;
-	return frames < SAMPLE_MAX_USER_FRAMES ? frames : SAMPLE_MAX_USER_FRAMES;
+	words = walk->count;
+	return words < SAMPLE_MAX_USER_WORDS ? words : SAMPLE_MAX_USER_WORDS;
 }
 
-/* The user's frames into the record, after the @kernel_frames in it. Returns how many. */
-static __always_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct cpu_buffer *buffer,
-				       struct sample_head *head, __u32 cpu, __u32 kernel_frames)
+/* How many of the @frames of the walk that has ended are true: none while neither the old nor the
+ * new program of an exec runs. */
+static __always_inline __u32 true_frames(const struct cpu_buffer *buffer, struct sample_head *head,
+					 __u32 frames)
 {
-	__u32 frames = walk_registers(ctx, buffer, head, cpu, kernel_frames);
-
-	// Neither program's code runs.
 	if (head->end == UNWIND_END_ENTRY || !buffer->walk.entry || !kernel_is_between_programs())
 		return frames;
 	head->end = 0;
 	head->deferred_bytes = 0;
 	return 0;
+}
+
+/* The record is complete but for what the receiver is to finish. */
+static __always_inline void finish_sample(struct cpu_buffer *buffer, struct sample_head *head,
+					  __u32 cpu, __u32 kernel_frames, __u32 user_frames)
+{
+	head->kernel_count = (__u16)kernel_frames;
+	head->user_words = (__u16)user_frames;
+	if (defer_is_of_use(&buffer->walk, head->end, buffer->unknown))
+		defer(cpu, false);
+	else if (defer_verify && user_frames)
+		defer(cpu, true);
+	publish(buffer, head, kernel_frames + user_frames);
 }
 
 static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct cpu_buffer *buffer,
@@ -334,15 +369,22 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 	// Lets the verifier see the bound, whatever the compiler did to the one above.
 	asm volatile("" : "+r"(kernel_frames));
 	kernel_frames &= SAMPLE_MAX_KERNEL_FRAMES - 1;
-	if (pid_tgid && kernel_has_user_part())
-		user_frames = walk_user(ctx, buffer, head, cpu, kernel_frames);
-	head->kernel_count = (__u16)kernel_frames;
-	head->user_count = (__u16)user_frames;
-	if (defer_is_of_use(&buffer->walk, head->end, buffer->unknown))
-		defer(cpu, false);
-	else if (defer_verify && user_frames)
-		defer(cpu, true);
-	publish(buffer, head, kernel_frames + user_frames);
+	if (pid_tgid && kernel_has_user_part()) {
+		if (walk_begins(ctx, buffer, head, cpu, kernel_frames)) {
+			// It does not come back, but where there is no such program.
+			if (walks_apart && buffer->walk.program)
+				bpf_tail_call(ctx, &runtime_walks, buffer->walk.program);
+			user_frames = walk_on(ctx, buffer, head, cpu);
+		} else if (head->end == UNWIND_END_NO_PROCESS) {
+			user_frames =
+				frame_count(bpf_get_stack(ctx, &frames_of(head)[kernel_frames],
+							  SAMPLE_MAX_USER_FRAMES * sizeof(__u64),
+							  BPF_F_USER_STACK),
+					    SAMPLE_MAX_USER_FRAMES);
+		}
+		user_frames = true_frames(buffer, head, user_frames);
+	}
+	finish_sample(buffer, head, cpu, kernel_frames, user_frames);
 }
 
 /* Tells the receiver, which writes the slabs. Run once by BPF_PROG_TEST_RUN, never attached. */
@@ -374,6 +416,30 @@ int sample_cpu_clock(struct bpf_perf_event_data *ctx)
 	begin_ns = bpf_ktime_get_ns();
 	take_sample(ctx, buffer, cpu, begin_ns);
 	// The kernel's own statistics of programs (BPF_ENABLE_STATS) want CAP_SYS_ADMIN.
+	buffer->shared.counters.of[SAMPLE_COUNTER_RUN_NS] += bpf_ktime_get_ns() - begin_ns;
+	return 0;
+}
+
+/*
+ * The rest of a sample whose process has runtimes, from where the walk begins: tail-called by
+ * sample_cpu_clock, with a program of its own for each set of runtimes.
+ */
+SEC("perf_event")
+int walk_with_runtimes(struct bpf_perf_event_data *ctx)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), user_frames, kernel_frames;
+	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &cpu);
+	struct sample_head *head;
+	__u64 begin_ns;
+
+	if (!buffer)
+		return 0;
+	head = record_of(buffer);
+	begin_ns = head->time_ns;
+	kernel_frames = buffer->walk.base & (SAMPLE_MAX_KERNEL_FRAMES - 1);
+	buffer->walk.chains[0] = buffer->walk.chains[1] = 0;
+	user_frames = true_frames(buffer, head, walk_on(ctx, buffer, head, cpu));
+	finish_sample(buffer, head, cpu, kernel_frames, user_frames);
 	buffer->shared.counters.of[SAMPLE_COUNTER_RUN_NS] += bpf_ktime_get_ns() - begin_ns;
 	return 0;
 }

@@ -20,6 +20,7 @@ enum {
 	 * kernel.perf_event_max_stack (default 127). */
 	SAMPLE_MAX_KERNEL_FRAMES = 128,
 	SAMPLE_MAX_USER_FRAMES = 1024,
+	SAMPLE_MAX_USER_WORDS = 2048,   /* a language runtime's frame has two */
 	SAMPLE_MAX_STACK_BYTES = 32768, /* of a deferred walk */
 	SAMPLE_MAX_COPY_BYTES = 8192,   /* of a stack that is copied whole */
 	/* Where a leaf's own words may lie below the stack pointer: System V ABI AMD64, 3.2.2.
@@ -35,10 +36,11 @@ enum sample_origin {
 
 /*
  * One sample, as it lies in a buffer: the head, then the kernel's frames,
- * then the user's, each leaf first, 8 bytes a frame, then deferred_bytes.
+ * then the user's, each leaf first, in words of 8 bytes, one or two a frame, then deferred_bytes.
  *
  * A kernel frame is an address: the first is where execution stood, the rest are return
- * addresses. A user frame is a place in a file, UNWIND_FRAME_FILE, or an address, which with
+ * addresses. A user frame is a place in a file, UNWIND_FRAME_FILE, one of a language runtime's,
+ * UNWIND_FRAME_RUNTIME, or an address, which with
  * (pid, start, exec_id) says which code ran: they change with every address space. It is the
  * instruction that was executed; of a caller, a byte of its call.
  *
@@ -54,7 +56,7 @@ struct sample_head {
 	__u32 cpu;
 	__u16 origin;       /* enum sample_origin */
 	__u16 kernel_count; /* frames */
-	__u16 user_count;   /* frames */
+	__u16 user_words;   /* of frames */
 	__u16 end;          /* enum unwind_end: of the user's part; 0 where there is none */
 	char comm[SAMPLE_COMM_LENGTH]; /* of the thread */
 	__u32 uid; /* the thread's real user, in the initial user namespace; see SAMPLE_NO_UID */
@@ -71,7 +73,7 @@ struct sample_deferred {
 	__u64 stack;      /* address that the copy of the stack begins at; a multiple of 8 */
 	__u64 link;       /* arm64: the link register, of the first frame */
 	__u32 flags;      /* enum sample_deferred_flag */
-	__u32 user_count; /* of the record's: these are true, the next one is that of pc */
+	__u32 user_words; /* of the record's frames: these are true, the next one is that of pc */
 	__u64 registers[SAMPLE_REGISTERS]; /* by DWARF number; of the first frame */
 };
 
@@ -92,8 +94,8 @@ enum sample_deferred_flag {
 #define SAMPLE_NO_UID (~0u)
 
 enum {
-	SAMPLE_MAX_FRAMES = SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_FRAMES,
-	SAMPLE_MAX_WALKED_BYTES = sizeof(struct sample_head) + SAMPLE_MAX_FRAMES * sizeof(__u64),
+	SAMPLE_MAX_WORDS = SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS,
+	SAMPLE_MAX_WALKED_BYTES = sizeof(struct sample_head) + SAMPLE_MAX_WORDS * sizeof(__u64),
 	SAMPLE_MAX_DEFERRED_BYTES = sizeof(struct sample_deferred) + SAMPLE_MAX_STACK_BYTES,
 	SAMPLE_MAX_BYTES = SAMPLE_MAX_WALKED_BYTES + SAMPLE_MAX_DEFERRED_BYTES,
 	/* Of user memory that is read at once. Such a piece more there must be room for: the

@@ -15,7 +15,7 @@
 
 #include "unwind_apply.h"
 
-#include "unwind_hotspot.bpf.h"
+#include "runtimes/runtimes.bpf.h"
 
 /* The rule of the place that @tag is of, if it was found lately; else 0. It may be at *@next, which
  * then leads to where its caller's may be. */
@@ -150,8 +150,10 @@ static __always_inline void unwind_run(struct unwind_walk *walk, __u32 cpu, __u6
 static __always_inline int unwind_frame(struct bpf_perf_event_data *ctx, struct unwind_walk *walk,
 					__u32 cpu, __u64 *frame)
 {
-	__u64 pc = unwind_code_address(&walk->at);
+	__u64 pc = unwind_code_address(&walk->at), place;
 	struct unwind_seen *seen = NULL;
+	bool interprets = false;
+	int end;
 
 	if (walk->count >= UNWIND_DEEP && !walk->at.exact) {
 		seen = &walk->seen[pc >> 3 & (UNWIND_SEEN - 1)];
@@ -162,15 +164,33 @@ static __always_inline int unwind_frame(struct bpf_perf_event_data *ctx, struct 
 	}
 	if (pc - walk->code_start >= walk->code_bytes && !unwind_enter_range(walk, pc)) {
 		// A return address that lies in no code is a piece of data that led here.
-		if ((walk->at.exact || walk->at.first) && pc < UNWIND_ADDRESS_LIMIT)
+		if ((walk->at.exact || walk->at.first) && pc < UNWIND_FRAME_RUNTIME)
 			*frame = pc;
 		walk->code_bytes = 0;
 		return UNWIND_END_NO_MAPPING;
 	}
-	*frame = walk->code_frame + pc;
-	if (walk->kind == UNWIND_RANGE_HOTSPOT)
-		return unwind_by_hotspot(ctx, walk);
-	if (walk->kind == UNWIND_RANGE_BARE)
+	place = walk->code_frame + pc;
+	if (walk->kind >= UNWIND_RANGE_RUNTIME) {
+		if (walk->kind < UNWIND_RANGE_LOOP) {
+			*frame = place;
+			return runtimes_step(ctx, walk);
+		}
+		end = runtimes_interpret(ctx, walk, pc, frame);
+		if (end == RUNTIME_STAYS)
+			return 0;
+		if (end != RUNTIME_NATIVE && end != RUNTIME_LEAVES)
+			return end;
+		interprets = end == RUNTIME_LEAVES;
+		// What is remembered of it does not ask the runtime.
+		seen = NULL;
+	}
+	if (walk->kind == UNWIND_RANGE_BARE) {
+		*frame = place;
 		return unwind_by_frame_pointer(walk);
-	return unwind_by_table(ctx, walk, cpu, pc, frame, seen);
+	}
+	end = unwind_by_table(ctx, walk, cpu, pc, &place, seen);
+	// The runtime's frames stand for that of its interpreter. What is missing is told by it.
+	if (!interprets || end == UNWIND_END_NO_PAGE)
+		*frame = place;
+	return end;
 }

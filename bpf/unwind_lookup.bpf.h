@@ -15,6 +15,9 @@ struct {
 	__type(value, struct unwind_bucket);
 } unwind_processes SEC(".maps");
 
+/* Set before load: the language runtimes that this program knows, 1 << enum runtime_number each. */
+const volatile __u32 runtimes_known = ~0u;
+
 /* Set before load: how many buckets there are, a power of two, less one. */
 const volatile __u32 unwind_bucket_mask;
 
@@ -119,8 +122,9 @@ static __always_inline bool unwind_find_process(struct unwind_walk *walk, __u32 
 			continue;
 		code = slot->code;
 		walk->ranges = (__u32)code;
-		walk->range_count = code >> 32 & ~UNWIND_COPIES;
+		walk->range_count = code >> 32 & (UNWIND_IN_PIECES | UNWIND_COUNT);
 		walk->copies = code >> 32 & UNWIND_COPIES;
+		walk->program = code >> (32 + UNWIND_PROGRAM_SHIFT) & (UNWIND_PROGRAMS - 1);
 		if (by_ns != UNWIND_NOW && *(volatile __u64 *)&bucket->since_ns[i] > by_ns)
 			return false;
 		return slot->who == who;
@@ -208,12 +212,19 @@ static __always_inline void unwind_set_range(struct unwind_walk *walk,
 		walk->code_frame = (UNWIND_FRAME_FILE | (__u64)range->file << UNWIND_FRAME_SHIFT |
 				    (__u64)range->file_page << 12) -
 				   range->start;
-	walk->code_text =
-		((__u64)range->first << UNWIND_PAGE_SHIFT) + range->page_offset - range->start;
+	walk->code_text = ((__u64)range->first << UNWIND_PAGE_SHIFT) + ((__u64)range->page << 12) -
+			  range->start;
 	walk->directory = range->directory;
 	walk->kind = range->kind;
-	if (range->kind == UNWIND_RANGE_HOTSPOT)
-		walk->hotspot = range->hotspot;
+	if (range->kind >= UNWIND_RANGE_LOOP) {
+		walk->area[0] = range->data;
+		// As any other code of the file where the walk does not know the runtime.
+		if (!(runtimes_known >> (range->kind - UNWIND_RANGE_LOOP) & 1))
+			walk->kind = UNWIND_RANGE_TABLE;
+	} else if (range->kind >= UNWIND_RANGE_RUNTIME) {
+		walk->area[0] = range->area[0];
+		walk->area[1] = range->area[1];
+	}
 	walk->page_number = ~0ull;
 }
 

@@ -92,7 +92,7 @@ static __always_inline int unwind_begin(struct bpf_perf_event_data *ctx, struct 
 
 	walk->entry = 0;
 	walk->at.link = 0;
-	walk->count = walk->before = 0;
+	walk->count = walk->before = walk->seconds = 0;
 	walk->code_bytes = 0;
 	walk->recent = UNWIND_RECENT_END;
 	walk->asks_recent = UNWIND_PACKS && unwind_recent_asks(&walk->recent_use);

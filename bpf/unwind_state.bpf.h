@@ -36,12 +36,13 @@ struct unwind_walk {
 	struct unwind_cursor at;
 	__u64 entry;  /* address of the user's registers in the kernel; 0: those of the context */
 	__u64 number; /* no other walk on this CPU has it */
-	__u32 base, count;         /* frames: where in the record, how many so far */
+	__u32 base, count;         /* words of frames: where in the record, how many so far */
 	__u32 before;              /* so many when the last step began */
 	__u32 ranges, range_count; /* of the process */
 	__u32 recent;              /* where the next frame's rule may be among the recent ones */
 	bool asks_recent;          /* whether it is looked for there */
 	__u32 copies;              /* UNWIND_COPIES, of the process */
+	__u32 program;             /* which program walks its stacks (runtime_walks); 0: this one */
 	struct unwind_recent_use recent_use; /* on this CPU */
 
 	/* The range that the last frame lay in. */
@@ -49,11 +50,13 @@ struct unwind_walk {
 	__u64 code_frame; /* + pc: the frame to report; 0 = the pc */
 	__u64 code_text;  /* + pc: address from the first page of its directory on */
 	__u32 directory;
-	__u32 kind;                    /* enum unwind_range_kind */
-	struct unwind_hotspot hotspot; /* of such a range */
-	__u64 block;                   /* there, that of the leaf */
-	__s32 block_words;             /* of its frames, or HOTSPOT_INTERPRETED */
-	__u32 page;                    /* handle of that of the last frame */
+	__u32 kind;    /* enum unwind_range_kind */
+	__u64 area[2]; /* of a runtime's range: as the range has it, or the handle of its data */
+	__u64 of_runtime[2]; /* for the code of that runtime to use, within one step */
+	__u64 second;        /* word of the frame that the last step has found, if it has two */
+	__u64 chains[2];     /* where runtimes that interpret go on; 0: they have not begun */
+	__u32 seconds;       /* how many of `count` are such words */
+	__u32 page;          /* handle of that of the last frame */
 	__u64 page_number;
 
 	__u64 window_start;

@@ -155,52 +155,18 @@ struct unwind_rule {
 _Static_assert(sizeof(struct unwind_rule) == 24, "no padding: rules are compared as bytes");
 
 enum unwind_range_kind {
-	UNWIND_RANGE_TABLE,   /* a file, with a directory */
-	UNWIND_RANGE_BARE,    /* executable memory of no file, or of one without any table */
-	UNWIND_RANGE_HOTSPOT, /* a heap of a JVM's code cache, from its beginning on; amd64 only */
+	UNWIND_RANGE_TABLE, /* a file, with a directory */
+	UNWIND_RANGE_BARE,  /* executable memory of no file, or of one without any table */
+	/* From here on, by number of the runtime (runtimes/runtime_number.h): code that this one
+	 * makes or runs, of which it says itself how its frames look. */
+	UNWIND_RANGE_RUNTIME,
+	/* From here on likewise: a file's code, with a directory, in which a runtime interprets a
+	 * program. Its frames are reported in the place of this one. */
+	UNWIND_RANGE_LOOP = 128,
 };
 
 /* Ranges end here at the latest: addresses are compared as signed numbers. */
 #define UNWIND_ADDRESS_LIMIT (1ull << 63)
-
-/*
- * Where the process itself says how the frames of this code look: JDK,
- * src/hotspot/share/memory/heap.hpp (CodeHeap) and code/codeBlob.hpp. The heap is made of segments,
- * and has blocks, each of some of them. Offsets are in bytes from a block's beginning on.
- */
-struct unwind_hotspot {
-	/* Page of 4 KiB: of each segment a byte, how far back the one before it in the block is
-	 * that is to be asked next. 0: it is the first one; 255: it is in no block. */
-	__u64 segments : 35;
-	/* Where the code cache, all heaps of it, begins before `start`, and ends after it; in
-	 * UNWIND_HOTSPOT_UNITs, rounded up. */
-	__u64 below : 13;
-	__u64 above : 13;
-	/* UNWIND_HOTSPOT_PARTs from the interpreter's block on that hold nothing else. */
-	__u64 interpreter_parts : 3;
-	__u8 shift;        /* log2 of a segment's bytes, and UNWIND_HOTSPOT_* */
-	__u8 frame_words;  /* offset of 4 bytes: words of a frame */
-	__u8 complete;     /* of a number: from which byte of the code on a frame is complete */
-	__u8 code;         /* of the code's address, or of its offset from `blob` on */
-	__u16 interpreter; /* number of the segment that its block begins with; 65535: none */
-	__u8 kind;         /* as the range's */
-	__u8 name;         /* offset of the address of what it is called */
-};
-
-enum {
-	UNWIND_HOTSPOT_SHIFT = 31,       /* mask */
-	UNWIND_HOTSPOT_NARROW = 1 << 5,  /* `complete` is of 2 bytes, else 4 */
-	UNWIND_HOTSPOT_OFFSETS = 1 << 6, /* `code` is of an offset, of 4 bytes */
-	UNWIND_HOTSPOT_SMALL = 1 << 7,   /* a blob lies 8 bytes into its block, else 16 */
-	UNWIND_HOTSPOT_FREE = 255,
-	UNWIND_HOTSPOT_NO_SEGMENT = 65535,
-	/* Bytes. A cache has 2 GiB at most. A unit is short: words that lead somewhere near the
-	 * cache are taken for return addresses. */
-	UNWIND_HOTSPOT_UNIT = 1 << 18,
-	UNWIND_HOTSPOT_UNITS = (1 << 13) - 1,
-	UNWIND_HOTSPOT_PART = 1 << 14, /* bytes; the interpreter has some 100 KiB */
-	UNWIND_HOTSPOT_PARTS = (1 << 3) - 1,
-};
 
 /* Executable memory of a process, sorted by address. Pages here are of 4 KiB, whatever the kernel's
  * are. */
@@ -210,17 +176,20 @@ struct unwind_range {
 	__u32 file;  /* number under which frames are reported; 0 = as addresses */
 	union {
 		struct {
-			__u32 directory;   /* handle; TABLE only */
-			__u32 first;       /* number of the directory's entry for what `start` lies
-					      in */
-			__u32 file_page;   /* of start in the file */
-			__u16 page_offset; /* of start: ELF address modulo 64 KiB */
-			__u8 kind;         /* enum unwind_range_kind */
-			__u8 reserved;
+			__u32 directory; /* handle; TABLE and LOOP only */
+			__u32 file_page; /* of start in the file */
+			__u32 data;      /* LOOP only: handle of what the runtime is told */
+			__u16 first;     /* number of the directory's entry for what `start` lies
+					    in */
+			__u8 kind;       /* enum unwind_range_kind */
+			__u8 page;       /* of start: its ELF address modulo 64 KiB */
 		};
-		struct unwind_hotspot hotspot; /* HOTSPOT only */
+		__u64 area[2]; /* RUNTIME only: what the runtime's own code reads, around the kind
+				*/
 	};
 };
+
+enum { UNWIND_AREA_KIND = 14 }; /* the byte of an area that is the kind */
 
 /* Why a walk ended. Also the last frame of a stack that was cut. */
 enum unwind_end {
@@ -243,6 +212,27 @@ enum unwind_end {
  * 0..35 the offset in bytes. */
 #define UNWIND_FRAME_FILE  (1ull << 63)
 #define UNWIND_FRAME_SHIFT 36
+
+/*
+ * With this bit, and not the one of a file, it is a frame of a language runtime's and has two
+ * words. In the first, bits 0..47 are the address of the object that says what runs (a function, a
+ * method), 48..53 the number of the runtime, 54..61 what kind of frame of it that is. In the
+ * second, bits 0..31 are the position in it, 32..63 a word by which to tell whether the object is
+ * still the same.
+ */
+#define UNWIND_FRAME_RUNTIME (1ull << 62)
+enum {
+	UNWIND_FRAME_NUMBER_SHIFT = 48,
+	UNWIND_FRAME_NUMBER_BITS = 6,
+	UNWIND_FRAME_KIND_SHIFT = 54,
+	UNWIND_FRAME_KIND_BITS = 8,
+};
+
+/* Has the frame that begins with @word two of them? */
+static inline bool unwind_frame_is_wide(__u64 word)
+{
+	return (word & (UNWIND_FRAME_FILE | UNWIND_FRAME_RUNTIME)) == UNWIND_FRAME_RUNTIME;
+}
 
 /* Numbers of files end here, and begin anew. */
 #define UNWIND_FRAME_FILES (1u << 20)
@@ -319,14 +309,22 @@ enum {
 	UNWIND_BUCKET_SLOTS = 4,
 };
 
-/* In the number of ranges: it is that of pieces. */
+/* How many ranges a process has, in 16 bits, and with them: it is that of pieces. */
+#define UNWIND_COUNT     0xffffu
 #define UNWIND_IN_PIECES (1u << 31)
 
 /* In the same: stacks of the process need not be walked, but may be copied (copy.bpf.h): those that
- * its threads began with, or of a Go program those of its goroutines. */
-#define UNWIND_MAY_COPY    (1u << 30)
-#define UNWIND_MAY_COPY_GO (1u << 29)
-#define UNWIND_COPIES      (UNWIND_MAY_COPY | UNWIND_MAY_COPY_GO)
+ * its threads began with, or those whose end a runtime knows. */
+#define UNWIND_MAY_COPY            (1u << 30)
+#define UNWIND_MAY_COPY_OF_RUNTIME (1u << 29)
+#define UNWIND_COPIES              (UNWIND_MAY_COPY | UNWIND_MAY_COPY_OF_RUNTIME)
+
+/* In the same, the number of the program that walks its stacks: 0 is the sampler itself, the others
+ * know runtimes, too. */
+enum {
+	UNWIND_PROGRAM_SHIFT = 16,
+	UNWIND_PROGRAMS = 1 << 8,
+};
 
 /* The processes whose pid ends in the bucket's number, of which there is a power of two; a walk
  * looks at the first cache line. */
@@ -351,7 +349,7 @@ static inline __u32 unwind_identity(__u64 start_boottime_ns, __u32 exec_id)
 
 _Static_assert(sizeof(struct unwind_range) == 32, "layout of a range");
 _Static_assert(__builtin_offsetof(struct unwind_range, kind) ==
-		       __builtin_offsetof(struct unwind_range, hotspot.kind),
+		       __builtin_offsetof(struct unwind_range, area) + UNWIND_AREA_KIND,
 	       "one kind");
 _Static_assert(sizeof(struct unwind_piece) == 16, "layout of a piece");
 _Static_assert(sizeof(struct unwind_bucket) == 128, "layout of a bucket");

@@ -40,7 +40,8 @@ function(profcol_bpf_skeleton target source)
 	if(CMAKE_SYSROOT)
 		set(sysroot --sysroot=${CMAKE_SYSROOT})
 	endif()
-	set(options -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror)
+	set(options -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror
+		-I${CMAKE_CURRENT_SOURCE_DIR})
 	profcol_bpf_test_arm64(${source} ${name} ${options})
 	add_custom_command(
 		OUTPUT ${skeleton}

@@ -32,6 +32,18 @@ FORBIDDEN_NAMES = {"util", "utils", "common", "misc", "helper", "helpers"}
 SHARED_WITH_KERNEL = "sample.h"
 # From a frame to its caller: one code for both sides.
 WALK_IN_USER_SPACE = ("receiver/ebpf/deferred/walk.c", "unwind_apply.h")
+# The numbers of language runtimes; and what the two sides of each say to each other.
+RUNTIME_NUMBERS = "runtimes/runtime_number.h"
+RUNTIMES = pathlib.Path("receiver/ebpf/runtimes")
+# Words by which a runtime is named in code, and where it is named besides its own files.
+RUNTIME_WORDS = {"hotspot": r"hotspot|jvm|\bjava\b", "go": r"goroutine|\bRUNTIME_GO\b"}
+RUNTIME_REGISTRIES = {
+    "bpf/runtimes/runtime_number.h",
+    "bpf/runtimes/runtimes.bpf.h",
+    "receiver/ebpf/runtimes/registry.c",
+    "receiver/ebpf/config.h",
+    "receiver/ebpf/options.c",
+}
 
 # Which folders of lib/ a folder of lib/ may use: those below it.
 LIB_FLOORS = [
@@ -81,6 +93,12 @@ def is_in(folder, name):
     return (SOURCE / folder / name).resolve().is_file()
 
 
+def is_shared_by_runtimes(path, name):
+    """Is it a header of bpf/runtimes that this file of the receiver may include?"""
+    own = path.is_relative_to(RUNTIMES) and name == f"runtimes/{path.parent.name}.h"
+    return own or (name == RUNTIME_NUMBERS and path.is_relative_to("receiver/ebpf"))
+
+
 def strays_of_component(path):
     """Includes of a component's file that are neither public, nor lib's, nor its own."""
     folder = component_folder(path)
@@ -92,6 +110,7 @@ def strays_of_component(path):
         own = is_in(path.parent, name) or is_in(folder, name)
         generated = name.endswith(".skel.h") and folder == pathlib.Path("receiver/ebpf")
         kernel = name == SHARED_WITH_KERNEL and folder == pathlib.Path("receiver/ebpf")
+        kernel = kernel or is_shared_by_runtimes(path, name)
         kernel = kernel or (path.as_posix(), name) == WALK_IN_USER_SPACE
         if not (own or generated or kernel or name in lib_headers()):
             yield name
@@ -113,7 +132,9 @@ def test_a_subfolder_of_a_component_shows_the_others_one_header():
                 target = (SOURCE / folder / name).resolve()
                 if not quoted or "/" not in name or not target.is_file():
                     continue
-                if target.parent != (SOURCE / path).parent and target.stem != target.parent.name:
+                # runtimes/runtime.h is what one of them is.
+                names = {target.parent.name, target.parent.name.removesuffix("s")}
+                if target.parent != (SOURCE / path).parent and target.stem not in names:
                     strays.append(f"{path}: {name}")
     assert not strays
 
@@ -159,19 +180,50 @@ def test_public_headers_include_only_public_headers():
 
 
 def test_kernel_and_receiver_share_one_header_and_the_walk():
-    kernel_headers = {path.name for path in sources("bpf") if path.suffix == ".h"}
+    kernel_headers = {
+        path.relative_to("bpf").as_posix() for path in sources("bpf") if path.suffix == ".h"
+    }
     shared = {
         name
         for path in sources("receiver/ebpf")
         for name, _ in includes(path)
         if name in kernel_headers and not is_in(path.parent, name)
         if (path.as_posix(), name) != WALK_IN_USER_SPACE
+        if not is_shared_by_runtimes(path, name)
     }
     assert shared == {SHARED_WITH_KERNEL}
-    used = {name for path in sources("bpf") for name, quoted in includes(path) if quoted}
-    assert SHARED_WITH_KERNEL in used
-    for name in used:
-        assert is_in("bpf", name), f"bpf/ includes {name}, which lies elsewhere"
+    used = {(path, name) for path in sources("bpf") for name, quoted in includes(path) if quoted}
+    assert SHARED_WITH_KERNEL in {name for _, name in used}
+    for path, name in used:
+        where = f"{path} includes {name}, which lies elsewhere"
+        assert is_in("bpf", name) or is_in(path.parent, name), where
+
+
+def runtimes():
+    return sorted(path.name for path in (SOURCE / RUNTIMES).iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("runtime", runtimes())
+def test_a_runtime_is_named_in_its_place_alone(runtime):
+    word = re.compile(RUNTIME_WORDS[runtime], re.IGNORECASE)
+    own = (f"{RUNTIMES.as_posix()}/{runtime}/", f"bpf/runtimes/{runtime}.")
+    strays = [
+        f"{path}:{number}: {line.strip()}"
+        for path in sources("bpf", "receiver", "host", "lib", "include")
+        if not path.as_posix().startswith(own) and path.as_posix() not in RUNTIME_REGISTRIES
+        for number, line in enumerate((SOURCE / path).read_text().splitlines(), 1)
+        if word.search(line)
+    ]
+    assert not strays
+
+
+@pytest.mark.parametrize("runtime", runtimes())
+def test_a_runtime_has_both_sides_and_its_row(runtime):
+    assert (SOURCE / f"bpf/runtimes/{runtime}.bpf.h").exists()
+    readme = (SOURCE / RUNTIMES / "README.md").read_text()
+    assert re.search(rf"^\| `{runtime}` \|", readme, re.MULTILINE)
+    registry = (SOURCE / RUNTIMES / "registry.c").read_text()
+    assert f"&runtime_{runtime}," in registry
 
 
 def test_kernel_side_needs_no_generated_headers():

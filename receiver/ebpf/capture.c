@@ -229,25 +229,40 @@ static bool frame_is_in_file(const struct sample_head *head, uint64_t frame)
 	return head->end != UNWIND_END_NO_PROCESS && frame & UNWIND_FRAME_FILE;
 }
 
+/* The same of the mark of a runtime's frame, which has another word. */
+static bool frame_is_wide(const struct sample_head *head, uint64_t frame)
+{
+	return head->end != UNWIND_END_NO_PROCESS && unwind_frame_is_wide(frame);
+}
+
+/* Do files have numbers, and all frames all their words? */
+static bool user_frames_add_up(const struct sample_head *head)
+{
+	const uint64_t *user = (const uint64_t *)(head + 1) + head->kernel_count;
+
+	for (size_t i = 0; i < head->user_words; i++) {
+		if (frame_is_in_file(head, user[i]) && !frame_file(user[i]))
+			return false;
+		if (frame_is_wide(head, user[i]) && ++i == head->user_words)
+			return false;
+	}
+	return true;
+}
+
 /* The head of a record whose counts agree with its length; NULL for anything else. */
 static const struct sample_head *record_head(const void *record, size_t length)
 {
 	const struct sample_head *head = record;
-	const uint64_t *user;
 
 	// The ring pads a record to 8 bytes, and its start is aligned to them.
 	if (length < sizeof(*head) || head->kernel_count > SAMPLE_MAX_KERNEL_FRAMES ||
-	    head->user_count > SAMPLE_MAX_USER_FRAMES ||
+	    head->user_words > SAMPLE_MAX_USER_WORDS ||
 	    length < sizeof(*head) +
-			     (head->kernel_count + (size_t)head->user_count) * sizeof(uint64_t))
+			     (head->kernel_count + (size_t)head->user_words) * sizeof(uint64_t))
 		return NULL;
-	if (head->end >= UNWIND_END_COUNT || (head->user_count && !head->end))
+	if (head->end >= UNWIND_END_COUNT || (head->user_words && !head->end))
 		return NULL;
-	user = (const uint64_t *)(head + 1) + head->kernel_count;
-	for (size_t i = 0; i < head->user_count; i++)
-		if (frame_is_in_file(head, user[i]) && !frame_file(user[i]))
-			return NULL;
-	return head;
+	return user_frames_add_up(head) ? head : NULL;
 }
 
 /* Where execution stood is exact; a return address belongs to the call before it. */
@@ -270,40 +285,61 @@ static struct capture_frame user_frame(const struct sample_head *head, uint64_t 
 	};
 }
 
+/* Of a language runtime's code. */
+static struct capture_frame runtime_frame(const uint64_t words[2], uint32_t process)
+{
+	const uint64_t numbers = (1u << UNWIND_FRAME_NUMBER_BITS) - 1;
+	const uint64_t kinds = (1u << UNWIND_FRAME_KIND_BITS) - 1;
+
+	return (struct capture_frame){
+		.address = words[0] & ((1ull << UNWIND_FRAME_NUMBER_SHIFT) - 1),
+		.process = process,
+		.runtime = (uint32_t)(words[0] >> UNWIND_FRAME_NUMBER_SHIFT & numbers) |
+			   (uint32_t)(words[0] >> UNWIND_FRAME_KIND_SHIFT & kinds) << 8,
+		.position = (uint32_t)words[1],
+		.check = (uint32_t)(words[1] >> 32),
+	};
+}
+
 /* As capture_intern_frame, of a frame of a sample. */
 static uint32_t intern_recent_frame(struct capture *capture, struct capture_frame frame)
 {
-	uint64_t mixed = (frame.address ^ frame.file) * 0x9e3779b97f4a7c15ull;
+	uint64_t mixed = (frame.address ^ frame.file ^ frame.mapped_ns) * 0x9e3779b97f4a7c15ull;
 	struct capture_recent *recent = &capture->recent[mixed >> 32 & (CAPTURE_RECENT - 1)];
 	uint32_t row;
 
 	if (recent->frame && recent->address == frame.address && recent->process == frame.process &&
-	    recent->file == frame.file)
+	    recent->file == frame.file && recent->second == frame.mapped_ns)
 		return recent->frame - 1;
 	row = capture_intern_frame(capture, frame);
 	if (row != INTERN_MISSING)
-		*recent = (struct capture_recent){ frame.address, frame.process, frame.file,
-						   row + 1 };
+		*recent = (struct capture_recent){ frame.address, frame.mapped_ns, frame.process,
+						   frame.file, row + 1 };
 	return row;
 }
 
+/* The rows of all frames of a sample to @frames; *@count_ret: how many they are. */
 static bool intern_frames(struct capture *capture, const struct sample_head *head, uint32_t process,
-			  uint32_t *frames)
+			  uint32_t *frames, size_t *count_ret)
 {
 	const uint64_t *words = (const uint64_t *)(head + 1);
-	size_t count = (size_t)head->kernel_count + head->user_count;
+	size_t all = (size_t)head->kernel_count + head->user_words, count = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		struct capture_frame frame =
-			i < head->kernel_count
-				? kernel_frame(words[i], i)
-				: user_frame(head, words[i], i - head->kernel_count, process);
+	for (size_t i = 0; i < all; i++) {
+		struct capture_frame frame;
 
+		if (i < head->kernel_count)
+			frame = kernel_frame(words[i], i);
+		else if (frame_is_wide(head, words[i]))
+			frame = runtime_frame(&words[i++], process);
+		else
+			frame = user_frame(head, words[i], i - head->kernel_count, process);
 		frame.first_ns = head->time_ns;
-		frames[i] = intern_recent_frame(capture, frame);
-		if (frames[i] == INTERN_MISSING)
+		frames[count] = intern_recent_frame(capture, frame);
+		if (frames[count++] == INTERN_MISSING)
 			return false;
 	}
+	*count_ret = count;
 	return true;
 }
 
@@ -311,13 +347,13 @@ int capture_append(struct capture *capture, const void *record, size_t length,
 		   uint32_t *process_ret)
 {
 	const struct sample_head *head = record_head(record, length);
-	uint32_t frames[SAMPLE_MAX_FRAMES];
+	uint32_t frames[SAMPLE_MAX_WORDS];
 	struct capture_sample sample;
 	size_t count;
 
 	if (!head)
 		return -EBADMSG;
-	count = (size_t)head->kernel_count + head->user_count;
+	count = (size_t)head->kernel_count + head->user_words;
 	if (capture_used(capture) + capture_most(count) > capture->max_bytes)
 		return -ENOSPC;
 	sample = (struct capture_sample){
@@ -328,7 +364,7 @@ int capture_append(struct capture *capture, const void *record, size_t length,
 		.cpu = head->cpu,
 	};
 	if (sample.process == INTERN_MISSING || sample.comm == INTERN_MISSING ||
-	    !intern_frames(capture, head, sample.process, frames))
+	    !intern_frames(capture, head, sample.process, frames, &count))
 		return -ENOMEM;
 	sample.stack = capture_intern_stack(capture, frames, count, head->end);
 	if (sample.stack == INTERN_MISSING || !VECTOR_PUSH(&capture->samples, sample))

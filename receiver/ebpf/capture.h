@@ -24,13 +24,31 @@ struct capture_process {
 };
 
 struct capture_frame {
-	uint64_t address;   /* of the instruction; return addresses are already reduced by 1.
-			     * CAPTURE_FILE: its offset in the file, bytes */
-	uint64_t first_ns;  /* CLOCK_MONOTONIC of the first sample that had it */
-	uint64_t mapped_ns; /* 0; or what it lay in was mapped then: see outdated.h */
-	uint32_t process;   /* row of `processes`, CAPTURE_FILE or CAPTURE_KERNEL */
-	uint32_t file;      /* CAPTURE_FILE: file id of processes.h, not checked; else 0 */
+	uint64_t address;  /* of the instruction; return addresses are already reduced by 1.
+			    * CAPTURE_FILE: its offset in the file, bytes; of a runtime's: of the
+			    * object that says what runs */
+	uint64_t first_ns; /* CLOCK_MONOTONIC of the first sample that had it */
+	union {
+		uint64_t mapped_ns; /* 0; or what it lay in was mapped then: see outdated.h */
+		struct {
+			uint32_t position; /* of a runtime's: in the object... */
+			uint32_t check;    /* ...and the word by which to tell whether that is
+					      still the same */
+		};
+	};
+	uint32_t process; /* row of `processes`, CAPTURE_FILE or CAPTURE_KERNEL */
+	union {
+		uint32_t file;    /* CAPTURE_FILE: file id of processes.h, not checked */
+		uint32_t runtime; /* of a process: 0; or a language runtime's number, and << 8 the
+				     kind of its frame */
+	};
 };
+
+/* Is @frame one of a language runtime's? */
+static inline bool capture_is_of_runtime(const struct capture_frame *frame)
+{
+	return frame->process < CAPTURE_FILE && frame->runtime;
+}
 
 /* Stack i has the frames stack_frames[stacks[i - 1].limit .. stacks[i].limit): leaf first, the
  * kernel's before the user's. */
@@ -42,7 +60,7 @@ struct capture_stack {
 /* Most frames of a sample were in one shortly before: their rows are looked for here first, which
  * needs no memory that is far away. */
 struct capture_recent {
-	uint64_t address;
+	uint64_t address, second;
 	uint32_t process, file;
 	uint32_t frame; /* the row, + 1; 0: free */
 };

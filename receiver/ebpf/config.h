@@ -22,7 +22,7 @@ struct probe_config {
 
 /* What is not done for programs of a language. */
 struct interpreters_config {
-	bool hotspot_disabled; /* JVMs are programs like others */
+	bool hotspot_disabled;
 };
 
 struct unheeded_interpreters_config {
@@ -71,6 +71,9 @@ struct profiling_config {
 };
 
 extern const struct profcol_option profiling_options[];
+
+/* The runtimes that are disabled, 1 << enum runtime_number each. */
+uint32_t profiling_disabled_runtimes(const struct profiling_config *config);
 
 /* What the table cannot say (profcol_component.validate). */
 struct profcol_error *profiling_validate(const void *config);

@@ -73,8 +73,8 @@ static bool create_parts(struct profiling *profiling)
 		profiling->tables =
 			tables_create(host, profiling->processes, settings->unwind_memory_bytes,
 				      settings->process_memory_bytes / FOUND_SHARE);
-	if (profiling->tables && settings->interpreters.hotspot_disabled)
-		tables_skip_jvms(profiling->tables);
+	if (profiling->tables)
+		tables_disable_runtimes(profiling->tables, profiling_disabled_runtimes(settings));
 	if (profiling->tables && *settings->cache_directory &&
 	    !tables_keep(profiling->tables, settings->cache_directory, settings->cache_bytes))
 		return false;

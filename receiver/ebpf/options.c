@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include "runtimes/runtime.h"
 #include "sample.h"
 #include "select/select.h"
 
@@ -259,6 +260,15 @@ static struct profcol_error *validate_overhead(const struct overhead_config *ove
 					    "overhead::memory: less than profiling takes by "
 					    "itself; give it at least 32MiB");
 	return NULL;
+}
+
+uint32_t profiling_disabled_runtimes(const struct profiling_config *config)
+{
+	uint32_t disabled = 0;
+
+	if (config->interpreters.hotspot_disabled)
+		disabled |= 1u << RUNTIME_HOTSPOT;
+	return disabled;
 }
 
 struct profcol_error *profiling_validate(const void *decoded)

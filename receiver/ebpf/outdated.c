@@ -11,7 +11,7 @@ struct mending {
 	uint64_t *addresses; /* borrowed, by frame: where it was found last; for those there were
 				first */
 	size_t address_count;
-	uint32_t frames[SAMPLE_MAX_FRAMES];
+	uint32_t frames[SAMPLE_MAX_WORDS];
 	size_t count;
 	uint32_t end;
 	bool changed;
@@ -64,7 +64,7 @@ static bool mend_frame(struct mending *mending, const struct capture_sample *sam
 	const struct process_key *key = &mending->capture->processes.items[sample->process].key;
 	uint32_t before = *row;
 
-	if (frame->process == CAPTURE_KERNEL)
+	if (frame->process == CAPTURE_KERNEL || capture_is_of_runtime(frame))
 		return true;
 	if (frame->process == CAPTURE_FILE)
 		return !is_lost(mending, key, sample->time_ns, *row);
@@ -82,7 +82,7 @@ static void mend_sample(struct mending *mending, struct capture_sample *sample)
 	mending->count = 0;
 	mending->end = stack.end;
 	mending->changed = false;
-	for (; at < stack.limit && mending->count < SAMPLE_MAX_FRAMES; at++) {
+	for (; at < stack.limit && mending->count < SAMPLE_MAX_WORDS; at++) {
 		row = capture->stack_frames.items[at];
 		if (!mend_frame(mending, sample, &row)) {
 			mending->end = UNWIND_END_NO_MAPPING;

@@ -124,7 +124,7 @@ static bool build_stacks(struct report *report, const struct capture *capture,
 {
 	report->stacks.count = 0;
 	if (!VECTOR_RESERVE(&report->stacks, capture->stacks.count) ||
-	    !VECTOR_RESERVE(&report->stack_locations, (size_t)SAMPLE_MAX_FRAMES + 1))
+	    !VECTOR_RESERVE(&report->stack_locations, (size_t)SAMPLE_MAX_WORDS + 1))
 		return false;
 	for (uint32_t stack = 0; stack < capture->stacks.count; stack++) {
 		uint32_t count = place_stack(report, capture, stack, builder);

@@ -50,6 +50,8 @@ struct sampler {
 	bool detached;                /* no program runs any more */
 	int wake_fd;
 	uint32_t cpu_count; /* possible CPUs */
+	size_t ring_bytes;  /* of each */
+	bool walks_apart;   /* processes with runtimes are walked by programs of their own */
 	uint32_t slab_lead; /* as in struct tables_maps */
 	uint64_t period_ns;
 };
@@ -106,14 +108,17 @@ static uint32_t copied_bytes(const struct profiling_config *config)
 	return bytes < SAMPLE_MAX_COPY_BYTES ? (uint32_t)bytes : SAMPLE_MAX_COPY_BYTES;
 }
 
-/* What is set before load. A negative errno. */
-static int configure(struct sampler *sampler, size_t ring)
+/* What is set before load: of programs that know @runtimes, 1 << enum runtime_number each. A
+ * negative errno. */
+static int configure(struct sampler *sampler, struct perf_event_bpf *programs, uint32_t runtimes)
 {
 	const struct profiling_config *config = sampler->config;
-	struct perf_event_bpf *programs = sampler->programs;
+	size_t ring = sampler->ring_bytes;
 	uint32_t buckets = tables_process_buckets(config->unwind_memory_bytes);
 	int status;
 
+	programs->rodata->walks_apart = sampler->walks_apart;
+	programs->rodata->runtimes_known = runtimes;
 	programs->rodata->emit_idle = config->send_idle_frames;
 	programs->rodata->ring_bytes = ring;
 	programs->rodata->wakeup_bytes = ring / 4;
@@ -180,32 +185,103 @@ static struct profcol_error *make_recent_rules(struct sampler *sampler)
 	return error ? error : recent_rules_make(&sampler->recent_rules, cpus, count);
 }
 
+/*
+ * The sampler itself: with walks of processes with runtimes in programs of their own, or, where a
+ * program with functions can call no other program (arm64 before Linux 6.0), with all runtimes in
+ * it. A negative errno.
+ */
+static int load_programs(struct sampler *sampler, bool walks_apart)
+{
+	int status;
+
+	sampler->walks_apart = walks_apart;
+	sampler->programs = perf_event_bpf__open();
+	if (!sampler->programs)
+		return -errno;
+	bpf_program__set_autoload(sampler->programs->progs.walk_with_runtimes, false);
+	status = configure(sampler, sampler->programs, walks_apart ? 0 : ~0u);
+	return status ? status : perf_event_bpf__load(sampler->programs);
+}
+
 static struct profcol_error *sampler_load(struct sampler *sampler)
 {
 	struct profcol_error *error = count_cpus(&sampler->cpu_count);
-	size_t ring;
 	int status;
 
 	if (error)
 		return error;
-	ring = ring_bytes(sampler->config->samples_per_second, sampler->cpu_count);
+	sampler->ring_bytes = ring_bytes(sampler->config->samples_per_second, sampler->cpu_count);
 	libbpf_messages_capture();
-	sampler->programs = perf_event_bpf__open();
-	if (!sampler->programs)
-		return libbpf_messages_error(errno, "open the sampling program");
-	status = configure(sampler, ring);
-	if (!status)
-		status = perf_event_bpf__load(sampler->programs);
+	status = load_programs(sampler, true);
+	if (status == -EINVAL) {
+		perf_event_bpf__destroy(TAKE(sampler->programs));
+		status = load_programs(sampler, false);
+	}
 	if (!status)
 		status = ask_slab_lead(sampler);
 	if (status)
 		return libbpf_messages_error(-status, "load the sampling program");
 	status =
 		sample_buffers_init(&sampler->buffers, bpf_map__fd(sampler->programs->maps.buffers),
-				    sampler->cpu_count, ring);
+				    sampler->cpu_count, sampler->ring_bytes);
 	if (status)
 		return profcol_error_errno(-status, "map the buffers of samples");
 	return make_recent_rules(sampler);
+}
+
+/* ---- walks of processes with runtimes ---- */
+
+/* @programs work on the maps of the sampler. A negative errno. */
+static int share_maps(struct sampler *sampler, struct perf_event_bpf *programs)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, programs->obj)
+	{
+		const struct bpf_map *own;
+		int status;
+
+		// Those hold what is set before load.
+		if (bpf_map__is_internal(map))
+			continue;
+		own = bpf_object__find_map_by_name(sampler->programs->obj, bpf_map__name(map));
+		status = own ? bpf_map__reuse_fd(map, bpf_map__fd(own)) : -ENOENT;
+		if (status)
+			return status;
+	}
+	return 0;
+}
+
+static int load_walk(struct sampler *sampler, struct perf_event_bpf *programs, uint32_t runtimes,
+		     uint32_t number)
+{
+	int status = configure(sampler, programs, runtimes), walk;
+
+	bpf_program__set_autoload(programs->progs.sample_cpu_clock, false);
+	bpf_program__set_autoload(programs->progs.tell_slab_lead, false);
+	if (!status)
+		status = share_maps(sampler, programs);
+	if (!status)
+		status = perf_event_bpf__load(programs);
+	if (status)
+		return status;
+	walk = bpf_program__fd(programs->progs.walk_with_runtimes);
+	// It lives as long as it has its place there.
+	return bpf_map_update_elem(bpf_map__fd(sampler->programs->maps.runtime_walks), &number,
+				   &walk, BPF_ANY);
+}
+
+struct profcol_error *sampler_load_walk(void *context, uint32_t runtimes, uint32_t number)
+{
+	struct sampler *sampler = context;
+	struct perf_event_bpf *programs;
+	int status;
+
+	libbpf_messages_capture();
+	programs = perf_event_bpf__open();
+	status = programs ? load_walk(sampler, programs, runtimes, number) : -errno;
+	perf_event_bpf__destroy(programs);
+	return status ? libbpf_messages_error(-status, "load the program that walks it") : NULL;
 }
 
 static int take_wake_up(void *context, void *record, size_t length)
@@ -364,7 +440,7 @@ void sampler_counters(const struct sampler *sampler, uint64_t totals[SAMPLE_COUN
 	sample_buffers_counters(&sampler->buffers, totals);
 }
 
-struct tables_maps sampler_unwind_maps(const struct sampler *sampler)
+struct tables_maps sampler_unwind_maps(struct sampler *sampler)
 {
 	return (struct tables_maps){
 		.slabs = bpf_map__fd(sampler->programs->maps.unwind_slabs),
@@ -372,6 +448,8 @@ struct tables_maps sampler_unwind_maps(const struct sampler *sampler)
 		.rules = bpf_map__fd(sampler->programs->maps.unwind_rules),
 		.buckets = bpf_map__max_entries(sampler->programs->maps.unwind_processes),
 		.slab_lead = sampler->slab_lead,
+		.load_walk = sampler->walks_apart ? sampler_load_walk : NULL,
+		.context = sampler,
 	};
 }
 

@@ -60,7 +60,13 @@ void sampler_detach(struct sampler *sampler);
 void sampler_counters(const struct sampler *sampler, uint64_t totals[SAMPLE_COUNTER_COUNT]);
 
 /* Where the program looks for unwind tables; valid once started, borrowed. */
-struct tables_maps sampler_unwind_maps(const struct sampler *sampler);
+struct tables_maps sampler_unwind_maps(struct sampler *sampler);
+
+/* A program that walks stacks of processes with @runtimes, 1 << enum runtime_number each, stands at
+ * @number of `runtime_walks` from now on. Once started; one thread at a time. As
+ * tables_maps.load_walk; @context is the sampler. */
+PROFCOL_MUST_CHECK struct profcol_error *sampler_load_walk(void *context, uint32_t runtimes,
+							   uint32_t number);
 
 /* Where it looks for processes that are not to be sampled; valid once started, borrowed. */
 struct select_maps sampler_select_maps(const struct sampler *sampler);

@@ -62,7 +62,7 @@ struct deferred {
 	const struct sample_head *head; /* of the walk under way */
 	struct {
 		struct sample_head head;
-		uint64_t frames[SAMPLE_MAX_FRAMES];
+		uint64_t frames[SAMPLE_MAX_WORDS];
 	} record;       /* as it goes on */
 	bool is_copied; /* by a copy of the whole stack */
 };
@@ -136,13 +136,13 @@ static const struct unwind_rule *find_rule(void *context, uint32_t number)
 static const struct sample_deferred *deferred_of(const struct sample_head *head, size_t length,
 						 size_t *stack_bytes_ret)
 {
-	size_t frames = (size_t)head->kernel_count + head->user_count;
+	size_t frames = (size_t)head->kernel_count + head->user_words;
 	size_t begin = sizeof(*head) + frames * sizeof(uint64_t);
 	const struct sample_deferred *ret = (const void *)((const uint8_t *)head + begin);
 
 	if (head->kernel_count > SAMPLE_MAX_KERNEL_FRAMES ||
-	    head->user_count > SAMPLE_MAX_USER_FRAMES || length < begin + sizeof(*ret) ||
-	    head->deferred_bytes != length - begin || ret->user_count > head->user_count)
+	    head->user_words > SAMPLE_MAX_USER_WORDS || length < begin + sizeof(*ret) ||
+	    head->deferred_bytes != length - begin || ret->user_words > head->user_words)
 		return NULL;
 	*stack_bytes_ret = length - begin - sizeof(*ret);
 	return ret;
@@ -157,22 +157,32 @@ static bool has_all(const struct deferred *deferred, const struct sample_deferre
 	       stack_bytes + SAMPLE_STACK_PIECE_BYTES <= deferred->options.stack_bytes;
 }
 
+/* How many frames the first @words of the user's are. */
+static uint32_t count_frames(const struct sample_head *head, uint32_t words)
+{
+	const uint64_t *user = (const uint64_t *)(head + 1) + head->kernel_count;
+	uint32_t count = 0;
+
+	for (uint32_t at = 0; at < words; count++)
+		at += unwind_frame_is_wide(user[at]) ? 2 : 1;
+	return count;
+}
+
 /* By @tables into the record that goes on; returns how the walk has ended. */
 static struct walk_result finish_by(struct deferred *deferred, const struct walk_tables *tables,
 				    const struct sample_head *head,
 				    const struct sample_deferred *from, size_t stack_bytes)
 {
-	uint32_t known = head->kernel_count + from->user_count;
-	uint32_t most = deferred->options.depth > from->user_count
-				? deferred->options.depth - from->user_count
-				: 0;
+	uint32_t known = head->kernel_count + from->user_words;
+	uint32_t before = count_frames(head, from->user_words);
+	uint32_t most = deferred->options.depth > before ? deferred->options.depth - before : 0;
 	struct walk_result result;
 
 	result = walk_finish(from, stack_bytes, has_all(deferred, from, stack_bytes), tables,
 			     deferred->record.frames + known, most);
 	deferred->record.head = *head;
 	memcpy(deferred->record.frames, head + 1, known * sizeof(uint64_t));
-	deferred->record.head.user_count = (uint16_t)(from->user_count + result.count);
+	deferred->record.head.user_words = (uint16_t)(from->user_words + result.count);
 	deferred->record.head.end = (uint16_t)result.end;
 	deferred->record.head.deferred_bytes = 0;
 	deferred->is_copied = from->flags & SAMPLE_DEFERRED_WHOLE;
@@ -195,7 +205,7 @@ static void restore(struct deferred *deferred, const struct sample_head *head)
 	deferred->record.head.deferred_bytes = 0;
 	deferred->is_copied = false;
 	memcpy(deferred->record.frames, head + 1,
-	       ((size_t)head->kernel_count + head->user_count) * sizeof(uint64_t));
+	       ((size_t)head->kernel_count + head->user_words) * sizeof(uint64_t));
 }
 
 static void hand_over(struct deferred *deferred)
@@ -208,7 +218,7 @@ static void hand_over(struct deferred *deferred)
 		tables_copy_no_more(deferred->tables, &key);
 	deferred->take(deferred->context, &deferred->record,
 		       sizeof(*head) +
-			       ((size_t)head->kernel_count + head->user_count) * sizeof(uint64_t));
+			       ((size_t)head->kernel_count + head->user_words) * sizeof(uint64_t));
 }
 
 static void pass_on(struct deferred *deferred, enum outcome outcome)
@@ -244,7 +254,7 @@ static size_t first_difference(const struct deferred *deferred, const struct sam
 	const uint64_t *ours = deferred->record.frames + head->kernel_count;
 	size_t i = 0;
 
-	while (i < head->user_count && i < deferred->record.head.user_count && ours[i] == theirs[i])
+	while (i < head->user_words && i < deferred->record.head.user_words && ours[i] == theirs[i])
 		i++;
 	return i;
 }
@@ -253,13 +263,13 @@ static size_t first_difference(const struct deferred *deferred, const struct sam
 static void verify(struct deferred *deferred, const struct sample_head *head,
 		   const struct walk_result *result)
 {
-	size_t bytes = ((size_t)head->kernel_count + head->user_count) * sizeof(uint64_t);
+	size_t bytes = ((size_t)head->kernel_count + head->user_words) * sizeof(uint64_t);
 	enum comparison comparison = DIFFERENT;
 
 	if ((result->found != TABLES_FOUND && !result->guessed) ||
 	    result->found == TABLES_IN_PROCESS || result->end == UNWIND_END_NOT_COPIED)
 		comparison = UNKNOWN;
-	else if (result->count == head->user_count && result->end == head->end &&
+	else if (result->count == head->user_words && result->end == head->end &&
 		 !memcmp(deferred->record.frames, head + 1, bytes))
 		comparison = EQUAL;
 	profcol_metric_add(deferred->verified[comparison], 1);
@@ -268,7 +278,7 @@ static void verify(struct deferred *deferred, const struct sample_head *head,
 				  "a stack of '%.16s' (process %" PRIu32 ") has %u frames and ends "
 				  "by reason %u, walked in user space %" PRIu32 " and %d; first "
 				  "different: %zu",
-				  head->comm, head->pid, head->user_count, head->end, result->count,
+				  head->comm, head->pid, head->user_words, head->end, result->count,
 				  result->end, first_difference(deferred, head));
 }
 
@@ -290,7 +300,7 @@ static bool review(struct deferred *deferred, const struct item *item)
 		return false;
 	// What the kernel side has found may be more, if it has looked.
 	if (!deferred->is_copied && result.found != TABLES_FOUND &&
-	    deferred->record.head.user_count <= head->user_count)
+	    deferred->record.head.user_words <= head->user_words)
 		restore(deferred, head);
 	pass_on(deferred, outcome_of(&result));
 	return true;

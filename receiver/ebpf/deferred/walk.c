@@ -75,7 +75,7 @@ static int step(struct unwind_walk *walk, enum tables_found *found, __u64 *frame
 
 	*found = tables->find(tables->context, pc, &code);
 	if (*found == TABLES_NO_CODE || *found == TABLES_UNKNOWN) {
-		if ((walk->at.exact || walk->at.first) && pc < UNWIND_ADDRESS_LIMIT)
+		if ((walk->at.exact || walk->at.first) && pc < UNWIND_FRAME_RUNTIME)
 			*frame = pc;
 		return UNWIND_END_NO_MAPPING;
 	}

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Of memory: where in one of 64 KiB it lies is not known yet. */
@@ -24,13 +25,50 @@ struct code_file *code_file_create(uint32_t id)
 	return file;
 }
 
+static void forget_runtimes(struct code_file *file)
+{
+	for (size_t i = 0; i < file->runtime_count; i++)
+		free(file->runtimes[i].layout);
+	free(TAKE(file->runtimes));
+	file->runtime_count = 0;
+}
+
+/* Without memory the file is one like others. */
+static void learn_runtimes(struct code_file *file, const struct worker_answer *answer)
+{
+	if (!answer->runtime_count)
+		return;
+	file->runtimes = calloc(answer->runtime_count, sizeof(*file->runtimes));
+	for (size_t i = 0; file->runtimes && i < answer->runtime_count; i++) {
+		const struct runtime *runtime = answer->runtimes[i].runtime;
+		struct code_runtime *room = &file->runtimes[file->runtime_count];
+
+		room->runtime = runtime;
+		room->layout = calloc(1, runtime->layout_bytes + 1);
+		if (!room->layout)
+			continue;
+		if (runtime->layout_bytes)
+			memcpy(room->layout, answer->runtimes[i].layout, runtime->layout_bytes);
+		file->runtime_count++;
+	}
+}
+
+static size_t runtimes_memory(const struct code_file *file)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < file->runtime_count; i++)
+		bytes += sizeof(*file->runtimes) + file->runtimes[i].runtime->layout_bytes;
+	return bytes;
+}
+
 void code_file_destroy(struct code_file *file)
 {
 	if (!file)
 		return;
 	free(file->segments);
 	free(file->pages);
-	free(file->hotspot);
+	forget_runtimes(file);
 	VECTOR_DEINIT(&file->missed);
 	VECTOR_DEINIT(&file->rules.numbers);
 	free(file);
@@ -53,8 +91,7 @@ bool code_file_is_idle(const struct code_file *file)
 size_t code_file_memory(const struct code_file *file)
 {
 	return sizeof(*file) + file->segment_room * sizeof(*file->segments) +
-	       file->page_count * sizeof(*file->pages) +
-	       (file->hotspot ? sizeof(*file->hotspot) : 0) +
+	       file->page_count * sizeof(*file->pages) + runtimes_memory(file) +
 	       file->missed.capacity * sizeof(*file->missed.items) +
 	       file->rules.numbers.capacity * sizeof(*file->rules.numbers.items);
 }
@@ -77,7 +114,7 @@ void code_file_unlearn(struct code_file *file)
 {
 	free(TAKE(file->segments));
 	free(TAKE(file->pages));
-	free(TAKE(file->hotspot));
+	forget_runtimes(file);
 	file->segment_count = file->segment_room = file->page_count = 0;
 }
 
@@ -106,12 +143,7 @@ int code_file_learn(struct code_file *file, const struct worker_answer *answer)
 	file->pages = calloc(limit - first, sizeof(*file->pages));
 	if (!file->pages)
 		return -ENOMEM;
-	// Without memory its code cache goes by frame pointers.
-	if (answer->hotspot)
-		file->hotspot = malloc(sizeof(*file->hotspot));
-	if (file->hotspot)
-		*file->hotspot = *answer->hotspot;
-	file->has_go = answer->has_go;
+	learn_runtimes(file, answer);
 	file->page_first = (uint32_t)first;
 	file->page_count = (uint32_t)(limit - first);
 	return 0;

@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "rule_table.h"
 
+#include "runtimes/runtime.h"
 #include "worker/worker.h"
 
 #include "base/base.h"
@@ -41,6 +42,12 @@ enum code_file_state {
  * have been the machine's fault. */
 enum { CODE_FILE_ATTEMPTS = 3 };
 
+/* A runtime, and what the file says of it. */
+struct code_runtime {
+	const struct runtime *runtime;
+	uint64_t *layout; /* owned; runtime->layout_bytes */
+};
+
 struct code_file {
 	uint32_t id;
 	struct code_file *next;        /* in its chain of code_files */
@@ -58,11 +65,11 @@ struct code_file {
 	struct worker_segment *segments; /* owned: the executable ones */
 	size_t segment_count, segment_room;
 	uint32_t page_first, page_count;
-	struct code_page *pages;        /* owned, page_count of them */
-	uint32_t directory;             /* handle of page_count handles; 0: none */
-	struct worker_hotspot *hotspot; /* owned; NULL: it is not libjvm.so */
-	bool switches_stacks;           /* its code changes stacks, as a rule of it says */
-	bool has_go;                    /* code of Go's */
+	struct code_page *pages;       /* owned, page_count of them */
+	uint32_t directory;            /* handle of page_count handles; 0: none */
+	struct code_runtime *runtimes; /* owned: those whose file it is */
+	size_t runtime_count;
+	bool switches_stacks;    /* its code changes stacks, as a rule of it says */
 	VECTOR(uint64_t) missed; /* places in it, bytes, that were missed before it was known */
 };
 

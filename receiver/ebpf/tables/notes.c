@@ -51,18 +51,18 @@ void notes_take(struct notes *notes, struct tables *tables, const struct sample_
 {
 	const uint64_t *frames = (const uint64_t *)(head + 1) + head->kernel_count;
 
-	if (!head->user_count)
+	if (!head->user_words)
 		return;
 	switch (head->end) {
 	case UNWIND_END_NO_PAGE: // its last frame lies there
-		note_place(notes, tables, frames[head->user_count - 1], head->time_ns);
+		note_place(notes, tables, frames[head->user_words - 1], head->time_ns);
 		break;
 	case UNWIND_END_NO_PROCESS: // met all the same: later walks want rules for all of it
-		for (size_t i = 0; i < head->user_count; i++)
+		for (size_t i = 0; i < head->user_words; i++)
 			note_address(notes, tables, head, frames[i] - (i > 0));
 		break;
 	case UNWIND_END_NO_MAPPING: // mapped a moment ago
-		note_address(notes, tables, head, frames[head->user_count - 1]);
+		note_address(notes, tables, head, frames[head->user_words - 1]);
 		break;
 	default:
 		break;

@@ -73,10 +73,10 @@ enum pages_state pages_use(struct pages *pages, struct pages_use *use)
 		file = code_files_add(&pages->files, use->file);
 	// Without memory it goes by frame pointers. A link of null says that it is not used.
 	use->others.le_prev = NULL;
-	use->is_jvm = false;
+	use->has_runtimes = false;
 	if (!file)
 		return PAGES_BARE;
-	use->is_jvm = file->hotspot != NULL;
+	use->has_runtimes = file->runtime_count > 0;
 	LIST_INSERT_HEAD(&file->uses, use, others);
 	file->users++;
 	if (file->state == CODE_FILE_WANTED)
@@ -92,18 +92,12 @@ bool pages_switches_stacks(const struct pages *pages, uint32_t id)
 	return file && file->switches_stacks;
 }
 
-bool pages_has_go(const struct pages *pages, uint32_t id)
+const struct code_runtime *pages_runtimes(const struct pages *pages, uint32_t id, size_t *count_ret)
 {
 	const struct code_file *file = pages_find_file(pages, id);
 
-	return file && file->has_go;
-}
-
-const struct worker_hotspot *pages_hotspot(const struct pages *pages, uint32_t id)
-{
-	const struct code_file *file = pages_find_file(pages, id);
-
-	return file ? file->hotspot : NULL;
+	*count_ret = file ? file->runtime_count : 0;
+	return file ? file->runtimes : NULL;
 }
 
 bool pages_address(const struct pages *pages, uint32_t id, uint64_t file_offset,
@@ -169,8 +163,8 @@ void pages_place(const struct pages *pages, uint32_t id, uint64_t file_offset,
 		return;
 	range->kind = UNWIND_RANGE_TABLE;
 	range->directory = file->directory;
-	range->first = index;
-	range->page_offset = (uint16_t)offset;
+	range->first = (uint16_t)index;
+	range->page = (uint8_t)(offset >> 12);
 	room = (((uint64_t)(file->page_count - index) << UNWIND_PAGE_SHIFT) - offset) >> 12;
 	if (range->pages > room)
 		range->pages = (uint32_t)room;
@@ -260,7 +254,7 @@ enum pages_found pages_find_in_range(struct pages *pages, const struct unwind_ra
 				     struct code_file **file, uint64_t address, uint64_t now_ns,
 				     uint32_t *ret)
 {
-	uint64_t at = range->page_offset + (address - range->start);
+	uint64_t at = ((uint64_t)range->page << 12) + (address - range->start);
 	uint64_t index = range->first + (at >> UNWIND_PAGE_SHIFT);
 
 	if (!*file)

@@ -17,6 +17,7 @@
 #include <sys/queue.h>
 
 struct code_file;
+struct code_runtime;
 struct pages;
 
 /* Who uses a file. */
@@ -24,7 +25,7 @@ struct pages_use {
 	LIST_ENTRY(pages_use) others; /* of the same file */
 	void *owner;
 	uint32_t file;
-	bool is_jvm; /* pages_hotspot says more of the file, if it is known by now */
+	bool has_runtimes; /* pages_runtimes says more of the file, if it is known by now */
 };
 
 struct pages_counts {
@@ -53,9 +54,10 @@ enum pages_state {
 enum pages_state pages_use(struct pages *pages, struct pages_use *use);
 void pages_release(struct pages *pages, struct pages_use *use);
 
-/* What libjvm.so says of code caches, valid until anything is learned or forgotten; NULL: @file is
- * another one, or not known. */
-const struct worker_hotspot *pages_hotspot(const struct pages *pages, uint32_t file);
+/* The runtimes whose file @file is, *@count_ret of them, valid until anything is learned or
+ * forgotten. */
+const struct code_runtime *pages_runtimes(const struct pages *pages, uint32_t file,
+					  size_t *count_ret);
 
 /* The ELF address of what lies at @file_offset of @file's code; false: unknown. */
 bool pages_address(const struct pages *pages, uint32_t file, uint64_t file_offset,
@@ -63,9 +65,6 @@ bool pages_address(const struct pages *pages, uint32_t file, uint64_t file_offse
 
 /* Has code that changes stacks been found in @file? */
 bool pages_switches_stacks(const struct pages *pages, uint32_t file);
-
-/* Does @file, as far as it is known, have code of Go's? That changes stacks all the time. */
-bool pages_has_go(const struct pages *pages, uint32_t file);
 
 /* The first who uses @file, followed by `others`; NULL. */
 struct pages_use *pages_users(const struct pages *pages, uint32_t file);
@@ -76,7 +75,7 @@ enum { PAGES_VDSO = UINT32_MAX - 2 };
 void pages_learn_vdso(struct pages *pages);
 
 /*
- * Complete @range, which begins at @file_offset of @file: kind, directory, first, page_offset. It
+ * Complete @range, which begins at @file_offset of @file: kind, directory, first, page. It
  * is made shorter where the file's directory ends.
  */
 void pages_place(const struct pages *pages, uint32_t file, uint64_t file_offset,

@@ -3,8 +3,8 @@
  * memory. One thread at a time. */
 #pragma once
 
+#include "attached.h"
 #include "code_copy.h"
-#include "jvm_heaps.h"
 #include "pages.h"
 
 #include "base/base.h"
@@ -14,11 +14,12 @@ struct range_list {
 };
 
 /*
- * Make them of @code, @most at most; @heaps are the process's, NULL if it is no JVM. Returns how
- * many mappings were left out.
+ * Make them of @code, @most at most; @attached are the process's runtimes. Returns how many
+ * mappings were left out.
  */
 size_t range_list_make(struct range_list *list, const struct code_copy *code,
-		       const struct pages *pages, const struct jvm_heaps *heaps, size_t most);
+		       const struct pages *pages, const struct attached_list *attached,
+		       size_t most);
 
 /* Room as for few mappings is kept for the next, more is given back. */
 void range_list_clear(struct range_list *list);

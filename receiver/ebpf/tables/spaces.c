@@ -3,8 +3,8 @@
 
 #include "base/base.h"
 
-#include <elf.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	USUAL_FILES = 256,
@@ -46,10 +46,12 @@ struct spaces *spaces_create(struct processes *processes, struct pages *pages,
 		return NULL;
 	spaces->processes = processes;
 	spaces->pages = pages;
+	spaces->memory = memory;
 	spaces->index = index;
 	TAILQ_INIT(&spaces->refused);
 	TAILQ_INIT(&spaces->stale);
-	jvms_init(&spaces->jvms);
+	attachments_init(&spaces->attachments);
+	walk_programs_init(&spaces->programs);
 	spaces->sets = range_sets_create(memory);
 	if (spaces->sets)
 		return spaces;
@@ -69,7 +71,7 @@ void spaces_destroy(struct spaces *spaces)
 			account(spaces,
 				-(int64_t)sizeof(*space) -
 					(space->uses ? bytes_of_uses(space->use_count) : 0));
-			spaces_forget_jvm(spaces, space);
+			spaces_forget_runtimes(spaces, space);
 			free(space->uses);
 			free(space);
 		}
@@ -206,44 +208,40 @@ static struct space_ranges *find_rival(struct spaces *spaces, const struct space
 	return oldest && can_go(oldest_ns, own_ns) ? oldest : NULL;
 }
 
-/*
- * Goroutines' stacks hold all of what runs on them, unless the program calls C, and that calls
- * back: another stack lies between the two then. One that has loaded no other file hardly does
- * that; where it does, the first copy that is not enough is the last one. Only on amd64 does the
- * kernel side know how to find a goroutine.
- */
-static uint32_t find_go_copies(const struct space_ranges *space)
-{
-	return space->use_count == 1 && worker_machine() == EM_X86_64 ? UNWIND_MAY_COPY_GO : 0;
-}
-
 /* Which stacks of it hold all of what runs on them, as far as is known? */
 static uint32_t find_copies(const struct spaces *spaces, const struct space_ranges *space,
 			    const struct range_set *set)
 {
 	uint32_t copies = UNWIND_MAY_COPY;
+	const struct attached *attached;
 
-	if (!set->ranges || space->jvm || space->is_intricate)
+	if (!set->ranges || space->is_intricate)
 		return 0;
-	for (size_t i = 0; i < space->use_count; i++) {
-		if (pages_has_go(spaces->pages, space->uses[i].file))
-			return find_go_copies(space);
+	SLIST_FOREACH(attached, &space->attached, of_process)
+	{
+		if (attached->runtime->copies)
+			return attached->runtime->copies(space->use_count);
+		if (attached->runtime->attach)
+			return 0;
+	}
+	for (size_t i = 0; i < space->use_count; i++)
 		if (pages_switches_stacks(spaces->pages, space->uses[i].file))
 			copies = 0;
-	}
 	return copies;
 }
 
 static bool tell(struct spaces *spaces, struct space_ranges *space, const struct range_set *set)
 {
 	uint32_t copies = find_copies(spaces, space, set);
+	uint32_t program = spaces_find_program(spaces, space);
 
 	// What has not changed is told already.
-	if (set == space->set && copies == space->copies)
+	if (set == space->set && copies == space->copies && program == space->program)
 		return true;
 	space->copies = copies;
+	space->program = program;
 	if (!process_index_set(spaces->index, space->key.pid, identity_of(&space->key), set->handle,
-			       set->count | copies))
+			       set->count | copies | program << UNWIND_PROGRAM_SHIFT))
 		return false;
 	if (set != space->set)
 		space->told_ns = clock_monotonic_ns();
@@ -360,11 +358,11 @@ static void refresh(struct spaces *spaces, struct space_ranges *space, uint64_t 
 	} else if (!space->waits || space->set) {
 		// Until then the kernel's own walker does better than one that ends at the first
 		// frame.
-		spaces_meet_jvm(spaces, space, now_ns);
+		spaces_meet_runtimes(spaces, space, now_ns);
 		note_dropped(spaces, space,
 			     spaces->code.left_out +
 				     range_list_make(&spaces->list, &spaces->code, spaces->pages,
-						     space->jvm ? &space->jvm->heaps : NULL,
+						     &space->attached,
 						     range_sets_most(spaces->sets)));
 		if (spaces->list.ranges.count)
 			publish(spaces, space, now_ns);
@@ -386,7 +384,7 @@ static void drop(struct spaces *spaces, struct space_ranges **place)
 	set_refused(spaces, space, false);
 	set_stale(spaces, space, false);
 	release_uses(spaces, space->uses, space->use_count);
-	spaces_forget_jvm(spaces, space);
+	spaces_forget_runtimes(spaces, space);
 	account(spaces, -(int64_t)sizeof(*space));
 	free(space);
 }
@@ -563,6 +561,11 @@ void spaces_copy_no_more(struct spaces *spaces, const struct process_key *key)
 	if (!space)
 		return;
 	space->is_intricate = true;
+	spaces_tell_walk(spaces, space);
+}
+
+void spaces_tell_walk(struct spaces *spaces, struct space_ranges *space)
+{
 	// It has its place already.
 	if (space->set)
 		(void)tell(spaces, space, space->set);
@@ -578,7 +581,6 @@ struct spaces_counts spaces_counts(const struct spaces *spaces)
 	struct spaces_counts counts = spaces->counts;
 
 	counts.memory = range_sets_memory(spaces->sets);
-	counts.jvms_known = spaces->jvms.known;
-	counts.jvms_unknown = spaces->jvms.count - spaces->jvms.known;
+	memcpy(counts.runtimes, spaces->attachments.of, sizeof(counts.runtimes));
 	return counts;
 }

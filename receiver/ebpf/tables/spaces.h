@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "jvms.h"
+#include "attached.h"
 #include "memory.h"
 #include "pages.h"
 #include "process_index.h"
@@ -19,8 +19,8 @@ struct spaces_counts {
 	uint64_t ranges_dropped;    /* mappings that were more than fit of one process */
 	uint64_t processes_refused; /* processes there was no room for, at first; each once */
 	uint64_t processes_evicted; /* those that have made room for others */
-	uint64_t jvms_known, jvms_unknown; /* now, by whether the heaps of their code are */
-	uint64_t memory;                   /* bytes of user space that ranges take now */
+	uint64_t memory;            /* bytes of user space that ranges take now */
+	struct attachments_counts runtimes[RUNTIMES]; /* now */
 };
 
 /* NULL without memory. All are borrowed until destroy. */
@@ -28,8 +28,9 @@ struct spaces *spaces_create(struct processes *processes, struct pages *pages,
 			     struct memory *memory, struct process_index *index);
 void spaces_destroy(struct spaces *spaces); /* accepts NULL */
 
-/* Before the first update: no process is taken for a JVM. */
-void spaces_skip_jvms(struct spaces *spaces);
+/* Before the first update: these runtimes, 1 << enum runtime_number each, are no runtimes: their
+ * programs are like others. */
+void spaces_disable_runtimes(struct spaces *spaces, uint32_t disabled);
 
 /*
  * The process of @key has other executable memory than before, or is new. Its files are asked for;
@@ -54,19 +55,27 @@ void spaces_miss(struct spaces *spaces, const struct process_key *key, uint64_t 
 void spaces_retry(struct spaces *spaces, uint64_t now_ns);
 bool spaces_waits(const struct spaces *spaces);
 
-/* When the next JVM is due whose heaps are to be looked for (jvm_heaps_read); UINT64_MAX: there is
- * none. */
-uint64_t spaces_jvm_due_ns(const struct spaces *spaces);
+/* Before the first update: processes with runtimes are walked by programs of their own. */
+void spaces_walk_apart(struct spaces *spaces);
 
-/* It, a copy; false: none is due. What a look has found, which took @spent_ns, is learned; `count`
- * is 0 if it was nothing. */
-bool spaces_next_jvm(struct spaces *spaces, uint64_t now_ns, struct jvm *ret);
-void spaces_learn_jvm(struct spaces *spaces, const struct jvm *looked_at,
-		      const struct jvm_heaps *heaps, uint64_t spent_ns, uint64_t now_ns);
+/* Which of these is to be loaded next: its number, which is 0 when there is none, and the runtimes
+ * that it is to know. When it is there, or was refused, processes are told of it. */
+uint32_t spaces_next_walk(struct spaces *spaces, uint32_t *runtimes_ret);
+void spaces_learn_walk(struct spaces *spaces, uint32_t number, bool ready);
 
-/* Is @address, where @key's process has no file, in a heap of a JVM? Only its own memory says what
- * the frames there look like. */
-bool spaces_has_heap(const struct spaces *spaces, const struct process_key *key, uint64_t address);
+/* When the next process is due that is to be looked at for what a runtime has in it; UINT64_MAX:
+ * there is none. */
+uint64_t spaces_look_due_ns(const struct spaces *spaces);
+
+/* It, a copy; false: none is due. What a look has found, which took @spent_ns, is learned. */
+bool spaces_next_look(struct spaces *spaces, uint64_t now_ns, struct attached *ret);
+void spaces_learn_look(struct spaces *spaces, const struct attached *looked_at,
+		       const struct runtime_found *found, uint64_t spent_ns, uint64_t now_ns);
+
+/* Is @address of @key's process in code of a runtime's? Only the process's own memory says what the
+ * frames there look like. */
+bool spaces_has_runtime_at(const struct spaces *spaces, const struct process_key *key,
+			   uint64_t address);
 
 /*
  * By what the kernel side would have walked a stack of @key's process at @time_ns: *@count_ret

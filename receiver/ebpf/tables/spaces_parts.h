@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the parts of spaces.h have of each other: spaces.c knows the ranges of each process,
- * spaces_jvms.c which of them are JVMs. One thread at a time.
+ * spaces_runtimes.c which of them have runtimes. One thread at a time.
  */
 #pragma once
 
@@ -9,6 +9,7 @@
 #include "range_list.h"
 #include "range_sets.h"
 #include "spaces.h"
+#include "walk_programs.h"
 
 #include "base/base.h"
 
@@ -22,6 +23,7 @@ struct space_ranges {
 	struct range_set *set;  /* a use; NULL: the kernel side is not told of it */
 	uint64_t told_ns;       /* since when it is told so; CLOCK_MONOTONIC */
 	uint32_t copies;        /* the same: which of its stacks may be copied; UNWIND_COPIES */
+	uint32_t program;       /* the same: number of the program that walks them */
 	bool is_intricate;      /* a copy of its stack was not enough */
 	bool waits;             /* for a file of it */
 	bool refused;           /* stands in spaces.refused: there was no room for it */
@@ -32,7 +34,7 @@ struct space_ranges {
 	uint64_t missed_ns;     /* by a walk, last; or 0 */
 	struct pages_use *uses; /* owned; of its files, each once */
 	size_t use_count;
-	struct jvm *jvm; /* owned; NULL: it is none */
+	struct attached_list attached; /* owned: its runtimes */
 	TAILQ_ENTRY(space_ranges) others_refused, others_stale;
 };
 
@@ -41,12 +43,14 @@ TAILQ_HEAD(space_list, space_ranges);
 struct spaces {
 	struct processes *processes;
 	struct pages *pages;
+	struct memory *memory;
 	struct range_sets *sets; /* owned */
 	struct process_index *index;
 	struct space_ranges *chains[SPACES_CHAINS]; /* owned; by pid */
 	struct space_list refused, stale;
-	struct jvms jvms;
-	bool skips_jvms;
+	struct attachments attachments;
+	struct walk_programs programs;
+	uint32_t disabled; /* runtimes, 1 << enum runtime_number each */
 	bool wants_memory; /* there was none for a process */
 	bool cut_short;    /* more is due than could be done */
 	size_t read;       /* ranges, with PROCESS_RANGES for each process, since this was 0 */
@@ -64,9 +68,15 @@ struct space_ranges *spaces_find(const struct spaces *spaces, const struct proce
  * has come. */
 void spaces_tell_again(struct spaces *spaces, struct space_ranges *space, uint64_t now_ns);
 
-/* @space, whose code was read and whose files are used, may be a JVM now, or none any more. Where
- * its heaps lie is asked by spaces_next_jvm. */
-void spaces_meet_jvm(struct spaces *spaces, struct space_ranges *space, uint64_t now_ns);
+/* Tell the kernel side how stacks of @space are walked, by the ranges that it has. */
+void spaces_tell_walk(struct spaces *spaces, struct space_ranges *space);
 
-/* It is none any more, or has ended. */
-void spaces_forget_jvm(struct spaces *spaces, struct space_ranges *space);
+/* The number of the program that knows the runtimes of @space. */
+uint32_t spaces_find_program(struct spaces *spaces, const struct space_ranges *space);
+
+/* @space, whose code was read and whose files are used, may have other runtimes now, or none any
+ * more. Where their areas lie is asked by spaces_next_look. */
+void spaces_meet_runtimes(struct spaces *spaces, struct space_ranges *space, uint64_t now_ns);
+
+/* It has none any more, or has ended. */
+void spaces_forget_runtimes(struct spaces *spaces, struct space_ranges *space);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tables_parts.h"
 
-#include "jvm_memory.h"
+#include "process_memory.h"
 
 #include "base/base.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -90,9 +91,9 @@ bool tables_keep(struct tables *tables, const char *directory, uint64_t limit_by
 	return tables->kept.cache;
 }
 
-void tables_skip_jvms(struct tables *tables)
+void tables_disable_runtimes(struct tables *tables, uint32_t disabled)
 {
-	tables->skips_jvms = true;
+	tables->disabled_runtimes = disabled;
 }
 
 void tables_note_process(void *context, const struct process_key *key, bool alive)
@@ -110,7 +111,7 @@ void tables_note_process(void *context, const struct process_key *key, bool aliv
 			spaces_update(tables->spaces, key, now);
 		else
 			spaces_end(tables->spaces, key);
-		wants = pages_wants(tables->pages) || spaces_jvm_due_ns(tables->spaces) <= now;
+		wants = pages_wants(tables->pages) || spaces_look_due_ns(tables->spaces) <= now;
 	}
 	pthread_mutex_unlock(&tables->lock);
 	if (wants)
@@ -282,35 +283,74 @@ static bool ask_next(struct tables *tables)
 	return true;
 }
 
-/* Look where the heaps of one JVM lie, if one is due. */
-static void look_at_next_jvm(struct tables *tables)
+/* Look at one process with a runtime, if one is due. */
+static void look_at_next(struct tables *tables)
 {
 	uint64_t begun = clock_monotonic_ns(), now;
-	struct jvm_heaps heaps;
-	struct jvm jvm;
+	struct attached attached;
+	struct runtime_found found;
 	bool more;
 
 	pthread_mutex_lock(&tables->lock);
-	more = spaces_next_jvm(tables->spaces, begun, &jvm);
+	more = spaces_next_look(tables->spaces, begun, &attached);
 	pthread_mutex_unlock(&tables->lock);
 	if (!more)
 		return;
-	jvm_memory_read(tables->processes, &jvm, &heaps);
+	process_memory_look(tables->processes, &attached, &found);
 	now = clock_monotonic_ns();
 	pthread_mutex_lock(&tables->lock);
-	spaces_learn_jvm(tables->spaces, &jvm, &heaps, now - begun, now);
+	spaces_learn_look(tables->spaces, &attached, &found, now - begun, now);
 	pthread_mutex_unlock(&tables->lock);
+}
+
+/* Their names, with commas between them. */
+static void list_runtimes(uint32_t numbers, char *text, size_t bytes)
+{
+	size_t length = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < RUNTIMES; i++)
+		if (numbers & 1u << i && runtimes[i] && length < bytes)
+			length += (size_t)snprintf(text + length, bytes - length, "%s%s",
+						   length ? ", " : "", runtimes[i]->name);
+}
+
+/* Load a program that walks stacks of processes with runtimes, if one is wanted. */
+static void load_next_walk(struct tables *tables)
+{
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+	uint32_t number, wanted;
+	char names[128];
+
+	if (!tables->load_walk)
+		return;
+	pthread_mutex_lock(&tables->lock);
+	number = spaces_next_walk(tables->spaces, &wanted);
+	pthread_mutex_unlock(&tables->lock);
+	if (!number)
+		return;
+	error = tables->load_walk(tables->load_context, wanted, number);
+	pthread_mutex_lock(&tables->lock);
+	spaces_learn_walk(tables->spaces, number, !error);
+	pthread_mutex_unlock(&tables->lock);
+	if (!error)
+		return;
+	list_runtimes(wanted, names, sizeof(names));
+	profcol_log_warn(tables->host->logger,
+			 "%s, stacks of programs that run by %s are cut there",
+			 profcol_error_message(error), names);
+	profcol_metric_add(tables->metrics.walks_refused, 1);
 }
 
 /* When something is to be done that nobody tells of. */
 static uint64_t next_deadline(struct tables *tables, uint64_t housekeeping)
 {
-	uint64_t deadline = kept_pages_deadline(&tables->kept, housekeeping), jvm;
+	uint64_t deadline = kept_pages_deadline(&tables->kept, housekeeping), look;
 
 	pthread_mutex_lock(&tables->lock);
-	jvm = spaces_jvm_due_ns(tables->spaces);
+	look = spaces_look_due_ns(tables->spaces);
 	pthread_mutex_unlock(&tables->lock);
-	return jvm < deadline ? jvm : deadline;
+	return look < deadline ? look : deadline;
 }
 
 /* What pages and ranges take in user space is accounted with what is known of processes. */
@@ -403,7 +443,8 @@ static void *tables_run(void *context)
 			;
 		if (worker_pool_is_busy(tables->pool))
 			worker_pool_run(tables->pool, clock_monotonic_ns() + PASS_NS);
-		look_at_next_jvm(tables);
+		look_at_next(tables);
+		load_next_walk(tables);
 		now = clock_monotonic_ns();
 		if (now >= housekeeping) {
 			keep_house(tables);
@@ -464,8 +505,12 @@ static bool create_parts(struct tables *tables, const struct tables_maps *maps)
 	if (tables->pages)
 		tables->spaces = spaces_create(tables->processes, tables->pages, tables->memory,
 					       &tables->index);
-	if (tables->spaces && tables->skips_jvms)
-		spaces_skip_jvms(tables->spaces);
+	if (tables->spaces)
+		spaces_disable_runtimes(tables->spaces, tables->disabled_runtimes);
+	tables->load_walk = maps->load_walk;
+	tables->load_context = maps->context;
+	if (tables->spaces && tables->load_walk)
+		spaces_walk_apart(tables->spaces);
 	if (tables->spaces)
 		tables->met =
 			met_create(tables->processes, tables->pages, spaces_most(tables->spaces));

@@ -35,14 +35,21 @@ void tables_destroy(struct tables *tables); /* accepts NULL; stops first */
  */
 bool tables_keep(struct tables *tables, const char *directory, uint64_t limit_bytes);
 
-/* Before the start: JVMs are programs like others, in whose memory nobody looks. */
-void tables_skip_jvms(struct tables *tables);
+/* Before the start: programs of these runtimes, 1 << enum runtime_number each, are like others, in
+ * whose memory nobody looks. */
+void tables_disable_runtimes(struct tables *tables, uint32_t disabled);
 
 /* Descriptors of the loaded program's maps, borrowed while it runs. */
 struct tables_maps {
 	int slabs, processes, rules;
 	uint32_t buckets;   /* of processes */
 	uint32_t slab_lead; /* bytes of a slab before its first line */
+
+	/* Walks of processes with @runtimes, 1 << enum runtime_number each, are done from now on by
+	 * the program with this @number, below UNWIND_PROGRAMS. NULL: the sampler does them all.
+	 * From one thread at a time, between start and stop. */
+	struct profcol_error *(*load_walk)(void *context, uint32_t runtimes, uint32_t number);
+	void *context;
 };
 
 /* How many buckets the map of processes is to have where tables may take @limit_bytes: a power of
@@ -80,7 +87,7 @@ enum tables_found {
 	TABLES_NO_PAGE,    /* not yet: the rules have been asked for, or the file is to be opened */
 	TABLES_UNKNOWN,    /* the program is not known (yet) */
 	TABLES_NO_CODE,    /* it had no code there */
-	TABLES_IN_PROCESS, /* a JVM's, whose memory alone says how a walk goes on */
+	TABLES_IN_PROCESS, /* a runtime's: the process alone says how a walk goes on */
 };
 
 /*

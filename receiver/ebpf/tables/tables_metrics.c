@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tables_metrics.h"
 
+#include <stdio.h>
+
 static const char *const unsupported_labels[UNWIND_UNSUPPORTED_COUNT] = {
 	[UNWIND_BAD_PROGRAM] = "kind=bad_program",
 	[UNWIND_CFA_EXPRESSION] = "kind=cfa_expression",
@@ -9,6 +11,36 @@ static const char *const unsupported_labels[UNWIND_UNSUPPORTED_COUNT] = {
 	[UNWIND_RANGE] = "kind=offset_range",
 	[UNWIND_OTHER_STACK] = "kind=other_stack",
 };
+
+static struct profcol_metric *runtime_metric(const struct profcol_host *host,
+					     const struct runtime *runtime, const char *state)
+{
+	char labels[64];
+
+	snprintf(labels, sizeof(labels), "runtime=%s,state=%s", runtime->name, state);
+	return host->metric(host, PROFCOL_GAUGE, "runtime_processes", labels,
+			    "Processes of a language runtime, by whether it is known where its "
+			    "code lies");
+}
+
+static void init_runtimes(struct tables_metrics *metrics, const struct profcol_host *host)
+{
+	for (size_t i = 0; i < RUNTIMES; i++) {
+		if (!runtimes[i])
+			continue;
+		metrics->runtimes[i].known = runtime_metric(host, runtimes[i], "known");
+		metrics->runtimes[i].unknown = runtime_metric(host, runtimes[i], "unknown");
+	}
+}
+
+static void show_runtime(const struct tables_runtime_metrics *metrics,
+			 const struct attachments_counts *counts)
+{
+	if (!metrics->known)
+		return;
+	profcol_metric_set(metrics->known, (int64_t)counts->known);
+	profcol_metric_set(metrics->unknown, (int64_t)(counts->count - counts->known));
+}
 
 void tables_metrics_init(struct tables_metrics *metrics, const struct profcol_host *host)
 {
@@ -23,10 +55,6 @@ void tables_metrics_init(struct tables_metrics *metrics, const struct profcol_ho
 				      "Pages of 64 KiB of code whose unwind rules are held"),
 		.processes = host->metric(host, PROFCOL_GAUGE, "unwind_processes", "",
 					  "Processes whose memory the unwinder knows"),
-		.jvms_known = host->metric(host, PROFCOL_GAUGE, "unwind_jvms", "state=known",
-					   "JVMs, by whether it is known where their code lies"),
-		.jvms_unknown = host->metric(host, PROFCOL_GAUGE, "unwind_jvms", "state=unknown",
-					     "JVMs, by whether it is known where their code lies"),
 		.built = host->metric(host, PROFCOL_COUNTER, "unwind_pages_built", "",
 				      "Pages of unwind rules that were brought in"),
 		.evicted = host->metric(host, PROFCOL_COUNTER, "unwind_pages_evicted", "",
@@ -49,10 +77,15 @@ void tables_metrics_init(struct tables_metrics *metrics, const struct profcol_ho
 			"Processes that made room for others in the unwinder's tables"),
 		.files_given_up = host->metric(host, PROFCOL_COUNTER, "unwind_files_given_up", "",
 					       "Files that could not be read for their rules"),
+		.walks_refused = host->metric(
+			host, PROFCOL_COUNTER, "runtime_walks_refused", "",
+			"Programs that walk stacks of language runtimes and that the kernel has "
+			"refused"),
 		.rules_refused =
 			host->metric(host, PROFCOL_COUNTER, "unwind_rules_refused", "",
 				     "Rows of unwind pages whose rule there was no room for"),
 	};
+	init_runtimes(metrics, host);
 	for (size_t kind = UNWIND_SUPPORTED + 1; kind < UNWIND_UNSUPPORTED_COUNT; kind++)
 		metrics->unsupported[kind] = host->metric(
 			host, PROFCOL_COUNTER, "unwind_rows_unsupported", unsupported_labels[kind],
@@ -72,8 +105,8 @@ void tables_metrics_show(const struct tables_metrics *metrics, const struct page
 	profcol_metric_set(metrics->refused, (int64_t)pages->refused);
 	profcol_metric_set(metrics->failed, (int64_t)pages->failed);
 	profcol_metric_set(metrics->processes, (int64_t)spaces->processes);
-	profcol_metric_set(metrics->jvms_known, (int64_t)spaces->jvms_known);
-	profcol_metric_set(metrics->jvms_unknown, (int64_t)spaces->jvms_unknown);
+	for (size_t i = 0; i < RUNTIMES; i++)
+		show_runtime(&metrics->runtimes[i], &spaces->runtimes[i]);
 	profcol_metric_set(metrics->ranges_dropped, (int64_t)spaces->ranges_dropped);
 	profcol_metric_set(metrics->processes_refused, (int64_t)spaces->processes_refused);
 	profcol_metric_set(metrics->processes_evicted, (int64_t)spaces->processes_evicted);

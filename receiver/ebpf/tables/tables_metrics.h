@@ -9,18 +9,20 @@
 
 struct tables_metrics {
 	struct profcol_metric *memory, *used, *files, *pages, *processes; /* gauges */
-	struct profcol_metric *jvms_known, *jvms_unknown;                 /* gauges */
+	struct tables_runtime_metrics {
+		struct profcol_metric *known, *unknown; /* gauges; NULL: no such runtime */
+	} runtimes[RUNTIMES];
 	/* Counters: */
 	struct profcol_metric *built, *evicted, *refused, *failed, *notes_dropped;
 	struct profcol_metric *ranges_dropped, *processes_refused, *processes_evicted;
-	struct profcol_metric *files_given_up, *rules_refused;
+	struct profcol_metric *files_given_up, *rules_refused, *walks_refused;
 	struct profcol_metric *unsupported[UNWIND_UNSUPPORTED_COUNT];
 };
 
 void tables_metrics_init(struct tables_metrics *metrics, const struct profcol_host *host);
 
-/* All but notes_dropped, as it is now: @made_bytes are the kernel's, of which @used_bytes hold
- * tables. */
+/* All but notes_dropped and walks_refused, as it is now: @made_bytes are the kernel's, of which
+ * @used_bytes hold tables. */
 void tables_metrics_show(const struct tables_metrics *metrics, const struct pages_counts *pages,
 			 const struct spaces_counts *spaces, uint64_t made_bytes,
 			 uint64_t used_bytes);

@@ -28,7 +28,7 @@ struct tables {
 	uint64_t limit_bytes; /* now; `lock` is held once the thread runs */
 	size_t found_bytes;
 	uint64_t most_bytes;
-	bool skips_jvms;
+	uint32_t disabled_runtimes; /* 1 << enum runtime_number each */
 	struct tables_metrics metrics;
 	struct notes notes; /* of the thread that takes samples */
 	struct missed missed;
@@ -46,6 +46,8 @@ struct tables {
 	size_t index_bytes, rules_bytes; /* of the mappings */
 
 	/* Of the thread: */
+	struct profcol_error *(*load_walk)(void *context, uint32_t runtimes, uint32_t number);
+	void *load_context;
 	struct worker_pool *pool;
 	struct kept_pages kept;
 	pthread_t thread;

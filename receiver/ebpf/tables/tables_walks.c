@@ -24,12 +24,12 @@ static enum tables_found find_rule(struct tables *tables, uint32_t file, uint64_
 	return found == PAGES_LATER ? TABLES_NO_PAGE : TABLES_FOUND;
 }
 
-static bool is_in_heap(struct tables *tables, const struct process_key *key, uint64_t address)
+static bool is_of_runtime(struct tables *tables, const struct process_key *key, uint64_t address)
 {
 	bool is;
 
 	pthread_mutex_lock(&tables->lock);
-	is = tables->spaces && spaces_has_heap(tables->spaces, key, address);
+	is = tables->spaces && spaces_has_runtime_at(tables->spaces, key, address);
 	pthread_mutex_unlock(&tables->lock);
 	return is;
 }
@@ -54,7 +54,9 @@ enum tables_found tables_find_code(struct tables *tables, const struct process_k
 	if (state != PROCESS_CODE_FOUND)
 		return without_code[state];
 	if (code.file == PROCESS_NO_FILE && !code.vdso)
-		return is_in_heap(tables, key, address) ? TABLES_IN_PROCESS : TABLES_FOUND;
+		return is_of_runtime(tables, key, address) ? TABLES_IN_PROCESS : TABLES_FOUND;
+	if (code.file != PROCESS_NO_FILE && is_of_runtime(tables, key, address))
+		return TABLES_IN_PROCESS;
 	offset = code.file_offset + (address - code.start);
 	if (code.vdso)
 		return find_rule(tables, PAGES_VDSO, offset, &ret->rule);
@@ -118,7 +120,7 @@ enum tables_found tables_walk_find(struct tables_walk *walk, uint64_t address,
 	*ret = (struct tables_code){ .frame = address, .rule = UNWIND_RULE_UNKNOWN };
 	if (!range)
 		return TABLES_NO_CODE;
-	if (range->kind == UNWIND_RANGE_HOTSPOT)
+	if (range->kind >= UNWIND_RANGE_RUNTIME)
 		return TABLES_IN_PROCESS;
 	if (range->file)
 		ret->frame = UNWIND_FRAME_FILE | (uint64_t)range->file << UNWIND_FRAME_SHIFT |

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "image.h"
 
-#include "hotspot.h"
-
 #include <sys/mman.h>
 
 void image_init(struct image *image, const void *file, size_t file_bytes)
@@ -40,6 +38,20 @@ int image_read_symbols(struct image *image)
 	return result;
 }
 
+static void recognise(struct image *image)
+{
+	const struct runtime_file file = { .view = &image->view, .source = &image->source };
+
+	for (size_t i = 0; i < RUNTIMES && image->runtime_count < WORKER_MAX_RUNTIMES; i++) {
+		struct image_runtime *room = &image->runtimes[image->runtime_count];
+
+		if (!runtimes[i] || !runtimes[i]->recognise(&file, room->layout))
+			continue;
+		room->runtime = runtimes[i];
+		image->runtime_count++;
+	}
+}
+
 int image_read_source(struct image *image)
 {
 	int result;
@@ -53,7 +65,7 @@ int image_read_source(struct image *image)
 	image->has_source = true;
 	image->text = text_pages_find(image->facts.segments, image->facts.segment_count);
 	image->has_tables = image->text.limit && !unwind_source_is_empty(&image->source);
-	image->has_hotspot = hotspot_read(&image->view, &image->hotspot);
+	recognise(image);
 	return 0;
 }
 

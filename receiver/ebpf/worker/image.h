@@ -8,7 +8,9 @@
 #include "elf_facts.h"
 #include "elf_symbols.h"
 #include "text_pages.h"
+#include "worker.h"
 
+#include "runtimes/runtime.h"
 #include "unwind/unwind.h"
 
 #include <elf.h>
@@ -34,8 +36,11 @@ struct image {
 	struct unwind_source source;
 	struct text_pages text; /* the code */
 	bool has_tables;        /* there are rules for it */
-	bool has_hotspot;       /* it is libjvm.so, of which the next is known */
-	struct worker_hotspot hotspot;
+	struct image_runtime {
+		const struct runtime *runtime;
+		uint64_t layout[RUNTIME_LAYOUT_BYTES / sizeof(uint64_t)];
+	} runtimes[WORKER_MAX_RUNTIMES]; /* that recognise it, by number */
+	size_t runtime_count;
 };
 
 /* @file is borrowed until deinit. */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pages.h"
 
-#include "hotspot.h"
-
 /* ---- rules ---- */
 
 static bool rules_check(const struct unwind_rule *rules, size_t count)
@@ -116,13 +114,36 @@ static bool head_check(const struct protocol_tables *head, const struct text_pag
 {
 	size_t wanted = text_pages_wanted(text, asked_count);
 
-	if (head->has_hotspot > 1 || head->has_go > 1)
+	if (head->runtime_count > WORKER_MAX_RUNTIMES)
 		return false;
 	if (!head->has_tables)
-		return !head->page_count && !head->pages_failed && !head->rule_count &&
-		       !head->has_go;
+		return !head->page_count && !head->pages_failed && !head->rule_count;
 	return head->has_tables == 1 && text->limit && head->rule_count <= PROTOCOL_MAX_RULES &&
 	       head->page_count <= wanted && head->pages_failed == wanted - head->page_count;
+}
+
+/* The runtimes that lie at @from, of which there are @bytes. Returns how many bytes are theirs; 0:
+ * they are broken. */
+static size_t runtimes_read(const char *from, size_t bytes, size_t count, struct worker_answer *ret)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct protocol_runtime *head = (const void *)(from + at);
+		const struct runtime *runtime;
+
+		if (sizeof(*head) > bytes - at)
+			return 0;
+		runtime = runtime_find(head->number);
+		at += sizeof(*head);
+		if (!runtime || head->bytes != runtime->layout_bytes || head->bytes > bytes - at ||
+		    !runtime->check(from + at) ||
+		    (i && ret->runtimes[i - 1].runtime->number >= runtime->number))
+			return 0;
+		ret->runtimes[i] = (struct worker_runtime){ runtime, from + at };
+		at += head->bytes;
+	}
+	return at;
 }
 
 bool pages_read(const void *tables, size_t bytes, const uint64_t *asked, size_t asked_count,
@@ -130,22 +151,23 @@ bool pages_read(const void *tables, size_t bytes, const uint64_t *asked, size_t 
 {
 	struct text_pages text = text_pages_find(ret->segments, ret->segment_count);
 	const struct protocol_tables *head = tables;
-	const struct worker_hotspot *hotspot;
 	const struct protocol_page *heads;
 	const struct unwind_rule *rules;
-	size_t before;
+	size_t before, runtimes_bytes;
 
 	if (bytes < sizeof(*head) || !head_check(head, &text, asked_count))
 		return false;
-	before = sizeof(*head) + head->has_hotspot * sizeof(*hotspot) +
-		 head->page_count * sizeof(*heads) + head->rule_count * sizeof(*rules);
+	runtimes_bytes = runtimes_read((const char *)(head + 1), bytes - sizeof(*head),
+				       head->runtime_count, ret);
+	if (head->runtime_count && !runtimes_bytes)
+		return false;
+	before = sizeof(*head) + runtimes_bytes + head->page_count * sizeof(*heads) +
+		 head->rule_count * sizeof(*rules);
 	if (before > bytes)
 		return false;
-	hotspot = (const void *)(head + 1);
-	heads = (const void *)(hotspot + head->has_hotspot);
+	heads = (const void *)((const char *)(head + 1) + runtimes_bytes);
 	rules = (const void *)(heads + head->page_count);
-	if ((head->has_hotspot && !hotspot_check(hotspot)) ||
-	    !rules_check(rules, head->rule_count) ||
+	if (!rules_check(rules, head->rule_count) ||
 	    !numbers_check(heads, head->page_count, &text, asked, asked_count) ||
 	    !contents_check(heads, head->page_count, (const char *)tables + before, bytes - before,
 			    head->rule_count, pages))
@@ -158,7 +180,6 @@ bool pages_read(const void *tables, size_t bytes, const uint64_t *asked, size_t 
 	ret->pages_failed = head->pages_failed;
 	ret->rules = rules;
 	ret->rule_count = head->rule_count;
-	ret->hotspot = head->has_hotspot ? hotspot : NULL;
-	ret->has_go = head->has_go;
+	ret->runtime_count = head->runtime_count;
 	return true;
 }

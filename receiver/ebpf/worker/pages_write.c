@@ -69,12 +69,37 @@ static void *append(void *to, const void *from, size_t bytes)
 	return (char *)to + bytes;
 }
 
+/* Of all runtimes, with their layouts. */
+static size_t runtimes_bytes(const struct image *image)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < image->runtime_count; i++)
+		bytes += sizeof(struct protocol_runtime) + image->runtimes[i].runtime->layout_bytes;
+	return bytes;
+}
+
+static void *append_runtimes(void *to, const struct image *image)
+{
+	for (size_t i = 0; i < image->runtime_count; i++) {
+		const struct runtime *runtime = image->runtimes[i].runtime;
+		const struct protocol_runtime head = {
+			.number = runtime->number,
+			.bytes = (uint32_t)runtime->layout_bytes,
+		};
+
+		to = append(to, &head, sizeof(head));
+		to = append(to, image->runtimes[i].layout, runtime->layout_bytes);
+	}
+	return to;
+}
+
 static int draft_finish(struct pages_draft *draft, void **ret, size_t *bytes_ret)
 {
 	size_t pages = draft->head.page_count * sizeof(*draft->pages);
 	size_t rules = draft->list.rules.count * sizeof(*draft->list.rules.items);
-	size_t hotspot = draft->head.has_hotspot ? sizeof(draft->image->hotspot) : 0;
-	size_t bytes = sizeof(draft->head) + hotspot + pages + rules + draft->contents.count;
+	size_t bytes = sizeof(draft->head) + runtimes_bytes(draft->image) + pages + rules +
+		       draft->contents.count;
 	void *to = malloc(bytes);
 
 	if (!to)
@@ -83,7 +108,7 @@ static int draft_finish(struct pages_draft *draft, void **ret, size_t *bytes_ret
 	*bytes_ret = bytes;
 	draft->head.rule_count = (uint32_t)draft->list.rules.count;
 	to = append(to, &draft->head, sizeof(draft->head));
-	to = append(to, &draft->image->hotspot, hotspot);
+	to = append_runtimes(to, draft->image);
 	to = append(to, draft->pages, pages);
 	to = append(to, draft->list.rules.items, rules);
 	append(to, draft->contents.items, draft->contents.count);
@@ -97,8 +122,7 @@ int pages_write(const struct image *image, const uint64_t *asked, size_t asked_c
 	size_t wanted = text_pages_wanted(&image->text, asked_count);
 
 	draft.head.has_tables = image->has_tables;
-	draft.head.has_hotspot = image->has_hotspot;
-	draft.head.has_go = image->has_tables && image->source.go.version != PCLNTAB_NONE;
+	draft.head.runtime_count = (uint16_t)image->runtime_count;
 	for (size_t i = 0; image->has_tables && i < wanted; i++) {
 		uint64_t number = asked_count ? asked[i] : image->text.first + i;
 		int result = draft_add_page(&draft, number);

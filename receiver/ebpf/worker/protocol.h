@@ -7,12 +7,13 @@
  *   worker:   header, text              once: ready, or why not
  *   profiler: request, asked            with one descriptor, sent along with the first byte
  *   worker:   header, facts, segments, ranges, text             to FUNCTIONS
- *             header, facts, segments, tables, hotspot, pages, rules, contents, text    to PAGES
+ *             header, facts, segments, tables, runtimes, pages, rules, contents, text   to PAGES
  */
 #pragma once
 
 #include "worker.h"
 
+#include "runtimes/runtime.h"
 #include "unwind/unwind.h"
 
 #include <stdint.h>
@@ -59,12 +60,17 @@ struct protocol_facts {
 };
 
 struct protocol_tables {
-	uint16_t has_tables; /* 0 or 1 */
-	uint8_t has_hotspot; /* 0 or 1: a struct worker_hotspot lies between this and the pages */
-	uint8_t has_go;      /* 0 or 1 */
+	uint16_t has_tables;    /* 0 or 1 */
+	uint16_t runtime_count; /* so many follow, each with its layout */
 	uint32_t page_count;
 	uint32_t pages_failed;
 	uint32_t rule_count;
+};
+
+/* Its layout follows. */
+struct protocol_runtime {
+	uint32_t number; /* enum runtime_number; ascending */
+	uint32_t bytes;  /* of the layout: what that runtime's has */
 };
 
 /* Its contents are PAGE_HEAD_BYTES and the rows (unwind/page.h). */
@@ -80,12 +86,14 @@ _Static_assert(sizeof(struct protocol_tables) == 16, "no padding, 8-byte multipl
 _Static_assert(sizeof(struct protocol_page) == 8, "no padding");
 _Static_assert(sizeof(struct worker_segment) == 40, "no padding");
 _Static_assert(sizeof(struct worker_range) == 24, "no padding");
-_Static_assert(sizeof(struct worker_hotspot) == 128, "no padding, 8-byte multiple");
+_Static_assert(sizeof(struct protocol_runtime) == 8, "no padding");
 
 enum {
-	PROTOCOL_MAX_TABLES = sizeof(struct protocol_tables) + sizeof(struct worker_hotspot) +
-			      WORKER_MAX_PAGES * (sizeof(struct protocol_page) + PAGE_MAX_BYTES) +
-			      PROTOCOL_MAX_RULES * sizeof(struct unwind_rule),
+	PROTOCOL_MAX_TABLES =
+		sizeof(struct protocol_tables) +
+		WORKER_MAX_RUNTIMES * (sizeof(struct protocol_runtime) + RUNTIME_LAYOUT_BYTES) +
+		WORKER_MAX_PAGES * (sizeof(struct protocol_page) + PAGE_MAX_BYTES) +
+		PROTOCOL_MAX_RULES * sizeof(struct unwind_rule),
 	/* Of an answer of either kind. */
 	PROTOCOL_MAX_BODY = sizeof(struct protocol_facts) +
 			    WORKER_MAX_SEGMENTS * sizeof(struct worker_segment) +

@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct runtime;
 struct unwind_rule;
 
 /*
@@ -39,6 +40,7 @@ enum {
 	WORKER_MAX_PAGES = 64,     /* in one request: 2 MiB at worst, 0.5 MiB as compilers write */
 	WORKER_SMALL_PAGES = 32,   /* of text: such a file is answered whole at the first request */
 	WORKER_FIRST_RULE = 2,     /* number of worker_answer.rules[0] in rows */
+	WORKER_MAX_RUNTIMES = 4,   /* of one file */
 };
 
 /* A PT_LOAD: bytes of the file at an address of the file's own address space. */
@@ -77,35 +79,10 @@ struct worker_page {
 	const uint32_t *rows;  /* of each block ascending, the first at its byte 0 */
 };
 
-/* Words of 8 bytes in the memory of a program that has loaded libjvm.so. Those that are offsets in
- * bytes into a structure it has written when its code cache is there. */
-enum worker_hotspot_word {
-	HOTSPOT_HEAPS,         /* CodeCache::_heaps: address of a GrowableArray<CodeHeap *> */
-	HOTSPOT_INTERPRETER,   /* AbstractInterpreter::_code: address of a StubQueue */
-	HOTSPOT_ARRAY_LENGTH,  /* offset of an int in a GrowableArray... */
-	HOTSPOT_ARRAY_ITEMS,   /* ...and of the address of its items */
-	HOTSPOT_HEAP_MEMORY,   /* offset of a VirtualSpace in a CodeHeap: the code */
-	HOTSPOT_HEAP_SEGMENTS, /* the same, with a byte for each segment of it */
-	HOTSPOT_HEAP_SHIFT,    /* of an int: log2 of a segment's bytes */
-	HOTSPOT_SPACE_LOW,     /* of an address in a VirtualSpace: where it is reserved from... */
-	HOTSPOT_SPACE_HIGH,    /* ...and up to */
-	HOTSPOT_STUBS_START,   /* of an address in a StubQueue: where the interpreter begins */
-	HOTSPOT_STUBS_BYTES,   /* of an int: how long what is made of it is */
-	HOTSPOT_BLOB_NAME,     /* of an address in a CodeBlob: what it is called */
-	HOTSPOT_BLOB_CODE,     /* of where its code begins: see code_bytes */
-	HOTSPOT_BLOB_COMPLETE, /* of how far in its code a frame is complete: complete_bytes */
-	HOTSPOT_BLOB_FRAME_WORDS, /* of an int: of a frame, with its return address; or 0 */
-	HOTSPOT_WORDS,
-};
-
-/* Where to read what of the code cache of a JVM (worker/hotspot.h). */
-struct worker_hotspot {
-	uint64_t words[HOTSPOT_WORDS]; /* ELF addresses, multiples of 8, by enum
-					  worker_hotspot_word */
-	uint32_t block_bytes;   /* of a HeapBlock, which lies before each CodeBlob; 8 or 16 */
-	uint8_t code_bytes;     /* 8: an address; 4: a number of bytes from the CodeBlob on */
-	uint8_t complete_bytes; /* of a signed number: 2 or 4 */
-	uint16_t reserved;      /* 0 */
+/* A language runtime that has recognised the file as its own. */
+struct worker_runtime {
+	const struct runtime *runtime;
+	const void *layout; /* checked by it; runtime->layout_bytes */
 };
 
 enum worker_outcome {
@@ -144,10 +121,10 @@ struct worker_answer {
 	size_t page_count;
 	size_t pages_failed; /* asked for and not here: outside of the code, too many rows or rules
 			      */
-	const struct unwind_rule *rules;      /* all different; no UNKNOWN and no END */
-	size_t rule_count;                    /* below UNWIND_RULES */
-	const struct worker_hotspot *hotspot; /* of libjvm.so; else NULL */
-	bool has_go;                          /* code of Go's, by its table of functions */
+	const struct unwind_rule *rules; /* all different; no UNKNOWN and no END */
+	size_t rule_count;               /* below UNWIND_RULES */
+	struct worker_runtime runtimes[WORKER_MAX_RUNTIMES]; /* that recognise it, each once */
+	size_t runtime_count;
 
 	const void *body; /* the answer itself, which passes the same checks again */
 	size_t body_bytes;

@@ -137,6 +137,38 @@ static void capture_takes_nothing_from_the_kernels_walker_for_a_file(void **stat
 	capture_deinit(&capture);
 }
 
+/* Two words each, the second with anything in it. */
+static void capture_takes_frames_of_runtimes(void **state)
+{
+	const __u64 frames[] = {
+		UNWIND_FRAME_RUNTIME | 9ull << UNWIND_FRAME_KIND_SHIFT |
+			2ull << UNWIND_FRAME_NUMBER_SHIFT | 0x7f0011223344,
+		UNWIND_FRAME_FILE | 77ull << 32 | 11,
+		0x401010,
+		UNWIND_FRAME_RUNTIME | 2ull << UNWIND_FRAME_NUMBER_SHIFT | 0x7f0011223344,
+		UNWIND_FRAME_FILE | 77ull << 32 | 11,
+	};
+	struct sample_record record = sample_record_make(7, 8, 100, frames, 0, 5);
+	struct capture capture;
+	const struct capture_frame *frame;
+
+	(void)state;
+	capture_init(&capture, 1 << 20);
+	assert_int_equal(append(&capture, &record), 0);
+	assert_int_equal(append(&capture, &record), 0);
+	assert_int_equal(capture.frames.count, 3);
+	assert_int_equal(capture.stacks.items[0].limit, 3);
+	frame = &capture.frames.items[0];
+	assert_true(capture_is_of_runtime(frame));
+	assert_int_equal(frame->runtime, 9 << 8 | 2);
+	assert_int_equal(frame->address, 0x7f0011223344);
+	assert_int_equal(frame->position, 11);
+	assert_int_equal(frame->check, UNWIND_FRAME_FILE >> 32 | 77);
+	assert_false(capture_is_of_runtime(&capture.frames.items[1]));
+	assert_int_equal(capture.frames.items[2].runtime, 2);
+	capture_deinit(&capture);
+}
+
 static void capture_ignores_what_follows_the_name_of_a_thread(void **state)
 {
 	static const __u64 frames[] = { 0x401010 };
@@ -166,9 +198,9 @@ static void capture_refuses_records_that_do_not_add_up(void **state)
 	capture_init(&capture, 1 << 20);
 	for (size_t shorter = 0; shorter < length; shorter++)
 		assert_int_equal(capture_append(&capture, &record, shorter, &process), -EBADMSG);
-	record.head.user_count = SAMPLE_MAX_USER_FRAMES + 1;
+	record.head.user_words = SAMPLE_MAX_USER_WORDS + 1;
 	assert_int_equal(capture_append(&capture, &record, sizeof(record), &process), -EBADMSG);
-	record.head.user_count = 2;
+	record.head.user_words = 2;
 	// An end that there is not, and a user part without one.
 	record.head.end = UNWIND_END_COUNT;
 	assert_int_equal(append(&capture, &record), -EBADMSG);
@@ -177,6 +209,9 @@ static void capture_refuses_records_that_do_not_add_up(void **state)
 	record.head.end = UNWIND_END_ENTRY;
 	// A place in no file.
 	record.frames[2] = UNWIND_FRAME_FILE | 0x1000;
+	assert_int_equal(append(&capture, &record), -EBADMSG);
+	// A runtime's frame without its second word.
+	record.frames[2] = UNWIND_FRAME_RUNTIME | 0x1000;
 	assert_int_equal(append(&capture, &record), -EBADMSG);
 	assert_int_equal(capture.frames.count, 0);
 	assert_int_equal(capture.samples.count, 0);
@@ -259,6 +294,7 @@ int main(void)
 		cmocka_unit_test(capture_takes_frames_of_tables_as_they_are),
 		cmocka_unit_test(capture_tells_stacks_apart_by_their_ends),
 		cmocka_unit_test(capture_takes_nothing_from_the_kernels_walker_for_a_file),
+		cmocka_unit_test(capture_takes_frames_of_runtimes),
 		cmocka_unit_test(capture_ignores_what_follows_the_name_of_a_thread),
 		cmocka_unit_test(capture_refuses_records_that_do_not_add_up),
 		cmocka_unit_test(capture_stops_at_its_budget_and_goes_on_after_a_clear),

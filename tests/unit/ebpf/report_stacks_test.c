@@ -153,12 +153,13 @@ static void a_kernel_thread_is_complete_and_a_thread_without_its_user_part_is_no
 /* The longest that a record can hold, with its mark. */
 static void a_stack_at_the_limit_keeps_all_its_frames(void **state)
 {
-	__u64 frames[SAMPLE_MAX_FRAMES];
+	enum { MOST = SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_FRAMES };
+	__u64 frames[MOST];
 	struct sample_record record;
 	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
 
 	(void)state;
-	for (__u32 i = 0; i < SAMPLE_MAX_FRAMES; i++)
+	for (__u32 i = 0; i < MOST; i++)
 		frames[i] = i < SAMPLE_MAX_KERNEL_FRAMES ? KERNEL_START + 16 * i
 							 : sample_record_place(PROGRAM_FILE, i);
 	record = sample_record_make(7, 8, 1500, frames, SAMPLE_MAX_KERNEL_FRAMES,
@@ -166,10 +167,9 @@ static void a_stack_at_the_limit_keeps_all_its_frames(void **state)
 	record.head.end = UNWIND_END_DEPTH;
 	fixture_append(&record);
 	batch = fixture_build();
-	assert_int_equal(fixture_stack_count(batch, 0), SAMPLE_MAX_FRAMES + 1);
+	assert_int_equal(fixture_stack_count(batch, 0), MOST + 1);
 	assert_string_equal(reason(batch, 0), "[max_stack_depth]");
-	assert_int_equal(fixture_location(batch, 0, SAMPLE_MAX_FRAMES - 1).address,
-			 SAMPLE_MAX_FRAMES - 1 + 0x10000);
+	assert_int_equal(fixture_location(batch, 0, MOST - 1).address, MOST - 1 + 0x10000);
 }
 
 #define WITH_CAPTURE(test) cmocka_unit_test_setup_teardown(test, fixture_set_up, fixture_tear_down)

@@ -65,7 +65,7 @@ static void write_record(struct fixture *fixture, unsigned int cpu, uint64_t tim
 	struct sample_buffer *buffer = buffer_of(fixture, cpu);
 	uint8_t *record =
 		(uint8_t *)buffer + SAMPLE_BUFFER_HEAD_BYTES + (buffer->written & (RING - 1));
-	struct sample_head head = { .time_ns = time_ns, .cpu = cpu, .user_count = frames };
+	struct sample_head head = { .time_ns = time_ns, .cpu = cpu, .user_words = frames };
 
 	memcpy(record, &head, sizeof(head));
 	for (size_t i = 0; i < frames; i++)
@@ -81,8 +81,8 @@ static void take(void *context, const void *record, size_t length)
 	const uint64_t *frames = (const uint64_t *)(head + 1);
 
 	assert_true(taken->count < MOST);
-	assert_int_equal(length, sizeof(*head) + head->user_count * sizeof(uint64_t));
-	for (size_t i = 0; i < head->user_count; i++)
+	assert_int_equal(length, sizeof(*head) + head->user_words * sizeof(uint64_t));
+	for (size_t i = 0; i < head->user_words; i++)
 		assert_int_equal(frames[i], head->time_ns);
 	taken->times[taken->count++] = head->time_ns;
 }

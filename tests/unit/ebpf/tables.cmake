@@ -5,9 +5,6 @@ profcol_unit_test(ebpf_tables_test SOURCES tables/tables_test.c tables/kernel_mo
 
 profcol_unit_test(ebpf_notes_test SOURCES tables/notes_test.c LIBRARIES profcol_ebpf_tables)
 
-profcol_unit_test(ebpf_jvm_heaps_test SOURCES tables/jvm_heaps_test.c
-	LIBRARIES profcol_ebpf_tables)
-
 profcol_unit_test(ebpf_tables_memory_test SOURCES tables/memory_test.c
 	LIBRARIES profcol_ebpf_tables)
 

@@ -126,14 +126,14 @@ struct record {
 static struct {
 	unsigned int count;
 	struct sample_head head; /* of the last */
-	uint64_t frames[SAMPLE_MAX_FRAMES];
+	uint64_t frames[SAMPLE_MAX_WORDS];
 } out;
 
 static void take(void *context, const void *record, size_t length)
 {
 	(void)context;
 	memcpy(&out.head, record, sizeof(out.head));
-	assert_int_equal(length, sizeof(out.head) + (out.head.kernel_count + out.head.user_count) *
+	assert_int_equal(length, sizeof(out.head) + (out.head.kernel_count + out.head.user_words) *
 							    sizeof(uint64_t));
 	memcpy(out.frames, (const uint8_t *)record + sizeof(out.head), length - sizeof(out.head));
 	assert_int_equal(out.head.deferred_bytes, 0);
@@ -149,7 +149,7 @@ static struct record a_record(void)
 			  .pid = 42,
 			  .exec_id = 3,
 			  .kernel_count = KERNEL,
-			  .user_count = USER,
+			  .user_words = USER,
 			  .end = UNWIND_END_NO_PROCESS,
 			  .deferred_bytes =
 				  sizeof(struct sample_deferred) + WORDS * sizeof(uint64_t) },
@@ -193,7 +193,7 @@ static struct record a_copy(void)
 		uint64_t stack[WORDS];
 	} copy = { .from = record.from, .stack = { 0x3000 } };
 
-	record.head.user_count = record.head.end = 0;
+	record.head.user_words = record.head.end = 0;
 	copy.from.flags |= SAMPLE_DEFERRED_WHOLE;
 	memcpy(&record.frames[KERNEL], &copy, sizeof(copy));
 	known.is_current = true;
@@ -215,7 +215,7 @@ static void a_copied_stack_goes_on_at_once(void **state)
 	assert_false(take_copy(*state, &record));
 	assert_int_equal(out.count, 1);
 	assert_int_equal(out.head.end, UNWIND_END_ENTRY);
-	assert_int_equal(out.head.user_count, 2);
+	assert_int_equal(out.head.user_words, 2);
 	assert_int_equal(out.frames[1], 0xfff2);
 	assert_int_equal(out.frames[2], 0x1010);
 	assert_int_equal(out.frames[3], 0x2fff);
@@ -260,7 +260,7 @@ static void a_copied_stack_whose_code_stays_unknown_has_what_was_found(void **st
 	deferred_release(*state, TAKEN_NS + 2001 * MS, UINT64_MAX, take, NULL);
 	assert_int_equal(out.count, 1);
 	assert_int_equal(out.head.end, UNWIND_END_NO_PAGE);
-	assert_int_equal(out.head.user_count, 2);
+	assert_int_equal(out.head.user_words, 2);
 }
 
 static void no_more_is_copied_where_a_stack_leads_elsewhere(void **state)
@@ -271,7 +271,7 @@ static void no_more_is_copied_where_a_stack_leads_elsewhere(void **state)
 	from->sp = 0x8000; // somewhere else than what was copied
 	assert_false(take_copy(*state, &record));
 	assert_int_equal(out.head.end, UNWIND_END_NOT_COPIED);
-	assert_int_equal(out.head.user_count, 1);
+	assert_int_equal(out.head.user_words, 1);
 	assert_int_equal(known.uncopied, 1);
 }
 
@@ -284,7 +284,7 @@ static void a_copied_stack_without_room_is_walked_as_far_as_can_be(void **state)
 	while (take_copy(*state, &record) && waiting < 1000000)
 		waiting++;
 	assert_int_equal(out.count, 1);
-	assert_int_equal(out.head.user_count, 2);
+	assert_int_equal(out.head.user_words, 2);
 	assert_int_equal(out.head.end, UNWIND_END_NO_PAGE);
 	assert_int_equal(counted("result=no_room"), 1);
 }
@@ -298,7 +298,7 @@ static void it_goes_on_as_if_nothing_had_been_missing(void **state)
 	assert_int_equal(out.count, 1);
 	assert_int_equal(out.head.end, UNWIND_END_ENTRY);
 	assert_int_equal(out.head.kernel_count, KERNEL);
-	assert_int_equal(out.head.user_count, 2);
+	assert_int_equal(out.head.user_words, 2);
 	assert_int_equal(out.frames[1], 0xfff2); // the kernel's are as they were
 	assert_int_equal(out.frames[2], 0x1010);
 	assert_int_equal(out.frames[3], 0x2fff);
@@ -314,10 +314,10 @@ static void frames_that_the_kernel_side_is_sure_of_stay(void **state)
 	struct record record = a_record();
 
 	record.head.end = UNWIND_END_NO_PAGE;
-	record.from.user_count = 1; // of three: the next ones are walked again
+	record.from.user_words = 1; // of three: the next ones are walked again
 	add(*state, &record);
 	deferred_release(*state, TAKEN_NS, UINT64_MAX, take, NULL);
-	assert_int_equal(out.head.user_count, 3);
+	assert_int_equal(out.head.user_words, 3);
 	assert_int_equal(out.frames[KERNEL], 0xa1);
 	assert_int_equal(out.frames[KERNEL + 1], 0x1010);
 }
@@ -346,7 +346,7 @@ static void rules_that_do_not_come_leave_the_longer_stack(void **state)
 	assert_int_equal(out.count, 1);
 	// Two frames of ours, three of the kernel's walker.
 	assert_int_equal(out.head.end, UNWIND_END_NO_PROCESS);
-	assert_int_equal(out.head.user_count, USER);
+	assert_int_equal(out.head.user_words, USER);
 	assert_int_equal(counted("result=late"), 1);
 }
 
@@ -361,7 +361,7 @@ static void a_process_that_stays_unknown_keeps_what_frame_pointers_found(void **
 	deferred_release(*state, TAKEN_NS + 2001 * MS, UINT64_MAX, take, NULL);
 	assert_int_equal(out.count, 1);
 	assert_int_equal(out.head.end, UNWIND_END_NO_PROCESS);
-	assert_int_equal(out.head.user_count, USER);
+	assert_int_equal(out.head.user_words, USER);
 	assert_int_equal(out.frames[KERNEL + 2], 0xa3);
 }
 
@@ -388,7 +388,7 @@ static void what_is_no_code_is_not_waited_for(void **state)
 	assert_int_equal(out.count, 1);
 	assert_int_equal(counted("result=cut"), 1);
 	// One frame of ours is less than three of the kernel's walker.
-	assert_int_equal(out.head.user_count, USER);
+	assert_int_equal(out.head.user_words, USER);
 }
 
 /* What a JVM's memory alone says is not known any more when the sample is looked at. */
@@ -473,7 +473,7 @@ static void malformed_ones_go_on_as_they_are(void **state)
 	struct record records[4] = { a_record(), a_record(), a_record(), a_record() };
 
 	untouched = 0;
-	records[0].from.user_count = USER + 1; // more than there are
+	records[0].from.user_words = USER + 1; // more than there are
 	records[1].head.deferred_bytes -= 8;   // not what follows
 	records[2].head.kernel_count = SAMPLE_MAX_KERNEL_FRAMES + 1;
 	for (size_t i = 0; i < 4; i++)

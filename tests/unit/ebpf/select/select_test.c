@@ -626,7 +626,7 @@ static void what_waits_is_bounded_and_booked(void **state)
 	struct stage *stage = *state;
 	struct {
 		struct sample_head head;
-		uint64_t frames[SAMPLE_MAX_FRAMES];
+		uint64_t frames[SAMPLE_MAX_WORDS];
 	} record = { .head = sample_of(0, 1) };
 	uint64_t waiting = 0;
 
@@ -688,7 +688,7 @@ static void a_copied_stack_that_is_let_go_is_said_to_be_cut(void **state)
 	size_t cut = 0;
 
 	(void)state;
-	record.head.user_count = 0;
+	record.head.user_words = 0;
 	record.head.end = 0;
 	record.head.deferred_bytes = sizeof(record.rest) - 8;
 	for (size_t i = 0; i < 500; i++)

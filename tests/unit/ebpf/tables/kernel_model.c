@@ -141,14 +141,14 @@ struct model_finding kernel_model_find(const struct kernel_model *model, uint32_
 
 		if (pc < ranges[i].start || distance >= (uint64_t)ranges[i].pages << 12)
 			continue;
-		if (ranges[i].kind == UNWIND_RANGE_HOTSPOT)
-			return (struct model_finding){ .what = MODEL_HOTSPOT, .range = &ranges[i] };
+		if (ranges[i].kind >= UNWIND_RANGE_RUNTIME)
+			return (struct model_finding){ .what = MODEL_RUNTIME, .range = &ranges[i] };
 		found.what = MODEL_BARE;
 		found.file = ranges[i].file;
 		found.file_offset = ((uint64_t)ranges[i].file_page << 12) + distance;
 		if (ranges[i].kind == UNWIND_RANGE_BARE)
 			return found;
-		address = ranges[i].page_offset + distance;
+		address = ((uint64_t)ranges[i].page << 12) + distance;
 		found.what = MODEL_NO_PAGE;
 		if (!ranges[i].directory)
 			return found; // unwind_find_page()

@@ -33,14 +33,14 @@ struct model_finding {
 		MODEL_NO_PROCESS,
 		MODEL_NO_RANGE,
 		MODEL_BARE,
-		MODEL_HOTSPOT,
+		MODEL_RUNTIME,
 		MODEL_NO_PAGE,
 		MODEL_RULE
 	} what;
 	uint32_t rule; /* RULE: 16 bits of the row */
 	uint32_t file; /* as in the frame: file id + 1, or 0 */
 	uint64_t file_offset;
-	const struct unwind_range *range; /* HOTSPOT: that one */
+	const struct unwind_range *range; /* RUNTIME: that one */
 };
 
 struct model_finding kernel_model_find(const struct kernel_model *model, uint32_t pid,

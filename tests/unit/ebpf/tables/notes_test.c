@@ -58,7 +58,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static struct record cut(enum unwind_end end, uint16_t kernel_count, uint16_t user_count)
+static struct record cut(enum unwind_end end, uint16_t kernel_count, uint16_t user_words)
 {
 	return (struct record){ .head = { .time_ns = 5000000000,
 					  .start_boottime_ns = 77,
@@ -66,7 +66,7 @@ static struct record cut(enum unwind_end end, uint16_t kernel_count, uint16_t us
 					  .exec_id = 3,
 					  .end = (uint16_t)end,
 					  .kernel_count = kernel_count,
-					  .user_count = user_count } };
+					  .user_words = user_words } };
 }
 
 static uint64_t place(uint64_t file, uint64_t offset)

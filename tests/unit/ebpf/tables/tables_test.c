@@ -692,42 +692,48 @@ static void anonymous_code_is_bare_and_has_no_file(void **state)
 	assert_int_equal(find(fixture, 0x14fff).file, 0);
 }
 
-static bool wants_jvm(const struct fixture *fixture)
+/* The answer says that the file is that runtime's. */
+static void say_runtime(struct fixture *fixture, uint32_t number, const void *layout)
 {
-	return spaces_jvm_due_ns(fixture->spaces) != UINT64_MAX;
+	fixture->answer.answer.runtimes[0] =
+		(struct worker_runtime){ runtime_find(number), layout };
+	fixture->answer.answer.runtime_count = 1;
+}
+
+static bool wants_look(const struct fixture *fixture)
+{
+	return spaces_look_due_ns(fixture->spaces) != UINT64_MAX;
 }
 
 /* A process that has loaded file 7 as libjvm.so: text at ELF address 0x21000, and its code caches
  * from 0x7f0000000000 on, 1 MiB of which is mapped. */
 static void begin_jvm(struct fixture *fixture)
 {
-	static const struct worker_hotspot layout = { .block_bytes = 16,
-						      .code_bytes = 8,
-						      .complete_bytes = 4 };
+	static const uint64_t layout[RUNTIME_LAYOUT_BYTES / sizeof(uint64_t)] = { 1, 2, 3 };
 
 	play(0x400000, 3 * PAGE - 0x1000, 7, 0x20000);
 	play(0x7f0000000000, 16 * PAGE, PROCESS_NO_FILE, 0);
 	spaces_update(fixture->spaces, &key, now);
 	assert_int_equal(expect_request(fixture, 7, 0), 0);
-	assert_false(wants_jvm(fixture));
+	assert_false(wants_look(fixture));
 	model_answer_init(&fixture->answer, 7, 0x21000, 0x20000, 3);
-	fixture->answer.answer.hotspot = &layout;
+	say_runtime(fixture, RUNTIME_HOTSPOT, layout);
 	learn(fixture, 2 * MS);
 }
 
-static struct jvm_heaps two_heaps(void)
+static struct runtime_found two_heaps(void)
 {
-	struct jvm_heaps heaps = { .count = 2 };
+	struct runtime_found heaps = { .area_count = 2, .progress = 1 };
 
-	heaps.items[0] = (struct jvm_heap){
+	heaps.areas[0] = (struct runtime_area){
 		.start = 0x7f0000000000,
 		.limit = 0x7f0000000000 + 10 * PAGE,
-		.code = { .segments = 0x5000, .shift = 7, .kind = UNWIND_RANGE_HOTSPOT }
+		.area = { 0x5000, 7 },
 	};
-	heaps.items[1] = (struct jvm_heap){
+	heaps.areas[1] = (struct runtime_area){
 		.start = 0x7f0000000000 + 12 * PAGE,
 		.limit = 0x7f0000000000 + 100 * PAGE,
-		.code = { .segments = 0x6000, .shift = 6, .kind = UNWIND_RANGE_HOTSPOT }
+		.area = { 0x6000, 6 },
 	};
 	return heaps;
 }
@@ -735,101 +741,103 @@ static struct jvm_heaps two_heaps(void)
 static void heaps_of_a_jvm_are_told_when_they_are_found(void **state)
 {
 	struct fixture *fixture = *state;
-	struct jvm_heaps heaps = two_heaps();
+	struct runtime_found heaps = two_heaps();
 	struct model_finding found;
-	struct jvm jvm;
+	struct attached attached;
 
 	begin_jvm(fixture);
 	assert_int_equal(find(fixture, 0x7f0000000010).what, MODEL_BARE);
-	assert_true(spaces_next_jvm(fixture->spaces, 3 * MS, &jvm));
-	assert_int_equal(jvm.key.pid, key.pid);
-	assert_int_equal(jvm.base, 0x400000 - 0x21000);
-	assert_false(spaces_next_jvm(fixture->spaces, 3 * MS, &jvm));
-	spaces_learn_jvm(fixture->spaces, &jvm, &heaps, MS, 4 * MS);
+	assert_true(spaces_next_look(fixture->spaces, 3 * MS, &attached));
+	assert_int_equal(attached.key.pid, key.pid);
+	assert_int_equal(attached.base, 0x400000 - 0x21000);
+	assert_false(spaces_next_look(fixture->spaces, 3 * MS, &attached));
+	spaces_learn_look(fixture->spaces, &attached, &heaps, MS, 4 * MS);
 	found = find(fixture, 0x7f0000000010);
-	assert_int_equal(found.what, MODEL_HOTSPOT);
-	assert_int_equal(found.range->hotspot.segments, 0x5000);
+	assert_int_equal(found.what, MODEL_RUNTIME);
+	assert_int_equal(found.range->area[0], 0x5000);
 	assert_int_equal(found.range->start, 0x7f0000000000);
 	assert_int_equal(found.range->file, 0);
 	assert_int_equal(find(fixture, 0x7f0000000000 + 10 * PAGE).what, MODEL_BARE);
 	found = find(fixture, 0x7f0000000000 + 16 * PAGE - 1);
-	assert_int_equal(found.what, MODEL_HOTSPOT);
-	assert_int_equal(found.range->hotspot.segments, 0x6000);
+	assert_int_equal(found.what, MODEL_RUNTIME);
+	assert_int_equal(found.range->area[0], 0x6000);
 	assert_int_equal(find(fixture, 0x7f0000000000 + 16 * PAGE).what, MODEL_NO_RANGE);
-	assert_true(spaces_has_heap(fixture->spaces, &key, 0x7f0000000010));
-	assert_false(spaces_has_heap(fixture->spaces, &key, 0x7f0000000000 + 11 * PAGE));
+	assert_true(spaces_has_runtime_at(fixture->spaces, &key, 0x7f0000000010));
+	assert_false(spaces_has_runtime_at(fixture->spaces, &key, 0x7f0000000000 + 11 * PAGE));
 }
 
 static void a_jvm_is_looked_at_until_it_has_an_interpreter(void **state)
 {
 	struct fixture *fixture = *state;
-	struct jvm_heaps none = { 0 }, heaps = two_heaps();
+	struct runtime_found none = { 0 }, heaps = two_heaps();
 	uint64_t at = 3 * MS, looks = 0;
-	struct jvm jvm;
+	struct attached attached;
 
 	begin_jvm(fixture);
-	for (; at < 1000000 * MS && wants_jvm(fixture); at += 10 * MS)
-		if (spaces_next_jvm(fixture->spaces, at, &jvm)) {
-			spaces_learn_jvm(fixture->spaces, &jvm, looks++ ? &heaps : &none, MS, at);
+	for (; at < 1000000 * MS && wants_look(fixture); at += 10 * MS)
+		if (spaces_next_look(fixture->spaces, at, &attached)) {
+			spaces_learn_look(fixture->spaces, &attached, looks++ ? &heaps : &none, MS,
+					  at);
 			assert_int_equal(find(fixture, 0x7f0000000010).what,
-					 looks > 1 ? MODEL_HOTSPOT : MODEL_BARE);
+					 looks > 1 ? MODEL_RUNTIME : MODEL_BARE);
 		}
 	assert_in_range(looks, 20, 60); // and no more, if it does not come
 	// What it maps next may be that.
 	played_code[1].limit += PAGE;
 	spaces_update(fixture->spaces, &key, at);
-	assert_true(spaces_next_jvm(fixture->spaces, at + 100 * MS, &jvm));
-	heaps.interpreter_bytes = 10000;
-	heaps.items[0].code.interpreter = 17;
-	spaces_learn_jvm(fixture->spaces, &jvm, &heaps, MS, at + 101 * MS);
-	assert_int_equal(find(fixture, 0x7f0000000010).range->hotspot.interpreter, 17);
-	assert_true(wants_jvm(fixture));
+	assert_true(spaces_next_look(fixture->spaces, at + 100 * MS, &attached));
+	heaps.progress = 10000;
+	heaps.complete = true;
+	heaps.areas[0].area[0] = 17;
+	spaces_learn_look(fixture->spaces, &attached, &heaps, MS, at + 101 * MS);
+	assert_int_equal(find(fixture, 0x7f0000000010).range->area[0], 17);
+	assert_true(wants_look(fixture));
 	// It is made piece by piece.
-	assert_true(spaces_next_jvm(fixture->spaces, at + 200 * MS, &jvm));
-	heaps.interpreter_bytes = 80000;
-	heaps.items[0].code.interpreter_parts = 5;
-	spaces_learn_jvm(fixture->spaces, &jvm, &heaps, MS, at + 201 * MS);
-	assert_int_equal(find(fixture, 0x7f0000000010).range->hotspot.interpreter_parts, 5);
-	assert_true(spaces_next_jvm(fixture->spaces, at + 300 * MS, &jvm));
-	spaces_learn_jvm(fixture->spaces, &jvm, &heaps, MS, at + 301 * MS);
-	assert_false(wants_jvm(fixture));
+	assert_true(spaces_next_look(fixture->spaces, at + 200 * MS, &attached));
+	heaps.progress = 80000;
+	heaps.areas[0].area[0] = 18;
+	spaces_learn_look(fixture->spaces, &attached, &heaps, MS, at + 201 * MS);
+	assert_int_equal(find(fixture, 0x7f0000000010).range->area[0], 18);
+	assert_true(spaces_next_look(fixture->spaces, at + 300 * MS, &attached));
+	spaces_learn_look(fixture->spaces, &attached, &heaps, MS, at + 301 * MS);
+	assert_false(wants_look(fixture));
 	spaces_update(fixture->spaces, &key, at + 302 * MS);
-	assert_false(wants_jvm(fixture));
+	assert_false(wants_look(fixture));
 }
 
 /* A process may see to it that each look takes as long as one may. */
 static void looks_at_jvms_take_a_share_of_the_time(void **state)
 {
 	struct fixture *fixture = *state;
-	struct jvm_heaps none = { 0 };
+	struct runtime_found none = { 0 };
 	uint64_t at = 3 * MS, looks = 0;
-	struct jvm jvm;
+	struct attached attached;
 
 	begin_jvm(fixture);
 	for (; at < 60000 * MS; at += 10 * MS) {
-		if (spaces_next_jvm(fixture->spaces, at, &jvm)) {
+		if (spaces_next_look(fixture->spaces, at, &attached)) {
 			at += 250 * MS;
-			spaces_learn_jvm(fixture->spaces, &jvm, &none, 250 * MS, at);
-			assert_true(spaces_jvm_due_ns(fixture->spaces) >= at + 1000 * MS);
+			spaces_learn_look(fixture->spaces, &attached, &none, 250 * MS, at);
+			assert_true(spaces_look_due_ns(fixture->spaces) >= at + 1000 * MS);
 			looks++;
 		}
 		played_code[1].limit += PAGE;
 		spaces_update(fixture->spaces, &key, at);
 	}
 	assert_in_range(looks, 5, 10); // and then it is given up
-	assert_false(wants_jvm(fixture));
+	assert_false(wants_look(fixture));
 }
 
 /* It has made room for others, and nobody samples it. */
 static void a_jvm_that_is_not_told_of_is_not_brought_back(void **state)
 {
 	struct fixture *fixture = *state;
-	struct jvm_heaps heaps = two_heaps();
+	struct runtime_found heaps = two_heaps();
 	struct process_key others[UNWIND_BUCKET_SLOTS];
-	struct jvm jvm;
+	struct attached attached;
 
 	begin_jvm(fixture);
-	assert_true(spaces_next_jvm(fixture->spaces, 3 * MS, &jvm));
+	assert_true(spaces_next_look(fixture->spaces, 3 * MS, &attached));
 	unsampled_pid = key.pid;
 	for (size_t i = 0; i < UNWIND_BUCKET_SLOTS; i++) {
 		others[i] = key;
@@ -837,10 +845,10 @@ static void a_jvm_that_is_not_told_of_is_not_brought_back(void **state)
 		spaces_update(fixture->spaces, &others[i], 4 * MS);
 	}
 	assert_int_equal(find(fixture, 0x7f0000000010).what, MODEL_NO_PROCESS);
-	spaces_learn_jvm(fixture->spaces, &jvm, &heaps, MS, 5 * MS);
+	spaces_learn_look(fixture->spaces, &attached, &heaps, MS, 5 * MS);
 	assert_int_equal(find(fixture, 0x7f0000000010).what, MODEL_NO_PROCESS);
 	spaces_miss(fixture->spaces, &key, 700 * MS);
-	assert_true(spaces_has_heap(fixture->spaces, &key, 0x7f0000000010));
+	assert_true(spaces_has_runtime_at(fixture->spaces, &key, 0x7f0000000010));
 }
 
 /* What was found out of one program is not another one's. */
@@ -848,32 +856,32 @@ static void a_jvm_that_has_ended_is_not_learned_of(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process_key next = key;
-	struct jvm_heaps heaps = two_heaps();
-	struct jvm jvm;
+	struct runtime_found heaps = two_heaps();
+	struct attached attached;
 
 	begin_jvm(fixture);
-	assert_true(spaces_next_jvm(fixture->spaces, 3 * MS, &jvm));
+	assert_true(spaces_next_look(fixture->spaces, 3 * MS, &attached));
 	next.exec_id++;
 	played_code[0].file = PROCESS_NO_FILE;
 	spaces_update(fixture->spaces, &next, 4 * MS);
-	spaces_learn_jvm(fixture->spaces, &jvm, &heaps, MS, 5 * MS);
+	spaces_learn_look(fixture->spaces, &attached, &heaps, MS, 5 * MS);
 	assert_int_equal(find_of(fixture, &next, 0x7f0000000010).what, MODEL_BARE);
-	assert_false(wants_jvm(fixture));
+	assert_false(wants_look(fixture));
 }
 
 static void a_jvm_is_a_process_like_others_where_they_are_skipped(void **state)
 {
 	struct fixture *fixture = *state;
 
-	spaces_skip_jvms(fixture->spaces);
+	spaces_disable_runtimes(fixture->spaces, 1u << RUNTIME_HOTSPOT);
 	begin_jvm(fixture);
-	assert_false(wants_jvm(fixture));
-	assert_int_equal(spaces_counts(fixture->spaces).jvms_unknown, 0);
+	assert_false(wants_look(fixture));
+	assert_int_equal(spaces_counts(fixture->spaces).runtimes[RUNTIME_HOTSPOT].count, 0);
 	assert_int_equal(find(fixture, 0x7f0000000010).what, MODEL_BARE);
 	// Nor with what it maps next.
 	played_code[1].limit += PAGE;
 	spaces_update(fixture->spaces, &key, 3 * MS);
-	assert_false(wants_jvm(fixture));
+	assert_false(wants_look(fixture));
 	assert_int_equal(find(fixture, 0x7f0000000000 + 17 * PAGE - 1).what, MODEL_BARE);
 }
 
@@ -1165,10 +1173,10 @@ static void stacks_of_code_that_changes_them_are_not_copied(void **state)
 static void of_a_go_program_goroutines_stacks_are_copied(void **state)
 {
 	struct fixture *fixture = *state;
-	uint32_t of_go = worker_machine() == EM_X86_64 ? UNWIND_MAY_COPY_GO : 0;
+	uint32_t of_go = worker_machine() == EM_X86_64 ? UNWIND_MAY_COPY_OF_RUNTIME : 0;
 
 	begin_process(fixture, 3);
-	fixture->answer.answer.has_go = true;
+	say_runtime(fixture, RUNTIME_GO, NULL);
 	learn(fixture, 2 * MS);
 	assert_int_equal(copies(fixture), of_go);
 	// A page that says that its code changes stacks says nothing new.
@@ -1188,7 +1196,7 @@ static void of_a_go_program_with_libraries_no_stacks_are_copied(void **state)
 	struct fixture *fixture = *state;
 
 	begin_process(fixture, 3);
-	fixture->answer.answer.has_go = true;
+	say_runtime(fixture, RUNTIME_GO, NULL);
 	learn(fixture, 2 * MS);
 	assert_false(may_copy(fixture));
 	play(0x7f0000000000, 0x1000, 8, 0);

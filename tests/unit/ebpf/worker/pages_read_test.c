@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "promises.h"
 
+#include "receiver/ebpf/runtimes/hotspot/hotspot.h"
 #include "receiver/ebpf/worker/answer.h"
 
 #include "base/base.h"
@@ -317,24 +318,6 @@ static void test_pages_are_of_the_text(void **state)
 	assert_true(tables_are_taken(&nothing, sizeof(nothing), &body.segment, asked, 2));
 }
 
-static void test_code_of_go_is_told(void **state)
-{
-	const struct protocol_tables without = { .has_go = 1 };
-	struct worker_page pages[WORKER_MAX_PAGES];
-	struct body body = body_make();
-	struct worker_answer answer;
-
-	(void)state;
-	assert_true(body_read(&body, asked, 2, pages, &answer));
-	assert_false(answer.has_go);
-	body.tables.has_go = 1;
-	assert_true(body_read(&body, asked, 2, pages, &answer));
-	assert_true(answer.has_go);
-	body.tables.has_go = 2;
-	assert_false(body_read(&body, asked, 2, pages, &answer));
-	assert_false(tables_are_taken(&without, sizeof(without), &body.segment, asked, 2));
-}
-
 /* An answer with one page of @row_count rows, and that many rules. */
 static bool is_taken(uint32_t row_count, uint32_t rule_count)
 {
@@ -372,124 +355,128 @@ static void test_pages_and_rules_are_bounded(void **state)
 	assert_false(is_taken(UNWIND_BLOCKS - 1, 0));
 }
 
-/* A sound answer about libjvm.so; the pages that were asked for have failed. */
-struct jvm_body {
+/* A sound answer about a file of two runtimes; the pages that were asked for have failed. */
+struct runtime_body {
 	struct protocol_facts facts;
 	struct worker_segment segment;
 	struct protocol_tables tables;
-	struct worker_hotspot hotspot;
+	struct said {
+		struct protocol_runtime hotspot;
+		struct hotspot_layout layout;
+		struct protocol_runtime go;
+	} said;
 	char text[sizeof(text)];
 };
 
-static struct jvm_body jvm_body_make(void)
+static struct runtime_body runtime_body_make(void)
 {
 	struct body other = body_make();
-	struct jvm_body body = {
+	struct runtime_body body = {
 		.facts = other.facts,
 		.segment = other.segment,
-		.tables = { .has_tables = 1, .has_hotspot = 1, .pages_failed = 2 },
-		.hotspot = { .block_bytes = 16, .code_bytes = 8, .complete_bytes = 4 },
+		.tables = { .has_tables = 1, .runtime_count = 2, .pages_failed = 2 },
+		.said = {
+			.hotspot = { RUNTIME_HOTSPOT, sizeof(struct hotspot_layout) },
+			.layout = { .block_bytes = 16, .code_bytes = 8, .complete_bytes = 4 },
+			.go = { RUNTIME_GO, 0 },
+		},
 	};
 
-	body.facts.tables_bytes = sizeof(body.tables) + sizeof(body.hotspot);
+	body.facts.tables_bytes = sizeof(body.tables) + sizeof(body.said);
 	for (size_t i = 0; i < HOTSPOT_WORDS; i++)
-		body.hotspot.words[i] = 0x1000 + 8 * i;
+		body.said.layout.words[i] = 0x1000 + 8 * i;
 	memcpy(body.text, text, sizeof(text));
 	return body;
 }
 
-static bool jvm_body_read(struct jvm_body *body, struct worker_answer *ret)
+static bool runtime_body_read(struct runtime_body *body, struct worker_answer *ret)
 {
 	struct worker_page pages[WORKER_MAX_PAGES];
 
 	return answer_read_pages(body, sizeof(*body), asked, 2, pages, ret);
 }
 
-static void test_what_a_jvm_says_is_taken(void **state)
+static void test_what_is_said_of_runtimes_is_taken(void **state)
 {
-	struct jvm_body body = jvm_body_make();
+	struct runtime_body body = runtime_body_make();
 	struct body other = body_make();
 	struct worker_page pages[WORKER_MAX_PAGES];
 	struct worker_answer answer;
 
 	(void)state;
-	assert_true(jvm_body_read(&body, &answer));
-	assert_ptr_equal(answer.hotspot, &body.hotspot);
-	body.hotspot.words[0] = (1ull << 47) - 8;
-	body.hotspot.block_bytes = 8;
-	body.hotspot.code_bytes = 4;
-	body.hotspot.complete_bytes = 2;
-	assert_true(jvm_body_read(&body, &answer));
+	assert_true(runtime_body_read(&body, &answer));
+	assert_int_equal(answer.runtime_count, 2);
+	assert_int_equal(answer.runtimes[0].runtime->number, RUNTIME_HOTSPOT);
+	assert_ptr_equal(answer.runtimes[0].layout, &body.said.layout);
+	assert_int_equal(answer.runtimes[1].runtime->number, RUNTIME_GO);
 	// A file may have that and no rules.
-	body.tables = (struct protocol_tables){ .has_hotspot = 1 };
-	assert_true(jvm_body_read(&body, &answer));
-	assert_non_null(answer.hotspot);
+	body.tables = (struct protocol_tables){ .runtime_count = 2 };
+	assert_true(runtime_body_read(&body, &answer));
+	assert_int_equal(answer.runtime_count, 2);
 	assert_true(body_read(&other, asked, 2, pages, &answer));
-	assert_null(answer.hotspot);
+	assert_int_equal(answer.runtime_count, 0);
 }
 
 /* As a part of an answer with pages and rules, which come behind it. */
-static void test_pages_follow_what_a_jvm_says(void **state)
+static void test_pages_follow_what_is_said_of_runtimes(void **state)
 {
-	struct jvm_body jvm = jvm_body_make();
+	struct runtime_body runtime = runtime_body_make();
 	struct body body = body_make();
 	struct {
 		struct body before; // up to its pages
-		struct worker_hotspot room;
+		struct said room;
 	} both = { .before = body };
-	size_t at = offsetof(struct body, pages), bytes = BODY_BYTES + sizeof(jvm.hotspot);
+	size_t at = offsetof(struct body, pages), bytes = BODY_BYTES + sizeof(runtime.said);
 	struct worker_page pages[WORKER_MAX_PAGES];
 	struct worker_answer answer;
 
 	(void)state;
-	both.before.tables.has_hotspot = 1;
-	both.before.facts.tables_bytes += sizeof(jvm.hotspot);
-	memcpy((char *)&both + at, &jvm.hotspot, sizeof(jvm.hotspot));
-	memcpy((char *)&both + at + sizeof(jvm.hotspot), body.pages, BODY_BYTES - at);
+	both.before.tables.runtime_count = 2;
+	both.before.facts.tables_bytes += sizeof(runtime.said);
+	memcpy((char *)&both + at, &runtime.said, sizeof(runtime.said));
+	memcpy((char *)&both + at + sizeof(runtime.said), body.pages, BODY_BYTES - at);
 	assert_true(answer_read_pages(&both, bytes, asked, 2, pages, &answer));
-	assert_int_equal(answer.hotspot->words[HOTSPOT_WORDS - 1], 0x1000 + 8 * 14);
+	assert_int_equal(answer.runtime_count, 2);
 	assert_int_equal(answer.pages[1].number, LAST_PAGE);
 	assert_int_equal(answer.rules[0].signal, 1);
 	assert_null(promises_of_pages(&(struct promised){ &answer, &both, bytes, asked, 2 }));
 }
 
-#define JVM_REFUSED(statement)                                                                     \
+#define RUNTIME_REFUSED(statement)                                                                 \
 	do {                                                                                       \
-		struct jvm_body body = jvm_body_make();                                            \
+		struct runtime_body body = runtime_body_make();                                    \
 		struct worker_answer answer;                                                       \
                                                                                                    \
 		statement;                                                                         \
-		if (jvm_body_read(&body, &answer))                                                 \
+		if (runtime_body_read(&body, &answer))                                             \
 			fail_msg("accepted: %s", #statement);                                      \
 	} while (0)
 
-static void test_what_a_jvm_cannot_say_is_refused(void **state)
+static void test_what_cannot_be_said_of_runtimes_is_refused(void **state)
 {
 	(void)state;
-	JVM_REFUSED(body.tables.has_hotspot = 0);
-	JVM_REFUSED(body.tables.has_hotspot = 2);
-	JVM_REFUSED(body.tables.has_hotspot = UINT8_MAX);
-	for (size_t i = 0; i < HOTSPOT_WORDS; i++) {
-		JVM_REFUSED(body.hotspot.words[i] = 0);
-		JVM_REFUSED(body.hotspot.words[i] += 4);
-		JVM_REFUSED(body.hotspot.words[i]++);
-		JVM_REFUSED(body.hotspot.words[i] = 1ull << 47);
-		JVM_REFUSED(body.hotspot.words[i] = UINT64_MAX - 7);
-	}
-	JVM_REFUSED(body.hotspot.block_bytes = 0);
-	JVM_REFUSED(body.hotspot.block_bytes = 12);
-	JVM_REFUSED(body.hotspot.block_bytes = 24);
-	JVM_REFUSED(body.hotspot.code_bytes = 0);
-	JVM_REFUSED(body.hotspot.code_bytes = 2);
-	JVM_REFUSED(body.hotspot.complete_bytes = 0);
-	JVM_REFUSED(body.hotspot.complete_bytes = 8);
-	JVM_REFUSED(body.hotspot.reserved = 1);
+	RUNTIME_REFUSED(body.tables.runtime_count = 0);
+	RUNTIME_REFUSED(body.tables.runtime_count = 1);
+	RUNTIME_REFUSED(body.tables.runtime_count = 3);
+	RUNTIME_REFUSED(body.tables.runtime_count = WORKER_MAX_RUNTIMES + 1);
+	RUNTIME_REFUSED(body.tables.runtime_count = UINT16_MAX);
+	RUNTIME_REFUSED(body.said.hotspot.number = RUNTIME_NONE);
+	RUNTIME_REFUSED(body.said.hotspot.number = RUNTIMES);
+	RUNTIME_REFUSED(body.said.hotspot.number = UINT32_MAX);
+	RUNTIME_REFUSED(body.said.hotspot.number = RUNTIME_GO);
+	RUNTIME_REFUSED(body.said.hotspot.bytes = 0);
+	RUNTIME_REFUSED(body.said.hotspot.bytes -= 8);
+	RUNTIME_REFUSED(body.said.hotspot.bytes += 8);
+	RUNTIME_REFUSED(body.said.hotspot.bytes = UINT32_MAX);
+	RUNTIME_REFUSED(body.said.go.bytes = 8);
+	RUNTIME_REFUSED(body.said.go.number = RUNTIME_HOTSPOT);
+	RUNTIME_REFUSED(body.said.layout.words[0] = 0);
 }
 
-static void test_what_a_jvm_says_ends_in_its_tables(void **state)
+static void test_what_is_said_of_runtimes_ends_in_its_tables(void **state)
 {
-	struct jvm_body body = jvm_body_make();
-	size_t whole = sizeof(body.tables) + sizeof(body.hotspot);
+	struct runtime_body body = runtime_body_make();
+	size_t whole = sizeof(body.tables) + sizeof(body.said);
 
 	(void)state;
 	for (size_t bytes = 0; bytes < whole; bytes += 4)
@@ -538,12 +525,11 @@ int main(void)
 		cmocka_unit_test(test_every_cut_is_refused),
 		cmocka_unit_test(test_tables_end_where_they_say),
 		cmocka_unit_test(test_pages_are_of_the_text),
-		cmocka_unit_test(test_code_of_go_is_told),
 		cmocka_unit_test(test_pages_and_rules_are_bounded),
-		cmocka_unit_test(test_what_a_jvm_says_is_taken),
-		cmocka_unit_test(test_pages_follow_what_a_jvm_says),
-		cmocka_unit_test(test_what_a_jvm_cannot_say_is_refused),
-		cmocka_unit_test(test_what_a_jvm_says_ends_in_its_tables),
+		cmocka_unit_test(test_what_is_said_of_runtimes_is_taken),
+		cmocka_unit_test(test_pages_follow_what_is_said_of_runtimes),
+		cmocka_unit_test(test_what_cannot_be_said_of_runtimes_is_refused),
+		cmocka_unit_test(test_what_is_said_of_runtimes_ends_in_its_tables),
 		cmocka_unit_test(test_no_noise_gets_through),
 	};
 

@@ -204,7 +204,8 @@ static void test_a_go_program(void **state)
 	subject_open(&subject, GO_FILE);
 	subject_ask(&subject, NULL, 0);
 	assert_true(subject.answer.has_tables);
-	assert_true(subject.answer.has_go);
+	assert_int_equal(subject.answer.runtime_count, 1);
+	assert_int_equal(subject.answer.runtimes[0].runtime->number, RUNTIME_GO);
 	assert_true(subject_ask_all(&subject) > 0);
 	assert_int_equal(subject.answer.pages_failed, 0);
 	subject_close(&subject);
@@ -218,7 +219,7 @@ static void test_a_page_without_room_is_left_out(void **state)
 	(void)state;
 	subject_open(&subject, WORKER_FILES "/crowded.so");
 	subject_ask(&subject, NULL, 0);
-	assert_false(subject.answer.has_go);
+	assert_int_equal(subject.answer.runtime_count, 0);
 	assert_int_equal(subject.answer.page_limit - subject.answer.page_first, 3);
 	assert_int_equal(subject.answer.page_count, 1);
 	assert_int_equal(subject.answer.pages_failed, 2);

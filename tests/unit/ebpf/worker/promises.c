@@ -2,6 +2,7 @@
 #include "promises.h"
 
 #include "base/base.h"
+#include "runtimes/runtime.h"
 #include "unwind/unwind.h"
 
 #include <ctype.h>
@@ -228,8 +229,7 @@ static const char *promises_of_counts(const struct promised *promised, uint64_t 
 	size_t wanted = promised->asked_count;
 
 	if (!answer->has_tables)
-		return answer->page_count || answer->pages_failed || answer->rule_count ||
-				       answer->has_go
+		return answer->page_count || answer->pages_failed || answer->rule_count
 			       ? "without tables there is nothing"
 			       : NULL;
 	if (limit > UINT32_MAX || answer->page_first != first || answer->page_limit != limit)
@@ -244,23 +244,25 @@ static const char *promises_of_counts(const struct promised *promised, uint64_t 
 	return NULL;
 }
 
-/* Words that can be read at any base, and sizes that the profiler knows how to read. */
-static const char *promises_of_hotspot(const struct promised *promised)
+/* Runtimes that there are, each once, with layouts that they take for theirs. */
+static const char *promises_of_runtimes(const struct promised *promised)
 {
-	const struct worker_hotspot *hotspot = promised->answer->hotspot;
+	const struct worker_answer *answer = promised->answer;
 
-	if (!hotspot)
-		return NULL;
-	if (!is_inside(promised, hotspot, sizeof(*hotspot)))
-		return "what is known of a JVM is inside";
-	for (size_t i = 0; i < HOTSPOT_WORDS; i++)
-		if (!hotspot->words[i] || hotspot->words[i] & 7 || hotspot->words[i] >> 47)
-			return "words of a JVM are aligned, at addresses of programs";
-	if (hotspot->block_bytes != 8 && hotspot->block_bytes != 16)
-		return "blocks of a JVM have 8 or 16 bytes";
-	if ((hotspot->code_bytes != 8 && hotspot->code_bytes != 4) ||
-	    (hotspot->complete_bytes != 4 && hotspot->complete_bytes != 2) || hotspot->reserved)
-		return "fields of a JVM have a size that is known";
+	if (answer->runtime_count > WORKER_MAX_RUNTIMES)
+		return "there are few runtimes";
+	for (size_t i = 0; i < answer->runtime_count; i++) {
+		const struct worker_runtime *one = &answer->runtimes[i];
+
+		if (!one->runtime || runtime_find(one->runtime->number) != one->runtime)
+			return "runtimes are known";
+		if (i && one->runtime->number <= answer->runtimes[i - 1].runtime->number)
+			return "runtimes ascend";
+		if (!is_inside(promised, one->layout, one->runtime->layout_bytes))
+			return "what is known of a runtime is inside";
+		if (!one->runtime->check(one->layout))
+			return "a runtime's layout is one";
+	}
 	return NULL;
 }
 
@@ -277,7 +279,7 @@ const char *promises_of_pages(const struct promised *promised)
 	text_of(answer, &first, &limit);
 	broken = promises_of_counts(promised, first, limit);
 	if (!broken)
-		broken = promises_of_hotspot(promised);
+		broken = promises_of_runtimes(promised);
 	for (size_t i = 0; i < answer->rule_count && !broken; i++)
 		broken = promises_of_rule(&answer->rules[i]);
 	for (size_t i = 0; i < answer->page_count && !broken; i++) {

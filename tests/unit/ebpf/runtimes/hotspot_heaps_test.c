@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
-#include "tables/jvm_heaps.h"
+#include "receiver/ebpf/runtimes/hotspot/hotspot.h"
+
+#include "runtimes/hotspot.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +46,7 @@ struct jvm_memory {
 		int32_t length, room;
 		uint64_t items;
 	} array;
-	uint64_t pointers[JVM_HEAPS + 1];
+	uint64_t pointers[RUNTIME_AREAS + 1];
 	struct code_heap heaps[HEAPS];
 	struct stub_queue stubs;
 	_Alignas(PAGE_BYTES) uint8_t segments[HEAPS][SEGMENTS];
@@ -54,8 +56,8 @@ static const uint64_t starts[HEAPS] = { 0x7f0000800000, 0x7f0000401000, 0x7f0000
 
 struct fixture {
 	struct jvm_memory memory;
-	struct worker_hotspot layout;
-	struct jvm_heaps heaps;
+	struct hotspot_layout layout;
+	struct runtime_found heaps;
 	size_t reads, most_reads; /* those beyond fail */
 };
 
@@ -64,7 +66,7 @@ static bool read_own(void *context, const uint64_t *addresses, size_t count, uin
 	struct fixture *fixture = context;
 	const uint64_t start = (uintptr_t)&fixture->memory, bytes = sizeof(fixture->memory);
 
-	assert_true(count <= JVM_WORDS_MOST);
+	assert_true(count <= RUNTIME_WORDS_MOST);
 	if (fixture->reads++ >= fixture->most_reads)
 		return false;
 	for (size_t i = 0; i < count; i++) {
@@ -77,9 +79,24 @@ static bool read_own(void *context, const uint64_t *addresses, size_t count, uin
 
 static bool look(struct fixture *fixture)
 {
+	const struct runtime_memory memory = { .read = read_own, .context = fixture };
+
 	fixture->reads = 0;
-	return jvm_heaps_read(&fixture->layout, (uintptr_t)&fixture->memory - 0x1000, read_own,
-			      fixture, &fixture->heaps);
+	return hotspot_heaps(&fixture->layout, (uintptr_t)&fixture->memory - 0x1000, &memory,
+			     &fixture->heaps);
+}
+
+/* What the kernel side is told of one of them. */
+static const struct hotspot_area *code_of(const struct runtime_area *heap)
+{
+	return (const struct hotspot_area *)heap->area;
+}
+
+/* How much of the interpreter was found to be made. */
+static uint64_t interpreter_bytes(const struct fixture *fixture)
+{
+	assert_int_equal(fixture->heaps.complete, fixture->heaps.progress > 1);
+	return fixture->heaps.progress - 1;
 }
 
 /* Block from segment @first of heap @heap on, @count long, as HotSpot marks it. */
@@ -89,7 +106,7 @@ static void mark_block(struct fixture *fixture, size_t heap, size_t first, size_
 
 	for (size_t i = first; i < first + count; i++) {
 		fixture->memory.segments[heap][i] = back++;
-		if (back == UNWIND_HOTSPOT_FREE)
+		if (back == HOTSPOT_FREE)
 			back = 1;
 	}
 }
@@ -101,7 +118,7 @@ static void fill_heaps(struct fixture *fixture)
 	memory->array.length = HEAPS;
 	memory->array.room = 4;
 	memory->array.items = (uintptr_t)memory->pointers;
-	memset(memory->segments, UNWIND_HOTSPOT_FREE, sizeof(memory->segments));
+	memset(memory->segments, HOTSPOT_FREE, sizeof(memory->segments));
 	for (size_t i = 0; i < HEAPS; i++) {
 		memory->pointers[i] = (uintptr_t)&memory->heaps[i];
 		memory->heaps[i].memory.low = starts[i];
@@ -126,7 +143,7 @@ static int set_up(void **state)
 	words = fixture->memory.words;
 	fixture->most_reads = SIZE_MAX;
 	fixture->layout =
-		(struct worker_hotspot){ .block_bytes = 16, .code_bytes = 8, .complete_bytes = 4 };
+		(struct hotspot_layout){ .block_bytes = 16, .code_bytes = 8, .complete_bytes = 4 };
 	for (size_t i = 0; i < HOTSPOT_WORDS; i++)
 		fixture->layout.words[i] = 0x1000 + i * sizeof(*words);
 	words[HOTSPOT_HEAPS] = (uintptr_t)&fixture->memory.array;
@@ -157,38 +174,37 @@ static int tear_down(void **state)
 static void heaps_are_found_by_address(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct jvm_heap *heaps = fixture->heaps.items;
+	const struct runtime_area *heaps = fixture->heaps.areas;
 
 	assert_true(look(fixture));
-	assert_int_equal(fixture->heaps.count, HEAPS);
+	assert_int_equal(fixture->heaps.area_count, HEAPS);
 	assert_int_equal(heaps[0].start, starts[1]);
 	assert_int_equal(heaps[1].start, starts[0]);
 	assert_int_equal(heaps[2].start, starts[2]);
 	assert_int_equal(heaps[1].limit, starts[0] + HEAP_BYTES);
-	assert_int_equal(heaps[1].code.segments * (uint64_t)PAGE_BYTES,
+	assert_int_equal(code_of(&heaps[1])->segments * (uint64_t)PAGE_BYTES,
 			 (uintptr_t)fixture->memory.segments[0]);
-	assert_int_equal(heaps[1].code.shift, 7);
-	assert_int_equal(heaps[1].code.kind, UNWIND_RANGE_HOTSPOT);
+	assert_int_equal(code_of(&heaps[1])->shift, 7);
 }
 
 static uint64_t units(uint64_t bytes)
 {
-	return bytes / UNWIND_HOTSPOT_UNIT + (bytes % UNWIND_HOTSPOT_UNIT != 0);
+	return bytes / HOTSPOT_UNIT + (bytes % HOTSPOT_UNIT != 0);
 }
 
 static void each_heap_is_told_where_the_cache_ends(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct jvm_heap *heaps = fixture->heaps.items;
+	const struct runtime_area *heaps = fixture->heaps.areas;
 
 	assert_true(look(fixture));
 	// From 0x7f0000401000 to 0x7f0000900000, up to a unit more.
-	assert_int_equal(heaps[0].code.below, 0);
-	assert_int_equal(heaps[0].code.above, units(0x4ff000));
-	assert_int_equal(heaps[1].code.below, units(0x3ff000));
-	assert_int_equal(heaps[1].code.above, units(0x100000));
-	assert_int_equal(heaps[2].code.below, units(0x47f000));
-	assert_int_equal(heaps[2].code.above, units(0x80000));
+	assert_int_equal(code_of(&heaps[0])->below, 0);
+	assert_int_equal(code_of(&heaps[0])->above, units(0x4ff000));
+	assert_int_equal(code_of(&heaps[1])->below, units(0x3ff000));
+	assert_int_equal(code_of(&heaps[1])->above, units(0x100000));
+	assert_int_equal(code_of(&heaps[2])->below, units(0x47f000));
+	assert_int_equal(code_of(&heaps[2])->above, units(0x80000));
 }
 
 static void a_map_that_begins_within_a_page_is_none(void **state)
@@ -202,7 +218,7 @@ static void a_map_that_begins_within_a_page_is_none(void **state)
 static void members_are_told_from_the_block_on(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct unwind_hotspot *code = &fixture->heaps.items[0].code;
+	const struct hotspot_area *code = code_of(&fixture->heaps.areas[0]);
 
 	assert_true(look(fixture));
 	assert_int_equal(code->frame_words, 16 + 28);
@@ -214,8 +230,7 @@ static void members_are_told_from_the_block_on(void **state)
 	fixture->layout.complete_bytes = 2;
 	assert_true(look(fixture));
 	assert_int_equal(code->frame_words, 8 + 28);
-	assert_int_equal(code->shift,
-			 7 | UNWIND_HOTSPOT_NARROW | UNWIND_HOTSPOT_OFFSETS | UNWIND_HOTSPOT_SMALL);
+	assert_int_equal(code->shift, 7 | HOTSPOT_NARROW | HOTSPOT_OFFSETS | HOTSPOT_SMALL);
 }
 
 static void the_interpreter_s_block_is_known(void **state)
@@ -223,9 +238,9 @@ static void the_interpreter_s_block_is_known(void **state)
 	struct fixture *fixture = *state;
 
 	assert_true(look(fixture));
-	assert_int_equal(fixture->heaps.interpreter_bytes, INTERPRETER_BYTES);
-	assert_int_equal(fixture->heaps.items[1].code.interpreter, 10);
-	assert_int_equal(fixture->heaps.items[0].code.interpreter, UNWIND_HOTSPOT_NO_SEGMENT);
+	assert_int_equal(interpreter_bytes(fixture), INTERPRETER_BYTES);
+	assert_int_equal(code_of(&fixture->heaps.areas[1])->interpreter, 10);
+	assert_int_equal(code_of(&fixture->heaps.areas[0])->interpreter, HOTSPOT_NO_SEGMENT);
 }
 
 /* The rest of the last part may be another's. */
@@ -241,27 +256,28 @@ static void all_parts_of_the_interpreter_are_whole(void **state)
 		uint32_t expected;
 	} cases[] = {
 		{ 1, 4 },
-		{ UNWIND_HOTSPOT_PART * 6 - BEFORE - 1, 5 },
-		{ UNWIND_HOTSPOT_PART * 6 - BEFORE, 6 },
-		{ 300000, UNWIND_HOTSPOT_PARTS },
-		{ TO_THE_END, UNWIND_HOTSPOT_PARTS },
+		{ HOTSPOT_PART * 6 - BEFORE - 1, 5 },
+		{ HOTSPOT_PART * 6 - BEFORE, 6 },
+		{ 300000, HOTSPOT_PARTS },
+		{ TO_THE_END, HOTSPOT_PARTS },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		fixture->memory.stubs.bytes = cases[i].bytes;
 		assert_true(look(fixture));
-		assert_int_equal(fixture->heaps.interpreter_bytes, cases[i].bytes);
-		assert_int_equal(fixture->heaps.items[1].code.interpreter_parts, cases[i].expected);
-		assert_int_equal(fixture->heaps.items[0].code.interpreter_parts, 0);
+		assert_int_equal(interpreter_bytes(fixture), cases[i].bytes);
+		assert_int_equal(code_of(&fixture->heaps.areas[1])->interpreter_parts,
+				 cases[i].expected);
+		assert_int_equal(code_of(&fixture->heaps.areas[0])->interpreter_parts, 0);
 	}
 	// None goes beyond its heap.
 	fixture->memory.stubs.bytes = TO_THE_END + 1;
 	assert_true(look(fixture));
-	assert_int_equal(fixture->heaps.interpreter_bytes, 0);
+	assert_int_equal(interpreter_bytes(fixture), 0);
 	fixture->memory.stubs.bytes = -1;
 	assert_true(look(fixture));
-	assert_int_equal(fixture->heaps.interpreter_bytes, 0);
-	assert_int_equal(fixture->heaps.items[1].code.interpreter_parts, 0);
+	assert_int_equal(interpreter_bytes(fixture), 0);
+	assert_int_equal(code_of(&fixture->heaps.areas[1])->interpreter_parts, 0);
 }
 
 static void before_the_interpreter_is_made_there_are_heaps(void **state)
@@ -270,8 +286,8 @@ static void before_the_interpreter_is_made_there_are_heaps(void **state)
 
 	fixture->memory.words[HOTSPOT_INTERPRETER] = 0;
 	assert_true(look(fixture));
-	assert_int_equal(fixture->heaps.count, HEAPS);
-	assert_int_equal(fixture->heaps.interpreter_bytes, 0);
+	assert_int_equal(fixture->heaps.area_count, HEAPS);
+	assert_int_equal(interpreter_bytes(fixture), 0);
 }
 
 static void before_the_heaps_are_made_there_is_nothing(void **state)
@@ -282,7 +298,7 @@ static void before_the_heaps_are_made_there_is_nothing(void **state)
 	assert_false(look(fixture));
 	memset(fixture->memory.words, 0, sizeof(fixture->memory.words));
 	assert_false(look(fixture));
-	assert_int_equal(fixture->heaps.count, 0);
+	assert_int_equal(fixture->heaps.area_count, 0);
 }
 
 static void what_cannot_be_is_no_heap(void **state)
@@ -312,14 +328,14 @@ static void what_cannot_be_is_no_heap(void **state)
 		heap->memory.high = wrong[i].high;
 		heap->shift = wrong[i].shift;
 		assert_false(look(fixture));
-		assert_int_equal(fixture->heaps.count, 0);
+		assert_int_equal(fixture->heaps.area_count, 0);
 	}
 }
 
 static void no_number_is_believed(void **state)
 {
 	struct fixture *fixture = *state;
-	static const int32_t lengths[] = { 0, -1, JVM_HEAPS + 1, INT32_MAX };
+	static const int32_t lengths[] = { 0, -1, RUNTIME_AREAS + 1, INT32_MAX };
 
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		fixture->memory.array.length = lengths[i];
@@ -345,15 +361,15 @@ static void a_map_of_segments_may_lead_nowhere(void **state)
 	struct fixture *fixture = *state;
 	uint8_t *segments = fixture->memory.segments[0];
 
-	segments[10 + 600] = UNWIND_HOTSPOT_FREE;
+	segments[10 + 600] = HOTSPOT_FREE;
 	assert_true(look(fixture));
-	assert_int_equal(fixture->heaps.interpreter_bytes, 0);
+	assert_int_equal(interpreter_bytes(fixture), 0);
 	memset(segments, 1, SEGMENTS); // one by one
 	assert_true(look(fixture));
-	assert_int_equal(fixture->heaps.interpreter_bytes, 0);
+	assert_int_equal(interpreter_bytes(fixture), 0);
 	memset(segments, 254, SEGMENTS); // before the first
 	assert_true(look(fixture));
-	assert_int_equal(fixture->heaps.interpreter_bytes, 0);
+	assert_int_equal(interpreter_bytes(fixture), 0);
 	assert_true(fixture->reads < 50);
 }
 
@@ -365,7 +381,7 @@ static void any_read_may_fail(void **state)
 	assert_true(look(fixture));
 	reads = fixture->reads;
 	for (fixture->most_reads = 0; fixture->most_reads < reads; fixture->most_reads++)
-		assert_true(!look(fixture) || !fixture->heaps.interpreter_bytes);
+		assert_true(!look(fixture) || !interpreter_bytes(fixture));
 }
 
 static void memory_is_told_apart_by_heaps(void **state)
@@ -374,25 +390,25 @@ static void memory_is_told_apart_by_heaps(void **state)
 	uint64_t until = starts[2] + 3 * HEAP_BYTES;
 
 	assert_true(look(fixture));
-	assert_null(jvm_heaps_at(&fixture->heaps, starts[0] - 0x5000, &until));
+	assert_null(runtime_areas_at(&fixture->heaps, starts[0] - 0x5000, &until));
 	assert_int_equal(until, starts[0]);
 	until = starts[2] + 3 * HEAP_BYTES;
-	assert_ptr_equal(jvm_heaps_at(&fixture->heaps, starts[0], &until),
-			 &fixture->heaps.items[1]);
+	assert_ptr_equal(runtime_areas_at(&fixture->heaps, starts[0], &until),
+			 &fixture->heaps.areas[1]);
 	assert_int_equal(until, starts[0] + HEAP_BYTES); // where the third one begins
 	until = starts[2] + 0x2000;
-	assert_ptr_equal(jvm_heaps_at(&fixture->heaps, starts[2], &until),
-			 &fixture->heaps.items[2]);
+	assert_ptr_equal(runtime_areas_at(&fixture->heaps, starts[2], &until),
+			 &fixture->heaps.areas[2]);
 	assert_int_equal(until, starts[2] + 0x2000);
 	// What does not begin with it cannot be searched.
 	until = starts[1] + HEAP_BYTES;
-	assert_null(jvm_heaps_at(&fixture->heaps, starts[1] + 0x1000, &until));
+	assert_null(runtime_areas_at(&fixture->heaps, starts[1] + 0x1000, &until));
 	until = UINT64_MAX;
-	assert_null(jvm_heaps_at(&fixture->heaps, starts[2] + HEAP_BYTES, &until));
+	assert_null(runtime_areas_at(&fixture->heaps, starts[2] + HEAP_BYTES, &until));
 	assert_int_equal(until, UINT64_MAX);
-	assert_true(jvm_heaps_hold(&fixture->heaps, starts[1]));
-	assert_true(jvm_heaps_hold(&fixture->heaps, starts[1] + HEAP_BYTES - 1));
-	assert_false(jvm_heaps_hold(&fixture->heaps, starts[1] + HEAP_BYTES));
+	assert_true(runtime_areas_hold(&fixture->heaps, starts[1]));
+	assert_true(runtime_areas_hold(&fixture->heaps, starts[1] + HEAP_BYTES - 1));
+	assert_false(runtime_areas_hold(&fixture->heaps, starts[1] + HEAP_BYTES));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

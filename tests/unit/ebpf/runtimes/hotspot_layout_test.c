@@ -5,8 +5,8 @@
  */
 #include "elf_files.h"
 
+#include "receiver/ebpf/runtimes/hotspot/hotspot.h"
 #include "receiver/ebpf/worker/answer.h"
-#include "receiver/ebpf/worker/hotspot.h"
 #include "tests/unit/ebpf/unwind/made_elf.h"
 
 #include "base/base.h"
@@ -61,7 +61,7 @@ struct made_jvm {
 	bool without_sections;
 };
 
-/* The place of each is its enum worker_hotspot_word. */
+/* The place of each is its enum hotspot_word. */
 static const struct made_jvm newest = {
 	.machine = EM_X86_64,
 	.soname = "libjvm.so",
@@ -232,7 +232,7 @@ static void make(const struct made_jvm *jvm)
 }
 
 /* Read from memory that ends where the file ends. */
-static bool read_made(const struct made_jvm *jvm, struct worker_hotspot *ret)
+static bool read_made(const struct made_jvm *jvm, struct hotspot_layout *ret)
 {
 	struct elf_file file;
 	struct elf_view view;
@@ -241,14 +241,14 @@ static bool read_made(const struct made_jvm *jvm, struct worker_hotspot *ret)
 	make(jvm);
 	elf_file_init(&file, elf.bytes, elf.size);
 	assert_true(elf_view_init(&view, file.bytes, file.size));
-	found = hotspot_read(&view, ret);
+	found = hotspot_read(&(struct runtime_file){ .view = &view }, ret);
 	elf_file_deinit(&file);
 	return found;
 }
 
 static bool is_found(const struct made_jvm *jvm)
 {
-	struct worker_hotspot hotspot;
+	struct hotspot_layout hotspot;
 
 	return read_made(jvm, &hotspot);
 }
@@ -261,7 +261,7 @@ static uint64_t offset_of(const struct made_jvm *jvm, size_t index)
 
 static void expect_newest(const struct made_jvm *jvm)
 {
-	struct worker_hotspot hotspot;
+	struct hotspot_layout hotspot;
 
 	assert_true(read_made(jvm, &hotspot));
 	assert_int_equal(hotspot.words[HOTSPOT_HEAPS], HEAPS);
@@ -301,7 +301,7 @@ static void test_words_are_found_in_a_long_array(void **state)
 static void test_older_versions_call_things_otherwise(void **state)
 {
 	struct made_jvm jvm = newest;
-	struct worker_hotspot hotspot;
+	struct hotspot_layout hotspot;
 
 	(void)state;
 	jvm.fields[HOTSPOT_ARRAY_LENGTH].type = "GenericGrowableArray";
@@ -451,13 +451,14 @@ static void test_noise_does_no_harm(void **state)
 	elf_file_init(&file, elf.bytes, elf.size);
 	srandom(7);
 	for (unsigned int round = 0; round < 20000; round++) {
-		struct worker_hotspot hotspot;
+		struct hotspot_layout hotspot;
 		struct elf_view view;
 
 		memcpy(file.bytes, elf.bytes, elf.size);
 		for (long flips = 1 + random() % 8; flips; flips--)
 			file.bytes[(size_t)random() % file.size] ^= (uint8_t)(1 << random() % 8);
-		if (!elf_view_init(&view, file.bytes, file.size) || !hotspot_read(&view, &hotspot))
+		if (!elf_view_init(&view, file.bytes, file.size) ||
+		    !hotspot_read(&(struct runtime_file){ .view = &view }, &hotspot))
 			continue;
 		found++;
 		assert_true(hotspot_check(&hotspot));
@@ -500,7 +501,7 @@ static const char *name_at(const struct jdk *jdk, uint64_t address)
 }
 
 /* The words are the offsets of these fields; symbols tell where the variables are. */
-static void expect_words(const struct jdk *jdk, const struct worker_hotspot *hotspot,
+static void expect_words(const struct jdk *jdk, const struct hotspot_layout *hotspot,
 			 const struct made_jvm *expected)
 {
 	assert_int_equal(hotspot->words[HOTSPOT_HEAPS],
@@ -517,7 +518,7 @@ static void expect_words(const struct jdk *jdk, const struct worker_hotspot *hot
 }
 
 /* As the profiler gets it. */
-static void expect_answer(const struct jdk *jdk, const struct worker_hotspot *expected)
+static void expect_answer(const struct jdk *jdk, const struct hotspot_layout *expected)
 {
 	struct worker_page pages[WORKER_MAX_PAGES];
 	CLEANUP_FREE void *body = NULL;
@@ -533,8 +534,9 @@ static void expect_answer(const struct jdk *jdk, const struct worker_hotspot *ex
 		assert_int_equal(answer_write_pages(&image, &first, count, &body, &bytes), 0);
 		assert_true(answer_read_pages(body, bytes, &first, count, pages, &answer));
 		assert_int_equal(answer.page_count, count);
-		assert_non_null(answer.hotspot);
-		assert_memory_equal(answer.hotspot, expected, sizeof(*expected));
+		assert_int_equal(answer.runtime_count, 1);
+		assert_int_equal(answer.runtimes[0].runtime->number, RUNTIME_HOTSPOT);
+		assert_memory_equal(answer.runtimes[0].layout, expected, sizeof(*expected));
 		free(TAKE(body));
 	}
 	image_deinit(&image);
@@ -543,7 +545,7 @@ static void expect_answer(const struct jdk *jdk, const struct worker_hotspot *ex
 static void test_jdk_17(void **state)
 {
 	struct made_jvm expected = newest;
-	struct worker_hotspot hotspot;
+	struct hotspot_layout hotspot;
 	struct jdk jdk;
 
 	(void)state;
@@ -551,7 +553,7 @@ static void test_jdk_17(void **state)
 	expected.fields[HOTSPOT_BLOB_CODE].name = "_code_begin";
 	expected.fields[HOTSPOT_BLOB_CODE].value = "address";
 	expected.fields[HOTSPOT_BLOB_COMPLETE].value = "int";
-	assert_true(hotspot_read(&jdk.view, &hotspot));
+	assert_true(hotspot_read(&(struct runtime_file){ .view = &jdk.view }, &hotspot));
 	expect_words(&jdk, &hotspot, &expected);
 	assert_int_equal(hotspot.block_bytes, 16);
 	assert_int_equal(hotspot.code_bytes, 8);
@@ -562,18 +564,66 @@ static void test_jdk_17(void **state)
 
 static void test_jdk_25(void **state)
 {
-	struct worker_hotspot hotspot;
+	struct hotspot_layout hotspot;
 	struct jdk jdk;
 
 	(void)state;
 	jdk_open(&jdk, "/usr/lib/jvm/temurin-25-jdk-amd64/lib/server/libjvm.so");
-	assert_true(hotspot_read(&jdk.view, &hotspot));
+	assert_true(hotspot_read(&(struct runtime_file){ .view = &jdk.view }, &hotspot));
 	expect_words(&jdk, &hotspot, &newest);
 	assert_int_equal(hotspot.block_bytes, 8);
 	assert_int_equal(hotspot.code_bytes, 4);
 	assert_int_equal(hotspot.complete_bytes, 2);
 	expect_answer(&jdk, &hotspot);
 	elf_file_deinit(&jdk.file);
+}
+
+/* ---- what a worker may say ---- */
+
+static struct hotspot_layout sound_layout(void)
+{
+	struct hotspot_layout layout = { .block_bytes = 16, .code_bytes = 8, .complete_bytes = 4 };
+
+	for (size_t i = 0; i < HOTSPOT_WORDS; i++)
+		layout.words[i] = 0x1000 + 8 * i;
+	return layout;
+}
+
+#define REFUSED(statement)                                                                         \
+	do {                                                                                       \
+		struct hotspot_layout layout = sound_layout();                                     \
+                                                                                                   \
+		statement;                                                                         \
+		if (hotspot_check(&layout))                                                        \
+			fail_msg("accepted: %s", #statement);                                      \
+	} while (0)
+
+static void test_what_cannot_be_is_refused(void **state)
+{
+	struct hotspot_layout sound = sound_layout();
+
+	(void)state;
+	assert_true(hotspot_check(&sound));
+	sound.words[0] = (1ull << 47) - 8;
+	sound.block_bytes = 8;
+	sound.code_bytes = 4;
+	sound.complete_bytes = 2;
+	assert_true(hotspot_check(&sound));
+	for (size_t i = 0; i < HOTSPOT_WORDS; i++) {
+		REFUSED(layout.words[i] = 0);
+		REFUSED(layout.words[i] += 4);
+		REFUSED(layout.words[i]++);
+		REFUSED(layout.words[i] = 1ull << 47);
+		REFUSED(layout.words[i] = UINT64_MAX - 7);
+	}
+	REFUSED(layout.block_bytes = 0);
+	REFUSED(layout.block_bytes = 12);
+	REFUSED(layout.block_bytes = 24);
+	REFUSED(layout.code_bytes = 0);
+	REFUSED(layout.code_bytes = 2);
+	REFUSED(layout.complete_bytes = 0);
+	REFUSED(layout.complete_bytes = 8);
+	REFUSED(layout.reserved = 1);
 }
 
 int main(void)
@@ -592,6 +642,7 @@ int main(void)
 		cmocka_unit_test(test_noise_does_no_harm),
 		cmocka_unit_test(test_jdk_17),
 		cmocka_unit_test(test_jdk_25),
+		cmocka_unit_test(test_what_cannot_be_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

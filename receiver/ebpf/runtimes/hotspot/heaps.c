@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jvm_heaps.h"
+#include "hotspot.h"
+
+#include "runtimes/hotspot.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	FARTHEST = 4096, /* offset in a structure of the JVM */
@@ -16,16 +19,31 @@ static const uint64_t LONGEST_HEAP = 1ull << 32, ADDRESS_LIMIT = 1ull << 47;
 /* What is read of one heap. */
 enum { HEAP_LOW, HEAP_HIGH, HEAP_SEGMENTS, HEAP_SHIFT, HEAP_WORDS };
 
-_Static_assert(JVM_HEAPS *HEAP_WORDS <= JVM_WORDS_MOST, "all heaps are read at once");
-_Static_assert((int)HOTSPOT_WORDS <= JVM_WORDS_MOST, "so are these");
+_Static_assert(RUNTIME_AREAS *HEAP_WORDS <= RUNTIME_WORDS_MOST, "all heaps are read at once");
+_Static_assert((int)HOTSPOT_WORDS <= RUNTIME_WORDS_MOST, "so are these");
+
+struct heap {
+	uint64_t start, limit; /* address; what is reserved */
+	struct hotspot_area code;
+};
+
+struct heaps {
+	struct heap items[RUNTIME_AREAS]; /* by address, without overlap; there are one or three */
+	size_t count;
+};
 
 /* At one JVM. */
 struct look {
-	const struct worker_hotspot *layout;
-	jvm_read_function read;
-	void *context;
+	const struct hotspot_layout *layout;
+	const struct runtime_memory *memory;
 	uint64_t words[HOTSPOT_WORDS]; /* of the layout */
 };
+
+static bool look_read(const struct look *look, const uint64_t *addresses, size_t count,
+		      uint64_t *words)
+{
+	return look->memory->read(look->memory->context, addresses, count, words);
+}
 
 static bool is_offset(size_t word)
 {
@@ -39,7 +57,7 @@ static bool read_layout(struct look *look, uint64_t base)
 
 	for (size_t i = 0; i < HOTSPOT_WORDS; i++)
 		addresses[i] = base + look->layout->words[i];
-	if (!look->read(look->context, addresses, HOTSPOT_WORDS, look->words))
+	if (!look_read(look, addresses, HOTSPOT_WORDS, look->words))
 		return false;
 	for (size_t i = 0; i < HOTSPOT_WORDS; i++)
 		if (is_offset(i) && look->words[i] > FARTHEST)
@@ -52,19 +70,19 @@ static bool read_layout(struct look *look, uint64_t base)
 /* The addresses of the heaps; returns how many there are. */
 static size_t list_heaps(const struct look *look, uint64_t *heaps)
 {
-	uint64_t array = look->words[HOTSPOT_HEAPS], words[2], addresses[JVM_HEAPS];
+	uint64_t array = look->words[HOTSPOT_HEAPS], words[2], addresses[RUNTIME_AREAS];
 	size_t count;
 
 	addresses[0] = array + look->words[HOTSPOT_ARRAY_LENGTH];
 	addresses[1] = array + look->words[HOTSPOT_ARRAY_ITEMS];
-	if (!look->read(look->context, addresses, 2, words))
+	if (!look_read(look, addresses, 2, words))
 		return 0;
 	count = (uint32_t)words[0];
-	if (!count || count > JVM_HEAPS)
+	if (!count || count > RUNTIME_AREAS)
 		return 0;
 	for (size_t i = 0; i < count; i++)
 		addresses[i] = words[1] + i * sizeof(uint64_t);
-	return look->read(look->context, addresses, count, heaps) ? count : 0;
+	return look_read(look, addresses, count, heaps) ? count : 0;
 }
 
 static void list_heap_words(const struct look *look, uint64_t heap, uint64_t addresses[HEAP_WORDS])
@@ -79,15 +97,14 @@ static void list_heap_words(const struct look *look, uint64_t heap, uint64_t add
 }
 
 /* Of a member of a CodeBlob, from the beginning of its block on; 0 when it is too far. */
-static uint8_t offset_in_block(const struct look *look, enum worker_hotspot_word word)
+static uint8_t offset_in_block(const struct look *look, enum hotspot_word word)
 {
 	uint64_t offset = look->layout->block_bytes + look->words[word];
 
 	return offset <= UINT8_MAX ? (uint8_t)offset : 0;
 }
 
-static bool make_heap(const struct look *look, const uint64_t words[HEAP_WORDS],
-		      struct jvm_heap *ret)
+static bool make_heap(const struct look *look, const uint64_t words[HEAP_WORDS], struct heap *ret)
 {
 	uint64_t low = words[HEAP_LOW], high = words[HEAP_HIGH];
 	uint32_t shift = (uint32_t)words[HEAP_SHIFT];
@@ -97,7 +114,7 @@ static bool make_heap(const struct look *look, const uint64_t words[HEAP_WORDS],
 	    !words[HEAP_SEGMENTS] || words[HEAP_SEGMENTS] % PAGE_BYTES ||
 	    words[HEAP_SEGMENTS] >= ADDRESS_LIMIT)
 		return false;
-	*ret = (struct jvm_heap){
+	*ret = (struct heap){
 		.start = low,
 		.limit = high,
 		.code = {
@@ -107,36 +124,35 @@ static bool make_heap(const struct look *look, const uint64_t words[HEAP_WORDS],
 			.complete = offset_in_block(look, HOTSPOT_BLOB_COMPLETE),
 			.code = offset_in_block(look, HOTSPOT_BLOB_CODE),
 			.name = offset_in_block(look, HOTSPOT_BLOB_NAME),
-			.interpreter = UNWIND_HOTSPOT_NO_SEGMENT,
-			.kind = UNWIND_RANGE_HOTSPOT,
+			.interpreter = HOTSPOT_NO_SEGMENT,
 		},
 	};
 	if (look->layout->complete_bytes == sizeof(uint16_t))
-		ret->code.shift |= UNWIND_HOTSPOT_NARROW;
+		ret->code.shift |= HOTSPOT_NARROW;
 	if (look->layout->code_bytes == sizeof(uint32_t))
-		ret->code.shift |= UNWIND_HOTSPOT_OFFSETS;
+		ret->code.shift |= HOTSPOT_OFFSETS;
 	if (look->layout->block_bytes == sizeof(uint64_t))
-		ret->code.shift |= UNWIND_HOTSPOT_SMALL;
+		ret->code.shift |= HOTSPOT_SMALL;
 	return ret->code.frame_words && ret->code.complete && ret->code.code && ret->code.name;
 }
 
 static int compare_heaps(const void *left, const void *right)
 {
-	uint64_t a = ((const struct jvm_heap *)left)->start;
-	uint64_t b = ((const struct jvm_heap *)right)->start;
+	uint64_t a = ((const struct heap *)left)->start;
+	uint64_t b = ((const struct heap *)right)->start;
 
 	return a < b ? -1 : a > b;
 }
 
 static uint16_t units(uint64_t bytes)
 {
-	uint64_t count = (bytes + UNWIND_HOTSPOT_UNIT - 1) / UNWIND_HOTSPOT_UNIT;
+	uint64_t count = (bytes + HOTSPOT_UNIT - 1) / HOTSPOT_UNIT;
 
-	return count < UNWIND_HOTSPOT_UNITS ? (uint16_t)count : UNWIND_HOTSPOT_UNITS;
+	return count < HOTSPOT_UNITS ? (uint16_t)count : HOTSPOT_UNITS;
 }
 
 /* Each is told how far the others go. */
-static void set_edges(struct jvm_heaps *heaps)
+static void set_edges(struct heaps *heaps)
 {
 	uint64_t start = heaps->items[0].start, limit = heaps->items[heaps->count - 1].limit;
 
@@ -147,13 +163,13 @@ static void set_edges(struct jvm_heaps *heaps)
 }
 
 static bool make_heaps(const struct look *look, const uint64_t *heaps, size_t count,
-		       struct jvm_heaps *ret)
+		       struct heaps *ret)
 {
-	uint64_t addresses[JVM_HEAPS * HEAP_WORDS], words[JVM_HEAPS * HEAP_WORDS];
+	uint64_t addresses[RUNTIME_AREAS * HEAP_WORDS], words[RUNTIME_AREAS * HEAP_WORDS];
 
 	for (size_t i = 0; i < count; i++)
 		list_heap_words(look, heaps[i], &addresses[i * HEAP_WORDS]);
-	if (!look->read(look->context, addresses, count * HEAP_WORDS, words))
+	if (!look_read(look, addresses, count * HEAP_WORDS, words))
 		return false;
 	for (size_t i = 0; i < count; i++)
 		if (!make_heap(look, &words[i * HEAP_WORDS], &ret->items[i]))
@@ -168,43 +184,43 @@ static bool make_heaps(const struct look *look, const uint64_t *heaps, size_t co
 }
 
 /* The entry of segment @number in the heap's map. */
-static bool read_segment(const struct look *look, const struct jvm_heap *heap, uint64_t number,
+static bool read_segment(const struct look *look, const struct heap *heap, uint64_t number,
 			 uint8_t *ret)
 {
 	// Within an aligned word, which lies in one page.
 	uint64_t address = (uint64_t)heap->code.segments * PAGE_BYTES + number, word;
 	uint64_t aligned = address & ~7ull;
 
-	if (!look->read(look->context, &aligned, 1, &word))
+	if (!look_read(look, &aligned, 1, &word))
 		return false;
 	*ret = (uint8_t)(word >> 8 * (address - aligned));
 	return true;
 }
 
 /* Which block holds the interpreter, whose code begins at @address and has @bytes. */
-static bool find_interpreter(const struct look *look, struct jvm_heap *heap, uint64_t address,
+static bool find_interpreter(const struct look *look, struct heap *heap, uint64_t address,
 			     uint64_t bytes)
 {
-	const uint64_t most = (uint64_t)UNWIND_HOTSPOT_PARTS * UNWIND_HOTSPOT_PART;
-	uint64_t number = (address - heap->start) >> (heap->code.shift & UNWIND_HOTSPOT_SHIFT);
+	const uint64_t most = (uint64_t)HOTSPOT_PARTS * HOTSPOT_PART;
+	uint64_t number = (address - heap->start) >> (heap->code.shift & HOTSPOT_SHIFT);
 	uint8_t back = 1;
 
 	for (int i = 0; i < JUMPS_MOST && back; i++) {
-		if (!read_segment(look, heap, number, &back) || back == UNWIND_HOTSPOT_FREE ||
+		if (!read_segment(look, heap, number, &back) || back == HOTSPOT_FREE ||
 		    back > number)
 			return false;
 		number -= back;
 	}
-	if (back || number >= UNWIND_HOTSPOT_NO_SEGMENT)
+	if (back || number >= HOTSPOT_NO_SEGMENT)
 		return false;
 	heap->code.interpreter = (uint16_t)number;
-	bytes += address - heap->start - (number << (heap->code.shift & UNWIND_HOTSPOT_SHIFT));
-	heap->code.interpreter_parts = (bytes < most ? bytes : most) / UNWIND_HOTSPOT_PART;
+	bytes += address - heap->start - (number << (heap->code.shift & HOTSPOT_SHIFT));
+	heap->code.interpreter_parts = (bytes < most ? bytes : most) / HOTSPOT_PART;
 	return true;
 }
 
-/* How much of it there is. */
-static uint32_t read_interpreter(const struct look *look, struct jvm_heaps *heaps)
+/* How many bytes of its code have been made so far; 0: it is not known yet. */
+static uint32_t read_interpreter(const struct look *look, struct heaps *heaps)
 {
 	uint64_t stubs = look->words[HOTSPOT_INTERPRETER], words[2];
 	uint32_t bytes;
@@ -214,11 +230,11 @@ static uint32_t read_interpreter(const struct look *look, struct jvm_heaps *heap
 	};
 
 	// It is made after the heaps.
-	if (!stubs || !look->read(look->context, addresses, 2, words))
+	if (!stubs || !look_read(look, addresses, 2, words))
 		return 0;
 	bytes = (uint32_t)words[1];
 	for (size_t i = 0; i < heaps->count; i++) {
-		struct jvm_heap *heap = &heaps->items[i];
+		struct heap *heap = &heaps->items[i];
 
 		if (words[0] >= heap->start && words[0] < heap->limit)
 			return bytes <= heap->limit - words[0] &&
@@ -229,42 +245,35 @@ static uint32_t read_interpreter(const struct look *look, struct jvm_heaps *heap
 	return 0;
 }
 
-bool jvm_heaps_read(const struct worker_hotspot *layout, uint64_t base, jvm_read_function read,
-		    void *context, struct jvm_heaps *ret)
-{
-	struct look look = { .layout = layout, .read = read, .context = context };
-	uint64_t heaps[JVM_HEAPS];
-	size_t count;
-
-	*ret = (struct jvm_heaps){ 0 };
-	if (!read_layout(&look, base))
-		return false;
-	count = list_heaps(&look, heaps);
-	if (!count || !make_heaps(&look, heaps, count, ret))
-		return false;
-	ret->interpreter_bytes = read_interpreter(&look, ret);
-	return true;
-}
-
-const struct jvm_heap *jvm_heaps_at(const struct jvm_heaps *heaps, uint64_t start, uint64_t *until)
+static void tell(const struct heaps *heaps, struct runtime_found *ret)
 {
 	for (size_t i = 0; i < heaps->count; i++) {
-		const struct jvm_heap *heap = &heaps->items[i];
-		uint64_t edge = heap->start > start ? heap->start : heap->limit;
-
-		if (heap->limit <= start)
-			continue;
-		if (edge < *until)
-			*until = edge;
-		return heap->start == start ? heap : NULL;
+		ret->areas[i].start = heaps->items[i].start;
+		ret->areas[i].limit = heaps->items[i].limit;
+		memcpy(ret->areas[i].area, &heaps->items[i].code, sizeof(ret->areas[i].area));
 	}
-	return NULL;
+	ret->area_count = heaps->count;
 }
 
-bool jvm_heaps_hold(const struct jvm_heaps *heaps, uint64_t address)
+bool hotspot_heaps(const void *layout, uint64_t base, const struct runtime_memory *memory,
+		   struct runtime_found *ret)
 {
-	for (size_t i = 0; i < heaps->count; i++)
-		if (address >= heaps->items[i].start && address < heaps->items[i].limit)
-			return true;
-	return false;
+	struct look look = { .layout = layout, .memory = memory };
+	uint64_t addresses[RUNTIME_AREAS];
+	struct heaps heaps = { 0 };
+	uint32_t interpreter_bytes;
+	size_t count;
+
+	*ret = (struct runtime_found){ 0 };
+	if (!read_layout(&look, base))
+		return false;
+	count = list_heaps(&look, addresses);
+	if (!count || !make_heaps(&look, addresses, count, &heaps))
+		return false;
+	interpreter_bytes = read_interpreter(&look, &heaps);
+	tell(&heaps, ret);
+	// It is made after the heaps, piece by piece.
+	ret->progress = 1ull + interpreter_bytes;
+	ret->complete = interpreter_bytes > 0;
+	return true;
 }

@@ -10,7 +10,11 @@
  */
 #pragma once
 
+#include "hotspot.h"
+
 #include "unwind_lookup.bpf.h"
+#include "unwind_memory.bpf.h"
+#include "unwind_registers.bpf.h"
 
 #include "unwind_apply.h"
 
@@ -46,19 +50,36 @@ struct hotspot_leaf {
 	};
 };
 
+/* Of the range that the walk is in. */
+static __always_inline const struct hotspot_area *hotspot_area_of(const struct unwind_walk *walk)
+{
+	return (const void *)walk->area;
+}
+
+/* What one function of this file leaves to another one. */
+struct hotspot_state {
+	__u64 block; /* address of that of the leaf */
+	__s32 words; /* of its frames, or HOTSPOT_INTERPRETED */
+} __attribute__((may_alias));
+
+static __always_inline struct hotspot_state *hotspot_state_of(const struct unwind_walk *walk)
+{
+	return (void *)walk->of_runtime;
+}
+
 /* Which block holds @pc: *@ret is the number of the segment that it begins with. 0, or why the walk
  * ends; UNWIND_END_COUNT: there is none. */
 static __always_inline int hotspot_find_block(const struct unwind_walk *walk, __u64 pc, __u64 *ret)
 {
-	__u64 number = (pc - walk->code_start) >> (walk->hotspot.shift & UNWIND_HOTSPOT_SHIFT);
-	__u64 segments = (__u64)walk->hotspot.segments << 12;
+	__u64 number = (pc - walk->code_start) >> (hotspot_area_of(walk)->shift & HOTSPOT_SHIFT);
+	__u64 segments = (__u64)hotspot_area_of(walk)->segments << 12;
 	__u8 back = 1;
 
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < HOTSPOT_JUMPS; i++) {
 		if (bpf_probe_read_user(&back, sizeof(back), (void *)(segments + number)))
 			return UNWIND_END_UNREADABLE;
-		if (!back || back == UNWIND_HOTSPOT_FREE || back > number)
+		if (!back || back == HOTSPOT_FREE || back > number)
 			break;
 		number -= back;
 	}
@@ -69,8 +90,8 @@ static __always_inline int hotspot_find_block(const struct unwind_walk *walk, __
 /* Can @address be in the code cache that the walk is in? Who calls what is there is there, too. */
 static __always_inline bool hotspot_is_near(const struct unwind_walk *walk, __u64 address)
 {
-	__u64 below = (__u64)walk->hotspot.below * UNWIND_HOTSPOT_UNIT;
-	__u64 above = (__u64)walk->hotspot.above * UNWIND_HOTSPOT_UNIT;
+	__u64 below = (__u64)hotspot_area_of(walk)->below * HOTSPOT_UNIT;
+	__u64 above = (__u64)hotspot_area_of(walk)->above * HOTSPOT_UNIT;
 
 	return address - walk->code_start + below < below + above;
 }
@@ -259,33 +280,36 @@ static __always_inline bool hotspot_has_frame(const struct hotspot_leaf *leaf, _
 /* How far into the block's code the pc of a leaf is. */
 static __always_inline __u64 hotspot_code_offset(const struct unwind_walk *walk)
 {
-	const struct unwind_hotspot *heap = &walk->hotspot;
+	const struct hotspot_area *heap = hotspot_area_of(walk);
 	__u64 code = 0;
 	__s32 offset = 0;
 
-	if (!(heap->shift & UNWIND_HOTSPOT_OFFSETS)) {
-		bpf_probe_read_user(&code, sizeof(code), (void *)(walk->block + heap->code));
+	if (!(heap->shift & HOTSPOT_OFFSETS)) {
+		bpf_probe_read_user(&code, sizeof(code),
+				    (void *)(hotspot_state_of(walk)->block + heap->code));
 		return walk->at.pc - code;
 	}
-	bpf_probe_read_user(&offset, sizeof(offset), (void *)(walk->block + heap->code));
-	return walk->at.pc - walk->block - (heap->shift & UNWIND_HOTSPOT_SMALL ? 8 : 16) -
-	       (__s64)offset;
+	bpf_probe_read_user(&offset, sizeof(offset),
+			    (void *)(hotspot_state_of(walk)->block + heap->code));
+	return walk->at.pc - hotspot_state_of(walk)->block -
+	       (heap->shift & HOTSPOT_SMALL ? 8 : 16) - (__s64)offset;
 }
 
 /* Is a frame not complete @bytes into the block's code? Where it begins none is. */
 static __always_inline bool hotspot_is_in_prologue(const struct unwind_walk *walk, __u64 bytes)
 {
-	const struct unwind_hotspot *heap = &walk->hotspot;
+	const struct hotspot_area *heap = hotspot_area_of(walk);
 	__s16 narrow = 0;
 	__s32 wide = 0;
 	__s64 complete;
 
-	if (heap->shift & UNWIND_HOTSPOT_NARROW)
+	if (heap->shift & HOTSPOT_NARROW)
 		bpf_probe_read_user(&narrow, sizeof(narrow),
-				    (void *)(walk->block + heap->complete));
+				    (void *)(hotspot_state_of(walk)->block + heap->complete));
 	else
-		bpf_probe_read_user(&wide, sizeof(wide), (void *)(walk->block + heap->complete));
-	complete = heap->shift & UNWIND_HOTSPOT_NARROW ? (__s64)narrow : (__s64)wide;
+		bpf_probe_read_user(&wide, sizeof(wide),
+				    (void *)(hotspot_state_of(walk)->block + heap->complete));
+	complete = heap->shift & HOTSPOT_NARROW ? (__s64)narrow : (__s64)wide;
 	return !bytes || (complete > 0 && bytes < (__u64)complete);
 }
 
@@ -395,7 +419,7 @@ static __always_inline int hotspot_leave_method(void *ctx, struct unwind_walk *w
 	if (end != UNWIND_END_COUNT)
 		return end;
 	bytes = hotspot_code_offset(walk);
-	words = (__u32)walk->block_words;
+	words = (__u32)hotspot_state_of(walk)->words;
 	if (hotspot_is_in_prologue(walk, bytes))
 		return hotspot_leave_prologue(walk, words, bytes, leaf);
 	return hotspot_leave_frame(walk, sp + 8ull * words, words > 1);
@@ -409,7 +433,8 @@ static __always_inline __u32 hotspot_name(const struct unwind_walk *walk)
 	__u64 text = 0;
 	__u32 name = 0;
 
-	bpf_probe_read_user(&text, sizeof(text), (void *)(walk->block + walk->hotspot.name));
+	bpf_probe_read_user(&text, sizeof(text),
+			    (void *)(hotspot_state_of(walk)->block + hotspot_area_of(walk)->name));
 	bpf_probe_read_user(&name, sizeof(name), (void *)text);
 	return name;
 }
@@ -628,15 +653,15 @@ static __always_inline int hotspot_leave_interpreter_leaf(void *ctx, struct unwi
 /* Is the interpreter all that can be at @pc? Then nothing has to be read to tell. */
 static __always_inline bool hotspot_is_interpreter(const struct unwind_walk *walk, __u64 pc)
 {
-	__u64 block = (__u64)walk->hotspot.interpreter
-		      << (walk->hotspot.shift & UNWIND_HOTSPOT_SHIFT);
+	__u64 block = (__u64)hotspot_area_of(walk)->interpreter
+		      << (hotspot_area_of(walk)->shift & HOTSPOT_SHIFT);
 
 	return pc - walk->code_start - block <
-	       (__u64)walk->hotspot.interpreter_parts * UNWIND_HOTSPOT_PART;
+	       (__u64)hotspot_area_of(walk)->interpreter_parts * HOTSPOT_PART;
 }
 
-/* A function of its own: only one frame of a walk needs it. It takes the block by walk->block, as
- * by arguments it would be on the stack, which is short. */
+/* A function of its own: only one frame of a walk needs it. It takes the block by
+ * hotspot_state_of(), as by arguments it would be on the stack, which is short. */
 static __noinline int hotspot_leave_leaf(struct bpf_perf_event_data *ctx, struct unwind_walk *walk)
 {
 	__u64 pc = unwind_code_address(&walk->at);
@@ -647,9 +672,9 @@ static __noinline int hotspot_leave_leaf(struct bpf_perf_event_data *ctx, struct
 	if (bpf_probe_read_user(&leaf, sizeof(leaf), (void *)(pc - HOTSPOT_BEFORE)))
 		bpf_probe_read_user(&leaf.before, sizeof(leaf.before),
 				    (void *)(pc - HOTSPOT_BEFORE));
-	if (walk->block_words == HOTSPOT_INTERPRETED)
+	if (hotspot_state_of(walk)->words == HOTSPOT_INTERPRETED)
 		end = hotspot_leave_interpreter_leaf(ctx, walk, &leaf);
-	else if (walk->block_words)
+	else if (hotspot_state_of(walk)->words)
 		end = hotspot_leave_method(ctx, walk, &leaf);
 	else
 		end = hotspot_leave_stub(ctx, walk, &leaf);
@@ -666,9 +691,9 @@ static __always_inline int hotspot_read_block(const struct unwind_walk *walk, __
 
 	if (end)
 		return end;
-	*block = walk->code_start + (*number << (walk->hotspot.shift & UNWIND_HOTSPOT_SHIFT));
+	*block = walk->code_start + (*number << (hotspot_area_of(walk)->shift & HOTSPOT_SHIFT));
 	if (bpf_probe_read_user(words, sizeof(*words),
-				(void *)(*block + walk->hotspot.frame_words)))
+				(void *)(*block + hotspot_area_of(walk)->frame_words)))
 		return UNWIND_END_UNREADABLE;
 	if (*words > HOTSPOT_LONGEST)
 		return UNWIND_END_BAD_CFA;
@@ -681,7 +706,7 @@ static __always_inline int hotspot_read_block(const struct unwind_walk *walk, __
  * A function of its own: where it is not called, its instructions are not waited for. 0, or why the
  * walk ends.
  */
-static __noinline int unwind_by_hotspot(struct bpf_perf_event_data *ctx, struct unwind_walk *walk)
+static __noinline int hotspot_step(struct bpf_perf_event_data *ctx, struct unwind_walk *walk)
 {
 	__u64 pc = unwind_code_address(&walk->at), number = 0, block = 0;
 	bool interpreted = hotspot_is_interpreter(walk, pc);
@@ -694,12 +719,12 @@ static __noinline int unwind_by_hotspot(struct bpf_perf_event_data *ctx, struct 
 			return unwind_by_frame_pointer(walk);
 		if (end)
 			return end;
-		interpreted =
-			number == walk->hotspot.interpreter && number != UNWIND_HOTSPOT_NO_SEGMENT;
+		interpreted = number == hotspot_area_of(walk)->interpreter &&
+			      number != HOTSPOT_NO_SEGMENT;
 	}
 	if (walk->at.first || walk->at.exact) {
-		walk->block = block;
-		walk->block_words = interpreted ? HOTSPOT_INTERPRETED : words;
+		hotspot_state_of(walk)->block = block;
+		hotspot_state_of(walk)->words = interpreted ? HOTSPOT_INTERPRETED : words;
 		return hotspot_leave_leaf(ctx, walk);
 	}
 	if (interpreted)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hotspot.h"
 
+#include "unwind/unwind.h"
+
 #include <elf.h>
 #include <string.h>
 
@@ -31,7 +33,7 @@ enum {
 /* What is looked for. Of several for one word the first that is there counts. */
 static const struct field {
 	const char *type, *name, *value;
-	enum worker_hotspot_word word;
+	enum hotspot_word word;
 	bool is_static;
 	uint8_t bytes; /* of those whose size differs between versions */
 } fields[] = {
@@ -185,14 +187,14 @@ static void take_type(struct search *search, uint64_t address, const uint64_t *e
 
 /* ---- all of it ---- */
 
-static struct worker_hotspot search_result(const struct search *search)
+static struct hotspot_layout search_result(const struct search *search)
 {
-	struct worker_hotspot hotspot = { 0 };
+	struct hotspot_layout hotspot = { 0 };
 
 	if (search->block_bytes <= UINT32_MAX)
 		hotspot.block_bytes = (uint32_t)search->block_bytes;
 	for (size_t i = FIELDS; i--;) {
-		enum worker_hotspot_word word = fields[i].word;
+		enum hotspot_word word = fields[i].word;
 
 		if (!search->found[i])
 			continue;
@@ -205,11 +207,12 @@ static struct worker_hotspot search_result(const struct search *search)
 	return hotspot;
 }
 
-bool hotspot_read(const struct elf_view *view, struct worker_hotspot *ret)
+bool hotspot_read(const struct runtime_file *file, void *layout_ret)
 {
+	const struct elf_view *view = file->view;
 	const char *name = view->machine == EM_X86_64 ? elf_view_soname(view) : NULL;
 	struct search search = { .view = view };
-	struct worker_hotspot hotspot;
+	struct hotspot_layout hotspot;
 
 	// Any other file costs no more than this.
 	if (!name || strcmp(name, "libjvm.so") != 0 ||
@@ -219,12 +222,13 @@ bool hotspot_read(const struct elf_view *view, struct worker_hotspot *ret)
 	hotspot = search_result(&search);
 	if (!hotspot_check(&hotspot))
 		return false;
-	*ret = hotspot;
+	memcpy(layout_ret, &hotspot, sizeof(hotspot));
 	return true;
 }
 
-bool hotspot_check(const struct worker_hotspot *hotspot)
+bool hotspot_check(const void *layout)
 {
+	const struct hotspot_layout *hotspot = layout;
 	const uint64_t limit = 1ull << 47; // of what programs can address
 
 	for (size_t i = 0; i < HOTSPOT_WORDS; i++) {

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Go: a compiled language whose code has tables (unwind/pclntab.h) and whose runtime gives each
+ * goroutine a stack of its own.
+ */
+#include "runtimes/runtime.h"
+
+#include "unwind/unwind.h"
+
+/* It has Go's table of functions. */
+static bool go_recognise(const struct runtime_file *file, void *layout_ret)
+{
+	(void)layout_ret;
+	return file->source->go.version != PCLNTAB_NONE;
+}
+
+static bool go_check(const void *layout)
+{
+	(void)layout;
+	return true;
+}
+
+/*
+ * Goroutines' stacks hold all of what runs on them, unless the program calls C, and that calls
+ * back: another stack lies between the two then. One that has loaded no other file hardly does
+ * that; where it does, the first copy that is not enough is the last one. Only on amd64 does the
+ * kernel side know how to find a goroutine.
+ */
+static uint32_t go_copies(size_t files)
+{
+#if defined(__x86_64__)
+	return files == 1 ? UNWIND_MAY_COPY_OF_RUNTIME : 0;
+#else
+	(void)files;
+	return 0;
+#endif
+}
+
+extern const struct runtime runtime_go;
+
+const struct runtime runtime_go = {
+	.number = RUNTIME_GO,
+	.name = "go",
+	.recognise = go_recognise,
+	.check = go_check,
+	.copies = go_copies,
+};

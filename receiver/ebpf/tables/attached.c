@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attached.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	/* What a runtime makes when it starts is there some 20 ms later. */
+	FIRST_PAUSE_NS = 20000000,
+	PAUSE_DOUBLINGS = 7,
+	ATTEMPTS = 40, /* over a minute and a half; then with what it maps next */
+	REST_FACTOR = 4,
+};
+
+/* A look takes 0.2 ms. On a machine that has no time at all it may take as long as it is let. */
+static const uint64_t SPENT_MOST_NS = 2000000000;
+
+void attachments_init(struct attachments *attachments)
+{
+	TAILQ_INIT(&attachments->wanted);
+}
+
+static void set_wanted(struct attachments *attachments, struct attached *attached, bool wanted)
+{
+	if (wanted && !attached->wanted)
+		TAILQ_INSERT_TAIL(&attachments->wanted, attached, others);
+	else if (!wanted && attached->wanted)
+		TAILQ_REMOVE(&attachments->wanted, attached, others);
+	attached->wanted = wanted;
+}
+
+/* Is all known that there is to know, or some of it? */
+static bool is_known(const struct attached *attached)
+{
+	return attached->found.progress || !attached->runtime->attach;
+}
+
+struct attached *attached_create(struct attachments *attachments, const struct process_key *key,
+				 const struct runtime *runtime, const void *layout, uint64_t base,
+				 uint64_t now_ns)
+{
+	struct attached *attached = calloc(1, sizeof(*attached));
+
+	if (!attached)
+		return NULL;
+	attached->key = *key;
+	attached->runtime = runtime;
+	memcpy(attached->layout, layout, runtime->layout_bytes);
+	attached->base = base;
+	attached->number = ++attachments->made;
+	attached->due_ns = now_ns;
+	attachments->of[runtime->number].count++;
+	attachments->of[runtime->number].known += is_known(attached);
+	set_wanted(attachments, attached, runtime->attach);
+	return attached;
+}
+
+void attached_destroy(struct attachments *attachments, struct attached *attached)
+{
+	struct attachments_counts *counts;
+
+	if (!attached)
+		return;
+	counts = &attachments->of[attached->runtime->number];
+	set_wanted(attachments, attached, false);
+	counts->count--;
+	counts->known -= is_known(attached);
+	free(attached);
+}
+
+bool attached_is(const struct attached *attached, const struct runtime *runtime, const void *layout,
+		 uint64_t base)
+{
+	return attached->runtime == runtime && attached->base == base &&
+	       !memcmp(attached->layout, layout, runtime->layout_bytes);
+}
+
+void attached_changed(struct attachments *attachments, struct attached *attached, uint64_t now_ns)
+{
+	if (!attached->runtime->attach || attached->settled || attached->spent_ns > SPENT_MOST_NS)
+		return;
+	attached->attempts = 0;
+	if (attached->due_ns > now_ns + FIRST_PAUSE_NS)
+		attached->due_ns = now_ns + FIRST_PAUSE_NS;
+	set_wanted(attachments, attached, true);
+}
+
+uint64_t attachments_due_ns(const struct attachments *attachments)
+{
+	uint64_t due_ns = UINT64_MAX;
+	const struct attached *attached;
+
+	TAILQ_FOREACH(attached, &attachments->wanted, others)
+	if (attached->due_ns < due_ns)
+		due_ns = attached->due_ns;
+	return due_ns < attachments->rests_ns ? attachments->rests_ns : due_ns;
+}
+
+bool attachments_next(struct attachments *attachments, uint64_t now_ns, struct attached *ret)
+{
+	struct attached *attached;
+
+	if (now_ns < attachments->rests_ns)
+		return false;
+	TAILQ_FOREACH(attached, &attachments->wanted, others)
+	if (attached->due_ns <= now_ns) {
+		set_wanted(attachments, attached, false);
+		*ret = *attached;
+		return true;
+	}
+	return false;
+}
+
+void attachments_rest(struct attachments *attachments, uint64_t spent_ns, uint64_t now_ns)
+{
+	attachments->rests_ns = now_ns + REST_FACTOR * spent_ns;
+}
+
+bool attached_learn(struct attachments *attachments, struct attached *attached,
+		    const struct runtime_found *found, uint64_t spent_ns, uint64_t now_ns)
+{
+	bool more = found->progress > attached->found.progress;
+	uint32_t doublings =
+		attached->attempts < PAUSE_DOUBLINGS ? attached->attempts : PAUSE_DOUBLINGS;
+
+	attached->settled = found->complete && !more;
+	if (more) {
+		attachments->of[attached->runtime->number].known += !is_known(attached);
+		attached->found = *found;
+	}
+	attached->spent_ns += spent_ns;
+	attached->due_ns = now_ns + ((uint64_t)FIRST_PAUSE_NS << doublings);
+	set_wanted(attachments, attached,
+		   !attached->settled && attached->spent_ns <= SPENT_MOST_NS &&
+			   ++attached->attempts < ATTEMPTS);
+	return more;
+}

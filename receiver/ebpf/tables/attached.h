@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The runtimes that were found in processes, and which of them are to be looked at for their areas:
+ * that is done without a lock by whoever asks here, since it may wait. One thread at a time.
+ */
+#pragma once
+
+#include "processes/processes.h"
+#include "runtimes/runtime.h"
+
+#include <sys/queue.h>
+
+/* A program that has loaded a file of a runtime's. */
+struct attached {
+	struct process_key key;
+	const struct runtime *runtime;
+	uint64_t layout[RUNTIME_LAYOUT_BYTES / sizeof(uint64_t)]; /* of that file */
+	uint64_t base; /* where the file's ELF address 0 lies */
+	uint32_t file; /* the owner's: its id */
+	struct runtime_found found;
+	uint32_t data; /* the owner's: handle of what the kernel side has of it; 0: nothing */
+	size_t data_bytes;
+	bool settled;      /* they are complete, and there are no more than before */
+	uint64_t number;   /* no other one has had it */
+	uint32_t attempts; /* to look, since it mapped something last */
+	uint64_t due_ns;   /* not to be looked at before */
+	uint64_t spent_ns; /* by looks */
+	bool wanted;       /* stands in attachments.wanted */
+	bool met;          /* the owner's: it is there still */
+	TAILQ_ENTRY(attached) others;
+	SLIST_ENTRY(attached) of_process; /* the owner's */
+};
+
+SLIST_HEAD(attached_list, attached);
+
+/* By the number of a runtime. */
+struct attachments_counts {
+	uint64_t count, known; /* there are; of which the areas are known */
+};
+
+struct attachments {
+	TAILQ_HEAD(, attached) wanted;
+	uint64_t made;     /* since init */
+	uint64_t rests_ns; /* nobody is looked at before */
+	struct attachments_counts of[RUNTIMES];
+};
+
+void attachments_init(struct attachments *attachments);
+
+/* NULL without memory. It is wanted if the runtime has areas. @layout is copied. */
+struct attached *attached_create(struct attachments *attachments, const struct process_key *key,
+				 const struct runtime *runtime, const void *layout, uint64_t base,
+				 uint64_t now_ns);
+void attached_destroy(struct attachments *attachments, struct attached *attached); /* or NULL */
+
+/* Is it of the same file at the same place? */
+bool attached_is(const struct attached *attached, const struct runtime *runtime, const void *layout,
+		 uint64_t base);
+
+/* The process has mapped something: what was not there may be. */
+void attached_changed(struct attachments *attachments, struct attached *attached, uint64_t now_ns);
+
+/* When the next one is due to be looked at; UINT64_MAX: none is wanted. */
+uint64_t attachments_due_ns(const struct attachments *attachments);
+
+/* What to look at next: a copy. False: nothing is due. */
+bool attachments_next(struct attachments *attachments, uint64_t now_ns, struct attached *ret);
+
+/*
+ * A look that took @spent_ns is over: for four times as long there is no other one, since one can
+ * be made to take as long as it may.
+ */
+void attachments_rest(struct attachments *attachments, uint64_t spent_ns, uint64_t now_ns);
+
+/* Looked at, @attached has what was @found. True when that is more than was known. What is missing
+ * is looked for again, later and later, as long as looks at it have not taken very long. */
+bool attached_learn(struct attachments *attachments, struct attached *attached,
+		    const struct runtime_found *found, uint64_t spent_ns, uint64_t now_ns);
