@@ -6,6 +6,7 @@
 
 #include "pipeline/instance.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct collection {
@@ -33,18 +34,24 @@ static void label_component(struct exposition_labels *labels, const struct insta
 		exposition_label(labels, "pipeline", instance->logger.pipeline);
 }
 
-/* ---- what the component registers ---- */
-
+/* "key=value,key=value". A pair without a key, or with one that is too long, is left out. */
 static void label_entry(struct exposition_labels *labels, const struct metrics_entry *entry)
 {
-	const char *equals = strchr(entry->label, '=');
-	char key[64];
+	char key[64], value[128];
 
-	if (!equals || equals == entry->label || equals - entry->label >= (ptrdiff_t)sizeof(key))
-		return;
-	memcpy(key, entry->label, (size_t)(equals - entry->label));
-	key[equals - entry->label] = '\0';
-	exposition_label(labels, key, equals + 1);
+	for (const char *at = entry->label; *at;) {
+		size_t length = strcspn(at, ","), key_length = strcspn(at, "=");
+
+		if (key_length && key_length < length && key_length < sizeof(key) &&
+		    length - key_length <= sizeof(value)) {
+			snprintf(key, sizeof(key), "%.*s", (int)key_length, at);
+			snprintf(value, sizeof(value), "%.*s", (int)(length - key_length - 1),
+				 at + key_length + 1);
+			exposition_label(labels, key, value);
+		}
+		at += length;
+		at += *at == ',';
+	}
 }
 
 static void collect_entry(const struct metrics_entry *entry, void *context)

@@ -85,7 +85,8 @@ struct profcol_host {
 
 	/*
 	 * Register a metric of this instance. @name without prefix, "" as @label when it has none,
-	 * else "key=value". The same name and label again give the same metric. Never NULL.
+	 * else "key=value" or "key=value,key=value", without commas in values. The same name and
+	 * label again give the same metric. Never NULL.
 	 */
 	struct profcol_metric *(*metric)(const struct profcol_host *host,
 					 enum profcol_metric_kind kind, const char *name,

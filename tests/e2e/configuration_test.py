@@ -269,9 +269,11 @@ def test_jvms_are_programs_like_others_where_hotspot_is_disabled(
     run = start_profcol_apart(pipeline(tmp_path / "out", receiver)).wait_ready()
     wait_until(lambda: run.metrics().value("profcol_unwind_processes"), "the JVM to be followed")
     if not disabled:
-        known = {"state": "known"}
-        wait_until(lambda: run.metrics().value("profcol_unwind_jvms", **known), "a JVM's heaps")
-    assert run.metrics().value("profcol_unwind_jvms") == (not disabled)
+        known = {"runtime": "hotspot", "state": "known"}
+        name = "profcol_runtime_processes"
+        wait_until(lambda: run.metrics().value(name, **known), "a JVM's heaps")
+    jvms = run.metrics().value("profcol_runtime_processes", runtime="hotspot")
+    assert jvms == (not disabled)
     run.stop()
     assert not lines_about("interpreters", run.log)
 

@@ -238,8 +238,12 @@ static void metrics_of_components_go_by_their_names(void **state)
 	profcol_metric_add(exporter->metric(exporter, PROFCOL_COUNTER_NS, "write_seconds",
 					    "path=/a=\"b\"", "Time of writes"),
 			   1500000000);
+	profcol_metric_set(exporter->metric(exporter, PROFCOL_GAUGE, "parts",
+					    "one=a,two_2=x=y,three=", "Of several labels"),
+			   3);
 	expect_success(start());
 	scrape();
+	expect_row("profcol_parts{exporter=\"e\",one=\"a\",two_2=\"x=y\",three=\"\"} 3");
 	expect_row("otelcol_exporter_queue_size{exporter=\"e\",data_type=\"profiles\"} 7");
 	expect_row("otelcol_exporter_sent_profile_samples{exporter=\"e\"} 5");
 	expect_row("# HELP profcol_write_seconds Time of writes");
