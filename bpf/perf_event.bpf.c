@@ -111,6 +111,18 @@ static __always_inline __u64 waiting_bytes(struct cpu_buffer *buffer, __u64 most
 	return buffer->shared.written - buffer->consumed;
 }
 
+/* Of the ring, for a sample that is not deferred: it is written in place. */
+static __always_inline __u64 walked_bytes(void)
+{
+	return runtimes_known ? SAMPLE_MAX_WALKED_BYTES : SAMPLE_MAX_NATIVE_BYTES;
+}
+
+/* Does less of the ring wait than leaves room for @bytes? */
+static __always_inline bool has_room(struct cpu_buffer *buffer, __u64 bytes)
+{
+	return waiting_bytes(buffer, ring_bytes - bytes) <= ring_bytes - bytes;
+}
+
 /* What is missing is fetched at once: the next walks want it, too. */
 static __always_inline bool is_urgent(struct cpu_buffer *buffer, const struct sample_head *head)
 {
@@ -238,7 +250,7 @@ __noinline int defer(__u32 cpu, bool verify)
 	if (frames > SAMPLE_MAX_WORDS)
 		return 0;
 	deferred = (void *)(frames_of(head) + frames);
-	if (waiting_bytes(buffer, ring_bytes - SAMPLE_MAX_BYTES) <= ring_bytes - SAMPLE_MAX_BYTES &&
+	if (has_room(buffer, walked_bytes() + SAMPLE_MAX_DEFERRED_BYTES) &&
 	    defer_is_within_budget(&buffer->defer_budget, head->time_ns, 1))
 		head->deferred_bytes = (__u32)defer_walk(walk, verify ? &buffer->begun : &walk->at,
 							 verify ? 0 : walk->before, deferred,
@@ -352,9 +364,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 		count->of[SAMPLE_COUNTER_IDLE]++;
 		return;
 	}
-	// For the largest one that is not deferred: it is written in place.
-	if (waiting_bytes(buffer, ring_bytes - SAMPLE_MAX_WALKED_BYTES) >
-	    ring_bytes - SAMPLE_MAX_WALKED_BYTES) {
+	if (!has_room(buffer, walked_bytes())) {
 		count->of[SAMPLE_COUNTER_RING_FULL]++;
 		return;
 	}
@@ -434,6 +444,11 @@ int walk_with_runtimes(struct bpf_perf_event_data *ctx)
 
 	if (!buffer)
 		return 0;
+	// Its frames may be longer than those that the sampler has made room for.
+	if (!has_room(buffer, walked_bytes())) {
+		buffer->shared.counters.of[SAMPLE_COUNTER_RING_FULL]++;
+		return 0;
+	}
 	head = record_of(buffer);
 	begin_ns = head->time_ns;
 	kernel_frames = buffer->walk.base & (SAMPLE_MAX_KERNEL_FRAMES - 1);

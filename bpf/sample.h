@@ -96,6 +96,10 @@ enum sample_deferred_flag {
 enum {
 	SAMPLE_MAX_WORDS = SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS,
 	SAMPLE_MAX_WALKED_BYTES = sizeof(struct sample_head) + SAMPLE_MAX_WORDS * sizeof(__u64),
+	/* The same where no frame is a language runtime's. */
+	SAMPLE_MAX_NATIVE_BYTES =
+		sizeof(struct sample_head) +
+		(SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_FRAMES) * sizeof(__u64),
 	SAMPLE_MAX_DEFERRED_BYTES = sizeof(struct sample_deferred) + SAMPLE_MAX_STACK_BYTES,
 	SAMPLE_MAX_BYTES = SAMPLE_MAX_WALKED_BYTES + SAMPLE_MAX_DEFERRED_BYTES,
 	/* Of user memory that is read at once. Such a piece more there must be room for: the
