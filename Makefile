@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DURATION ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-slow churn kernels kernels-arm64 test-runtimes build fuzz coverage peers bench bench-start bench-overhead bench-gateway bench-codec bench-processors image image-arm64 test-image-arm64 packages test-packages format lint install clean
+.PHONY: help run test test-all test-slow churn kernels kernels-arm64 test-runtimes build fuzz coverage peers bench bench-start bench-overhead bench-gateway bench-codec bench-processors bench-web image image-arm64 test-image-arm64 packages test-packages format lint install clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -126,11 +126,20 @@ bench-processors: ## k8s_attributes, resource and filter, beside the Collector's
 	@scripts/peers.sh kube_apiserver sink >/dev/null
 	@/usr/bin/python3 tests/bench/processors.py $(if $(SECONDS),--seconds $(SECONDS)) $(FILES)
 
+# FILE=REQUESTS  HOURS=24  MEMORY=32
+bench-web: ## profiles in the browser: a day in the store, a page of 100,000 frames
+	@scripts/setup.sh bench
+	@$(MAKE) --no-print-directory build
+	@cmake --build --preset release --target web_day
+	@$(if $(FILE),,scripts/peers.sh sink >/dev/null)
+	@/usr/bin/python3 tests/bench/web.py $(if $(HOURS),--hours $(HOURS)) \
+		$(if $(MEMORY),--memory $(MEMORY)) $(FILE)
+
 format: ## clang-format our own C in place
 	@git ls-files --cached --others --exclude-standard '*.c' '*.h' | \
 		xargs clang-format-19 -i
 
-lint: ## formatting, clang-tidy, shellcheck
+lint: ## formatting, clang-tidy, types of the page, shellcheck
 	@scripts/setup.sh test
 	@scripts/lint.sh
 

@@ -133,6 +133,9 @@ static __always_inline __u64 defer_walk(struct unwind_walk *walk, const struct u
 	__u64 bytes;
 
 	defer_cursor(at, deferred);
+	// A walk that is compared begins anew.
+	if ((walk->marked || walk->doubted) && at == &walk->at)
+		deferred->flags |= SAMPLE_DEFERRED_MARKED;
 	deferred->user_words = user_words;
 	deferred->stack = (at->sp & ~7ull) - (at->first ? SAMPLE_RED_ZONE_BYTES : 0);
 	bytes = defer_stack(deferred + 1, deferred->stack);

@@ -45,6 +45,10 @@ struct pid {
 struct thread_struct {
 #if defined(__TARGET_ARCH_x86)
 	unsigned long fsbase;
+#elif defined(__TARGET_ARCH_arm64)
+	struct {
+		unsigned long tp_value;
+	} uw;
 #endif
 } __attribute__((preserve_access_index));
 
@@ -163,6 +167,18 @@ static __always_inline __u64 kernel_stack_top(bool is_first_thread)
 	}
 #endif
 	return 0;
+}
+
+/* The thread's register for its own variables, which C libraries call a thread by; 0: not known. */
+static __always_inline __u64 kernel_thread_pointer(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+#if defined(__TARGET_ARCH_x86)
+	return BPF_CORE_READ(task, thread.fsbase);
+#elif defined(__TARGET_ARCH_arm64)
+	return BPF_CORE_READ(task, thread.uw.tp_value);
+#endif
 }
 
 /* Did the interrupt hit user mode? Saves asking for a kernel stack that is not there. */

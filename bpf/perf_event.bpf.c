@@ -1,401 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The sampler: runs at every tick of the timer of each CPU, collects the kernel
- * and the user stack of the interrupted thread, and leaves one record in the CPU's buffer.
- */
-#include "copy.bpf.h"
-#include "fork.bpf.h"
-#include "kernel.bpf.h"
-#include "pid_namespace.bpf.h"
-#include "sample.h"
-#include "select.bpf.h"
-#include "unwind.bpf.h"
+/* The sampler: runs at every tick of the timer of each CPU. */
+#include "sampling.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
-
-/* Set before load. */
-const volatile bool emit_idle = false;
-const volatile __u32 max_stack_depth = SAMPLE_MAX_USER_FRAMES;
-const volatile __u64 ring_bytes = 64 * 1024; /* of each CPU; a power of two */
-const volatile __u64 wakeup_bytes = 0;       /* wake the receiver once this much waits */
-const volatile bool walks_apart = true;      /* there may be programs in runtime_walks */
-
-enum { URGENT_NS = 10000000 }; /* wake the receiver for a sample at most so often, on each CPU */
-
-/* The state of a walk shares the first page with the buffer's head: one lookup finds it all, and
- * one page has it. */
-struct cpu_buffer {
-	struct sample_buffer shared;
-	__u64 consumed; /* as the receiver's was when it was looked at last */
-	__u64 woken_ns; /* when the receiver was woken last for what is missing */
-	bool unknown;   /* the process has no ranges of its own */
-	struct defer_budget defer_budget;
-	struct unwind_cursor begun; /* where the walk began; only if that is to be verified */
-	struct unwind_walk walk;
-};
-
-_Static_assert(sizeof(struct cpu_buffer) <= SAMPLE_BUFFER_HEAD_BYTES, "the ring follows");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* and the size of a value: set before load */
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size,
-	       SAMPLE_BUFFER_HEAD_BYTES + 64 * 1024 + SAMPLE_MAX_BYTES + SAMPLE_STACK_PIECE_BYTES);
-} buffers SEC(".maps");
-
-/* Programs that walk stacks of processes with runtimes, by unwind_walk.program: one for each set of
- * runtimes, made when a process is met that has them. Where there is none the sampler walks. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, UNWIND_PROGRAMS);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(__u32));
-} runtime_walks SEC(".maps");
-
-/* Carries nothing: a record in it wakes the receiver. */
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096);
-} wake_ups SEC(".maps");
-
-/* Where the record of this tick begins. The mask is constant to the verifier. */
-static __always_inline struct sample_head *record_of(struct cpu_buffer *buffer)
-{
-	__u64 at = buffer->shared.written;
-
-	asm volatile("" : "+r"(at));
-	return (void *)buffer + SAMPLE_BUFFER_HEAD_BYTES + (at & (ring_bytes - 1));
-}
-
-static __always_inline __u64 *frames_of(struct sample_head *record)
-{
-	return (__u64 *)(record + 1);
-}
-
-static __always_inline void fill_head(struct sample_head *head, __u32 cpu, __u64 pid_tgid,
-				      __u64 now_ns)
-{
-	head->time_ns = now_ns;
-	head->pid = (__u32)(pid_tgid >> 32);
-	head->tid = (__u32)pid_tgid;
-	head->cpu = cpu;
-	head->origin = SAMPLE_CPU_CLOCK;
-	head->end = 0;
-	kernel_task_identity(&head->start_boottime_ns, &head->exec_id);
-	kernel_comm(head->comm);
-	head->deferred_bytes = 0;
-	head->uid = select_active ? (__u32)bpf_get_current_uid_gid() : SAMPLE_NO_UID;
-}
-
-static __always_inline __u32 frame_count(long bytes, __u32 most)
-{
-	// A negative result means no such stack.
-	__u32 frames = bytes > 0 ? (__u32)bytes / sizeof(__u64) : 0;
-
-	return frames < most ? frames : most;
-}
-
-/*
- * Bytes that the receiver has not read, or had not when it was looked at last: that word is another
- * CPU's, and is read again only when it matters.
- */
-static __always_inline __u64 waiting_bytes(struct cpu_buffer *buffer, __u64 most)
-{
-	__u64 waiting = buffer->shared.written - buffer->consumed;
-
-	if (waiting <= most)
-		return waiting;
-	buffer->consumed = *(volatile __u64 *)&buffer->shared.consumed;
-	return buffer->shared.written - buffer->consumed;
-}
-
-/* Of the ring, for a sample that is not deferred: it is written in place. */
-static __always_inline __u64 walked_bytes(void)
-{
-	return runtimes_known ? SAMPLE_MAX_WALKED_BYTES : SAMPLE_MAX_NATIVE_BYTES;
-}
-
-/* Does less of the ring wait than leaves room for @bytes? */
-static __always_inline bool has_room(struct cpu_buffer *buffer, __u64 bytes)
-{
-	return waiting_bytes(buffer, ring_bytes - bytes) <= ring_bytes - bytes;
-}
-
-/* What is missing is fetched at once: the next walks want it, too. */
-static __always_inline bool is_urgent(struct cpu_buffer *buffer, const struct sample_head *head)
-{
-	if ((head->end != UNWIND_END_NO_PAGE && !buffer->unknown) ||
-	    head->time_ns - buffer->woken_ns < URGENT_NS)
-		return false;
-	buffer->woken_ns = head->time_ns;
-	return true;
-}
-
-/* The record is whole: hand it to the receiver. */
-static __always_inline void publish(struct cpu_buffer *buffer, const struct sample_head *head,
-				    __u32 frames)
-{
-	__u64 size = sizeof(*head) + (__u64)frames * sizeof(__u64) + head->deferred_bytes;
-	__u64 waiting = waiting_bytes(buffer, size < wakeup_bytes ? wakeup_bytes - size : 0);
-	bool wake = is_urgent(buffer, head);
-
-	asm volatile("" ::: "memory");
-	*(volatile __u64 *)&buffer->shared.written += size;
-#if defined(__TARGET_ARCH_x86)
-	*(volatile __u64 *)&buffer->shared.published = buffer->shared.written;
-#endif
-	buffer->shared.counters.of[SAMPLE_COUNTER_EMITTED]++;
-	// Of those that wait for room, the one that passes the bound.
-	if (!wake && (waiting > wakeup_bytes || waiting + size <= wakeup_bytes))
-		return;
-	if (!bpf_ringbuf_output(&wake_ups, &size, sizeof(size), BPF_RB_FORCE_WAKEUP)) {
-#if !defined(__TARGET_ARCH_x86)
-		// To commit a record is a full barrier (bpf_ringbuf_commit, kernel/bpf/ringbuf.c).
-		*(volatile __u64 *)&buffer->shared.published = buffer->shared.written;
-#endif
-	}
-}
-
-/*
- * One frame of the walk. Global, so that the verifier looks at it once and not as often as it is
- * called; such a function takes no pointers to maps.
- */
-__noinline int unwind_step(struct bpf_perf_event_data *ctx, __u32 cpu)
-{
-	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &cpu);
-	struct unwind_walk *walk;
-	__u64 frame = 0;
-	__u32 at;
-	int end;
-
-	if (!buffer)
-		return UNWIND_END_BROKEN_TABLE;
-	walk = &buffer->walk;
-	walk->before = walk->count;
-	at = walk->base + walk->count;
-	// There is room for a frame of two words.
-	if (walk->count - walk->seconds >= max_stack_depth || at >= SAMPLE_MAX_WORDS - 1)
-		return UNWIND_END_DEPTH;
-	end = unwind_frame(ctx, walk, cpu, &frame);
-	if (frame) {
-		__u64 *words = &frames_of(record_of(buffer))[at];
-
-		words[0] = frame;
-		walk->count++;
-		if (runtimes_known && unwind_frame_is_wide(frame)) {
-			words[1] = walk->second;
-			walk->count++;
-			walk->seconds++;
-		}
-	}
-	return end;
-}
-
-/*
- * The frames of a deep walk that come next, as many as are simple. A function of its own: where it
- * is not called, its instructions are not waited for.
- */
-__noinline int unwind_steps(__u32 cpu)
-{
-	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &cpu);
-	struct unwind_walk *walk;
-	__u32 at;
-
-	if (!buffer)
-		return 0;
-	walk = &buffer->walk;
-	at = walk->base + walk->count;
-	if (walk->count - walk->seconds < max_stack_depth && at < SAMPLE_MAX_WORDS - UNWIND_RUN)
-		unwind_run(walk, cpu, &frames_of(record_of(buffer))[at],
-			   max_stack_depth - (walk->count - walk->seconds));
-	return 0;
-}
-
-/*
- * Up to UNWIND_DEEP turns of a walk, each a frame or, in a deep one, more. Global, so that the
- * verifier, which follows each turn of a loop in each state that leads to it, follows few of them.
- */
-__noinline int unwind_turns(struct bpf_perf_event_data *ctx, __u32 cpu)
-{
-	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &cpu);
-	int end = 0;
-
-	if (!buffer)
-		return UNWIND_END_BROKEN_TABLE;
-	for (int i = 0; i < UNWIND_DEEP && !end; i++) {
-		if (buffer->walk.count >= UNWIND_DEEP)
-			unwind_steps(cpu);
-		end = unwind_step(ctx, cpu);
-	}
-	return end;
-}
-
-/* Appends to the record, whose head is complete, what the receiver needs to finish its walk, or to
- * @verify it. Global, as above; it is seldom called. */
-__noinline int defer(__u32 cpu, bool verify)
-{
-	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &cpu);
-	struct sample_deferred *deferred;
-	struct unwind_walk *walk;
-	struct sample_head *head;
-	__u32 frames;
-
-	if (!buffer)
-		return 0;
-	walk = &buffer->walk;
-	head = record_of(buffer);
-	frames = (__u32)head->kernel_count + head->user_words;
-	if (frames > SAMPLE_MAX_WORDS)
-		return 0;
-	deferred = (void *)(frames_of(head) + frames);
-	if (has_room(buffer, walked_bytes() + SAMPLE_MAX_DEFERRED_BYTES) &&
-	    defer_is_within_budget(&buffer->defer_budget, head->time_ns, 1))
-		head->deferred_bytes = (__u32)defer_walk(walk, verify ? &buffer->begun : &walk->at,
-							 verify ? 0 : walk->before, deferred,
-							 &buffer->defer_budget);
-	if (verify && head->deferred_bytes)
-		deferred->flags |= SAMPLE_DEFERRED_VERIFY;
-	else if (!verify && !head->deferred_bytes)
-		buffer->shared.counters.of[SAMPLE_COUNTER_NOT_DEFERRED]++;
-	return 0;
-}
-
-/* Copies the stack, after the @frames of the record, if that is of use and there is room. Global,
- * as above. */
-__noinline int copy(__u32 cpu, __u32 frames)
-{
-	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &cpu);
-	struct sample_head *head;
-
-	if (!buffer || frames > SAMPLE_MAX_KERNEL_FRAMES)
-		return 0;
-	head = record_of(buffer);
-	// The rest is for walks that miss something, and for when the receiver does not come.
-	if (waiting_bytes(buffer, ring_bytes / 4) > ring_bytes / 4 ||
-	    !defer_is_within_budget(&buffer->defer_budget, head->time_ns, 2))
-		return 0;
-	head->deferred_bytes = (__u32)copy_stack(&buffer->walk, head->pid == head->tid,
-						 (void *)(frames_of(head) + frames));
-	buffer->defer_budget.spent += head->deferred_bytes;
-	return head->deferred_bytes != 0;
-}
-
-/*
- * Begins to walk the user's stack, whose frames go after the @kernel_frames of the record. True:
- * the process is known, and walk_on() goes on. False: no stack is walked, or the receiver does it.
- */
-static __always_inline bool walk_begins(struct bpf_perf_event_data *ctx, struct cpu_buffer *buffer,
-					struct sample_head *head, __u32 cpu, __u32 kernel_frames)
-{
-	struct unwind_walk *walk = &buffer->walk;
-	__u32 identity = unwind_identity(head->start_boottime_ns, head->exec_id);
-	int end = unwind_begin(ctx, walk);
-
-	walk->copies = walk->program = 0;
-	if (defer_verify)
-		buffer->begun = walk->at;
-	walk->number = buffer->shared.written;
-	walk->base = kernel_frames;
-	if (!end && !unwind_find_process(walk, head->pid, identity, UNWIND_NOW)) {
-		buffer->unknown = true; // but not for good, as 32-bit code
-		if (!fork_find_process(walk))
-			end = UNWIND_END_NO_PROCESS;
-	} else if (walk->copies && copy_stack_bytes && copy(cpu, kernel_frames)) {
-		return false;
-	}
-	head->end = (__u16)end;
-	return !end;
-}
-
-/* Walks what walk_begins() has begun. Returns how many words its frames have. */
-static __always_inline __u32 walk_on(struct bpf_perf_event_data *ctx, struct cpu_buffer *buffer,
-				     struct sample_head *head, __u32 cpu)
-{
-	struct unwind_walk *walk = &buffer->walk;
-	__u32 words;
-	int end = 0;
-
-	unwind_move_window(walk, walk->at.sp & ~7ull);
-	for (int i = 0; i <= SAMPLE_MAX_USER_FRAMES / UNWIND_DEEP && !end; i++)
-		end = unwind_turns(ctx, cpu);
-	head->end = (__u16)end;
-	words = walk->count;
-	return words < SAMPLE_MAX_USER_WORDS ? words : SAMPLE_MAX_USER_WORDS;
-}
-
-/* How many of the @frames of the walk that has ended are true: none while neither the old nor the
- * new program of an exec runs. */
-static __always_inline __u32 true_frames(const struct cpu_buffer *buffer, struct sample_head *head,
-					 __u32 frames)
-{
-	if (head->end == UNWIND_END_ENTRY || !buffer->walk.entry || !kernel_is_between_programs())
-		return frames;
-	head->end = 0;
-	head->deferred_bytes = 0;
-	return 0;
-}
-
-/* The record is complete but for what the receiver is to finish. */
-static __always_inline void finish_sample(struct cpu_buffer *buffer, struct sample_head *head,
-					  __u32 cpu, __u32 kernel_frames, __u32 user_frames)
-{
-	head->kernel_count = (__u16)kernel_frames;
-	head->user_words = (__u16)user_frames;
-	if (defer_is_of_use(&buffer->walk, head->end, buffer->unknown))
-		defer(cpu, false);
-	else if (defer_verify && user_frames)
-		defer(cpu, true);
-	publish(buffer, head, kernel_frames + user_frames);
-}
-
-static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct cpu_buffer *buffer,
-					__u32 cpu, __u64 now_ns)
-{
-	struct sample_counters *count = &buffer->shared.counters;
-	__u64 pid_tgid = pid_namespace_current();
-	__u32 kernel_frames = 0, user_frames = 0;
-	struct sample_head *head;
-
-	count->of[SAMPLE_COUNTER_TAKEN]++;
-	// The idle task of each CPU, or a process outside of the profiler's PID namespace.
-	if (!pid_tgid && (!emit_idle || bpf_get_current_pid_tgid())) {
-		count->of[SAMPLE_COUNTER_IDLE]++;
-		return;
-	}
-	if (!has_room(buffer, walked_bytes())) {
-		count->of[SAMPLE_COUNTER_RING_FULL]++;
-		return;
-	}
-	head = record_of(buffer);
-	buffer->unknown = false;
-	fill_head(head, cpu, pid_tgid, now_ns);
-	if (!kernel_interrupted_user(&ctx->regs))
-		kernel_frames =
-			frame_count(bpf_get_stack(ctx, frames_of(head),
-						  SAMPLE_MAX_KERNEL_FRAMES * sizeof(__u64), 0),
-				    SAMPLE_MAX_KERNEL_FRAMES - 1);
-	// Lets the verifier see the bound, whatever the compiler did to the one above.
-	asm volatile("" : "+r"(kernel_frames));
-	kernel_frames &= SAMPLE_MAX_KERNEL_FRAMES - 1;
-	if (pid_tgid && kernel_has_user_part()) {
-		if (walk_begins(ctx, buffer, head, cpu, kernel_frames)) {
-			// It does not come back, but where there is no such program.
-			if (walks_apart && buffer->walk.program)
-				bpf_tail_call(ctx, &runtime_walks, buffer->walk.program);
-			user_frames = walk_on(ctx, buffer, head, cpu);
-		} else if (head->end == UNWIND_END_NO_PROCESS) {
-			user_frames =
-				frame_count(bpf_get_stack(ctx, &frames_of(head)[kernel_frames],
-							  SAMPLE_MAX_USER_FRAMES * sizeof(__u64),
-							  BPF_F_USER_STACK),
-					    SAMPLE_MAX_USER_FRAMES);
-		}
-		user_frames = true_frames(buffer, head, user_frames);
-	}
-	finish_sample(buffer, head, cpu, kernel_frames, user_frames);
-}
 
 /* Tells the receiver, which writes the slabs. Run once by BPF_PROG_TEST_RUN, never attached. */
 SEC("raw_tp/sys_enter")
@@ -408,25 +15,23 @@ int tell_slab_lead(void *ctx)
 SEC("perf_event")
 int sample_cpu_clock(struct bpf_perf_event_data *ctx)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &cpu);
-	__u64 begin_ns;
+	__u32 slot = bpf_get_smp_processor_id();
+	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &slot);
+	struct sampled sampled = { .value = 1, .origin = SAMPLE_CPU_CLOCK };
 
 	if (!buffer)
 		return 0;
-#if !defined(__TARGET_ARCH_x86)
-	*(volatile __u64 *)&buffer->shared.published = buffer->shared.written;
-#endif
+	publish_earlier(buffer);
 	// Not timed: the clock would be a third of it.
 	if (select_drops()) {
 		buffer->shared.counters.of[SAMPLE_COUNTER_TAKEN]++;
 		buffer->shared.counters.of[SAMPLE_COUNTER_UNSELECTED]++;
 		return 0;
 	}
-	begin_ns = bpf_ktime_get_ns();
-	take_sample(ctx, buffer, cpu, begin_ns);
+	sampled.time_ns = bpf_ktime_get_ns();
+	take_sample(ctx, &ctx->regs, buffer, slot, &sampled, true);
 	// The kernel's own statistics of programs (BPF_ENABLE_STATS) want CAP_SYS_ADMIN.
-	buffer->shared.counters.of[SAMPLE_COUNTER_RUN_NS] += bpf_ktime_get_ns() - begin_ns;
+	buffer->shared.counters.of[SAMPLE_COUNTER_RUN_NS] += bpf_ktime_get_ns() - sampled.time_ns;
 	return 0;
 }
 
@@ -437,11 +42,12 @@ int sample_cpu_clock(struct bpf_perf_event_data *ctx)
 SEC("perf_event")
 int walk_with_runtimes(struct bpf_perf_event_data *ctx)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), user_frames, kernel_frames;
-	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &cpu);
+	__u32 slot = bpf_get_smp_processor_id(), user_frames, kernel_frames;
+	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &slot);
 	struct sample_head *head;
 	__u64 begin_ns;
 
+	(void)ctx;
 	if (!buffer)
 		return 0;
 	// Its frames may be longer than those that the sampler has made room for.
@@ -452,9 +58,8 @@ int walk_with_runtimes(struct bpf_perf_event_data *ctx)
 	head = record_of(buffer);
 	begin_ns = head->time_ns;
 	kernel_frames = buffer->walk.base & (SAMPLE_MAX_KERNEL_FRAMES - 1);
-	buffer->walk.chains[0] = buffer->walk.chains[1] = 0;
-	user_frames = true_frames(buffer, head, walk_on(ctx, buffer, head, cpu));
-	finish_sample(buffer, head, cpu, kernel_frames, user_frames);
+	user_frames = true_frames(buffer, head, walk_on(buffer, head, slot));
+	finish_sample(buffer, head, slot, kernel_frames, user_frames);
 	buffer->shared.counters.of[SAMPLE_COUNTER_RUN_NS] += bpf_ktime_get_ns() - begin_ns;
 	return 0;
 }

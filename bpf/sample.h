@@ -8,6 +8,8 @@
 #pragma once
 
 #include "code_end_record.h"
+#include "events/event_state.h"
+#include "events/off_cpu_detail.h"
 #include "exec_record.h"
 #include "unwind_cursor.h"
 #include "unwind_tables.h"
@@ -29,9 +31,13 @@ enum {
 	SAMPLE_REGISTERS = 32,
 };
 
-/* Why the thread was interrupted. */
+/* Why the thread was sampled: the numbers of events, of which 0 is none. */
 enum sample_origin {
-	SAMPLE_CPU_CLOCK = 1, /* one tick of the timer of this CPU */
+	SAMPLE_CPU_CLOCK = 1,   /* one tick of the timer of this CPU; its value is 1 */
+	SAMPLE_PAGE_FAULTS = 2, /* page faults, this one and those of before that it stands for */
+	SAMPLE_OFF_CPU = 3,     /* a wait that is over; nanoseconds */
+	SAMPLE_WALL = 4,        /* of no record: what a report makes of two others, nanoseconds */
+	SAMPLE_ORIGINS,
 };
 
 /*
@@ -53,7 +59,8 @@ struct sample_head {
 	__u32 pid;               /* thread group, in the profiler's PID namespace */
 	__u32 tid;
 	__u32 exec_id; /* task_struct.self_exec_id, low half */
-	__u32 cpu;
+	__u16 cpu;
+	__u16 detail;       /* of the event; 0: there is none */
 	__u16 origin;       /* enum sample_origin */
 	__u16 kernel_count; /* frames */
 	__u16 user_words;   /* of frames */
@@ -61,6 +68,7 @@ struct sample_head {
 	char comm[SAMPLE_COMM_LENGTH]; /* of the thread */
 	__u32 uid; /* the thread's real user, in the initial user namespace; see SAMPLE_NO_UID */
 	__u32 deferred_bytes; /* after the frames: struct sample_deferred and the stack; or 0 */
+	__u64 value;          /* for how much this sample stands, in the unit of its origin */
 };
 
 /*
@@ -88,6 +96,7 @@ enum sample_deferred_flag {
 	/* Nothing is missing, as far as is known: all of the stack is there, to be walked
 	   elsewhere. */
 	SAMPLE_DEFERRED_WHOLE = 32,
+	SAMPLE_DEFERRED_MARKED = 64, /* the leaf's caller was guessed */
 };
 
 /* Nobody asked: nothing is selected by it. */
@@ -143,7 +152,7 @@ struct sample_buffer {
 	__u64 reserved[7];
 };
 
-enum { SAMPLE_BUFFER_HEAD_BYTES = 4096 };
+enum { SAMPLE_BUFFER_HEAD_BYTES = 8192 };
 
 enum {
 	SELECT_BUCKETS = 1024, /* power of two */
@@ -156,7 +165,7 @@ struct select_bucket {
 };
 
 _Static_assert(sizeof(struct select_bucket) == 64, "layout of a bucket");
-_Static_assert(sizeof(struct sample_head) == 64, "layout of a sample's head");
+_Static_assert(sizeof(struct sample_head) == 72, "layout of a sample's head");
 _Static_assert(sizeof(struct sample_head) % 8 == 0, "frames are aligned");
 _Static_assert(sizeof(struct sample_deferred) == 304, "layout of a deferred walk");
 _Static_assert((SAMPLE_MAX_KERNEL_FRAMES & (SAMPLE_MAX_KERNEL_FRAMES - 1)) == 0, "index mask");

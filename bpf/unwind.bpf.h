@@ -6,6 +6,9 @@
  * What it costs is cold cache lines, at any usual rate: per frame one of a directory and one
  * of a page, or one of the recent rules for several; and what the search among the process's ranges
  * touches (unwind_lookup.bpf.h); the stack is read through a window.
+ *
+ * A walk belongs to a slot of its CPU (sampling.bpf.h), and goes by the thread's registers: it asks
+ * nothing of the context of the program that it is part of, which so may be of any type.
  */
 #pragma once
 
@@ -53,8 +56,7 @@ static __always_inline void unwind_remember(struct unwind_walk *walk, struct unw
 }
 
 /* By the tables. @frame as in unwind_frame. @seen: where to remember; NULL: nowhere. */
-static __always_inline int unwind_by_table(struct bpf_perf_event_data *ctx,
-					   struct unwind_walk *walk, __u32 cpu, __u64 pc,
+static __always_inline int unwind_by_table(struct unwind_walk *walk, __u32 slot, __u64 pc,
 					   __u64 *frame, struct unwind_seen *seen)
 {
 	struct unwind_slab *recent = NULL;
@@ -64,7 +66,7 @@ static __always_inline int unwind_by_table(struct bpf_perf_event_data *ctx,
 	// The first frame's place seldom comes again.
 	if (walk->asks_recent && !walk->at.exact && !walk->at.first) {
 		tag = unwind_recent_tag(*frame);
-		recent = tag ? unwind_recent_of(cpu) : NULL;
+		recent = tag ? unwind_recent_of(slot) : NULL;
 	}
 	if (recent) {
 		rule = unwind_recall(recent, tag, &walk->recent);
@@ -89,7 +91,7 @@ static __always_inline int unwind_by_table(struct bpf_perf_event_data *ctx,
 				*first = tag | rule;
 		}
 	}
-	return unwind_apply(ctx, walk, rule, frame);
+	return unwind_apply(NULL, walk, rule, frame);
 }
 
 enum { UNWIND_RUN = 32 }; /* frames at once, at most */
@@ -99,11 +101,11 @@ enum { UNWIND_RUN = 32 }; /* frames at once, at most */
  * was found lately, their words in the window. Writes their frames to @frames, at most @room. Where
  * anything else is to be done it stops, and leaves that frame to unwind_frame().
  */
-static __always_inline void unwind_run(struct unwind_walk *walk, __u32 cpu, __u64 *frames,
+static __always_inline void unwind_run(struct unwind_walk *walk, __u32 slot, __u64 *frames,
 				       __u32 room)
 {
 	__u64 pc = walk->at.pc - 1, sp = walk->at.sp, fp = walk->at.fp;
-	struct unwind_slab *recent = unwind_recent_of(cpu);
+	struct unwind_slab *recent = unwind_recent_of(slot);
 	__u32 count = 0;
 
 	if (!recent || walk->kind != UNWIND_RANGE_TABLE || walk->at.exact || walk->at.sp_is_bound)
@@ -143,16 +145,71 @@ static __always_inline void unwind_run(struct unwind_walk *walk, __u32 cpu, __u6
 	}
 }
 
+/* The frames that a runtime has given since it has set its mark were none. */
+static __always_inline void unwind_undo(struct unwind_walk *walk)
+{
+	if (walk->undo_count <= walk->count) {
+		walk->count = walk->undo_count;
+		walk->seconds = walk->undo_seconds;
+	}
+}
+
+static __always_inline void unwind_mark(struct unwind_walk *walk)
+{
+	walk->undo_count = walk->count;
+	walk->undo_seconds = walk->seconds;
+}
+
+/* Nothing has been asked of runtimes in this walk. */
+static __always_inline void unwind_forget_chains(struct unwind_walk *walk)
+{
+	walk->interprets = walk->chained = 0;
+	for (int i = 0; i < 4; i++)
+		walk->chains[i] = 0;
+}
+
+/*
+ * Is @pc, in a range of the loops of @runtime, in one, and is it asked there? Of several in one
+ * stack the first one is: the others would go by its chains, and show as native code.
+ */
+static __always_inline bool unwind_interprets(struct unwind_walk *walk, __u32 runtime, __u64 pc)
+{
+	if (!runtimes_known)
+		return false;
+	walk->loop_piece = runtimes_loop(walk, pc);
+	return walk->loop_piece < RUNTIME_LOOPS && (!walk->chained || walk->chained == runtime);
+}
+
+/* A frame of two words was written: an object that is new is to be named before it ends. */
+static __always_inline void unwind_meet_object(struct unwind_walk *walk, __u64 frame, __u64 second)
+{
+	__u32 word = (__u32)(second >> 32) ^ (__u32)(frame >> 4);
+	__u32 *met = &walk->objects[(word ^ word >> 16) & (UNWIND_OBJECTS - 1)];
+
+	if (*met == word)
+		return;
+	*met = word;
+	walk->meets_new = true;
+}
+
+/* Leaves the frame of a loop at @pc: from now on the runtime is asked what it has run. */
+static __always_inline void unwind_leave_loop(struct unwind_walk *walk, __u32 runtime, __u64 pc)
+{
+	walk->interprets = runtime;
+	walk->chained = (__u8)runtime;
+	walk->loop = pc;
+	walk->beyond = walk->at.sp;
+}
+
 /*
  * Writes the frame of the walk's pc to *@frame, which is 0 and stays so if there is none, and goes
  * on at its caller. Returns 0, or why not (enum unwind_end).
  */
-static __always_inline int unwind_frame(struct bpf_perf_event_data *ctx, struct unwind_walk *walk,
-					__u32 cpu, __u64 *frame)
+static __always_inline int unwind_frame(struct unwind_walk *walk, __u32 slot, __u64 *frame)
 {
 	__u64 pc = unwind_code_address(&walk->at), place;
 	struct unwind_seen *seen = NULL;
-	bool interprets = false;
+	__u32 loop_of = 0;
 	int end;
 
 	if (walk->count >= UNWIND_DEEP && !walk->at.exact) {
@@ -172,25 +229,48 @@ static __always_inline int unwind_frame(struct bpf_perf_event_data *ctx, struct 
 	place = walk->code_frame + pc;
 	if (walk->kind >= UNWIND_RANGE_RUNTIME) {
 		if (walk->kind < UNWIND_RANGE_LOOP) {
-			*frame = place;
-			return runtimes_step(ctx, walk);
-		}
-		end = runtimes_interpret(ctx, walk, pc, frame);
-		if (end == RUNTIME_STAYS)
-			return 0;
-		if (end != RUNTIME_NATIVE && end != RUNTIME_LEAVES)
+			walk->given = 0;
+			end = runtimes_step(NULL, walk);
+			*frame = walk->given ? walk->given : place;
 			return end;
-		interprets = end == RUNTIME_LEAVES;
-		// What is remembered of it does not ask the runtime.
-		seen = NULL;
+		}
+		walk->told = (__u32)walk->area[0];
+		if (unwind_interprets(walk, walk->kind - UNWIND_RANGE_LOOP, pc)) {
+			loop_of = walk->kind - UNWIND_RANGE_LOOP;
+			// What is remembered of it does not ask the runtime.
+			seen = NULL;
+			walk->loop_is_leaf = walk->at.first;
+			walk->below = walk->at.sp;
+		}
 	}
 	if (walk->kind == UNWIND_RANGE_BARE) {
 		*frame = place;
-		return unwind_by_frame_pointer(walk);
+		return unwind_without_table(walk, place);
 	}
-	end = unwind_by_table(ctx, walk, cpu, pc, &place, seen);
-	// The runtime's frames stand for that of its interpreter. What is missing is told by it.
-	if (!interprets || end == UNWIND_END_NO_PAGE)
+	end = unwind_by_table(walk, slot, pc, &place, seen);
+	// The runtime's frames stand for that of its interpreter. Where it cannot be left it tells
+	// why.
+	if (!loop_of || end)
 		*frame = place;
+	else
+		unwind_leave_loop(walk, loop_of, pc);
 	return end;
+}
+
+/* The next frame, native or a runtime's, as unwind_frame(). */
+static __always_inline int unwind_next(struct unwind_walk *walk, __u32 slot, __u64 *frame)
+{
+	if (runtimes_known && walk->interprets) {
+		int end = runtimes_interpret(walk, frame);
+
+		if (end == RUNTIME_STAYS)
+			return 0;
+		walk->interprets = 0;
+		// What the runtime has not told the native frame does; the range is still its own.
+		if (end != RUNTIME_LEAVES) {
+			*frame = walk->code_frame + walk->loop;
+			return end == RUNTIME_NATIVE ? 0 : end;
+		}
+	}
+	return unwind_frame(walk, slot, frame);
 }

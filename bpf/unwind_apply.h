@@ -4,11 +4,14 @@
  * (unwind.bpf.h) and the receiver, where it finishes a walk (receiver/ebpf/deferred), have in
  * common. Whoever includes this has defined before
  *
- *   struct unwind_walk           with a member `struct unwind_cursor at`
- *   unwind_read(walk, address, *ret)        a word of the stack; false where it cannot be read
- *   unwind_approach(walk, lowest, beyond)   these addresses are read next, the first by 8 bytes
- *   unwind_register(context, walk, number)  a register of the first frame, by its DWARF number
+ *   struct unwind_walk           with members `struct unwind_cursor at`, `bool marked`: the caller
+ * of a leaf was guessed, and `bool doubted`: so was that of the last one, unless it turns out to be
+ * as its caller unwind_read(walk, address, *ret)        a word of the stack; false where it cannot
+ * be read unwind_approach(walk, lowest, beyond)   these addresses are read next, the first by 8
+ * bytes unwind_register(context, walk, number)  a register of the first frame, by its DWARF number
  *   unwind_rule_of(number)                  a rule of the table; NULL where there is none
+ *   unwind_code_before(walk, address, *ret) the 8 bytes of code that end there; false where these
+ *                                           cannot be had
  *   unwind_address_mask                     the bits of an address
  */
 #pragma once
@@ -93,6 +96,92 @@ static __always_inline int unwind_by_frame_pointer(struct unwind_walk *walk)
 	return end;
 }
 
+#ifndef UNWIND_ARM64
+/* Is there a call at byte @at of @code that leads to where a register or memory says, and that ends
+ * with it? So long is an operand by its first byte (Intel's manual, volume 2, 2.1.5). */
+static __always_inline bool unwind_is_indirect_call(__u64 code, __u32 at)
+{
+	__u32 operand = code >> 8 * (at + 1) & 0xff, mode = operand >> 6, base = operand & 7;
+	__u32 length = mode == 1 ? 1 : mode == 2 || (mode == 0 && base == 5) ? 4 : 0;
+
+	length += mode != 3 && base == 4;
+	return (code >> 8 * at & 0xff) == 0xff && (operand >> 3 & 7) == 2 &&
+	       at + 2 + length == sizeof(code);
+}
+#endif
+
+/* The more certain, the greater. */
+enum unwind_call {
+	UNWIND_NO_CALL,
+	UNWIND_CALL,    /* of what is not known */
+	UNWIND_CALL_OF, /* of what begins shortly before a certain place */
+};
+
+/* Says which call stands before @ra: UNWIND_CALL_OF is one of what begins shortly before the walk's
+ * pc. */
+static __always_inline enum unwind_call unwind_call_before(struct unwind_walk *walk, __u64 ra)
+{
+#ifdef UNWIND_ARM64
+	(void)walk;
+	(void)ra;
+#else
+	enum { FUNCTION_MOST = 64 << 10 };
+	__u64 code;
+
+	if (ra < UNWIND_LOWEST || !unwind_code_before(walk, ra, &code))
+		return UNWIND_NO_CALL;
+	if ((code >> 24 & 0xff) == 0xe8)
+		return walk->at.pc - (ra + (__s64)(__s32)(code >> 32)) < FUNCTION_MOST
+			       ? UNWIND_CALL_OF
+			       : UNWIND_CALL;
+	if (unwind_is_indirect_call(code, 6) || unwind_is_indirect_call(code, 5) ||
+	    unwind_is_indirect_call(code, 4) || unwind_is_indirect_call(code, 2) ||
+	    unwind_is_indirect_call(code, 1))
+		return UNWIND_CALL;
+#endif
+	return UNWIND_NO_CALL;
+}
+
+/*
+ * Where execution stands in a file's code that no table describes: most of it is hand-written, has
+ * pushed nothing, and uses the frame pointer for anything, or has it from one of its callers. What
+ * is not certain is marked.
+ */
+static __attribute__((noinline)) int unwind_by_leaf(struct unwind_walk *walk)
+{
+	enum unwind_call by_sp = UNWIND_NO_CALL, by_fp = UNWIND_NO_CALL;
+	__u64 sp = walk->at.sp, fp = walk->at.fp, called, ra = 0;
+
+	if (unwind_read(walk, sp, &called))
+		by_sp = unwind_call_before(walk, called);
+	if (by_sp && !(fp & 7) && fp >= sp && unwind_read(walk, fp + 8, &ra))
+		by_fp = unwind_call_before(walk, ra);
+	if (by_sp > by_fp)
+		return unwind_return(walk, sp + 8, called, fp, false);
+	walk->marked |= walk->doubted;
+	walk->doubted = true;
+	return unwind_by_frame_pointer(walk);
+}
+
+/* By no table. @frame: what is reported. */
+static __always_inline int unwind_without_table(struct unwind_walk *walk, __u64 frame)
+{
+	// Compilers that write code to memory keep frame pointers, or not, in all of it.
+	if (walk->at.exact && frame & UNWIND_FRAME_FILE)
+		return unwind_by_leaf(walk);
+	// So do those that write files without tables: the leaf that led here is one of these.
+	if (walk->at.guessed)
+		walk->doubted = false;
+	return unwind_by_frame_pointer(walk);
+}
+
+/* How the walk ends that has come to @end. */
+static __always_inline int unwind_end_of(const struct unwind_walk *walk, int end)
+{
+	return end == UNWIND_END_ENTRY && (walk->marked || walk->doubted) ? UNWIND_END_GUESSED
+									  : end;
+}
+
 /* False: unknown, since @number is another one, and this is not the first frame. */
 static __always_inline bool unwind_base(void *ctx, struct unwind_walk *walk, __u32 number,
 					__u64 *ret)
@@ -149,7 +238,7 @@ static __attribute__((noinline)) int unwind_apply_wide(void *ctx, struct unwind_
 	if (rule->new_thread && walk->at.first && !unwind_register(ctx, walk, UNWIND_RESULT))
 		return UNWIND_END_ENTRY;
 	// Nobody called a signal's trampoline: the byte before it is another function's.
-	if (rule->signal && !walk->at.exact && !walk->at.first)
+	if (rule->signal == UNWIND_TRAMPOLINE && !walk->at.exact && !walk->at.first)
 		(*frame)++;
 	if (rule->cfa < UNWIND_CFA_REGISTER || rule->cfa > UNWIND_CFA_PLT ||
 	    !unwind_base(ctx, walk, rule->cfa_register, &cfa))
@@ -197,6 +286,6 @@ static __always_inline int unwind_apply(void *ctx, struct unwind_walk *walk, __u
 	if (rule == UNWIND_RULE_END)
 		return UNWIND_END_ENTRY;
 	if (rule == UNWIND_RULE_UNKNOWN)
-		return unwind_by_frame_pointer(walk);
+		return unwind_without_table(walk, *frame);
 	return unwind_apply_wide(ctx, walk, rule, frame);
 }

@@ -41,13 +41,13 @@ struct {
 } unwind_slabs SEC(".maps");
 
 /*
- * Packed rules that walks on each CPU have found lately: those of several frames in one line of
+ * Packed rules that walks in each slot have found lately: those of several frames in one line of
  * memory. Small arrays are the kernel's own mapping of memory, and not one of small pages as large
  * and per-CPU ones are: that is most of what makes them quick.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 1); /* set before load: possible CPUs */
+	__uint(max_entries, 1); /* set before load: slots (sampling.bpf.h) */
 	__type(key, __u32);
 	__array(values, struct unwind_slab_map);
 } unwind_recent SEC(".maps");
@@ -208,7 +208,7 @@ static __always_inline void unwind_set_range(struct unwind_walk *walk,
 	walk->code_start = range->start;
 	walk->code_bytes = (__u64)range->pages << 12;
 	walk->code_frame = 0;
-	if (range->file)
+	if (range->file && (range->kind < UNWIND_RANGE_RUNTIME || range->kind >= UNWIND_RANGE_LOOP))
 		walk->code_frame = (UNWIND_FRAME_FILE | (__u64)range->file << UNWIND_FRAME_SHIFT |
 				    (__u64)range->file_page << 12) -
 				   range->start;
@@ -222,6 +222,7 @@ static __always_inline void unwind_set_range(struct unwind_walk *walk,
 		if (!(runtimes_known >> (range->kind - UNWIND_RANGE_LOOP) & 1))
 			walk->kind = UNWIND_RANGE_TABLE;
 	} else if (range->kind >= UNWIND_RANGE_RUNTIME) {
+		walk->told = range->told;
 		walk->area[0] = range->area[0];
 		walk->area[1] = range->area[1];
 	}
@@ -232,7 +233,7 @@ static __always_inline void unwind_set_range(struct unwind_walk *walk,
 static __always_inline bool unwind_enter_range(struct unwind_walk *walk, __u64 pc)
 {
 	__u32 ranges = walk->ranges, count = walk->range_count;
-	__u64 *leaf = &walk->leaves[ranges & (UNWIND_LEAVES - 1)];
+	__u64 *leaf = &walk->leaves[(ranges & 255) * UNWIND_LEAVES >> 8];
 	struct unwind_range *range;
 	struct unwind_slab *slab;
 	__u64 base;
@@ -330,10 +331,10 @@ static __always_inline long unwind_find_row(struct unwind_slab *slab, __u64 page
 	return slab->bytes[offset + 1] | slab->bytes[offset + 2] << 8;
 }
 
-/* The recent rules of a CPU; NULL when it has none. */
-static __always_inline struct unwind_slab *unwind_recent_of(__u32 cpu)
+/* The recent rules of a slot; NULL when it has none. */
+static __always_inline struct unwind_slab *unwind_recent_of(__u32 slot)
 {
-	void *map = bpf_map_lookup_elem(&unwind_recent, &cpu);
+	void *map = bpf_map_lookup_elem(&unwind_recent, &slot);
 	__u32 zero = 0;
 
 	return map ? bpf_map_lookup_elem(map, &zero) : NULL;

@@ -39,6 +39,12 @@ static __always_inline bool unwind_read(struct unwind_walk *walk, __u64 address,
 	       !bpf_probe_read_user(ret, sizeof(*ret), (void *)address);
 }
 
+static __always_inline bool unwind_code_before(struct unwind_walk *walk, __u64 address, __u64 *ret)
+{
+	(void)walk;
+	return !bpf_probe_read_user(ret, sizeof(*ret), (void *)(address - sizeof(*ret)));
+}
+
 /* Beyond the window: the next frames are there, too. */
 static __always_inline void unwind_approach(struct unwind_walk *walk, __u64 lowest, __u64 beyond)
 {

@@ -137,13 +137,20 @@ enum unwind_saved {
 	UNWIND_LOST,        /* the caller's value is gone */
 };
 
+/* Why the caller did not call: its pc is exact. */
+enum unwind_signal {
+	UNWIND_CALLED,     /* it did */
+	UNWIND_TRAMPOLINE, /* nobody called this code: it is what a signal's handler returns to */
+	UNWIND_INTERRUPTS, /* the handler of a signal went on here */
+};
+
 /* Machine-independent: `register` is sp, fp or, in a leaf, any other DWARF number. */
 struct unwind_rule {
 	__u8 cfa;          /* enum unwind_cfa */
 	__u8 cfa_register; /* DWARF number */
 	__u8 ra;           /* enum unwind_saved: the return address */
 	__u8 fp;           /* enum unwind_saved: the frame pointer */
-	__u8 signal;       /* 1: interrupted there, not called; the pc is exact */
+	__u8 signal;       /* enum unwind_signal */
 	__u8 unsupported;  /* enum unwind_unsupported */
 	__u8 stack_switch; /* 1: the caller is on another stack, which need not lie above */
 	/* 1: a thread that begins there has no caller. Its system call has given it 0. */
@@ -173,12 +180,15 @@ enum unwind_range_kind {
 struct unwind_range {
 	__u64 start; /* address */
 	__u32 pages; /* long */
-	__u32 file;  /* number under which frames are reported; 0 = as addresses */
+	union {
+		__u32 file; /* number under which frames are reported; 0 = as addresses */
+		__u32 told; /* RUNTIME only: handle of a struct runtime_data; 0: there is none */
+	};
 	union {
 		struct {
 			__u32 directory; /* handle; TABLE and LOOP only */
 			__u32 file_page; /* of start in the file */
-			__u32 data;      /* LOOP only: handle of what the runtime is told */
+			__u32 data;      /* LOOP only: handle of a struct runtime_data */
 			__u16 first;     /* number of the directory's entry for what `start` lies
 					    in */
 			__u8 kind;       /* enum unwind_range_kind */
@@ -205,6 +215,7 @@ enum unwind_end {
 	UNWIND_END_REGISTERS,   /* the user's registers could not be had */
 	UNWIND_END_BROKEN_TABLE,
 	UNWIND_END_NOT_COPIED, /* beyond the copy of the stack that the walk was finished by */
+	UNWIND_END_GUESSED,    /* at an entry, but callers of the leaf may be missing */
 	UNWIND_END_COUNT,
 };
 
@@ -227,6 +238,19 @@ enum {
 	UNWIND_FRAME_KIND_SHIFT = 54,
 	UNWIND_FRAME_KIND_BITS = 8,
 };
+
+/* The two words of a frame. */
+static inline __u64 unwind_runtime_frame(__u32 number, __u32 kind, __u64 object)
+{
+	return UNWIND_FRAME_RUNTIME | (__u64)kind << UNWIND_FRAME_KIND_SHIFT |
+	       (__u64)number << UNWIND_FRAME_NUMBER_SHIFT |
+	       (object & ((1ull << UNWIND_FRAME_NUMBER_SHIFT) - 1));
+}
+
+static inline __u64 unwind_runtime_second(__u32 position, __u32 check)
+{
+	return (__u64)check << 32 | position;
+}
 
 /* Has the frame that begins with @word two of them? */
 static inline bool unwind_frame_is_wide(__u64 word)

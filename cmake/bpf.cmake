@@ -42,6 +42,9 @@ function(profcol_bpf_skeleton target source)
 	endif()
 	set(options -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror
 		-I${CMAKE_CURRENT_SOURCE_DIR})
+	if(PROFCOL_TESTS)
+		list(APPEND options -DPROFCOL_TOY_RUNTIME)
+	endif()
 	profcol_bpf_test_arm64(${source} ${name} ${options})
 	add_custom_command(
 		OUTPUT ${skeleton}

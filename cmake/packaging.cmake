@@ -6,6 +6,7 @@ set(service COMPONENT service EXCLUDE_FROM_ALL)
 install(FILES ${deploy}/packages/pipeline.yaml ${deploy}/packages/profcol.conf
 	DESTINATION /etc/profcol ${service})
 install(FILES ${deploy}/systemd/profcol.service DESTINATION lib/systemd/system ${service})
+install(PROGRAMS ${deploy}/packages/validate-service DESTINATION libexec/profcol ${service})
 
 set(CPACK_PACKAGE_NAME profcol)
 set(CPACK_PACKAGE_VENDOR "The profcol authors")
@@ -44,7 +45,8 @@ set(CPACK_RPM_PRE_UNINSTALL_SCRIPT_FILE ${deploy}/packages/rpm/preun)
 set(CPACK_RPM_POST_UNINSTALL_SCRIPT_FILE ${deploy}/packages/rpm/postun)
 set(CPACK_RPM_USER_FILELIST "%config(noreplace) /etc/profcol/pipeline.yaml"
 	"%config(noreplace) /etc/profcol/profcol.conf")
-set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /etc /usr/lib/systemd /usr/lib/systemd/system
+set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /etc /usr/libexec /usr/lib/systemd
+	/usr/lib/systemd/system
 	/usr/lib/pkgconfig /usr/lib/cmake /usr/share/man /usr/share/man/man1
 	/usr/share/bash-completion /usr/share/bash-completion/completions /usr/share/zsh
 	/usr/share/zsh/site-functions)

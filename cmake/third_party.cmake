@@ -34,6 +34,7 @@ profcol_third_party_program_only(jansson jansson.h jansson)
 profcol_third_party(nanopb pb_encode.h libprotobuf-nanopb.a)
 profcol_third_party(protobuf_c protobuf-c/protobuf-c.h libprotobuf-c.a)
 profcol_third_party(deflate libdeflate.h libdeflate.a)
+profcol_third_party(lzma lzma.h liblzma.a)
 profcol_third_party_program_only(zstd zstd.h zstd)
 profcol_third_party(iberty libiberty/demangle.h libiberty.a)
 profcol_third_party(cap sys/capability.h libcap.a)
@@ -85,3 +86,20 @@ profcol_third_party_program_only(ssl openssl/ssl.h ssl third_party::crypto)
 profcol_third_party_program_only(event event2/event.h event_core)
 profcol_third_party_program_only(event_openssl event2/bufferevent_ssl.h event_openssl
 	third_party::event third_party::ssl)
+
+# HTTP/2. Two bounds against attacks came as security fixes to versions that do not tell by their
+# number whether they have them.
+include(CheckSymbolExists)
+profcol_third_party_program_only(nghttp2 nghttp2/nghttp2.h nghttp2)
+foreach(bound IN ITEMS nghttp2_option_set_stream_reset_rate_limit
+		nghttp2_option_set_max_continuations)
+	set(CMAKE_REQUIRED_INCLUDES ${nghttp2_archive_INCLUDE})
+	set(CMAKE_REQUIRED_LIBRARIES ${nghttp2_archive_ARCHIVE})
+	check_symbol_exists(${bound} nghttp2/nghttp2.h HAVE_${bound})
+	if(NOT HAVE_${bound})
+		message(FATAL_ERROR "libnghttp2 has no ${bound}(): install the security update of "
+			"libnghttp2-dev (Debian 12: 1.52.0-1+deb12u2 or later)")
+	endif()
+endforeach()
+unset(CMAKE_REQUIRED_INCLUDES)
+unset(CMAKE_REQUIRED_LIBRARIES)

@@ -5,6 +5,7 @@
 #include "base/base.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What is being put together. */
@@ -156,7 +157,7 @@ static struct profcol_error *set_json(struct parsing *parsing, const char *value
 	return NULL;
 }
 
-/* ---- of record and shadow ---- */
+/* ---- of record, shadow and top ---- */
 
 static struct profcol_error *read_number(const char *flag, const char *value, int64_t most,
 					 int64_t *ret)
@@ -170,10 +171,16 @@ static struct profcol_error *read_number(const char *flag, const char *value, in
 
 static struct profcol_error *set_output(struct parsing *parsing, const char *value)
 {
-	parsing->line->record.file = value;
+	parsing->line->record.file = parsing->line->view.output = value;
 	return value[0] ? NULL
 			: profcol_error_create(PROFCOL_CONFIG,
 					       "flag '--output' needs a value: -o FILE.pb.gz");
+}
+
+static struct profcol_error *set_serve(struct parsing *parsing, const char *value)
+{
+	parsing->line->record.serve = strcmp(value, "true") == 0;
+	return NULL;
 }
 
 static struct profcol_error *set_pid(struct parsing *parsing, const char *value)
@@ -182,21 +189,19 @@ static struct profcol_error *set_pid(struct parsing *parsing, const char *value)
 	struct profcol_error *error = read_number("--pid", value, INT32_MAX, &number);
 
 	parsing->line->record.pid = parsing->line->shadow.pid = (int32_t)number;
+	parsing->line->doctor_pid = (uint32_t)number;
 	return error;
 }
 
 static struct profcol_error *set_comm(struct parsing *parsing, const char *value)
 {
-	enum { COMM_MAX = 15 };
-
 	parsing->line->record.comm = value;
-	if (value[0] && strlen(value) <= COMM_MAX)
-		return NULL;
-	return profcol_error_create(
-		PROFCOL_CONFIG,
-		"flag '--comm' takes a name of 1 to %d bytes, which is all that "
-		"the kernel keeps of one: --comm '%.15s'",
-		COMM_MAX, value[0] ? value : "NAME");
+	return command_line_check_comm(value);
+}
+
+static struct profcol_error *set_event(struct parsing *parsing, const char *value)
+{
+	return command_line_read_event(value, &parsing->line->record.event);
 }
 
 static struct profcol_error *set_cgroup(struct parsing *parsing, const char *value)
@@ -275,6 +280,8 @@ enum {
 	OF_DOCTOR = 1 << COMMAND_DOCTOR,
 	OF_RECORD = 1 << COMMAND_RECORD,
 	OF_SHADOW = 1 << COMMAND_SHADOW,
+	OF_VIEW = 1 << COMMAND_VIEW,
+	OF_TOP = 1 << COMMAND_TOP,
 };
 
 struct flag {
@@ -294,12 +301,14 @@ static const struct flag flags[] = {
 	{ "--mode", FLAG_VALUE, OF_PRINT_CONFIG, set_mode },
 	{ "--validate", FLAG_SWITCH, OF_PRINT_CONFIG, set_validate },
 	{ "--json", FLAG_SWITCH, OF_DOCTOR, set_json },
-	{ "--output", FLAG_VALUE, OF_RECORD, set_output },
-	{ "--pid", FLAG_VALUE, OF_RECORD | OF_SHADOW, set_pid },
-	{ "--comm", FLAG_VALUE, OF_RECORD, set_comm },
-	{ "--cgroup", FLAG_VALUE, OF_RECORD, set_cgroup },
-	{ "--seconds", FLAG_VALUE, OF_RECORD | OF_SHADOW, set_seconds },
-	{ "--frequency", FLAG_VALUE, OF_RECORD | OF_SHADOW, set_frequency },
+	{ "--output", FLAG_VALUE, OF_RECORD | OF_VIEW, set_output },
+	{ "--serve", FLAG_SWITCH, OF_RECORD, set_serve },
+	{ "--pid", FLAG_VALUE, OF_RECORD | OF_SHADOW | OF_DOCTOR | OF_TOP, set_pid },
+	{ "--comm", FLAG_VALUE, OF_RECORD | OF_TOP, set_comm },
+	{ "--cgroup", FLAG_VALUE, OF_RECORD | OF_TOP, set_cgroup },
+	{ "--seconds", FLAG_VALUE, OF_RECORD | OF_SHADOW | OF_TOP, set_seconds },
+	{ "--frequency", FLAG_VALUE, OF_RECORD | OF_SHADOW | OF_TOP, set_frequency },
+	{ "--event", FLAG_VALUE, OF_RECORD, set_event },
 	{ "--otlp", FLAG_VALUE, OF_SHADOW, set_otlp },
 	{ "--version", FLAG_BARE, ANY_COMMAND, set_version },
 	{ "--help", FLAG_BARE, ANY_COMMAND, set_help },
@@ -385,13 +394,13 @@ static struct profcol_error *parse_flag(struct parsing *parsing, int argc, char 
 static const char *const command_names[] = {
 	"validate", "components", "print-config", "print-initial-config",
 	"schema",   "doctor",     "help",         "featuregate",
-	"record",   "shadow",
+	"record",   "shadow",     "view",         "top",
 };
 
 static const enum command command_values[] = {
 	COMMAND_VALIDATE, COMMAND_COMPONENTS, COMMAND_PRINT_CONFIG, COMMAND_PRINT_CONFIG,
 	COMMAND_SCHEMA,   COMMAND_DOCTOR,     COMMAND_HELP,         COMMAND_FEATUREGATE,
-	COMMAND_RECORD,   COMMAND_SHADOW,
+	COMMAND_RECORD,   COMMAND_SHADOW,     COMMAND_VIEW,         COMMAND_TOP,
 };
 
 enum { COMMANDS = sizeof(command_names) / sizeof(command_names[0]) };
@@ -427,6 +436,14 @@ static struct profcol_error *parse_command(struct parsing *parsing, const char *
 			    "without one profcol runs; see 'profcol --help'");
 }
 
+static bool is_command(const char *word)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(word, command_names[i]))
+			return true;
+	return false;
+}
+
 static struct profcol_error *parse_word(struct parsing *parsing, const char *word)
 {
 	struct command_line *line = parsing->line;
@@ -436,11 +453,26 @@ static struct profcol_error *parse_word(struct parsing *parsing, const char *wor
 		line->gate = word;
 		return NULL;
 	}
+	if (line->command == COMMAND_VIEW) {
+		size_t count = line->view.files[0] ? 1 : 0;
+
+		if (line->view.files[1])
+			return profcol_error_create(PROFCOL_CONFIG,
+						    "unexpected word '%s'; 'view' takes a file, or "
+						    "two to compare",
+						    word);
+		line->view.files[count] = word;
+		return NULL;
+	}
 	if (line->command == COMMAND_RECORD)
 		return profcol_error_create(PROFCOL_CONFIG,
 					    "unexpected word '%s'; a program to run stands behind "
 					    "'--': -- %s",
 					    word, word);
+	// `profcol validate FILE`: as with --config.
+	if (line->command == COMMAND_VALIDATE && parsing->command_seen &&
+	    !parsing->topic_expected && !is_command(word))
+		return set_config(parsing, word);
 	// `profcol help validate`: all help is one text.
 	if (parsing->command_seen && !parsing->topic_expected)
 		return profcol_error_create(PROFCOL_CONFIG,
@@ -453,17 +485,24 @@ static struct profcol_error *parse_word(struct parsing *parsing, const char *wor
 /* @flag has been given to @command, which it does not belong to. */
 static struct profcol_error *misplaced_flag(const struct flag *flag, enum command command)
 {
-	const char *owners[2] = { NULL, NULL };
+	char owners[256] = "";
+	size_t length = 0;
+	int left = __builtin_popcount((unsigned int)flag->commands);
 
 	if (flag->commands == OF_RUN)
 		return profcol_error_create(PROFCOL_CONFIG, "flag '%s' has no meaning for '%s'",
 					    flag->name, command_name(command));
-	for (int owner = 0, count = 0; owner <= COMMAND_HELP && count < 2; owner++)
-		if (flag->commands & 1 << owner)
-			owners[count++] = command_name((enum command)owner);
-	return profcol_error_create(PROFCOL_CONFIG, "flag '%s' is one of 'profcol %s'%s%s%s",
-				    flag->name, owners[0], owners[1] ? " and 'profcol " : "",
-				    owners[1] ? owners[1] : "", owners[1] ? "'" : "");
+	for (int owner = 0; owner <= COMMAND_HELP && length < sizeof(owners); owner++) {
+		if (!(flag->commands & 1 << owner))
+			continue;
+		left--;
+		length += (size_t)snprintf(owners + length, sizeof(owners) - length,
+					   "'profcol %s'%s", command_name((enum command)owner),
+					   left > 1   ? ", "
+					   : left > 0 ? " and "
+						      : "");
+	}
+	return profcol_error_create(PROFCOL_CONFIG, "flag '%s' is one of %s", flag->name, owners);
 }
 
 static struct profcol_error *check_flags(const struct parsing *parsing)
@@ -482,8 +521,12 @@ static struct profcol_error *check_flags(const struct parsing *parsing)
 		return error;
 	if (command == COMMAND_SHADOW)
 		return command_line_check_shadow(&parsing->line->shadow, parsing->uri_count);
+	if (command == COMMAND_VIEW)
+		return command_line_check_view(&parsing->line->view, parsing->uri_count);
 	if (command == COMMAND_RECORD)
 		return command_line_check_record(&parsing->line->record, parsing->uri_count);
+	if (command == COMMAND_TOP)
+		return command_line_check_top(&parsing->line->record, parsing->uri_count);
 	if (!parsing->uri_count && (command == COMMAND_RUN || command == COMMAND_VALIDATE ||
 				    command == COMMAND_PRINT_CONFIG))
 		return profcol_error_create(PROFCOL_CONFIG, "%s", command_line_no_config);

@@ -14,13 +14,23 @@ enum command {
 	COMMAND_DOCTOR,
 	COMMAND_RECORD,
 	COMMAND_SHADOW,
+	COMMAND_VIEW,
+	COMMAND_TOP,
 	COMMAND_VERSION,
 	COMMAND_HELP,
 };
 
-/* Of `record`. Texts are borrowed from argv. */
+/* What `record` takes samples of. */
+enum record_event {
+	RECORD_CPU,         /* time on CPUs */
+	RECORD_OFF_CPU,     /* time that threads wait */
+	RECORD_WALL,        /* both */
+	RECORD_PAGE_FAULTS, /* their number */
+};
+
+/* Of `record` and `top`. Texts are borrowed from argv. */
 struct record_options {
-	const char *file; /* --output; never NULL for RECORD */
+	const char *file; /* --output; never NULL for RECORD, NULL for TOP */
 	/* At most one of the next four says what is recorded; without it is everything. */
 	int32_t pid;      /* 0 = not given */
 	const char *comm; /* NULL = not given, as the next two */
@@ -28,6 +38,14 @@ struct record_options {
 	char *const *words; /* of the program to run, NULL-terminated */
 	uint32_t seconds;   /* 0 = until it is told to end */
 	uint32_t frequency; /* samples a second on each CPU; 0 = not given */
+	enum record_event event;
+	bool serve; /* show it when it is done */
+};
+
+/* Of `view`. Texts are borrowed from argv. */
+struct view_options {
+	const char *files[2]; /* the first is never NULL for VIEW; the second: to compare with */
+	const char *output;   /* NULL: in the browser */
 };
 
 /* Of `shadow`. */
@@ -47,9 +65,11 @@ struct command_line {
 	bool watch;                /* --watch-config */
 	enum config_format format; /* of PRINT_CONFIG, as the next */
 	bool unredacted;
-	bool json; /* of DOCTOR */
+	bool json;           /* of DOCTOR, as is the next */
+	uint32_t doctor_pid; /* to look at; 0 = not given */
 	struct record_options record;
 	struct shadow_options shadow;
+	struct view_options view;
 	const char *gate;     /* of FEATUREGATE: the one to show; NULL = all. Borrowed from argv */
 	struct arena *memory; /* owned */
 };

@@ -40,12 +40,16 @@ struct service {
 
 static void service_deinit(struct service *service)
 {
+	int signal;
+
 	watch_destroy(service->watch);
 	telemetry_destroy(service->telemetry);
 	graph_destroy(service->graph);
 	http_server_destroy(service->http);
 	spawner_destroy(service->spawner);
-	signals_destroy(service->signals);
+	signal = signals_destroy(service->signals);
+	if (service->settings->signal)
+		*service->settings->signal = signal;
 	events_deinit(&service->events);
 	log_output_destroy(service->log);
 	config_destroy(service->config);

@@ -47,7 +47,8 @@ struct service_settings {
 	const struct service_companion *companion; /* borrowed; NULL = none */
 	struct service_samples *samples;           /* set at the end; NULL = not wanted */
 	struct service_losses *losses;             /* the same */
-	bool hangup_ends;                          /* SIGHUP asks for the end */
+	int *signal;       /* the same: that has asked for the end, or came before it; 0 = none */
+	bool hangup_ends;  /* SIGHUP asks for the end */
 	uint64_t grace_ns; /* after which the process ends without the one that hangs */
 };
 

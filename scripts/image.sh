@@ -80,3 +80,14 @@ install -D -m 644 "$authorities" "$directory$authorities"
 echo 'hosts: files dns' >"$directory/etc/nsswitch.conf"
 install -D -m 644 "$source/LICENSE" "$directory/usr/share/doc/profcol/LICENSE"
 install -D -m 644 "$source/bpf/LICENSE" "$directory/usr/share/doc/profcol/LICENSE.bpf"
+# What all this is made of, with the files that lie beside the program. The linker's map is there
+# where the program was built for this machine.
+map=$(dirname "$program")/profcol.map
+if [[ -z $sysroot && -e $map ]]; then
+	version=$("$program" --version | grep -o '[0-9][0-9.]*[0-9]' | head -1)
+	mapfile -t beside < <(cd "$directory" && find lib* -type f -printf '/%p\n')
+	# The authorities' one file is made by this of the package that they are in.
+	beside+=(/usr/sbin/update-ca-certificates)
+	/usr/bin/python3 "$source/scripts/sbom.py" "$program" "$map" "$version" "${beside[@]}" \
+		>"$directory/usr/share/doc/profcol/profcol.spdx.json"
+fi

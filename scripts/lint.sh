@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Checks the format of our own C, clang-tidy over what the clang preset compiles, and scripts for the
-# shell, if there is a shellcheck.
+# Checks the format of our own C, clang-tidy over what the clang preset compiles, the types of the
+# page, and scripts for the shell, if there is a shellcheck.
 set -euo pipefail
 
 status=0
@@ -13,6 +13,8 @@ cmake --preset clang >/dev/null
 cmake --build --preset clang >/dev/null # clang-tidy reads generated headers
 run-clang-tidy-19 -quiet -p build/clang "^$PWD/(lib|host|receiver|processors|exporters)/" ||
 	status=1
+
+tsc --project lib/flame/page || status=1
 
 if command -v shellcheck >/dev/null; then
 	shellcheck scripts/*.sh .ci/run || status=1

@@ -3,7 +3,8 @@
 #
 # Profiles this machine and shows what it did: run.sh PROGRAM [SECONDS [LOAD]]. LOAD `none` starts
 # nothing beside it; else there is something to see on an idle machine, too (scripts/run/). The
-# profile lands in ./profiles; standard output ends with its path and the ten hottest functions.
+# profile lands in ./profiles, with a flame graph; standard output ends with the ten hottest functions
+# and the paths.
 set -euo pipefail
 
 program=$1
@@ -39,6 +40,8 @@ interrupt() {
 	[[ ! -t 1 ]] || echo # the terminal has shown ^C
 }
 trap interrupt INT
+trap 'exit 129' HUP
+trap 'exit 143' TERM
 
 # start_load NAME COMMAND...: runs the command as nobody, on the one CPU of all the load. The kernel
 # kills the command when this script ends, even if the script is killed.
@@ -105,7 +108,9 @@ done
 if kill -0 "$pid" 2>/dev/null; then
 	if [[ -z $interrupted ]]; then
 		echo "profiling this machine for $seconds seconds ..."
-		sleep "$seconds" || true
+		# A signal ends `wait` at once, where it may come too early for a command that is waited for.
+		setpriv --pdeathsig KILL -- sleep "$seconds" &
+		wait "$!" || kill "$!" 2>/dev/null || true
 	fi
 	kill -TERM "$pid" 2>/dev/null || true
 fi
@@ -130,8 +135,10 @@ profile=
 }
 [[ ! -s $scratch/load ]] || sed 's/^/run.sh: of the load: /' "$scratch/load" >&2
 # Time, level, place, message, fields.
-awk -F '\t' '$4 ~ /^samples: / { print $4 }' "$scratch/log"
+awk -F '\t' '$4 ~ /^samples: |of samples have no name: / { print $4 }' "$scratch/log"
 echo
 sed -n '/^Hottest/,$p' "$scratch/table"
 echo
 echo "profile: ${profile#"$PWD"/}   (go tool pprof -top ${profile#"$PWD"/})"
+! "$program" view "$profile" -o "$directory/flame.html" >/dev/null ||
+	echo "flame graph: ${directory#"$PWD"/}/flame.html   (open it in a browser)"

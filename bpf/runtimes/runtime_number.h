@@ -9,13 +9,15 @@
 
 enum {
 	RUNTIME_LOOPS = 4,        /* pieces of code in which one runtime interprets, at most */
-	RUNTIME_DATA_BYTES = 512, /* of what the kernel side is told of one process, at most */
+	RUNTIME_DATA_BYTES = 512, /* of the data of one process for the kernel side, at most */
 };
 
-/* What every runtime that interprets is told of a process; its own data follow. */
+/* The data of a process begin with its loops; those of its runtime follow. */
 struct runtime_data {
 	struct runtime_loop {
-		__u64 start, limit; /* addresses; both 0: none */
+		/* Addresses; both 0: none. To the kernel side they are bytes from the first page of
+		 * the file's text on: its file may be mapped more than once. */
+		__u64 start, limit;
 	} loops[RUNTIME_LOOPS];
 };
 
@@ -23,9 +25,13 @@ enum runtime_number {
 	RUNTIME_NONE,
 	RUNTIME_HOTSPOT = 1,
 	RUNTIME_GO = 2,
-	RUNTIMES = 3, /* one more than the last */
+	RUNTIME_CPYTHON = 3,
+	RUNTIME_V8 = 4,
+	RUNTIME_TOY = 31, /* of tests: only in programs that are built with them */
+	RUNTIMES = 32,    /* one more than the last */
 };
 
 _Static_assert(UNWIND_RANGE_RUNTIME + RUNTIMES <= UNWIND_RANGE_LOOP, "kinds are different ones");
 _Static_assert(UNWIND_RANGE_LOOP + RUNTIMES <= 256, "a kind is a byte");
+_Static_assert(RUNTIMES <= 32, "sets of them are words");
 _Static_assert(RUNTIMES <= 1 << UNWIND_FRAME_NUMBER_BITS, "a frame has room for the number");

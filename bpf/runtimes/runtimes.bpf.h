@@ -10,64 +10,95 @@
 #include "runtime_number.h"
 
 #include "go.bpf.h"
+#include "unwind_lookup.bpf.h"
+
+/* What runtimes_interpret() says besides why a walk ends. */
+enum {
+	RUNTIME_LEAVES = 0,               /* the loop has run nothing more */
+	RUNTIME_STAYS = UNWIND_END_COUNT, /* it has, or may have, and is to be asked again */
+	RUNTIME_NATIVE,                   /* nothing is known: it shows as any other code */
+};
+
+/* The first @bytes at the handle @told, a struct runtime_data; NULL where there are fewer. */
+static __always_inline const void *runtimes_told(__u32 told, __u32 bytes)
+{
+	struct unwind_slab *slab = unwind_slab_of(told);
+	__u64 offset = unwind_offset_of(told);
+
+	// Of what is compared as 32 bits, old kernels do not know the other 32 (5.10).
+	asm volatile("" : "+r"(offset));
+	if (!told || !slab || offset > UNWIND_SLAB_BYTES - bytes)
+		return NULL;
+	// Not added to before it is known to be there: the verifier refuses that.
+	asm volatile("" : "+r"(slab));
+	return &slab->bytes[offset];
+}
+
+/* The same, of the data of the runtime whose range the walk was in. */
+static __always_inline const void *runtimes_data(const struct unwind_walk *walk, __u32 bytes)
+{
+	return runtimes_told(walk->told, bytes);
+}
+
+/* In which of the pieces of code that a runtime interprets in is @pc? RUNTIME_LOOPS: in none. */
+static __always_inline __u32 runtimes_loop(const struct unwind_walk *walk, __u64 pc)
+{
+	const struct runtime_data *data = runtimes_data(walk, sizeof(*data));
+	__u64 place = walk->code_text + pc;
+	__u32 found = RUNTIME_LOOPS;
+
+	if (!data)
+		return found;
+#pragma unroll
+	for (__u32 i = 0; i < RUNTIME_LOOPS; i++)
+		if (place >= data->loops[i].start && place < data->loops[i].limit)
+			found = i;
+	return found;
+}
+
+/* Is it that runtime that is asked, and does this program know it? */
+static __always_inline bool runtimes_asks(const struct unwind_walk *walk, __u32 number)
+{
+	return walk->interprets == number && runtimes_known & 1u << number;
+}
+
+#include "cpython.bpf.h"
 #include "hotspot.bpf.h"
+#include "v8.bpf.h"
+#ifdef PROFCOL_TOY_RUNTIME
+#include "toy.bpf.h"
+#endif
 
 /*
- * From a frame in a range of a runtime's to its caller. Returns 0, or why the walk ends. Of a
- * runtime that this program does not know, frame pointers may lead on.
+ * From a frame in a range of a runtime's to its caller. Returns 0, or why the walk ends. The frame
+ * is walk->given and walk->second, or, where that is 0, the address. Of a runtime that this program
+ * does not know, frame pointers may lead on.
  */
 static __always_inline int runtimes_step(struct bpf_perf_event_data *ctx, struct unwind_walk *walk)
 {
 	if (walk->kind == UNWIND_RANGE_RUNTIME + RUNTIME_HOTSPOT &&
 	    runtimes_known & 1 << RUNTIME_HOTSPOT)
 		return hotspot_step(ctx, walk);
+	if (walk->kind == UNWIND_RANGE_RUNTIME + RUNTIME_V8 && runtimes_known & 1 << RUNTIME_V8)
+		return v8_step(walk);
 	return unwind_by_frame_pointer(walk);
 }
 
-/* What runtimes_interpret() says besides why a walk ends. */
-enum {
-	RUNTIME_LEAVES = 0,               /* the caller of the native frame is next */
-	RUNTIME_STAYS = UNWIND_END_COUNT, /* it runs another one of the runtime's */
-	RUNTIME_NATIVE,                   /* this is code like any other */
-};
-
-/* The first @bytes of what is told of the process; NULL where there is less. */
-static __always_inline const void *runtimes_data(const struct unwind_walk *walk, __u32 bytes)
-{
-	struct unwind_slab *slab = unwind_slab_of((__u32)walk->area[0]);
-	__u64 offset = unwind_offset_of((__u32)walk->area[0]);
-
-	if (!walk->area[0] || !slab || offset > UNWIND_SLAB_BYTES - bytes)
-		return NULL;
-	return &slab->bytes[offset];
-}
-
-/* Is @pc in one of the pieces of code in which the runtime interprets? */
-static __always_inline bool runtimes_is_in_loop(const struct unwind_walk *walk, __u64 pc)
-{
-	const struct runtime_data *data = runtimes_data(walk, sizeof(*data));
-	bool found = false;
-
-	if (!data)
-		return false;
-#pragma unroll
-	for (int i = 0; i < RUNTIME_LOOPS; i++)
-		found |= pc >= data->loops[i].start && pc < data->loops[i].limit;
-	return found;
-}
-
 /*
- * In code in which a runtime interprets a program: the next frame of the runtime's to *@frame and
- * walk->second, with RUNTIME_STAYS; with RUNTIME_LEAVES there is no other one.
+ * A loop was left: the next frame of what it has run to *@frame and walk->second, with
+ * RUNTIME_STAYS; with RUNTIME_LEAVES there is no (other) one.
  */
-static __always_inline int runtimes_interpret(struct bpf_perf_event_data *ctx,
-					      struct unwind_walk *walk, __u64 pc, __u64 *frame)
+static __always_inline int runtimes_interpret(struct unwind_walk *walk, __u64 *frame)
 {
-	(void)ctx;
-	(void)frame;
-	if (!runtimes_is_in_loop(walk, pc))
-		return RUNTIME_NATIVE;
-	return RUNTIME_NATIVE;
+	if (runtimes_asks(walk, RUNTIME_CPYTHON))
+		return cpython_interpret(walk, frame);
+	if (runtimes_asks(walk, RUNTIME_V8))
+		return v8_interpret(walk, frame);
+#ifdef PROFCOL_TOY_RUNTIME
+	if (runtimes_asks(walk, RUNTIME_TOY))
+		return toy_interpret(walk, frame);
+#endif
+	return RUNTIME_LEAVES;
 }
 
 /*

@@ -19,6 +19,10 @@ _profcol() {
 		;;
 	--format) mapfile -t COMPREPLY < <(compgen -W 'yaml json text' -- "$current") && return ;;
 	--mode) mapfile -t COMPREPLY < <(compgen -W 'redacted unredacted' -- "$current") && return ;;
+	--event)
+		mapfile -t COMPREPLY < <(compgen -W 'cpu off-cpu wall page-faults' -- "$current")
+		return
+		;;
 	--log-level)
 		mapfile -t COMPREPLY < <(compgen -W 'debug info warn error' -- "$current")
 		return
@@ -46,6 +50,9 @@ _profcol() {
 		mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$current")
 	elif [[ -z $command ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
+	elif [[ $command == view ]]; then
+		compopt -o filenames 2>/dev/null
+		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 	fi
 }
 complete -F _profcol profcol

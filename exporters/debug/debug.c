@@ -107,14 +107,28 @@ static struct profcol_error *debug_create(const struct profcol_host *host, const
 
 static struct profcol_error *debug_open(struct debug_exporter *exporter, const char *path)
 {
+	struct profcol_error *error = NULL, *named;
 	CLEANUP_FD int fd = -1;
+	int errnum = 0;
 
 	if (!strcmp(path, "stdout"))
 		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	else if (!strcmp(path, "stderr"))
 		fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 	else
-		fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+		error = trusted_file_open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY, 0600,
+					  NULL, &errnum, &fd);
+	if (error && !errnum) {
+		named = profcol_error_create(PROFCOL_SYSTEM,
+					     "cannot open '%s': %s, or set another one in "
+					     "'output_paths'",
+					     path, profcol_error_message(error));
+		profcol_error_destroy(error);
+		return named;
+	}
+	profcol_error_destroy(error);
+	if (errnum)
+		errno = errnum;
 	if (fd < 0)
 		return profcol_error_create(PROFCOL_SYSTEM,
 					    "cannot open '%s': %s; set a file that can be written "

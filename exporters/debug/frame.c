@@ -3,6 +3,8 @@
 
 #include "text.h"
 
+#include "profile/profile.h"
+
 #include <string.h>
 
 struct frame frame_of_location(const struct profcol_batch *batch,
@@ -11,8 +13,12 @@ struct frame frame_of_location(const struct profcol_batch *batch,
 	struct frame frame = { .file = profcol_batch_mapping(batch, location->mapping).filename };
 	struct profcol_function function;
 
-	if (line >= location->line_count)
+	if (line >= location->line_count) {
+		frame.name = profile_location_label(batch, location);
+		if (frame.name) // which has the file in it
+			frame.file = 0;
 		return frame;
+	}
 	function = profcol_batch_function(batch, location->lines[line].function);
 	frame.name = function.name ? function.name : function.system_name;
 	return frame;
@@ -24,17 +30,22 @@ void frame_add(struct text *text, const struct profcol_batch *batch, struct fram
 	struct profcol_text file = profcol_batch_string(batch, frame.file);
 	const char *slash = file.length ? memrchr(file.bytes, '/', file.length) : NULL;
 
-	if (name.length)
-		text_add_string(text, name);
-	else
-		text_add(text, "[unknown]");
 	if (slash) {
 		file.length -= (size_t)(slash + 1 - file.bytes);
 		file.bytes = slash + 1;
 	}
-	if (!file.length)
-		return;
-	text_add(text, " (");
-	text_add_string(text, file);
-	text_add(text, ")");
+	if (name.length) {
+		text_add_string(text, name);
+		if (!file.length)
+			return;
+		text_add(text, " (");
+		text_add_string(text, file);
+		text_add(text, ")");
+	} else if (file.length) {
+		text_add(text, "[");
+		text_add_string(text, file);
+		text_add(text, "]");
+	} else {
+		text_add(text, "[unknown]");
+	}
 }

@@ -11,7 +11,7 @@ struct text;
 
 /* Equal frames have equal ids: strings of a batch are interned. */
 struct frame {
-	uint32_t name; /* string id; 0 = unknown */
+	uint32_t name; /* string id: of the function, or what stands for one; 0 = unknown */
 	uint32_t file; /* string id; 0 = unknown */
 };
 
@@ -19,5 +19,5 @@ struct frame {
 struct frame frame_of_location(const struct profcol_batch *batch,
 			       const struct profcol_location *location, uint32_t line);
 
-/* "name (file)", the file without its directory; "[unknown]" for what has no name. */
+/* "name (file)", the file without its directory; for what has no name "[file]", or "[unknown]". */
 void frame_add(struct text *text, const struct profcol_batch *batch, struct frame frame);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include "base/base.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +73,10 @@ const struct profcol_option file_options[] = {
 			      "not supported: profcol has no encoding extensions"),
 	PROFCOL_OPTION_NESTED("group_by", struct file_config, group_by, group_options,
 			      "a file for each value of a resource attribute"),
+	PROFCOL_OPTION_BOOL("private_subdirectory", struct file_config, private_subdirectory,
+			    "false",
+			    "write to a directory of its own, profcol, in that of `path`, which "
+			    "others may write to: a container's volume"),
 	PROFCOL_OPTION_END,
 };
 
@@ -123,14 +130,29 @@ struct profcol_error *file_validate(const void *options)
 	return validate_directory(config);
 }
 
-struct record_file_settings file_record_settings(const struct file_config *config)
+char *file_path(const struct file_config *config)
+{
+	const char *slash = strrchr(config->path, '/'), *name = slash ? slash + 1 : config->path;
+	char *path;
+
+	if (!config->private_subdirectory)
+		return strdup(config->path);
+	if (asprintf(&path, "%.*s" TRUSTED_PRIVATE_PART "/%s", (int)(name - config->path),
+		     config->path, name) < 0)
+		return NULL;
+	return path;
+}
+
+struct record_file_settings file_record_settings(const struct file_config *config, const char *path)
 {
 	const struct file_rotation_config *rotation = &config->rotation;
 	uint64_t megabytes = rotation->max_megabytes ? (uint64_t)rotation->max_megabytes : 100;
 	const char *mode = config->directory_permissions;
 
 	return (struct record_file_settings){
-		.path = config->path,
+		.path = path,
+		.asked_path = config->path,
+		.private_part = config->private_subdirectory ? TRUSTED_PRIVATE_PART : NULL,
 		.framing = config->format == FILE_FORMAT_PROTO || config->compression
 				   ? RECORD_FILE_PREFIXED
 				   : RECORD_FILE_LINES,

@@ -38,11 +38,16 @@ struct file_config {
 	const char *directory_permissions;
 	const char *encoding;
 	struct file_group_config group_by;
+	bool private_subdirectory;
 };
 
 extern const struct profcol_option file_options[];
 
 struct profcol_error *file_validate(const void *options);
 
-/* How the file is to be written. The path is borrowed. */
-struct record_file_settings file_record_settings(const struct file_config *config);
+/* Where the file lies: the caller's to free. NULL without memory. */
+char *file_path(const struct file_config *config);
+
+/* How the file is to be written, at @path, of file_path. Both are borrowed. */
+struct record_file_settings file_record_settings(const struct file_config *config,
+						 const char *path);

@@ -25,6 +25,7 @@
 struct file_exporter {
 	const struct profcol_host *host;      /* borrowed */
 	const struct file_config *config;     /* borrowed */
+	char *path;                           /* owned: of @file */
 	struct record_file_settings settings; /* of @file */
 	struct profcol_metric *records, *bytes, *rotations;
 	pthread_mutex_t lock; /* guards the rest */
@@ -40,6 +41,7 @@ static void file_destroy(void *self)
 		return;
 	profcol_error_destroy(record_file_close(&exporter->file));
 	pthread_mutex_destroy(&exporter->lock);
+	free(exporter->path);
 	free(exporter);
 }
 
@@ -52,7 +54,12 @@ static struct profcol_error *file_create(const struct profcol_host *host, const 
 		return profcol_error_errno(ENOMEM, "create the exporter");
 	exporter->host = host;
 	exporter->config = options;
-	exporter->settings = file_record_settings(options);
+	exporter->path = file_path(options);
+	if (!exporter->path) {
+		free(exporter);
+		return profcol_error_errno(ENOMEM, "create the exporter");
+	}
+	exporter->settings = file_record_settings(options, exporter->path);
 	exporter->records = host->metric(host, PROFCOL_COUNTER, "file_records_written", "",
 					 "Requests that were written to the file");
 	exporter->bytes = host->metric(host, PROFCOL_COUNTER, "file_bytes_written", "",
@@ -193,7 +200,7 @@ static struct profcol_error *file_shutdown(void *self, uint64_t deadline_ns)
 static void file_diagnose(const void *options, struct profcol_findings *findings)
 {
 	const struct file_config *config = options;
-	const struct record_file_settings settings = file_record_settings(config);
+	const struct record_file_settings settings = file_record_settings(config, config->path);
 	CLEANUP_FREE char *copy = strdup(config->path);
 	const char *directory = copy ? dirname(copy) : "";
 	struct statvfs space;

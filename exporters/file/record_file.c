@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 enum {
-	FILE_MODE = 0644, /* the Collector's, minus the umask */
+	FILE_MODE = 0600, /* profiles name programs and files of others */
 	PREFIX_BYTES = 4,
 };
 
@@ -55,6 +55,21 @@ void record_file_init(struct record_file *file, const struct record_file_setting
 		      const struct profcol_logger *logger)
 {
 	*file = (struct record_file){ .settings = settings, .logger = logger, .fd = -1 };
+}
+
+/* Takes @error. */
+static struct profcol_error *refuse(const char *path, struct profcol_error *error, int errnum)
+{
+	struct profcol_error *named =
+		errnum ? record_file_error(PROFCOL_SYSTEM, path, errnum)
+		       : profcol_error_create(
+				 PROFCOL_SYSTEM,
+				 "cannot write to '%s': %s, or set another 'path'; for a volume "
+				 "that others may write to there is 'private_subdirectory: true'",
+				 path, profcol_error_message(error));
+
+	profcol_error_destroy(error);
+	return named;
 }
 
 /* ---- opening ---- */
@@ -179,20 +194,19 @@ static bool is_pipe(const char *path)
 static struct profcol_error *open_file(struct record_file *file, bool append)
 {
 	const struct record_file_settings *settings = file->settings;
+	int access = is_pipe(settings->path) ? O_WRONLY : O_RDWR, status = 0, errnum;
 	struct profcol_error *error;
-	int status = 0;
 
 	if (settings->create_directory)
-		status = make_directories(settings->path, settings->directory_mode);
+		status = make_directories(settings->asked_path, settings->directory_mode);
 	if (status)
 		return record_file_error(PROFCOL_SYSTEM, settings->path, -status);
 	// Not blocking: a pipe that nobody reads is an error instead of an endless start.
-	file->fd = open(settings->path,
-			(is_pipe(settings->path) ? O_WRONLY : O_RDWR) | O_CREAT | O_APPEND |
-				O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-			FILE_MODE);
-	if (file->fd < 0)
-		return record_file_error(PROFCOL_SYSTEM, settings->path, errno);
+	error = trusted_file_open(settings->asked_path,
+				  access | O_CREAT | O_APPEND | O_NOCTTY | O_NONBLOCK, FILE_MODE,
+				  settings->private_part, &errnum, &file->fd);
+	if (error)
+		return refuse(settings->path, error, errnum);
 	error = take_over(file, append);
 	if (error)
 		close(TAKE_FD(file->fd));
@@ -239,11 +253,34 @@ static struct profcol_error *rotate(struct record_file *file)
 	return error;
 }
 
+/*
+ * Somebody else may have emptied the file since, as logrotate's copytruncate does: a size from
+ * before would be that of a hole.
+ */
+static int note_truncation(struct record_file *file)
+{
+	struct stat status;
+
+	if (!file->is_regular)
+		return 0;
+	if (fstat(file->fd, &status))
+		return -errno;
+	if ((uint64_t)status.st_size >= file->size)
+		return 0;
+	// What is left of a record that was being written then is a piece from its middle.
+	file->size = file->torn ? 0 : (uint64_t)status.st_size;
+	profcol_log_info(file->logger, "'%s' was truncated by somebody else; going on at its end",
+			 file->settings->path);
+	return 0;
+}
+
 /* Take away what stands behind the last whole record. */
 static int cut_off(struct record_file *file)
 {
-	if (!file->torn)
-		return 0;
+	int status = note_truncation(file);
+
+	if (status || !file->torn)
+		return status;
 	if (file->is_regular && ftruncate(file->fd, (off_t)file->size))
 		return -errno;
 	// Where nothing can be taken away, a line can at least be ended.
@@ -283,11 +320,16 @@ static struct profcol_error *prepare(struct record_file *file, size_t length)
 {
 	const struct record_file_settings *settings = file->settings;
 	struct profcol_error *error = NULL;
+	int status = 0;
 
 	if (file->fd >= 0 && file->is_regular && is_moved(file))
 		error = record_file_close(file);
 	if (!error && file->fd < 0)
 		error = open_file(file, true);
+	if (!error)
+		status = note_truncation(file);
+	if (status)
+		error = record_file_error(PROFCOL_SYSTEM, settings->path, -status);
 	if (!error && settings->max_bytes && file->is_regular && file->size &&
 	    file->size + length > settings->max_bytes)
 		error = rotate(file);

@@ -25,7 +25,9 @@ enum record_file_framing {
 };
 
 struct record_file_settings {
-	const char *path; /* borrowed */
+	const char *path;         /* borrowed: where it is */
+	const char *asked_path;   /* borrowed: as it was asked for */
+	const char *private_part; /* borrowed: of @path beyond it, as in trusted_output; or NULL */
 	enum record_file_framing framing;
 	bool append;                   /* go on with what is there instead of emptying it */
 	bool create_directory;         /* with all above it */

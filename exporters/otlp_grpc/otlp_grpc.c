@@ -3,8 +3,6 @@
  * The `otlp_grpc` exporter: sends encoded profiles to an OpenTelemetry Collector, or whoever
  * else speaks OTLP over gRPC. Queue, retry and splitting are the host's.
  */
-#include "outcome.h"
-
 #include "base/base.h"
 #include "net/net.h"
 
@@ -124,7 +122,7 @@ static struct profcol_error *otlp_grpc_send(void *self, const struct profcol_req
 
 	net_client_call(exporter->client, export_method, request->bytes, request->length,
 			request->deadline_ns, &answer);
-	return profcol_error_prefix(outcome_of(request, &answer, reply), "export to '%s'",
+	return profcol_error_prefix(net_outcome_of(request, &answer, reply), "export to '%s'",
 				    exporter->config->endpoint);
 }
 

@@ -16,18 +16,6 @@ enum {
 	SAME_START_MAX = 1000, /* files with the same start, before this counts as a fault */
 };
 
-int output_open(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0 && errno == ENOENT) {
-		if (mkdir(path, 0700) && errno != EEXIST)
-			return -errno;
-		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	}
-	return fd < 0 ? -errno : fd;
-}
-
 /* True when @name was a temporary that nobody writes to any more; it is then gone. */
 static bool output_remove_leftover(int directory_fd, const char *name)
 {

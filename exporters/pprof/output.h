@@ -14,9 +14,6 @@
 
 #include <stddef.h>
 
-/* Open the directory at @path, creating its last part with mode 0700 when it is missing. */
-int output_open(const char *path);
-
 /* Remove what crashed runs left behind; returns how many files. */
 int output_remove_leftovers(int directory_fd, const char *prefix);
 

@@ -27,6 +27,7 @@ struct pprof_config {
 	int format; /* enum pprof_format */
 	int64_t compression_level;
 	uint64_t max_pending_bytes;
+	bool private_subdirectory;
 };
 
 enum pprof_format { PPROF_FORMAT_PPROF, PPROF_FORMAT_FOLDED };
@@ -49,8 +50,8 @@ static const struct profcol_option retention_options[] = {
 };
 
 static const struct profcol_option pprof_options[] = {
-	PROFCOL_OPTION_REQUIRED_STRING("directory", struct pprof_config, directory,
-				       "where files are written; its last part is created"),
+	PROFCOL_OPTION_REQUIRED_PATH("directory", struct pprof_config, directory,
+				     "where files are written; its last part is created"),
 	PROFCOL_OPTION_STRING("file_prefix", struct pprof_config, file_prefix, "profcol",
 			      "first part of the file names: letters, digits, '.', '_', '-'"),
 	PROFCOL_OPTION_ENUM("format", struct pprof_config, format, "pprof", format_names,
@@ -67,6 +68,10 @@ static const struct profcol_option pprof_options[] = {
 	PROFCOL_OPTION_BYTES("max_pending_bytes", struct pprof_config, max_pending_bytes, "64MiB",
 			     1 << 20, 0,
 			     "memory for batches that are not in a file yet, at least 1MiB"),
+	PROFCOL_OPTION_BOOL(
+		"private_subdirectory", struct pprof_config, private_subdirectory, "false",
+		"write to a directory of its own, profcol, in `directory`, which others "
+		"may write to: a container's volume"),
 	PROFCOL_OPTION_END,
 };
 
@@ -125,6 +130,7 @@ static struct profcol_error *pprof_create(const struct profcol_host *host, const
 					    .folded = config->format == PPROF_FORMAT_FOLDED,
 					    .interval_ns = config->interval_ns,
 					    .max_pending_bytes = config->max_pending_bytes,
+					    .is_shared = config->private_subdirectory,
 				    });
 	if (!exporter->writer) {
 		pprof_destroy(exporter);
@@ -138,12 +144,15 @@ static struct profcol_error *pprof_create(const struct profcol_host *host, const
 static struct profcol_error *pprof_check_directory(struct pprof_exporter *exporter)
 {
 	const struct pprof_config *config = exporter->config;
-	CLEANUP_FD int directory_fd = output_open(config->directory);
+	CLEANUP_FD int directory_fd = -1;
+	struct profcol_error *error =
+		window_directory_open(PROFCOL_SYSTEM, config->directory,
+				      config->private_subdirectory, true, &directory_fd);
 	struct output_file probe;
 	int status;
 
-	if (directory_fd < 0)
-		return window_directory_error(PROFCOL_SYSTEM, config->directory, -directory_fd);
+	if (error)
+		return error;
 	if (output_remove_leftovers(directory_fd, config->file_prefix))
 		profcol_log_info(exporter->host->logger,
 				 "removed unfinished files of an earlier run from '%s'",
@@ -175,17 +184,24 @@ static void pprof_diagnose_parent(const char *path, struct profcol_findings *fin
 static void pprof_diagnose(const void *options, struct profcol_findings *findings)
 {
 	const struct pprof_config *config = options;
-	// Not output_open(), which creates it.
-	CLEANUP_FD int fd = open(config->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP_FD int fd = -1;
+	struct profcol_error *error;
 	struct output_file probe;
 	struct statvfs space;
 	int status;
 
-	if (fd < 0 && errno == ENOENT) {
+	if (access(config->directory, F_OK) && errno == ENOENT) {
 		pprof_diagnose_parent(config->directory, findings);
 		return;
 	}
-	status = fd < 0 ? -errno : output_file_create(fd, config->file_prefix, &probe);
+	error = window_directory_open(PROFCOL_SYSTEM, config->directory,
+				      config->private_subdirectory, false, &fd);
+	if (error) {
+		findings_add_error(findings, "directory", PROFCOL_MISSING,
+				   "no profiles are written", error);
+		return;
+	}
+	status = output_file_create(fd, config->file_prefix, &probe);
 	if (status) {
 		findings_add_error(
 			findings, "directory", PROFCOL_MISSING, "no profiles are written",

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "window.h"
 
-#include "folded.h"
 #include "pending.h"
 
 #include "profile/profile.h"
@@ -41,6 +40,31 @@ struct profcol_error *window_directory_error(enum profcol_code code, const char 
 {
 	return profcol_error_create(code, "cannot write to directory '%s': %s; %s", directory,
 				    strerrordesc_np(errnum), window_errno_remedy(errnum));
+}
+
+struct profcol_error *window_directory_open(enum profcol_code code, const char *directory,
+					    bool is_shared, bool create, int *ret)
+{
+	struct trusted_output output = {
+		.path = directory,
+		.create = create,
+		.mode = 0700,
+		.private_part = is_shared ? TRUSTED_PRIVATE_PART : NULL,
+	};
+	int errnum = 0;
+	struct profcol_error *error = trusted_output_open(&output, &errnum, ret), *named;
+
+	if (!error)
+		return NULL;
+	named = errnum ? window_directory_error(code, directory, errnum)
+		       : profcol_error_create(
+				 code,
+				 "cannot write to directory '%s': %s, or set another one as "
+				 "'directory'; for a volume that others may write to there is "
+				 "'private_subdirectory: true'",
+				 directory, profcol_error_message(error));
+	profcol_error_destroy(error);
+	return named;
 }
 
 struct profcol_error *window_merge(const struct pending *pending, struct profcol_batch **ret)
@@ -110,12 +134,14 @@ struct profcol_error *window_write(const struct window_target *target,
 	if (error)
 		return profcol_error_prefix(error, "encode %zu batches", batches->batches.count);
 	file.bytes = length;
-	status = file.directory_fd = output_open(target->directory);
-	if (status >= 0) {
-		file.removed = retention_apply(file.directory_fd, target->prefix,
-					       &target->retention, clock_realtime_ns(), length);
-		status = output_file_create(file.directory_fd, target->prefix, &file.output);
-	}
+	*cause_ret = "write_failed";
+	error = window_directory_open(PROFCOL_UNAVAILABLE, target->directory, target->is_shared,
+				      true, &file.directory_fd);
+	if (error)
+		return error;
+	file.removed = retention_apply(file.directory_fd, target->prefix, &target->retention,
+				       clock_realtime_ns(), length);
+	status = output_file_create(file.directory_fd, target->prefix, &file.output);
 	if (!status)
 		status = output_file_write(&file.output, bytes, length);
 	if (status) {
@@ -153,12 +179,15 @@ void window_file_deinit(struct window_file *file)
 int window_expire(const struct window_target *target)
 {
 	struct retention_limits limits = { .max_age_ns = target->retention.max_age_ns };
+	struct profcol_error *error;
 	CLEANUP_FD int fd = -1;
 
 	if (!limits.max_age_ns)
 		return 0;
-	fd = open(target->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
+	error = window_directory_open(PROFCOL_UNAVAILABLE, target->directory, target->is_shared,
+				      false, &fd);
+	profcol_error_destroy(error);
+	if (error)
+		return -EACCES; // nobody waits for it: the next file says why
 	return retention_apply(fd, target->prefix, &limits, clock_realtime_ns(), 0);
 }

@@ -21,6 +21,7 @@ struct profcol_batch;
 /* Where and how; a copy of the configuration that the writer owns. */
 struct window_target {
 	char *directory; /* owned by the exporter */
+	bool is_shared;  /* with others: the files go to a directory of ours in it */
 	char *prefix;    /* owned by the exporter */
 	struct retention_limits retention;
 	int compression_level;
@@ -60,6 +61,16 @@ void window_file_deinit(struct window_file *file);
 
 /* Delete files past retention's max_age. Returns as retention_apply(). */
 int window_expire(const struct window_target *target);
+
+/*
+ * Open @directory, in which nobody but root and the user that profcol runs as can have a hand
+ * (base/trusted_path.h); with @is_shared others may, and it is one of ours in it. @create: make
+ * what is missing of it, with mode 0700. An error is of @code.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *window_directory_open(enum profcol_code code,
+							       const char *directory,
+							       bool is_shared, bool create,
+							       int *ret);
 
 /* An error of @code that names @directory and the remedy for @errnum (positive). */
 struct profcol_error *window_directory_error(enum profcol_code code, const char *directory,

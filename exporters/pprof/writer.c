@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -101,6 +100,7 @@ struct writer *writer_create(const struct profcol_host *host,
 		.retention = settings->retention,
 		.compression_level = settings->compression_level,
 		.folded = settings->folded,
+		.is_shared = settings->is_shared,
 	};
 	writer->joined_bytes = JOIN_BYTES / 2;
 	atomic_init(&writer->references, 1);
@@ -434,16 +434,11 @@ static void *writer_run(void *argument)
 
 struct profcol_error *writer_start(struct writer *writer)
 {
-	sigset_t all, before;
 	int error;
 
-	// Signals belong to the thread that called: it is the host's.
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	atomic_fetch_add(&writer->references, 1);
 	writer->running = true;
-	error = pthread_create(&writer->thread, NULL, writer_run, writer);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	error = thread_start(&writer->thread, writer_run, writer);
 	if (error) {
 		atomic_fetch_sub(&writer->references, 1);
 		writer->running = false;

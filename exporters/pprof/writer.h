@@ -25,6 +25,7 @@ struct writer_settings {
 	const char *prefix;    /* borrowed for the call */
 	struct retention_limits retention;
 	int compression_level;
+	bool is_shared;       /* as in window_target */
 	bool folded;          /* stacks as text instead of pprof */
 	uint64_t interval_ns; /* 0: one file, at the end */
 	uint64_t max_pending_bytes;

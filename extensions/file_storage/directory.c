@@ -52,33 +52,37 @@ static int create_parts(const char *path, mode_t mode)
 	return mkdir(parts, mode) && errno != EEXIST ? -errno : 0;
 }
 
+/* Others may write to it if they must: each queue in it is ours alone, by claim(). */
+static struct profcol_error *open_once(const char *path, int *errnum_ret, int *ret)
+{
+	struct trusted_output output = { .path = path, .others_may_write = true };
+	struct profcol_error *error, *named;
+
+	*errnum_ret = 0;
+	error = trusted_output_open(&output, errnum_ret, ret);
+	if (!error)
+		return NULL;
+	named = *errnum_ret ? cannot_use(path, *errnum_ret)
+			    : profcol_error_create(
+				      PROFCOL_SYSTEM,
+				      "cannot use directory '%s': %s, or set another one as "
+				      "'directory'",
+				      path, profcol_error_message(error));
+	profcol_error_destroy(error);
+	return named;
+}
+
 static struct profcol_error *open_path(const struct directory_settings *settings, int *ret)
 {
 	const char *path = settings->path;
-	CLEANUP_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int status = 0;
+	int status, errnum;
+	struct profcol_error *error = open_once(path, &errnum, ret);
 
-	if (fd < 0 && errno == ENOENT && settings->create) {
-		status = create_parts(path, settings->mode);
-		if (status)
-			return cannot_use(path, -status);
-		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	}
-	if (fd < 0)
-		return cannot_use(path, errno);
-	*ret = TAKE_FD(fd);
-	return NULL;
-}
-
-static struct profcol_error *check_owner(const char *path, const struct stat *status)
-{
-	if (status->st_uid == geteuid() || status->st_uid == 0)
-		return NULL;
-	return profcol_error_create(
-		PROFCOL_SYSTEM,
-		"directory '%s' belongs to user %u, who could change what is "
-		"queued; chown it to user %u, or set another one as 'directory'",
-		path, status->st_uid, geteuid());
+	if (errnum != ENOENT || !settings->create)
+		return error;
+	profcol_error_destroy(error);
+	status = create_parts(path, settings->mode);
+	return status ? cannot_use(path, -status) : open_once(path, &errnum, ret);
 }
 
 /* ---- one process per directory ---- */
@@ -165,8 +169,6 @@ struct profcol_error *directory_init(const struct directory_settings *settings,
 	if (!error && fstat(fd, &status))
 		error = cannot_use(settings->path, errno);
 	if (!error)
-		error = check_owner(settings->path, &status);
-	if (!error)
 		error = lock(fd, settings, &lock_fd);
 	if (error)
 		return error;
@@ -207,8 +209,6 @@ struct profcol_error *directory_probe(const struct directory_settings *settings)
 	error = open_path(&look, &fd);
 	if (!error && fstat(fd, &status))
 		error = cannot_use(settings->path, errno);
-	if (!error)
-		error = check_owner(settings->path, &status);
 	if (!error && faccessat(fd, ".", W_OK | X_OK, AT_EACCESS))
 		error = cannot_use(settings->path, errno);
 	if (error)

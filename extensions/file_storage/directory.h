@@ -5,7 +5,7 @@
  *   DIRECTORY/.lock              held by the process that uses the directory, with its id
  *   DIRECTORY/otlp_grpc%2Fnode/  the queue of exporter "otlp_grpc/node", mode 0700
  *
- * Main thread only.
+ * One thread at a time.
  */
 #pragma once
 

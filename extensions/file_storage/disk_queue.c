@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "disk_queue.h"
 
-#include "read_faults.h"
+#include "disk_queue_state.h"
 #include "recovery.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -19,28 +18,9 @@ enum {
 	RECORDS_MAX = 4 << 20,          /* so that the index stays below 64 MiB */
 };
 
-struct profcol_storage_queue {
-	int directory_fd; /* owned, as the next; its lock is the queue's */
-	char *path;
-	const struct profcol_host *host; /* borrowed */
-	uint64_t max_bytes, segment_bytes;
-	bool fsync;
-	struct profcol_metric *disk_gauge, *damaged_counter; /* the host's */
-
-	pthread_mutex_t lock; /* guards all below */
-	struct stored_segments segments;
-	size_t first_ready;     /* no segment before it has a record that is SEGMENT_READY */
-	int active_fd;          /* the last segment, open for append; -1 = none is */
-	uint64_t next_sequence; /* of the next segment, as the next */
-	uint32_t next_number;
-	uint64_t disk_bytes; /* of all segments */
-	struct profcol_storage_figures figures;
-	struct read_faults read_faults;
-};
-
 /* Functions below hold the lock, or are alone with the queue, unless they say otherwise. */
 
-static struct stored_segment *last_segment(const struct profcol_storage_queue *queue)
+struct stored_segment *disk_queue_last_segment(const struct profcol_storage_queue *queue)
 {
 	return queue->segments.list.items[queue->segments.list.count - 1];
 }
@@ -53,7 +33,7 @@ static void set_disk_bytes(struct profcol_storage_queue *queue, uint64_t bytes)
 
 /* ---- segments ---- */
 
-static void remove_segment(struct profcol_storage_queue *queue, size_t index)
+void disk_queue_remove_segment(struct profcol_storage_queue *queue, size_t index)
 {
 	struct stored_segment **segments = queue->segments.list.items;
 	struct stored_segment *segment = segments[index];
@@ -72,14 +52,14 @@ static void remove_segment(struct profcol_storage_queue *queue, size_t index)
 }
 
 /* Append no more to the last segment. */
-static void close_active(struct profcol_storage_queue *queue)
+void disk_queue_close_active(struct profcol_storage_queue *queue)
 {
 	if (queue->active_fd < 0)
 		return;
 	cleanup_fd(&queue->active_fd);
 	queue->active_fd = -1;
-	if (!last_segment(queue)->unfinished)
-		remove_segment(queue, queue->segments.list.count - 1);
+	if (!disk_queue_last_segment(queue)->unfinished)
+		disk_queue_remove_segment(queue, queue->segments.list.count - 1);
 }
 
 static int write_at(int fd, struct iovec *parts, int count, uint64_t offset)
@@ -164,13 +144,13 @@ static uint64_t growth(const struct profcol_storage_queue *queue, uint64_t bytes
 
 static struct profcol_error *make_room(struct profcol_storage_queue *queue, uint64_t bytes)
 {
-	if (queue->active_fd >= 0 && last_segment(queue)->size > SEGMENT_HEADER_BYTES &&
-	    last_segment(queue)->size + bytes > queue->segment_bytes)
-		close_active(queue);
+	if (queue->active_fd >= 0 && disk_queue_last_segment(queue)->size > SEGMENT_HEADER_BYTES &&
+	    disk_queue_last_segment(queue)->size + bytes > queue->segment_bytes)
+		disk_queue_close_active(queue);
 	// A segment of which nothing is left to send may go early.
 	if (queue->disk_bytes + growth(queue, bytes) > queue->max_bytes && queue->active_fd >= 0 &&
-	    !last_segment(queue)->unfinished)
-		close_active(queue);
+	    !disk_queue_last_segment(queue)->unfinished)
+		disk_queue_close_active(queue);
 	if (queue->disk_bytes + growth(queue, bytes) > queue->max_bytes)
 		return profcol_error_create(PROFCOL_UNAVAILABLE,
 					    "queue on disk is full, %" PRIu64 " bytes in '%s'; "
@@ -188,7 +168,7 @@ static struct profcol_error *make_room(struct profcol_storage_queue *queue, uint
 static int write_record(struct profcol_storage_queue *queue, const struct segment_record *record,
 			const uint8_t *bytes, uint64_t body_checksum)
 {
-	struct stored_segment *segment = last_segment(queue);
+	struct stored_segment *segment = disk_queue_last_segment(queue);
 	uint64_t total = segment_record_bytes(record->length);
 	uint8_t header[SEGMENT_RECORD_HEADER_BYTES], zeros[8] = { 0 };
 	struct iovec parts[] = {
@@ -205,7 +185,7 @@ static int write_record(struct profcol_storage_queue *queue, const struct segmen
 	// A part of a record in the middle would hide what is behind. If it cannot be cut off it
 	// stays the end of its segment: the next open takes it for a damaged one.
 	if (status && ftruncate(queue->active_fd, (off_t)segment->size))
-		close_active(queue);
+		disk_queue_close_active(queue);
 	if (status)
 		return status;
 	segment->size += total;
@@ -234,7 +214,7 @@ static int try_append(struct profcol_storage_queue *queue, struct segment_record
 
 	if (status)
 		return status;
-	segment = last_segment(queue);
+	segment = disk_queue_last_segment(queue);
 	if (!VECTOR_RESERVE(&segment->records.list, 1))
 		return -ENOMEM;
 	record->offset = (uint32_t)segment->size;
@@ -251,17 +231,19 @@ static struct profcol_error *append_record(struct profcol_storage_queue *queue,
 					   uint64_t body_checksum)
 {
 	struct segment_record record = { .length = (uint32_t)length, .samples = samples };
-	struct profcol_error *error = make_room(queue, segment_record_bytes(length));
+	struct profcol_error *error;
 	uint64_t disk_bytes;
 	int status;
 
+	lost_files_before_append(queue);
+	error = make_room(queue, segment_record_bytes(length));
 	if (error)
 		return error;
 	status = try_append(queue, &record, bytes, body_checksum);
 	disk_bytes = queue->disk_bytes;
 	// Closed, a segment gives back its space as soon as all that is in it is sent.
 	if (status == -ENOSPC || status == -EDQUOT)
-		close_active(queue);
+		disk_queue_close_active(queue);
 	if (queue->disk_bytes < disk_bytes)
 		status = try_append(queue, &record, bytes, body_checksum);
 	if (status)
@@ -269,6 +251,7 @@ static struct profcol_error *append_record(struct profcol_storage_queue *queue,
 	queue->figures.records++;
 	queue->figures.bytes += length;
 	queue->figures.samples += samples;
+	lost_files_after_append(queue);
 	return NULL;
 }
 
@@ -311,6 +294,8 @@ static void mark_finished(struct profcol_storage_queue *queue, size_t index,
 	CLEANUP_FD int opened = -1;
 	int fd = queue->active_fd;
 
+	if (segment->is_lost)
+		return;
 	if (fd < 0 || index + 1 < queue->segments.list.count)
 		fd = opened = stored_segment_open(queue->directory_fd, &segment->name, O_RDWR);
 	// Should it fail, the record is sent a second time by the next process.
@@ -329,7 +314,7 @@ static void retire(struct profcol_storage_queue *queue, size_t index, struct seg
 	queue->figures.bytes -= record->length;
 	queue->figures.samples -= record->samples;
 	if (!--segment->unfinished && !active)
-		remove_segment(queue, index);
+		disk_queue_remove_segment(queue, index);
 }
 
 /* Nor later. */
@@ -359,23 +344,6 @@ static struct segment_record *next_ready(struct profcol_storage_queue *queue, si
 	return NULL;
 }
 
-static void return_record(struct profcol_storage_queue *queue, uint64_t id)
-{
-	size_t index, position;
-	struct segment_record *record = stored_segments_find(&queue->segments, id, &index);
-	struct stored_segment *segment;
-
-	if (!record || record->state != SEGMENT_TAKEN)
-		return;
-	segment = queue->segments.list.items[index];
-	position = (size_t)(record - segment->records.list.items);
-	record->state = SEGMENT_READY;
-	if (position < segment->next)
-		segment->next = position;
-	if (index < queue->first_ready)
-		queue->first_ready = index;
-}
-
 /* One that is damaged, or that the device does not give: then @is_kept on disk, since another
  * attempt may succeed. */
 static void give_up_record(struct profcol_storage_queue *queue, uint64_t id, bool is_kept)
@@ -397,6 +365,27 @@ static void give_up_record(struct profcol_storage_queue *queue, uint64_t id, boo
 	} else {
 		settle(queue, index, record);
 	}
+}
+
+static void return_record(struct profcol_storage_queue *queue, uint64_t id)
+{
+	size_t index, position;
+	struct segment_record *record = stored_segments_find(&queue->segments, id, &index);
+	struct stored_segment *segment;
+
+	if (!record || record->state != SEGMENT_TAKEN)
+		return;
+	if (queue->segments.list.items[index]->is_lost) {
+		give_up_record(queue, id, false);
+		return;
+	}
+	segment = queue->segments.list.items[index];
+	position = (size_t)(record - segment->records.list.items);
+	record->state = SEGMENT_READY;
+	if (position < segment->next)
+		segment->next = position;
+	if (index < queue->first_ready)
+		queue->first_ready = index;
 }
 
 /* What a taker needs to read a record without the lock. */
@@ -439,8 +428,15 @@ static enum profcol_take conclude(struct profcol_storage_queue *queue,
 				  const struct profcol_record *record, int status)
 {
 	uint64_t faulty_id = queue->read_faults.id;
-	enum read_verdict verdict =
-		read_faults_judge(&queue->read_faults, record->id, status, clock_monotonic_ns());
+	size_t index;
+	enum read_verdict verdict;
+
+	// Its file may be gone, and others with it: then more than this record is lost.
+	if (status == -ENOENT || status == -EBADMSG)
+		lost_files_look(queue);
+	if (!stored_segments_find(&queue->segments, record->id, &index))
+		return PROFCOL_TAKE_NONE;
+	verdict = read_faults_judge(&queue->read_faults, record->id, status, clock_monotonic_ns());
 
 	if (verdict == READ_SOUND)
 		return PROFCOL_TAKE_RECORD;
@@ -500,6 +496,7 @@ void disk_queue_finish(struct profcol_storage_queue *queue, uint64_t id)
 void disk_queue_figures(struct profcol_storage_queue *queue, struct profcol_storage_figures *ret)
 {
 	pthread_mutex_lock(&queue->lock);
+	lost_files_look_now_and_then(queue);
 	*ret = queue->figures;
 	pthread_mutex_unlock(&queue->lock);
 }
@@ -538,7 +535,7 @@ static void adopt(struct profcol_storage_queue *queue)
 	set_disk_bytes(queue, bytes);
 	for (size_t i = queue->segments.list.count; i > 0; i--)
 		if (!queue->segments.list.items[i - 1]->unfinished)
-			remove_segment(queue, i - 1);
+			disk_queue_remove_segment(queue, i - 1);
 	profcol_metric_add(queue->damaged_counter, (int64_t)figures->damaged_records);
 	if (figures->records)
 		profcol_log_debug(queue->host->logger,
@@ -546,8 +543,7 @@ static void adopt(struct profcol_storage_queue *queue)
 				  "in '%s'",
 				  figures->records, figures->samples, queue->path);
 	if (figures->damaged_records)
-		profcol_log_debug(queue->host->logger,
-				  "%" PRIu64 " places in '%s' are damaged, what was there is lost",
+		profcol_log_debug(queue->host->logger, "%" PRIu64 " places in '%s' are damaged",
 				  figures->damaged_records, queue->path);
 }
 
@@ -570,6 +566,9 @@ struct profcol_error *disk_queue_open(const struct disk_queue_settings *settings
 	queue->directory_fd = directory_fd;
 	queue->path = path;
 	queue->host = host;
+	queue->name = strdup(settings->name);
+	queue->reopen = settings->reopen;
+	queue->reopen_context = settings->reopen_context;
 	queue->max_bytes = queue->figures.capacity_bytes = settings->max_bytes;
 	queue->figures.max_record_bytes = longest_record(settings->max_bytes);
 	queue->segment_bytes = settings->max_bytes / SEGMENTS_PER_QUEUE < SEGMENT_TARGET_BYTES
@@ -592,10 +591,11 @@ void disk_queue_close(struct profcol_storage_queue *queue)
 {
 	if (!queue)
 		return;
-	close_active(queue);
+	disk_queue_close_active(queue);
 	stored_segments_deinit(&queue->segments);
 	pthread_mutex_destroy(&queue->lock);
 	cleanup_fd(&queue->directory_fd);
+	free(queue->name);
 	free(queue->path);
 	free(queue);
 }

@@ -16,11 +16,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Make the directory of queue @name anew, since somebody has removed it: a descriptor, locked, the
+ * caller's. Any thread. */
+typedef struct profcol_error *disk_queue_reopen(void *context, const char *name, int *fd_ret);
+
 struct disk_queue_settings {
 	const char *name;                /* of the queue; used during open only */
 	uint64_t max_bytes;              /* of all segments together */
 	bool fsync;                      /* force each record to the disk before append returns */
 	const struct profcol_host *host; /* borrowed until close */
+	disk_queue_reopen *reopen;       /* NULL = what is removed stays away */
+	void *reopen_context;            /* borrowed until close */
 };
 
 /*

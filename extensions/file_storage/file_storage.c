@@ -11,8 +11,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <libgen.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct compaction_config {
 	bool on_start, on_rebound, cleanup_on_start;
@@ -78,6 +80,7 @@ static const struct profcol_option file_storage_options[] = {
 struct file_storage {
 	const struct profcol_host *host; /* borrowed, as the next */
 	const struct file_storage_config *config;
+	pthread_mutex_t lock; /* guards the next: queues come back to it, if it is removed */
 	struct directory directory;
 };
 
@@ -122,6 +125,7 @@ static struct profcol_error *file_storage_create(const struct profcol_host *host
 	storage->host = host;
 	storage->config = options;
 	storage->directory = (struct directory){ .fd = -1, .lock_fd = -1 };
+	pthread_mutex_init(&storage->lock, NULL);
 	*ret = storage;
 	return NULL;
 }
@@ -218,7 +222,44 @@ static void file_storage_destroy(void *self)
 	if (!storage)
 		return;
 	directory_deinit(&storage->directory);
+	pthread_mutex_destroy(&storage->lock);
 	free(storage);
+}
+
+/* Under the lock: the directory anew, if somebody has removed it. */
+static struct profcol_error *renew_directory(struct file_storage *storage)
+{
+	const struct file_storage_config *config = storage->config;
+	struct directory_settings settings = { .path = config->directory,
+					       .create = config->create_directory };
+	struct directory fresh;
+	struct profcol_error *error;
+	struct stat status;
+
+	if (fstat(storage->directory.fd, &status) || status.st_nlink)
+		return NULL;
+	parse_permissions(config->directory_permissions, &settings.mode);
+	error = directory_init(&settings, &fresh);
+	if (error)
+		return error;
+	directory_deinit(&storage->directory);
+	storage->directory = fresh;
+	return NULL;
+}
+
+static struct profcol_error *reopen_queue(void *context, const char *name, int *fd_ret)
+{
+	struct file_storage *storage = context;
+	CLEANUP_FREE char *path = NULL;
+	struct profcol_error *error;
+
+	pthread_mutex_lock(&storage->lock);
+	error = renew_directory(storage);
+	if (!error)
+		error = directory_open_queue(&storage->directory, storage->config->directory, name,
+					     fd_ret, &path);
+	pthread_mutex_unlock(&storage->lock);
+	return error;
 }
 
 static struct profcol_error *file_storage_open(void *self, const char *name,
@@ -230,13 +271,17 @@ static struct profcol_error *file_storage_open(void *self, const char *name,
 		.max_bytes = storage->config->max_size,
 		.fsync = storage->config->fsync,
 		.host = storage->host,
+		.reopen = reopen_queue,
+		.reopen_context = storage,
 	};
 	CLEANUP_FREE char *path = NULL;
 	CLEANUP_FD int fd = -1;
 	struct profcol_error *error;
 
+	pthread_mutex_lock(&storage->lock);
 	error = directory_open_queue(&storage->directory, storage->config->directory, name, &fd,
 				     &path);
+	pthread_mutex_unlock(&storage->lock);
 	if (!error)
 		error = disk_queue_open(&settings, fd, path, ret);
 	if (error)

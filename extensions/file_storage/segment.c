@@ -224,6 +224,9 @@ static int scan(struct window *window, uint64_t salt, struct segment_records *re
 	uint64_t offset = SEGMENT_HEADER_BYTES;
 	struct record_header found;
 
+	// As a power cut leaves it: what was in it cannot be told, not even that there was nothing.
+	if (window->size < SEGMENT_HEADER_BYTES)
+		records->damaged++;
 	while (offset + SEGMENT_RECORD_HEADER_BYTES <= window->size) {
 		uint64_t end;
 

@@ -14,6 +14,7 @@ struct stored_segment {
 	uint64_t size;     /* of the file */
 	size_t next;       /* no record before it is SEGMENT_READY */
 	size_t unfinished; /* records */
+	bool is_lost;      /* somebody has removed or emptied the file */
 	bool is_kept;      /* holds a record that could not be read: for the next open */
 };
 

@@ -18,6 +18,8 @@ int command_print_config(const struct command_line *line, const struct program *
 int command_schema(const struct command_line *line, const struct program *program);
 int command_featuregate(const struct command_line *line, const struct program *program);
 int command_record(const struct command_line *line, const struct program *program);
+int command_view(const struct command_line *line, const struct program *program);
+int command_top(const struct command_line *line, const struct program *program);
 int command_shadow(const struct command_line *line, const struct program *program);
 int command_doctor(const struct command_line *line, const struct program *program);
 

@@ -55,6 +55,8 @@ int commands_execute(const struct command_line *line, const struct program *prog
 		[COMMAND_DOCTOR] = command_doctor,
 		[COMMAND_RECORD] = command_record,
 		[COMMAND_SHADOW] = command_shadow,
+		[COMMAND_VIEW] = command_view,
+		[COMMAND_TOP] = command_top,
 		[COMMAND_VERSION] = command_version,
 		[COMMAND_HELP] = command_help,
 	};

@@ -35,7 +35,9 @@ static bool is_in_use(const struct config *config, size_t position)
 	return false;
 }
 
-static void diagnose_components(const struct config *config, struct diagnosis *diagnosis)
+/* With @pid that process, too; 0: none. */
+static void diagnose_components(const struct config *config, uint32_t pid,
+				struct diagnosis *diagnosis)
 {
 	for (size_t i = 0; i < config->component_count; i++) {
 		const struct config_component *component = &config->components[i];
@@ -44,10 +46,14 @@ static void diagnose_components(const struct config *config, struct diagnosis *d
 			continue;
 		diagnosis_begin(diagnosis, registry_kind_name(component->kind), component->id);
 		component->type->diagnose(component->options, &diagnosis->base);
+		if (pid && component->type->diagnose_process)
+			component->type->diagnose_process(component->options, pid,
+							  &diagnosis->base);
 	}
 }
 
-static void diagnose(const struct loaded *loaded, const char *version, struct diagnosis *diagnosis)
+static void diagnose(const struct loaded *loaded, const char *version, uint32_t pid,
+		     struct diagnosis *diagnosis)
 {
 	struct profcol_error *error;
 
@@ -59,7 +65,7 @@ static void diagnose(const struct loaded *loaded, const char *version, struct di
 				   "profcol does not start", error);
 	else
 		findings_add_fine(&diagnosis->base, "pipelines", "can be built");
-	diagnose_components(loaded->config, diagnosis);
+	diagnose_components(loaded->config, pid, diagnosis);
 }
 
 /* Without its plugins nothing else of the configuration can be read. Takes @error. */
@@ -100,6 +106,6 @@ int command_doctor(const struct command_line *line, const struct program *progra
 	if (loaded.plugins_refused)
 		diagnose_plugins(TAKE(loaded.plugins_refused), &diagnosis);
 	else
-		diagnose(&loaded, program->version, &diagnosis);
+		diagnose(&loaded, program->version, line->doctor_pid, &diagnosis);
 	return print(line, program, &diagnosis);
 }

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static const uint64_t grace_ns = 1000000000;
 
@@ -22,6 +24,50 @@ json_t *own_config_text(const char *text)
 	}
 	*to = '\0';
 	return json_string(escaped);
+}
+
+json_t *own_config_select(json_t *receiver, int32_t pid, const char *comm, const char *cgroup)
+{
+	json_t *rule = NULL;
+
+	if (!pid && !comm && !cgroup)
+		return receiver;
+	if (pid)
+		rule = json_pack("{s:i}", "pid", (int)pid);
+	else
+		rule = json_pack("{s:{s:[o]}}", comm ? "comm" : "cgroup", "values",
+				 own_config_text(comm ? comm : cgroup));
+	// json_pack gives NULL for a NULL in it, json_object_set_new fails for NULL.
+	if (!json_object_set_new(receiver, "select", json_pack("{s:[o]}", "include", rule)))
+		return receiver;
+	json_decref(receiver);
+	return NULL;
+}
+
+bool own_config_is_part(const struct record_options *options)
+{
+	return options->pid || options->comm || options->cgroup;
+}
+
+int own_config_time_left_ms(uint64_t end_ns, int most)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t left_ms = end_ns > now_ns ? (end_ns - now_ns + 999999) / 1000000 : 0;
+
+	return left_ms < (uint64_t)most ? (int)left_ms : most;
+}
+
+struct profcol_error *own_config_open_process(int32_t pid, const char *verb, int *fd_ret)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (fd < 0)
+		return profcol_error_create(
+			PROFCOL_SYSTEM,
+			"cannot %s process %d: %s; see 'ps' for those that there are", verb,
+			(int)pid, strerrordesc_np(errno));
+	*fd_ret = fd;
+	return NULL;
 }
 
 char *own_config_source(json_t *all)

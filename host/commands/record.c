@@ -5,6 +5,8 @@
  */
 #include "command.h"
 #include "own_config.h"
+#include "profile_file.h"
+#include "profile_page.h"
 #include "record_config.h"
 #include "record_output.h"
 #include "record_program.h"
@@ -18,11 +20,11 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 
 enum {
 	PROGRESS_MS = 500,
 	NO_END_MS = 1000 * 1000 * 1000,
+	HOTTEST = 10, /* functions that are shown at the end */
 };
 
 /* That a program gets to end after it was asked to. */
@@ -41,6 +43,7 @@ struct recording {
 	pthread_t follower;
 	bool follows;
 	uint64_t most_processes;
+	int signal;         /* that has ended the recording; 0: none has */
 	bool ended_program; /* it was us */
 };
 
@@ -75,17 +78,7 @@ static void show_progress(const struct recording *recording, const struct servic
 /* Is only a part of the machine recorded? */
 static bool selects(const struct recording *recording)
 {
-	const struct record_options *options = recording->options;
-
-	return recording->program.pid || options->pid || options->comm || options->cgroup;
-}
-
-static int time_left_ms(uint64_t end_ns)
-{
-	uint64_t now_ns = clock_monotonic_ns();
-	uint64_t left_ms = end_ns > now_ns ? (end_ns - now_ns + 999999) / 1000000 : 0;
-
-	return left_ms < PROGRESS_MS ? (int)left_ms : PROGRESS_MS;
+	return recording->program.pid || own_config_is_part(recording->options);
 }
 
 /* Until it is told to stop, or what is recorded is over, which it tells the service. */
@@ -108,7 +101,7 @@ static void *follow(void *argument)
 		if (processes > recording->most_processes)
 			recording->most_processes = processes;
 		show_progress(recording, &samples, start_ns);
-		poll(fds, 2, time_left_ms(end_ns));
+		poll(fds, 2, own_config_time_left_ms(end_ns, PROGRESS_MS));
 		if (fds[0].revents)
 			return NULL;
 		if (fds[1].revents)
@@ -161,15 +154,10 @@ static struct profcol_error *prepare(struct recording *recording)
 		error = record_program_start(options->words, &recording->program);
 	if (error)
 		return error;
-	if (options->pid) {
-		recording->target_fd = (int)syscall(SYS_pidfd_open, options->pid, 0);
-		if (recording->target_fd < 0)
-			return profcol_error_create(
-				PROFCOL_SYSTEM,
-				"cannot record process %d: %s; see 'ps' for those "
-				"that there are",
-				(int)options->pid, strerrordesc_np(errno));
-	}
+	if (options->pid)
+		error = own_config_open_process(options->pid, "record", &recording->target_fd);
+	if (error)
+		return error;
 	recording->stop_fd = eventfd(0, EFD_CLOEXEC);
 	if (recording->stop_fd < 0)
 		return profcol_error_errno(errno, "record");
@@ -183,7 +171,11 @@ static struct profcol_error *run(struct recording *recording, const struct comma
 		recording->program.pid ? (int32_t)recording->program.pid : recording->options->pid;
 	CLEANUP_FREE char *source = record_config(recording->options, pid, &recording->output);
 	const struct service_companion companion = { started, ending, recording };
-	struct service_settings settings = { .companion = &companion, .samples = samples };
+	struct service_settings settings = {
+		.companion = &companion,
+		.samples = samples,
+		.signal = &recording->signal,
+	};
 
 	return own_config_run(line, program, program->builtin, source, &settings);
 }
@@ -194,7 +186,9 @@ static void print_result(const struct recording *recording, const struct service
 	static const char *const ways[] = {
 		[RECORD_PPROF] = "go tool pprof -http=: ",
 		[RECORD_FOLDED] = "speedscope, or flamegraph.pl ",
-		[RECORD_OTLP] = "what reads the Collector's file exporter (format: proto): ",
+		[RECORD_OTLP] = "profcol view ",
+		[RECORD_HTML] = "any browser: ",
+		[RECORD_SVG] = "any browser: ",
 	};
 	uint64_t lost = samples->lost;
 
@@ -205,14 +199,44 @@ static void print_result(const struct recording *recording, const struct service
 		ways[recording->output.form], recording->options->file);
 }
 
+/* Where the time went, in ten lines; with --serve also in the browser, until a signal comes. */
+static struct profcol_error *show(struct recording *recording, struct flame *flame)
+{
+	struct profcol_error *error = NULL;
+
+	if (!flame_total(flame, FLAME_NOW))
+		error = profile_file_add(recording->options->file, flame, FLAME_NOW);
+	if (!error)
+		error = profile_print_hottest(flame, HOTTEST, stderr);
+	if (!error && recording->options->serve)
+		error = profile_page_serve(flame, false, stderr);
+	return error;
+}
+
 /* What has been recorded, to its place. */
 static struct profcol_error *finish(struct recording *recording,
 				    const struct service_samples *samples)
 {
+	static const char *const nothing[] = {
+		[RECORD_CPU] = "what was recorded has used too little CPU time for --frequency",
+		[RECORD_OFF_CPU] = "what was recorded has ended no wait",
+		[RECORD_WALL] = "what was recorded has used no CPU time, and ended no wait",
+		[RECORD_PAGE_FAULTS] = "what was recorded has had no page faults",
+	};
+	// Of a file without such attributes it is one group of all, which the page leaves out.
+	const struct flame_settings settings = {
+		.group = record_form_is_otlp(recording->output.form) ? "process.executable.name"
+								     : NULL,
+	};
+	FLAME_CLEANUP struct flame *flame = flame_create(&settings);
 	struct profcol_error *error;
 	uint64_t size;
 
-	error = record_output_publish(&recording->output, &size);
+	if (!flame)
+		return profcol_error_create(PROFCOL_NO_MEMORY, "out of memory");
+	error = record_output_draw(&recording->output, flame);
+	if (!error)
+		error = record_output_publish(&recording->output, &size);
 	if (error)
 		return error;
 	if (!size && samples->lost)
@@ -223,11 +247,10 @@ static struct profcol_error *finish(struct recording *recording,
 					    samples->lost, recording->options->file);
 	if (size) {
 		print_result(recording, samples, size);
-		return NULL;
+		return show(recording, flame);
 	}
 	fprintf(stderr, "no samples were taken, '%s' is not written: %s\n",
-		recording->options->file,
-		"what was recorded has used no CPU time, or too little for --frequency");
+		recording->options->file, nothing[recording->options->event]);
 	return NULL;
 }
 
@@ -241,7 +264,10 @@ static int program_code(struct recording *recording)
 			(int)program->pid);
 		return EXIT_SUCCESS;
 	}
-	return recording->ended_program ? EXIT_SUCCESS : record_program_code(program);
+	// A terminal sends Ctrl-C to both; either may be the first to act on it.
+	if (recording->ended_program || record_program_was_ended_by(program, recording->signal))
+		return EXIT_SUCCESS;
+	return record_program_code(program);
 }
 
 int command_record(const struct command_line *line, const struct program *program)

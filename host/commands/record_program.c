@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record_program.h"
 
+#include "caller.h"
+
 #include "base/base.h"
 
 #include <errno.h>
@@ -15,23 +17,6 @@
 
 enum { SHELL_CANNOT_EXECUTE = 126, SHELL_NOT_FOUND = 127, SHELL_SIGNAL = 128 };
 
-static bool read_id(const char *name, uint32_t *ret)
-{
-	const char *text = getenv(name);
-	int64_t number;
-
-	if (!text || !number_parse_int(text, strlen(text), &number) || number <= 0 ||
-	    number >= UINT32_MAX)
-		return false;
-	*ret = (uint32_t)number;
-	return true;
-}
-
-bool record_caller(uid_t *user_ret, gid_t *group_ret)
-{
-	return !geteuid() && read_id("SUDO_UID", user_ret) && read_id("SUDO_GID", group_ret);
-}
-
 /* ---- in the child ---- */
 
 /* Be the user who called sudo, for good. Returns 0 or an errno. */
@@ -41,7 +26,7 @@ static int become_caller(void)
 	uid_t user;
 	gid_t group;
 
-	if (!record_caller(&user, &group))
+	if (!caller_find(&user, &group))
 		return 0;
 	entry = getpwuid(user);
 	if (entry ? initgroups(entry->pw_name, group) : setgroups(0, NULL))
@@ -139,6 +124,12 @@ bool record_program_wait(struct record_program *program, uint64_t deadline_ns)
 		now_ns = clock_monotonic_ns();
 	}
 	return program->ended;
+}
+
+bool record_program_was_ended_by(const struct record_program *program, int number)
+{
+	return program->ended && WIFSIGNALED(program->status) &&
+	       WTERMSIG(program->status) == number;
 }
 
 int record_program_code(const struct record_program *program)

@@ -2,7 +2,7 @@
 /*
  * The program that `record -- PROGRAM` runs: a child that waits until the profiler is ready before
  * it executes, so that its first instruction can be sampled. Under sudo it runs as the user who
- * called sudo, with that user's groups and HOME. Main thread, but for the descriptor.
+ * called it, with that user's groups and HOME. Main thread, but for the descriptor.
  */
 #pragma once
 
@@ -34,6 +34,9 @@ bool record_program_has_ended(struct record_program *program);
 /* Wait for that until @deadline_ns (CLOCK_MONOTONIC). */
 bool record_program_wait(struct record_program *program, uint64_t deadline_ns);
 
+/* Has it ended by the signal @number? */
+bool record_program_was_ended_by(const struct record_program *program, int number);
+
 /* The exit code as a shell has it, of one that has ended. */
 int record_program_code(const struct record_program *program);
 
@@ -42,6 +45,3 @@ struct profcol_error *record_program_failure(const struct record_program *progra
 
 /* What has not been told to execute never will be. Leaves alone what runs. */
 void record_program_deinit(struct record_program *program);
-
-/* Who called sudo, when this is root by it; else false. */
-bool record_caller(uid_t *user_ret, gid_t *group_ret);

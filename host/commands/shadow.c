@@ -5,8 +5,8 @@
  */
 #include "command.h"
 #include "own_config.h"
+#include "own_exporter.h"
 #include "shadow/config.h"
-#include "shadow/exporter.h"
 #include "shadow/profiler_cost.h"
 #include "shadow/report.h"
 #include "shadow/sender.h"
@@ -241,14 +241,22 @@ static struct profcol_error *prepare(struct shadowing *shadowing)
 	return NULL;
 }
 
+static struct profcol_error *take(void *context, unsigned int side, struct profcol_batch *batch)
+{
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *taken = batch;
+	struct shadowing *shadowing = context;
+
+	return tally_add(shadowing->tally, (enum tally_side)side, taken, clock_realtime_ns());
+}
+
 static struct profcol_error *run(struct shadowing *shadowing, const struct command_line *line,
 				 const struct program *program)
 {
 	CLEANUP_FREE char *source = shadow_config(&line->shadow);
-	const struct tally_exporter_type type = tally_exporter_type(shadowing->tally);
+	const struct own_exporter_type type = own_exporter_type("tally", take, shadowing);
 	struct component_registry registry;
 	CLEANUP_FREE const struct profcol_component **components =
-		tally_exporter_register(program->builtin, &type, &registry);
+		own_exporter_register(program->builtin, &type, &registry);
 	const struct service_companion companion = { started, ending, shadowing };
 	struct service_settings settings = {
 		.companion = &companion,

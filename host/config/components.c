@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The sections receivers, processors, exporters and extensions. */
+#include "conceal.h"
 #include "decode.h"
 #include "decode_text.h"
 #include "effective.h"
@@ -90,12 +91,34 @@ static const char *find_other_kind(const struct component_registry *registry, co
 	return NULL;
 }
 
+/* Components of the Collector that are not there for a reason, and the way out. */
+static const char *find_absent(enum profcol_kind kind, const char *type)
+{
+	static const struct {
+		enum profcol_kind kind;
+		const char *type, *remedy;
+	} absent[] = {
+		{ PROFCOL_EXTENSION, "opamp",
+		  "; profcol takes no orders over the network: remove it, keep the configuration "
+		  "in a "
+		  "file, and let '--watch-config' or SIGHUP load it again when it changes" },
+		{ PROFCOL_RECEIVER, "pprof",
+		  "; it is not there yet: 'profcol view FILE' shows a pprof file" },
+	};
+
+	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
+		if (absent[i].kind == kind && !strcmp(absent[i].type, type))
+			return absent[i].remedy;
+	return NULL;
+}
+
 static void report_unknown_type(struct loading *loading, enum profcol_kind kind,
 				const struct id *id, struct place place, const struct path *section)
 {
 	const char *other = find_other_kind(loading->registry, id->type), *nearest = NULL;
+	const char *absent = find_absent(kind, id->type);
 	CLEANUP_FREE const char **types = NULL;
-	char valid[512], remedy[128];
+	char valid[512], remedy[256];
 	size_t count;
 
 	types = list_types(loading->registry, kind, &count);
@@ -111,6 +134,8 @@ static void report_unknown_type(struct loading *loading, enum profcol_kind kind,
 		snprintf(remedy, sizeof(remedy), "; did you mean '%s'?", nearest);
 	if (other)
 		snprintf(remedy, sizeof(remedy), "; it belongs under '%s'", other);
+	if (absent)
+		snprintf(remedy, sizeof(remedy), "%s", absent);
 	decode_join_words(valid, sizeof(valid), types, " ");
 	problems_add(loading->problems, place, section,
 		     "unknown type: \"%s\" for id: \"%s\" (valid values: [%s])%s", id->type,
@@ -162,6 +187,7 @@ static void validate(struct loading *loading, const struct profcol_component *ty
 		     const struct path *path)
 {
 	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+	CLEANUP_FREE char *message = NULL;
 	const char *line;
 
 	error = type->validate ? type->validate(options) : NULL;
@@ -170,11 +196,13 @@ static void validate(struct loading *loading, const struct profcol_component *ty
 					   sending_validate(sending_config_of(type, options)));
 	if (!error)
 		return;
-	if (profcol_error_code(error) == PROFCOL_NO_MEMORY) {
+	message = strdup(profcol_error_message(error));
+	if (!message || profcol_error_code(error) == PROFCOL_NO_MEMORY) {
 		loading->problems->no_memory = true;
 		return;
 	}
-	for (line = profcol_error_message(error); *line;) {
+	conceal(body, message);
+	for (line = message; *line;) {
 		size_t length = strcspn(line, "\n");
 
 		problems_add(loading->problems, find_key(body, place, line), path, "%.*s",
@@ -204,9 +232,12 @@ static void read_options(struct loading *loading, const struct profcol_component
 			 const struct path *path, struct config_component *ret)
 {
 	bool incomplete = false;
+	size_t unknown_keys = 0;
 	struct decoding decoding = {
 		.memory = loading->memory,
 		.problems = loading->problems,
+		.looks_at_paths = loading->looks_at_paths,
+		.unknown_keys = &unknown_keys,
 		.incomplete = &incomplete,
 	};
 	size_t before = problems_count(loading->problems);
@@ -224,10 +255,13 @@ static void read_options(struct loading *loading, const struct profcol_component
 		return;
 	}
 	decode_options(&decoding, table, entry->value, place, path, options);
-	if (problems_count(loading->problems) != before || incomplete ||
+	// A key that is not known leaves the other values what they are: all mistakes come at once.
+	if (problems_count(loading->problems) != before + unknown_keys || incomplete ||
 	    loading->problems->no_memory)
 		return;
 	validate(loading, type, options, entry->value, place, path);
+	if (unknown_keys)
+		return;
 	ret->text = effective_text(loading->memory, table, options);
 	loading->problems->no_memory |= !ret->text;
 	ret->options = options;

@@ -204,6 +204,7 @@ struct profcol_error *config_tree_decode(struct config_tree *tree,
 		.registry = registry,
 		.memory = tree->memory,
 		.problems = &tree->problems,
+		.looks_at_paths = tree->looks_at_paths,
 		.without_plugins = tree->without_plugins,
 	};
 	struct config *config = NULL;

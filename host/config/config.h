@@ -30,8 +30,9 @@ struct config_sources {
 	size_t set_count;
 	const char *const *gates; /* words of --feature-gates, already split at commas */
 	size_t gate_count;
-	bool without_files; /* file: is refused, wherever it stands: whoever wrote the text is a
-			     * stranger */
+	bool without_files;  /* file: is refused, wherever it stands: whoever wrote the text is a
+			      * stranger */
+	bool looks_at_paths; /* warn of files that an option names and that are not there */
 	/* Called with the absolute path of each file before it is read, whether it can be or not;
 	 * may be NULL. */
 	void (*note_file)(const char *path, void *context);

@@ -6,13 +6,16 @@
 
 #include "base/base.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 void decode_wrong_type(const struct target *target, const struct yaml_node *node,
 		       const struct path *path, const char *expected, const char *remedy)
@@ -229,12 +232,34 @@ static void decode_bytes(const struct target *target)
 		take_quantity(target, bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes, print_bytes);
 }
 
+/* Warns where @path does not lead to what the option is about. */
+static void look_at_path(const struct target *target, const char *path)
+{
+	CLEANUP_FREE char *copy = strdup(path);
+
+	if (!*path || !copy)
+		return;
+	if (target->option->path == PROFCOL_PATH_READ && access(path, R_OK))
+		problems_warn(target->decoding->problems, target->place, target->path,
+			      "'%s' cannot be read here: %s; profcol does not start without it",
+			      yaml_shown(target->node), strerror(errno));
+	else if (target->option->path == PROFCOL_PATH_CREATED && access(path, W_OK) &&
+		 (errno != ENOENT || access(dirname(copy), W_OK)))
+		problems_warn(target->decoding->problems, target->place, target->path,
+			      "'%s' cannot be written here: %s; profcol does not make the "
+			      "directories above it",
+			      yaml_shown(target->node), strerror(errno));
+}
+
 static void decode_string(const struct target *target)
 {
 	const char *text = decode_take_text(target, target->node, target->path);
 
-	if (text)
-		*(const char **)target->field = text;
+	if (!text)
+		return;
+	*(const char **)target->field = text;
+	if (target->decoding->looks_at_paths && target->option->path)
+		look_at_path(target, text);
 }
 
 static void decode_enum(const struct target *target)
@@ -450,6 +475,8 @@ static void report_unknown_key(const struct decoding *decoding, const struct pro
 	const char *nearest;
 	size_t count = 0;
 
+	if (decoding->unknown_keys)
+		++*decoding->unknown_keys;
 	if (problems_is_full(decoding->problems)) {
 		problems_add(decoding->problems, key->place, path, "has invalid keys");
 		return;

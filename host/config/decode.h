@@ -13,8 +13,10 @@
 struct decoding {
 	struct arena *memory; /* strings, lists and maps of the result */
 	struct problems *problems;
-	bool defaults_only; /* a check of the table, or of what is switched off: what is required
-			     * need not be there */
+	bool defaults_only;   /* a check of the table, or of what is switched off: what is required
+			       * need not be there */
+	bool looks_at_paths;  /* warn of files that are not there */
+	size_t *unknown_keys; /* how many were reported; or NULL */
 	bool *incomplete; /* set when a value was reported before: its field has nothing; or NULL */
 	const struct profcol_option *switched; /* the table whose body may say `enabled`; or NULL */
 };

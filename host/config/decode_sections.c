@@ -6,13 +6,13 @@
 
 #include <string.h>
 
-/* A text in place of a section: the one item of that section's list. */
-static void decode_section_of_text(const struct target *target, struct yaml_node *text,
-				   const struct path *path, void *base)
+/* Texts in place of a section: the items of that section's list. */
+static void decode_section_of_texts(const struct target *target, struct yaml_node **texts,
+				    size_t count, const struct path *path, void *base)
 {
-	struct yaml_node *items[] = { text };
+	struct yaml_node *text = texts[0];
 	struct yaml_node list = {
-		.kind = YAML_LIST, .place = text->place, .items = items, .count = 1
+		.kind = YAML_LIST, .place = text->place, .items = texts, .count = count
 	};
 	const struct yaml_node key = { .kind = YAML_SCALAR,
 				       .place = text->place,
@@ -49,6 +49,29 @@ static bool is_mixed(const struct target *target)
 	return false;
 }
 
+/* The sections of @node into @items; how many they are. */
+static size_t decode_items(const struct target *target, const struct yaml_node *node, char *items)
+{
+	const struct profcol_option *option = target->option;
+	struct path here = { .parent = target->path };
+
+	if (option->names && option->names[1] && node->count && is_text(node->items[0])) {
+		decode_section_of_texts(target, node->items, node->count, &here, items);
+		return 1;
+	}
+	for (size_t i = 0; i < node->count; i++) {
+		char *item = items + i * option->item_size;
+
+		here.index = i;
+		if (option->names && is_text(node->items[i]))
+			decode_section_of_texts(target, &node->items[i], 1, &here, item);
+		else
+			decode_options(target->decoding, option->nested, node->items[i],
+				       node->items[i]->place, &here, item);
+	}
+	return node->count;
+}
+
 void decode_sections(const struct target *target)
 {
 	const struct decoding *decoding = target->decoding;
@@ -69,16 +92,7 @@ void decode_sections(const struct target *target)
 		return;
 	}
 	memset(items, 0, node->count * option->item_size);
-	for (size_t i = 0; i < node->count; i++) {
-		struct path here = { .parent = target->path, .index = i };
-
-		if (option->names && is_text(node->items[i]))
-			decode_section_of_text(target, node->items[i], &here,
-					       items + i * option->item_size);
-		else
-			decode_options(decoding, option->nested, node->items[i],
-				       node->items[i]->place, &here, items + i * option->item_size);
-	}
 	*(struct profcol_sections *)target->field =
-		(struct profcol_sections){ .items = items, .count = node->count };
+		(struct profcol_sections){ .items = items,
+					   .count = decode_items(target, node, items) };
 }

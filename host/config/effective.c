@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REDACTED "[REDACTED]"
-
 struct printing {
 	struct emitter *emitter;
 	bool redacted;

@@ -6,6 +6,9 @@
 
 #include <stdbool.h>
 
+/* What stands for a secret. */
+#define REDACTED "[REDACTED]"
+
 struct arena;
 struct emitter;
 

@@ -39,6 +39,7 @@ struct loading {
 		struct loading_pipeline *items;
 		size_t count, capacity;
 	} pipelines;               /* owned */
+	bool looks_at_paths;       /* as config_sources has it */
 	bool without_plugins;      /* they may have what type is not known; it is reported */
 	unsigned int unread_kinds; /* bit per kind: who knows what its section has? */
 	const size_t *extensions;  /* in the arena: positions in @components */

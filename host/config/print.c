@@ -112,8 +112,15 @@ static void print_list(struct emitter *emitter, const char *key, const struct pr
 	emit_end_list(emitter);
 }
 
-static void print_logs(struct emitter *emitter, const struct config_logs *logs)
+/* Of a map of the user's own: a token may be among them, as in other maps. */
+static void print_value(struct printing *printing, const char *key, const char *value)
 {
+	print_text(&printing->emitter, key, printing->redacted && *value ? REDACTED : value);
+}
+
+static void print_logs(struct printing *printing, const struct config_logs *logs)
+{
+	struct emitter *emitter = &printing->emitter;
 	static const char *const levels[] = { "debug", "info", "warn", "error" };
 
 	emit_key(emitter, "logs");
@@ -127,7 +134,7 @@ static void print_logs(struct emitter *emitter, const struct config_logs *logs)
 	emit_key(emitter, "initial_fields");
 	emit_begin_map(emitter);
 	for (size_t i = 0; i < logs->initial_fields.count; i++)
-		print_text(emitter, logs->initial_fields.keys[i], logs->initial_fields.values[i]);
+		print_value(printing, logs->initial_fields.keys[i], logs->initial_fields.values[i]);
 	emit_end_map(emitter);
 	print_text(emitter, "level", levels[logs->level]);
 	print_list(emitter, "output_paths", &logs->output_paths);
@@ -198,12 +205,14 @@ static void print_metrics(struct emitter *emitter, const struct config_metrics *
 	emit_end_map(emitter);
 }
 
-static void print_resource(struct emitter *emitter, const struct config_service *service)
+static void print_resource(struct printing *printing, const struct config_service *service)
 {
+	struct emitter *emitter = &printing->emitter;
+
 	emit_key(emitter, "resource");
 	emit_begin_map(emitter);
 	for (size_t i = 0; i < service->resource.count; i++)
-		print_text(emitter, service->resource.keys[i], service->resource.values[i]);
+		print_value(printing, service->resource.keys[i], service->resource.values[i]);
 	for (size_t i = 0; i < service->resource_removed.count; i++) {
 		emit_key(emitter, service->resource_removed.items[i]);
 		emit_null(emitter);
@@ -224,9 +233,9 @@ static void print_service(struct printing *printing)
 	print_duration(emitter, "shutdown_timeout", config->service.shutdown_timeout_ns);
 	emit_key(emitter, "telemetry");
 	emit_begin_map(emitter);
-	print_logs(emitter, &config->service.logs);
+	print_logs(printing, &config->service.logs);
 	print_metrics(emitter, &config->service.metrics);
-	print_resource(emitter, &config->service);
+	print_resource(printing, &config->service);
 	emit_end_map(emitter);
 	emit_end_map(emitter);
 }

@@ -136,9 +136,10 @@ struct scalar scalar_resolve(const char *text)
 		scalar.type = SCALAR_INT;
 		scalar.number = (double)scalar.integer;
 	} else if (looks_like_float(digits)) {
-		// The program never sets a locale: the point is a point.
-		scalar.type = SCALAR_FLOAT;
+		// The program never sets a locale: the point is a point. What no double holds is
+		// text, as in the Collector: an identifier like 61e9540 looks like a number.
 		scalar.number = strtod(digits, NULL);
+		scalar.type = isinf(scalar.number) ? SCALAR_STRING : SCALAR_FLOAT;
 	}
 	return scalar;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The keys of `service` that say how profcol itself behaves, telemetry above all. */
+#include "conceal.h"
 #include "decode.h"
 #include "emit.h"
 #include "loading.h"
@@ -138,17 +139,24 @@ static bool has_endpoint(const struct config_metrics *metrics, const char *endpo
 }
 
 /* Said here, with its place, rather than by the start. */
-static bool is_sound_endpoint(struct loading *loading, const char *endpoint, struct place place,
-			      const struct path *path)
+static bool is_sound_endpoint(struct loading *loading, const char *endpoint,
+			      const struct yaml_node *node, const struct path *path)
 {
+	CLEANUP_FREE char *message = NULL;
 	struct confighttp_endpoint parts;
 	PROFCOL_CLEANUP_ERROR struct profcol_error *error =
 		confighttp_endpoint_init(&parts, endpoint);
 
 	confighttp_endpoint_deinit(&parts);
-	if (error)
-		problems_add(loading->problems, place, path, "%s", profcol_error_message(error));
-	return !error;
+	if (!error)
+		return true;
+	message = strdup(profcol_error_message(error));
+	loading->problems->no_memory |= !message;
+	if (!message)
+		return false;
+	conceal(node, message);
+	problems_add(loading->problems, node->place, path, "%s", message);
+	return false;
 }
 
 static void keep_reader(struct loading *loading, const struct reader_config *reader,
@@ -166,12 +174,17 @@ static void keep_reader(struct loading *loading, const struct reader_config *rea
 	}
 	endpoint = endpoint_of(loading, reader);
 	place = loading_place(loading, node->place);
-	if (!endpoint || !place || !is_sound_endpoint(loading, endpoint, node->place, path))
+	if (!endpoint || !place || !is_sound_endpoint(loading, endpoint, node, path))
 		return;
 	if (reader->port && has_endpoint(metrics, endpoint)) {
+		CLEANUP_FREE char *shown = strdup(endpoint);
+
+		loading->problems->no_memory |= !shown;
+		if (!shown)
+			return;
+		conceal(node, shown);
 		problems_add(loading->problems, node->place, path,
-			     "listens on %s, as another reader does; give it another port",
-			     endpoint);
+			     "listens on %s, as another reader does; give it another port", shown);
 		return;
 	}
 	to[metrics->reader_count++] = (struct config_metrics_reader){

@@ -72,6 +72,7 @@ struct profcol_error *config_tree_load(const struct config_sources *sources,
 
 	if (!tree)
 		return without_memory();
+	tree->looks_at_paths = sources->looks_at_paths;
 	tree->retriever.note_file = sources->note_file;
 	tree->retriever.context = sources->context;
 	sources_read(tree, sources);

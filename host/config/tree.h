@@ -18,6 +18,7 @@ struct config_tree {
 		size_t count, capacity;
 	} parts;                /* owned; merged to @root when all are read */
 	struct yaml_node *root; /* a map or null; NULL when nothing could be read */
+	bool looks_at_paths;    /* as the sources' */
 	bool without_plugins;   /* reported: who knows which types they would have brought? */
 	bool incomplete;        /* a source could not be read, or is no YAML */
 };

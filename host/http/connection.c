@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection.h"
 
+#include "later.h"
 #include "reply.h"
 #include "request.h"
 
@@ -27,6 +28,7 @@ enum {
 
 enum connection_state {
 	CONNECTION_READING, /* or waiting for the first byte of a request */
+	CONNECTION_WAITING, /* for whoever took the request */
 	CONNECTION_WRITING,
 	CONNECTION_LINGERING,
 };
@@ -41,8 +43,10 @@ struct http_connection {
 	uint64_t busy_ns;   /* CLOCK_MONOTONIC: since when it is WRITING */
 	bool begun;         /* READING: some of a request is there, or it is the first one */
 	bool last, refused; /* no request follows this reply; the request was not understood */
-	size_t known;       /* bytes of the input in which the end of the head is not */
-	size_t discarded;   /* LINGERING */
+	bool head;          /* the request's reply has no body */
+	struct profcol_http_call *call; /* WAITING: borrowed from who took it */
+	size_t known;                   /* bytes of the input in which the end of the head is not */
+	size_t discarded;               /* LINGERING */
 };
 
 /* ---- lists ---- */
@@ -72,6 +76,9 @@ bool http_connection_displace(struct http_connection_list *list)
 
 	TAILQ_FOREACH(connection, &list->queue, entry)
 	{
+		// Who waits for an answer is not the one to be slow.
+		if (connection->state == CONNECTION_WAITING)
+			continue;
 		if (connection->state != CONNECTION_WRITING) {
 			http_connection_destroy(connection);
 			return true;
@@ -119,25 +126,72 @@ static void refuse(struct http_connection *connection, int status, bool head)
 		http_connection_destroy(connection);
 }
 
+/* Is there room for a reply of @length bytes, beside those that others have not taken yet? */
+static bool has_room(const struct http_connection *connection, size_t length)
+{
+	uint64_t limit = connection->settings->output_max_bytes, under_way = 0;
+	const struct http_connection *other;
+
+	if (!limit)
+		return true;
+	TAILQ_FOREACH(other, &connection->list->queue, entry)
+	under_way += evbuffer_get_length(bufferevent_get_output(other->stream));
+	return !under_way || under_way + length <= limit;
+}
+
+void http_connection_answer(struct http_connection *connection, struct profcol_http_answer *answer)
+{
+	const struct http_reply_options options = {
+		.head = connection->head,
+		.keep_alive = !connection->last,
+		.extra = connection->settings->extra,
+		.headers = answer->headers,
+		.policy = answer->policy,
+	};
+	struct profcol_http_reply *reply = &answer->reply;
+
+	connection->call = NULL;
+	if (reply->body && !has_room(connection, reply->length)) {
+		free(reply->body);
+		*reply = (struct profcol_http_reply){ .status = 503 };
+	}
+	if (reply->status < 200 || reply->status > 599)
+		reply->status = 500;
+	begin_writing(connection);
+	if (!http_reply_write(reply, &options, bufferevent_get_output(connection->stream)))
+		http_connection_destroy(connection);
+}
+
+/* Whoever takes the call answers it. Reading goes on, for it tells when the client leaves. */
+static void begin_waiting(struct http_connection *connection, const struct http_request *request)
+{
+	const struct http_connection_settings *settings = connection->settings;
+
+	connection->call = http_later_call(settings->later, connection, request);
+	if (!connection->call) {
+		http_connection_destroy(connection);
+		return;
+	}
+	connection->state = CONNECTION_WAITING;
+	evtimer_del(connection->timer);
+	settings->take(settings->context, connection->call);
+}
+
 static void answer(struct http_connection *connection, const struct http_request *request)
 {
 	const struct http_connection_settings *settings = connection->settings;
 	const struct profcol_http_request asked = { .path = request->path,
 						    .query = request->query };
-	struct profcol_http_reply reply = { .status = 200 };
-	struct http_reply_options options = {
-		.head = request->head,
-		.keep_alive = request->keep_alive && !settings->close_after_reply,
-		.extra = settings->extra,
-	};
+	struct profcol_http_answer answer = { .reply.status = 200 };
 
-	settings->handle(settings->context, &asked, &reply);
-	if (reply.status < 200 || reply.status > 599)
-		reply.status = 500;
-	connection->last = !options.keep_alive;
-	begin_writing(connection);
-	if (!http_reply_write(&reply, &options, bufferevent_get_output(connection->stream)))
-		http_connection_destroy(connection);
+	connection->head = request->head;
+	connection->last = !request->keep_alive || settings->close_after_reply;
+	if (settings->take) {
+		begin_waiting(connection, request);
+		return;
+	}
+	settings->handle(settings->context, &asked, &answer.reply);
+	http_connection_answer(connection, &answer);
 }
 
 /* Empty lines before a request are harmless (RFC 9112, 2.2). */
@@ -230,6 +284,10 @@ static void on_read(struct bufferevent *stream, void *context)
 		evbuffer_drain(input, evbuffer_get_length(input));
 		if (connection->discarded > LINGER_BYTES)
 			http_connection_destroy(connection);
+	} else if (connection->state == CONNECTION_WAITING &&
+		   evbuffer_get_length(input) >= REQUEST_HEAD_MAX) {
+		// What comes after the request waits in the kernel from here on.
+		bufferevent_disable(stream, EV_READ);
 	}
 }
 
@@ -320,6 +378,8 @@ void http_connection_destroy(struct http_connection *connection)
 		ERR_clear_error();
 	}
 	list_remove(connection);
+	if (connection->call)
+		http_later_leave(connection->call);
 	if (connection->timer)
 		event_free(connection->timer);
 	bufferevent_free(connection->stream);
@@ -328,7 +388,7 @@ void http_connection_destroy(struct http_connection *connection)
 
 void http_connection_leave(struct http_connection *connection, struct http_connection_list *to)
 {
-	if (connection->state == CONNECTION_READING) {
+	if (connection->state == CONNECTION_READING || connection->state == CONNECTION_WAITING) {
 		http_connection_destroy(connection);
 		return;
 	}

@@ -19,6 +19,7 @@
 #include <sys/queue.h>
 
 struct http_connection;
+struct http_later;
 
 TAILQ_HEAD(http_connection_queue, http_connection);
 
@@ -32,10 +33,13 @@ struct http_connection_list {
 struct http_connection_settings {
 	void (*handle)(void *context, const struct profcol_http_request *request,
 		       struct profcol_http_reply *reply);
+	void (*take)(void *context, struct profcol_http_call *call); /* instead, if not NULL */
 	void *context;
 	uint64_t header_timeout_ns, write_timeout_ns, idle_timeout_ns;
 	bool close_after_reply;
-	char *extra; /* lines for each reply; NULL = none */
+	uint64_t output_max_bytes; /* of all replies under way; 0 = no bound */
+	char *extra;               /* lines for each reply; NULL = none */
+	struct http_later *later;  /* borrowed: where answers come from, with `take` */
 };
 
 /*
@@ -46,6 +50,9 @@ bool http_connection_create(struct event_base *base, int fd, SSL *tls,
 			    const struct http_connection_settings *settings,
 			    struct http_connection_list *list);
 void http_connection_destroy(struct http_connection *connection);
+
+/* The answer to a request that `take` got. Takes its body. */
+void http_connection_answer(struct http_connection *connection, struct profcol_http_answer *answer);
 
 /*
  * The settings are about to go: a connection in the middle of a reply moves to @to and ends after

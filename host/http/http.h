@@ -40,3 +40,7 @@ const char *http_listener_address(const struct profcol_http_listener *listener);
  * server's own; before http_server_destroy. Accepts NULL.
  */
 void http_listener_close(struct profcol_http_listener *listener);
+
+/* As profcol_host has them. Before http_server_destroy. */
+void http_answer(struct profcol_http_call *call, const struct profcol_http_answer *answer);
+bool http_is_gone(const struct profcol_http_call *call);

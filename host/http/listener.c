@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* The server's choices. */
 #define HEADER_TIMEOUT_NS UINT64_C(10000000000)
@@ -88,11 +89,13 @@ static bool listener_init(struct profcol_http_listener *listener,
 	http_connection_list_init(&listener->connections);
 	listener->connection = (struct http_connection_settings){
 		.handle = own->handle,
+		.take = own->take,
 		.context = own->context,
 		.header_timeout_ns = own->header_timeout_ns ?: HEADER_TIMEOUT_NS,
 		.write_timeout_ns = own->write_timeout_ns ?: WRITE_TIMEOUT_NS,
 		.idle_timeout_ns = own->idle_timeout_ns ?: IDLE_TIMEOUT_NS,
 		.close_after_reply = own->close_after_reply,
+		.output_max_bytes = own->output_max_bytes,
 		.extra = print_headers(&own->headers),
 	};
 	own->headers = (struct profcol_map){ 0 };

@@ -15,12 +15,14 @@ static const struct {
 	{ 301, "Moved Permanently" },
 	{ 302, "Found" },
 	{ 400, "Bad Request" },
+	{ 401, "Unauthorized" },
 	{ 403, "Forbidden" },
 	{ 404, "Not Found" },
 	{ 405, "Method Not Allowed" },
 	{ 408, "Request Timeout" },
 	{ 413, "Content Too Large" },
 	{ 414, "URI Too Long" },
+	{ 421, "Misdirected Request" },
 	{ 431, "Request Header Fields Too Large" },
 	{ 500, "Internal Server Error" },
 	{ 503, "Service Unavailable" },
@@ -54,6 +56,8 @@ static void print_date(char *to, size_t size)
 static bool add_head(const struct profcol_http_reply *reply,
 		     const struct http_reply_options *options, struct evbuffer *output)
 {
+	static const char strict[] = "default-src 'none'; style-src 'unsafe-inline'; "
+				     "frame-ancestors 'none'";
 	const char *type = reply->content_type;
 	char date[64];
 
@@ -67,11 +71,12 @@ static bool add_head(const struct profcol_http_reply *reply,
 				   "Content-Length: %zu\r\n"
 				   "Cache-Control: no-store\r\n"
 				   "X-Content-Type-Options: nosniff\r\n"
-				   "Content-Security-Policy: default-src 'none'; "
-				   "style-src 'unsafe-inline'; frame-ancestors 'none'\r\n"
-				   "%s%s%s\r\n",
+				   "Content-Security-Policy: %s\r\n"
+				   "%s%s%s%s\r\n",
 				   reply->status, reply_reason(reply->status), date,
 				   type ? type : "text/plain; charset=utf-8", reply->length,
+				   options->policy ? options->policy : strict,
+				   options->headers ? options->headers : "",
 				   reply->status == 405 ? "Allow: GET, HEAD\r\n" : "",
 				   options->keep_alive ? "" : "Connection: close\r\n",
 				   options->extra ? options->extra : "") >= 0;

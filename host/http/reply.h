@@ -8,9 +8,11 @@
 #include <stdbool.h>
 
 struct http_reply_options {
-	bool head;         /* no body */
-	bool keep_alive;   /* else the client is told that this was the last one */
-	const char *extra; /* lines "Name: value\r\n"; NULL = none */
+	bool head;           /* no body */
+	bool keep_alive;     /* else the client is told that this was the last one */
+	const char *extra;   /* lines "Name: value\r\n"; NULL = none */
+	const char *headers; /* the same of this reply alone */
+	const char *policy;  /* Content-Security-Policy; NULL = the strict one */
 };
 
 /* Append @reply to @output. Takes its body, whatever the result. False without memory. */

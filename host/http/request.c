@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "request.h"
 
+#include "base/base.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -12,7 +14,7 @@ struct text {
 
 /* What the headers say together. */
 struct facts {
-	unsigned int hosts;
+	unsigned int hosts, authorizations;
 	bool has_body, close;
 	struct text length; /* the value of Content-Length */
 };
@@ -101,39 +103,6 @@ static bool has_controls(struct text text)
 
 /* ---- the request line ---- */
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* Resolve %41 and the like into @to, which has room for @path and a NUL. */
-static bool decode_path(struct text path, char *to)
-{
-	for (size_t i = 0; i < path.length; i++) {
-		int high, low;
-
-		if (path.at[i] != '%') {
-			*to++ = path.at[i];
-			continue;
-		}
-		if (path.length - i < 3)
-			return false;
-		high = hex_digit(path.at[i + 1]);
-		low = hex_digit(path.at[i + 2]);
-		// %00 would end the text for whoever reads it.
-		if (high < 0 || low < 0 || high + low == 0)
-			return false;
-		*to++ = (char)(high << 4 | low);
-		i += 2;
-	}
-	*to = '\0';
-	return true;
-}
-
 /* What a proxy's client would send: "http://name/path". The name is as untrusted as Host. */
 static struct text skip_authority(struct text target)
 {
@@ -168,7 +137,7 @@ static int parse_target(struct text target, struct http_request *request)
 			return 400;
 	}
 	path = text_cut(&target, '?');
-	if (path.length && !decode_path(path, request->path))
+	if (path.length && !strings_decode_url(path.at, path.length, false, request->path))
 		return 400;
 	memcpy(request->query, target.at, target.length);
 	request->query[target.length] = '\0';
@@ -219,7 +188,17 @@ static int note_content_length(struct text value, struct facts *facts)
 	return 0;
 }
 
-static int parse_header(struct text line, struct facts *facts)
+/* Copy @value into @to of @size bytes; what is longer nobody has a use for. */
+static int note_text(struct text value, char *to, size_t size)
+{
+	if (value.length >= size)
+		return 431;
+	memcpy(to, value.at, value.length);
+	to[value.length] = '\0';
+	return 0;
+}
+
+static int parse_header(struct text line, struct http_request *request, struct facts *facts)
 {
 	struct text rest = line, name;
 
@@ -230,9 +209,17 @@ static int parse_header(struct text line, struct facts *facts)
 	if (!is_token(name) || has_controls(rest))
 		return 400;
 	rest = text_trim(rest);
-	if (text_is_nearly(name, "host"))
+	if (text_is_nearly(name, "host")) {
 		facts->hosts++;
-	else if (text_is_nearly(name, "connection"))
+		return note_text(rest, request->host, sizeof(request->host));
+	}
+	if (text_is_nearly(name, "authorization")) {
+		// Two would leave open which one counts.
+		if (facts->authorizations++)
+			return 400;
+		return note_text(rest, request->authorization, sizeof(request->authorization));
+	}
+	if (text_is_nearly(name, "connection"))
 		note_connection(rest, facts);
 	else if (text_is_nearly(name, "content-length"))
 		return note_content_length(rest, facts);
@@ -249,13 +236,13 @@ int http_request_parse(const char *head, size_t length, struct http_request *ret
 	int status;
 
 	ret->keep_alive = false;
-	ret->path[0] = ret->query[0] = '\0';
+	ret->path[0] = ret->query[0] = ret->host[0] = ret->authorization[0] = '\0';
 	status = parse_request_line(line, ret, &is_1_1);
 	for (size_t count = 0; !status && rest.length; count++) {
 		line = text_cut_line(&rest);
 		if (!line.length)
 			break;
-		status = count < REQUEST_HEADERS_MAX ? parse_header(line, &facts) : 431;
+		status = count < REQUEST_HEADERS_MAX ? parse_header(line, ret, &facts) : 431;
 	}
 	if (status)
 		return status;

@@ -9,6 +9,8 @@ enum {
 	REQUEST_HEAD_MAX = 16 << 10,  /* bytes of request line and headers */
 	REQUEST_TARGET_MAX = 4 << 10, /* bytes of path and query, as sent */
 	REQUEST_HEADERS_MAX = 100,
+	REQUEST_HOST_MAX = 300,           /* bytes of the header: a name has at most 253 */
+	REQUEST_AUTHORIZATION_MAX = 2048, /* bytes of the header */
 };
 
 struct http_request {
@@ -16,6 +18,8 @@ struct http_request {
 	bool keep_alive;                   /* another request may follow */
 	char path[REQUEST_TARGET_MAX + 2]; /* decoded, begins with '/', without NUL inside */
 	char query[REQUEST_TARGET_MAX + 1];
+	char host[REQUEST_HOST_MAX + 1]; /* the headers of these names; "" without */
+	char authorization[REQUEST_AUTHORIZATION_MAX + 1];
 };
 
 /*

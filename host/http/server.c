@@ -5,6 +5,7 @@
  */
 #include "http.h"
 
+#include "later.h"
 #include "listener.h"
 
 #include "base/base.h"
@@ -12,7 +13,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
@@ -31,9 +31,10 @@ struct http_server {
 	pthread_cond_t done;
 	struct order *orders;
 	bool running;
-	int wake; /* owned, as the next three: an eventfd that the loop looks at */
+	int wake; /* owned, as the next four: an eventfd that the loop looks at */
 	struct event_base *base;
 	struct event *woken;
+	struct http_later *later;
 	pthread_t thread;
 	/* The thread's own. */
 	struct listener_queue listeners;
@@ -79,6 +80,7 @@ static void on_wake(evutil_socket_t fd, short what, void *context)
 	orders = server->orders;
 	server->orders = NULL;
 	pthread_mutex_unlock(&server->lock);
+	http_later_deliver(server->later);
 	while (orders) {
 		struct order *order = orders;
 
@@ -122,16 +124,10 @@ static void command(struct http_server *server, struct order *order)
 	pthread_mutex_unlock(&server->lock);
 }
 
-/* The signals are for the thread that waits for them; SIGPIPE is then an error of write(). */
 static int start_thread(struct http_server *server)
 {
-	sigset_t all, before;
-	int status;
+	int status = thread_start(&server->thread, server_thread, server);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	status = pthread_create(&server->thread, NULL, server_thread, server);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!status)
 		pthread_setname_np(server->thread, "http");
 	return status;
@@ -154,7 +150,9 @@ static int server_run(struct http_server *server)
 	if (server->base && !server->woken)
 		server->woken = event_new(server->base, server->wake, EV_READ | EV_PERSIST, on_wake,
 					  server);
-	if (!server->woken || event_add(server->woken, NULL))
+	if (!server->later)
+		server->later = http_later_create(server->wake);
+	if (!server->later || !server->woken || event_add(server->woken, NULL))
 		return ENOMEM;
 	status = start_thread(server);
 	server->running = !status;
@@ -190,6 +188,7 @@ void http_server_destroy(struct http_server *server)
 		event_free(server->woken);
 	if (server->base)
 		event_base_free(server->base);
+	http_later_destroy(server->later);
 	if (server->wake >= 0)
 		close(server->wake);
 	pthread_cond_destroy(&server->done);
@@ -215,6 +214,7 @@ struct profcol_error *http_server_open(struct http_server *server,
 	if (error)
 		return error;
 	listener->server = server;
+	listener->connection.later = server->later;
 	attach.listener = listener;
 	command(server, &attach);
 	if (!attach.succeeded) {

@@ -15,6 +15,7 @@ struct signals {
 	pthread_t watcher;
 	sigset_t watched;
 	atomic_bool ending;
+	int asked; /* the watcher's until it has ended */
 };
 
 /* Say why, unless stderr would block: nothing may hold up this way out. */
@@ -49,6 +50,8 @@ static void *signals_thread(void *argument)
 	for (;;) {
 		int number = sigwaitinfo(&signals->watched, &now);
 
+		if (number > 0 && number != SIGHUP && !signals->asked)
+			signals->asked = number;
 		if (atomic_load(&signals->ending))
 			return NULL;
 		if (number < 0)
@@ -91,12 +94,27 @@ struct profcol_error *signals_create(struct events *events, struct signals **ret
 	return NULL;
 }
 
-void signals_destroy(struct signals *signals)
+/* A signal that the watcher has not taken any more. */
+static int pending_end(void)
 {
+	sigset_t pending;
+
+	sigpending(&pending);
+	return sigismember(&pending, SIGINT)    ? SIGINT
+	       : sigismember(&pending, SIGTERM) ? SIGTERM
+						: 0;
+}
+
+int signals_destroy(struct signals *signals)
+{
+	int asked;
+
 	if (!signals)
-		return;
+		return 0;
 	atomic_store(&signals->ending, true);
 	pthread_kill(signals->watcher, SIGHUP); // wakes it from sigwaitinfo()
 	pthread_join(signals->watcher, NULL);
+	asked = signals->asked ? signals->asked : pending_end();
 	free(signals);
+	return asked;
 }

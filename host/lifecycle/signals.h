@@ -19,4 +19,7 @@ struct signals;
  */
 PROFCOL_MUST_CHECK struct profcol_error *signals_create(struct events *events,
 							struct signals **ret);
-void signals_destroy(struct signals *signals); /* accepts NULL */
+
+/* The number of the first signal that has asked for an end until now, even where another event
+ * came before it; 0 when none has. Accepts NULL. */
+int signals_destroy(struct signals *signals);

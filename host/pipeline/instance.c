@@ -402,3 +402,32 @@ bool instance_known_next(struct instance *instance, const char *key, const char 
 		edges_leave(&instance->next, next);
 	return known;
 }
+
+/* ---- what those that come after let in ---- */
+
+static bool instance_has_room(struct instance *instance, size_t bytes)
+{
+	const struct profcol_component *type = instance->type;
+	bool has_room;
+
+	// Who is being shut down, or given new options, says what it has to say of the batch.
+	if (!type->has_room || pthread_rwlock_tryrdlock(&instance->gate) != 0)
+		return true;
+	has_room = atomic_load(&instance->state) != INSTANCE_RUNNING ||
+		   type->has_room(instance->self, bytes);
+	pthread_rwlock_unlock(&instance->gate);
+	return has_room;
+}
+
+bool instance_has_room_next(struct instance *instance, size_t bytes)
+{
+	struct edges_targets *next = edges_look(&instance->next);
+	bool has_room = true;
+
+	for (size_t i = 0; next && has_room && i < next->count; i++)
+		has_room = instance_has_room(next->items[i], bytes) &&
+			   instance_has_room_next(next->items[i], bytes);
+	if (next)
+		edges_leave(&instance->next, next);
+	return has_room;
+}

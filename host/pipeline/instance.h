@@ -164,6 +164,9 @@ PROFCOL_MUST_CHECK struct profcol_error *instance_consume_next(struct instance *
 /* As the host's `known`: do all that come after @instance know that resource? Any thread. */
 bool instance_known_next(struct instance *instance, const char *key, const char *value);
 
+/* As the host's `has_room`: does nobody after @instance say no? Any thread. */
+bool instance_has_room_next(struct instance *instance, size_t bytes);
+
 enum profcol_kind instance_type_kind(const struct instance *instance);
 /* For messages: "receiver", "exporter", ... */
 const char *instance_kind(const struct instance *instance);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services.h"
 
+#include "graph.h"
+#include "registry.h"
 #include "spawner.h"
 #include "view.h"
 
@@ -60,6 +62,47 @@ static struct profcol_service_view *host_view(const struct profcol_host *host)
 	return view_create(instance_of(host)->graph, host->version);
 }
 
+/* What a component wants to be called with, for one instance after the other. */
+struct visiting {
+	void (*visit)(void *context, const char *kind, const char *id, enum profcol_outcome outcome,
+		      const char *cause, uint64_t samples);
+	void *context;
+	const struct instance *instance;
+};
+
+static void visit_entry(const struct account_entry *entry, void *context)
+{
+	const struct visiting *visiting = context;
+	uint64_t samples = atomic_load(&entry->samples);
+
+	if (samples)
+		visiting->visit(visiting->context,
+				registry_kind_name(instance_type_kind(visiting->instance)),
+				visiting->instance->id, entry->outcome, entry->cause, samples);
+}
+
+static void visit_instance(struct instance *instance, void *context)
+{
+	struct visiting *visiting = context;
+
+	visiting->instance = instance;
+	account_visit(&instance->account, visit_entry, visiting);
+}
+
+static void host_visit_accounts(const struct profcol_host *host,
+				void (*visit)(void *context, const char *kind, const char *id,
+					      enum profcol_outcome outcome, const char *cause,
+					      uint64_t samples),
+				void *context)
+{
+	struct graph *graph = instance_of(host)->graph;
+	struct visiting visiting = { .visit = visit, .context = context };
+
+	graph_lock(graph);
+	graph_visit(graph, visit_instance, &visiting);
+	graph_unlock(graph);
+}
+
 static struct profcol_error *host_http_open(const struct profcol_host *host,
 					    const struct profcol_http_settings *settings,
 					    struct profcol_http_listener **ret)
@@ -76,6 +119,11 @@ static struct profcol_error *host_http_open(const struct profcol_host *host,
 static bool host_known(const struct profcol_host *host, const char *key, const char *value)
 {
 	return instance_known_next(instance_of(host), key, value);
+}
+
+static bool host_has_room(const struct profcol_host *host, size_t bytes)
+{
+	return instance_has_room_next(instance_of(host), bytes);
 }
 
 void services_init(struct instance *instance, const struct instance_settings *settings)
@@ -97,7 +145,11 @@ void services_init(struct instance *instance, const struct instance_settings *se
 		.view_release = view_release,
 		.http_open = host_http_open,
 		.http_close = http_listener_close,
+		.http_answer = http_answer,
+		.http_is_gone = http_is_gone,
+		.visit_accounts = host_visit_accounts,
 		.known = has_next ? host_known : NULL,
 		.end_fd = settings->end_fd,
+		.has_room = has_next ? host_has_room : NULL,
 	};
 }

@@ -99,7 +99,8 @@ static void note_transport(const struct metrics_entry *entry, void *context)
 	static const char key[] = "transport=";
 	const char **transport = context;
 
-	if (!strncmp(entry->name, "receiver_", strlen("receiver_")) &&
+	// Of several transports the first one: what is lost in the receiver is of none of them.
+	if (!**transport && !strcmp(entry->name, "receiver_accepted_profile_samples") &&
 	    !strncmp(entry->label, key, strlen(key)))
 		*transport = entry->label + strlen(key);
 }

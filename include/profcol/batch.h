@@ -24,6 +24,13 @@
 struct profcol_batch;
 struct profcol_builder;
 
+/*
+ * Attribute of a location that has no function: what a reader may be shown in place of one, so that
+ * different functions without a name stay apart, "libc.so.6+0x8a2c0". It says nothing that mapping
+ * and address do not say, and is no name.
+ */
+#define PROFCOL_FRAME_LABEL "profcol.frame.label"
+
 /* Bytes with a length, followed by a NUL that the length does not count. */
 struct profcol_text {
 	const char *bytes;

@@ -33,6 +33,8 @@
 #include <sys/types.h>
 
 struct profcol_batch;
+struct profcol_http_answer;
+struct profcol_http_call;
 struct profcol_http_listener;
 struct profcol_http_settings;
 struct profcol_storage_operations;
@@ -40,7 +42,8 @@ struct profcol_storage_operations;
 /*
  * Bumped when a field changes its meaning or a structure its size, but for those that may grow at
  * their ends, each of which has a member `size`: struct profcol_component, profcol_host,
- * profcol_logger, profcol_http_settings, profcol_storage_operations.
+ * profcol_logger, profcol_http_settings, profcol_http_call, profcol_http_answer,
+ * profcol_storage_operations.
  */
 #define PROFCOL_ABI 1
 
@@ -144,6 +147,36 @@ struct profcol_host {
 	 * polled only: owned by the host; 0 = there is none.
 	 */
 	int end_fd;
+
+	/*
+	 * Answer a request of profcol_http_settings.take. Takes @call and the body of @answer,
+	 * whether the client is still there or not. Any thread; does not wait.
+	 */
+	void (*http_answer)(struct profcol_http_call *call,
+			    const struct profcol_http_answer *answer);
+
+	/* Has the client of @call left, so that its answer is of no use? Any thread. */
+	bool (*http_is_gone)(const struct profcol_http_call *call);
+
+	/*
+	 * What all components that run have booked so far (see account): calls @visit for each
+	 * component, outcome and cause, those without samples left out. @kind is "receiver",
+	 * "processor" or "exporter", @id as in the configuration, @cause NULL where there is none;
+	 * texts are borrowed during the call. Any thread, after start of this instance; does not
+	 * block for long, nor may @visit.
+	 */
+	void (*visit_accounts)(const struct profcol_host *host,
+			       void (*visit)(void *context, const char *kind, const char *id,
+					     enum profcol_outcome outcome, const char *cause,
+					     uint64_t samples),
+			       void *context);
+
+	/*
+	 * May this instance take @bytes more of memory, for a while, to make a batch? Asks all
+	 * that follow it in its pipelines (see profcol_component.has_room): true when none of them
+	 * says no. NULL where consume_next is. Any thread; does not block.
+	 */
+	bool (*has_room)(const struct profcol_host *host, size_t bytes);
 };
 
 /* One thing that a component asks of the machine; see profcol_component.diagnose. */
@@ -286,4 +319,15 @@ struct profcol_component {
 	 * again, from any thread, between start and shutdown, also while consume runs. Optional.
 	 */
 	bool (*knows)(void *self, const char *key, const char *value);
+
+	/* As diagnose, of process @pid alone: what can be seen of it. Optional. */
+	void (*diagnose_process)(const void *config, uint32_t pid,
+				 struct profcol_findings *findings);
+
+	/*
+	 * Is there memory for @bytes more, which somebody before this component in a pipeline is
+	 * about to take (profcol_host.has_room)? Cheap, does not block: called from any thread,
+	 * between start and shutdown, also while consume runs. Optional.
+	 */
+	bool (*has_room)(void *self, size_t bytes);
 };

@@ -2,12 +2,14 @@
 /*
  * Pages that a component serves over HTTP. There is one HTTP server, the host's, on a thread of
  * its own; a component opens listeners on it (profcol_host.http_open). It takes GET and HEAD only,
- * and bounds headers, connections and time.
+ * and bounds headers, connections and time. A component answers at once, or later from a thread of
+ * its own (profcol_host.http_answer).
  */
 #pragma once
 
 #include <profcol/options.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +29,22 @@ struct profcol_http_reply {
 	const char *content_type; /* literal; NULL = "text/plain; charset=utf-8" */
 	char *body;               /* free() by the host; NULL = empty */
 	size_t length;
+};
+
+/* A request that is answered by profcol_host.http_answer; the host's. */
+struct profcol_http_call {
+	size_t size; /* sizeof(struct profcol_http_call) on the host's side */
+	struct profcol_http_request request;
+	const char *host;          /* the header Host, without control characters; "" without */
+	const char *authorization; /* the header of that name, likewise */
+};
+
+struct profcol_http_answer {
+	size_t size; /* sizeof(struct profcol_http_answer) */
+	struct profcol_http_reply reply;
+	/* Content-Security-Policy; literal; NULL = no scripts, and the page's own styles alone. */
+	const char *policy;
+	const char *headers; /* further lines "Name: value\r\n"; literal; NULL = none */
 };
 
 struct profcol_http_settings {
@@ -64,4 +82,15 @@ struct profcol_http_settings {
 
 	/* For what happens later and nobody else would notice; borrowed until http_close. */
 	const struct profcol_logger *logger;
+
+	/*
+	 * Instead of @handle: answer @call by profcol_host.http_answer, at once or later, from any
+	 * thread, once, before the component's destroy. Until then the call is the component's to
+	 * read. On the server's thread: does not block.
+	 */
+	void (*take)(void *context, struct profcol_http_call *call);
+
+	/* Of replies that clients have not taken yet, of all together; one at least is sent, of any
+	 * size. Further ones become a 503. 0 = no bound but that of connections. */
+	uint64_t output_max_bytes;
 };

@@ -37,6 +37,13 @@ enum profcol_option_type {
 	PROFCOL_OPTION_ANY,      /* struct profcol_any: whatever is written */
 };
 
+/* What `validate` looks for, of the file system, at the path that a text is. */
+enum profcol_path_use {
+	PROFCOL_PATH_NONE,    /* it is no path, or one that may lead nowhere */
+	PROFCOL_PATH_READ,    /* a file that is there */
+	PROFCOL_PATH_CREATED, /* a file or directory; that which it lies in is there */
+};
+
 struct profcol_list {
 	const char *const *items;
 	size_t count;
@@ -87,7 +94,8 @@ struct profcol_option {
 	double double_min, double_max; /* DOUBLE: inclusive */
 	/* ENUM: accepted words, NULL-terminated; an empty first one means "not given" and is not
 	 * shown. SECTIONS: NULL, or one word: an item may also be a text, which then stands for
-	 * the one item of the LIST of that name in the section; all items are texts, or none. */
+	 * the one item of the LIST of that name in the section; all items are texts, or none. With
+	 * a second word, of no meaning, all texts together are that LIST of one section. */
 	const char *const *names;
 	const struct profcol_option *nested; /* NESTED: table relative to the field, an empty one:
 					      * what is in it is not read; SECTIONS: relative to
@@ -96,7 +104,8 @@ struct profcol_option {
 	size_t named;  /* NESTED: 0, or 1 + offset of a bool: the key is there, be it empty, and
 			* not switched off by `enabled: false` */
 	bool required; /* absent or null is an error */
-	bool null_is_absent; /* NESTED with @named: null does not name it */
+	bool null_is_absent;        /* NESTED with @named: null does not name it */
+	enum profcol_path_use path; /* STRING */
 };
 
 /* Does not compile unless @field of @config has exactly the C type @c_type. */
@@ -153,6 +162,21 @@ struct profcol_option {
 	  .type = PROFCOL_OPTION_STRING,                                                           \
 	  .doc = (doc_),                                                                           \
 	  .required = true,                                                                        \
+	  .offset = PROFCOL_FIELD(config, field, const char *) }
+/* The path of a file that the component reads when it starts. */
+#define PROFCOL_OPTION_READ_FILE(key_, config, field, doc_)                                        \
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_STRING,                                                           \
+	  .doc = (doc_),                                                                           \
+	  .path = PROFCOL_PATH_READ,                                                               \
+	  .offset = PROFCOL_FIELD(config, field, const char *) }
+/* A REQUIRED_STRING: the path of what the component makes where there is none. */
+#define PROFCOL_OPTION_REQUIRED_PATH(key_, config, field, doc_)                                    \
+	{ .key = (key_),                                                                           \
+	  .type = PROFCOL_OPTION_STRING,                                                           \
+	  .doc = (doc_),                                                                           \
+	  .required = true,                                                                        \
+	  .path = PROFCOL_PATH_CREATED,                                                            \
 	  .offset = PROFCOL_FIELD(config, field, const char *) }
 #define PROFCOL_OPTION_SECRET(key_, config, field, doc_)                                           \
 	{ .key = (key_),                                                                           \

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "arena.h"
+#include "cgroup.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "close_later.h"
@@ -13,10 +14,13 @@
 #include "findings.h"
 #include "intern.h"
 #include "lookup.h"
+#include "memory_budget.h"
 #include "numbers.h"
 #include "radix.h"
 #include "reader.h"
 #include "residency.h"
 #include "strings.h"
+#include "thread.h"
+#include "trusted_path.h"
 #include "vector.h"
 #include "wake.h"

@@ -162,6 +162,32 @@ bool strings_is_utf8(const char *bytes, size_t length)
 	return true;
 }
 
+size_t strings_encode_utf8(uint32_t code, char to[static 4])
+{
+	if (code < 0x80) {
+		to[0] = (char)code;
+		return 1;
+	}
+	if (code < 0x800) {
+		to[0] = (char)(0xc0 | code >> 6);
+		to[1] = (char)(0x80 | (code & 0x3f));
+		return 2;
+	}
+	if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+		return 0;
+	if (code < 0x10000) {
+		to[0] = (char)(0xe0 | code >> 12);
+		to[1] = (char)(0x80 | (code >> 6 & 0x3f));
+		to[2] = (char)(0x80 | (code & 0x3f));
+		return 3;
+	}
+	to[0] = (char)(0xf0 | code >> 18);
+	to[1] = (char)(0x80 | (code >> 12 & 0x3f));
+	to[2] = (char)(0x80 | (code >> 6 & 0x3f));
+	to[3] = (char)(0x80 | (code & 0x3f));
+	return 4;
+}
+
 size_t strings_cut_utf8(const char *bytes, size_t length, size_t max)
 {
 	size_t cut = max;
@@ -172,6 +198,37 @@ size_t strings_cut_utf8(const char *bytes, size_t length, size_t max)
 	while (cut && max - cut < 3 && ((unsigned char)bytes[cut] & 0xc0) == 0x80)
 		cut--;
 	return cut;
+}
+
+int strings_hex_digit(int c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+bool strings_decode_url(const char *from, size_t length, bool form, char *to)
+{
+	for (size_t i = 0; i < length; i++) {
+		int high, low;
+
+		if (from[i] != '%') {
+			*to++ = form && from[i] == '+' ? ' ' : from[i];
+			continue;
+		}
+		if (length - i < 3)
+			return false;
+		high = strings_hex_digit(from[i + 1]);
+		low = strings_hex_digit(from[i + 2]);
+		if (high < 0 || low < 0 || high + low == 0)
+			return false;
+		*to++ = (char)(high << 4 | low);
+		i += 2;
+	}
+	*to = '\0';
+	return true;
 }
 
 void strings_hex(char *to, const void *bytes, size_t length)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * The candidate closest to @word for a "did you mean": the least
@@ -24,6 +25,21 @@ bool strings_is_utf8(const char *bytes, size_t length);
 /* How many of @length bytes to keep, at most @max, so that no character is cut in two. What is not
  * UTF-8 is cut anywhere. */
 size_t strings_cut_utf8(const char *bytes, size_t length, size_t max);
+
+/* Write the character @code as UTF-8 to @to. Returns the number of bytes, 0 for what is no
+ * character.
+ */
+size_t strings_encode_utf8(uint32_t code, char to[static 4]);
+
+/* The value of hexadecimal digit @c, of either case; -1: it is none. */
+int strings_hex_digit(int c);
+
+/*
+ * Decode @length bytes of a URL to @to, which has room for @length + 1: %41 is 'A', and with @form
+ * '+' is a blank. False: an escape is cut short, has no digits, or is %00, which would end the text
+ * for whoever reads it.
+ */
+bool strings_decode_url(const char *from, size_t length, bool form, char *to);
 
 /* @length bytes as lower-case hexadecimal digits; @to has room for 2 * @length + 1 bytes. */
 void strings_hex(char *to, const void *bytes, size_t length);

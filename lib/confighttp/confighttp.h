@@ -27,6 +27,15 @@ PROFCOL_MUST_CHECK struct profcol_error *
 confighttp_endpoint_init(struct confighttp_endpoint *endpoint, const char *text);
 void confighttp_endpoint_deinit(struct confighttp_endpoint *endpoint);
 
+/* ---- names of servers (host.c) ---- */
+
+/*
+ * May a browser call this server by @host, a header Host? By localhost, an address, or one of
+ * @others: a page of somebody else, whose name leads to this machine, does so by its own name. True
+ * without a header.
+ */
+bool confighttp_is_known_host(const char *host, const struct profcol_list *others);
+
 /* ---- the keys (options.c) ---- */
 
 struct confighttp_tpm_config {

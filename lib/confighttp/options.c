@@ -17,15 +17,16 @@ static const struct profcol_option tpm_options[] = {
 };
 
 const struct profcol_option confighttp_tls_options[] = {
-	PROFCOL_OPTION_STRING("cert_file", TLS, cert_file, NULL,
-			      "PEM file of the server's certificate and its chain"),
+	PROFCOL_OPTION_READ_FILE("cert_file", TLS, cert_file,
+				 "PEM file of the server's certificate and its chain"),
 	PROFCOL_OPTION_STRING("cert_pem", TLS, cert_pem, NULL, "the same as text"),
-	PROFCOL_OPTION_STRING("key_file", TLS, key_file, NULL,
-			      "PEM file of the key of that certificate, without a password"),
+	PROFCOL_OPTION_READ_FILE("key_file", TLS, key_file,
+				 "PEM file of the key of that certificate, without a password"),
 	PROFCOL_OPTION_SECRET("key_pem", TLS, key_pem, "the same as text"),
-	PROFCOL_OPTION_STRING("client_ca_file", TLS, client_ca_file, NULL,
-			      "clients have to show a certificate of the authorities in this PEM "
-			      "file (mTLS)"),
+	PROFCOL_OPTION_READ_FILE(
+		"client_ca_file", TLS, client_ca_file,
+		"clients have to show a certificate of the authorities in this PEM "
+		"file (mTLS)"),
 	PROFCOL_OPTION_BOOL("client_ca_file_reload", TLS, client_ca_file_reload, "false",
 			    "take changed TLS files up every second, unless reload_interval says "
 			    "how often"),

@@ -21,13 +21,18 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #define SECOND UINT64_C(1000000000)
 
 enum {
 	PIECE_MAX_BYTES = 64 << 10,
 	ADDRESS_SECONDS = 3, /* for one of several addresses */
+	TUNNEL_HEAD_MAX = 8192,
 };
+
+/* A way through a proxy, for TLS. */
+enum tunnel { TUNNEL_NONE, TUNNEL_ASKED, TUNNEL_OPEN };
 
 struct exchange {
 	const struct http_client *client; /* borrowed, as the next two */
@@ -41,6 +46,7 @@ struct exchange {
 	const struct addrinfo *next; /* address to try next; borrowed from one of these */
 	struct bufferevent *stream;
 	bool connected;
+	enum tunnel tunnel;
 	struct http_answer answer;   /* owned */
 	struct profcol_error *error; /* owned: why it has ended */
 };
@@ -143,24 +149,93 @@ static void on_patience(evutil_socket_t fd, short what, void *context)
 						       : "no connection in time"));
 }
 
+/* Writes the request line and the headers that it needs; a proxy gets the whole URL. */
+static bool exchange_send_line(const struct exchange *exchange, struct evbuffer *output)
+{
+	const struct http_client_proxy *proxy = exchange->request->proxy;
+	const char *method = exchange->request->method, *target = exchange->url->target;
+	bool passed_on = proxy && !exchange->url->tls;
+
+	if (evbuffer_add_printf(output, "%s %s%s%s%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n",
+				method ? method : "GET", passed_on ? "http://" : "",
+				passed_on ? exchange->url->authority : "",
+				target[0] == '/' ? "" : "/", target, exchange->url->authority) < 0)
+		return false;
+	return !passed_on || !proxy->authorization ||
+	       evbuffer_add_printf(output, "Proxy-Authorization: %s\r\n", proxy->authorization) >=
+		       0;
+}
+
 static bool exchange_send(struct exchange *exchange)
 {
 	const struct http_client_request *request = exchange->request;
 	struct evbuffer *output = bufferevent_get_output(exchange->stream);
-	const char *target = exchange->url->target;
-	bool fine;
+	bool has_body = request->method && strcmp(request->method, "GET");
+	bool fine = exchange_send_line(exchange, output);
 
-	fine = evbuffer_add_printf(output, "%s %s%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n",
-				   request->method ? request->method : "GET",
-				   target[0] == '/' ? "" : "/", target,
-				   exchange->url->authority) >= 0;
 	for (size_t i = 0; fine && i < request->header_count; i++)
 		fine = evbuffer_add_printf(output, "%s: %s\r\n", request->headers[i].name,
 					   request->headers[i].value) >= 0;
 	// A server may want to know that nothing follows.
-	if (fine && request->method && strcmp(request->method, "GET"))
-		fine = evbuffer_add_printf(output, "Content-Length: 0\r\n") >= 0;
-	return fine && evbuffer_add_printf(output, "\r\n") >= 0;
+	if (fine && has_body)
+		fine = evbuffer_add_printf(output, "Content-Length: %zu\r\n",
+					   request->body_length) >= 0;
+	if (!fine || evbuffer_add_printf(output, "\r\n") < 0)
+		return false;
+	return !has_body || !request->body_length ||
+	       !evbuffer_add_reference(output, request->body, request->body_length, NULL, NULL);
+}
+
+/* ---- through a proxy ---- */
+
+static bool exchange_ask_tunnel(struct exchange *exchange)
+{
+	const struct http_client_proxy *proxy = exchange->request->proxy;
+	const struct http_url *url = exchange->url;
+	struct evbuffer *output = bufferevent_get_output(exchange->stream);
+	bool six = strchr(url->host, ':');
+
+	exchange->tunnel = TUNNEL_ASKED;
+	if (evbuffer_add_printf(output, "CONNECT %s%s%s:%s HTTP/1.1\r\nHost: %s%s%s:%s\r\n",
+				six ? "[" : "", url->host, six ? "]" : "", url->port,
+				six ? "[" : "", url->host, six ? "]" : "", url->port) < 0)
+		return false;
+	if (proxy->authorization &&
+	    evbuffer_add_printf(output, "Proxy-Authorization: %s\r\n", proxy->authorization) < 0)
+		return false;
+	return evbuffer_add_printf(output, "\r\n") >= 0;
+}
+
+static void exchange_talk_tls(struct exchange *exchange);
+
+/* Reads the proxy's answer to CONNECT: a status line and headers, without a body. */
+static void exchange_read_tunnel(struct exchange *exchange, struct evbuffer *input)
+{
+	struct evbuffer_ptr end = evbuffer_search(input, "\r\n\r\n", 4, NULL);
+	size_t length = evbuffer_get_length(input);
+	char line[128];
+	ev_ssize_t got;
+
+	if (end.pos < 0 && length < TUNNEL_HEAD_MAX)
+		return;
+	got = evbuffer_copyout(input, line, sizeof(line) - 1);
+	line[got > 0 ? got : 0] = '\0';
+	line[strcspn(line, "\r\n")] = '\0';
+	for (char *at = line; *at; at++)
+		if (*at < ' ' || *at > '~')
+			*at = '?';
+	if (end.pos < 0 || strncmp(line, "HTTP/1.", 7) || strncmp(line + 8, " 2", 2)) {
+		exchange_finish(exchange,
+				profcol_error_create(PROFCOL_UNAVAILABLE,
+						     "the proxy %s:%s makes no connection: %s",
+						     exchange->request->proxy->host,
+						     exchange->request->proxy->port, line));
+		return;
+	}
+	// The server behind it says nothing before we do.
+	evbuffer_drain(input, length);
+	exchange->tunnel = TUNNEL_OPEN;
+	exchange_talk_tls(exchange);
 }
 
 static void on_readable(struct bufferevent *stream, void *context)
@@ -172,6 +247,10 @@ static void on_readable(struct bufferevent *stream, void *context)
 
 	if (exchange->request->idle_ns)
 		arm(exchange->patience, exchange->request->idle_ns);
+	if (exchange->tunnel == TUNNEL_ASKED) {
+		exchange_read_tunnel(exchange, input);
+		return;
+	}
 	while (!error && exchange->answer.state != HTTP_ANSWER_DONE &&
 	       (length = evbuffer_get_length(input))) {
 		const unsigned char *bytes;
@@ -189,11 +268,16 @@ static void on_readable(struct bufferevent *stream, void *context)
 
 static void exchange_begin_talk(struct exchange *exchange)
 {
+	bool asks =
+		exchange->request->proxy && exchange->url->tls && exchange->tunnel == TUNNEL_NONE;
+	bool fine;
+
 	exchange->connected = true;
 	event_del(exchange->patience);
 	if (exchange->request->idle_ns)
 		arm(exchange->patience, exchange->request->idle_ns);
-	if (!exchange_send(exchange) || bufferevent_enable(exchange->stream, EV_READ | EV_WRITE))
+	fine = asks ? exchange_ask_tunnel(exchange) : exchange_send(exchange);
+	if (!fine || bufferevent_enable(exchange->stream, EV_READ | EV_WRITE))
 		exchange_finish(exchange, out_of_memory());
 }
 
@@ -226,28 +310,34 @@ static void on_event(struct bufferevent *stream, short what, void *context)
 		return;
 	}
 	// What has come with the end may be the end of the answer.
-	on_readable(stream, exchange);
+	if (exchange->tunnel != TUNNEL_ASKED)
+		on_readable(stream, exchange);
 	if (exchange->error || exchange->answer.state == HTTP_ANSWER_DONE)
 		return;
+	// Who refuses a body need not read all of it: its answer is there, or comes.
+	if ((what & BEV_EVENT_WRITING) && !bufferevent_openssl_get_ssl(stream)) {
+		bufferevent_disable(stream, EV_WRITE);
+		return;
+	}
 	if (what & BEV_EVENT_EOF)
 		exchange_finish(exchange, http_answer_end(&exchange->answer));
 	else
 		exchange_finish(exchange, exchange_explain(exchange, error));
 }
 
-/* A stream that is not connected yet; NULL without memory. */
-static struct bufferevent *exchange_stream(struct exchange *exchange)
+/* A stream that is not connected yet, or @fd with TLS to come; NULL without memory. */
+static struct bufferevent *exchange_stream(struct exchange *exchange, evutil_socket_t fd)
 {
 	const int options = BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS;
 	struct bufferevent *stream;
 	SSL *session;
 
-	if (!exchange->url->tls)
-		return bufferevent_socket_new(exchange->base, -1, options);
+	if (!exchange->url->tls || (exchange->request->proxy && fd < 0))
+		return bufferevent_socket_new(exchange->base, fd, options);
 	session = http_client_tls_begin(exchange->client, exchange->url);
 	if (!session)
 		return NULL;
-	stream = bufferevent_openssl_socket_new(exchange->base, -1, session,
+	stream = bufferevent_openssl_socket_new(exchange->base, fd, session,
 						BUFFEREVENT_SSL_CONNECTING, options);
 	if (!stream) {
 		SSL_free(session);
@@ -258,6 +348,24 @@ static struct bufferevent *exchange_stream(struct exchange *exchange)
 	return stream;
 }
 
+/* The proxy has made the connection: its socket gets TLS. */
+static void exchange_talk_tls(struct exchange *exchange)
+{
+	evutil_socket_t fd = bufferevent_getfd(exchange->stream);
+	struct bufferevent *stream;
+
+	bufferevent_setfd(exchange->stream, -1);
+	stream = exchange_stream(exchange, fd);
+	if (!stream) {
+		close(fd);
+		exchange_finish(exchange, out_of_memory());
+		return;
+	}
+	bufferevent_free(exchange->stream);
+	exchange->stream = stream;
+	bufferevent_setcb(stream, on_readable, NULL, on_event, exchange);
+}
+
 static void exchange_connect(struct exchange *exchange)
 {
 	const struct addrinfo *address = exchange->next;
@@ -265,7 +373,7 @@ static void exchange_connect(struct exchange *exchange)
 	if (exchange->stream)
 		bufferevent_free(exchange->stream);
 	exchange->next = address->ai_next;
-	exchange->stream = exchange_stream(exchange);
+	exchange->stream = exchange_stream(exchange, -1);
 	if (!exchange->stream) {
 		exchange_finish(exchange, out_of_memory());
 		return;
@@ -287,6 +395,7 @@ static void exchange_connect(struct exchange *exchange)
 static void on_looked_up(evutil_socket_t fd, short what, void *context)
 {
 	struct exchange *exchange = context;
+	const struct http_client_proxy *proxy = exchange->request->proxy;
 	int status = lookup_result(exchange->lookup, &exchange->next);
 
 	(void)fd;
@@ -298,24 +407,27 @@ static void on_looked_up(evutil_socket_t fd, short what, void *context)
 		exchange_finish(exchange,
 				profcol_error_create(PROFCOL_UNAVAILABLE,
 						     "name '%s' has no address: %s",
-						     exchange->url->host, gai_strerror(status)));
+						     proxy ? proxy->host : exchange->url->host,
+						     gai_strerror(status)));
 }
 
 static struct profcol_error *exchange_look_up(struct exchange *exchange)
 {
 	const struct addrinfo wanted = { .ai_socktype = SOCK_STREAM,
 					 .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV };
-	const struct http_url *url = exchange->url;
+	const struct http_client_proxy *proxy = exchange->request->proxy;
+	const char *host = proxy ? proxy->host : exchange->url->host;
+	const char *port = proxy ? proxy->port : exchange->url->port;
 
-	if (url->literal) {
-		if (getaddrinfo(url->host, url->port, &wanted, &exchange->literal))
+	if (http_url_is_address(host)) {
+		if (getaddrinfo(host, port, &wanted, &exchange->literal))
 			return profcol_error_create(PROFCOL_SYSTEM, "'%s' is no address here",
-						    url->host);
+						    host);
 		exchange->next = exchange->literal;
 		exchange_connect(exchange);
 		return NULL;
 	}
-	exchange->lookup = lookup_start(url->host, url->port);
+	exchange->lookup = lookup_start(host, port);
 	if (!exchange->lookup)
 		return out_of_memory();
 	exchange->looked_up = event_new(exchange->base, lookup_fd(exchange->lookup), EV_READ,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lib/http_client: HTTP/1.1 requests to services of the platform: metadata of a cloud's machine,
- * the API server of a cluster. The one header that other folders include.
+ * lib/http_client: HTTP/1.1 requests to services of the platform, such as metadata of a cloud's
+ * machine and the API server of a cluster, and to peers that take OTLP. The one header that other
+ * folders include.
  *
- * A call runs on the caller's thread, by a loop of its own, and has a connection of its own.
- * Neither redirects nor proxies nor compression: none of these services needs them.
+ * A call runs on the caller's thread, by a loop of its own, and has a connection of its own. It
+ * follows no redirects, and takes what it is given as it is: compression is the caller's.
  */
 #pragma once
 
@@ -42,11 +43,20 @@ struct http_client_header {
 	const char *name, *value;
 };
 
+/* A proxy that passes requests on, in plain text; its texts are borrowed during the call. */
+struct http_client_proxy {
+	const char *host, *port;
+	const char *authorization; /* "Basic ..."; NULL = none; secret */
+};
+
 struct http_client_request {
-	const char *method;                       /* NULL = GET; no request has a body */
+	const char *method;                       /* NULL = GET */
 	const char *url;                          /* http://HOST[:PORT]/PATH or https:// */
 	const struct http_client_header *headers; /* besides Host and Connection */
 	size_t header_count;
+	const void *body; /* sent unless the method is GET */
+	size_t body_length;
+	const struct http_client_proxy *proxy; /* asked to CONNECT for https; NULL = none */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC, for all of it; UINT64_MAX = none */
 	uint64_t idle_ns;     /* the server may be silent for so long; 0 = until the deadline */
 	int cancel_fd;        /* the call ends once this is readable, e.g. an eventfd; 0 = none */

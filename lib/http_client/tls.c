@@ -119,11 +119,16 @@ struct profcol_error *http_client_tls_create(const struct http_client_settings *
 
 SSL *http_client_tls_begin(const struct http_client *client, const struct http_url *url)
 {
-	const char *name = client->server_name ? client->server_name : url->host;
+	const char *given = client->server_name ? client->server_name : url->host;
 	bool literal = !client->server_name && url->literal;
-	SSL *session = SSL_new(client->trust);
+	size_t length = strlen(given);
+	CLEANUP_FREE char *name = NULL;
+	SSL *session;
 	bool fine;
 
+	// RFC 6066: names in TLS have no dot at their end.
+	name = strndup(given, length > 1 && given[length - 1] == '.' ? length - 1 : length);
+	session = name ? SSL_new(client->trust) : NULL;
 	if (!session)
 		return NULL;
 	if (literal)
@@ -132,7 +137,7 @@ SSL *http_client_tls_begin(const struct http_client *client, const struct http_u
 		// The macro of that name would cast the constness away.
 		fine = SSL_set1_host(session, name) == 1 &&
 		       SSL_ctrl(session, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
-				(void *)(uintptr_t)name) == 1;
+				name) == 1;
 	if (!fine) {
 		SSL_free(session);
 		return NULL;

@@ -17,7 +17,7 @@ static bool is_printable(const char *text)
 	return true;
 }
 
-static bool is_address(const char *host)
+bool http_url_is_address(const char *host)
 {
 	uint8_t address[sizeof(struct in6_addr)];
 
@@ -56,7 +56,7 @@ static size_t url_parse_host(struct http_url *url, const char *text, size_t leng
 		return 0;
 	memcpy(url->host, begin, (size_t)(end - begin));
 	url->host[end - begin] = '\0';
-	url->literal = is_address(url->host);
+	url->literal = http_url_is_address(url->host);
 	if (bracketed && !url->literal)
 		return 0;
 	return (size_t)(end - text) + bracketed;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.h"
 #include "client.h"
+#include "proxy.h"
 
 #include "base/base.h"
 
@@ -60,21 +61,104 @@ static void arguments_add_all(struct arguments *arguments, const struct net_clie
 	if (client->tls && config->tls.server_name_override[0])
 		arguments_add_text(arguments, GRPC_SSL_TARGET_NAME_OVERRIDE_ARG,
 				   config->tls.server_name_override);
+	else if (client->tls && !config->authority[0] && !client->endpoint.path &&
+		 (proxy_is_used(client->endpoint.host, client->endpoint.port) ||
+		  strcmp(client->endpoint.host, client->endpoint.server_name) != 0))
+		// The core would take the name as it is looked up, with a dot that peers refuse, or
+		// the proxy's.
+		arguments_add_text(arguments, GRPC_SSL_TARGET_NAME_OVERRIDE_ARG,
+				   client->endpoint.server_name);
 	arguments_add_buffers(arguments, config->read_buffer_bytes, config->write_buffer_bytes);
+}
+
+/* How a channel gets to its peer: straight, or by way of a proxy. */
+struct route {
+	char *target;    /* owned: of the channel */
+	char *authority; /* owned, as the next: of the peer behind the proxy; NULL = straight */
+	char *headers;   /* for the proxy; or NULL */
+};
+
+static void route_deinit(struct route *route)
+{
+	if (route->headers)
+		explicit_bzero(route->headers, strlen(route->headers));
+	free(route->target);
+	free(route->authority);
+	free(route->headers);
+}
+
+static bool print_authority(char **ret, const char *host, const char *port)
+{
+	const char *format = strchr(host, ':') ? "[%s]:%s" : "%s:%s";
+
+	if (asprintf(ret, format, host, port) >= 0)
+		return true;
+	*ret = NULL;
+	return false;
+}
+
+/* False without memory. */
+static bool route_init(struct route *route, const struct endpoint *endpoint)
+{
+	CLEANUP(proxy_deinit) struct proxy proxy = { 0 };
+	CLEANUP_FREE char *address = NULL;
+
+	*route = (struct route){ 0 };
+	if (endpoint->path || !proxy_find(endpoint->host, endpoint->port, &proxy)) {
+		route->target = strdup(endpoint->target);
+		return route->target;
+	}
+	if (!print_authority(&route->authority, endpoint->host, endpoint->port) ||
+	    !print_authority(&address, proxy.host, proxy.port))
+		return false;
+	if (asprintf(&route->target, "dns:///%s", address) < 0) {
+		route->target = NULL;
+		return false;
+	}
+	if (proxy.authorization &&
+	    asprintf(&route->headers, "Proxy-Authorization:%s", proxy.authorization) < 0) {
+		route->headers = NULL;
+		return false;
+	}
+	return true;
+}
+
+/*
+ * The core's own reading of the environment is another one than the Collector's, so it is switched
+ * off, and the core is told what it would have made of a proxy: whom to ask the proxy for.
+ */
+static void arguments_add_route(struct arguments *arguments, const struct net_client *client,
+				const struct route *route)
+{
+	const struct net_client_config *config = client->config;
+
+	arguments_add_int(arguments, GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+	if (!route->authority)
+		return;
+	arguments_add_text(arguments, "grpc.http_connect_server", route->authority);
+	if (route->headers)
+		arguments_add_text(arguments, "grpc.http_connect_headers", route->headers);
+	if (config->authority[0])
+		return;
+	arguments_add_text(arguments, GRPC_ARG_DEFAULT_AUTHORITY, route->authority);
 }
 
 static struct client_channel *channel_create(const struct net_client *client,
 					     grpc_channel_credentials *credentials)
 {
 	struct client_channel *channel = calloc(1, sizeof(*channel));
+	CLEANUP(route_deinit) struct route route = { 0 };
 	struct arguments arguments = { 0 };
 	grpc_channel_args list;
 
-	if (!channel)
+	if (!channel || !route_init(&route, &client->endpoint)) {
+		free(channel);
 		return NULL;
+	}
 	arguments_add_all(&arguments, client);
+	arguments_add_route(&arguments, client, &route);
 	list = (grpc_channel_args){ .num_args = arguments.count, .args = arguments.items };
-	channel->channel = grpc_channel_create(client->endpoint.target, credentials, &list);
+	channel->channel = grpc_channel_create(route.target, credentials, &list);
 	channel->users = 1;
 	return channel;
 }

@@ -17,7 +17,8 @@ bool diagnosis_is_possible(const struct net_client *client)
 {
 	const struct endpoint *endpoint = &client->endpoint;
 
-	return endpoint->path || (!endpoint->name_server && !proxy_is_used(endpoint->host));
+	return endpoint->path ||
+	       (!endpoint->name_server && !proxy_is_used(endpoint->host, endpoint->port));
 }
 
 /* Whose certificate gRPC wants to see; *@owned_ret is to be freed, and may be what is returned. */
@@ -41,7 +42,7 @@ static const char *diagnosis_server_name(const struct net_client *client, char *
 		}
 		return *owned_ret;
 	}
-	return client->endpoint.path ? "localhost" : client->endpoint.host;
+	return client->endpoint.path ? "localhost" : client->endpoint.server_name;
 }
 
 char *diagnosis_make(struct net_client *client)

@@ -106,7 +106,10 @@ static struct profcol_error *endpoint_parse_address(struct endpoint *endpoint, c
 					    (int)length, host);
 	endpoint->host = strndup(host, length);
 	endpoint->port = strdup(port);
-	if (!endpoint->host || !endpoint->port ||
+	// RFC 6066: names in TLS have no dot at their end.
+	endpoint->server_name =
+		strndup(host, length > 1 && host[length - 1] == '.' ? length - 1 : length);
+	if (!endpoint->host || !endpoint->port || !endpoint->server_name ||
 	    asprintf(&endpoint->target, "dns://%s/%s",
 		     endpoint->name_server ? endpoint->name_server : "", text) < 0) {
 		endpoint->target = NULL;
@@ -246,6 +249,7 @@ void endpoint_deinit(struct endpoint *endpoint)
 {
 	free(endpoint->target);
 	free(endpoint->host);
+	free(endpoint->server_name);
 	free(endpoint->port);
 	free(endpoint->path);
 	free(endpoint->name_server);

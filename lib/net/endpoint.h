@@ -9,6 +9,8 @@
 struct endpoint {
 	char *target;      /* owned: as gRPC's core takes it, "dns:///host:port" or "unix:/path" */
 	char *host;        /* owned; NULL for a unix socket; without brackets */
+	char *server_name; /* owned; NULL for a unix socket: `host` as TLS has it, without the dot
+			    * at the end of a name that is complete */
 	char *port;        /* owned; NULL for a unix socket */
 	char *path;        /* owned; of a unix socket, else NULL */
 	char *name_server; /* owned: ADDRESS:PORT that is asked for `host`; NULL = the system's */

@@ -3,13 +3,10 @@
 
 #include "base/base.h"
 
-#include <grpc/grpc_security.h>
-
 #include <errno.h>
 #include <libgen.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +20,15 @@ enum {
 
 struct profcol_error *listener_init(struct listener *listener, const char *text, int transport)
 {
-	*listener = (struct listener){ .text = text, .transport = transport };
+	*listener = (struct listener){ .text = text, .transport = transport, .fd = -1 };
 	return endpoint_init_listening(&listener->endpoint, text, transport == NET_UNIX);
+}
+
+void listener_close(struct listener *listener)
+{
+	if (listener->fd >= 0)
+		close(listener->fd);
+	listener->fd = -1;
 }
 
 void listener_deinit(struct listener *listener)
@@ -32,6 +36,7 @@ void listener_deinit(struct listener *listener)
 	const char *path = listener->endpoint.path;
 	struct stat file;
 
+	listener_close(listener);
 	if (listener->address && path && !lstat(path, &file) &&
 	    file.st_ino == listener->file.st_ino && file.st_dev == listener->file.st_dev)
 		unlink(path);
@@ -60,36 +65,31 @@ static struct profcol_error *listener_explain(const struct listener *listener, i
 				    listener->text, strerrordesc_np(errnum), remedy);
 }
 
-/* The errno of listening at @address; 0 = it works, and *@ret is the socket that does. */
-static int listener_try(const struct sockaddr *address, socklen_t length, int *ret)
+/*
+ * The errno of listening at @address; 0 = it works, and *@ret is the socket that does. With
+ * @is_dual an IPv6 address that stands for all stands for those of IPv4, too.
+ */
+static int listener_try(const struct sockaddr *address, socklen_t length, bool is_dual, int *ret)
 {
-	CLEANUP_FD int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int on = 1;
+	CLEANUP_FD int fd =
+		socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int on = 1, only = !is_dual;
 
 	if (fd < 0)
 		return errno;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(fd, address, length) || listen(fd, 1))
+	if (address->sa_family == AF_UNIX) {
+		// Closed to others from the first moment on: the file gets the socket's rights.
+		if (fchmod(fd, SOCKET_FILE_MODE))
+			return errno;
+	} else {
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	}
+	if (address->sa_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
+	if (bind(fd, address, length) || listen(fd, SOMAXCONN))
 		return errno;
 	*ret = TAKE_FD(fd);
 	return 0;
-}
-
-/* gRPC has failed to. */
-static struct profcol_error *listener_diagnose(const struct listener *listener,
-					       const struct sockaddr *address, socklen_t length)
-{
-	CLEANUP_FD int fd = -1;
-	int errnum = listener_try(address, length, &fd);
-
-	if (address->sa_family == AF_UNIX && !errnum)
-		unlink(listener->endpoint.path);
-	if (errnum)
-		return listener_explain(listener, errnum);
-	return profcol_error_create(PROFCOL_SYSTEM,
-				    "endpoint: gRPC could not listen at '%s', and gave no reason; "
-				    "GRPC_VERBOSITY=info in the environment makes it tell",
-				    listener->text);
 }
 
 /* ---- unix sockets ---- */
@@ -119,43 +119,23 @@ static struct profcol_error *listener_clear_path(const struct listener *listener
 	return unlink(path) && errno != ENOENT ? listener_explain(listener, errno) : NULL;
 }
 
-/*
- * Have gRPC bind the socket file closed to others from its first moment on: by the umask, since
- * only gRPC has the socket. What other threads create meanwhile may get too few rights, not too
- * many.
- */
-static bool listener_bind_unix(const struct listener *listener, grpc_server *server,
-			       grpc_server_credentials *credentials)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	mode_t before;
-	bool bound;
-
-	// Two at once would each restore what the other has set.
-	pthread_mutex_lock(&lock);
-	before = umask(S_IRWXO);
-	umask(before | S_IRWXO);
-	bound = grpc_server_add_http2_port(server, listener->endpoint.target, credentials);
-	umask(before);
-	pthread_mutex_unlock(&lock);
-	return bound;
-}
-
-static struct profcol_error *listener_open_unix(struct listener *listener, grpc_server *server,
-						grpc_server_credentials *credentials)
+static struct profcol_error *listener_open_unix(struct listener *listener)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const char *path = listener->endpoint.path;
 	struct profcol_error *error;
+	int errnum;
 
 	// endpoint_init_listening() has seen to its length.
 	memcpy(address.sun_path, path, strlen(path));
 	error = listener_clear_path(listener, &address);
 	if (error)
 		return error;
-	if (!listener_bind_unix(listener, server, credentials))
-		return listener_diagnose(listener, (const struct sockaddr *)&address,
-					 sizeof(address));
+	errnum = listener_try((const struct sockaddr *)&address, sizeof(address), false,
+			      &listener->fd);
+	if (errnum)
+		return listener_explain(listener, errnum);
+	// The umask may have taken the group's rights.
 	if (chmod(path, SOCKET_FILE_MODE) || lstat(path, &listener->file)) {
 		error = listener_explain(listener, errno);
 		unlink(path);
@@ -213,49 +193,75 @@ static const struct addrinfo *listener_choose(const struct listener *listener,
 	return addresses;
 }
 
-/* Into @to "127.0.0.1" or "[::1]", and its port. */
-static bool listener_print_host(const struct addrinfo *address, char to[static ADDRESS_TEXT_MAX],
-				char port[static 8])
+/* As Go's programs have it: 0.0.0.0 and no host at all do not shut IPv6 out, if there is any. */
+static bool listener_is_for_all(const struct listener *listener, const struct addrinfo *address)
 {
-	char host[ADDRESS_TEXT_MAX - 2];
-
-	if (getnameinfo(address->ai_addr, address->ai_addrlen, host, sizeof(host), port, 8,
-			NI_NUMERICHOST | NI_NUMERICSERV))
+	if (listener->transport != NET_TCP)
 		return false;
-	snprintf(to, ADDRESS_TEXT_MAX, address->ai_family == AF_INET6 ? "[%s]" : "%s", host);
-	return true;
+	if (address->ai_family == AF_INET6)
+		return IN6_IS_ADDR_UNSPECIFIED(
+			&((const struct sockaddr_in6 *)(const void *)address->ai_addr)->sin6_addr);
+	return ((const struct sockaddr_in *)(const void *)address->ai_addr)->sin_addr.s_addr ==
+	       htonl(INADDR_ANY);
 }
 
-static struct profcol_error *listener_open_tcp(struct listener *listener, grpc_server *server,
-					       grpc_server_credentials *credentials)
+/* The errno of listening at @address, or at all addresses of both families; 0 = *@ret does. */
+static int listener_try_address(const struct listener *listener, const struct addrinfo *address,
+				int *ret)
+{
+	struct sockaddr_in6 all = {
+		.sin6_family = AF_INET6,
+		.sin6_port = htons((uint16_t)strtoul(listener->endpoint.port, NULL, 10)),
+	};
+	int errnum;
+
+	if (listener_is_for_all(listener, address)) {
+		errnum = listener_try((const struct sockaddr *)&all, sizeof(all), true, ret);
+		// EAFNOSUPPORT and EADDRNOTAVAIL: no IPv6 here.
+		if (errnum != EAFNOSUPPORT && errnum != EADDRNOTAVAIL)
+			return errnum;
+	}
+	return listener_try(address->ai_addr, address->ai_addrlen, false, ret);
+}
+
+/* Owned: "127.0.0.1:4317" or "[::1]:4317", as @address has it, with the port that @fd has got. */
+static char *listener_print(const struct addrinfo *address, int fd)
+{
+	struct sockaddr_storage bound;
+	socklen_t length = sizeof(bound);
+	char host[ADDRESS_TEXT_MAX], port[8], *text;
+
+	if (getnameinfo(address->ai_addr, address->ai_addrlen, host, sizeof(host), NULL, 0,
+			NI_NUMERICHOST) ||
+	    getsockname(fd, (struct sockaddr *)&bound, &length) ||
+	    getnameinfo((struct sockaddr *)&bound, length, NULL, 0, port, sizeof(port),
+			NI_NUMERICSERV))
+		return NULL;
+	if (asprintf(&text, address->ai_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port) < 0)
+		return NULL;
+	return text;
+}
+
+static struct profcol_error *listener_open_tcp(struct listener *listener)
 {
 	CLEANUP(addresses_cleanup) struct addrinfo *addresses = NULL;
-	char host[ADDRESS_TEXT_MAX], port[8], target[ADDRESS_TEXT_MAX + 8];
 	struct profcol_error *error = listener_resolve(listener, &addresses);
 	const struct addrinfo *address;
-	int bound;
+	int errnum;
 
 	if (error)
 		return error;
 	address = listener_choose(listener, addresses);
-	if (!listener_print_host(address, host, port))
-		return listener_explain(listener, EADDRNOTAVAIL);
-	snprintf(target, sizeof(target), "%s:%s", host, port);
-	bound = grpc_server_add_http2_port(server, target, credentials);
-	if (!bound)
-		return listener_diagnose(listener, address->ai_addr, address->ai_addrlen);
-	if (asprintf(&listener->address, "%s:%d", host, bound) < 0) {
-		listener->address = NULL;
-		return profcol_error_errno(ENOMEM, "endpoint");
-	}
-	return NULL;
+	errnum = listener_try_address(listener, address, &listener->fd);
+	if (errnum)
+		return listener_explain(listener, errnum);
+	listener->address = listener_print(address, listener->fd);
+	return listener->address ? NULL : profcol_error_errno(ENOMEM, "endpoint");
 }
 
-struct profcol_error *listener_open(struct listener *listener, grpc_server *server,
-				    grpc_server_credentials *credentials)
+struct profcol_error *listener_open(struct listener *listener)
 {
-	return listener->endpoint.path ? listener_open_unix(listener, server, credentials)
-				       : listener_open_tcp(listener, server, credentials);
+	return listener->endpoint.path ? listener_open_unix(listener) : listener_open_tcp(listener);
 }
 
 /* ---- only a look ---- */
@@ -284,6 +290,6 @@ struct profcol_error *listener_probe(const struct listener *listener, int *ret)
 	if (error)
 		return error;
 	address = listener_choose(listener, addresses);
-	errnum = listener_try(address->ai_addr, address->ai_addrlen, ret);
+	errnum = listener_try_address(listener, address, ret);
 	return errnum ? listener_explain(listener, errnum) : NULL;
 }

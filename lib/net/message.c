@@ -55,44 +55,6 @@ grpc_byte_buffer *message_pack(const uint8_t *bytes, size_t length, bool gzip)
 	return buffer;
 }
 
-static enum message_fault message_inflate(const uint8_t *bytes, size_t length,
-					  grpc_compression_algorithm algorithm, size_t max_bytes,
-					  uint8_t **bytes_ret, size_t *length_ret)
-{
-	struct libdeflate_decompressor *decompressor;
-	enum libdeflate_result result = LIBDEFLATE_INSUFFICIENT_SPACE;
-	size_t room = length < max_bytes / 8 ? length * 8 : max_bytes;
-	uint8_t *buffer = NULL;
-
-	decompressor = libdeflate_alloc_decompressor();
-	if (!decompressor)
-		return MESSAGE_NO_MEMORY;
-	// The size that gzip's trailer claims is the sender's word only: grow up to the limit.
-	for (;; room = room < max_bytes / 4 ? room * 4 : max_bytes) {
-		free(buffer);
-		buffer = malloc(room ? room : 1);
-		if (!buffer)
-			break;
-		if (algorithm == GRPC_COMPRESS_GZIP)
-			result = libdeflate_gzip_decompress(decompressor, bytes, length, buffer,
-							    room, length_ret);
-		else
-			result = libdeflate_zlib_decompress(decompressor, bytes, length, buffer,
-							    room, length_ret);
-		if (result != LIBDEFLATE_INSUFFICIENT_SPACE || room == max_bytes)
-			break;
-	}
-	libdeflate_free_decompressor(decompressor);
-	if (buffer && result == LIBDEFLATE_SUCCESS) {
-		*bytes_ret = buffer;
-		return MESSAGE_SOUND;
-	}
-	free(buffer);
-	if (!buffer)
-		return MESSAGE_NO_MEMORY;
-	return result == LIBDEFLATE_INSUFFICIENT_SPACE ? MESSAGE_TOO_LARGE : MESSAGE_BROKEN;
-}
-
 /* All of @buffer as it is. */
 static uint8_t *message_collect(grpc_byte_buffer *buffer, size_t length)
 {
@@ -120,24 +82,13 @@ static uint8_t *message_collect(grpc_byte_buffer *buffer, size_t length)
 	return bytes;
 }
 
-const char *message_fault_text(enum message_fault fault)
-{
-	static const char *const texts[] = {
-		[MESSAGE_SOUND] = "nothing is wrong with the message",
-		[MESSAGE_TOO_LARGE] = "a message is too large, or inflates beyond the limit",
-		[MESSAGE_BROKEN] = "a compressed message is broken",
-		[MESSAGE_NO_MEMORY] = "no memory for a message",
-	};
-
-	return texts[fault];
-}
-
 enum message_fault message_unpack(grpc_byte_buffer *buffer, size_t max_bytes, uint8_t **bytes_ret,
 				  size_t *length_ret)
 {
 	size_t length = grpc_byte_buffer_length(buffer);
 	grpc_compression_algorithm algorithm = buffer->data.raw.compression;
 	CLEANUP_FREE uint8_t *bytes = NULL;
+	struct memory_share share = { 0 };
 
 	*bytes_ret = NULL;
 	*length_ret = 0;
@@ -152,21 +103,10 @@ enum message_fault message_unpack(grpc_byte_buffer *buffer, size_t max_bytes, ui
 	if (!bytes)
 		return MESSAGE_NO_MEMORY;
 	if (algorithm != GRPC_COMPRESS_NONE)
-		return message_inflate(bytes, length, algorithm, max_bytes, bytes_ret, length_ret);
+		return inflate_message(algorithm == GRPC_COMPRESS_GZIP ? INFLATE_GZIP
+								       : INFLATE_ZLIB,
+				       bytes, length, max_bytes, &share, bytes_ret, length_ret);
 	*bytes_ret = TAKE(bytes);
 	*length_ret = length;
 	return MESSAGE_SOUND;
-}
-
-const char *message_recognize(const uint8_t *bytes, size_t length)
-{
-	// What their formats begin with: a frame of zstd, a stream of snappy.
-	static const uint8_t zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
-	static const uint8_t snappy[] = { 0xff, 6, 0, 0, 's', 'N', 'a', 'P', 'p', 'Y' };
-
-	if (length >= sizeof(zstd) && !memcmp(bytes, zstd, sizeof(zstd)))
-		return "zstd";
-	if (length >= sizeof(snappy) && !memcmp(bytes, snappy, sizeof(snappy)))
-		return "snappy";
-	return NULL;
 }

@@ -2,6 +2,8 @@
 /* Messages between bytes and what gRPC's core carries. Private to lib/net. Pure. */
 #pragma once
 
+#include "inflate.h"
+
 #include <grpc/byte_buffer.h>
 
 #include <stdbool.h>
@@ -14,25 +16,9 @@
  */
 grpc_byte_buffer *message_pack(const uint8_t *bytes, size_t length, bool gzip);
 
-enum message_fault {
-	MESSAGE_SOUND,
-	MESSAGE_TOO_LARGE, /* before or after inflation */
-	MESSAGE_BROKEN,    /* its compression is */
-	MESSAGE_NO_MEMORY,
-};
-
-/* What a fault is, in a constant text. */
-const char *message_fault_text(enum message_fault fault);
-
 /*
  * The bytes of @buffer, at most @max_bytes, inflated if need be, into memory the caller frees;
  * *@bytes_ret is NULL when there are none. Takes @buffer.
  */
 enum message_fault message_unpack(grpc_byte_buffer *buffer, size_t max_bytes, uint8_t **bytes_ret,
 				  size_t *length_ret);
-
-/*
- * The name of a compression that we do not know and @bytes look like, or NULL. gRPC's core hands
- * such messages on as if they were not compressed, and without the header that says so.
- */
-const char *message_recognize(const uint8_t *bytes, size_t length);

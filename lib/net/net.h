@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lib/net: gRPC, on the gRPC C core's C API, for components that talk to a peer. The one
- * header that other folders include.
+ * lib/net: OTLP for components that talk to peers: a client of gRPC's on its C core, one of HTTP,
+ * and a server of both on nghttp2 and libevent. The one header that other folders include.
  *
- * The library starts threads of its own with the first client or server and keeps them
- * until the last one is destroyed. What only looks at a configuration (`..._validate`) does
- * not start it.
+ * gRPC's core starts threads of its own with the first client and keeps them until the last one is
+ * destroyed. What only looks at a configuration (`..._validate`) does not start it.
  */
 #pragma once
 
@@ -64,6 +63,30 @@ struct net_export_result {
 PROFCOL_MUST_CHECK struct profcol_error *
 net_export_result_decode(const uint8_t *bytes, size_t length, struct net_export_result *result);
 void net_export_result_deinit(struct net_export_result *result);
+
+/* What a call came to. Everything it points to is owned; net_answer_deinit. */
+struct net_answer {
+	enum net_code code;
+	bool from_peer;          /* the peer said so; else it was not reached or did not answer */
+	char *message;           /* printable, one line; why, and what to do about it where the
+				  * client found that out. On NET_OK why the response cannot be
+				  * read, else NULL */
+	bool has_retry;          /* the peer asks for a retry ... */
+	uint64_t retry_delay_ns; /* ... not before this */
+	uint8_t *bytes;          /* response; NULL when empty, unreadable or not NET_OK */
+	size_t length;
+};
+
+void net_answer_deinit(struct net_answer *answer);
+
+/*
+ * What a peer's answer means for @request, by the rules of OTLP: NULL when the peer took it, with
+ * the rest of @reply filled in; else an error that says whether to try again, its text made for
+ * whoever has to mend it, without the endpoint. Pure.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *net_outcome_of(const struct profcol_request *request,
+							const struct net_answer *answer,
+							struct profcol_reply *reply);
 
 /* ---- TLS of a client (tls_client.c) ---- */
 
@@ -131,21 +154,6 @@ extern const struct profcol_option net_auth_options[];      /* struct net_auth_c
 PROFCOL_MUST_CHECK struct profcol_error *
 net_client_validate(const struct net_client_config *config);
 
-/* What a call came to. Everything it points to is owned; net_answer_deinit. */
-struct net_answer {
-	enum net_code code;
-	bool from_peer;          /* the peer said so; else it was not reached or did not answer */
-	char *message;           /* printable, one line; why, and what to do about it where the
-				  * client found that out. On NET_OK why the response cannot be
-				  * read, else NULL */
-	bool has_retry;          /* the peer asks for a retry ... */
-	uint64_t retry_delay_ns; /* ... not before this */
-	uint8_t *bytes;          /* response; NULL when empty, unreadable or not NET_OK */
-	size_t length;
-};
-
-void net_answer_deinit(struct net_answer *answer);
-
 struct net_client;
 
 /* Sent with each call besides the configured headers. */
@@ -191,6 +199,91 @@ void net_client_destroy(struct net_client *client);
  * Does not start gRPC.
  */
 void net_client_diagnose(const struct net_client_config *config, struct profcol_findings *findings);
+
+/* ---- poster (poster.c and others): OTLP over HTTP, to a peer ---- */
+
+/* As the Collector's clients of HTTP call them; "" is none. */
+enum net_post_compression {
+	NET_POST_EMPTY,
+	NET_POST_GZIP,
+	NET_POST_ZLIB,
+	NET_POST_DEFLATE, /* which is zlib in HTTP */
+	NET_POST_ZSTD,
+	NET_POST_SNAPPY, /* gzip instead, as the next two */
+	NET_POST_FRAMED_SNAPPY,
+	NET_POST_LZ4,
+	NET_POST_NONE
+};
+
+enum net_post_encoding { NET_POST_PROTO, NET_POST_JSON };
+
+struct net_post_compression_config {
+	int64_t level; /* 0 = the usual one */
+};
+
+struct net_post_cookies_config {
+	bool enabled;
+};
+
+struct net_post_config {
+	const char *endpoint;          /* the profiles' path is added */
+	const char *profiles_endpoint; /* taken as it is */
+	const char *traces_endpoint, *metrics_endpoint, *logs_endpoint; /* no effect */
+	const char *proxy_url;
+	struct net_tls_client_config tls;
+	int compression; /* enum net_post_compression */
+	struct net_post_compression_config compression_params;
+	int encoding;               /* enum net_post_encoding */
+	struct profcol_map headers; /* values are secret */
+	struct net_auth_config auth;
+	struct profcol_list middlewares;
+	/* No effect: each request has a connection of its own. */
+	uint64_t read_buffer_bytes, write_buffer_bytes;
+	int64_t max_idle_conns, max_idle_conns_per_host, max_conns_per_host;
+	uint64_t idle_conn_timeout_ns, http2_read_idle_timeout_ns, http2_ping_timeout_ns;
+	bool disable_keep_alives, force_attempt_http2;
+	struct net_post_cookies_config cookies;
+};
+
+/* For the option table of a component that has a struct net_post_config. */
+extern const char *const net_post_compression_names[];
+extern const char *const net_post_encoding_names[];
+
+/* What the tables cannot say: URLs, TLS settings, headers. Opens no file. */
+PROFCOL_MUST_CHECK struct profcol_error *net_post_validate(const struct net_post_config *config);
+
+struct net_poster;
+
+/*
+ * A client of the configured URL (@config and @logger borrowed until destroy), which says that it
+ * is @version. Reads the TLS files: CONFIG when one is missing or unusable, naming file and key.
+ * Connects with each request, through a proxy where proxy_url or the environment names one.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *net_poster_create(const struct net_post_config *config,
+							   const char *version,
+							   const struct profcol_logger *logger,
+							   struct net_poster **ret);
+
+/* Where it sends to; borrowed. */
+const char *net_poster_url(const struct net_poster *poster);
+
+/*
+ * Send @bytes, an ExportProfilesServiceRequest. Blocks until the answer is there, @deadline_ns
+ * (CLOCK_MONOTONIC; UINT64_MAX = none) or net_poster_cancel. @answer is filled always, HTTP's
+ * statuses as codes of gRPC: 429 and 413 are resource_exhausted, the former with a retry, 502 to
+ * 504 unavailable, 404 unimplemented. Any thread, any number at once.
+ */
+void net_poster_post(struct net_poster *poster, const uint8_t *bytes, size_t length,
+		     uint64_t deadline_ns, struct net_answer *answer);
+
+/* Ends all requests in progress with NET_CANCELED, and those that follow at once. Any thread. */
+void net_poster_cancel(struct net_poster *poster);
+
+/* No request may be in progress. Accepts NULL. */
+void net_poster_destroy(struct net_poster *poster);
+
+/* For profcol_component.diagnose of an exporter: are the TLS files usable, does somebody answer? */
+void net_poster_diagnose(const struct net_post_config *config, struct profcol_findings *findings);
 
 /* ---- TLS of a server (tls_server.c) ---- */
 
@@ -265,8 +358,11 @@ size_t net_server_message_bytes(const struct net_server_config *config);
 /* A call that has come in, during the functions of its service. */
 struct net_call;
 
-/* "/package.Service/Method"; borrowed. */
+/* "/package.Service/Method", of HTTP the path; borrowed. */
 const char *net_call_method(const struct net_call *call);
+
+/* Is the message OTLP/JSON? Else it is protobuf. */
+bool net_call_is_json(const struct net_call *call);
 
 /* Who calls: "ipv4:127.0.0.1:4711"; borrowed. */
 const char *net_call_peer(struct net_call *call);
@@ -278,35 +374,76 @@ const char *net_call_peer(struct net_call *call);
 size_t net_call_header(const struct net_call *call, const char *key, const char **value_ret,
 		       size_t *length_ret);
 
-/* Who answers the calls. Both get @answer zeroed, and fill in code, message, retry and bytes. */
+/* Why a server refuses something unheard: a client that behaves well never sees any of them. */
+enum net_refusal {
+	NET_REFUSED_CONNECTION, /* there are too many, in all or of this address: the newcomer, or
+				 * who has been silent for longest */
+	NET_REFUSED_CALLS,      /* too many calls at once: the client may try again */
+	NET_REFUSED_HEAD,       /* a head that is too large */
+	NET_REFUSED_FLOOD,      /* frames, pings or resets without end: the connection is ended */
+	NET_REFUSED_SLOW,       /* a head or message that does not come to its end, or an answer
+				 * that is not read */
+	NET_REFUSED_PROTOCOL,   /* no HTTP, or broken: the connection is ended */
+	NET_REFUSED_TLS,        /* the handshake failed: no certificate that we take, plain text */
+	NET_REFUSED_MEMORY,     /* no memory to inflate a message: the client may try again */
+	NET_REFUSALS
+};
+
+/* In lower_snake_case, for labels of metrics: "connections", "calls", "head", "flood" ... */
+const char *net_refusal_name(enum net_refusal refusal);
+
+struct confighttp_server_config;
+struct memory_budget;
+struct memory_share;
+
+/* Who answers the calls. The first two get @answer zeroed, and fill in code, message, retry and
+ * bytes. */
 struct net_service {
 	void *context;
 
 	/* The head of a call: false, with the reason in @answer, to refuse it before its message
-	 * is read. One thread. */
+	 * is read. One thread, which must not wait. */
 	bool (*admit)(void *context, struct net_call *call, struct net_answer *answer);
 
-	/* The whole call; @bytes are borrowed. May block: others go on meanwhile. Several threads.
-	 */
+	/* The whole call; @bytes are borrowed. What it needs of memory beside them it takes of
+	 * @share, which is given back when it returns. May block: others go on meanwhile. Several
+	 * threads. */
 	void (*handle)(void *context, struct net_call *call, const uint8_t *bytes, size_t length,
-		       struct net_answer *answer);
+		       struct memory_share *share, struct net_answer *answer);
+
+	/* Something was refused of @peer, borrowed. The same thread as admit; may be NULL. */
+	void (*refused)(void *context, enum net_refusal refusal, const char *peer);
+
+	/* For all messages that are handled, inflated and with what handle takes. Borrowed until
+	 * destroy; NULL = no bound. */
+	struct memory_budget *budget;
 };
+
+/*
+ * Connections to servers have descriptors with numbers below half of those that the process may
+ * have, and below this: what profiles needs some at any time, and anybody on the machine can
+ * connect.
+ */
+enum { NET_CONNECTIONS_MOST = 8192 };
 
 struct net_server;
 
 /*
  * Listen at config->endpoint (@config and @logger borrowed until destroy) and answer calls.
  * CONFIG when a TLS file is missing or unusable, SYSTEM when the address cannot be had; both
- * begin with the key, "tls.cert_file" or "endpoint". Starts gRPC and its threads, and up to
- * nine of its own.
+ * begin with the key, "tls.cert_file" or "endpoint". Starts up to nine threads.
  *
- * Memory: at most 64 calls are taken in at once, fewer (but one) when their messages as they come
- * could be more than 256 MiB together; the others wait in gRPC, whose windows hold them back, and
- * which may have another 64 MiB before it ends streams and connections. Beside these, each thread
- * that handles calls (4 to 8) has one message copied and inflated.
+ * Memory: what there may be of connections, calls and messages as they come is a share of the
+ * memory that the process may have (bounds.c): with 128 MiB 1024, 512 and 16 MiB. A call that finds
+ * no room waits, and sends no more than its first 64 KiB meanwhile. Beside these, each thread that
+ * handles calls (4 to 8) has one message, within the service's budget.
  *
- * Time: a message that takes a minute to arrive is given up; when there is no room for others
- * after a second for each MiB that messages may have, 5 at least. An answer that is not read for a
+ * Fair: no connection has more than half of the room for messages, no address more than three
+ * quarters of it, or half of the connections and calls; those that wait take turns by address and
+ * connection.
+ *
+ * Time: a message that takes a minute to arrive is given up; when others wait for room, after a
+ * second for each MiB that messages may have, 5 at least. An answer that is not read for a
  * minute is given up as well.
  */
 PROFCOL_MUST_CHECK struct profcol_error *net_server_create(const struct net_server_config *config,
@@ -314,8 +451,28 @@ PROFCOL_MUST_CHECK struct profcol_error *net_server_create(const struct net_serv
 							   const struct profcol_logger *logger,
 							   struct net_server **ret);
 
+/*
+ * The same for OTLP over HTTP, versions 1.1 and 2: POST to @path (borrowed, like @config and
+ * @logger, until destroy). Codes of answers become HTTP's statuses as the Collector's receiver maps
+ * them, their texts a google.rpc.Status in the request's encoding.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *
+net_http_server_create(const struct confighttp_server_config *config, const char *path,
+		       const struct net_service *service, const struct profcol_logger *logger,
+		       struct net_server **ret);
+
+/* What the tables cannot say. Opens nothing. */
+PROFCOL_MUST_CHECK struct profcol_error *
+net_http_server_validate(const struct confighttp_server_config *config);
+
+/* Bytes of the largest body that is taken, before and after inflation. */
+size_t net_http_server_message_bytes(const struct confighttp_server_config *config);
+
 /* Where it listens; borrowed: "127.0.0.1:4317" (the port it got, if 0 was asked for) or a path. */
 const char *net_server_address(const struct net_server *server);
+
+/* Begin what net_server_shutdown() does, without waiting for it: with several servers first. */
+void net_server_stop(struct net_server *server);
 
 /*
  * Take no further calls and refuse those whose message is still on its way; let those that are
@@ -329,6 +486,8 @@ void net_server_destroy(struct net_server *server);
 
 /*
  * For profcol_component.diagnose of a receiver: can the address be listened at, the TLS files be
- * read? Does not start gRPC.
+ * read?
  */
 void net_server_diagnose(const struct net_server_config *config, struct profcol_findings *findings);
+void net_http_server_diagnose(const struct confighttp_server_config *config,
+			      struct profcol_findings *findings);

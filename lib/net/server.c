@@ -1,91 +1,135 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server.h"
 
-#include "arguments.h"
-#include "library.h"
-
-#include "base/base.h"
-
-#include <grpc/grpc_security.h>
-#include <grpc/support/time.h>
+#include "loop/loop.h"
 
 #include <errno.h>
+#include <event2/event.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/sysinfo.h>
+#include <sys/time.h>
 
 enum {
-	CALLS_MAX = 64,
 	WORKERS_MIN = 4,
-	/* For each connection, unless the configuration says otherwise. */
-	STREAMS_DEFAULT = 100,
 	/* How often we look for messages that take too long. */
-	EXPIRY_TICK_MS = 1000,
+	TICK_MS = 250,
 };
 
-#define SECOND_NS UINT64_C(1000000000)
-
-/* Of messages that are taken in, compressed. */
-#define RECEIVE_BUDGET_BYTES ((size_t)256 << 20)
-/* For all else that gRPC holds: connections, and calls that wait. */
-#define WAITING_BUDGET_BYTES ((size_t)64 << 20)
-
+#define SECOND_NS            UINT64_C(1000000000)
 #define PATIENCE_NS          (60 * SECOND_NS)
 #define PATIENCE_FULL_MIN_NS (5 * SECOND_NS)
+#define PATIENCE_HEAD_NS     (10 * SECOND_NS)
 
-/* Where the configuration has 0. */
-#define IDLE_DEFAULT_NS              (600 * SECOND_NS)
-#define KEEPALIVE_DEFAULT_NS         (7200 * SECOND_NS)
-#define KEEPALIVE_TIMEOUT_DEFAULT_NS (20 * SECOND_NS)
+/* ---- for the other parts ---- */
 
-/* ---- threads ---- */
-
-static gpr_timespec server_tick(struct net_server *server)
+void server_refused(struct net_server *server, enum net_refusal refusal, const char *peer)
 {
-	if (!call_expire(server))
-		return gpr_inf_future(GPR_CLOCK_MONOTONIC);
-	return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-			    gpr_time_from_millis(EXPIRY_TICK_MS, GPR_TIMESPAN));
+	if (server->service.refused)
+		server->service.refused(server->service.context, refusal, peer);
 }
 
-static void *server_poll(void *argument)
+bool server_is_stopping(struct net_server *server)
+{
+	bool stopping;
+
+	pthread_mutex_lock(&server->lock);
+	stopping = server->stopping;
+	pthread_mutex_unlock(&server->lock);
+	return stopping;
+}
+
+struct server_patience server_patience(struct net_server *server)
+{
+	struct server_patience patience;
+
+	pthread_mutex_lock(&server->lock);
+	patience = server->patience;
+	pthread_mutex_unlock(&server->lock);
+	return patience;
+}
+
+void server_wake(struct net_server *server)
+{
+	// Full means that it is awake already.
+	(void)eventfd_write(server->wake_fd, 1);
+}
+
+void server_tick(struct net_server *server)
+{
+	const struct timeval tick = { .tv_usec = TICK_MS * 1000 };
+
+	if (!server->ticking)
+		server->ticking = !evtimer_add(server->tick, &tick);
+}
+
+/* ---- the server's thread ---- */
+
+static void on_tick(evutil_socket_t fd, short what, void *context)
+{
+	struct net_server *server = context;
+
+	(void)fd;
+	(void)what;
+	server->ticking = false;
+	call_expire(server);
+	connection_settle_all(server);
+	if (server->call_count)
+		server_tick(server);
+}
+
+/* No further clients, no further calls. */
+static void server_stop(struct net_server *server)
+{
+	struct connection *connection;
+
+	server->stopped = true;
+	server_accept_stop(server);
+	TAILQ_FOREACH(connection, &server->connections, entry)
+	connection_end(connection);
+	call_refuse_unreceived(server);
+}
+
+static void on_wake(evutil_socket_t fd, short what, void *context)
+{
+	struct net_server *server = context;
+	bool stopping, cutting;
+	eventfd_t count;
+
+	(void)what;
+	(void)eventfd_read(fd, &count);
+	pthread_mutex_lock(&server->lock);
+	stopping = server->stopping;
+	cutting = server->cutting;
+	pthread_mutex_unlock(&server->lock);
+	call_take_answers(server);
+	if (stopping && !server->stopped)
+		server_stop(server);
+	connection_settle_all(server);
+	if (cutting)
+		event_base_loopbreak(server->base);
+}
+
+static void *server_run(void *argument)
 {
 	struct net_server *server = argument;
 
 	pthread_setname_np(pthread_self(), "net-server");
-	for (;;) {
-		grpc_event event =
-			grpc_completion_queue_next(server->queue, server_tick(server), NULL);
-		const struct call_event *of_call = event.tag;
-
-		if (event.type == GRPC_QUEUE_SHUTDOWN)
-			return NULL;
-		if (event.type == GRPC_QUEUE_TIMEOUT)
-			continue;
-		if (event.tag != server) {
-			of_call->advance(of_call->call, event.success);
-			continue;
-		}
-		pthread_mutex_lock(&server->lock);
-		server->disconnected = true;
-		pthread_cond_broadcast(&server->quiet);
-		pthread_mutex_unlock(&server->lock);
-	}
+	event_base_loop(server->base, EVLOOP_NO_EXIT_ON_EMPTY);
+	return NULL;
 }
+
+/* ---- workers ---- */
 
 /* The next call to handle; NULL at the end. */
 static struct net_call *server_take(struct net_server *server)
 {
-	struct net_call *call;
+	struct net_call *call = NULL;
 
 	pthread_mutex_lock(&server->lock);
-	while (!server->ready && !server->ended)
+	while (!server->ended && !(call = room_take_ready(server)))
 		pthread_cond_wait(&server->work, &server->lock);
-	call = server->ready;
-	if (call) {
-		server->ready = call->next_ready;
-		if (!server->ready)
-			server->ready_end = &server->ready;
-	}
 	pthread_mutex_unlock(&server->lock);
 	return call;
 }
@@ -96,8 +140,17 @@ static void *server_work(void *argument)
 	struct net_call *call;
 
 	pthread_setname_np(pthread_self(), "net-worker");
-	while ((call = server_take(server)))
+	while ((call = server_take(server))) {
+		bool first;
+
 		call_handle(call);
+		pthread_mutex_lock(&server->lock);
+		first = TAILQ_EMPTY(&server->answered);
+		TAILQ_INSERT_TAIL(&server->answered, call, queue_entry);
+		pthread_mutex_unlock(&server->lock);
+		if (first)
+			server_wake(server);
+	}
 	return NULL;
 }
 
@@ -108,10 +161,10 @@ static struct profcol_error *server_start_threads(struct net_server *server)
 
 	if (processors > wanted)
 		wanted = processors < SERVER_WORKERS_MAX ? processors : SERVER_WORKERS_MAX;
-	status = pthread_create(&server->poller, NULL, server_poll, server);
-	server->polling = !status;
+	status = thread_start(&server->thread, server_run, server);
+	server->has_thread = !status;
 	for (int i = 0; i < wanted && !status; i++) {
-		status = pthread_create(&server->workers[i], NULL, server_work, server);
+		status = thread_start(&server->workers[i], server_work, server);
 		server->worker_count += !status;
 	}
 	return status ? profcol_error_errno(status, "start the server's threads") : NULL;
@@ -119,109 +172,42 @@ static struct profcol_error *server_start_threads(struct net_server *server)
 
 /* ---- creation ---- */
 
-static void server_add_keepalive(struct arguments *arguments,
-				 const struct net_server_keepalive_config *keepalive)
+static struct profcol_error *server_make_loop(struct net_server *server)
 {
-	const struct net_server_parameters_config *ours = &keepalive->server_parameters;
-	const struct net_enforcement_policy_config *theirs = &keepalive->enforcement_policy;
-	const struct {
-		const char *key;
-		uint64_t ns, default_ns; /* 0 = gRPC's */
-	} times[] = {
-		{ GRPC_ARG_MAX_CONNECTION_IDLE_MS, ours->max_connection_idle_ns, IDLE_DEFAULT_NS },
-		{ GRPC_ARG_MAX_CONNECTION_AGE_MS, ours->max_connection_age_ns, 0 },
-		{ GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, ours->max_connection_age_grace_ns, 0 },
-		// gRPC's own, but only when they are named does it set TCP_USER_TIMEOUT, which
-		// ends connections of clients that do not read.
-		{ GRPC_ARG_KEEPALIVE_TIME_MS, ours->time_ns, KEEPALIVE_DEFAULT_NS },
-		{ GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ours->timeout_ns, KEEPALIVE_TIMEOUT_DEFAULT_NS },
-		{ GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, theirs->min_time_ns, 0 },
-	};
-
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
-		uint64_t ns = times[i].ns ? times[i].ns : times[i].default_ns;
-
-		if (ns)
-			arguments_add_ms(arguments, times[i].key, ns);
-	}
-	arguments_add_int(arguments, GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS,
-			  theirs->permit_without_stream);
-}
-
-static void server_add_arguments(const struct net_server *server, struct arguments *arguments)
-{
-	const struct net_server_config *config = server->config;
-	int64_t streams = config->max_concurrent_streams;
-
-	// Two programs at one port would each get some of the connections.
-	arguments_add_int(arguments, GRPC_ARG_ALLOW_REUSEPORT, 0);
-	arguments_add_int(arguments, GRPC_ARG_ENABLE_CHANNELZ, 0);
-	// Inflated by ourselves, under a limit.
-	arguments_add_int(arguments, GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
-	arguments_add_int(arguments, GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH,
-			  (int)server->max_message_bytes);
-	arguments_add_int(arguments, GRPC_ARG_MAX_CONCURRENT_STREAMS,
-			  streams ? (int)streams : STREAMS_DEFAULT);
-	server_add_keepalive(arguments, &config->keepalive);
-	arguments_add_buffers(arguments, config->read_buffer_bytes, config->write_buffer_bytes);
-}
-
-static struct profcol_error *server_listen(struct net_server *server)
-{
-	const struct net_server_config *config = server->config;
-	grpc_server_credentials *credentials;
-	struct profcol_error *error;
-
-	if (config->tls_named) {
-		error = tls_server_create(&config->tls, server->logger, &server->tls, &credentials);
-		if (error)
-			return error;
-	} else {
-		credentials = grpc_insecure_server_credentials_create();
-	}
-	error = listener_open(&server->listener, server->server, credentials);
-	grpc_server_credentials_release(credentials);
-	return error;
-}
-
-/* Beyond what we hold ourselves, gRPC ends streams and connections when memory runs out. */
-static grpc_resource_quota *server_create_quota(const struct net_server *server)
-{
-	grpc_resource_quota *quota = grpc_resource_quota_create("net-server");
-
-	grpc_resource_quota_resize(quota, server->max_calls * server->max_message_bytes +
-						  WAITING_BUDGET_BYTES);
-	return quota;
+	server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (server->wake_fd < 0)
+		return profcol_error_errno(errno, "create the server");
+	// One thread has the loop and all that it knows of.
+	server->base = loop_create(EVENT_BASE_FLAG_NOLOCK);
+	if (!server->base)
+		return profcol_error_errno(ENOMEM, "create the server");
+	server->wake =
+		event_new(server->base, server->wake_fd, EV_READ | EV_PERSIST, on_wake, server);
+	server->tick = evtimer_new(server->base, on_tick, server);
+	if (!server->wake || !server->tick || event_add(server->wake, NULL))
+		return profcol_error_errno(ENOMEM, "create the server");
+	return NULL;
 }
 
 static struct profcol_error *server_init(struct net_server *server)
 {
-	struct arguments arguments = { 0 };
-	grpc_resource_quota *quota;
-	grpc_channel_args list;
-	struct profcol_error *error;
+	const struct net_server_config *config = server->config;
+	struct profcol_error *error =
+		listener_init(&server->listener, config->endpoint, config->transport);
 
-	error = listener_init(&server->listener, server->config->endpoint,
-			      server->config->transport);
-	if (error)
-		return error;
-	server_add_arguments(server, &arguments);
-	quota = server_create_quota(server);
-	arguments_add_pointer(&arguments, GRPC_ARG_RESOURCE_QUOTA, quota,
-			      grpc_resource_quota_arg_vtable());
-	list = (grpc_channel_args){ .num_args = arguments.count, .args = arguments.items };
-	server->server = grpc_server_create(&list, NULL);
-	grpc_resource_quota_unref(quota);
-	server->queue = grpc_completion_queue_create_for_next(NULL);
-	grpc_server_register_completion_queue(server->server, server->queue, NULL);
-	error = server_listen(server);
-	if (error)
-		return error;
-	grpc_server_start(server->server);
-	error = server_start_threads(server);
 	if (!error)
-		call_await(server);
-	return error;
+		error = server_make_loop(server);
+	if (!error)
+		error = http2_prepare(server);
+	if (!error && config->tls_named)
+		error = tls_server_create(&config->tls,
+					  server->http.config ? "\x02h2\x08http/1.1" : "\x02h2",
+					  server->logger, &server->tls);
+	if (!error)
+		error = listener_open(&server->listener);
+	if (!error)
+		error = server_accept_start(server);
+	return error ? error : server_start_threads(server);
 }
 
 static void server_warn_ignored(const struct net_server *server)
@@ -240,23 +226,74 @@ static void server_warn_ignored(const struct net_server *server)
 						 "makes use of what clients send along");
 }
 
-static void server_set_bounds(struct net_server *server)
+static void server_set_patience(struct net_server *server)
 {
 	// A client needs longer for a large message, also while others wait.
-	uint64_t full_ns = (server->max_message_bytes >> 20) * SECOND_NS;
+	uint64_t full_ns = (server->bounds.message_bytes >> 20) * SECOND_NS;
+	const struct confighttp_server_config *http = server->http.config;
 
-	server->max_calls = RECEIVE_BUDGET_BYTES / server->max_message_bytes;
-	if (server->max_calls > CALLS_MAX)
-		server->max_calls = CALLS_MAX;
-	else if (!server->max_calls)
-		server->max_calls = 1;
 	if (full_ns < PATIENCE_FULL_MIN_NS)
 		full_ns = PATIENCE_FULL_MIN_NS;
 	server->patience = (struct server_patience){
 		.receive_ns = PATIENCE_NS,
 		.full_ns = full_ns < PATIENCE_NS ? full_ns : PATIENCE_NS,
 		.answer_ns = PATIENCE_NS,
+		.head_ns = PATIENCE_HEAD_NS,
 	};
+	if (http && http->read_timeout_ns)
+		server->patience.receive_ns = http->read_timeout_ns;
+	if (http && http->write_timeout_ns)
+		server->patience.answer_ns = http->write_timeout_ns;
+	if (http && http->read_header_timeout_ns)
+		server->patience.head_ns = http->read_header_timeout_ns;
+}
+
+static struct profcol_error *server_make_peers(struct net_server *server)
+{
+	server->peers = calloc(SERVER_PEERS, sizeof(*server->peers));
+	if (!server->peers)
+		return profcol_error_errno(ENOMEM, "create the server");
+	for (size_t i = 0; i < SERVER_PEERS; i++)
+		TAILQ_INIT(&server->peers[i].ready);
+	// Without it clients could choose addresses to share a place with others.
+	if (getrandom(&server->seed, sizeof(server->seed), 0) != sizeof(server->seed))
+		server->seed = clock_monotonic_ns();
+	return NULL;
+}
+
+static struct net_server *server_allocate(const struct net_service *service,
+					  const struct profcol_logger *logger)
+{
+	struct net_server *server = calloc(1, sizeof(*server));
+
+	if (!server)
+		return NULL;
+	server->service = *service;
+	server->logger = logger;
+	server->wake_fd = server->listener.fd = -1;
+	TAILQ_INIT(&server->connections);
+	TAILQ_INIT(&server->waiting);
+	TAILQ_INIT(&server->unsettled);
+	TAILQ_INIT(&server->ready);
+	TAILQ_INIT(&server->answered);
+	pthread_mutex_init(&server->lock, NULL);
+	pthread_cond_init(&server->work, NULL);
+	pthread_cond_init(&server->quiet, NULL);
+	return server;
+}
+
+/* Takes @server on error. */
+static struct profcol_error *server_begin(struct net_server *server, size_t message_bytes)
+{
+	struct profcol_error *error = server_make_peers(server);
+
+	server->bounds = bounds_choose(cgroup_memory_bytes(), message_bytes);
+	server_set_patience(server);
+	if (!error)
+		error = server_init(server);
+	if (error)
+		net_server_destroy(server);
+	return error;
 }
 
 struct profcol_error *net_server_create(const struct net_server_config *config,
@@ -264,29 +301,41 @@ struct profcol_error *net_server_create(const struct net_server_config *config,
 					const struct profcol_logger *logger,
 					struct net_server **ret)
 {
-	struct net_server *server = calloc(1, sizeof(*server));
+	struct net_server *server = server_allocate(service, logger);
 	struct profcol_error *error;
 
 	if (!server)
 		return profcol_error_errno(ENOMEM, "create the server");
-	library_ref();
 	server->config = config;
-	server->service = *service;
-	server->logger = logger;
-	server->max_message_bytes = net_server_message_bytes(config);
-	server_set_bounds(server);
-	server->ready_end = &server->ready;
-	pthread_mutex_init(&server->lock, NULL);
-	pthread_cond_init(&server->work, NULL);
-	pthread_cond_init(&server->quiet, NULL);
-	error = server_init(server);
-	if (error) {
-		net_server_destroy(server);
+	error = server_begin(server, net_server_message_bytes(config));
+	if (error)
 		return error;
-	}
 	server_warn_ignored(server);
 	*ret = server;
 	return NULL;
+}
+
+struct profcol_error *net_http_server_create(const struct confighttp_server_config *config,
+					     const char *path, const struct net_service *service,
+					     const struct profcol_logger *logger,
+					     struct net_server **ret)
+{
+	struct net_server *server = server_allocate(service, logger);
+	struct profcol_error *error;
+
+	if (!server)
+		return profcol_error_errno(ENOMEM, "create the server");
+	server->http.config = config;
+	server->http.path = path;
+	server->config = &server->http.server;
+	if (!http_translate(server)) {
+		net_server_destroy(server);
+		return profcol_error_errno(ENOMEM, "create the server");
+	}
+	error = server_begin(server, net_http_server_message_bytes(config));
+	if (!error)
+		*ret = server;
+	return error;
 }
 
 const char *net_server_address(const struct net_server *server)
@@ -296,85 +345,97 @@ const char *net_server_address(const struct net_server *server)
 
 /* ---- the end ---- */
 
-/* Wait, at most until @deadline_ns, for calls that have begun to end. */
-static void server_let_end(struct net_server *server, uint64_t deadline_ns)
+/* Under the lock: wait, at most until @deadline_ns, until there is none of @left. */
+static void server_let_end(struct net_server *server, const size_t *left, uint64_t deadline_ns)
 {
 	struct timespec deadline = clock_timespec(deadline_ns);
 
-	pthread_mutex_lock(&server->lock);
-	while (server->call_count > server->awaiting &&
+	while (*left &&
 	       !pthread_cond_clockwait(&server->quiet, &server->lock, CLOCK_MONOTONIC, &deadline))
 		;
-	pthread_mutex_unlock(&server->lock);
+}
+
+/* Under the lock: calls first; their answers are soon with those who read them, and who does not
+ * read keeps nobody from ending. */
+static void server_let_all_end(struct net_server *server, uint64_t deadline_ns)
+{
+	uint64_t now_ns;
+
+	server_let_end(server, &server->living, deadline_ns);
+	now_ns = clock_monotonic_ns();
+	server_let_end(server, &server->open,
+		       deadline_ns < now_ns + SECOND_NS ? deadline_ns : now_ns + SECOND_NS);
 }
 
 static void server_end_threads(struct net_server *server)
 {
+	pthread_mutex_lock(&server->lock);
+	server->cutting = true;
+	pthread_mutex_unlock(&server->lock);
+	server_wake(server);
+	pthread_join(server->thread, NULL);
+	server->has_thread = false;
+	// All that follows is this thread's: who waits is told that nobody listens any more.
+	connection_destroy_all(server);
 	pthread_mutex_lock(&server->lock);
 	server->ended = true;
 	pthread_cond_broadcast(&server->work);
 	pthread_mutex_unlock(&server->lock);
 	for (; server->worker_count; server->worker_count--)
 		pthread_join(server->workers[server->worker_count - 1], NULL);
-	grpc_completion_queue_shutdown(server->queue);
-	if (server->polling)
-		pthread_join(server->poller, NULL);
-	server->polling = false;
+	call_take_answers(server);
+}
+
+void net_server_stop(struct net_server *server)
+{
+	pthread_mutex_lock(&server->lock);
+	server->stopping = true;
+	pthread_mutex_unlock(&server->lock);
+	server_wake(server);
 }
 
 void net_server_shutdown(struct net_server *server, uint64_t deadline_ns)
 {
-	bool stopped;
-
-	pthread_mutex_lock(&server->lock);
-	stopped = server->stopping;
-	server->stopping = true;
-	pthread_mutex_unlock(&server->lock);
-	if (stopped)
+	if (!server->has_thread)
 		return;
-	grpc_server_shutdown_and_notify(server->server, server->queue, server);
-	call_refuse_unreceived(server, "profcol is shutting down");
-	server_let_end(server, deadline_ns);
-	grpc_server_cancel_all_calls(server->server);
-	// What gRPC has finished with may still be with us, and the other way round.
+	net_server_stop(server);
 	pthread_mutex_lock(&server->lock);
-	while (server->call_count || !server->disconnected)
-		pthread_cond_wait(&server->quiet, &server->lock);
+	server_let_all_end(server, deadline_ns);
 	pthread_mutex_unlock(&server->lock);
 	server_end_threads(server);
 }
 
-/* A server that never got as far as having a poller. */
-static void server_discard(struct net_server *server)
+static void server_destroy_loop(struct net_server *server)
 {
-	grpc_server_shutdown_and_notify(server->server, server->queue, server);
-	grpc_server_cancel_all_calls(server->server);
-	while (grpc_completion_queue_next(server->queue, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL)
-		       .tag != server)
-		;
-	grpc_completion_queue_shutdown(server->queue);
-	while (grpc_completion_queue_next(server->queue, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL)
-		       .type != GRPC_QUEUE_SHUTDOWN)
-		;
+	server_accept_stop(server);
+	if (server->wake)
+		event_free(server->wake);
+	if (server->tick)
+		event_free(server->tick);
+	if (server->base)
+		event_base_free(server->base);
+	if (server->wake_fd >= 0)
+		close(server->wake_fd);
 }
 
 void net_server_destroy(struct net_server *server)
 {
 	if (!server)
 		return;
-	if (server->polling)
-		net_server_shutdown(server, clock_monotonic_ns());
-	else if (server->server && !server->stopping)
-		server_discard(server);
-	if (server->server) {
-		grpc_server_destroy(server->server);
-		grpc_completion_queue_destroy(server->queue);
-	}
-	library_unref();
+	net_server_shutdown(server, clock_monotonic_ns());
+	server_destroy_loop(server);
+	nghttp2_session_callbacks_del(server->callbacks);
+	nghttp2_option_del(server->option);
 	tls_server_destroy(server->tls);
 	listener_deinit(&server->listener);
 	pthread_cond_destroy(&server->quiet);
 	pthread_cond_destroy(&server->work);
 	pthread_mutex_destroy(&server->lock);
+	for (size_t i = 0; i < server->http.extra_count; i++) {
+		free((char *)(uintptr_t)server->http.extra[i].name);
+		free(server->http.extra[i].value);
+	}
+	free(server->http.extra);
+	free(server->peers);
 	free(server);
 }

@@ -1,424 +1,437 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server.h"
 
-#include "message.h"
 #include "status.h"
-
-#include "base/base.h"
-
-#include <grpc/support/alloc.h>
-#include <grpc/support/time.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* What RFC 9113 counts for each field of a head, besides its name and value. */
+enum { FIELD_COST = 32 };
+
 /* ---- life ---- */
 
-static void call_destroy(struct net_call *call)
+struct net_call *call_create(struct connection *connection, int32_t stream)
 {
-	grpc_call_details_destroy(&call->details);
-	grpc_metadata_array_destroy(&call->headers);
-	if (call->request)
-		grpc_byte_buffer_destroy(call->request);
-	if (call->response)
-		grpc_byte_buffer_destroy(call->response);
-	grpc_slice_unref(call->message);
-	if (call->answer.has_retry) {
-		grpc_slice_unref(call->trailer.key);
-		grpc_slice_unref(call->trailer.value);
+	struct net_server *server = connection->server;
+	const struct server_bounds *bounds = &server->bounds;
+	struct net_call *call;
+
+	if (server->call_count >= bounds->calls ||
+	    connection->peer->calls >= bounds->calls_of_peer) {
+		server_refused(server, NET_REFUSED_CALLS, connection->peer_text);
+		return NULL;
 	}
-	net_answer_deinit(&call->answer);
-	free(call->method);
-	gpr_free(call->peer);
-	if (call->call)
-		grpc_call_unref(call->call);
-	free(call);
-}
-
-static void call_proceed(struct net_call *call, bool success);
-static void call_close(struct net_call *call, bool success);
-
-static struct net_call *call_create(struct net_server *server)
-{
-	struct net_call *call = calloc(1, sizeof(*call));
-
+	call = calloc(1, sizeof(*call));
 	if (!call)
 		return NULL;
 	call->server = server;
-	call->proceed = (struct call_event){ call, call_proceed };
-	call->close = (struct call_event){ call, call_close };
-	call->message = grpc_empty_slice();
-	grpc_call_details_init(&call->details);
-	grpc_metadata_array_init(&call->headers);
+	call->connection = connection;
+	call->peer = connection->peer;
+	call->stream = stream;
+	call->began_ns = clock_monotonic_ns();
+	call->deadline_ns = UINT64_MAX;
+	memcpy(call->peer_text, connection->peer_text, sizeof(call->peer_text));
+	TAILQ_INSERT_TAIL(&connection->calls, call, entry);
+	connection->call_count++;
+	call->peer->calls++;
+	server->call_count++;
+	call->is_living = true;
+	pthread_mutex_lock(&server->lock);
+	server->living++;
+	pthread_mutex_unlock(&server->lock);
+	server_tick(server);
 	return call;
 }
 
-/* Under the lock. */
-static bool server_has_room(const struct net_server *server)
-{
-	return !server->stopping && !server->awaiting && server->call_count < server->max_calls;
-}
-
-static bool call_enlist(struct net_call *call)
-{
-	struct net_server *server = call->server;
-	bool room;
-
-	pthread_mutex_lock(&server->lock);
-	room = server_has_room(server);
-	if (room) {
-		server->awaiting = true;
-		server->call_count++;
-		call->link = &server->calls;
-		call->next = server->calls;
-		if (call->next)
-			call->next->link = &call->next;
-		server->calls = call;
-	}
-	pthread_mutex_unlock(&server->lock);
-	return room;
-}
-
-/* Take @call off the list and free it. */
-static void call_end(struct net_call *call)
+/* It has its answer, or needs none. */
+static void call_end_living(struct net_call *call)
 {
 	struct net_server *server = call->server;
 
+	if (!call->is_living)
+		return;
+	call->is_living = false;
 	pthread_mutex_lock(&server->lock);
-	if (call->phase == CALL_AWAITED)
-		server->awaiting = false;
-	*call->link = call->next;
-	if (call->next)
-		call->next->link = call->link;
-	server->call_count--;
+	server->living--;
 	pthread_cond_broadcast(&server->quiet);
 	pthread_mutex_unlock(&server->lock);
-	call_destroy(call);
 }
 
-void call_await(struct net_server *server)
+/* What only the way here needed. */
+static void call_drop_head(struct net_call *call)
 {
-	struct net_call *call = call_create(server);
+	VECTOR_DEINIT(&call->head.fields);
+	VECTOR_DEINIT(&call->head.text);
+}
 
-	// Without memory the next call that ends asks again; there always is one, or one awaited.
-	if (!call)
-		return;
-	if (!call_enlist(call)) {
-		call_destroy(call);
+static void call_drop_message(struct net_call *call)
+{
+	free(TAKE(call->bytes));
+	call->length = call->capacity = 0;
+}
+
+/* Nobody has it any more. */
+static void call_destroy(struct net_call *call)
+{
+	struct net_server *server = call->server;
+
+	room_give(call);
+	call->peer->calls--;
+	server->call_count--;
+	call_end_living(call);
+	call_drop_head(call);
+	call_drop_message(call);
+	response_deinit(&call->response);
+	net_answer_deinit(&call->answer);
+	free(call->method);
+	free(call);
+}
+
+void call_close(struct net_call *call)
+{
+	struct connection *connection = call->connection;
+	struct net_server *server = call->server;
+	bool with_worker = call->phase == CALL_READY;
+
+	room_forget(call);
+	if (!with_worker)
+		room_give(call);
+	TAILQ_REMOVE(&connection->calls, call, entry);
+	if (!--connection->call_count)
+		connection->idle_ns = clock_monotonic_ns();
+	if (with_worker) {
+		connection->share.calls -= call->taken.calls;
+		connection->share.bytes -= call->taken.bytes;
+		atomic_store(&call->gone, true);
+		pthread_mutex_lock(&server->lock);
+		room_withdraw(call);
+		pthread_mutex_unlock(&server->lock);
+		call->connection = NULL;
+		server_wake(server);
 		return;
 	}
-	call->pending = 1;
-	if (grpc_server_request_call(server->server, &call->call, &call->details, &call->headers,
-				     server->queue, server->queue, &call->proceed) != GRPC_CALL_OK)
-		call_end(call);
+	call->connection = NULL;
+	call_destroy(call);
+	call_admit_waiting(server);
+}
+
+/* ---- the head ---- */
+
+bool call_add_field(struct net_call *call, const uint8_t *name, size_t name_length,
+		    const uint8_t *value, size_t value_length)
+{
+	struct call_head *head = &call->head;
+	size_t at = head->text.count;
+
+	head->bytes += name_length + value_length + FIELD_COST;
+	// Of a head without end no more than this is kept.
+	if (head->bytes > HEAD_MAX_BYTES) {
+		head->too_large = true;
+		return true;
+	}
+	if (!VECTOR_RESERVE(&head->text, name_length + value_length) ||
+	    !VECTOR_PUSH(&head->fields, ((struct call_field){ (uint16_t)at, (uint16_t)name_length,
+							      (uint16_t)(at + name_length),
+							      (uint16_t)value_length })))
+		return false;
+	memcpy(head->text.items + at, name, name_length);
+	memcpy(head->text.items + at + name_length, value, value_length);
+	head->text.count += name_length + value_length;
+	return true;
+}
+
+size_t call_head_find(const struct net_call *call, const char *name, const char **value_ret,
+		      size_t *length_ret)
+{
+	const struct call_head *head = &call->head;
+	size_t length = strlen(name), count = 0;
+
+	for (size_t i = 0; i < head->fields.count; i++) {
+		const struct call_field *field = &head->fields.items[i];
+
+		if (field->name_length != length ||
+		    memcmp(head->text.items + field->name, name, length) != 0 || count++)
+			continue;
+		*value_ret = head->text.items + field->value;
+		*length_ret = field->value_length;
+	}
+	return count;
 }
 
 /* ---- the answer ---- */
 
-static void call_add_retry(struct net_call *call)
+static void call_respond(struct net_call *call)
 {
-	size_t length;
-	uint8_t *bytes = status_encode_retry(&call->answer, &length);
-
-	if (!bytes) {
-		call->answer.has_retry = false;
-		return;
-	}
-	call->trailer.key = grpc_slice_from_static_string("grpc-status-details-bin");
-	call->trailer.value = grpc_slice_new(bytes, length, free);
-}
-
-/* What we quote of the request has to be fit to be sent. */
-static void call_set_text(struct net_call *call)
-{
-	const char *text = call->answer.message ? call->answer.message : "";
-	char *clean = status_copy_text(text, strlen(text));
-
-	free(call->answer.message);
-	call->answer.message = clean;
-	if (clean)
-		call->message = grpc_slice_from_copied_string(clean);
-}
-
-/* Under the lock: have gRPC do @operations; @event when all are done. */
-static void call_start(struct net_call *call, const grpc_op *operations, size_t count,
-		       struct call_event *event)
-{
-	call->pending++;
-	// What goes wrong with the peer is reported through the queue; what is refused here is a
-	// fault of ours, a call that is answered twice for instance.
-	if (grpc_call_start_batch(call->call, operations, count, event, NULL) != GRPC_CALL_OK)
-		abort();
-}
-
-/* Under the lock. */
-static void call_answer_locked(struct net_call *call)
-{
-	struct net_answer *answer = &call->answer;
-	grpc_op operations[3] = {
-		{ .op = GRPC_OP_SEND_INITIAL_METADATA },
-		{ .op = GRPC_OP_SEND_STATUS_FROM_SERVER,
-		  .data.send_status_from_server = { .status = (grpc_status_code)answer->code,
-						    .status_details = &call->message } },
-	};
-	size_t count = 2;
-
-	call_set_text(call);
-	if (answer->has_retry)
-		call_add_retry(call);
-	if (answer->has_retry) {
-		operations[1].data.send_status_from_server.trailing_metadata = &call->trailer;
-		operations[1].data.send_status_from_server.trailing_metadata_count = 1;
-	}
-	if (answer->code == NET_OK) {
-		call->response = message_pack(answer->bytes, answer->length, false);
-		operations[count++] = (grpc_op){ .op = GRPC_OP_SEND_MESSAGE,
-						 .data.send_message.send_message = call->response };
-	}
 	call->phase = CALL_ANSWERING;
 	call->began_ns = clock_monotonic_ns();
-	call_start(call, operations, count, &call->proceed);
+	call_end_living(call);
+	call_drop_message(call);
+	call_drop_head(call);
+	room_forget(call);
+	room_give(call);
+	// HTTP/1.1 looks for it when the connection is seen to.
+	if (call->connection && call->connection->http2)
+		http2_respond(call);
 }
 
+void call_refuse_plain(struct net_call *call)
+{
+	call_respond(call);
+}
+
+bool call_is_http(const struct net_call *call)
+{
+	return call->server->http.config;
+}
+
+/* Without memory for an answer. */
+static void call_reset(struct net_call *call)
+{
+	if (call->connection->http2)
+		http2_reset(call, NGHTTP2_INTERNAL_ERROR);
+	else
+		call->connection->doomed = true;
+}
+
+/* The service's answer, or ours, goes out. */
 static void call_answer(struct net_call *call)
 {
-	pthread_mutex_lock(&call->server->lock);
-	call_answer_locked(call);
-	pthread_mutex_unlock(&call->server->lock);
+	char *text = call->answer.message;
+
+	// What we quote of the request has to be fit to be sent.
+	if (text) {
+		call->answer.message = status_copy_text(text, strlen(text));
+		free(text);
+	}
+	if (call_is_http(call) ? http_call_make_response(call) : grpc_call_make_response(call)) {
+		call_respond(call);
+		return;
+	}
+	response_deinit(&call->response);
+	call->phase = CALL_ANSWERING;
+	call_end_living(call);
+	room_forget(call);
+	if (call->connection)
+		call_reset(call);
 }
 
 static void call_set_answer(struct net_call *call, enum net_code code, char *message)
 {
+	free(call->answer.message);
 	call->answer.code = code;
 	call->answer.message = message;
 }
 
-static void call_refuse(struct net_call *call, enum net_code code, char *message)
+void call_refuse(struct net_call *call, enum net_code code, char *message)
 {
 	call_set_answer(call, code, message);
 	call_answer(call);
 }
 
-/* ---- the phases ---- */
+/* ---- from the head to the worker ---- */
 
-static bool call_is_admitted(struct net_call *call)
+void call_begin(struct net_call *call)
 {
 	struct net_server *server = call->server;
 
-	call->method = strndup((const char *)GRPC_SLICE_START_PTR(call->details.method),
-			       GRPC_SLICE_LENGTH(call->details.method));
-	if (call->method)
-		return server->service.admit(server->service.context, call, &call->answer);
-	call_set_answer(call, NET_UNAVAILABLE, strdup("no memory"));
-	return false;
-}
-
-/* The head is there: have it looked at, then wait for its message. */
-static void call_begin(struct net_call *call)
-{
-	const grpc_op receive = { .op = GRPC_OP_RECV_MESSAGE,
-				  .data.recv_message.recv_message = &call->request };
-	const grpc_op close = { .op = GRPC_OP_RECV_CLOSE_ON_SERVER,
-				.data.recv_close_on_server.cancelled = &call->cancelled };
-	struct net_server *server = call->server;
-	bool admitted = call_is_admitted(call);
-
-	call_await(server);
-	pthread_mutex_lock(&server->lock);
 	call->began_ns = clock_monotonic_ns();
-	call_start(call, &close, 1, &call->close);
-	if (admitted && server->stopping) {
-		call_set_answer(call, NET_UNAVAILABLE, strdup("profcol is shutting down"));
-		admitted = false;
-	}
-	if (admitted) {
-		call->phase = CALL_RECEIVING;
-		call_start(call, &receive, 1, &call->proceed);
-	} else {
-		call_answer_locked(call);
-	}
-	pthread_mutex_unlock(&server->lock);
-}
-
-/* Under the lock: the message is there, or will not come. */
-static void call_receive(struct net_call *call)
-{
-	struct net_server *server = call->server;
-
-	// Too large for gRPC, which has said so, or the client has gone.
-	if (!call->request) {
-		call_set_answer(call, NET_CANCELED, strdup("the request ended without a message"));
-		call_answer_locked(call);
+	if (call->head.too_large) {
+		server_refused(server, NET_REFUSED_HEAD, call->peer_text);
+		if (call_is_http(call)) {
+			http_call_refuse_head(call);
+			call_respond(call);
+			return;
+		}
+		call_refuse(call, NET_RESOURCE_EXHAUSTED,
+			    strdup("the request has more than 8 KiB of metadata"));
 		return;
 	}
-	call->phase = CALL_READY;
-	*server->ready_end = call;
-	server->ready_end = &call->next_ready;
-	pthread_cond_signal(&server->work);
-}
-
-/* Under the lock: was that the last that gRPC had to say of it? */
-static bool call_is_over(struct net_call *call)
-{
-	call->pending--;
-	return call->phase == CALL_ANSWERING && !call->pending;
-}
-
-/* The stream is closed: by our answer, or because the client has gone. */
-static void call_close(struct net_call *call, bool success)
-{
-	struct net_server *server = call->server;
-	bool over;
-
-	(void)success;
-	pthread_mutex_lock(&server->lock);
-	call->closed = true;
-	over = call_is_over(call);
-	pthread_mutex_unlock(&server->lock);
-	if (!over)
+	if (call_is_http(call) ? !http_call_read_head(call) : !grpc_call_read_head(call)) {
+		call_respond(call);
 		return;
-	call_end(call);
-	call_await(server);
-}
-
-/* What its phase waits for is done. */
-static void call_proceed(struct net_call *call, bool success)
-{
-	struct net_server *server = call->server;
-	bool awaited, over;
-
-	pthread_mutex_lock(&server->lock);
-	over = call_is_over(call);
-	awaited = call->phase == CALL_AWAITED;
-	if (awaited && success) {
-		server->awaiting = false;
-		call->phase = CALL_BEGINNING;
-	} else if (call->phase == CALL_RECEIVING) {
-		call_receive(call);
 	}
-	pthread_mutex_unlock(&server->lock);
-	if (awaited && success) {
-		call_begin(call);
-	} else if (awaited || over) {
-		// An awaited one that does not come: the server shuts down.
-		call_end(call);
-		call_await(server);
+	if (call->answer.code) {
+		call_answer(call);
+		return;
 	}
+	if (server_is_stopping(server)) {
+		call_refuse(call, NET_UNAVAILABLE, strdup("profcol is shutting down"));
+		return;
+	}
+	call->phase = CALL_BODY;
+	if (!server->service.admit(server->service.context, call, &call->answer))
+		call_answer(call);
+	else if (call_is_http(call))
+		call_begin_body(call);
 }
 
 /* ---- the impatient ---- */
 
-/* Under the lock: @call is still on its way. */
 static void call_give_up(struct net_call *call, const char *reason)
 {
-	call_set_answer(call, NET_UNAVAILABLE, strdup(reason));
-	call_answer_locked(call);
+	server_refused(call->server, NET_REFUSED_SLOW, call->peer_text);
+	call_refuse(call, NET_UNAVAILABLE, strdup(reason));
 }
 
-/* Under the lock: nobody else gets in. */
-static bool server_is_full(const struct net_server *server)
+/* Returns whether there was anything to do. */
+static bool call_is_late(struct net_call *call, const struct server_patience *patience,
+			 bool is_full, uint64_t now_ns)
 {
-	return !server->awaiting && server->call_count >= server->max_calls;
-}
+	uint64_t age_ns = now_ns - call->began_ns;
 
-bool call_expire(struct net_server *server)
-{
-	const struct server_patience *patience = &server->patience;
-	uint64_t now, receive_ns;
-	bool living;
+	if (call->phase == CALL_HEAD || call->phase == CALL_BODY) {
+		// Who waits for room has done what there is to do.
+		uint64_t most_ns =
+			is_full && call->taken.calls ? patience->full_ns : patience->receive_ns;
 
-	pthread_mutex_lock(&server->lock);
-	now = clock_monotonic_ns();
-	receive_ns = server_is_full(server) ? patience->full_ns : patience->receive_ns;
-	for (struct net_call *call = server->calls; call; call = call->next) {
-		uint64_t age_ns = now - call->began_ns;
-
-		if (call->phase == CALL_RECEIVING && age_ns >= receive_ns) {
-			call_give_up(call, "the request did not arrive in time");
-		} else if (call->phase == CALL_ANSWERING && age_ns >= patience->answer_ns &&
-			   !call->cut) {
-			// Whoever does not read would keep its place for good.
-			call->cut = true;
-			grpc_call_cancel(call->call, NULL);
-		}
+		if (age_ns < most_ns)
+			return false;
+		call_give_up(call, "the request did not arrive in time");
+		return true;
 	}
-	// A worker does not tell when it begins to answer, so all calls are looked after.
-	living = server->call_count > server->awaiting;
-	pthread_mutex_unlock(&server->lock);
-	return living;
+	if (call->phase != CALL_ANSWERING || age_ns < patience->answer_ns)
+		return false;
+	// Whoever does not read would keep its place for good.
+	if (call->connection->http2)
+		http2_reset(call, NGHTTP2_CANCEL);
+	else
+		call->connection->doomed = true;
+	call->phase = CALL_ENDED;
+	return true;
 }
 
-void call_refuse_unreceived(struct net_server *server, const char *reason)
+void call_expire(struct net_server *server)
 {
-	pthread_mutex_lock(&server->lock);
-	for (struct net_call *call = server->calls; call; call = call->next)
-		if (call->phase == CALL_RECEIVING)
-			call_give_up(call, reason);
-	pthread_mutex_unlock(&server->lock);
+	struct connection *connection, *next_connection;
+	bool is_full = !TAILQ_EMPTY(&server->waiting);
+	uint64_t now_ns = clock_monotonic_ns();
+	struct server_patience patience = server_patience(server);
+
+	for (connection = TAILQ_FIRST(&server->connections); connection;
+	     connection = next_connection) {
+		struct net_call *call, *next;
+		bool late = false;
+
+		next_connection = TAILQ_NEXT(connection, entry);
+		for (call = TAILQ_FIRST(&connection->calls); call; call = next) {
+			next = TAILQ_NEXT(call, entry);
+			late |= call_is_late(call, &patience, is_full, now_ns);
+		}
+		if (late)
+			connection_settle_later(connection);
+	}
+	call_admit_waiting(server);
 }
 
-/* ---- handling ---- */
-
-/* Who does not wait any longer will send it again: to take it would double it. */
-static bool call_is_given_up(struct net_call *call)
+static void call_refuse_at_end(struct net_call *call)
 {
-	gpr_timespec deadline = call->details.deadline;
-	bool closed;
-
-	pthread_mutex_lock(&call->server->lock);
-	closed = call->closed;
-	pthread_mutex_unlock(&call->server->lock);
-	return closed || gpr_time_cmp(gpr_now(deadline.clock_type), deadline) >= 0;
+	if (call->phase == CALL_BODY)
+		call_refuse(call, NET_UNAVAILABLE, strdup("profcol is shutting down"));
+	else if (call->phase == CALL_HEAD && call->connection->http2)
+		http2_reset(call, NGHTTP2_REFUSED_STREAM);
 }
 
-static char *call_explain(const struct net_server *server, enum message_fault fault)
+void call_refuse_unreceived(struct net_server *server)
+{
+	struct connection *connection;
+	struct net_call *call;
+
+	TAILQ_FOREACH(connection, &server->connections, entry)
+	{
+		TAILQ_FOREACH(call, &connection->calls, entry)
+		call_refuse_at_end(call);
+		connection_settle_later(connection);
+	}
+}
+
+/* ---- workers ---- */
+
+static char *call_explain_memory(const struct memory_share *share)
 {
 	char *text;
 
-	if (fault != MESSAGE_TOO_LARGE)
-		return strdup(message_fault_text(fault));
-	if (asprintf(&text,
-		     "the request has more than %zu MiB after decompression; raise the receiver's "
-		     "max_recv_msg_size_mib, or send smaller ones",
-		     server->max_message_bytes >> 20) < 0)
+	if (asprintf(&text, "%s: %s; try again", message_fault_text(MESSAGE_NO_MEMORY),
+		     share->budget ? memory_share_reason(share) : "the process has no more") < 0)
 		return NULL;
 	return text;
 }
 
-void call_handle(struct net_call *call)
+static void call_explain(struct net_call *call, enum message_fault fault,
+			 const struct memory_share *share)
 {
 	static const enum net_code codes[] = {
 		[MESSAGE_TOO_LARGE] = NET_RESOURCE_EXHAUSTED,
 		[MESSAGE_BROKEN] = NET_INVALID_ARGUMENT,
 		[MESSAGE_NO_MEMORY] = NET_UNAVAILABLE,
 	};
-	struct net_server *server = call->server;
-	CLEANUP_FREE uint8_t *bytes = NULL;
-	enum message_fault fault;
-	const char *encoding;
-	char *text = NULL;
-	size_t length;
 
-	if (call_is_given_up(call)) {
-		call_refuse(call, NET_DEADLINE_EXCEEDED, strdup("the client waited no longer"));
+	char *text;
+
+	if (fault == MESSAGE_TOO_LARGE)
+		text = call_explain_size(call, " after decompression");
+	else if (fault == MESSAGE_NO_MEMORY)
+		text = call_explain_memory(share);
+	else
+		text = strdup(message_fault_text(fault));
+	call_set_answer(call, codes[fault], text);
+}
+
+void call_handle(struct net_call *call)
+{
+	struct net_server *server = call->server;
+	struct memory_share share = { .budget = server->service.budget };
+	CLEANUP_FREE uint8_t *bytes = NULL;
+	enum message_fault fault = MESSAGE_SOUND;
+	size_t length = call->length;
+
+	// Who does not wait any longer will send it again: to take it would double it.
+	if (atomic_load(&call->gone) || clock_monotonic_ns() >= call->deadline_ns) {
+		call_set_answer(call, NET_DEADLINE_EXCEEDED, strdup("the client waited no longer"));
 		return;
 	}
-	fault = message_unpack(TAKE(call->request), server->max_message_bytes, &bytes, &length);
-	if (fault != MESSAGE_SOUND) {
-		call_refuse(call, codes[fault], call_explain(server, fault));
-		return;
+	if (!length || call->compression == INFLATE_NONE) {
+		bytes = TAKE(call->bytes);
+		if (!memory_share_take(&share, length))
+			fault = MESSAGE_NO_MEMORY;
+	} else {
+		fault = inflate_message(call->compression, call->bytes, length,
+					server->bounds.message_bytes, &share, &bytes, &length);
+		// Not both of them while it is handled.
+		free(TAKE(call->bytes));
 	}
-	encoding = message_recognize(bytes, length);
-	if (encoding) {
-		if (asprintf(&text, "no decompressor for grpc-encoding \"%s\"; use gzip or none",
-			     encoding) < 0)
-			text = NULL;
-		call_refuse(call, NET_UNIMPLEMENTED, text);
-		return;
+	call->no_memory = fault == MESSAGE_NO_MEMORY;
+	if (fault == MESSAGE_SOUND)
+		server->service.handle(server->service.context, call, bytes, length, &share,
+				       &call->answer);
+	else
+		call_explain(call, fault, &share);
+	memory_share_give(&share);
+}
+
+void call_take_answers(struct net_server *server)
+{
+	struct call_list answered = TAILQ_HEAD_INITIALIZER(answered);
+	struct net_call *call;
+
+	pthread_mutex_lock(&server->lock);
+	TAILQ_CONCAT(&answered, &server->answered, queue_entry);
+	pthread_mutex_unlock(&server->lock);
+	while ((call = TAILQ_FIRST(&answered))) {
+		struct connection *connection = call->connection;
+
+		TAILQ_REMOVE(&answered, call, queue_entry);
+		if (call->no_memory)
+			server_refused(server, NET_REFUSED_MEMORY, call->peer_text);
+		if (connection) {
+			call_answer(call);
+			connection_settle_later(connection);
+		} else {
+			call_destroy(call);
+		}
 	}
-	server->service.handle(server->service.context, call, bytes, length, &call->answer);
-	call_answer(call);
+	call_admit_waiting(server);
 }
 
 /* ---- what a service may ask ---- */
@@ -428,25 +441,18 @@ const char *net_call_method(const struct net_call *call)
 	return call->method;
 }
 
+bool net_call_is_json(const struct net_call *call)
+{
+	return call->is_json;
+}
+
 const char *net_call_peer(struct net_call *call)
 {
-	if (!call->peer)
-		call->peer = grpc_call_get_peer(call->call);
-	return call->peer ? call->peer : "?";
+	return call->peer_text;
 }
 
 size_t net_call_header(const struct net_call *call, const char *key, const char **value_ret,
 		       size_t *length_ret)
 {
-	size_t count = 0;
-
-	for (size_t i = 0; i < call->headers.count; i++) {
-		const grpc_metadata *entry = &call->headers.metadata[i];
-
-		if (grpc_slice_str_cmp(entry->key, key) || count++)
-			continue;
-		*value_ret = (const char *)GRPC_SLICE_START_PTR(entry->value);
-		*length_ret = GRPC_SLICE_LENGTH(entry->value);
-	}
-	return count;
+	return call_head_find(call, key, value_ret, length_ret);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "listener.h"
-#include "tls.h"
+#include "server.h"
 
 #include "base/base.h"
 
@@ -56,4 +55,12 @@ void net_server_diagnose(const struct net_server_config *config, struct profcol_
 	else
 		findings_add_fine(findings, "endpoint", "'%s' is free", config->endpoint);
 	listener_deinit(&listener);
+}
+
+void net_http_server_diagnose(const struct confighttp_server_config *config,
+			      struct profcol_findings *findings)
+{
+	const struct net_server_config translated = http_translate_config(config);
+
+	net_server_diagnose(&translated, findings);
 }

@@ -74,6 +74,22 @@ struct profcol_error *net_server_validate(const struct net_server_config *config
 	return error;
 }
 
+const char *net_refusal_name(enum net_refusal refusal)
+{
+	static const char *const names[NET_REFUSALS] = {
+		[NET_REFUSED_CONNECTION] = "connections",
+		[NET_REFUSED_CALLS] = "calls",
+		[NET_REFUSED_HEAD] = "head",
+		[NET_REFUSED_FLOOD] = "flood",
+		[NET_REFUSED_SLOW] = "slow",
+		[NET_REFUSED_PROTOCOL] = "protocol",
+		[NET_REFUSED_TLS] = "tls",
+		[NET_REFUSED_MEMORY] = "memory",
+	};
+
+	return names[refusal];
+}
+
 size_t net_server_message_bytes(const struct net_server_config *config)
 {
 	int64_t mib = config->max_recv_msg_size_mib;

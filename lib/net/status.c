@@ -127,34 +127,64 @@ bool net_status_find_retry(const uint8_t *bytes, size_t length, uint64_t *delay_
 	return found;
 }
 
-uint8_t *status_encode_retry(const struct net_answer *answer, size_t *length_ret)
+char *status_find_message(const uint8_t *bytes, size_t length)
 {
-	Rpc__Any detail, *details = &detail;
+	static const struct proto_field_shape fields[] = { { 3, &flat_shape } };
+	static const struct proto_shape shape = { .fields = fields, .count = 1 };
+	Rpc__Status *status;
+	char *text = NULL;
+
+	if (!status_is_sound(bytes, length, &shape))
+		return NULL;
+	status = rpc__status__unpack(NULL, length, bytes);
+	if (!status)
+		return NULL;
+	if (status->message && status->message[0])
+		text = status_copy_text(status->message, strlen(status->message));
+	rpc__status__free_unpacked(status, NULL);
+	return text;
+}
+
+/* The RetryInfo of @answer, packed; free(). NULL without memory. */
+static uint8_t *status_pack_retry(const struct net_answer *answer, size_t *length_ret)
+{
 	Rpc__Duration delay;
 	Rpc__RetryInfo info;
-	Rpc__Status status;
-	CLEANUP_FREE uint8_t *packed = NULL;
-	uint8_t *bytes;
+	uint8_t *packed;
 
 	rpc__duration__init(&delay);
 	rpc__retry_info__init(&info);
-	rpc__any__init(&detail);
-	rpc__status__init(&status);
 	delay.seconds = (int64_t)(answer->retry_delay_ns / 1000000000);
 	delay.nanos = (int32_t)(answer->retry_delay_ns % 1000000000);
 	info.retry_delay = &delay;
 	packed = malloc(rpc__retry_info__get_packed_size(&info) + 1);
-	if (!packed)
-		return NULL;
-	detail.type_url = (char *)(uintptr_t)"type.googleapis.com/google.rpc.RetryInfo";
-	detail.value.len = rpc__retry_info__pack(&info, packed);
-	detail.value.data = packed;
+	if (packed)
+		*length_ret = rpc__retry_info__pack(&info, packed);
+	return packed;
+}
+
+uint8_t *status_encode(const struct net_answer *answer, size_t *length_ret)
+{
+	Rpc__Any detail, *details = &detail;
+	CLEANUP_FREE uint8_t *packed = NULL;
+	Rpc__Status status;
+	uint8_t *bytes;
+
+	rpc__any__init(&detail);
+	rpc__status__init(&status);
 	status.code = (int32_t)answer->code;
 	if (answer->message)
 		status.message = answer->message;
-	status.details = &details;
-	status.n_details = 1;
-	bytes = malloc(rpc__status__get_packed_size(&status));
+	if (answer->has_retry) {
+		packed = status_pack_retry(answer, &detail.value.len);
+		if (!packed)
+			return NULL;
+		detail.type_url = (char *)(uintptr_t)"type.googleapis.com/google.rpc.RetryInfo";
+		detail.value.data = packed;
+		status.details = &details;
+		status.n_details = 1;
+	}
+	bytes = malloc(rpc__status__get_packed_size(&status) + 1);
 	if (bytes)
 		*length_ret = rpc__status__pack(&status, bytes);
 	return bytes;

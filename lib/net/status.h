@@ -13,7 +13,10 @@
 char *status_copy_text(const char *text, size_t length);
 
 /*
- * The google.rpc.Status with a RetryInfo that @answer stands for, for grpc-status-details-bin;
- * free(). NULL without memory.
+ * The google.rpc.Status that @answer stands for, with a RetryInfo if it has a delay: for
+ * grpc-status-details-bin, and as the body of an HTTP answer; free(). NULL without memory.
  */
-uint8_t *status_encode_retry(const struct net_answer *answer, size_t *length_ret);
+uint8_t *status_encode(const struct net_answer *answer, size_t *length_ret);
+
+/* The message of a google.rpc.Status, as status_copy_text(). NULL when it is none, or empty. */
+char *status_find_message(const uint8_t *bytes, size_t length);

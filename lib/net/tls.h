@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What TLS settings stand for: texts in PEM, and gRPC's credentials. Private to lib/net. */
+/* What TLS settings stand for: texts in PEM, gRPC's credentials, OpenSSL's sessions. Private to
+ * lib/net. */
 #pragma once
 
 #include "net.h"
 
 #include <grpc/grpc_security.h>
+#include <openssl/types.h>
 
 #include <time.h>
 
@@ -117,15 +119,21 @@ tls_server_probe(const struct net_tls_server_config *config);
 struct tls_server;
 
 /*
- * Read and check all files. *@credentials_ret is the caller's to release; it takes changed files
- * up with new connections: certificate and key every reload_interval, authorities every second
- * with client_ca_file_reload, neither waiting for the other. It keeps what it has while they are
- * unusable, which is logged once, and tries them again at each interval.
- * @config and @logger are borrowed until destroy.
+ * Read and check all files. @protocols are those that may be chosen by ALPN, as OpenSSL has them:
+ * "\x02h2", the best first; a client that offers others only is refused. All but @ret are borrowed
+ * until destroy. One thread.
  */
 PROFCOL_MUST_CHECK struct profcol_error *
-tls_server_create(const struct net_tls_server_config *config, const struct profcol_logger *logger,
-		  struct tls_server **ret, grpc_server_credentials **credentials_ret);
+tls_server_create(const struct net_tls_server_config *config, const char *protocols,
+		  const struct profcol_logger *logger, struct tls_server **ret);
 
-/* After the server that has the credentials. Accepts NULL. */
+/*
+ * A session for a new connection, the caller's; NULL without memory. Changed files are taken up
+ * first: certificate and key every reload_interval, authorities every second with
+ * client_ca_file_reload, neither waiting for the other. While they are unusable, which is logged
+ * once, what there was is kept, and they are tried again at each interval.
+ */
+SSL *tls_server_accept(struct tls_server *server);
+
+/* Sessions go on. Accepts NULL. */
 void tls_server_destroy(struct tls_server *server);

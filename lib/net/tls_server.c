@@ -4,7 +4,9 @@
 #include "base/base.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,15 +15,16 @@
 enum { CLIENT_CA_RELOAD_NS = 1000000000 };
 
 const struct profcol_option net_tls_server_options[] = {
-	PROFCOL_OPTION_STRING("cert_file", TLS, cert_file, NULL,
-			      "PEM file of the server's certificate and its chain"),
+	PROFCOL_OPTION_READ_FILE("cert_file", TLS, cert_file,
+				 "PEM file of the server's certificate and its chain"),
 	PROFCOL_OPTION_STRING("cert_pem", TLS, cert_pem, NULL, "the same as text"),
-	PROFCOL_OPTION_STRING("key_file", TLS, key_file, NULL,
-			      "PEM file of the key of that certificate, without a password"),
+	PROFCOL_OPTION_READ_FILE("key_file", TLS, key_file,
+				 "PEM file of the key of that certificate, without a password"),
 	PROFCOL_OPTION_SECRET("key_pem", TLS, key_pem, "the same as text"),
-	PROFCOL_OPTION_STRING("client_ca_file", TLS, client_ca_file, NULL,
-			      "clients have to show a certificate of the authorities in this PEM "
-			      "file (mTLS)"),
+	PROFCOL_OPTION_READ_FILE(
+		"client_ca_file", TLS, client_ca_file,
+		"clients have to show a certificate of the authorities in this PEM "
+		"file (mTLS)"),
 	PROFCOL_OPTION_BOOL("client_ca_file_reload", TLS, client_ca_file_reload, "false",
 			    "take a changed client_ca_file up"),
 	PROFCOL_OPTION_DURATION("reload_interval", TLS, reload_interval_ns, "0s", 0, 0,
@@ -33,7 +36,7 @@ const struct profcol_option net_tls_server_options[] = {
 	PROFCOL_OPTION_BOOL("include_system_ca_certs_pool", TLS, include_system_ca_certs_pool,
 			    "false", "no effect on a server"),
 	PROFCOL_OPTION_STRING("min_version", TLS, min_version, "\"1.2\"",
-			      "gRPC offers 1.2 and 1.3: must be 1.2"),
+			      "profcol offers 1.2 and 1.3 here: must be 1.2"),
 	PROFCOL_OPTION_STRING("max_version", TLS, max_version, NULL, "must be 1.3 or empty"),
 	PROFCOL_OPTION_LIST("cipher_suites", TLS, cipher_suites, NULL,
 			    "not supported: must be empty"),
@@ -60,14 +63,13 @@ struct tls_watch {
 };
 
 struct tls_server {
-	const struct net_tls_server_config *config; /* borrowed */
-	const struct profcol_logger *logger;        /* borrowed */
-
-	pthread_mutex_t lock;         /* guards what follows */
-	struct tls_material material; /* in use: a change of one part goes to gRPC with the rest */
+	const struct net_tls_server_config *config; /* borrowed, as the next two */
+	const char *protocols;
+	const struct profcol_logger *logger;
+	struct tls_material material; /* in use */
+	SSL_CTX *context;             /* owned: made of it */
 	/* Apart: an authority that is removed does not wait for a certificate that is unusable. */
 	struct tls_watch pair, roots;
-	bool handed_out;
 };
 
 struct profcol_error *tls_server_validate(const struct net_tls_server_config *config)
@@ -155,7 +157,7 @@ static struct profcol_error *tls_watch_start(struct tls_server *server, struct t
 	return error;
 }
 
-/* Under the lock: read the files if they have changed. Is there anything new? */
+/* Read the files if they have changed. Is there anything new? */
 static bool tls_watch_refresh(struct tls_server *server, struct tls_watch *watch)
 {
 	CLEANUP(tls_material_deinit) struct tls_material fresh = { 0 };
@@ -189,53 +191,153 @@ static bool tls_watch_refresh(struct tls_server *server, struct tls_watch *watch
 	return true;
 }
 
-/* Under the lock: is there anything that gRPC has not got? */
-static bool tls_server_refresh(struct tls_server *server)
-{
-	bool pair = tls_watch_refresh(server, &server->pair);
-	bool roots = tls_watch_refresh(server, &server->roots);
+/* ---- what is made of them ---- */
 
-	return pair || roots || !server->handed_out;
+static void bio_cleanup(BIO **bio)
+{
+	BIO_free(*bio);
 }
 
-/* gRPC asks before each handshake. */
-static grpc_ssl_certificate_config_reload_status
-tls_server_fetch(void *user_data, grpc_ssl_server_certificate_config **ret)
+static void x509_cleanup(X509 **certificate)
 {
-	struct tls_server *server = user_data;
-	grpc_ssl_pem_key_cert_pair pair;
-	const char *roots;
+	X509_free(*certificate);
+}
 
-	pthread_mutex_lock(&server->lock);
-	if (!tls_server_refresh(server)) {
-		pthread_mutex_unlock(&server->lock);
-		return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+static void pkey_cleanup(EVP_PKEY **key)
+{
+	EVP_PKEY_free(*key);
+}
+
+static void context_cleanup(SSL_CTX **context)
+{
+	SSL_CTX_free(*context);
+}
+
+static bool use_chain(SSL_CTX *context, const char *pem)
+{
+	CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, -1);
+	bool first = true, usable = bio;
+	X509 *certificate;
+
+	while (usable && (certificate = PEM_read_bio_X509(bio, NULL, NULL, NULL))) {
+		CLEANUP(x509_cleanup) X509 *owned = certificate;
+
+		usable = first ? SSL_CTX_use_certificate(context, owned) == 1
+			       : SSL_CTX_add1_chain_cert(context, owned) == 1;
+		first = false;
 	}
-	pair = (grpc_ssl_pem_key_cert_pair){ .private_key = server->material.key,
-					     .cert_chain = server->material.certificate };
-	// gRPC asserts that a change comes with authorities, also where it asks clients for nothing
-	// and so has no use for them.
-	roots = server->material.roots ? server->material.roots : server->material.certificate;
-	*ret = grpc_ssl_server_certificate_config_create(roots, &pair, 1);
-	server->handed_out = true;
-	pthread_mutex_unlock(&server->lock);
-	return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
+	return usable && !first;
 }
+
+/* tls_check_pair() has seen that it has no password. */
+static bool use_key(SSL_CTX *context, const char *pem)
+{
+	CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, -1);
+	CLEANUP(pkey_cleanup) EVP_PKEY *key = NULL;
+
+	if (bio)
+		key = PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL);
+	return key && SSL_CTX_use_PrivateKey(context, key) == 1 &&
+	       SSL_CTX_check_private_key(context) == 1;
+}
+
+/* Demand a certificate of one of these authorities from each client. */
+static bool use_roots(SSL_CTX *context, const char *pem)
+{
+	CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, -1);
+	X509 *certificate;
+
+	while (bio && (certificate = PEM_read_bio_X509(bio, NULL, NULL, NULL))) {
+		CLEANUP(x509_cleanup) X509 *owned = certificate;
+
+		// One that is there twice is no fault.
+		X509_STORE_add_cert(SSL_CTX_get_cert_store(context), owned);
+		SSL_CTX_add_client_CA(context, owned);
+	}
+	SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+	return bio;
+}
+
+/* Of what the client offers the one that we like best. A client that offers none is not asked. */
+static int choose_protocol(SSL *session, const unsigned char **ret, unsigned char *length_ret,
+			   const unsigned char *offered, unsigned int offered_length,
+			   void *user_data)
+{
+	const char *protocols = user_data;
+	unsigned char *chosen;
+
+	(void)session;
+	if (SSL_select_next_proto(&chosen, length_ret, (const unsigned char *)protocols,
+				  (unsigned int)strlen(protocols), offered,
+				  offered_length) != OPENSSL_NPN_NEGOTIATED)
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	*ret = chosen;
+	return SSL_TLSEXT_ERR_OK;
+}
+
+static int version_number(const char *version, int otherwise)
+{
+	if (!version || !version[0])
+		return otherwise;
+	return !strcmp(version, "1.3") ? TLS1_3_VERSION : TLS1_2_VERSION;
+}
+
+static void context_set_up(const struct tls_server *server, SSL_CTX *context)
+{
+	SSL_CTX_set_min_proto_version(context,
+				      version_number(server->config->min_version, TLS1_2_VERSION));
+	SSL_CTX_set_max_proto_version(context,
+				      version_number(server->config->max_version, TLS1_3_VERSION));
+	// A session that is kept costs memory, and lets a client in that would be refused by now.
+	SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_num_tickets(context, 0);
+	SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION |
+					     SSL_OP_NO_COMPRESSION |
+					     SSL_OP_CIPHER_SERVER_PREFERENCE);
+	SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+	// As RFC 9113 wants it of TLS 1.2: no cipher suite without forward secrecy and AEAD.
+	SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20");
+	SSL_CTX_set_alpn_select_cb(context, choose_protocol, (void *)(uintptr_t)server->protocols);
+}
+
+/* Make the context anew, of the material in use. */
+static struct profcol_error *tls_server_apply(struct tls_server *server)
+{
+	CLEANUP(context_cleanup) SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+	const struct tls_material *material = &server->material;
+	bool usable = context;
+
+	if (usable) {
+		context_set_up(server, context);
+		usable = use_chain(context, material->certificate) &&
+			 use_key(context, material->key) &&
+			 (!material->roots || use_roots(context, material->roots));
+	}
+	ERR_clear_error();
+	if (!usable)
+		return profcol_error_create(
+			PROFCOL_CONFIG, "tls.cert_file: OpenSSL cannot use this certificate and "
+					"its key; try one with an RSA key of 2048 bits, or with "
+					"P-256");
+	SSL_CTX_free(server->context);
+	server->context = TAKE(context);
+	return NULL;
+}
+
+/* ---- life ---- */
 
 struct profcol_error *tls_server_create(const struct net_tls_server_config *config,
-					const struct profcol_logger *logger,
-					struct tls_server **ret,
-					grpc_server_credentials **credentials_ret)
+					const char *protocols, const struct profcol_logger *logger,
+					struct tls_server **ret)
 {
 	struct tls_server *server = calloc(1, sizeof(*server));
-	grpc_ssl_server_credentials_options *options;
 	struct profcol_error *error;
 
 	if (!server)
 		return profcol_error_errno(ENOMEM, "tls");
 	server->config = config;
+	server->protocols = protocols;
 	server->logger = logger;
-	pthread_mutex_init(&server->lock, NULL);
 	server->pair = (struct tls_watch){
 		.paths = { config->cert_file, config->key_file, "" },
 		.load = tls_server_load_pair,
@@ -249,25 +351,35 @@ struct profcol_error *tls_server_create(const struct net_tls_server_config *conf
 	error = tls_watch_start(server, &server->pair);
 	if (!error)
 		error = tls_watch_start(server, &server->roots);
-	if (error) {
+	if (!error)
+		error = tls_server_apply(server);
+	if (error)
 		tls_server_destroy(server);
-		return error;
-	}
-	options = grpc_ssl_server_credentials_create_options_using_config_fetcher(
-		config->client_ca_file[0]
-			? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
-			: GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE,
-		tls_server_fetch, server);
-	*credentials_ret = grpc_ssl_server_credentials_create_with_options(options);
-	*ret = server;
-	return NULL;
+	else
+		*ret = server;
+	return error;
+}
+
+SSL *tls_server_accept(struct tls_server *server)
+{
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+	bool pair = tls_watch_refresh(server, &server->pair);
+	bool roots = tls_watch_refresh(server, &server->roots);
+
+	if (pair || roots)
+		error = tls_server_apply(server);
+	if (error)
+		profcol_log_warn(server->logger,
+				 "cannot use the changed TLS files: %s; going on with the old ones",
+				 profcol_error_message(error));
+	return SSL_new(server->context);
 }
 
 void tls_server_destroy(struct tls_server *server)
 {
 	if (!server)
 		return;
+	SSL_CTX_free(server->context);
 	tls_material_deinit(&server->material);
-	pthread_mutex_destroy(&server->lock);
 	free(server);
 }

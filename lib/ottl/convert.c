@@ -60,23 +60,24 @@ bool convert_to_double(const struct value *value, struct value *ret)
 
 /* ---- text ---- */
 
-bool convert_to_lower(struct profcol_text text, struct scratch *scratch, struct profcol_text *ret)
+bool convert_case(struct profcol_text text, bool to_upper, struct scratch *scratch,
+		  struct profcol_text *ret)
 {
+	char first = to_upper ? 'a' : 'A', last = to_upper ? 'z' : 'Z', *changed;
 	bool is_ascii = true;
-	char *lower;
 
-	lower = text.length > OTTL_MAX_STRING ? NULL : scratch_alloc(scratch, text.length + 1);
-	if (!lower)
+	changed = text.length > OTTL_MAX_STRING ? NULL : scratch_alloc(scratch, text.length + 1);
+	if (!changed)
 		return false;
 	for (size_t i = 0; i < text.length; i++) {
 		char c = text.bytes[i];
 
 		is_ascii &= (unsigned char)c < 0x80;
-		lower[i] = c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+		changed[i] = c >= first && c <= last ? (char)(c ^ ('a' ^ 'A')) : c;
 	}
-	*ret = (struct profcol_text){ lower, text.length };
+	*ret = (struct profcol_text){ changed, text.length };
 	return is_ascii || !strings_is_utf8(text.bytes, text.length) ||
-	       pattern_lower(text, scratch, ret);
+	       pattern_change_case(text, to_upper, scratch, ret);
 }
 
 /* Bytes of the character at @at, of at most @left. */

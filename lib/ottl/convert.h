@@ -10,8 +10,10 @@ bool convert_to_int(const struct value *value, struct value *ret);
 /* A float, or nil from nil. False for what cannot be one, text that is no number too. */
 bool convert_to_double(const struct value *value, struct value *ret);
 
-/* Letters of all alphabets. False without memory, or when it is too long. */
-bool convert_to_lower(struct profcol_text text, struct scratch *scratch, struct profcol_text *ret);
+/* Letters of all alphabets, to upper or lower case. False without memory, or when it is too long.
+ */
+bool convert_case(struct profcol_text text, bool to_upper, struct scratch *scratch,
+		  struct profcol_text *ret);
 
 /*
  * A list of the parts between @delimiter; of characters when that is empty. False when there are

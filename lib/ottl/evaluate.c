@@ -2,6 +2,7 @@
 #include "evaluate.h"
 
 #include "functions.h"
+#include "glob.h"
 #include "paths.h"
 #include "pattern.h"
 #include "run.h"
@@ -239,8 +240,8 @@ bool evaluate_value(struct evaluation *evaluation, const struct node *node, stru
 
 /* ---- regular expressions ---- */
 
-static bool fail_match(struct evaluation *evaluation, const struct node *node, const char *what,
-		       size_t length)
+static bool say_match(struct evaluation *evaluation, const struct node *node, const char *what,
+		      size_t length)
 {
 	return evaluation_fail(evaluation, "%u:%u: %s %s of %zu bytes", node->place.line,
 			       node->place.column, node->name, what, length);
@@ -267,42 +268,53 @@ static const struct ottl_pattern *pattern_of_text(struct evaluation *evaluation,
 	if (text.length)
 		memcpy(use->text, text.bytes, text.length);
 	use->length = text.length;
-	error = ottl_pattern_create(use->text, use->length, &use->pattern);
+	error = node->function->is_glob
+			? glob_create(use->text, use->length, &use->pattern)
+			: ottl_pattern_create(use->text, use->length, &use->pattern);
 	if (error && profcol_error_code(error) == PROFCOL_NO_MEMORY)
 		evaluation->scratch->is_exhausted = true;
 	// Its text may come from a batch: no data in messages.
 	if (error)
-		fail_match(evaluation, node, "is given no regular expression but a text",
-			   text.length);
+		say_match(evaluation, node, "is given no regular expression but a text",
+			  text.length);
 	return use->pattern;
+}
+
+bool evaluation_fail_match(struct evaluation *evaluation, const struct node *node,
+			   enum pattern_outcome outcome, size_t length)
+{
+	switch (outcome) {
+	case PATTERN_TOO_SLOW:
+		return say_match(evaluation, node, "has reached its limit on a text", length);
+	case PATTERN_TOO_LONG:
+		return say_match(evaluation, node, "is given too long a text", length);
+	default:
+		evaluation->scratch->is_exhausted = true;
+		return say_match(evaluation, node, "has no memory for a text", length);
+	}
+}
+
+const struct ottl_pattern *evaluation_pattern(struct evaluation *evaluation,
+					      const struct node *node, struct profcol_text text)
+{
+	if (node->pattern)
+		return node->pattern;
+	return pattern_of_text(evaluation, node, &evaluation->state->patterns[node->pattern_slot],
+			       text);
 }
 
 bool evaluate_match(struct evaluation *evaluation, const struct node *node,
 		    struct profcol_text pattern, struct profcol_text text, bool *ret)
 {
-	struct pattern_use *use = &evaluation->state->patterns[node->pattern_slot];
-	const struct ottl_pattern *compiled = node->pattern;
+	const struct ottl_pattern *compiled = evaluation_pattern(evaluation, node, pattern);
 	enum pattern_outcome outcome;
 
-	if (!compiled)
-		compiled = pattern_of_text(evaluation, node, use, pattern);
 	if (!compiled)
 		return false;
 	outcome = pattern_match(compiled, text, &evaluation->run->matches);
 	*ret = outcome == PATTERN_TRUE;
-	switch (outcome) {
-	case PATTERN_TRUE:
-	case PATTERN_FALSE:
-		return true;
-	case PATTERN_TOO_SLOW:
-		return fail_match(evaluation, node, "has reached its limit on a text", text.length);
-	case PATTERN_TOO_LONG:
-		return fail_match(evaluation, node, "is given too long a text", text.length);
-	case PATTERN_NO_MEMORY:
-		evaluation->scratch->is_exhausted = true;
-		break;
-	}
-	return fail_match(evaluation, node, "has no memory for a text", text.length);
+	return outcome == PATTERN_TRUE || outcome == PATTERN_FALSE ||
+	       evaluation_fail_match(evaluation, node, outcome, text.length);
 }
 
 /* ---- conditions ---- */
@@ -505,23 +517,52 @@ static enum ottl_result evaluate_boolean(struct evaluation *evaluation, const st
 	return result;
 }
 
-enum ottl_result ottl_evaluate(const struct ottl_condition *condition, struct ottl_run *run,
-			       const struct ottl_position *position)
+/* Without a state when there is no memory. */
+static struct evaluation evaluation_begin(const struct ottl_condition *condition,
+					  struct ottl_run *run,
+					  const struct ottl_position *position)
 {
 	struct evaluation evaluation = {
 		.run = run,
 		.batch = run->batch,
 		.state = run_state(run, condition),
 		.position = *position,
+		.frame = { position->function, position->mapping, position->location_attributes },
 		.scratch = &run->scratch,
 	};
 
-	if (!evaluation.state) {
-		evaluation_fail(&evaluation, "no memory");
-		return OTTL_ERROR;
-	}
-	if (condition->context == OTTL_SAMPLE)
-		evaluation.sample = profcol_batch_sample(run->batch, position->sample);
 	scratch_reset(&run->scratch);
-	return evaluate_boolean(&evaluation, condition->root);
+	if (!evaluation.state) {
+		run->scratch.is_exhausted = true;
+		evaluation_fail(&evaluation, "no memory");
+	} else if (condition->context == OTTL_SAMPLE) {
+		evaluation.sample = profcol_batch_sample(run->batch, position->sample);
+	}
+	return evaluation;
+}
+
+enum ottl_result ottl_evaluate(const struct ottl_condition *condition, struct ottl_run *run,
+			       const struct ottl_position *position)
+{
+	struct evaluation evaluation = evaluation_begin(condition, run, position);
+
+	return evaluation.state ? evaluate_boolean(&evaluation, condition->root) : OTTL_ERROR;
+}
+
+enum ottl_result ottl_execute(const struct ottl_statement *statement, struct ottl_run *run,
+			      struct ottl_position *position)
+{
+	const struct ottl_condition *program = &statement->program;
+	struct evaluation evaluation = evaluation_begin(program, run, position);
+	enum ottl_result result = evaluation.state ? OTTL_TRUE : OTTL_ERROR;
+	struct value nothing;
+
+	if (result == OTTL_TRUE && program->root)
+		result = evaluate_boolean(&evaluation, program->root);
+	if (result != OTTL_TRUE)
+		return result;
+	if (!program->editor->function->call(&evaluation, program->editor, &nothing))
+		return OTTL_ERROR;
+	position->function = evaluation.frame.function;
+	return OTTL_TRUE;
 }

@@ -2,6 +2,7 @@
 /* One evaluation of a condition, as paths and converters see it. */
 #pragma once
 
+#include "pattern.h"
 #include "tree.h"
 
 /* One frame of a stack: the ids of what it refers to, 0 where there is none. */
@@ -26,6 +27,14 @@ bool evaluate_value(struct evaluation *evaluation, const struct node *node, stru
 /* Set the message; false. */
 bool evaluation_fail(struct evaluation *evaluation, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* The regular expression of the call @node, its own or @text; NULL with a message. */
+const struct ottl_pattern *evaluation_pattern(struct evaluation *evaluation,
+					      const struct node *node, struct profcol_text text);
+
+/* Why the pattern of @node could not be tried on a text of @length bytes; false. */
+bool evaluation_fail_match(struct evaluation *evaluation, const struct node *node,
+			   enum pattern_outcome outcome, size_t length);
 
 /*
  * Does the regular expression of the call @node, its own or @pattern, occur in @text? False with a

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions.h"
 
+#include "calls.h"
+
 #include "convert.h"
 
 #include <string.h>
 
 /* ---- arguments ---- */
 
-static bool argument_string(struct evaluation *evaluation, const struct node *node, uint32_t index,
-			    struct profcol_text *ret)
+bool argument_string(struct evaluation *evaluation, const struct node *node, uint32_t index,
+		     struct profcol_text *ret)
 {
 	struct value value;
 
@@ -55,8 +57,7 @@ static bool argument_text(struct evaluation *evaluation, const struct node *node
 	       make_text(evaluation, node, &value, ret, is_nil_ret);
 }
 
-/* Room for a text of @length bytes; NULL with a message. */
-static char *text_create(struct evaluation *evaluation, const struct node *node, size_t length)
+char *text_create(struct evaluation *evaluation, const struct node *node, size_t length)
 {
 	char *bytes =
 		length > OTTL_MAX_STRING ? NULL : scratch_alloc(evaluation->scratch, length + 1);
@@ -69,7 +70,7 @@ static char *text_create(struct evaluation *evaluation, const struct node *node,
 
 /* ---- converters ---- */
 
-static bool call_is_match(struct evaluation *evaluation, const struct node *node, struct value *ret)
+bool call_is_match(struct evaluation *evaluation, const struct node *node, struct value *ret)
 {
 	struct profcol_text target, pattern = { 0 };
 	bool is_nil, matches = false;
@@ -84,8 +85,7 @@ static bool call_is_match(struct evaluation *evaluation, const struct node *node
 	return true;
 }
 
-static bool call_is_string(struct evaluation *evaluation, const struct node *node,
-			   struct value *ret)
+bool call_is_string(struct evaluation *evaluation, const struct node *node, struct value *ret)
 {
 	struct value value;
 
@@ -95,7 +95,7 @@ static bool call_is_string(struct evaluation *evaluation, const struct node *nod
 	return true;
 }
 
-static bool call_int(struct evaluation *evaluation, const struct node *node, struct value *ret)
+bool call_int(struct evaluation *evaluation, const struct node *node, struct value *ret)
 {
 	struct value value;
 
@@ -106,7 +106,7 @@ static bool call_int(struct evaluation *evaluation, const struct node *node, str
 			       value_type_name(value.type));
 }
 
-static bool call_double(struct evaluation *evaluation, const struct node *node, struct value *ret)
+bool call_double(struct evaluation *evaluation, const struct node *node, struct value *ret)
 {
 	struct value value;
 
@@ -121,7 +121,7 @@ static bool call_double(struct evaluation *evaluation, const struct node *node, 
 			       value_type_name(value.type));
 }
 
-static bool call_string(struct evaluation *evaluation, const struct node *node, struct value *ret)
+bool call_string(struct evaluation *evaluation, const struct node *node, struct value *ret)
 {
 	struct profcol_text text = { 0 };
 	bool is_nil;
@@ -132,7 +132,7 @@ static bool call_string(struct evaluation *evaluation, const struct node *node, 
 	return true;
 }
 
-static bool call_len(struct evaluation *evaluation, const struct node *node, struct value *ret)
+bool call_len(struct evaluation *evaluation, const struct node *node, struct value *ret)
 {
 	struct value value;
 
@@ -174,7 +174,7 @@ static bool concat_parts(struct evaluation *evaluation, const struct node *node,
 	return true;
 }
 
-static bool call_concat(struct evaluation *evaluation, const struct node *node, struct value *ret)
+bool call_concat(struct evaluation *evaluation, const struct node *node, struct value *ret)
 {
 	struct profcol_text delimiter = { 0 }, *parts;
 	struct value list;
@@ -210,8 +210,7 @@ static bool begins_character(char c)
 	return ((unsigned char)c & 0xc0) != 0x80;
 }
 
-static bool call_substring(struct evaluation *evaluation, const struct node *node,
-			   struct value *ret)
+bool call_substring(struct evaluation *evaluation, const struct node *node, struct value *ret)
 {
 	struct profcol_text text = { 0 };
 	int64_t start = 0, length = 0;
@@ -247,22 +246,7 @@ static bool call_substring(struct evaluation *evaluation, const struct node *nod
 	return true;
 }
 
-static bool call_to_lower_case(struct evaluation *evaluation, const struct node *node,
-			       struct value *ret)
-{
-	struct profcol_text text = { 0 }, lower;
-
-	if (!argument_string(evaluation, node, 0, &text))
-		return false;
-	if (!convert_to_lower(text, evaluation->scratch, &lower))
-		return evaluation_fail(evaluation, "%s: a text of %zu bytes is too long",
-				       node->name, text.length);
-	*ret = value_string(lower);
-	return true;
-}
-
-static bool call_has_prefix(struct evaluation *evaluation, const struct node *node,
-			    struct value *ret)
+bool call_has_prefix(struct evaluation *evaluation, const struct node *node, struct value *ret)
 {
 	struct profcol_text text = { 0 }, prefix = { 0 };
 
@@ -274,8 +258,7 @@ static bool call_has_prefix(struct evaluation *evaluation, const struct node *no
 	return true;
 }
 
-static bool call_has_suffix(struct evaluation *evaluation, const struct node *node,
-			    struct value *ret)
+bool call_has_suffix(struct evaluation *evaluation, const struct node *node, struct value *ret)
 {
 	struct profcol_text text = { 0 }, suffix = { 0 };
 
@@ -288,7 +271,7 @@ static bool call_has_suffix(struct evaluation *evaluation, const struct node *no
 	return true;
 }
 
-static bool call_split(struct evaluation *evaluation, const struct node *node, struct value *ret)
+bool call_split(struct evaluation *evaluation, const struct node *node, struct value *ret)
 {
 	struct profcol_text text = { 0 }, delimiter = { 0 };
 
@@ -299,7 +282,7 @@ static bool call_split(struct evaluation *evaluation, const struct node *node, s
 	       evaluation_fail(evaluation, "%s: more than %d parts", node->name, OTTL_MAX_ITEMS);
 }
 
-static bool call_index(struct evaluation *evaluation, const struct node *node, struct value *ret)
+bool call_index(struct evaluation *evaluation, const struct node *node, struct value *ret)
 {
 	struct value target, value;
 
@@ -331,129 +314,4 @@ static bool call_index(struct evaluation *evaluation, const struct node *node, s
 		}
 	}
 	return true;
-}
-
-/* ---- the table ---- */
-
-#define FUNCTION_NAMES                                                                             \
-	"Concat, Double, HasPrefix, HasSuffix, Index, Int, IsMatch, IsString, Len, Split, "        \
-	"String, "                                                                                 \
-	"Substring, ToLowerCase"
-
-static const struct function functions[] = {
-	{ "IsMatch",
-	  VALUE_BOOL,
-	  { { "target", PARAMETER_TEXT, false }, { "pattern", PARAMETER_STRING, false } },
-	  2,
-	  2,
-	  call_is_match },
-	{ "IsString", VALUE_BOOL, { { "target", PARAMETER_STRING, false } }, 1, 0, call_is_string },
-	{ "Int", VALUE_INT, { { "target", PARAMETER_INT_LIKE, false } }, 1, 0, call_int },
-	{ "Double",
-	  VALUE_DOUBLE,
-	  { { "target", PARAMETER_DOUBLE_LIKE, false } },
-	  1,
-	  0,
-	  call_double },
-	{ "String", VALUE_STRING, { { "target", PARAMETER_TEXT, false } }, 1, 0, call_string },
-	{ "Len", VALUE_INT, { { "target", PARAMETER_ANY, false } }, 1, 0, call_len },
-	{ "Concat",
-	  VALUE_STRING,
-	  { { "vals", PARAMETER_TEXT_LIST, false }, { "delimiter", PARAMETER_STRING, false } },
-	  2,
-	  0,
-	  call_concat },
-	{ "Substring",
-	  VALUE_STRING,
-	  { { "target", PARAMETER_STRING, false },
-	    { "start", PARAMETER_INT, false },
-	    { "length", PARAMETER_INT, false },
-	    { "utf8_safe", PARAMETER_FLAG, true } },
-	  4,
-	  0,
-	  call_substring },
-	{ "ToLowerCase",
-	  VALUE_STRING,
-	  { { "target", PARAMETER_STRING, false } },
-	  1,
-	  0,
-	  call_to_lower_case },
-	{ "HasPrefix",
-	  VALUE_BOOL,
-	  { { "target", PARAMETER_STRING, false }, { "prefix", PARAMETER_STRING, false } },
-	  2,
-	  0,
-	  call_has_prefix },
-	{ "HasSuffix",
-	  VALUE_BOOL,
-	  { { "target", PARAMETER_STRING, false }, { "suffix", PARAMETER_STRING, false } },
-	  2,
-	  0,
-	  call_has_suffix },
-	{ "Split",
-	  VALUE_LIST,
-	  { { "target", PARAMETER_STRING, false }, { "delimiter", PARAMETER_STRING, false } },
-	  2,
-	  0,
-	  call_split },
-	{ "Index",
-	  VALUE_INT,
-	  { { "target", PARAMETER_ANY, false }, { "value", PARAMETER_ANY, false } },
-	  2,
-	  0,
-	  call_index },
-};
-
-enum { FUNCTION_COUNT = sizeof(functions) / sizeof(functions[0]) };
-
-const struct function *function_find(const char *name)
-{
-	for (size_t i = 0; i < FUNCTION_COUNT; i++)
-		if (!strcmp(functions[i].name, name))
-			return &functions[i];
-	return NULL;
-}
-
-const char *function_nearest(const char *name)
-{
-	const char *names[FUNCTION_COUNT];
-
-	for (size_t i = 0; i < FUNCTION_COUNT; i++)
-		names[i] = functions[i].name;
-	return strings_nearest(name, names, FUNCTION_COUNT);
-}
-
-const char *function_names(void)
-{
-	return FUNCTION_NAMES;
-}
-
-bool parameter_takes(enum parameter_kind kind, const struct value *value, const char **expected_ret)
-{
-	struct value converted;
-
-	switch (kind) {
-	case PARAMETER_ANY:
-	case PARAMETER_TEXT:
-		return true;
-	case PARAMETER_STRING:
-		*expected_ret = "string";
-		return value->type == VALUE_STRING;
-	case PARAMETER_INT:
-		*expected_ret = "int64";
-		return value->type == VALUE_INT;
-	case PARAMETER_INT_LIKE:
-		*expected_ret = "what can be an int64";
-		return convert_to_int(value, &converted);
-	case PARAMETER_DOUBLE_LIKE:
-		*expected_ret = "what can be a float64";
-		return convert_to_double(value, &converted);
-	case PARAMETER_TEXT_LIST:
-		*expected_ret = "a list in brackets";
-		return value->type == VALUE_LIST;
-	case PARAMETER_FLAG:
-		*expected_ret = "true or false";
-		return value->type == VALUE_BOOL;
-	}
-	return false;
 }

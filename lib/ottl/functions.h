@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Converters: the functions of conditions. Names, parameters and results are the Collector's
- * (pkg/ottl/ottlfuncs of opentelemetry-collector-contrib 0.159).
+ * Converters: the functions of conditions; and what editors (editors.h) share with them. Names,
+ * parameters and results are the Collector's (pkg/ottl/ottlfuncs of opentelemetry-collector-contrib
+ * 0.159).
  */
 #pragma once
 
@@ -16,6 +17,16 @@ enum parameter_kind {
 	PARAMETER_DOUBLE_LIKE, /* what can be made into a float */
 	PARAMETER_TEXT_LIST,   /* a list in brackets, of PARAMETER_TEXT */
 	PARAMETER_FLAG,        /* true or false, as a literal */
+	PARAMETER_MAP,
+	PARAMETER_LIST,
+	PARAMETER_STRING_LIST,   /* a list in brackets, of PARAMETER_STRING */
+	PARAMETER_LITERAL_INT,   /* a number that is written there */
+	PARAMETER_LITERAL_TEXT,  /* a string that is written there */
+	PARAMETER_LITERAL_TEXTS, /* a list of strings that is written there */
+	PARAMETER_TARGET,        /* of editors: a path that can be changed */
+	PARAMETER_MAP_TARGET,    /* the same, of a map */
+	PARAMETER_FUNCTION,      /* the name of a converter of one string */
+	PARAMETER_VALUE_LIST,    /* a list in brackets, of anything */
 };
 
 struct parameter {
@@ -24,7 +35,7 @@ struct parameter {
 	bool is_optional;
 };
 
-enum { PARAMETERS_MAX = 4 };
+enum { PARAMETERS_MAX = 6 };
 
 struct function {
 	const char *name;
@@ -32,6 +43,7 @@ struct function {
 	struct parameter parameters[PARAMETERS_MAX];
 	uint32_t parameter_count;
 	uint32_t pattern; /* 1 + the parameter that is a regular expression; 0 = none */
+	bool is_glob;     /* that one is a glob instead */
 	/* False with a message when there is no value. */
 	bool (*call)(struct evaluation *evaluation, const struct node *node, struct value *ret);
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lexer.h"
 
+#include "base/base.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,17 +33,6 @@ static bool is_digit(char c)
 static bool is_space(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static int hex_value(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
 }
 
 static bool begins_name(char c)
@@ -88,9 +79,9 @@ static size_t number_length(const char *at, enum token_kind *kind)
 {
 	size_t length = digits_length(at);
 
-	if (at[0] == '0' && at[1] == 'x' && hex_value(at[2]) >= 0) {
+	if (at[0] == '0' && at[1] == 'x' && strings_hex_digit(at[2]) >= 0) {
 		*kind = TOKEN_BYTES;
-		for (length = 2; hex_value(at[length]) >= 0;)
+		for (length = 2; strings_hex_digit(at[length]) >= 0;)
 			length++;
 		return length;
 	}
@@ -238,38 +229,12 @@ struct profcol_error *lexer_read(struct arena *arena, const char *text, struct t
 
 /* ---- escapes ---- */
 
-size_t lexer_encode_utf8(uint32_t code, char to[static 4])
-{
-	if (code < 0x80) {
-		to[0] = (char)code;
-		return 1;
-	}
-	if (code < 0x800) {
-		to[0] = (char)(0xc0 | code >> 6);
-		to[1] = (char)(0x80 | (code & 0x3f));
-		return 2;
-	}
-	if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-		return 0;
-	if (code < 0x10000) {
-		to[0] = (char)(0xe0 | code >> 12);
-		to[1] = (char)(0x80 | (code >> 6 & 0x3f));
-		to[2] = (char)(0x80 | (code & 0x3f));
-		return 3;
-	}
-	to[0] = (char)(0xf0 | code >> 18);
-	to[1] = (char)(0x80 | (code >> 12 & 0x3f));
-	to[2] = (char)(0x80 | (code >> 6 & 0x3f));
-	to[3] = (char)(0x80 | (code & 0x3f));
-	return 4;
-}
-
 /* The number of @digits digits of @base at @at; false when one of them is something else. */
 static bool read_code(const char *at, unsigned int digits, int base, uint32_t *ret)
 {
 	*ret = 0;
 	for (unsigned int i = 0; i < digits; i++) {
-		int value = hex_value(at[i]);
+		int value = strings_hex_digit(at[i]);
 
 		if (value < 0 || value >= base)
 			return false;
@@ -291,7 +256,7 @@ static size_t unescape_code(const char *at, size_t left, char *to, size_t *lengt
 	if (is_octal && code > 0xff)
 		return 0;
 	// \xff is the character U+00FF, not a byte, in the Collector.
-	*length = lexer_encode_utf8(code, to);
+	*length = strings_encode_utf8(code, to);
 	return *length ? skip + digits : 0;
 }
 

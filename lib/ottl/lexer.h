@@ -78,6 +78,3 @@ PROFCOL_MUST_CHECK struct profcol_error *lexer_read(struct arena *arena, const c
 PROFCOL_MUST_CHECK struct profcol_error *lexer_unquote(struct arena *arena,
 						       const struct token *token,
 						       const char **bytes_ret, size_t *length_ret);
-
-/* @code as UTF-8 in @to. Returns the number of bytes, 0 for what is no character. */
-size_t lexer_encode_utf8(uint32_t code, char to[static 4]);

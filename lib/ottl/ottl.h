@@ -27,6 +27,10 @@ enum ottl_context {
 	OTTL_SCOPE,
 	OTTL_PROFILE,
 	OTTL_SAMPLE,
+	/* While rows are edited: one frame, or one mapping, of the dictionary, which all samples
+	 * share. Such conditions and statements can use paths of frame and mapping only. */
+	OTTL_FRAME,
+	OTTL_MAPPING,
 };
 
 enum {
@@ -41,7 +45,8 @@ enum {
  * False for other names; *@ret is then not written. */
 bool ottl_context_parse(const char *name, enum ottl_context *ret);
 
-/* The name that the Collector uses: "resource", "scope", "profile", "profilesample". */
+/* The name that the Collector uses: "resource", "scope", "profile", "profilesample"; or "frame",
+ * "mapping". */
 const char *ottl_context_name(enum ottl_context context);
 
 struct ottl_condition;
@@ -91,6 +96,9 @@ static inline void ottl_run_cleanup(struct ottl_run **run)
 /* Rows of the batch, each in the one before; those inside of the condition's context are unused. */
 struct ottl_position {
 	uint32_t resource, scope, profile, sample;
+	/* Ids of one frame, for OTTL_FRAME; of OTTL_MAPPING the mapping alone. */
+	uint32_t function, mapping;
+	uint32_t location_attributes;
 };
 
 enum ottl_result {
@@ -110,6 +118,71 @@ enum ottl_result ottl_evaluate(const struct ottl_condition *condition, struct ot
 /* Why the last evaluation was an OTTL_ERROR; at most OTTL_MESSAGE_SIZE bytes, borrowed until the
  * next evaluation. */
 const char *ottl_run_message(const struct ottl_run *run);
+
+/* ---- statements: editors that change rows of a builder ---- */
+
+struct ottl_statement;
+
+/*
+ * The statement @text, `EDITOR(ARGUMENTS) where CONDITION`, for @context. With @needs_owner each
+ * path has to name its context. Errors as ottl_compile()'s.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *ottl_statement_compile(enum ottl_context context,
+								bool needs_owner, const char *text,
+								struct ottl_statement **ret);
+void ottl_statement_destroy(struct ottl_statement *statement); /* accepts NULL */
+
+/* As it was given to the compilation; borrowed from the statement. */
+const char *ottl_statement_text(const struct ottl_statement *statement);
+
+/* A condition that is asked between statements; otherwise as ottl_compile(). */
+PROFCOL_MUST_CHECK struct profcol_error *ottl_compile_editing(enum ottl_context context,
+							      bool needs_owner, const char *text,
+							      struct ottl_condition **ret);
+
+/*
+ * The innermost context that a path of the statement (or condition) @text names, and that of what
+ * the editor changes, which decides for frame and mapping. CONFIG where no path names one.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *
+ottl_statement_infer(const char *text, enum ottl_context *ret, enum ottl_context *target_ret);
+PROFCOL_MUST_CHECK struct profcol_error *ottl_condition_infer(const char *text,
+							      enum ottl_context *ret);
+
+/* What of a batch a statement or condition depends on, or changes. */
+enum ottl_part {
+	OTTL_PART_PARENTS = 1 << 0, /* resource, scope or profile */
+	OTTL_PART_SAMPLE = 1 << 1,  /* other than its attributes and its stack */
+	OTTL_PART_SAMPLE_ATTRIBUTES = 1 << 2,
+	OTTL_PART_STACK = 1 << 3,
+	OTTL_PART_FUNCTION = 1 << 4, /* of OTTL_FRAME and OTTL_MAPPING, as what follows */
+	OTTL_PART_LOCATION = 1 << 5,
+	OTTL_PART_MAPPING = 1 << 6,
+};
+
+unsigned int ottl_statement_reads(const struct ottl_statement *statement);
+unsigned int ottl_statement_writes(const struct ottl_statement *statement);
+unsigned int ottl_condition_reads(const struct ottl_condition *condition);
+
+/*
+ * A run that changes rows of @builder (borrowed until the destroy), for what was compiled for
+ * editing; ottl_evaluate() works with it, too. NULL without memory.
+ */
+struct ottl_run *ottl_run_create_editing(struct profcol_builder *builder);
+
+/* Empty the `cache`: the next statements are for another row. */
+void ottl_run_begin_row(struct ottl_run *run);
+
+/* Has a statement removed or replaced something that was there? */
+bool ottl_run_has_removed(const struct ottl_run *run);
+
+/*
+ * Carry @statement out at @position. OTTL_FALSE: its condition is not met. A statement of frames
+ * gives a new @position->function instead of changing the function there is; whoever calls puts it
+ * into the location (profile_set_line_function()). All else is changed in the builder.
+ */
+enum ottl_result ottl_execute(const struct ottl_statement *statement, struct ottl_run *run,
+			      struct ottl_position *position);
 
 /* ---- regular expressions: RE2's syntax, matched by PCRE2 under limits ---- */
 

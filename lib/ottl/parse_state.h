@@ -59,3 +59,6 @@ struct node *parse_sum(struct parser *parser);
 
 /* A literal, path, call, enum, list or map at the token there is; NULL with an error. */
 struct node *parse_value(struct parser *parser);
+
+/* The call of an editor at the token there is; NULL with an error. */
+struct node *parse_editor(struct parser *parser);

@@ -59,8 +59,15 @@ static struct node *parse_number(struct parser *parser)
 	if (!text)
 		return NULL;
 	errno = 0;
+	// A 0 in front means octal, as in the Collector.
+	if (parser->at->kind == TOKEN_INT && *text == '0' && strpbrk(text, "89"))
+		return parse_fail(parser,
+				  place_error(parser->at->place,
+					      "number %s begins with 0, so its digits are octal: 8 "
+					      "and 9 are none; write it without 0 in front",
+					      text));
 	if (parser->at->kind == TOKEN_INT)
-		value = value_int(strtoll(text, NULL, 10));
+		value = value_int(strtoll(text, NULL, *text == '0' ? 8 : 10));
 	else
 		value = value_double(strtod(text, NULL));
 	// Too small a number is 0.
@@ -238,7 +245,8 @@ static struct node *fail_lower_case(struct parser *parser, const struct node *ca
 					      nearest ? nearest : "", nearest ? "\"?" : ""));
 }
 
-static struct node *parse_call(struct parser *parser)
+/* A name and the arguments behind it. */
+static struct node *parse_named_arguments(struct parser *parser)
 {
 	struct node *call =
 		parse_node(parser, NODE_CALL, ROLE_VALUE | ROLE_NUMBER | ROLE_BOOLEAN, parser->at);
@@ -247,7 +255,32 @@ static struct node *parse_call(struct parser *parser)
 		return NULL;
 	call->name = parse_text(parser, parser->at);
 	parser->at += 2;
-	if (!call->name || !parse_arguments(parser, call))
+	return call->name && parse_arguments(parser, call) ? call : NULL;
+}
+
+struct node *parse_editor(struct parser *parser)
+{
+	static const char expected[] = "an editor and its arguments: set(...), delete_key(...)";
+
+	if (parser->at->kind != TOKEN_NAME)
+		return parse_fail_token(parser, parser->at, expected);
+	if (is_capital(parser->at->begin[0]))
+		return parse_fail(
+			parser, place_error(parser->at->place,
+					    "editor names must start with a lowercase "
+					    "letter but got '%.*s'",
+					    parser->at->length > 60 ? 60 : (int)parser->at->length,
+					    parser->at->begin));
+	if (parser->at[1].kind != TOKEN_LEFT_PAREN)
+		return parse_fail_token(parser, parser->at + 1, expected);
+	return parse_named_arguments(parser);
+}
+
+static struct node *parse_call(struct parser *parser)
+{
+	struct node *call = parse_named_arguments(parser);
+
+	if (!call)
 		return NULL;
 	if (!is_capital(call->name[0]))
 		return fail_lower_case(parser, call);

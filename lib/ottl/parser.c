@@ -8,6 +8,8 @@
 
 #include "parse_state.h"
 
+#include <string.h>
+
 /* What is in parentheses: arithmetic or a condition, but no bare string or the like. */
 static struct node *parse_parentheses(struct parser *parser)
 {
@@ -223,5 +225,35 @@ struct profcol_error *parser_read(struct arena *arena, const char *text, struct 
 	if (root)
 		parse_expect(&parser, TOKEN_END, "\"and\", \"or\" or the end");
 	*ret = root;
+	return parser.error;
+}
+
+static struct node *parse_where(struct parser *parser)
+{
+	static const char where[] = "where";
+
+	if (parser->at->kind != TOKEN_NAME || parser->at->length != strlen(where) ||
+	    memcmp(parser->at->begin, where, strlen(where)) != 0)
+		return parse_fail_token(parser, parser->at, "\"where\" or the end");
+	parser->at++;
+	return require_condition(parser, parse_any(parser));
+}
+
+struct profcol_error *parser_read_statement(struct arena *arena, const char *text,
+					    struct node **editor_ret, struct node **where_ret)
+{
+	struct parser parser = { .arena = arena };
+	struct token *tokens;
+	struct profcol_error *error = lexer_read(arena, text, &tokens);
+
+	if (error)
+		return error;
+	parser.at = tokens;
+	*editor_ret = parse_editor(&parser);
+	*where_ret = NULL;
+	if (!parser.error && parser.at->kind != TOKEN_END)
+		*where_ret = parse_where(&parser);
+	if (!parser.error)
+		parse_expect(&parser, TOKEN_END, "\"and\", \"or\" or the end");
 	return parser.error;
 }

@@ -10,3 +10,12 @@
  */
 PROFCOL_MUST_CHECK struct profcol_error *parser_read(struct arena *arena, const char *text,
 						     struct node **ret);
+
+/*
+ * As parser_read(), of a statement: an editor's call, and the condition behind `where`, NULL
+ * without.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *parser_read_statement(struct arena *arena,
+							       const char *text,
+							       struct node **editor_ret,
+							       struct node **where_ret);

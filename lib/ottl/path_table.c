@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The paths there are, and how each is read. */
 #include "paths.h"
+#include "run.h"
 
 #include <string.h>
 
@@ -362,8 +363,7 @@ static bool frame_type(struct evaluation *evaluation, struct value *ret)
 
 static bool cache(struct evaluation *evaluation, struct value *ret)
 {
-	(void)evaluation;
-	*ret = (struct value){ .type = VALUE_MAP };
+	*ret = evaluation->run->cache;
 	return true;
 }
 
@@ -371,8 +371,14 @@ bool path_read_attribute(const struct path *path, struct evaluation *evaluation,
 			 struct profcol_text key, struct value *ret)
 {
 	struct profcol_attribute attribute;
+	const struct value *cached;
 
 	*ret = (struct value){ 0 };
+	if (!path->owner) {
+		cached = value_find(&evaluation->run->cache, key);
+		*ret = cached ? *cached : *ret;
+		return true;
+	}
 	if (!path->attributes ||
 	    !find_attribute(evaluation->batch, path->attributes(evaluation), key, &attribute))
 		return true;

@@ -24,6 +24,14 @@ static const struct owner {
 
 enum { OWNER_COUNT = sizeof(owners) / sizeof(owners[0]) };
 
+/* The context in which @owner's own paths need no name in front. */
+static enum ottl_context context_of_owner(const struct owner *owner)
+{
+	if (!strcmp(owner->name, "frame"))
+		return OTTL_FRAME;
+	return strcmp(owner->name, "mapping") != 0 ? owner->context : OTTL_MAPPING;
+}
+
 bool ottl_context_parse(const char *name, enum ottl_context *ret)
 {
 	for (size_t i = 0; i < OWNER_COUNT; i++) {
@@ -40,10 +48,8 @@ bool ottl_context_parse(const char *name, enum ottl_context *ret)
 const char *ottl_context_name(enum ottl_context context)
 {
 	static const char *const names[] = {
-		[OTTL_RESOURCE] = "resource",
-		[OTTL_SCOPE] = "scope",
-		[OTTL_PROFILE] = "profile",
-		[OTTL_SAMPLE] = "profilesample",
+		[OTTL_RESOURCE] = "resource",    [OTTL_SCOPE] = "scope", [OTTL_PROFILE] = "profile",
+		[OTTL_SAMPLE] = "profilesample", [OTTL_FRAME] = "frame", [OTTL_MAPPING] = "mapping",
 	};
 
 	return names[context];
@@ -73,6 +79,15 @@ bool path_context(const struct node *node, enum ottl_context *ret)
 	if (owner)
 		*ret = owner->context;
 	return owner != NULL;
+}
+
+bool path_is_of(const struct node *node, enum ottl_context context)
+{
+	const struct owner *owner = node->kind == NODE_PATH && node->segment_count > 1
+					    ? owner_find(node->segments[0].name)
+					    : NULL;
+
+	return owner && context_of_owner(owner) == context;
 }
 
 /* The names of @node from @begin on, with dots between them. */
@@ -156,6 +171,15 @@ static struct profcol_error *missing_path(const struct node *node, const char *o
 	return unknown_path(node, owner, begin);
 }
 
+/* Can paths of @owner be used in @context? */
+static bool context_has(enum ottl_context context, const struct owner *owner)
+{
+	if (context == OTTL_FRAME || context == OTTL_MAPPING)
+		return context_of_owner(owner) == context ||
+		       context_of_owner(owner) == OTTL_MAPPING;
+	return owner->context <= context;
+}
+
 /* A context that does not have the path's owner. */
 static struct profcol_error *outer_context(const struct node *node, const struct owner *owner,
 					   enum ottl_context context)
@@ -163,6 +187,14 @@ static struct profcol_error *outer_context(const struct node *node, const struct
 	char full[FULL_NAME_SIZE];
 
 	full_name(node, 0, full);
+	if (context == OTTL_FRAME || context == OTTL_MAPPING)
+		return place_error(
+			node->place,
+			"context \"%s\" from path \"%.100s\" is not valid: a %s is one for "
+			"all samples that it occurs in, so statements that change it "
+			"can use %s only",
+			owner->written, full, ottl_context_name(context),
+			context == OTTL_FRAME ? "frame and mapping" : "mapping");
 	return place_error(node->place,
 			   "context \"%s\" from path \"%.100s\" is not valid: conditions of the %s "
 			   "context cannot use it, those of the %s context can",
@@ -211,7 +243,7 @@ static struct profcol_error *find_owner(enum ottl_context context, bool needs_ow
 
 	*owner_ret = owner ? owner->name : owner_of_context(context);
 	*begin_ret = owner ? 1 : 0;
-	if (owner && owner->context > context)
+	if (owner && !context_has(context, owner))
 		return outer_context(node, owner, context);
 	if (node->segment_count > 1 && !strcmp(first, "otelcol"))
 		return place_error(node->place, "context \"otelcol\" is not available: a batch "

@@ -31,6 +31,9 @@ PROFCOL_MUST_CHECK struct profcol_error *path_resolve(enum ottl_context context,
 /* The context that @node's first name asks for; false when it says none. */
 bool path_context(const struct node *node, enum ottl_context *ret);
 
+/* Is @node a path that names @context, or something in it? */
+bool path_is_of(const struct node *node, enum ottl_context context);
+
 /* The value of @path itself, without keys. */
 bool path_read(const struct path *path, struct evaluation *evaluation, struct value *ret);
 

@@ -157,6 +157,7 @@ void ottl_pattern_destroy(struct ottl_pattern *pattern)
 struct matching {
 	const struct ottl_pattern *pattern;
 	struct profcol_text text;
+	size_t begin; /* where a match may begin at first */
 	uint32_t options;
 	pcre2_match_data *data;
 	pcre2_match_context *limits;
@@ -193,7 +194,7 @@ static int match_quickly(struct matching *matching)
 
 	if (length > QUICK_SUBJECT_MAX)
 		return PCRE2_ERROR_MATCHLIMIT;
-	return match_between(matching, 0, PCRE2_UNSET, steps_within(steps));
+	return match_between(matching, matching->begin, PCRE2_UNSET, steps_within(steps));
 }
 
 /* Where the next match may begin from @begin on: not inside of a character. */
@@ -248,7 +249,7 @@ static bool pace_narrow(struct pace *pace, uint64_t ns, uint64_t all_ns)
 /* @ns is thread time: what others do on the machine does not count. */
 static int match_for(struct matching *matching, uint64_t ns)
 {
-	size_t begin = 0, length = matching->text.length;
+	size_t begin = matching->begin, length = matching->text.length;
 	bool is_anchored = matching->pattern->is_anchored;
 	struct pace pace = {
 		.steps = ns / 2 / (length + 1) + STEPS_LEAST,
@@ -323,9 +324,14 @@ static enum pattern_outcome outcome_of(int result)
 
 /* With where the groups are in @data; it may be NULL, for lack of memory. */
 static enum pattern_outcome match(const struct ottl_pattern *pattern, struct profcol_text text,
-				  struct ottl_budget *budget, pcre2_match_data *data)
+				  size_t begin, struct ottl_budget *budget, pcre2_match_data *data)
 {
-	struct matching matching = { .pattern = pattern, .text = text, .data = data };
+	struct matching matching = {
+		.pattern = pattern,
+		.text = text,
+		.begin = begin,
+		.data = data,
+	};
 	int result;
 
 	if (text.length > SUBJECT_MAX)
@@ -348,7 +354,7 @@ enum pattern_outcome pattern_match(const struct ottl_pattern *pattern, struct pr
 				   struct ottl_budget *budget)
 {
 	pcre2_match_data *data = pcre2_match_data_create(1, NULL);
-	enum pattern_outcome outcome = match(pattern, text, budget, data);
+	enum pattern_outcome outcome = match(pattern, text, 0, budget, data);
 
 	pcre2_match_data_free(data);
 	return outcome;
@@ -400,18 +406,25 @@ static struct profcol_text capture_of(pcre2_match_data *data, const char *bytes,
 	return (struct profcol_text){ bytes + ends[0], ends[1] - ends[0] };
 }
 
+enum pattern_outcome pattern_capture(const struct ottl_pattern *pattern, struct profcol_text text,
+				     size_t begin, struct ottl_budget *budget,
+				     struct profcol_text *captures_ret)
+{
+	pcre2_match_data *data = pcre2_match_data_create_from_pattern(pattern->code, NULL);
+	enum pattern_outcome outcome = match(pattern, text, begin, budget, data);
+
+	for (size_t i = 0; outcome == PATTERN_TRUE && i <= ottl_pattern_capture_count(pattern); i++)
+		captures_ret[i] = capture_of(data, text.bytes, i);
+	pcre2_match_data_free(data);
+	return outcome;
+}
+
 enum ottl_result ottl_pattern_capture(const struct ottl_pattern *pattern, const char *bytes,
 				      size_t length, struct ottl_budget *budget,
 				      struct profcol_text *captures_ret)
 {
-	pcre2_match_data *data = pcre2_match_data_create_from_pattern(pattern->code, NULL);
-	enum ottl_result result =
-		result_of(match(pattern, (struct profcol_text){ bytes, length }, budget, data));
-
-	for (size_t i = 0; result == OTTL_TRUE && i <= ottl_pattern_capture_count(pattern); i++)
-		captures_ret[i] = capture_of(data, bytes, i);
-	pcre2_match_data_free(data);
-	return result;
+	return result_of(pattern_capture(pattern, (struct profcol_text){ bytes, length }, 0, budget,
+					 captures_ret));
 }
 
 enum ottl_result ottl_pattern_extract(const struct ottl_pattern *pattern, const char *bytes,
@@ -420,7 +433,7 @@ enum ottl_result ottl_pattern_extract(const struct ottl_pattern *pattern, const 
 {
 	pcre2_match_data *data = pcre2_match_data_create_from_pattern(pattern->code, NULL);
 	enum ottl_result result =
-		result_of(match(pattern, (struct profcol_text){ bytes, length }, budget, data));
+		result_of(match(pattern, (struct profcol_text){ bytes, length }, 0, budget, data));
 
 	for (uint32_t i = 0; result == OTTL_TRUE && i < pattern->name_count; i++)
 		groups_ret[i] = capture_of(data, bytes, pattern->numbers[i]);
@@ -428,7 +441,7 @@ enum ottl_result ottl_pattern_extract(const struct ottl_pattern *pattern, const 
 	return result;
 }
 
-/* ---- lower case, from the tables of PCRE2 ---- */
+/* ---- upper and lower case, from the tables of PCRE2 ---- */
 
 /* A pattern for all that there is; NULL without memory. */
 static const pcre2_code *everything(void)
@@ -447,23 +460,25 @@ static const pcre2_code *everything(void)
 	return none;
 }
 
-bool pattern_lower(struct profcol_text text, struct scratch *scratch, struct profcol_text *ret)
+bool pattern_change_case(struct profcol_text text, bool to_upper, struct scratch *scratch,
+			 struct profcol_text *ret)
 {
 	/* A letter may take more bytes than the one it is made from, but not twice as many. */
 	PCRE2_SIZE length = 2 * text.length + 1;
-	PCRE2_UCHAR *lower = scratch_alloc(scratch, length);
+	PCRE2_UCHAR *changed = scratch_alloc(scratch, length);
 	const pcre2_code *all = everything();
 	int count;
 
 	scratch->is_exhausted |= !all;
-	if (!all || !lower)
+	if (!all || !changed)
 		return false;
 	count = pcre2_substitute(all, (PCRE2_SPTR)text.bytes, text.length, 0,
-				 PCRE2_SUBSTITUTE_EXTENDED, NULL, NULL, (PCRE2_SPTR) "\\L$0",
-				 PCRE2_ZERO_TERMINATED, lower, &length);
+				 PCRE2_SUBSTITUTE_EXTENDED, NULL, NULL,
+				 (PCRE2_SPTR)(to_upper ? "\\U$0" : "\\L$0"), PCRE2_ZERO_TERMINATED,
+				 changed, &length);
 	scratch->is_exhausted |= count == PCRE2_ERROR_NOMEMORY;
 	if (count < 0)
 		return false;
-	*ret = (struct profcol_text){ (const char *)lower, length };
+	*ret = (struct profcol_text){ (const char *)changed, length };
 	return true;
 }

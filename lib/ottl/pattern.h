@@ -31,5 +31,18 @@ enum pattern_outcome {
 enum pattern_outcome pattern_match(const struct ottl_pattern *pattern, struct profcol_text text,
 				   struct ottl_budget *budget);
 
-/* @text, which is UTF-8, with its upper-case letters replaced. False without memory. */
-bool pattern_lower(struct profcol_text text, struct scratch *scratch, struct profcol_text *ret);
+/*
+ * As pattern_match(), of what is at @begin or behind it; with PATTERN_TRUE @captures_ret has the
+ * whole match and ottl_pattern_capture_count() groups, parts of @text: those without a match are
+ * empty, with bytes NULL.
+ */
+enum pattern_outcome pattern_capture(const struct ottl_pattern *pattern, struct profcol_text text,
+				     size_t begin, struct ottl_budget *budget,
+				     struct profcol_text *captures_ret);
+
+/*
+ * @text, which is UTF-8, with its upper-case letters replaced, or with @to_upper its lower-case
+ * ones. False without memory.
+ */
+bool pattern_change_case(struct profcol_text text, bool to_upper, struct scratch *scratch,
+			 struct profcol_text *ret);

@@ -9,6 +9,8 @@
 #include "lexer.h"
 #include "ottl.h"
 
+#include "base/base.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -101,14 +103,6 @@ static uint32_t take_character(struct translation *pattern)
 
 /* ---- escapes of one character ---- */
 
-static int hex_value(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Behind "\x". */
 static bool take_hex(struct translation *pattern, uint32_t *ret)
 {
@@ -117,8 +111,8 @@ static bool take_hex(struct translation *pattern, uint32_t *ret)
 
 	*ret = 0;
 	pattern->at += has_braces;
-	while (hex_value(peek(pattern, 0)) >= 0 && digits < (has_braces ? 8 : 2)) {
-		*ret = *ret << 4 | (uint32_t)hex_value(peek(pattern, 0));
+	while (strings_hex_digit(peek(pattern, 0)) >= 0 && digits < (has_braces ? 8 : 2)) {
+		*ret = *ret << 4 | (uint32_t)strings_hex_digit(peek(pattern, 0));
 		pattern->at++;
 		digits++;
 	}

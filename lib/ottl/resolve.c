@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "resolve.h"
 
+#include "editors.h"
 #include "functions.h"
+#include "glob.h"
+#include "path_write.h"
 #include "paths.h"
 
 #include <string.h>
@@ -10,6 +13,9 @@ struct resolver {
 	struct ottl_condition *condition;
 	bool needs_owner;
 };
+
+/* Of a path that an editor changes: maps inside each other do not grow without end. */
+enum { TARGET_KEYS_MAX = 16 };
 
 static struct profcol_error *resolve_value(struct resolver *resolver, struct node *node);
 
@@ -82,6 +88,18 @@ static struct profcol_error *resolve_collection(struct resolver *resolver, struc
 }
 
 /* ---- calls ---- */
+
+static struct profcol_error *unknown_editor(const struct node *node)
+{
+	const char *nearest = editor_nearest(node->name);
+
+	if (nearest)
+		return place_error(node->place,
+				   "undefined function \"%.60s\"; did you mean \"%s\"?", node->name,
+				   nearest);
+	return place_error(node->place, "undefined function \"%.60s\"; there are: %s", node->name,
+			   editor_names());
+}
 
 static struct profcol_error *unknown_function(const struct node *node)
 {
@@ -167,6 +185,18 @@ static struct profcol_error *bind_arguments(struct resolver *resolver, struct no
 	return NULL;
 }
 
+static bool is_list_kind(enum parameter_kind kind)
+{
+	return kind == PARAMETER_TEXT_LIST || kind == PARAMETER_STRING_LIST ||
+	       kind == PARAMETER_VALUE_LIST;
+}
+
+static bool is_literal_kind(enum parameter_kind kind)
+{
+	return kind == PARAMETER_FLAG || kind == PARAMETER_LITERAL_INT ||
+	       kind == PARAMETER_LITERAL_TEXT || kind == PARAMETER_LITERAL_TEXTS;
+}
+
 /* What can be said of an argument before it has a value. */
 static struct profcol_error *check_argument(const struct node *node, uint32_t index)
 {
@@ -177,18 +207,23 @@ static struct profcol_error *check_argument(const struct node *node, uint32_t in
 
 	if (!argument)
 		return NULL;
-	if (parameter->kind == PARAMETER_TEXT_LIST && argument->kind == NODE_LIST)
+	if (parameter->kind == PARAMETER_TARGET || parameter->kind == PARAMETER_MAP_TARGET ||
+	    parameter->kind == PARAMETER_FUNCTION)
 		return NULL;
-	if (parameter->kind == PARAMETER_TEXT_LIST && !is_literal)
+	if (is_list_kind(parameter->kind) && argument->kind == NODE_LIST)
+		return NULL;
+	if (is_list_kind(parameter->kind) && !is_literal)
 		return place_error(argument->place,
 				   "error while parsing arguments for call to \"%s\": invalid "
 				   "argument at position %u: must be a list in brackets",
 				   node->name, index);
-	if (parameter->kind == PARAMETER_FLAG && !is_literal)
+	if (is_literal_kind(parameter->kind) && !is_literal) {
+		parameter_takes(parameter->kind, &(struct value){ 0 }, &expected);
 		return place_error(argument->place,
 				   "error while parsing arguments for call to \"%s\": invalid "
-				   "argument at position %u: must be true or false",
-				   node->name, index);
+				   "argument at position %u: must be %s",
+				   node->name, index, expected);
+	}
 	if (!is_literal || parameter_takes(parameter->kind, &argument->literal, &expected))
 		return NULL;
 	return place_error(argument->place,
@@ -209,14 +244,106 @@ static struct profcol_error *compile_pattern(struct resolver *resolver, struct n
 		return NULL;
 	if (!VECTOR_RESERVE(&condition->patterns, 1))
 		return no_memory();
-	error = ottl_pattern_create(argument->literal.text.bytes, argument->literal.text.length,
-				    &node->pattern);
+	error = node->function->is_glob
+			? glob_create(argument->literal.text.bytes, argument->literal.text.length,
+				      &node->pattern)
+			: ottl_pattern_create(argument->literal.text.bytes,
+					      argument->literal.text.length, &node->pattern);
 	if (error)
-		return profcol_error_prefix(
-			error, "%u:%u: the regex pattern supplied to %s is not valid",
-			argument->place.line, argument->place.column, node->name);
+		return profcol_error_prefix(error,
+					    "%u:%u: the %s pattern supplied to %s is not valid",
+					    argument->place.line, argument->place.column,
+					    node->function->is_glob ? "glob" : "regex", node->name);
 	condition->patterns.items[condition->patterns.count++] = node->pattern;
 	return NULL;
+}
+
+/* The name of a converter in place of a value. */
+static struct profcol_error *resolve_converter(const struct node *call, struct node *name)
+{
+	const struct function *converter =
+		name->kind == NODE_ENUM ? function_find(name->name) : NULL;
+
+	if (!converter)
+		return place_error(
+			name->place,
+			"error while parsing arguments for call to \"%s\": must be the name "
+			"of a converter, without parentheses; there are: %s",
+			call->name, function_names());
+	if (converter->parameters[0].kind > PARAMETER_TEXT || converter->pattern ||
+	    (converter->parameter_count > 1 && !converter->parameters[1].is_optional))
+		return place_error(
+			name->place,
+			"error while parsing arguments for call to \"%s\": %s takes more "
+			"than one text",
+			call->name, name->name);
+	name->converter = converter;
+	return NULL;
+}
+
+/* The path that an editor changes. */
+static struct profcol_error *resolve_target(struct resolver *resolver, struct node *node,
+					    const char *editor)
+{
+	struct profcol_error *error;
+
+	if (node->kind != NODE_PATH)
+		return place_error(node->place, "%s changes a path, and this is none", editor);
+	error = resolve_value(resolver, node);
+	if (error)
+		return error;
+	node->writer = path_writer(node->path);
+	if (!node->writer)
+		return place_error(node->place, "the path \"%s\" cannot be changed",
+				   node->path->name);
+	if (node->key_count > TARGET_KEYS_MAX)
+		return place_error(node->place, "more than %d keys behind a path that is changed",
+				   TARGET_KEYS_MAX);
+	return NULL;
+}
+
+static struct profcol_error *resolve_argument(struct resolver *resolver, struct node *call,
+					      uint32_t index)
+{
+	enum parameter_kind kind = call->function->parameters[index].kind;
+	struct node *argument = call->children[index];
+	struct profcol_error *error;
+
+	if (kind == PARAMETER_FUNCTION)
+		return resolve_converter(call, argument);
+	if (kind == PARAMETER_TARGET || kind == PARAMETER_MAP_TARGET)
+		error = resolve_target(resolver, argument, call->name);
+	else
+		error = resolve_value(resolver, argument);
+	call->reads |= argument->reads;
+	return error ? error : check_argument(call, index);
+}
+
+/* The arguments of a call whose function is known. */
+static struct profcol_error *resolve_arguments(struct resolver *resolver, struct node *node)
+{
+	struct profcol_error *error = bind_arguments(resolver, node);
+
+	for (uint32_t i = 0; !error && i < node->child_count; i++)
+		if (node->children[i])
+			error = resolve_argument(resolver, node, i);
+	if (!error && node->function->pattern)
+		error = compile_pattern(resolver, node);
+	return error;
+}
+
+/* Cases that ConvertCase knows in the Collector, and not here, are none of our business. */
+static struct profcol_error *check_case(const struct node *node)
+{
+	static const char *const cases[] = { "upper", "lower" };
+
+	if (strcmp(node->name, "ConvertCase") != 0)
+		return NULL;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (!strcmp(node->children[1]->literal.text.bytes, cases[i]))
+			return NULL;
+	return place_error(node->children[1]->place,
+			   "ConvertCase: invalid case; there are \"upper\" and \"lower\"");
 }
 
 static struct profcol_error *resolve_call(struct resolver *resolver, struct node *node)
@@ -226,13 +353,9 @@ static struct profcol_error *resolve_call(struct resolver *resolver, struct node
 	node->function = function_find(node->name);
 	if (!node->function)
 		return unknown_function(node);
-	error = bind_arguments(resolver, node);
+	error = resolve_arguments(resolver, node);
 	if (!error)
-		error = resolve_all(resolver, node, node->children, node->child_count);
-	for (uint32_t i = 0; !error && i < node->child_count; i++)
-		error = check_argument(node, i);
-	if (!error && node->function->pattern)
-		error = compile_pattern(resolver, node);
+		error = check_case(node);
 	return error ? error : resolve_all(resolver, node, node->keys, node->key_count);
 }
 
@@ -279,9 +402,9 @@ static enum memo_table table_of_frame(unsigned int reads)
 }
 
 /* A comparison, or a converter in the place of one. */
-static void mark_per_frame(struct node *node)
+static void mark_per_frame(struct node *node, enum ottl_context context)
 {
-	if (!(node->reads & READS_FRAME))
+	if (!(node->reads & READS_FRAME) || context == OTTL_FRAME || context == OTTL_MAPPING)
 		return;
 	node->is_per_frame = true;
 	node->frame_reads = node->reads;
@@ -343,7 +466,7 @@ static struct profcol_error *resolve_boolean(struct resolver *resolver, struct n
 					   "must be bool but got %s",
 					   value_type_name(node->function->result));
 		if (!error) {
-			mark_per_frame(node);
+			mark_per_frame(node, resolver->condition->context);
 			fold_constants(node);
 		}
 		return error;
@@ -373,9 +496,15 @@ static enum memo_table table_of(unsigned int reads)
 	return reads == READS_STACK ? MEMO_STACKS : MEMO_NONE;
 }
 
-/* Is an entry of @table what the condition is evaluated for, and so met but once? */
-static bool is_own_table(enum memo_table table, enum ottl_context context)
+/* Is an entry of @table what the condition is evaluated for, and so met but once; or a row, while
+ * rows change? */
+static bool is_unstable(const struct ottl_condition *condition, enum memo_table table)
 {
+	enum ottl_context context = condition->context;
+
+	if (condition->is_editing)
+		return table == MEMO_RESOURCES || table == MEMO_SCOPES || table == MEMO_PROFILES ||
+		       context == OTTL_FRAME || context == OTTL_MAPPING;
 	return (table == MEMO_RESOURCES && context == OTTL_RESOURCE) ||
 	       (table == MEMO_SCOPES && context == OTTL_SCOPE) ||
 	       (table == MEMO_PROFILES && context == OTTL_PROFILE);
@@ -402,7 +531,7 @@ static void assign_memos(struct ottl_condition *condition, struct node *node, en
 {
 	node->memo_table = table_of(node->reads);
 	if (node->kind != NODE_LITERAL && node->memo_table != MEMO_NONE &&
-	    node->memo_table != outer && !is_own_table(node->memo_table, condition->context))
+	    node->memo_table != outer && !is_unstable(condition, node->memo_table))
 		node->memo_slot = next_slot(condition, node->memo_table);
 	if (node->frame_memo_table != MEMO_NONE)
 		node->frame_memo_slot = next_slot(condition, node->frame_memo_table);
@@ -411,10 +540,10 @@ static void assign_memos(struct ottl_condition *condition, struct node *node, en
 			assign_memos(condition, node->children[i], node->memo_table);
 }
 
-struct profcol_error *resolve_condition(struct ottl_condition *condition, bool needs_owner)
+static struct profcol_error *resolve_root(struct resolver *resolver)
 {
-	struct resolver resolver = { .condition = condition, .needs_owner = needs_owner };
-	struct profcol_error *error = resolve_boolean(&resolver, condition->root);
+	struct ottl_condition *condition = resolver->condition;
+	struct profcol_error *error = resolve_boolean(resolver, condition->root);
 
 	if (error)
 		return error;
@@ -424,6 +553,38 @@ struct profcol_error *resolve_condition(struct ottl_condition *condition, bool n
 		return no_memory();
 	assign_memos(condition, condition->root, MEMO_NONE);
 	return NULL;
+}
+
+struct profcol_error *resolve_condition(struct ottl_condition *condition, bool needs_owner)
+{
+	struct resolver resolver = { .condition = condition, .needs_owner = needs_owner };
+
+	return resolve_root(&resolver);
+}
+
+struct profcol_error *resolve_statement(struct ottl_condition *program, bool needs_owner)
+{
+	struct resolver resolver = { .condition = program, .needs_owner = needs_owner };
+	struct node *editor = program->editor;
+	const struct node *argument;
+	struct profcol_error *error;
+	const char *fault;
+
+	editor->function = editor_find(editor->name);
+	if (!editor->function)
+		return unknown_editor(editor);
+	error = resolve_arguments(&resolver, editor);
+	if (error)
+		return error;
+	fault = editor_fault(editor, &argument);
+	if (fault)
+		return place_error(argument->place, "%s: %s", editor->name, fault);
+	if (program->context == OTTL_SAMPLE && (editor->reads & READS_FRAME))
+		return place_error(editor->place,
+				   "a stack has many frames, and %s does not say which of them; "
+				   "frame and mapping can stand behind \"where\"",
+				   editor->name);
+	return program->root ? resolve_root(&resolver) : NULL;
 }
 
 /* ---- inference ---- */

@@ -11,5 +11,9 @@
 PROFCOL_MUST_CHECK struct profcol_error *resolve_condition(struct ottl_condition *condition,
 							   bool needs_owner);
 
+/* Resolve a statement: its editor, and the condition if it has one. */
+PROFCOL_MUST_CHECK struct profcol_error *resolve_statement(struct ottl_condition *program,
+							   bool needs_owner);
+
 /* The innermost context that a path below @node names; false when none does. */
 bool resolve_context(const struct node *node, enum ottl_context *ret);

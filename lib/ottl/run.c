@@ -8,9 +8,31 @@ struct ottl_run *ottl_run_create(const struct profcol_batch *batch)
 {
 	struct ottl_run *run = calloc(1, sizeof(*run));
 
-	if (run)
+	if (run) {
 		run->batch = batch;
+		run->cache.type = VALUE_MAP;
+	}
 	return run;
+}
+
+struct ottl_run *ottl_run_create_editing(struct profcol_builder *builder)
+{
+	struct ottl_run *run = ottl_run_create(profcol_builder_peek(builder));
+
+	if (run)
+		run->builder = builder;
+	return run;
+}
+
+void ottl_run_begin_row(struct ottl_run *run)
+{
+	run->cache = (struct value){ .type = VALUE_MAP };
+	scratch_reset(&run->cache_memory);
+}
+
+bool ottl_run_has_removed(const struct ottl_run *run)
+{
+	return run->has_removed;
 }
 
 static void state_deinit(struct condition_state *state, uint32_t memo_count, uint32_t pattern_count)
@@ -38,6 +60,7 @@ void ottl_run_destroy(struct ottl_run *run)
 	}
 	VECTOR_DEINIT(&run->states);
 	scratch_deinit(&run->scratch);
+	scratch_deinit(&run->cache_memory);
 	free(run);
 }
 

@@ -32,6 +32,11 @@ struct ottl_run {
 	size_t next_state; /* to look at first: conditions are asked in turn, over and over */
 	struct scratch scratch;
 	struct ottl_budget matches;
+	/* While rows are edited: */
+	struct profcol_builder *builder; /* borrowed; NULL in a run that only reads */
+	struct value cache;              /* a map, in `cache_memory` */
+	struct scratch cache_memory;
+	bool has_removed;
 	char message[OTTL_MESSAGE_SIZE];
 };
 

@@ -13,6 +13,7 @@
 
 struct function;
 struct path;
+struct path_writer;
 
 /* What a part of a condition depends on. */
 enum {
@@ -97,12 +98,14 @@ struct node {
 
 	/* Resolved. */
 	const struct path *path;
+	const struct path_writer *writer; /* of a path that an editor changes; else NULL */
 	const struct function *function;
-	struct ottl_pattern *pattern; /* owned by the condition; NULL where it is no literal */
-	uint32_t pattern_slot;        /* of a call that matches, else NO_SLOT */
-	unsigned int reads;           /* of the node as others see it */
-	bool is_per_frame;            /* true if true for any frame of the stack */
-	unsigned int frame_reads;     /* of one that is asked per frame */
+	const struct function *converter; /* of a name that stands for a converter; else NULL */
+	struct ottl_pattern *pattern;     /* owned by the condition; NULL where it is no literal */
+	uint32_t pattern_slot;            /* of a call that matches, else NO_SLOT */
+	unsigned int reads;               /* of the node as others see it */
+	bool is_per_frame;                /* true if true for any frame of the stack */
+	unsigned int frame_reads;         /* of one that is asked per frame */
 	enum memo_table memo_table, frame_memo_table;
 	uint32_t memo_slot, frame_memo_slot;
 };
@@ -111,8 +114,15 @@ struct ottl_condition {
 	struct arena *arena;
 	char *text;
 	enum ottl_context context;
-	struct node *root;
+	struct node *root;      /* of a statement what stands behind `where`; NULL without */
+	struct node *editor;    /* of a statement, else NULL */
+	bool is_editing;        /* asked while rows change: nothing is remembered of them */
 	enum memo_table *memos; /* by slot */
 	uint32_t memo_count, pattern_count;
 	VECTOR(struct ottl_pattern *) patterns; /* all of the nodes' */
+};
+
+/* An editor call, and when it is carried out. */
+struct ottl_statement {
+	struct ottl_condition program;
 };

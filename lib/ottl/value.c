@@ -177,9 +177,18 @@ static bool doubles_compare(double left, double right, enum compare_operator op)
 	return false;
 }
 
+/* Bytes of which there are none are nothing, as in the Collector. */
+static bool is_nothing(const struct value *value)
+{
+	return value->type == VALUE_NIL || (value->type == VALUE_BYTES && !value->text.length);
+}
+
 bool value_compare(const struct value *left, const struct value *right, enum compare_operator op)
 {
 	bool equal;
+
+	if (is_nothing(left) && is_nothing(right))
+		return order_satisfies(0, op);
 
 	if (is_number(left) && is_number(right) &&
 	    (left->type == VALUE_DOUBLE || right->type == VALUE_DOUBLE))

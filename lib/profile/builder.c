@@ -220,9 +220,8 @@ uint32_t profcol_builder_add_sample(struct profcol_builder *builder,
 
 /* ---- editing ---- */
 
-/* Row @row of column @id for writing, no longer counted as checked. NULL when it cannot be. */
-static void *builder_edit(struct profcol_builder *builder, enum profcol_table table,
-			  enum column_id id, uint32_t row)
+void *builder_edit(struct profcol_builder *builder, enum profcol_table table, enum column_id id,
+		   uint32_t row)
 {
 	struct column *column = &builder->batch->columns[id];
 	unsigned char *cells;
@@ -261,9 +260,8 @@ void profcol_builder_set_sample_attributes(struct profcol_builder *builder, uint
 		*cell = attribute_list;
 }
 
-/* As builder_edit() of a dictionary's row, which is looked up by its contents. */
-static void *builder_edit_entry(struct profcol_builder *builder, enum profcol_table table,
-				enum column_id id, uint32_t row)
+void *builder_edit_entry(struct profcol_builder *builder, enum profcol_table table,
+			 enum column_id id, uint32_t row)
 {
 	if (!row)
 		return NULL;

@@ -44,3 +44,11 @@ void dictionary_expect(struct profcol_builder *builder, enum profcol_table table
 
 /* Row 0 of every dictionary table. False without memory. */
 bool dictionary_init(struct profcol_builder *builder);
+
+/* Row @row of column @id for writing, no longer counted as checked. NULL when it cannot be. */
+void *builder_edit(struct profcol_builder *builder, enum profcol_table table, enum column_id id,
+		   uint32_t row);
+
+/* As builder_edit() of a dictionary's row, which is looked up by its contents; NULL for row 0. */
+void *builder_edit_entry(struct profcol_builder *builder, enum profcol_table table,
+			 enum column_id id, uint32_t row);

@@ -230,6 +230,23 @@ void import_dictionary(struct import *import)
 	}
 }
 
+uint32_t import_id(struct import *import, enum profcol_table table, uint32_t id)
+{
+	static const import_row_function rows[DICTIONARY_TABLES] = {
+		[PROFCOL_STRINGS] = import_string,
+		[PROFCOL_BLOBS] = import_blob,
+		[PROFCOL_FUNCTIONS] = import_function,
+		[PROFCOL_MAPPINGS] = import_mapping,
+		[PROFCOL_LOCATIONS] = import_location,
+		[PROFCOL_STACKS] = import_stack,
+		[PROFCOL_ATTRIBUTES] = import_attribute,
+		[PROFCOL_ATTRIBUTE_LISTS] = import_attribute_list,
+		[PROFCOL_LINKS] = import_link,
+	};
+
+	return rows[table](import, id);
+}
+
 /* ---- tree ---- */
 
 struct profcol_resource import_resource(struct import *import,

@@ -33,6 +33,9 @@ void import_deinit(struct import *import); /* accepts a zeroed one */
  */
 void import_dictionary(struct import *import);
 
+/* The id in the builder of row @id of @table, a table of the dictionary. */
+uint32_t import_id(struct import *import, enum profcol_table table, uint32_t id);
+
 /* The row with its ids as they are in the builder. */
 struct profcol_resource import_resource(struct import *import,
 					const struct profcol_resource *resource);

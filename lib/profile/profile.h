@@ -73,6 +73,24 @@ void profile_mark_unused(struct profcol_builder *builder);
 PROFCOL_MUST_CHECK struct profcol_error *profile_tidy(struct profcol_batch *batch,
 						      struct profcol_batch **ret);
 
+/*
+ * Rows of @builder, changed in place (rows.c). Ids in what is given are the builder's. Rows of the
+ * dictionary may so become equal: compact the batch afterwards. A row that is not there makes the
+ * seal fail.
+ */
+void profile_set_resource(struct profcol_builder *builder, uint32_t row,
+			  const struct profcol_resource *resource);
+void profile_set_scope(struct profcol_builder *builder, uint32_t row,
+		       const struct profcol_scope *scope);
+void profile_set_profile(struct profcol_builder *builder, uint32_t row,
+			 const struct profcol_profile *profile);
+/* The file name (string id) of @mapping; that of mapping 0 stays. */
+void profile_set_mapping_filename(struct profcol_builder *builder, uint32_t mapping,
+				  uint32_t filename);
+/* The function (id) of line @index of @location. */
+void profile_set_line_function(struct profcol_builder *builder, uint32_t location, uint32_t index,
+			       uint32_t function);
+
 /* Take the original payloads of all profiles away: of a batch that they no longer agree with. */
 void profile_clear_payloads(struct profcol_builder *builder);
 
@@ -85,6 +103,32 @@ uint64_t profile_sample_events(const struct profcol_sample *sample, bool counts_
 /* Bytes of memory that @batch keeps alive, shared tables counted in full. */
 size_t profile_memory(const struct profcol_batch *batch);
 
+/* The string id of what @location says in place of a function (PROFCOL_FRAME_LABEL); 0: it has one,
+ * or says nothing. */
+uint32_t profile_location_label(const struct profcol_batch *batch,
+				const struct profcol_location *location);
+
+/* The same of a builder: its rows, and the indexes by which it finds them. */
+size_t profile_builder_memory(const struct profcol_builder *builder);
+
+/* Could @builder add all that it was given so far? Once it could not, its seal fails. */
+bool profile_builder_is_whole(const struct profcol_builder *builder);
+
+/*
+ * Carries entries of the dictionary of @from over into @to, with all that they refer to, each once.
+ * For whoever keeps the tree in tables of his own. Both are borrowed until the destroy; one thread.
+ */
+struct profile_carrier;
+
+struct profile_carrier *
+profile_carrier_create(const struct profcol_batch *from,
+		       struct profcol_builder *to);            /* NULL without memory */
+void profile_carrier_destroy(struct profile_carrier *carrier); /* accepts NULL */
+
+/* The id in `to` of row @id of @table, a table of the dictionary. What does not fit makes
+ * profile_builder_is_whole() false. */
+uint32_t profile_carry(struct profile_carrier *carrier, enum profcol_table table, uint32_t id);
+
 /*
  * Canonical text of @batch for comparison and debugging: one line per
  * observation (resource, scope, profile, stack as text, attributes, link, value,
@@ -92,6 +136,31 @@ size_t profile_memory(const struct profcol_batch *batch);
  */
 PROFCOL_MUST_CHECK struct profcol_error *profile_print(const struct profcol_batch *batch,
 						       FILE *stream);
+
+/* ---- folded stacks (folded.c, folded_decode.c) ---- */
+
+/*
+ * Folded stacks, as flamegraph.pl and speedscope read them: a line for each distinct stack, frames
+ * from the root on, the process in front, then how much was counted.
+ *
+ *   shop;main;serve;vfs_read_[k] 12
+ *
+ * Kernel frames end in "_[k]". A frame without a name is its file in brackets, "[libc.so.6]", or
+ * "[unknown]". Where a batch counts several things, such as samples and nanoseconds, the first
+ * frame of each line says what. In names ';' is written as ':' and what is no printable text as
+ * '?'; the blank before a number at the end of a name as '_', or flamegraph.pl would take it for a
+ * count. Lines are sorted. *@bytes_ret is the caller's to free().
+ */
+PROFCOL_MUST_CHECK struct profcol_error *folded_encode(const struct profcol_batch *batch,
+						       uint8_t **bytes_ret, size_t *length_ret);
+
+/*
+ * Folded stacks, whoever wrote them, as a batch with one profile of samples/count; frames that end
+ * in
+ * "_[k]" are the kernel's. Input is hostile: BAD_DATA names the line.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *folded_decode(const uint8_t *bytes, size_t length,
+						       struct profcol_batch **ret);
 
 /* ---- OTLP (otlp/): ExportProfilesServiceRequest, opentelemetry-proto 1.11 ---- */
 
@@ -131,8 +200,22 @@ uint64_t otlp_count_profiles(const uint8_t *bytes, size_t length);
 PROFCOL_MUST_CHECK struct profcol_error *otlp_to_json(const uint8_t *bytes, size_t length,
 						      char **text_ret, size_t *length_ret);
 
+struct memory_share;
+
+/*
+ * The other way round: OTLP/JSON as the same request on the wire. Names in lowerCamelCase; 64-bit
+ * integers as strings or numbers; ids in hexadecimal digits or base64; unknown fields and nulls are
+ * skipped. *@bytes_ret is the caller's to free(); its memory, mostly less than @length, is taken of
+ * @share (NULL = no bound). BAD_DATA names the field; NO_MEMORY passes.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *otlp_from_json(const char *text, size_t length,
+							struct memory_share *share,
+							uint8_t **bytes_ret, size_t *length_ret);
+
 struct otlp_decode_limits {
 	size_t max_memory; /* bytes, of the batch being built and what decoding needs beside it */
+	/* The same bytes are taken from it as well, if not NULL: of a budget that others share. */
+	struct memory_share *share;
 };
 
 /*
@@ -160,6 +243,8 @@ struct otlp_decode_limits {
  * that nothing refers to, a payload without a format, functions without a name, mappings
  * without a build id. Text that is not UTF-8 is repaired: each bad byte becomes '?'.
  *
+ * NO_MEMORY, which passes, when the share's budget is used up.
+ *
  * *@ret is written only on success.
  */
 PROFCOL_MUST_CHECK struct profcol_error *otlp_decode(const uint8_t *bytes, size_t length,
@@ -170,6 +255,9 @@ PROFCOL_MUST_CHECK struct profcol_error *otlp_decode(const uint8_t *bytes, size_
 
 struct pprof_encode_options {
 	int compression_level; /* gzip 1 to 9 (libdeflate's up to 12); 0 = not compressed */
+	/* Say of all mappings that names were looked up. Else `go tool pprof` asks a server that a
+	 * profile came from for the rest, and fails where the server has no more names. */
+	bool names_are_final;
 };
 
 /*

@@ -10,7 +10,6 @@
 #include "base/base.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -153,18 +152,13 @@ static void *feed_thread(void *argument)
 
 struct profcol_error *k8s_source_start(struct k8s_source *source)
 {
-	sigset_t all, before;
 	int status = 0;
 
-	// Signals are for the threads that expect them.
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (!status && source->thread_count < source->feed_count) {
-		status = pthread_create(&source->threads[source->thread_count], NULL, feed_thread,
-					&source->feeds[source->thread_count]);
+		status = thread_start(&source->threads[source->thread_count], feed_thread,
+				      &source->feeds[source->thread_count]);
 		source->thread_count += !status;
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!status)
 		return NULL;
 	k8s_source_stop(source);

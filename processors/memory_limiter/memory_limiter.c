@@ -2,7 +2,6 @@
 /*
  * The `memory_limiter` processor: refuses batches while profcol has more memory than it should.
  */
-#include "cgroup.h"
 #include "usage.h"
 
 #include "base/base.h"
@@ -23,6 +22,9 @@
 
 /* Giving freed memory back walks the whole heap. */
 #define TRIM_INTERVAL_NS UINT64_C(10000000000)
+
+/* A burst of requests makes memory in less time than check_interval. */
+#define LOOK_INTERVAL_NS UINT64_C(20000000)
 
 #define DATA_REFUSED "data refused due to high memory usage"
 
@@ -74,6 +76,14 @@ struct memory_limiter {
 	bool failing;           /* memory cannot be read; the thread's */
 	atomic_bool refuses;
 	struct profcol_metric *used, *limit, *refused;
+
+	/* Protects usage and cgroup, and what has_room goes by: younger than what the thread saw.
+	 */
+	pthread_mutex_t room_lock;
+	uint64_t seen_bytes;     /* when it was read last */
+	uint64_t seen_ns;        /* CLOCK_MONOTONIC: then */
+	uint64_t promised_bytes; /* since then: not all of it has been touched yet */
+	atomic_bool is_short;    /* has_room has said no: what is free in the heap would help */
 
 	pthread_t thread;
 	bool has_thread;
@@ -223,7 +233,8 @@ static struct profcol_error *find_limits(struct memory_limiter *limiter)
 
 /* ---- the memory ---- */
 
-static int read_used(struct memory_limiter *limiter, uint64_t now_ns, uint64_t *ret)
+/* Under the room's lock. */
+static int look(struct memory_limiter *limiter, uint64_t now_ns, uint64_t *ret)
 {
 	int status;
 
@@ -232,6 +243,16 @@ static int read_used(struct memory_limiter *limiter, uint64_t now_ns, uint64_t *
 	status = cgroup_read(&limiter->cgroup, ret);
 	if (!status && !limiter->cgroup.is_second)
 		*ret += usage_maps(&limiter->usage, now_ns);
+	return status;
+}
+
+static int read_used(struct memory_limiter *limiter, uint64_t now_ns, uint64_t *ret)
+{
+	int status;
+
+	pthread_mutex_lock(&limiter->room_lock);
+	status = look(limiter, now_ns, ret);
+	pthread_mutex_unlock(&limiter->room_lock);
 	return status;
 }
 
@@ -278,7 +299,8 @@ static void check(struct memory_limiter *limiter)
 	bool refused = atomic_load(&limiter->refuses), above;
 	int status = read_used(limiter, now_ns, &used);
 
-	if (!status && used >= limiter->soft_limit_bytes)
+	if (!status &&
+	    (atomic_exchange(&limiter->is_short, false) || used >= limiter->soft_limit_bytes))
 		status = trim(limiter, now_ns, &used);
 	if (status) {
 		note_failure(limiter, status);
@@ -298,6 +320,35 @@ static void check(struct memory_limiter *limiter)
 				 "cur_mem_mib %" PRIu64,
 				 used / MIB);
 	set_refuses(limiter, above);
+}
+
+/* ---- room for what is about to come ---- */
+
+/*
+ * A burst comes between two looks of the thread, so this one looks for itself; what it has let in
+ * since counts on top, since memory is used only once it is written to.
+ */
+static bool memory_limiter_has_room(void *self, size_t bytes)
+{
+	struct memory_limiter *limiter = self;
+	uint64_t now_ns = clock_monotonic_ns(), used;
+	bool fits;
+
+	if (atomic_load(&limiter->refuses))
+		return false;
+	pthread_mutex_lock(&limiter->room_lock);
+	if (now_ns - limiter->seen_ns >= LOOK_INTERVAL_NS && !look(limiter, now_ns, &used)) {
+		limiter->seen_bytes = used;
+		limiter->seen_ns = now_ns;
+		limiter->promised_bytes = 0;
+	}
+	fits = limiter->seen_bytes + limiter->promised_bytes + bytes < limiter->soft_limit_bytes;
+	if (fits)
+		limiter->promised_bytes += bytes;
+	else
+		atomic_store(&limiter->is_short, true);
+	pthread_mutex_unlock(&limiter->room_lock);
+	return fits;
 }
 
 static void *memory_limiter_run(void *argument)
@@ -334,6 +385,7 @@ static void memory_limiter_destroy(void *self)
 	cgroup_deinit(&limiter->cgroup);
 	pthread_cond_destroy(&limiter->changed);
 	pthread_mutex_destroy(&limiter->lock);
+	pthread_mutex_destroy(&limiter->room_lock);
 	free(limiter);
 }
 
@@ -349,6 +401,7 @@ static struct profcol_error *memory_limiter_create(const struct profcol_host *ho
 	usage_init(&limiter->usage, -1);
 	limiter->cgroup.fd = -1;
 	pthread_mutex_init(&limiter->lock, NULL);
+	pthread_mutex_init(&limiter->room_lock, NULL);
 	pthread_cond_init(&limiter->changed, NULL);
 	limiter->used = host->metric(host, PROFCOL_GAUGE, "memory_limiter_used_bytes", "",
 				     "memory that counts against the limit");
@@ -422,4 +475,5 @@ const struct profcol_component profcol_processor_memory_limiter = {
 	.consume = memory_limiter_consume,
 	.shutdown = memory_limiter_shutdown,
 	.destroy = memory_limiter_destroy,
+	.has_room = memory_limiter_has_room,
 };

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -420,14 +419,8 @@ static struct profcol_error *detection_judge(struct detection *detection)
 
 static struct profcol_error *run_begin(struct run *run)
 {
-	sigset_t all, before;
-	int status;
+	int status = thread_start(&run->thread, run_thread, run);
 
-	// Signals are for the threads that expect them.
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	status = pthread_create(&run->thread, NULL, run_thread, run);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (status)
 		return profcol_error_errno(status, "start detector '%s'", run->name);
 	run->has_thread = true;

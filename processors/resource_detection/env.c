@@ -2,21 +2,14 @@
 /* The detector `env`: OTEL_RESOURCE_ATTRIBUTES, a=1,b=two%20words. */
 #include "detectors.h"
 
+#include "base/base.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { PART_MAX_BYTES = 256 };
-
-static int digit_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 /* As in the query of a URL: %20 and + are blanks. In place; false when a % has no digits. */
 static bool unescape(char *text)
@@ -25,7 +18,8 @@ static bool unescape(char *text)
 
 	for (const char *from = text; *from; from++) {
 		if (*from == '%') {
-			int high = digit_of(from[1]), low = high < 0 ? -1 : digit_of(from[2]);
+			int high = strings_hex_digit(from[1]),
+			    low = high < 0 ? -1 : strings_hex_digit(from[2]);
 
 			if (low < 0)
 				return false;

@@ -262,13 +262,19 @@ static const struct sample_head *record_head(const void *record, size_t length)
 		return NULL;
 	if (head->end >= UNWIND_END_COUNT || (head->user_words && !head->end))
 		return NULL;
+	if (!head->origin || head->origin >= SAMPLE_WALL || head->value > INT64_MAX)
+		return NULL;
 	return user_frames_add_up(head) ? head : NULL;
 }
 
-/* Where execution stood is exact; a return address belongs to the call before it. */
-static struct capture_frame kernel_frame(uint64_t word, size_t depth)
+/* Where execution stood is exact; a return address belongs to the call before it. A thread that has
+ * waited stands in a call. */
+static struct capture_frame kernel_frame(const struct sample_head *head, size_t depth)
 {
-	return (struct capture_frame){ .address = word - (depth > 0), .process = CAPTURE_KERNEL };
+	uint64_t word = ((const uint64_t *)(head + 1))[depth];
+	bool is_exact = !depth && head->origin != SAMPLE_OFF_CPU;
+
+	return (struct capture_frame){ .address = word - !is_exact, .process = CAPTURE_KERNEL };
 }
 
 static struct capture_frame user_frame(const struct sample_head *head, uint64_t word, size_t depth,
@@ -301,6 +307,25 @@ static struct capture_frame runtime_frame(const uint64_t words[2], uint32_t proc
 	};
 }
 
+bool capture_question(const struct capture *capture, size_t frame, struct frame_question *ret)
+{
+	const struct capture_frame *from = &capture->frames.items[frame];
+
+	if (from->process >= CAPTURE_FILE)
+		return false;
+	*ret = (struct frame_question){
+		.key = capture->processes.items[from->process].key,
+		.runtime = from->runtime & 0xff,
+		.frame = { .object = from->address },
+	};
+	if (from->runtime) {
+		ret->frame.position = from->position;
+		ret->frame.check = from->check;
+		ret->frame.kind = from->runtime >> 8;
+	}
+	return true;
+}
+
 /* As capture_intern_frame, of a frame of a sample. */
 static uint32_t intern_recent_frame(struct capture *capture, struct capture_frame frame)
 {
@@ -329,7 +354,7 @@ static bool intern_frames(struct capture *capture, const struct sample_head *hea
 		struct capture_frame frame;
 
 		if (i < head->kernel_count)
-			frame = kernel_frame(words[i], i);
+			frame = kernel_frame(head, i);
 		else if (frame_is_wide(head, words[i]))
 			frame = runtime_frame(&words[i++], process);
 		else
@@ -362,6 +387,9 @@ int capture_append(struct capture *capture, const void *record, size_t length,
 		.comm = intern_comm(capture, head->comm),
 		.tid = head->tid,
 		.cpu = head->cpu,
+		.origin = (uint8_t)head->origin,
+		.detail = head->detail,
+		.value = head->value,
 	};
 	if (sample.process == INTERN_MISSING || sample.comm == INTERN_MISSING ||
 	    !intern_frames(capture, head, sample.process, frames, &count))

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "process_memory/process_memory.h"
 #include "processes/processes.h"
 #include "sample.h"
 
@@ -73,16 +74,19 @@ struct capture_comm {
 
 struct capture_sample {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t value;   /* for how much it stands; at most INT64_MAX */
 	uint32_t process;
 	uint32_t stack;
 	uint32_t comm;
 	uint32_t tid;
-	uint32_t cpu;
+	uint16_t cpu;
+	uint8_t origin;  /* enum sample_origin */
+	uint16_t detail; /* of that */
 };
 
 struct capture {
 	uint64_t begin_ns;  /* CLOCK_MONOTONIC; when it became the open batch */
-	uint64_t period_ns; /* of its samples; set by who opens it */
+	uint64_t period_ns; /* of the timer's samples; set by who opens it */
 	size_t max_bytes;   /* appending fails beyond */
 	uint64_t seed;      /* of the hashes: programs choose what lies in their stacks */
 
@@ -110,6 +114,10 @@ void capture_clear(struct capture *capture, uint64_t begin_ns);
  */
 int capture_append(struct capture *capture, const void *record, size_t length,
 		   uint32_t *process_ret);
+
+/* What is to be asked to know what frame number @frame is called; false: nothing, since it is none
+ * of a runtime's. */
+bool capture_question(const struct capture *capture, size_t frame, struct frame_question *ret);
 
 /* Where the frames of stack number @stack begin in stack_frames. */
 static inline uint32_t capture_stack_begin(const struct capture *capture, uint32_t stack)

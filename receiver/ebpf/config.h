@@ -13,6 +13,9 @@
 /* What the samples of one resource have in common. */
 enum resource_by { RESOURCE_BY_PROCESS, RESOURCE_BY_CONTAINER, RESOURCE_BY_HOST };
 
+/* What is passed on of a function that has no name. */
+enum unnamed_functions { UNNAMED_LABEL, UNNAMED_FUNCTION, UNNAMED_NOTHING };
+
 enum error_mode { ERROR_PROPAGATE, ERROR_IGNORE };
 
 struct probe_config {
@@ -23,12 +26,15 @@ struct probe_config {
 /* What is not done for programs of a language. */
 struct interpreters_config {
 	bool hotspot_disabled;
+	bool python_disabled;
+	bool v8_disabled;
+	bool go_disabled, go_symbolization_disabled;
 };
 
 struct unheeded_interpreters_config {
-	bool python_disabled, perl_disabled, php_disabled, ruby_disabled;
-	bool v8_disabled, dotnet_disabled, go_disabled, beam_disabled, luajit_disabled;
-	bool ruby_skip_native_resume, go_labels_disabled, go_symbolization_disabled;
+	bool perl_disabled, php_disabled, ruby_disabled;
+	bool dotnet_disabled, beam_disabled, luajit_disabled;
+	bool ruby_skip_native_resume, go_labels_disabled;
 };
 
 /* Options of the OpenTelemetry eBPF profiler that are taken but change nothing (unheeded.h). */
@@ -37,7 +43,6 @@ struct unheeded_config {
 	uint64_t probabilistic_interval_ns, filter_min_process_age_ns;
 	int64_t frame_cache_size, probabilistic_threshold, map_scale_factor;
 	int64_t bpf_verifier_log_level, max_grpc_retries, max_rpc_msg_size;
-	double off_cpu_threshold;
 	bool send_error_frames, load_probe, verbose_mode, obi_process_ctx;
 	bool pid_namespace_translation;
 	const char *bpf_fs_root, *pin_cpu_ids;
@@ -45,8 +50,21 @@ struct unheeded_config {
 	struct profcol_sections probes; /* struct probe_config */
 };
 
+struct off_cpu_config {
+	int64_t max_events; /* samples in a second on each CPU, about; 1 to 10000 */
+};
+
+struct page_faults_config {
+	int64_t max_events; /* samples in a second on each CPU, about; 1 to 10000 */
+	int64_t period;     /* faults that one is looked at of, 1 to 1000000 */
+};
+
 struct profiling_config {
 	int64_t samples_per_second; /* per CPU, 1 to 10000 */
+	struct profcol_list events; /* names of those that are sampled (events/); none: the timer */
+	struct off_cpu_config off_cpu;
+	double off_cpu_threshold; /* 0 to 1: the share of waits that is sampled; 0: by max_events */
+	struct page_faults_config page_faults;
 	uint64_t reporter_interval_ns;
 	double reporter_jitter; /* 0 to 1: share of the interval, added or taken away */
 	uint64_t symbolization_wait_ns;
@@ -56,12 +74,15 @@ struct profiling_config {
 	const char *cache_directory;   /* "": pages of unwind rules are not kept on disk */
 	uint64_t cache_bytes;          /* of that directory, 1 MiB to 1 TiB */
 	uint64_t process_memory_bytes; /* 1 MiB to 1 GiB: of what is known of processes */
+	uint64_t symbol_memory_bytes;  /* 1 MiB to 4 GiB: of what files call their functions */
+	struct profcol_list debug_directories;
 	uint64_t hold_new_containers_ns; /* 0: not at all */
 	bool verify_walks;
 	bool send_idle_frames;
 	bool no_kernel_version_check;
 	bool timestamps;                      /* false: counts only */
 	int resource_by;                      /* enum resource_by */
+	int unnamed_functions;                /* enum unnamed_functions */
 	int error_mode;                       /* enum error_mode: of errors at the start */
 	struct profcol_list include_env_vars; /* names */
 	struct overhead_config overhead;
@@ -74,6 +95,9 @@ extern const struct profcol_option profiling_options[];
 
 /* The runtimes that are disabled, 1 << enum runtime_number each. */
 uint32_t profiling_disabled_runtimes(const struct profiling_config *config);
+
+/* The same of those whose files are not asked which functions run where. */
+uint32_t profiling_runtimes_without_lines(const struct profiling_config *config);
 
 /* What the table cannot say (profcol_component.validate). */
 struct profcol_error *profiling_validate(const void *config);

@@ -7,8 +7,10 @@
 
 #include "base/base.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 /* Passes findings on, and notes whether something is missing. */
 struct watched_findings {
@@ -55,7 +57,7 @@ static void trial_log(const struct profcol_logger *logger, enum profcol_level le
 				     .subject = "sampling",
 				     .verdict = PROFCOL_LACKING,
 				     .detail = detail,
-				     .effect = "what runs on these CPUs is not seen",
+				     .effect = "the profiles do not have all that is asked for",
 				     .remedy = "",
 			     });
 }
@@ -110,6 +112,33 @@ static void visit_open_files(struct profcol_findings *findings)
 				});
 }
 
+/* Is there anything that names functions of stripped programs, the C library's first of all? */
+static void visit_debug_files(const struct profcol_list *directories,
+			      struct profcol_findings *findings)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < directories->count; i++) {
+		snprintf(path, sizeof(path), "%s/.build-id", directories->items[i]);
+		if (access(path, F_OK))
+			continue;
+		findings_add_fine(findings, "debug files", "below %s", directories->items[i]);
+		return;
+	}
+	findings->add(findings,
+		      &(struct profcol_finding){
+			      .subject = "debug files",
+			      .verdict = PROFCOL_LACKING,
+			      .detail = "there are none in debug_directories",
+			      .effect =
+				      "functions of stripped programs and libraries, libc's among "
+				      "them, are told by their place: libc.so.6+0x8a2c0",
+			      .remedy = "apt-get install libc6-dbg (Debian, Ubuntu), dnf "
+					"debuginfo-install glibc (Fedora); the log says what else "
+					"would help",
+		      });
+}
+
 void profiling_diagnose(const void *options, struct profcol_findings *findings)
 {
 	const struct requirements_environment machine = requirements_this_machine();
@@ -118,6 +147,7 @@ void profiling_diagnose(const void *options, struct profcol_findings *findings)
 
 	requirements_visit(&machine, config->no_kernel_version_check, &watched.base);
 	visit_open_files(findings);
+	visit_debug_files(&config->debug_directories, findings);
 	// What is missing has been named: the kernel's answer would only repeat it.
 	if (!watched.missing)
 		try_to_sample(&machine, config, findings);

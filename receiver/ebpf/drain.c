@@ -30,6 +30,7 @@ enum { MAX_BATCH_BYTES = 64 << 20, NEARLY_FULL_BYTES = MAX_BATCH_BYTES / 2 };
 struct drain {
 	const struct profcol_host *host;
 	struct processes *processes;
+	struct process_memory *memory;
 	struct tables *tables;
 	struct select *select;
 	struct sampler *sampler;
@@ -85,11 +86,24 @@ static void note_sample(struct drain *drain, struct capture_process *process, ui
 	process->noted_ns = time_ns;
 }
 
+/* What objects of runtimes, and code in memory of no file, are called is read while they are there:
+ * of frames that @capture has beyond the @known ones. */
+static void ask_names(struct drain *drain, const struct capture *capture, size_t known)
+{
+	for (size_t i = known; i < capture->frames.count; i++) {
+		struct frame_question question;
+
+		if (capture_question(capture, i, &question))
+			process_memory_ask(drain->memory, &question);
+	}
+}
+
 static void append(void *context, const void *record, size_t length)
 {
 	struct drain *drain = context;
 	const struct sample_head *head = record;
 	struct capture *to = capture_for(drain, record, length);
+	size_t known = to ? to->frames.count : 0;
 	uint32_t process;
 	int status = to ? capture_append(to, record, length, &process) : -ESTALE;
 
@@ -100,6 +114,9 @@ static void append(void *context, const void *record, size_t length)
 	if (head->pid)
 		note_sample(drain, &to->processes.items[process], head->time_ns);
 	tables_note_sample(drain->tables, head);
+	// Of a process that is not known yet nothing but addresses is.
+	if (head->end != UNWIND_END_NO_PROCESS)
+		ask_names(drain, to, known);
 }
 
 /* A wanted sample: appended now, or once its walk is finished. */
@@ -140,8 +157,8 @@ static void wake(void *context)
 }
 
 struct drain *drain_create(const struct profcol_host *host, const struct profiling_config *config,
-			   struct processes *processes, struct tables *tables,
-			   struct select *select)
+			   struct processes *processes, struct process_memory *memory,
+			   struct tables *tables, struct select *select)
 {
 	struct drain *drain = calloc(1, sizeof(*drain));
 
@@ -149,6 +166,7 @@ struct drain *drain_create(const struct profcol_host *host, const struct profili
 		return NULL;
 	drain->host = host;
 	drain->processes = processes;
+	drain->memory = memory;
 	drain->tables = tables;
 	drain->select = select;
 	pthread_mutex_init(&drain->lock, NULL);

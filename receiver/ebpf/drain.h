@@ -12,6 +12,7 @@
 #pragma once
 
 #include "capture.h"
+#include "process_memory/process_memory.h"
 #include "sampler.h"
 #include "select/select.h"
 
@@ -19,8 +20,8 @@ struct drain;
 
 /* NULL without memory. All are borrowed until destroy. */
 struct drain *drain_create(const struct profcol_host *host, const struct profiling_config *config,
-			   struct processes *processes, struct tables *tables,
-			   struct select *select);
+			   struct processes *processes, struct process_memory *memory,
+			   struct tables *tables, struct select *select);
 void drain_destroy(struct drain *drain); /* accepts NULL; stops first */
 
 /* Load the sampler, begin to sample and to drain. */

@@ -2,8 +2,10 @@
 /* The descriptor of the eBPF profiler, component type `profiling`. */
 #include "config.h"
 #include "diagnose.h"
+#include "diagnose_process.h"
 #include "drain.h"
 #include "libbpf_messages.h"
+#include "process_memory/process_memory.h"
 #include "processes/processes.h"
 #include "reporter.h"
 #include "requirements.h"
@@ -20,8 +22,9 @@
 
 #include <stdlib.h>
 
-/* Of `process_memory`: what walks in user space may take for pages of unwind rules. */
-enum { FOUND_SHARE = 8 };
+/* Of `process_memory`: what walks in user space may take for pages of unwind rules, and what names
+ * of runtimes' frames may. */
+enum { FOUND_SHARE = 8, NAMES_SHARE = 4 };
 
 struct profiling {
 	const struct profcol_host *host;       /* borrowed */
@@ -31,6 +34,7 @@ struct profiling {
 	struct processes *processes;
 	struct select *select;
 	struct symbols *symbols;
+	struct process_memory *memory;
 	struct tables *tables;
 	struct drain *drain;
 	struct reporter *reporter;
@@ -40,6 +44,7 @@ static void destroy_parts(struct profiling *profiling)
 {
 	reporter_destroy(TAKE(profiling->reporter));
 	drain_destroy(TAKE(profiling->drain));
+	process_memory_destroy(TAKE(profiling->memory));
 	tables_destroy(TAKE(profiling->tables));
 	symbols_destroy(TAKE(profiling->symbols));
 	select_destroy(TAKE(profiling->select));
@@ -62,29 +67,41 @@ static bool create_parts(struct profiling *profiling)
 {
 	const struct profcol_host *host = profiling->host;
 	const struct profiling_config *settings = &profiling->settings->config;
+	const struct symbols_settings symbols = {
+		.memory_bytes = settings->symbol_memory_bytes,
+		.debug_directories = settings->debug_directories,
+		.without_lines = profiling_runtimes_without_lines(settings),
+	};
 
 	profiling->processes =
 		processes_create(host, &settings->include_env_vars, settings->process_memory_bytes);
 	if (profiling->processes)
 		profiling->select = select_create(host, profiling->processes);
 	if (profiling->select)
-		profiling->symbols = symbols_create(host, profiling->processes);
+		profiling->symbols = symbols_create(host, profiling->processes, &symbols);
 	if (profiling->symbols)
-		profiling->tables =
-			tables_create(host, profiling->processes, settings->unwind_memory_bytes,
-				      settings->process_memory_bytes / FOUND_SHARE);
+		symbols_follow_kernel(profiling->symbols,
+				      processes_kernel_code(profiling->processes));
+	if (profiling->symbols)
+		profiling->memory = process_memory_create(
+			host, profiling->processes, settings->process_memory_bytes / NAMES_SHARE);
+	if (profiling->memory)
+		profiling->tables = tables_create(host, profiling->processes, profiling->memory,
+						  settings->unwind_memory_bytes,
+						  settings->process_memory_bytes / FOUND_SHARE);
 	if (profiling->tables)
 		tables_disable_runtimes(profiling->tables, profiling_disabled_runtimes(settings));
 	if (profiling->tables && *settings->cache_directory &&
 	    !tables_keep(profiling->tables, settings->cache_directory, settings->cache_bytes))
 		return false;
 	if (profiling->tables)
-		profiling->drain = drain_create(host, settings, profiling->processes,
-						profiling->tables, profiling->select);
+		profiling->drain =
+			drain_create(host, settings, profiling->processes, profiling->memory,
+				     profiling->tables, profiling->select);
 	if (profiling->drain)
 		profiling->reporter =
 			reporter_create(host, settings, profiling->drain, profiling->processes,
-					profiling->symbols, profiling->tables);
+					profiling->memory, profiling->symbols, profiling->tables);
 	return profiling->reporter;
 }
 
@@ -119,6 +136,7 @@ static void stop_parts(struct profiling *profiling, uint64_t deadline_ns)
 	reporter_stop(profiling->reporter, deadline_ns);
 	select_stop(profiling->select);
 	processes_stop(profiling->processes);
+	process_memory_stop(profiling->memory);
 	tables_stop(profiling->tables);
 }
 
@@ -132,8 +150,10 @@ static struct profcol_error *start_select(struct profiling *profiling)
 static struct profcol_error *start_tables(struct profiling *profiling)
 {
 	struct tables_maps maps = sampler_unwind_maps(drain_sampler(profiling->drain));
+	struct process_memory_tables asked = tables_for_memory(profiling->tables);
+	struct profcol_error *error = tables_start(profiling->tables, &maps);
 
-	return tables_start(profiling->tables, &maps);
+	return error ? error : process_memory_start(profiling->memory, &asked);
 }
 
 /* Without it all goes on, later: a program is known once it was sampled. */
@@ -242,4 +262,5 @@ const struct profcol_component profcol_receiver_profiling = {
 	.reconfigure = profiling_reconfigure,
 	.helper = worker_helper,
 	.diagnose = profiling_diagnose,
+	.diagnose_process = profiling_diagnose_process,
 };

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locations.h"
 
+#include "locations_parts.h"
+
 #include "text.h"
 
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 void locations_deinit(struct locations *locations)
@@ -11,21 +16,10 @@ void locations_deinit(struct locations *locations)
 	VECTOR_DEINIT(&locations->frames);
 	VECTOR_DEINIT(&locations->queries);
 	VECTOR_DEINIT(&locations->query_frames);
+	VECTOR_DEINIT(&locations->shown);
 }
 
-/* What one build needs everywhere, and what many locations share, interned once. */
-struct resolving {
-	struct profcol_builder *builder;
-	struct processes *processes;
-	struct symbols *symbols;
-	uint32_t kernel_type, native_type; /* attribute lists */
-
-	// Of the last file: frames that follow each other are mostly of one.
-	uint32_t file, filename, build_ids, file_type;
-	bool has_mapping;
-};
-
-static uint32_t frame_type(struct profcol_builder *builder, const char *type)
+uint32_t location_frame_type(struct profcol_builder *builder, const char *type)
 {
 	uint32_t attribute =
 		profcol_builder_attribute_string(builder, "profile.frame.type", type, strlen(type));
@@ -33,9 +27,22 @@ static uint32_t frame_type(struct profcol_builder *builder, const char *type)
 	return profcol_builder_attribute_list(builder, &attribute, 1);
 }
 
-/* A location at @address of @mapping with at most one line, of the function @name. */
-static uint32_t add_location(struct profcol_builder *builder, uint32_t type, uint32_t mapping,
-			     uint64_t address, const char *name, const char *system_name)
+/* @type, and what is shown of what has no function. */
+static uint32_t labelled_type(struct profcol_builder *builder, uint32_t type, const char *label)
+{
+	uint32_t attributes[2], count;
+	const uint32_t *types =
+		profcol_batch_attribute_list(profcol_builder_peek(builder), type, &count);
+
+	if (count != 1) // memory was short
+		return type;
+	attributes[0] = types[0];
+	attributes[1] = text_attribute(builder, PROFCOL_FRAME_LABEL, label);
+	return profcol_builder_attribute_list(builder, attributes, 2);
+}
+
+uint32_t location_add(struct profcol_builder *builder, uint32_t type, uint32_t mapping,
+		      uint64_t address, struct frame_words words)
 {
 	struct profcol_line line = { 0 };
 	struct profcol_location location = {
@@ -43,28 +50,43 @@ static uint32_t add_location(struct profcol_builder *builder, uint32_t type, uin
 		.attributes = type,
 		.address = address,
 		.lines = &line,
-		.line_count = name != NULL,
+		.line_count = words.name != NULL,
 	};
 
-	if (name) {
+	if (words.name) {
 		struct profcol_function function = {
-			.name = profcol_builder_cstring(builder, name),
-			.system_name =
-				system_name ? profcol_builder_cstring(builder, system_name) : 0,
+			.name = profcol_builder_cstring(builder, words.name),
+			.system_name = words.system_name
+					       ? profcol_builder_cstring(builder, words.system_name)
+					       : 0,
 		};
 
 		line.function = profcol_builder_function(builder, &function);
+	} else if (words.label) {
+		location.attributes = labelled_type(builder, type, words.label);
 	}
 	return profcol_builder_location(builder, &location);
 }
 
-uint32_t locations_add_reason(struct profcol_builder *builder, const char *reason)
+struct frame_words location_unnamed_words(const struct resolving *resolving, const char *label)
 {
-	return add_location(builder, frame_type(builder, "abort-marker"), 0, 0, reason, NULL);
+	switch (resolving->parts->unnamed) {
+	case UNNAMED_LABEL:
+		return (struct frame_words){ .label = label };
+	case UNNAMED_FUNCTION:
+		return (struct frame_words){ .name = label };
+	default:
+		return (struct frame_words){ 0 };
+	}
 }
 
-/* The attribute list of a mapping: every build id that is known. */
-static uint32_t build_ids(struct profcol_builder *builder, const struct symbol_file *file)
+uint32_t locations_add_reason(struct profcol_builder *builder, const char *reason)
+{
+	return location_add(builder, location_frame_type(builder, "abort-marker"), 0, 0,
+			    (struct frame_words){ .name = reason });
+}
+
+uint32_t location_build_ids(struct profcol_builder *builder, const struct symbol_file *file)
 {
 	static const char *const keys[] = {
 		"process.executable.build_id.gnu",
@@ -85,116 +107,178 @@ static uint32_t build_ids(struct profcol_builder *builder, const struct symbol_f
  * Kernel addresses are given relative to their module, so that they survive KASLR. BPF programs
  * have no mapping: there is no build that it could be of (semantic conventions, profiles/mappings).
  */
-static uint32_t kernel_location(const struct resolving *resolving, uint64_t address)
+static uint32_t kernel_location(const struct resolving *resolving, uint64_t address,
+				bool *has_name_ret)
 {
 	struct profcol_builder *builder = resolving->builder;
 	struct kernel_symbol symbol;
 	struct profcol_mapping mapping = { 0 };
 	uint32_t id = 0;
 
-	if (!symbols_kernel(resolving->symbols, address, &symbol))
-		return add_location(builder, resolving->kernel_type, 0, address, NULL, NULL);
+	if (!symbols_kernel(resolving->parts->symbols, address, &symbol))
+		return location_add(builder, resolving->kernel_type, 0, address,
+				    (struct frame_words){ 0 });
 	if (strcmp(symbol.module, "bpf")) {
 		struct symbol_file ids = { .build_id_gnu = symbol.build_id_gnu,
 					   .htlhash = symbol.htlhash };
 
-		mapping.attributes = build_ids(builder, &ids);
+		mapping.attributes = location_build_ids(builder, &ids);
 		mapping.filename = profcol_builder_cstring(builder, symbol.module);
 		id = profcol_builder_mapping(builder, &mapping);
 	}
-	return add_location(builder, resolving->kernel_type, id, address - symbol.module_start,
-			    symbol.name, NULL);
+	*has_name_ret = true;
+	return location_add(builder, resolving->kernel_type, id, address - symbol.module_start,
+			    (struct frame_words){ .name = symbol.name });
 }
 
-/* Code outside any file: the vDSO, or JIT-compiled code, which has no mapping to be named. */
-static uint32_t anonymous_location(const struct resolving *resolving,
-				   const struct process_mapping *in, uint64_t address)
+/* Is it memory that the process has filled with code itself? */
+static bool is_compiled_memory(const struct process_mapping *in)
+{
+	return strcmp(in->path, "[vdso]") != 0 && strcmp(in->path, "[vsyscall]") != 0 &&
+	       strcmp(in->path, "[uprobes]") != 0;
+}
+
+/* Names and paths come from programs, as text of files does. */
+static struct profcol_line runtime_line(struct profcol_builder *builder,
+					const struct frame_line *line)
+{
+	const struct profcol_function function = {
+		.name = profcol_builder_cstring(builder, line->function),
+		.filename = *line->file ? profcol_builder_cstring(builder, line->file) : 0,
+		.system_name = *line->system_name
+				       ? profcol_builder_cstring(builder, line->system_name)
+				       : 0,
+		.start_line = line->start_line,
+	};
+
+	return (struct profcol_line){
+		.function = profcol_builder_function(builder, &function),
+		.line = line->line,
+		.column = line->column,
+	};
+}
+
+/* Code that a process has made for itself, and says nothing of, is told by the name of the program.
+ * False: that is not known. */
+static bool made_label(const struct resolving *resolving, const struct capture *capture,
+		       uint32_t frame_id, char label[LABEL_BYTES])
+{
+	const struct capture_frame *frame = &capture->frames.items[frame_id];
+	struct process_description about;
+	const char *program;
+
+	if (!processes_describe(resolving->parts->processes,
+				&capture->processes.items[frame->process].key, frame->first_ns,
+				&about))
+		return false;
+	program = strrchr(about.executable, '/');
+	program = program && program[1] ? program + 1 : about.comm;
+	snprintf(label, LABEL_BYTES, "[JIT %.*s]", NAME_MAX, program);
+	return true;
+}
+
+/* Code outside any file, which has no mapping to be named, and a name at most that the program has
+ * given it. */
+static uint32_t made_location(const struct resolving *resolving, const struct capture *capture,
+			      uint32_t frame_id, struct located_frame *located)
 {
 	struct profcol_builder *builder = resolving->builder;
-	struct profcol_mapping mapping = { 0 };
+	uint64_t address = capture->frames.items[frame_id].address;
+	CLEANUP_FREE struct frame_name *name = NULL;
+	struct frame_words words = { 0 };
+	struct frame_question question;
+	char label[LABEL_BYTES];
+
+	capture_question(capture, frame_id, &question);
+	if (process_memory_find(resolving->parts->memory, &question, &name) == FRAME_NAMED) {
+		struct profcol_line line = runtime_line(builder, &name->lines[0]);
+		const struct profcol_location location = {
+			.attributes = resolving->native_type,
+			.address = address,
+			.lines = &line,
+			.line_count = 1,
+		};
+
+		located->has_name = true;
+		return profcol_builder_location(builder, &location);
+	}
+	if (located->mapping.limit && is_compiled_memory(&located->mapping) &&
+	    made_label(resolving, capture, frame_id, label))
+		words = location_unnamed_words(resolving, label);
+	return location_add(builder, resolving->native_type, 0, address, words);
+}
+
+/* Is it the kernel's own code? It lies elsewhere in every process: what matters is the place in it.
+ * 32-bit processes have another one. */
+static bool is_vdso(const struct resolving *resolving, const struct process_mapping *mapping)
+{
 	struct symbol_file ids;
 
-	// 32-bit processes have another vDSO.
-	if (!in || strcmp(in->path, "[vdso]") || in->limit <= UINT32_MAX ||
-	    !symbols_vdso(resolving->symbols, &ids))
-		return add_location(builder, resolving->native_type, 0, address, NULL, NULL);
-	mapping.filename = profcol_builder_cstring(builder, "linux-vdso.1.so");
-	mapping.attributes = build_ids(builder, &ids);
-	// It lies elsewhere in every process: what matters is the place in it.
-	return add_location(builder, resolving->native_type,
-			    profcol_builder_mapping(builder, &mapping), address - in->start, NULL,
-			    NULL);
+	return mapping->limit > UINT32_MAX && !strcmp(mapping->path, "[vdso]") &&
+	       symbols_vdso(resolving->parts->symbols, &ids);
 }
 
-/*
- * Only Go's linker writes a Go build id. C++ and Rust code that was linked in through cgo shows by
- * its mangled names, which Go's never are; C functions are named like those of Go's assembly.
- */
-static uint32_t file_frame_type(const struct resolving *resolving, const struct symbol_query *query)
+/* Why a frame of a runtime has no name, as its function. */
+static const char *const unnamed[FRAME_STATES] = {
+	[FRAME_WANTED] = "[name not read in time]",
+	[FRAME_ASKED] = "[name not read in time]",
+	[FRAME_GONE] = "[name gone before it was read]",
+	[FRAME_UNREADABLE] = "[name in unreadable memory]",
+	[FRAME_MALFORMED] = "[name in malformed memory]",
+	[FRAME_ENDED] = "[name gone with the process]",
+	[FRAME_SILENT] = "[name in memory that does not answer]",
+	[FRAME_UNKNOWN] = "[name of a runtime not known any more]",
+	[FRAME_CROWDED] = "[name not read for want of room]",
+};
+
+uint32_t location_runtime_type(struct resolving *resolving, uint32_t number)
 {
-	// A system name alone says nothing: a cut name and one with a version have it too.
-	const char *symbol = query->system_name ? query->system_name : "";
-	bool is_mangled = symbol[0] == '_' && (symbol[1] == 'Z' || symbol[1] == 'R');
+	const struct runtime *runtime = runtime_find(number);
 
-	return is_mangled ? resolving->native_type : resolving->file_type;
+	if (!runtime || !runtime->frame_type)
+		return resolving->native_type;
+	if (!resolving->runtime_types[number])
+		resolving->runtime_types[number] =
+			location_frame_type(resolving->builder, runtime->frame_type);
+	return resolving->runtime_types[number];
 }
 
-/*
- * From now on it is about file @id. While the worker has not answered, its content says which build
- * it is. A file of which nothing is known has no mapping, for every mapping has to say that.
- */
-static void resolve_file(struct resolving *resolving, uint32_t id)
-{
-	struct profcol_builder *builder = resolving->builder;
-	struct symbol_file file = { 0 };
-	CLEANUP_FREE char *path = NULL;
-	char htlhash[33];
-
-	resolving->file = id;
-	resolving->file_type = resolving->native_type;
-	resolving->has_mapping = symbols_file(resolving->symbols, id, &file);
-	if (!resolving->has_mapping) {
-		if (!processes_file_htlhash(resolving->processes, id, htlhash))
-			return;
-		file.htlhash = htlhash;
-		resolving->has_mapping = true;
-	}
-	resolving->build_ids = build_ids(builder, &file);
-	if (file.build_id_go && file.build_id_go[0])
-		resolving->file_type = frame_type(builder, "go");
-	path = processes_file_path(resolving->processes, id);
-	resolving->filename = text_string(builder, path ? path : "");
-}
-
-static uint32_t file_location(struct resolving *resolving, const struct symbol_query *query)
+/* A frame of a language runtime's: it has no mapping, and the address of an object says nothing to
+ * anybody. */
+static uint32_t runtime_location(struct resolving *resolving, const struct capture *capture,
+				 uint32_t frame_id)
 {
 	struct profcol_builder *builder = resolving->builder;
-	struct profcol_mapping mapping = { 0 };
-	uint32_t id = 0;
+	struct profcol_line lines[RUNTIME_LINES];
+	CLEANUP_FREE struct frame_name *name = NULL;
+	struct profcol_location location = { 0 };
+	struct frame_question question;
+	enum frame_state state;
+	uint32_t type;
 
-	if (query->file != resolving->file)
-		resolve_file(resolving, query->file);
-	if (resolving->has_mapping) {
-		mapping.filename = resolving->filename;
-		mapping.attributes = resolving->build_ids;
-		symbols_file_segment(resolving->symbols, query->file, query->file_offset,
-				     &mapping.memory_start, &mapping.memory_limit,
-				     &mapping.file_offset);
-		id = profcol_builder_mapping(builder, &mapping);
-	}
-	return add_location(builder, file_frame_type(resolving, query), id, query->elf_address,
-			    query->name, query->system_name);
+	capture_question(capture, frame_id, &question);
+	type = location_runtime_type(resolving, question.runtime);
+	state = process_memory_find(resolving->parts->memory, &question, &name);
+	if (state != FRAME_NAMED)
+		return location_add(builder, type, 0, 0,
+				    (struct frame_words){ .name = unnamed[state] });
+	for (size_t i = 0; i < name->line_count && i < RUNTIME_LINES; i++)
+		lines[location.line_count++] = runtime_line(builder, &name->lines[i]);
+	location.lines = lines;
+	location.attributes = type;
+	return profcol_builder_location(builder, &location);
 }
 
 static struct located_frame find_frame(const struct capture *capture, uint32_t frame_id,
 				       struct processes *processes)
 {
 	const struct capture_frame *frame = &capture->frames.items[frame_id];
-	struct located_frame located = { 0 };
+	struct located_frame located = { .file = PROCESS_NO_FILE };
 	const struct process_key *key;
 	struct process_description about;
 
-	if (frame->process == CAPTURE_KERNEL || frame->process == CAPTURE_FILE)
+	if (frame->process == CAPTURE_KERNEL || frame->process == CAPTURE_FILE ||
+	    capture_is_of_runtime(frame))
 		return located;
 	key = &capture->processes.items[frame->process].key;
 	if (!processes_find_mapping(processes, key, frame->first_ns, frame->address,
@@ -225,6 +309,58 @@ uint32_t locations_code_end(const struct locations *locations, const struct capt
 	return limit;
 }
 
+/* Is @frame left out? @callee is the frame that it called; UINT32_MAX: none. */
+static bool is_left_out(const struct locations *locations, uint32_t frame, uint32_t callee)
+{
+	if (!(locations->frames.items[frame].trace & RUNTIME_WRAPPER))
+		return false;
+	return callee == UINT32_MAX ||
+	       !(locations->frames.items[callee].trace & RUNTIME_SHOWS_WRAPPERS);
+}
+
+uint32_t locations_shown(const struct locations *locations, const struct capture *capture,
+			 uint32_t stack, uint32_t *frames_ret)
+{
+	uint32_t code_end = locations_code_end(locations, capture, stack);
+	uint32_t count = 0, callee = UINT32_MAX;
+
+	for (uint32_t at = capture_stack_begin(capture, stack); at < code_end; at++) {
+		uint32_t frame = capture->stack_frames.items[at];
+
+		if (!is_left_out(locations, frame, callee))
+			frames_ret[count++] = frame;
+		callee = frame;
+	}
+	// A wrapper alone is better than nothing.
+	if (!count && callee != UINT32_MAX)
+		frames_ret[count++] = callee;
+	return count;
+}
+
+/* Note which of the frames that may be left out a stack shows: the others are no locations. */
+static bool show_frames(struct locations *locations, const struct capture *capture)
+{
+	bool has_wrappers = false;
+
+	for (size_t i = 0; i < locations->queries.count; i++) {
+		uint32_t trace = locations->queries.items[i].trace;
+
+		locations->frames.items[locations->query_frames.items[i]].trace = trace;
+		has_wrappers |= trace & RUNTIME_WRAPPER;
+	}
+	if (!has_wrappers)
+		return true;
+	if (!VECTOR_RESERVE(&locations->shown, SAMPLE_MAX_WORDS))
+		return false;
+	for (uint32_t stack = 0; stack < capture->stacks.count; stack++) {
+		uint32_t count = locations_shown(locations, capture, stack, locations->shown.items);
+
+		for (uint32_t i = 0; i < count; i++)
+			locations->frames.items[locations->shown.items[i]].is_shown = true;
+	}
+	return true;
+}
+
 static void place_frames(struct locations *locations, const struct capture *capture)
 {
 	for (uint32_t stack = 0; stack < capture->stacks.count; stack++) {
@@ -244,12 +380,13 @@ static bool queue_query(struct locations *locations, uint32_t frame_id, uint32_t
 	       VECTOR_PUSH(&locations->queries, query);
 }
 
-/* Resolve what needs no file at once, and queue a query for the rest. */
+/* Resolve what needs nothing to be waited for at once, and queue a query for what is in files. */
 static bool locate_frame(struct locations *locations, const struct capture *capture,
 			 uint32_t frame_id, const struct resolving *resolving)
 {
 	const struct capture_frame *frame = &capture->frames.items[frame_id];
-	const struct process_mapping *mapping = &locations->frames.items[frame_id].mapping;
+	struct located_frame *located = &locations->frames.items[frame_id];
+	const struct process_mapping *mapping = &located->mapping;
 	uint32_t *id = &locations->ids.items[frame_id];
 
 	if (frame->process == CAPTURE_FILE)
@@ -257,26 +394,72 @@ static bool locate_frame(struct locations *locations, const struct capture *capt
 	if (mapping->limit && mapping->file != PROCESS_NO_FILE)
 		return queue_query(locations, frame_id, mapping->file,
 				   frame->address - mapping->start + mapping->file_offset);
-	*id = frame->process == CAPTURE_KERNEL
-		      ? kernel_location(resolving, frame->address)
-		      : anonymous_location(resolving, mapping->limit ? mapping : NULL,
-					   frame->address);
+	if (mapping->limit && is_vdso(resolving, mapping))
+		return queue_query(locations, frame_id, SYMBOLS_VDSO,
+				   frame->address - mapping->start);
+	// What a program says of its own code is waited for.
+	if (frame->process == CAPTURE_KERNEL)
+		*id = kernel_location(resolving, frame->address, &located->has_name);
+	else
+		located->is_told = true;
 	return true;
 }
 
-bool locations_build(struct locations *locations, const struct capture *capture,
-		     struct processes *processes, struct symbols *symbols, uint64_t deadline_ns,
-		     struct profcol_builder *builder)
+static uint32_t told_location(struct resolving *resolving, const struct capture *capture,
+			      uint32_t frame_id, struct located_frame *located)
 {
-	struct resolving resolving = {
-		.builder = builder,
-		.processes = processes,
-		.symbols = symbols,
-		.kernel_type = frame_type(builder, "kernel"),
-		.native_type = frame_type(builder, "native"),
-		.file = PROCESS_NO_FILE,
-	};
+	if (!capture_is_of_runtime(&capture->frames.items[frame_id]))
+		return made_location(resolving, capture, frame_id, located);
+	located->has_name = true; // or it says why there is none
+	return runtime_location(resolving, capture, frame_id);
+}
 
+/* Have them asked for once more: what was not there at their first sample may be now. */
+static void ask_again(const struct locations *locations, const struct capture *capture,
+		      const struct location_parts *parts)
+{
+	for (uint32_t frame = 0; frame < capture->frames.count; frame++) {
+		struct frame_question question;
+
+		if (locations->frames.items[frame].is_told &&
+		    capture_question(capture, frame, &question))
+			process_memory_ask(parts->memory, &question);
+	}
+}
+
+/* Those of which programs say what they are called, once that had its time to come. */
+static void locate_told(struct locations *locations, const struct capture *capture,
+			struct resolving *resolving, uint64_t deadline_ns)
+{
+	const struct location_parts *parts = resolving->parts;
+
+	process_memory_settle(parts->memory, deadline_ns);
+	// Whether it was the program's memory that was read has to be known.
+	processes_catch_up(parts->processes, deadline_ns);
+	for (uint32_t frame = 0; frame < capture->frames.count; frame++) {
+		struct located_frame *located = &locations->frames.items[frame];
+
+		if (located->is_told)
+			locations->ids.items[frame] =
+				told_location(resolving, capture, frame, located);
+	}
+}
+
+/* By the answer to query number @number. */
+static void name_frame(struct locations *locations, struct resolving *resolving, size_t number)
+{
+	const struct symbol_query *query = &locations->queries.items[number];
+	uint32_t frame = locations->query_frames.items[number];
+	struct located_frame *located = &locations->frames.items[frame];
+
+	located->has_name = query->name;
+	located->file = query->file;
+	if (!(located->trace & RUNTIME_WRAPPER) || located->is_shown)
+		locations->ids.items[frame] = location_of_file(resolving, query);
+}
+
+static bool reserve(struct locations *locations, const struct capture *capture)
+{
 	locations->ids.count = 0;
 	locations->queries.count = 0;
 	locations->query_frames.count = 0;
@@ -285,8 +468,25 @@ bool locations_build(struct locations *locations, const struct capture *capture,
 	    !VECTOR_RESERVE(&locations->frames, capture->frames.count))
 		return false;
 	locations->ids.count = locations->frames.count = capture->frames.count;
+	return true;
+}
+
+bool locations_build(struct locations *locations, const struct capture *capture,
+		     const struct location_parts *parts, uint64_t deadline_ns,
+		     struct profcol_builder *builder)
+{
+	struct resolving resolving = {
+		.builder = builder,
+		.parts = parts,
+		.kernel_type = location_frame_type(builder, "kernel"),
+		.native_type = location_frame_type(builder, "native"),
+		.file = PROCESS_NO_FILE,
+	};
+
+	if (!reserve(locations, capture))
+		return false;
 	for (uint32_t frame = 0; frame < capture->frames.count; frame++)
-		locations->frames.items[frame] = find_frame(capture, frame, processes);
+		locations->frames.items[frame] = find_frame(capture, frame, parts->processes);
 	place_frames(locations, capture);
 	for (uint32_t frame = 0; frame < capture->frames.count; frame++) {
 		locations->ids.items[frame] = 0;
@@ -294,9 +494,13 @@ bool locations_build(struct locations *locations, const struct capture *capture,
 		    !locate_frame(locations, capture, frame, &resolving))
 			return false;
 	}
-	symbols_lookup(symbols, locations->queries.items, locations->queries.count, deadline_ns);
+	ask_again(locations, capture, parts);
+	symbols_lookup(parts->symbols, locations->queries.items, locations->queries.count,
+		       deadline_ns);
+	if (!show_frames(locations, capture))
+		return false;
 	for (size_t i = 0; i < locations->queries.count; i++)
-		locations->ids.items[locations->query_frames.items[i]] =
-			file_location(&resolving, &locations->queries.items[i]);
+		name_frame(locations, &resolving, i);
+	locate_told(locations, capture, &resolving, deadline_ns);
 	return true;
 }

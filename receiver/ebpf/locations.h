@@ -8,6 +8,8 @@
 #pragma once
 
 #include "capture.h"
+#include "config.h"
+#include "process_memory/process_memory.h"
 #include "symbols/symbols.h"
 
 #include <profcol/batch.h>
@@ -19,15 +21,20 @@ struct located_frame {
 	 * walker took it for a return address, it is a piece of data. */
 	bool not_code;
 	bool is_placed; /* a stack has it */
+	bool is_told;   /* the process alone may say what it is called */
+	bool has_name;  /* a function is known for it, or why there is none */
+	bool is_shown;  /* a stack shows it; only of what stacks may leave out */
+	uint32_t trace; /* of enum runtime_trace: how it stands in its runtime's own stacks */
+	uint32_t file;  /* that it lies in; PROCESS_NO_FILE: none, or in the kernel */
 };
 
 struct locations {
-	/* Location id of each frame of the capture. 0: it lies beyond locations_code_end() in every
-	 * stack, so that nothing of it shows. */
+	/* Location id of each frame of the capture. 0: no stack shows it (locations_shown()). */
 	VECTOR(uint32_t) ids;
 	VECTOR(struct located_frame) frames;
 	VECTOR(struct symbol_query) queries;
 	VECTOR(uint32_t) query_frames; /* the frame each query is for */
+	VECTOR(uint32_t) shown;        /* frames of one stack */
 };
 
 void locations_deinit(struct locations *locations);
@@ -43,8 +50,24 @@ uint32_t locations_add_reason(struct profcol_builder *builder, const char *reaso
 uint32_t locations_code_end(const struct locations *locations, const struct capture *capture,
 			    uint32_t stack);
 
+/*
+ * The frames that stack number @stack shows, leaf first, to @frames_ret, which has room for all of
+ * a stack's: those up to locations_code_end(), without the wrappers that its runtime's own stacks
+ * leave out. Returns how many. After locations_build().
+ */
+uint32_t locations_shown(const struct locations *locations, const struct capture *capture,
+			 uint32_t stack, uint32_t *frames_ret);
+
+/* Who knows what of frames; all borrowed. */
+struct location_parts {
+	struct processes *processes;
+	struct process_memory *memory;
+	struct symbols *symbols;
+	enum unnamed_functions unnamed; /* what becomes of functions without a name */
+};
+
 /* Resolve every frame of @capture that a stack has into @builder, waiting for names until
  * @deadline_ns. False without memory; what the builder could not add shows when it is sealed. */
 bool locations_build(struct locations *locations, const struct capture *capture,
-		     struct processes *processes, struct symbols *symbols, uint64_t deadline_ns,
+		     const struct location_parts *parts, uint64_t deadline_ns,
 		     struct profcol_builder *builder);

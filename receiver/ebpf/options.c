@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include "events/events.h"
 #include "runtimes/runtime.h"
 #include "sample.h"
 #include "select/select.h"
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 
 static const char *const resource_by_words[] = { "process", "container", "host", NULL };
+static const char *const unnamed_functions_words[] = { "label", "function", "none", NULL };
 static const char *const error_mode_words[] = { "propagate", "ignore", NULL };
 static const char *const probe_types[] = { "kprobe", NULL };
 static const char *const probe_modes[] = { "kprobe", "kretprobe", "uprobe", "uretprobe", NULL };
@@ -25,18 +27,31 @@ enum { FIRST_MODE_WITH_TARGET = 2 };
 		PROFCOL_OPTION_END,                                                                \
 	}
 
-LANGUAGE(python);
 LANGUAGE(perl);
 LANGUAGE(php);
-LANGUAGE(v8);
 LANGUAGE(dotnet);
 LANGUAGE(beam);
 LANGUAGE(luajit);
+
+static const struct profcol_option python_options[] = {
+	PROFCOL_OPTION_BOOL("disabled", struct profiling_config, interpreters.python_disabled,
+			    "false",
+			    "leave the memory of Python programs alone: their stacks show the "
+			    "interpreter"),
+	PROFCOL_OPTION_END,
+};
 
 static const struct profcol_option hotspot_options[] = {
 	PROFCOL_OPTION_BOOL("disabled", struct profiling_config, interpreters.hotspot_disabled,
 			    "false",
 			    "leave the memory of JVMs alone: stacks through Java's code are cut"),
+	PROFCOL_OPTION_END,
+};
+
+static const struct profcol_option v8_options[] = {
+	PROFCOL_OPTION_BOOL("disabled", struct profiling_config, interpreters.v8_disabled, "false",
+			    "leave the memory of Node.js programs alone: their stacks show V8's "
+			    "builtins"),
 	PROFCOL_OPTION_END,
 };
 
@@ -57,8 +72,8 @@ static const struct profcol_option go_labels_options[] = {
 
 static const struct profcol_option go_symbolization_options[] = {
 	PROFCOL_OPTION_BOOL("disabled", struct profiling_config,
-			    unheeded.interpreters.go_symbolization_disabled, "false",
-			    "no effect yet"),
+			    interpreters.go_symbolization_disabled, "false",
+			    "no lines, and no names but those of symbol tables"),
 	PROFCOL_OPTION_END,
 };
 
@@ -67,8 +82,8 @@ static const struct profcol_option go_symbolization_options[] = {
 	{ .key = (key_), .type = PROFCOL_OPTION_NESTED, .doc = (doc_), .nested = (options_) }
 
 static const struct profcol_option go_options[] = {
-	PROFCOL_OPTION_BOOL("disabled", struct profiling_config, unheeded.interpreters.go_disabled,
-			    "false", "no effect yet"),
+	PROFCOL_OPTION_BOOL("disabled", struct profiling_config, interpreters.go_disabled, "false",
+			    "the same as `symbolization::disabled`; stacks stay whole"),
 	FLAT_SECTION("labels", go_labels_options, "labels of goroutines"),
 	FLAT_SECTION("symbolization", go_symbolization_options, "names of Go functions"),
 	PROFCOL_OPTION_END,
@@ -112,9 +127,33 @@ static const struct profcol_option overhead_options[] = {
 	PROFCOL_OPTION_END,
 };
 
+static const struct profcol_option off_cpu_options[] = {
+	PROFCOL_OPTION_INT("max_events", struct off_cpu_config, max_events, "200", 1, 10000,
+			   "samples in a second on each CPU, about: where there would be more, "
+			   "short waits are kept by lot, and stand for those that are not"),
+	PROFCOL_OPTION_END,
+};
+
+static const struct profcol_option page_faults_options[] = {
+	PROFCOL_OPTION_INT(
+		"max_events", struct page_faults_config, max_events, "200", 1, 10000,
+		"samples in a second on each CPU, about: where there would be more, each "
+		"stands for more faults"),
+	PROFCOL_OPTION_INT("period", struct page_faults_config, period, "16", 1, 1000000,
+			   "faults on a CPU of which one is looked at"),
+	PROFCOL_OPTION_END,
+};
+
 const struct profcol_option profiling_options[] = {
 	PROFCOL_OPTION_INT("samples_per_second", struct profiling_config, samples_per_second, "20",
 			   1, 10000, "samples taken on each CPU in a second"),
+	PROFCOL_OPTION_LIST("events", struct profiling_config, events, "[cpu]",
+			    "what samples are taken of: `cpu` (the timer), `off_cpu`, "
+			    "`page_faults`, `wall` (`cpu` and `off_cpu`, as one)"),
+	PROFCOL_OPTION_NESTED("off_cpu", struct profiling_config, off_cpu, off_cpu_options,
+			      "the event `off_cpu`: time that threads wait"),
+	PROFCOL_OPTION_NESTED("page_faults", struct profiling_config, page_faults,
+			      page_faults_options, "the event `page_faults`"),
 	PROFCOL_OPTION_DURATION("reporter_interval", struct profiling_config, reporter_interval_ns,
 				"5s", 100 * PROFCOL_MILLISECOND, PROFCOL_HOUR,
 				"how often samples are passed on as a batch"),
@@ -156,6 +195,18 @@ const struct profcol_option profiling_options[] = {
 	PROFCOL_OPTION_BYTES("process_memory", struct profiling_config, process_memory_bytes,
 			     "32MiB", 1 << 20, 1 << 30,
 			     "memory for what is known of processes, their mappings and files"),
+	PROFCOL_OPTION_BYTES("symbol_memory", struct profiling_config, symbol_memory_bytes, "64MiB",
+			     1 << 20, 4ll << 30,
+			     "memory for the names of functions of files, and where they begin"),
+	PROFCOL_OPTION_LIST("debug_directories", struct profiling_config, debug_directories,
+			    "[/usr/lib/debug]",
+			    "where debug files are looked for, on the machine, and for a "
+			    "container's own files in its root"),
+	PROFCOL_OPTION_ENUM("unnamed_functions", struct profiling_config, unnamed_functions,
+			    "label", unnamed_functions_words,
+			    "what tells functions without a name apart, such as "
+			    "`libc.so.6+0x8a2c0`: an attribute, which pprof and debug show, a "
+			    "function of that name, or nothing"),
 	PROFCOL_OPTION_BOOL("send_idle_frames", struct profiling_config, send_idle_frames, "false",
 			    "pass on samples of idle CPUs too, instead of only counting them"),
 	PROFCOL_OPTION_BOOL("no_kernel_version_check", struct profiling_config,
@@ -168,7 +219,7 @@ const struct profcol_option profiling_options[] = {
 			      "what profiling may cost: beyond, samples are taken less often"),
 	PROFCOL_OPTION_NESTED("select", struct profiling_config, select, select_options,
 			      "which processes are sampled; without, all"),
-	// From here on, but for interpreters.hotspot: unheeded.h.
+	// From here on, but for some of the interpreters and off_cpu_threshold: unheeded.h.
 	PROFCOL_OPTION_DURATION("monitor_interval", struct profiling_config,
 				unheeded.monitor_interval_ns, "5s", 0, 0, "no effect"),
 	PROFCOL_OPTION_DURATION("clock_sync_interval", struct profiling_config,
@@ -181,8 +232,10 @@ const struct profcol_option profiling_options[] = {
 	PROFCOL_OPTION_INT("probabilistic_threshold", struct profiling_config,
 			   unheeded.probabilistic_threshold, "100", 1, 100, "no effect yet"),
 	FLAT_SECTION("interpreters", interpreters_options, "frames of interpreted languages"),
-	PROFCOL_OPTION_DOUBLE("off_cpu_threshold", struct profiling_config,
-			      unheeded.off_cpu_threshold, "0", 0, 1, "no effect yet"),
+	PROFCOL_OPTION_DOUBLE("off_cpu_threshold", struct profiling_config, off_cpu_threshold, "0",
+			      0, 1,
+			      "above 0: the event `off_cpu`, of which each wait is kept with this "
+			      "probability, whatever its length"),
 	PROFCOL_OPTION_BOOL("send_error_frames", struct profiling_config,
 			    unheeded.send_error_frames, "false",
 			    "no effect: a cut stack always says why"),
@@ -262,12 +315,25 @@ static struct profcol_error *validate_overhead(const struct overhead_config *ove
 	return NULL;
 }
 
+uint32_t profiling_runtimes_without_lines(const struct profiling_config *config)
+{
+	const struct interpreters_config *interpreters = &config->interpreters;
+
+	return interpreters->go_disabled || interpreters->go_symbolization_disabled
+		       ? 1u << RUNTIME_GO
+		       : 0;
+}
+
 uint32_t profiling_disabled_runtimes(const struct profiling_config *config)
 {
 	uint32_t disabled = 0;
 
 	if (config->interpreters.hotspot_disabled)
 		disabled |= 1u << RUNTIME_HOTSPOT;
+	if (config->interpreters.python_disabled)
+		disabled |= 1u << RUNTIME_CPYTHON;
+	if (config->interpreters.v8_disabled)
+		disabled |= 1u << RUNTIME_V8;
 	return disabled;
 }
 
@@ -276,12 +342,22 @@ struct profcol_error *profiling_validate(const void *decoded)
 	const struct profiling_config *config = decoded;
 	const struct probe_config *probes = config->unheeded.probes.items;
 	struct profcol_error *error = select_validate(&config->select);
+	uint32_t wanted;
 
 	if (error)
 		return error;
 	error = validate_overhead(&config->overhead);
+	if (!error)
+		error = events_wanted(config, &wanted);
 	if (error)
 		return error;
+	for (size_t i = 0; i < config->debug_directories.count; i++)
+		if (config->debug_directories.items[i][0] != '/')
+			return profcol_error_create(
+				PROFCOL_CONFIG,
+				"debug_directories: '%.100s' does not begin with '/'; write the "
+				"path from the root of the machine on",
+				config->debug_directories.items[i]);
 	if (!is_cpu_list(config->unheeded.pin_cpu_ids))
 		return profcol_error_create(
 			PROFCOL_CONFIG,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.h"
 
+#include "events/events.h"
 #include "locations.h"
+#include "nameless.h"
 #include "resources.h"
 #include "text.h"
 
@@ -21,8 +23,11 @@ struct row {
 	uint32_t stack; /* id in the batch */
 	uint32_t comm;
 	uint32_t tid;
-	uint32_t cpu;
+	uint16_t cpu;
+	uint8_t origin; /* enum sample_origin */
+	uint16_t detail;
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t value;
 };
 
 /* What ended a walk: as the metric calls it, and as the stack says. */
@@ -43,14 +48,18 @@ static const struct {
 	[UNWIND_END_REGISTERS] = { "end=no_registers", "[no user registers]" },
 	[UNWIND_END_BROKEN_TABLE] = { "end=broken_table", "[broken unwind table]" },
 	[UNWIND_END_NOT_COPIED] = { "end=stack_not_copied", "[stack beyond deferred_stack]" },
+	[UNWIND_END_GUESSED] = { "end=guessed_frame", "[guessed frame]" },
 };
 
 struct report {
 	const struct profcol_host *host;
 	const struct profiling_config *config;
 	struct processes *processes;
+	struct process_memory *memory;
 	struct symbols *symbols;
+	struct nameless *nameless; /* owned */
 	struct profcol_metric *ends[UNWIND_END_COUNT];
+	bool is_wall; /* time on and off CPUs is one kind of sample */
 
 	// Scratch of one build, kept for its memory.
 	struct locations locations;
@@ -60,6 +69,7 @@ struct report {
 	VECTOR(struct row) rows;            /* sorted by what makes samples equal, then time */
 	VECTOR(uint32_t) stack_locations;
 	VECTOR(uint64_t) timestamps;
+	VECTOR(int64_t) values;
 };
 
 static void register_metrics(struct report *report)
@@ -72,9 +82,18 @@ static void register_metrics(struct report *report)
 			"Stacks of samples, by what ended the walk of the user's part");
 }
 
+static bool asks_for_wall(const struct profiling_config *config)
+{
+	uint32_t wanted = 0;
+
+	// Has been refused before.
+	profcol_error_destroy(events_wanted(config, &wanted));
+	return wanted & 1u << SAMPLE_WALL;
+}
+
 struct report *report_create(const struct profcol_host *host, const struct profiling_config *config,
-			     struct processes *processes, struct symbols *symbols,
-			     struct containers *containers)
+			     struct processes *processes, struct process_memory *memory,
+			     struct symbols *symbols, struct containers *containers)
 {
 	struct report *report = calloc(1, sizeof(*report));
 
@@ -83,10 +102,17 @@ struct report *report_create(const struct profcol_host *host, const struct profi
 	report->host = host;
 	report->config = config;
 	report->processes = processes;
+	report->memory = memory;
 	report->symbols = symbols;
 	resources_init(&report->resources, (enum resource_by)config->resource_by, processes,
 		       containers);
+	report->is_wall = asks_for_wall(config);
 	register_metrics(report);
+	report->nameless = nameless_create(host, processes, symbols);
+	if (!report->nameless) {
+		report_destroy(report);
+		return NULL;
+	}
 	return report;
 }
 
@@ -94,6 +120,7 @@ void report_destroy(struct report *report)
 {
 	if (!report)
 		return;
+	nameless_destroy(report->nameless);
 	locations_deinit(&report->locations);
 	resources_deinit(&report->resources);
 	VECTOR_DEINIT(&report->sample_attributes);
@@ -101,6 +128,7 @@ void report_destroy(struct report *report)
 	VECTOR_DEINIT(&report->rows);
 	VECTOR_DEINIT(&report->stack_locations);
 	VECTOR_DEINIT(&report->timestamps);
+	VECTOR_DEINIT(&report->values);
 	free(report);
 }
 
@@ -108,12 +136,12 @@ void report_destroy(struct report *report)
 static uint32_t place_stack(struct report *report, const struct capture *capture, uint32_t stack,
 			    struct profcol_builder *builder)
 {
-	uint32_t *placed = report->stack_locations.items, count = 0;
-	uint32_t code_end = locations_code_end(&report->locations, capture, stack);
+	uint32_t *placed = report->stack_locations.items;
+	uint32_t count = locations_shown(&report->locations, capture, stack, placed);
 	const char *reason = ends[capture->stacks.items[stack].end].reason;
 
-	for (uint32_t at = capture_stack_begin(capture, stack); at < code_end; at++)
-		placed[count++] = report->locations.ids.items[capture->stack_frames.items[at]];
+	for (uint32_t i = 0; i < count; i++)
+		placed[i] = report->locations.ids.items[placed[i]];
 	if (reason)
 		placed[count++] = locations_add_reason(builder, reason);
 	return count;
@@ -156,9 +184,7 @@ static struct window window_of(const struct capture *capture, uint64_t end_ns)
 	return window;
 }
 
-static void add_resource(struct report *report, const struct window *window,
-			 const struct clock_calibration *clock, uint32_t process,
-			 struct profcol_builder *builder)
+static void add_resource(struct report *report, uint32_t process, struct profcol_builder *builder)
 {
 	uint32_t schema = profcol_builder_cstring(builder, SCHEMA_URL);
 	struct profcol_resource resource = {
@@ -170,26 +196,39 @@ static void add_resource(struct report *report, const struct window *window,
 		.version = profcol_builder_cstring(builder, report->host->version),
 		.schema_url = schema,
 	};
+
+	profcol_builder_add_resource(builder, &resource);
+	profcol_builder_add_scope(builder, &scope);
+}
+
+/* Of samples of @origin. Only those of the timer have a period: the values of others say by
+ * themselves for how much they stand. */
+static void add_profile(const struct window *window, const struct clock_calibration *clock,
+			uint32_t origin, struct profcol_builder *builder)
+{
+	const struct event_kind *kind = event_kind_of(origin);
 	struct profcol_profile profile = {
-		.sample_type = profcol_builder_cstring(builder, "samples"),
-		.sample_unit = profcol_builder_cstring(builder, "count"),
-		.period_type = profcol_builder_cstring(builder, "cpu"),
-		.period_unit = profcol_builder_cstring(builder, "nanoseconds"),
-		.period = (int64_t)window->period_ns,
+		.sample_type = profcol_builder_cstring(builder, kind ? kind->sample_type : ""),
+		.sample_unit = profcol_builder_cstring(builder, kind ? kind->sample_unit : ""),
 		.time_unix_ns = clock_monotonic_to_unix(clock, window->begin_ns),
 		.duration_ns = window->end_ns - window->begin_ns,
 	};
 
-	profcol_builder_add_resource(builder, &resource);
-	profcol_builder_add_scope(builder, &scope);
+	if (origin == SAMPLE_CPU_CLOCK) {
+		profile.period_type = profcol_builder_cstring(builder, "cpu");
+		profile.period_unit = profcol_builder_cstring(builder, "nanoseconds");
+		profile.period = (int64_t)window->period_ns;
+	}
 	profcol_builder_add_profile(builder, &profile);
 }
 
-/* Do two samples differ in nothing but time? 0 when so, else an order among them. */
+/* Do two samples differ in nothing but time and value? 0 when so, else an order among them. */
 static int compare_identity(const struct row *a, const struct row *b)
 {
 	if (a->group != b->group)
 		return a->group < b->group ? -1 : 1;
+	if (a->origin != b->origin)
+		return a->origin < b->origin ? -1 : 1;
 	if (a->process != b->process)
 		return a->process < b->process ? -1 : 1;
 	if (a->stack != b->stack)
@@ -200,6 +239,8 @@ static int compare_identity(const struct row *a, const struct row *b)
 		return a->cpu < b->cpu ? -1 : 1;
 	if (a->comm != b->comm)
 		return a->comm < b->comm ? -1 : 1;
+	if (a->detail != b->detail)
+		return a->detail < b->detail ? -1 : 1;
 	return 0;
 }
 
@@ -211,6 +252,17 @@ static int compare_rows(const void *left, const void *right)
 	if (order)
 		return order;
 	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
+}
+
+/* Of the timer's samples and of waits, samples of one kind. */
+static void make_wall(struct row *row, uint64_t period_ns)
+{
+	if (row->origin == SAMPLE_CPU_CLOCK) {
+		row->value = period_ns;
+		row->detail = OFF_CPU_RUNNING << OFF_CPU_STATE_SHIFT;
+	}
+	if (row->origin == SAMPLE_CPU_CLOCK || row->origin == SAMPLE_OFF_CPU)
+		row->origin = SAMPLE_WALL;
 }
 
 static bool sort_samples(struct report *report, const struct capture *capture)
@@ -230,8 +282,13 @@ static bool sort_samples(struct report *report, const struct capture *capture)
 			.comm = sample->comm,
 			.tid = with_threads ? sample->tid : 0,
 			.cpu = with_threads ? sample->cpu : 0,
+			.origin = sample->origin,
+			.detail = sample->detail,
 			.time_ns = sample->time_ns,
+			.value = sample->value,
 		};
+		if (report->is_wall)
+			make_wall(&report->rows.items[report->rows.count - 1], capture->period_ns);
 	}
 	if (report->rows.count)
 		qsort(report->rows.items, report->rows.count, sizeof(struct row), compare_rows);
@@ -243,10 +300,11 @@ static uint32_t sample_attributes(struct report *report, const struct capture *c
 				  const struct row *row, struct profcol_builder *builder)
 {
 	const struct resource_member *member = &report->resources.members.items[row->process];
+	const struct event_kind *kind = event_kind_of(row->origin);
 	uint32_t own = member->end - member->begin, *to;
 
 	report->sample_attributes.count = 0;
-	if (!VECTOR_RESERVE(&report->sample_attributes, (size_t)own + 3))
+	if (!VECTOR_RESERVE(&report->sample_attributes, (size_t)own + 4))
 		return UINT32_MAX;
 	to = report->sample_attributes.items;
 	for (uint32_t i = member->begin; i < member->end; i++)
@@ -256,11 +314,32 @@ static uint32_t sample_attributes(struct report *report, const struct capture *c
 		*to++ = profcol_builder_attribute_int(builder, "thread.id", row->tid);
 		*to++ = profcol_builder_attribute_int(builder, "cpu.logical_number", row->cpu);
 	}
+	if (kind && kind->detail_key)
+		*to++ = text_attribute(builder, kind->detail_key, kind->detail_text(row->detail));
 	return profcol_builder_attribute_list(builder, report->sample_attributes.items,
 					      (uint32_t)(to - report->sample_attributes.items));
 }
 
-/* One sample of the @count rows at @rows, which are equal but for their times. */
+/* The values of the @count rows at @rows. Those of the timer are 1, which needs no saying. */
+static bool set_values(struct report *report, const struct row *rows, size_t count,
+		       struct profcol_sample *sample)
+{
+	if (rows->origin == SAMPLE_CPU_CLOCK)
+		return true;
+	report->values.count = 0;
+	if (!VECTOR_RESERVE(&report->values, count))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		report->values.items[i] = (int64_t)rows[i].value;
+	sample->values = report->values.items;
+	sample->value_count = (uint32_t)count;
+	return true;
+}
+
+/*
+ * One sample of the @count rows at @rows, which are equal but for their times and values. Values
+ * need times: one alone would say of how much in all, and no longer of how many.
+ */
 static bool add_sample(struct report *report, const struct capture *capture, const struct row *rows,
 		       size_t count, const struct clock_calibration *clock,
 		       struct profcol_builder *builder)
@@ -271,14 +350,15 @@ static bool add_sample(struct report *report, const struct capture *capture, con
 
 	if (attributes == UINT32_MAX)
 		return false;
-	if (!report->config->timestamps) {
+	if (!report->config->timestamps && rows->origin == SAMPLE_CPU_CLOCK) {
 		sample.values = &value;
 		sample.value_count = 1;
 		profcol_builder_add_sample(builder, &sample);
 		return true;
 	}
 	report->timestamps.count = 0;
-	if (!VECTOR_RESERVE(&report->timestamps, count))
+	if (!VECTOR_RESERVE(&report->timestamps, count) ||
+	    !set_values(report, rows, count, &sample))
 		return false;
 	for (size_t i = 0; i < count; i++)
 		report->timestamps.items[i] = clock_monotonic_to_unix(clock, rows[i].time_ns);
@@ -296,8 +376,12 @@ static bool build_samples(struct report *report, const struct capture *capture,
 	size_t total = report->rows.count, next;
 
 	for (size_t i = 0; i < total; i = next) {
-		if (!i || rows[i].group != rows[i - 1].group)
-			add_resource(report, window, &clock, rows[i].process, builder);
+		bool is_other = !i || rows[i].group != rows[i - 1].group;
+
+		if (is_other)
+			add_resource(report, rows[i].process, builder);
+		if (is_other || rows[i].origin != rows[i - 1].origin)
+			add_profile(window, &clock, rows[i].origin, builder);
 		for (next = i + 1; next < total && !compare_identity(&rows[i], &rows[next]);)
 			next++;
 		if (!add_sample(report, capture, &rows[i], next - i, &clock, builder))
@@ -320,12 +404,17 @@ struct profcol_error *report_build(struct report *report, const struct capture *
 				   uint64_t end_ns, uint64_t deadline_ns,
 				   struct profcol_batch **ret)
 {
+	const struct location_parts parts = {
+		.processes = report->processes,
+		.memory = report->memory,
+		.symbols = report->symbols,
+		.unnamed = (enum unnamed_functions)report->config->unnamed_functions,
+	};
 	struct profcol_builder *builder = profcol_builder_create();
 	struct window window = window_of(capture, end_ns);
 
 	if (!builder ||
-	    !locations_build(&report->locations, capture, report->processes, report->symbols,
-			     deadline_ns, builder) ||
+	    !locations_build(&report->locations, capture, &parts, deadline_ns, builder) ||
 	    !build_stacks(report, capture, builder) ||
 	    !resources_build(&report->resources, capture, builder) ||
 	    !sort_samples(report, capture) || !build_samples(report, capture, &window, builder)) {
@@ -335,5 +424,11 @@ struct profcol_error *report_build(struct report *report, const struct capture *
 					    capture->samples.count);
 	}
 	count_ends(report, capture);
+	nameless_count(report->nameless, capture, &report->locations);
 	return profcol_builder_seal(builder, ret);
+}
+
+void report_tell(struct report *report, uint64_t now_ns, bool last)
+{
+	nameless_tell(report->nameless, now_ns, last);
 }

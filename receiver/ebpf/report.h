@@ -13,6 +13,7 @@
 
 #include "capture.h"
 #include "config.h"
+#include "process_memory/process_memory.h"
 #include "symbols/symbols.h"
 
 #include <profcol/batch.h>
@@ -24,8 +25,8 @@ struct report;
 /* NULL without memory. All are borrowed until destroy. With @containers the containers of pods are
  * met there as samples of them are reported; may be NULL. */
 struct report *report_create(const struct profcol_host *host, const struct profiling_config *config,
-			     struct processes *processes, struct symbols *symbols,
-			     struct containers *containers);
+			     struct processes *processes, struct process_memory *memory,
+			     struct symbols *symbols, struct containers *containers);
 void report_destroy(struct report *report); /* accepts NULL */
 
 /*
@@ -36,3 +37,7 @@ PROFCOL_MUST_CHECK struct profcol_error *report_build(struct report *report,
 						      const struct capture *capture,
 						      uint64_t end_ns, uint64_t deadline_ns,
 						      struct profcol_batch **ret);
+
+/* Tell the reader of what could not be named, when it is time; with @last at the end of a run. May
+ * wait for file systems, some seconds. */
+void report_tell(struct report *report, uint64_t now_ns, bool last);

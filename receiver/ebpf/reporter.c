@@ -3,6 +3,7 @@
 
 #include "cost.h"
 #include "deferred/deferred.h"
+#include "events/events.h"
 #include "held.h"
 #include "outdated.h"
 #include "report.h"
@@ -28,6 +29,9 @@ static const uint64_t CATCH_UP_NS = 10000000000;
 /* How late a sample may come: for its walk (deferred/), or for a decision (select/). */
 static const uint64_t WAITING_NS = DEFERRED_WAIT_NS + 1000000000;
 
+/* Names of frames that no sample had for so long are read anew. */
+static const uint64_t FORGET_NAMES_NS = 120000000000;
+
 static const uint64_t COST_NS = 5000000000; /* between two looks at the own cost */
 
 struct reporter {
@@ -35,6 +39,7 @@ struct reporter {
 	const struct profiling_config *config;
 	struct drain *drain;
 	struct processes *processes;
+	struct process_memory *memory;
 	struct symbols *symbols;
 	struct tables *tables;
 	struct report *report;
@@ -46,6 +51,7 @@ struct reporter {
 	struct capture *spare;                 /* owned */
 	uint64_t booked[SAMPLE_COUNTER_COUNT]; /* totals of the kernel side already accounted */
 	struct profcol_metric *runs, *run_time, *ring_lost, *not_deferred, *map_bytes;
+	struct event_metrics events;
 	uint64_t random;   /* state of the jitter */
 	bool cpus_failed;  /* said once until it is mended */
 	bool rules_failed; /* the same */
@@ -109,8 +115,8 @@ static void register_metrics(struct reporter *reporter)
 
 struct reporter *reporter_create(const struct profcol_host *host,
 				 const struct profiling_config *config, struct drain *drain,
-				 struct processes *processes, struct symbols *symbols,
-				 struct tables *tables)
+				 struct processes *processes, struct process_memory *memory,
+				 struct symbols *symbols, struct tables *tables)
 {
 	// Without a resource for each container there is nothing to be known of.
 	uint64_t new_ns =
@@ -123,14 +129,16 @@ struct reporter *reporter_create(const struct profcol_host *host,
 	reporter->config = config;
 	reporter->drain = drain;
 	reporter->processes = processes;
+	reporter->memory = memory;
 	reporter->symbols = symbols;
 	reporter->tables = tables;
 	reporter->random = clock_realtime_ns() | 1;
 	register_metrics(reporter);
+	event_metrics_init(&reporter->events, host, config);
 	pthread_mutex_init(&reporter->lock, NULL);
 	pthread_cond_init(&reporter->wake, NULL);
 	containers_init(&reporter->containers);
-	reporter->report = report_create(host, config, processes, symbols,
+	reporter->report = report_create(host, config, processes, memory, symbols,
 					 new_ns ? &reporter->containers : NULL);
 	reporter->held = held_create(host, &reporter->containers, new_ns, pass_on, reporter);
 	reporter->spare = calloc(1, sizeof(*reporter->spare));
@@ -169,9 +177,11 @@ static void book(struct reporter *reporter, enum profcol_outcome outcome, const 
  * sample is booked as taken when it is read from its buffer and decided about. */
 static void book_counters(struct reporter *reporter)
 {
-	uint64_t totals[SAMPLE_COUNTER_COUNT], new[SAMPLE_COUNTER_COUNT];
+	const struct sampler *sampler = drain_sampler(reporter->drain);
+	uint64_t totals[SAMPLE_COUNTER_COUNT], events[SAMPLE_COUNTER_COUNT];
+	uint64_t new[SAMPLE_COUNTER_COUNT];
 
-	sampler_counters(drain_sampler(reporter->drain), totals);
+	sampler_counters(sampler, totals);
 	for (size_t i = 0; i < SAMPLE_COUNTER_COUNT; i++) {
 		new[i] = totals[i] - reporter->booked[i];
 		reporter->booked[i] = totals[i];
@@ -182,8 +192,12 @@ static void book_counters(struct reporter *reporter)
 	book(reporter, PROFCOL_FILTERED, "idle", new[SAMPLE_COUNTER_IDLE]);
 	book(reporter, PROFCOL_FILTERED, "select", new[SAMPLE_COUNTER_UNSELECTED]);
 	book(reporter, PROFCOL_LOST, "ring_buffer_full", new[SAMPLE_COUNTER_RING_FULL]);
-	profcol_metric_set(reporter->runs, (int64_t)totals[SAMPLE_COUNTER_TAKEN]);
-	profcol_metric_set(reporter->run_time, (int64_t)totals[SAMPLE_COUNTER_RUN_NS]);
+	sampler_event_counters(sampler, events);
+	profcol_metric_set(reporter->runs,
+			   (int64_t)(totals[SAMPLE_COUNTER_TAKEN] - events[SAMPLE_COUNTER_TAKEN]));
+	profcol_metric_set(reporter->run_time, (int64_t)(totals[SAMPLE_COUNTER_RUN_NS] -
+							 events[SAMPLE_COUNTER_RUN_NS]));
+	event_metrics_show(&reporter->events, sampler_events(sampler), events);
 	profcol_metric_set(reporter->ring_lost, (int64_t)totals[SAMPLE_COUNTER_RING_FULL]);
 	profcol_metric_set(reporter->not_deferred, (int64_t)totals[SAMPLE_COUNTER_NOT_DEFERRED]);
 }
@@ -325,10 +339,13 @@ static void report_once(struct reporter *reporter, uint64_t limit_ns)
 	show_map_bytes(reporter);
 	report_closed(reporter, closed, now, limit_ns);
 	report_late(reporter, limit_ns);
+	report_tell(reporter->report, now, limit_ns);
 	// Not up to now: samples of just before may still lie in the buffers, or wait.
 	if (begin_ns > now - WAITING_NS)
 		begin_ns = now - WAITING_NS;
 	processes_forget(reporter->processes, begin_ns - OUTDATED_KEEP_NS);
+	if (begin_ns > FORGET_NAMES_NS)
+		process_memory_forget(reporter->memory, begin_ns - FORGET_NAMES_NS);
 }
 
 /* What was sampled at the old one is a batch of its own. */
@@ -358,6 +375,7 @@ static struct cost_reading read_cost(struct reporter *reporter)
 
 	symbols_workers(reporter->symbols, &workers);
 	tables_workers(reporter->tables, &workers);
+	process_memory_workers(reporter->memory, &workers);
 	return cost_read(&bpf, &workers);
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "drain.h"
+#include "process_memory/process_memory.h"
 #include "symbols/symbols.h"
 
 struct reporter;
@@ -16,8 +17,8 @@ struct reporter;
 /* NULL without memory. All are borrowed until destroy. */
 struct reporter *reporter_create(const struct profcol_host *host,
 				 const struct profiling_config *config, struct drain *drain,
-				 struct processes *processes, struct symbols *symbols,
-				 struct tables *tables);
+				 struct processes *processes, struct process_memory *memory,
+				 struct symbols *symbols, struct tables *tables);
 void reporter_destroy(struct reporter *reporter); /* accepts NULL; stopped before */
 
 PROFCOL_MUST_CHECK struct profcol_error *reporter_start(struct reporter *reporter);

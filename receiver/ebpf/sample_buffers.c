@@ -189,11 +189,11 @@ int sample_buffers_take(struct sample_buffers *buffers, bool stopped, sample_buf
 	return status;
 }
 
-void sample_buffers_counters(const struct sample_buffers *buffers,
-			     uint64_t totals[SAMPLE_COUNTER_COUNT])
+void sample_buffers_counters(const struct sample_buffers *buffers, unsigned int first,
+			     unsigned int limit, uint64_t totals[SAMPLE_COUNTER_COUNT])
 {
 	memset(totals, 0, SAMPLE_COUNTER_COUNT * sizeof(*totals));
-	for (unsigned int cpu = 0; cpu < buffers->count; cpu++)
+	for (unsigned int cpu = first; cpu < limit && cpu < buffers->count; cpu++)
 		for (uint32_t i = 0; i < SAMPLE_COUNTER_COUNT; i++)
 			totals[i] += __atomic_load_n(&buffer_of(buffers, cpu)->counters.of[i],
 						     __ATOMIC_RELAXED);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The receiver's side of the buffers in which the sampling programs leave their records: one of
- * each CPU (struct sample_buffer in bpf/sample.h).
+ * each CPU (struct sample_buffer in bpf/sample.h), and another one of each for events other than
+ * the timer, if there are any. To this code they are as many CPUs.
  *
  * Threads: one at a time takes; counters from any.
  */
@@ -49,6 +50,6 @@ void sample_buffers_deinit(struct sample_buffers *buffers); /* also of a zeroed 
 int sample_buffers_take(struct sample_buffers *buffers, bool stopped, sample_buffers_function take,
 			void *context);
 
-/* Totals over all CPUs, by enum sample_counter. */
-void sample_buffers_counters(const struct sample_buffers *buffers,
-			     uint64_t totals[SAMPLE_COUNTER_COUNT]);
+/* Totals over the buffers from @first to @limit, exclusive, by enum sample_counter. */
+void sample_buffers_counters(const struct sample_buffers *buffers, unsigned int first,
+			     unsigned int limit, uint64_t totals[SAMPLE_COUNTER_COUNT]);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sampler.h"
 
-#include "address_mask.h"
+#include "events/events.h"
 #include "libbpf_messages.h"
 #include "perf/perf.h"
 #include "perf_event.skel.h"
 #include "recent_rules.h"
 #include "sample_buffers.h"
+#include "sampling_settings.h"
 
 #include "base/base.h"
 
@@ -49,11 +50,11 @@ struct sampler {
 	struct perf_events *events;   /* NULL before start and once detached */
 	bool detached;                /* no program runs any more */
 	int wake_fd;
-	uint32_t cpu_count; /* possible CPUs */
-	size_t ring_bytes;  /* of each */
-	bool walks_apart;   /* processes with runtimes are walked by programs of their own */
-	uint32_t slab_lead; /* as in struct tables_maps */
-	uint64_t period_ns;
+	struct sampling_settings settings; /* of the timer's program */
+	struct events *events_besides;     /* other ones than the timer */
+	bool is_timed;                     /* the timer is asked for */
+	uint32_t slab_lead;                /* as in struct tables_maps */
+	uint64_t first_period_ns, period_ns;
 };
 
 struct sampler *sampler_create(const struct profcol_host *host,
@@ -69,8 +70,14 @@ struct sampler *sampler_create(const struct profcol_host *host,
 	sampler->take_record = take_record;
 	sampler->context = context;
 	sampler->period_ns = 1000000000u / (uint64_t)config->samples_per_second;
+	sampler->first_period_ns = sampler->period_ns;
+	sampler->events_besides = events_create(config);
 	pthread_mutex_init(&sampler->lock, NULL);
 	sampler->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!sampler->events_besides) {
+		sampler_destroy(sampler);
+		return NULL;
+	}
 	return sampler;
 }
 
@@ -79,6 +86,7 @@ void sampler_destroy(struct sampler *sampler)
 	if (!sampler)
 		return;
 	sampler_detach(sampler);
+	events_destroy(sampler->events_besides);
 	ring_buffer__free(sampler->wake_ups);
 	sample_buffers_deinit(&sampler->buffers);
 	recent_rules_deinit(&sampler->recent_rules);
@@ -100,49 +108,24 @@ static size_t ring_bytes(int64_t samples_per_second, uint64_t cpus)
 	return bytes;
 }
 
-/* Of a stack that the receiver walks, at most. */
-static uint32_t copied_bytes(const struct profiling_config *config)
+/* Samples a second that a slot may have to take. */
+static int64_t most_rate(const struct sampler *sampler)
 {
-	uint64_t bytes = config->deferred_stack_bytes & ~7ull;
+	int64_t timer = sampler->config->samples_per_second;
+	int64_t events = events_rate(sampler->events_besides);
 
-	return bytes < SAMPLE_MAX_COPY_BYTES ? (uint32_t)bytes : SAMPLE_MAX_COPY_BYTES;
+	return timer > events ? timer : events;
 }
 
 /* What is set before load: of programs that know @runtimes, 1 << enum runtime_number each. A
  * negative errno. */
 static int configure(struct sampler *sampler, struct perf_event_bpf *programs, uint32_t runtimes)
 {
-	const struct profiling_config *config = sampler->config;
-	size_t ring = sampler->ring_bytes;
-	uint32_t buckets = tables_process_buckets(config->unwind_memory_bytes);
-	int status;
+	struct sampling_settings settings = sampler->settings;
 
-	programs->rodata->walks_apart = sampler->walks_apart;
-	programs->rodata->runtimes_known = runtimes;
-	programs->rodata->emit_idle = config->send_idle_frames;
-	programs->rodata->ring_bytes = ring;
-	programs->rodata->wakeup_bytes = ring / 4;
-	programs->rodata->max_stack_depth = (uint32_t)config->max_stack_depth;
-	programs->rodata->pid_namespace_inode = perf_pid_namespace();
-	programs->rodata->unwind_address_mask = address_mask();
-	programs->rodata->unwind_bucket_mask = buckets - 1;
-	programs->rodata->defer_verify = config->verify_walks;
-	programs->rodata->defer_stack_bytes = (uint32_t)config->deferred_stack_bytes & ~7u;
-	// To verify walks, there have to be some.
-	programs->rodata->copy_stack_bytes = config->verify_walks ? 0 : copied_bytes(config);
-	status = bpf_map__set_value_size(programs->maps.buffers,
-					 (uint32_t)sample_buffers_stride(ring));
-	if (!status)
-		status = bpf_map__set_max_entries(programs->maps.buffers, sampler->cpu_count);
-	if (!status)
-		status = bpf_map__set_max_entries(
-			programs->maps.unwind_slabs,
-			(uint32_t)(config->unwind_memory_bytes / UNWIND_SLAB_BYTES));
-	if (!status)
-		status = bpf_map__set_max_entries(programs->maps.unwind_processes, buckets);
-	if (!status)
-		status = bpf_map__set_max_entries(programs->maps.unwind_recent, sampler->cpu_count);
-	return status;
+	settings.runtimes = runtimes;
+	SAMPLING_SETTINGS_SET(programs->rodata, &settings);
+	return sampling_settings_size_maps(programs->obj, &settings);
 }
 
 /* One more than the highest number that a CPU here can have. */
@@ -170,8 +153,23 @@ static int ask_slab_lead(struct sampler *sampler)
 	return status;
 }
 
+/* Of all slots of these @cpus. */
+static struct profcol_error *make_recent_rules(struct sampler *sampler, const uint32_t *cpus,
+					       size_t count)
+{
+	uint32_t slots_each = sampler->settings.slots / sampler->settings.cpus;
+	CLEANUP_FREE uint32_t *slots = calloc(count, slots_each * sizeof(*slots));
+
+	if (!slots)
+		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory for %zu CPUs", count);
+	for (size_t i = 0; i < count; i++)
+		for (uint32_t k = 0; k < slots_each; k++)
+			slots[i * slots_each + k] = cpus[i] + k * sampler->settings.cpus;
+	return recent_rules_make(&sampler->recent_rules, slots, count * slots_each);
+}
+
 /* Those of all CPUs there are, before any is sampled. */
-static struct profcol_error *make_recent_rules(struct sampler *sampler)
+static struct profcol_error *make_all_recent_rules(struct sampler *sampler)
 {
 	CLEANUP_FREE uint32_t *cpus = NULL;
 	size_t count;
@@ -179,10 +177,10 @@ static struct profcol_error *make_recent_rules(struct sampler *sampler)
 
 	if (!error && recent_rules_init(&sampler->recent_rules,
 					bpf_map__fd(sampler->programs->maps.unwind_recent),
-					sampler->cpu_count))
+					sampler->settings.slots))
 		error = profcol_error_create(PROFCOL_NO_MEMORY, "no memory for %u CPUs",
-					     sampler->cpu_count);
-	return error ? error : recent_rules_make(&sampler->recent_rules, cpus, count);
+					     sampler->settings.cpus);
+	return error ? error : make_recent_rules(sampler, cpus, count);
 }
 
 /*
@@ -194,7 +192,7 @@ static int load_programs(struct sampler *sampler, bool walks_apart)
 {
 	int status;
 
-	sampler->walks_apart = walks_apart;
+	sampler->settings.walks_apart = walks_apart;
 	sampler->programs = perf_event_bpf__open();
 	if (!sampler->programs)
 		return -errno;
@@ -205,12 +203,18 @@ static int load_programs(struct sampler *sampler, bool walks_apart)
 
 static struct profcol_error *sampler_load(struct sampler *sampler)
 {
-	struct profcol_error *error = count_cpus(&sampler->cpu_count);
+	struct profcol_error *error;
+	uint32_t cpus, slots;
 	int status;
 
+	error = count_cpus(&cpus);
 	if (error)
 		return error;
-	sampler->ring_bytes = ring_bytes(sampler->config->samples_per_second, sampler->cpu_count);
+	slots = events_rate(sampler->events_besides) ? 2 * cpus : cpus;
+	sampler->settings = sampling_settings_of(sampler->config);
+	sampler->settings.cpus = cpus;
+	sampler->settings.slots = slots;
+	sampler->settings.ring_bytes = ring_bytes(most_rate(sampler), slots);
 	libbpf_messages_capture();
 	status = load_programs(sampler, true);
 	if (status == -EINVAL) {
@@ -223,34 +227,13 @@ static struct profcol_error *sampler_load(struct sampler *sampler)
 		return libbpf_messages_error(-status, "load the sampling program");
 	status =
 		sample_buffers_init(&sampler->buffers, bpf_map__fd(sampler->programs->maps.buffers),
-				    sampler->cpu_count, sampler->ring_bytes);
+				    slots, sampler->settings.ring_bytes);
 	if (status)
 		return profcol_error_errno(-status, "map the buffers of samples");
-	return make_recent_rules(sampler);
+	return make_all_recent_rules(sampler);
 }
 
 /* ---- walks of processes with runtimes ---- */
-
-/* @programs work on the maps of the sampler. A negative errno. */
-static int share_maps(struct sampler *sampler, struct perf_event_bpf *programs)
-{
-	struct bpf_map *map;
-
-	bpf_object__for_each_map(map, programs->obj)
-	{
-		const struct bpf_map *own;
-		int status;
-
-		// Those hold what is set before load.
-		if (bpf_map__is_internal(map))
-			continue;
-		own = bpf_object__find_map_by_name(sampler->programs->obj, bpf_map__name(map));
-		status = own ? bpf_map__reuse_fd(map, bpf_map__fd(own)) : -ENOENT;
-		if (status)
-			return status;
-	}
-	return 0;
-}
 
 static int load_walk(struct sampler *sampler, struct perf_event_bpf *programs, uint32_t runtimes,
 		     uint32_t number)
@@ -260,7 +243,7 @@ static int load_walk(struct sampler *sampler, struct perf_event_bpf *programs, u
 	bpf_program__set_autoload(programs->progs.sample_cpu_clock, false);
 	bpf_program__set_autoload(programs->progs.tell_slab_lead, false);
 	if (!status)
-		status = share_maps(sampler, programs);
+		status = sampling_settings_share_maps(programs->obj, sampler->programs->obj);
 	if (!status)
 		status = perf_event_bpf__load(programs);
 	if (status)
@@ -296,7 +279,7 @@ static struct profcol_error *attach(void *context, unsigned int cpu, int fd)
 {
 	struct sampler *sampler = context;
 	int program = bpf_program__fd(sampler->programs->progs.sample_cpu_clock);
-	struct profcol_error *error = recent_rules_make(&sampler->recent_rules, &cpu, 1);
+	struct profcol_error *error = make_recent_rules(sampler, &cpu, 1);
 
 	if (error)
 		return error;
@@ -323,10 +306,30 @@ static struct profcol_error *sampler_open_events(struct sampler *sampler)
 	return perf_events_follow(sampler->events, NULL);
 }
 
+static struct profcol_error *sampler_choose(struct sampler *sampler)
+{
+	uint32_t wanted = 0;
+	struct profcol_error *error = events_wanted(sampler->config, &wanted);
+
+	sampler->is_timed = wanted & 1u << SAMPLE_CPU_CLOCK;
+	return error;
+}
+
+/* Takes @error, or NULL. */
+static void warn(struct sampler *sampler, struct profcol_error *error, const char *consequence)
+{
+	if (error)
+		profcol_log_warn(sampler->host->logger, "%s, %s", profcol_error_message(error),
+				 consequence);
+	profcol_error_destroy(error);
+}
+
 struct profcol_error *sampler_start(struct sampler *sampler)
 {
-	struct profcol_error *error = sampler_load(sampler);
+	struct profcol_error *error = sampler_choose(sampler);
 
+	if (!error)
+		error = sampler_load(sampler);
 	if (error)
 		return error;
 	if (sampler->wake_fd < 0)
@@ -337,12 +340,16 @@ struct profcol_error *sampler_start(struct sampler *sampler)
 					     take_wake_up, sampler, NULL);
 	if (!sampler->wake_ups)
 		return libbpf_messages_error(errno, "map the ring buffer of wake-ups");
-	error = sampler_open_events(sampler);
-	if (!error || !perf_events_count(sampler->events))
+	if (sampler->is_timed) {
+		error = sampler_open_events(sampler);
+		if (error && !perf_events_count(sampler->events))
+			return error;
+		warn(sampler, error, "these CPUs are not sampled");
+	}
+	error = events_start(sampler->events_besides, &sampler->settings, sampler->programs->obj);
+	if (!sampler->is_timed && !events_running(sampler->events_besides))
 		return error;
-	profcol_log_warn(sampler->host->logger, "%s, these CPUs are not sampled",
-			 profcol_error_message(error));
-	profcol_error_destroy(error);
+	warn(sampler, error, "all else goes on");
 	return NULL;
 }
 
@@ -388,6 +395,7 @@ struct profcol_error *sampler_follow_cpus(struct sampler *sampler)
 	pthread_mutex_lock(&sampler->lock);
 	if (sampler->events)
 		error = perf_events_follow(sampler->events, NULL);
+	error = profcol_error_join(error, events_follow_cpus(sampler->events_besides));
 	pthread_mutex_unlock(&sampler->lock);
 	return error;
 }
@@ -418,6 +426,7 @@ uint64_t sampler_change_period(struct sampler *sampler, uint64_t period_ns,
 	pthread_mutex_lock(&sampler->lock);
 	if (sampler->events)
 		perf_events_resume(sampler->events, period_ns);
+	events_limit(sampler->events_besides, (double)sampler->first_period_ns / (double)period_ns);
 	pthread_mutex_unlock(&sampler->lock);
 	return changed_ns;
 }
@@ -431,13 +440,25 @@ void sampler_detach(struct sampler *sampler)
 {
 	pthread_mutex_lock(&sampler->lock);
 	perf_events_destroy(TAKE(sampler->events));
+	events_stop(sampler->events_besides);
 	sampler->detached = true;
 	pthread_mutex_unlock(&sampler->lock);
 }
 
 void sampler_counters(const struct sampler *sampler, uint64_t totals[SAMPLE_COUNTER_COUNT])
 {
-	sample_buffers_counters(&sampler->buffers, totals);
+	sample_buffers_counters(&sampler->buffers, 0, sampler->settings.slots, totals);
+}
+
+void sampler_event_counters(const struct sampler *sampler, uint64_t totals[SAMPLE_COUNTER_COUNT])
+{
+	sample_buffers_counters(&sampler->buffers, sampler->settings.cpus, sampler->settings.slots,
+				totals);
+}
+
+const struct events *sampler_events(const struct sampler *sampler)
+{
+	return sampler->events_besides;
 }
 
 struct tables_maps sampler_unwind_maps(struct sampler *sampler)
@@ -448,7 +469,7 @@ struct tables_maps sampler_unwind_maps(struct sampler *sampler)
 		.rules = bpf_map__fd(sampler->programs->maps.unwind_rules),
 		.buckets = bpf_map__max_entries(sampler->programs->maps.unwind_processes),
 		.slab_lead = sampler->slab_lead,
-		.load_walk = sampler->walks_apart ? sampler_load_walk : NULL,
+		.load_walk = sampler->settings.walks_apart ? sampler_load_walk : NULL,
 		.context = sampler,
 	};
 }
@@ -472,7 +493,7 @@ static uint64_t map_bytes(const struct bpf_map *map)
 uint64_t sampler_map_bytes(const struct sampler *sampler)
 {
 	const struct bpf_map *map;
-	uint64_t bytes = sampler->recent_rules.bytes;
+	uint64_t bytes = sampler->recent_rules.bytes + events_map_bytes(sampler->events_besides);
 
 	bpf_object__for_each_map(map, sampler->programs->obj) bytes += map_bytes(map);
 	return bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel side, loaded and running: one BPF program on the timer of every
- * online CPU, its buffer, its counters.
+ * The kernel side, loaded and running: one BPF program on the timer of every online CPU, those of
+ * other events (events/), their buffers, their counters.
  *
  * Threads: create, start and destroy from the host's, while no other thread uses it;
  * wait and drain from one at a time, counters from one at a time; wake, follow_cpus
@@ -10,6 +10,7 @@
 #pragma once
 
 #include "config.h"
+#include "events/events.h"
 #include "sample_buffers.h"
 #include "select/select.h"
 #include "tables/tables.h"
@@ -26,7 +27,8 @@ struct sampler *sampler_create(const struct profcol_host *host,
 			       sample_buffers_function take_record, void *context);
 void sampler_destroy(struct sampler *sampler); /* accepts NULL; detaches first */
 
-/* Load the programs, attach them, and begin to sample. */
+/* Load the programs, attach them, and begin to sample. Of several events those that cannot be had
+ * are logged; it is an error when none can. */
 PROFCOL_MUST_CHECK struct profcol_error *sampler_start(struct sampler *sampler);
 
 /* Wait until many records are there, at most @timeout_ms. 0 or a negative errno. */
@@ -56,8 +58,14 @@ uint64_t sampler_period_ns(const struct sampler *sampler); /* now; from who chan
 /* Stop sampling for good. What is in the buffers stays there for sampler_drain. */
 void sampler_detach(struct sampler *sampler);
 
-/* Totals over all CPUs since start, by enum sample_counter. */
+/* Totals over all CPUs since start, by enum sample_counter: of the timer and all other events. */
 void sampler_counters(const struct sampler *sampler, uint64_t totals[SAMPLE_COUNTER_COUNT]);
+
+/* The same of those other events alone. */
+void sampler_event_counters(const struct sampler *sampler, uint64_t totals[SAMPLE_COUNTER_COUNT]);
+
+/* Which events other than the timer run, and what they have seen; borrowed. */
+const struct events *sampler_events(const struct sampler *sampler);
 
 /* Where the program looks for unwind tables; valid once started, borrowed. */
 struct tables_maps sampler_unwind_maps(struct sampler *sampler);

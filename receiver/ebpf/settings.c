@@ -21,7 +21,8 @@ static bool copy_list(struct arena *memory, struct profcol_list *list)
 static bool copy_texts(struct arena *memory, struct profiling_config *config)
 {
 	config->cache_directory = arena_strdup(memory, config->cache_directory);
-	return config->cache_directory && copy_list(memory, &config->include_env_vars);
+	return config->cache_directory && copy_list(memory, &config->include_env_vars) &&
+	       copy_list(memory, &config->debug_directories) && copy_list(memory, &config->events);
 }
 
 struct settings *settings_create(const struct profiling_config *config)

@@ -13,11 +13,9 @@ struct unheeded {
 
 static bool interpreters_are_set(const struct unheeded_interpreters_config *config)
 {
-	return config->python_disabled || config->perl_disabled || config->php_disabled ||
-	       config->ruby_disabled || config->v8_disabled || config->dotnet_disabled ||
-	       config->go_disabled || config->beam_disabled || config->luajit_disabled ||
-	       config->ruby_skip_native_resume || config->go_labels_disabled ||
-	       config->go_symbolization_disabled;
+	return config->perl_disabled || config->php_disabled || config->ruby_disabled ||
+	       config->dotnet_disabled || config->beam_disabled || config->luajit_disabled ||
+	       config->ruby_skip_native_resume || config->go_labels_disabled;
 }
 
 typedef void (*unheeded_visitor)(const struct unheeded *option, void *context);
@@ -69,8 +67,6 @@ static void visit_missed(const struct unheeded_config *c, unheeded_visitor visit
 		  "sampling is never suspended; lower samples_per_second for less load" },
 		{ "interpreters", interpreters_are_set(&c->interpreters), PROFCOL_WARN,
 		  "interpreted code shows as its interpreter's frames, Go code by its symbols" },
-		{ "off_cpu_threshold", c->off_cpu_threshold != 0, PROFCOL_WARN,
-		  "only time on CPUs is sampled" },
 		{ "send_error_frames", c->send_error_frames, PROFCOL_WARN,
 		  "a stack that was cut always ends with a frame that says why" },
 		{ "load_probe", c->load_probe, PROFCOL_WARN,

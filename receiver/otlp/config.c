@@ -17,9 +17,9 @@ static const struct profcol_option grpc_options[] = {
 			   INT32_MAX,
 			   "requests that one connection may have open at once; 0 = 100"),
 	PROFCOL_OPTION_BYTES("read_buffer_size", GRPC, read_buffer_bytes, "512KiB", 0, 16 << 20,
-			     "bytes read from the socket at once; 0 = gRPC's choice"),
+			     "bytes read from the socket at once, 64 KiB at most; 0 = that"),
 	PROFCOL_OPTION_BYTES("write_buffer_size", GRPC, write_buffer_bytes, "0", 0, 16 << 20,
-			     "bytes that gRPC may hold back for one write; 0 = gRPC's choice"),
+			     "no effect"),
 	PROFCOL_OPTION_OPTIONAL("keepalive", GRPC, keepalive, keepalive_named,
 				net_server_keepalive_options,
 				"pings, and how long connections last"),
@@ -33,14 +33,71 @@ static const struct profcol_option grpc_options[] = {
 
 #undef GRPC
 
-/* Not read: whatever is there, the answer is the same. */
-static const struct profcol_option http_options[] = { PROFCOL_OPTION_END };
+#define CORS struct confighttp_cors_config
+
+static const struct profcol_option cors_options[] = {
+	PROFCOL_OPTION_LIST("allowed_origins", CORS, allowed_origins, NULL,
+			    "https://shop.example, with one * for any text; none = no script may"),
+	PROFCOL_OPTION_LIST("allowed_headers", CORS, allowed_headers, NULL,
+			    "what scripts may send; * = anything; none named = Accept, "
+			    "Content-Type and X-Requested-With"),
+	PROFCOL_OPTION_LIST("exposed_headers", CORS, exposed_headers, NULL,
+			    "headers of answers that scripts may read"),
+	PROFCOL_OPTION_INT("max_age", CORS, max_age, "0", 0, INT32_MAX,
+			   "seconds for which a browser need not ask again; 0 = its own choice"),
+	PROFCOL_OPTION_END,
+};
+
+#undef CORS
+
+#define HTTP struct otlp_http_config
+
+static const struct profcol_option http_options[] = {
+	PROFCOL_OPTION_STRING("endpoint", HTTP, server.endpoint, "localhost:4318",
+			      "HOST:PORT to listen at; no host or 0.0.0.0 = all addresses"),
+	PROFCOL_OPTION_ENUM("transport", HTTP, server.transport, "tcp", confighttp_transport_names,
+			    "there is no other"),
+	PROFCOL_OPTION_SECTION("tls", HTTP, server.tls, server.tls_named, confighttp_tls_options,
+			       "no TLS unless this section is there"),
+	PROFCOL_OPTION_SECTION("cors", HTTP, server.cors, server.cors_named, cors_options,
+			       "which other origins' scripts may send, and read the answers"),
+	PROFCOL_OPTION_NESTED("auth", HTTP, server.auth, confighttp_auth_options,
+			      "not supported: authenticator must be empty"),
+	PROFCOL_OPTION_BYTES("max_request_body_size", HTTP, server.max_request_body_bytes, "20MiB",
+			     0, INT32_MAX,
+			     "of the largest request, before and after decompression; 0 = 20MiB"),
+	PROFCOL_OPTION_BOOL("include_metadata", HTTP, server.include_metadata, "false",
+			    "no effect: nothing here uses what clients send along"),
+	PROFCOL_OPTION_MAP("response_headers", HTTP, server.response_headers,
+			   "added to each answer; 32 at most"),
+	PROFCOL_OPTION_LIST("compression_algorithms", HTTP, server.compression_algorithms, NULL,
+			    "no effect: gzip, zstd, deflate and zlib are taken"),
+	PROFCOL_OPTION_DURATION("read_timeout", HTTP, server.read_timeout_ns, "0s", 0, 0,
+				"for sending a body; 0 = 1m"),
+	PROFCOL_OPTION_DURATION("read_header_timeout", HTTP, server.read_header_timeout_ns, "1m", 0,
+				0, "for sending the head of a request; 0 = 10s"),
+	PROFCOL_OPTION_DURATION("write_timeout", HTTP, server.write_timeout_ns, "30s", 0, 0,
+				"for taking an answer; 0 = 1m"),
+	PROFCOL_OPTION_DURATION("idle_timeout", HTTP, server.idle_timeout_ns, "1m", 0, 0,
+				"how long a connection may wait for its next request; 0 = 1m"),
+	PROFCOL_OPTION_BOOL("keep_alives_enabled", HTTP, server.keep_alives_enabled, "true",
+			    "several requests on one connection"),
+	PROFCOL_OPTION_LIST("middlewares", HTTP, server.middlewares, NULL,
+			    "not supported: must be empty"),
+	PROFCOL_OPTION_STRING("traces_url_path", HTTP, traces_path, "/v1/traces",
+			      "no effect: profcol receives profiles only"),
+	PROFCOL_OPTION_STRING("metrics_url_path", HTTP, metrics_path, "/v1/metrics", "no effect"),
+	PROFCOL_OPTION_STRING("logs_url_path", HTTP, logs_path, "/v1/logs", "no effect"),
+	PROFCOL_OPTION_END,
+};
+
+#undef HTTP
 
 static const struct profcol_option protocols_options[] = {
 	PROFCOL_OPTION_SECTION("grpc", struct otlp_protocols_config, grpc, grpc_named, grpc_options,
 			       "OTLP over gRPC; may be empty"),
-	PROFCOL_OPTION_SECTION("http", struct otlp_protocols_config, http_named, http_named,
-			       http_options, "OTLP over HTTP: not there yet, an error"),
+	PROFCOL_OPTION_SECTION("http", struct otlp_protocols_config, http, http_named, http_options,
+			       "OTLP over HTTP, at /v1development/profiles; may be empty"),
 	PROFCOL_OPTION_END,
 };
 
@@ -50,26 +107,29 @@ const struct profcol_option otlp_options[] = {
 	PROFCOL_OPTION_END,
 };
 
+static struct profcol_error *prefix(struct profcol_error *fault, const char *key)
+{
+	PROFCOL_CLEANUP_ERROR struct profcol_error *owned = fault;
+
+	return owned ? profcol_error_create(profcol_error_code(owned), "%s.%s", key,
+					    profcol_error_message(owned))
+		     : NULL;
+}
+
 struct profcol_error *otlp_config_validate(const struct otlp_config *config)
 {
 	const struct otlp_protocols_config *protocols = &config->protocols;
-	PROFCOL_CLEANUP_ERROR struct profcol_error *fault = NULL;
 	struct profcol_error *error = NULL;
 
-	if (protocols->http_named)
-		error = profcol_error_create(PROFCOL_CONFIG,
-					     "protocols.http: profcol does not receive OTLP over "
-					     "HTTP yet; leave it out, and let clients use "
-					     "protocols.grpc");
 	if (!protocols->grpc_named && !protocols->http_named)
 		error = profcol_error_create(PROFCOL_CONFIG,
 					     "must specify at least one protocol when using the "
 					     "OTLP receiver; add 'protocols: {grpc: {}}'");
 	if (protocols->grpc_named)
-		fault = net_server_validate(&protocols->grpc);
-	if (!fault)
-		return error;
-	return profcol_error_join(error, profcol_error_create(profcol_error_code(fault),
-							      "protocols.grpc.%s",
-							      profcol_error_message(fault)));
+		error = prefix(net_server_validate(&protocols->grpc), "protocols.grpc");
+	if (protocols->http_named)
+		error = profcol_error_join(error,
+					   prefix(net_http_server_validate(&protocols->http.server),
+						  "protocols.http"));
+	return error;
 }

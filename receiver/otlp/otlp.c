@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The `otlp` receiver: takes profiles from other profilers and Collectors, over OTLP gRPC. A
- * request is acknowledged once the pipelines have taken it.
+ * The `otlp` receiver: takes profiles from other profilers and Collectors, over OTLP gRPC and HTTP.
+ * A request is acknowledged once the pipelines have taken it.
  */
 #include "config.h"
 
@@ -18,26 +18,44 @@
 #include <string.h>
 
 #define EXPORT_METHOD  "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
+#define HTTP_PATH      "/v1development/profiles"
 #define VERSION_HEADER "otlp-profiles-development-version"
 
 enum {
 	/* Memory for decoding, in multiples of the largest request: twice what usual ones take. */
 	DECODE_FACTOR = 16,
+	/* What a request may have unasked: a share of the budget, and this at most. */
+	UNASKED_PART = 64,
+	UNASKED_MOST_BYTES = 2 << 20,
 };
 
 /* For each request that is being decoded. */
 #define DECODE_MAX_BYTES ((size_t)1 << 30)
 
+/* For all of them. */
+#define BUDGET_MOST_BYTES ((uint64_t)4 << 30)
+
 #define NOTICE_INTERVAL_NS UINT64_C(60000000000)
 #define ANSWERING_NS       UINT64_C(200000000)
+
+enum otlp_protocol { OTLP_GRPC, OTLP_HTTP, OTLP_PROTOCOLS };
+
+/* What the receiver has of one protocol. */
+struct otlp_front {
+	struct otlp_receiver *receiver; /* borrowed */
+	struct net_server *server;      /* from start, if the protocol is configured */
+	size_t max_memory;              /* of one request, to decode it */
+	struct profcol_metric *accepted, *refused, *refused_requests;
+	struct profcol_metric *unheard[NET_REFUSALS];
+	_Atomic uint64_t notice_after_ns; /* CLOCK_MONOTONIC: no line about refusals before */
+	uint64_t unheard_after_ns;        /* the same of those unheard; the server's thread */
+};
 
 struct otlp_receiver {
 	const struct profcol_host *host;  /* borrowed */
 	const struct otlp_config *config; /* borrowed */
-	struct net_server *server;        /* from start */
-	struct otlp_decode_limits limits;
-	struct profcol_metric *accepted, *refused, *refused_requests;
-	_Atomic uint64_t notice_after_ns; /* CLOCK_MONOTONIC: no line about refusals before */
+	struct memory_budget budget;      /* of both */
+	struct otlp_front fronts[OTLP_PROTOCOLS];
 };
 
 /* ---- answers ---- */
@@ -50,18 +68,17 @@ static void otlp_answer(struct net_answer *answer, enum net_code code, char *mes
 }
 
 /* A client that is broken will not stop: one line now and then. */
-static void otlp_notice(struct otlp_receiver *receiver, struct net_call *call, const char *reason)
+static void otlp_notice(struct otlp_front *front, struct net_call *call, const char *reason)
 {
-	uint64_t now = clock_monotonic_ns(), after = atomic_load(&receiver->notice_after_ns);
+	uint64_t now = clock_monotonic_ns(), after = atomic_load(&front->notice_after_ns);
 
-	profcol_metric_add(receiver->refused_requests, 1);
-	if (now < after || !atomic_compare_exchange_strong(&receiver->notice_after_ns, &after,
+	profcol_metric_add(front->refused_requests, 1);
+	if (now < after || !atomic_compare_exchange_strong(&front->notice_after_ns, &after,
 							   now + NOTICE_INTERVAL_NS))
 		return;
-	profcol_log_warn(receiver->host->logger,
+	profcol_log_warn(front->receiver->host->logger,
 			 "refused a request from %s: %s; %" PRId64 " so far, others are counted",
-			 net_call_peer(call), reason,
-			 profcol_metric_get(receiver->refused_requests));
+			 net_call_peer(call), reason, profcol_metric_get(front->refused_requests));
 }
 
 /* ---- the head of a call ---- */
@@ -88,10 +105,11 @@ static char *otlp_explain_method(const char *method)
 
 static bool otlp_admit(void *context, struct net_call *call, struct net_answer *answer)
 {
-	struct otlp_receiver *receiver = context;
+	struct otlp_front *front = context;
 	const char *method = net_call_method(call);
 
-	if (strcmp(method, EXPORT_METHOD))
+	// Of HTTP the server hears one path only.
+	if (front == &front->receiver->fronts[OTLP_GRPC] && strcmp(method, EXPORT_METHOD))
 		otlp_answer(answer, NET_UNIMPLEMENTED, otlp_explain_method(method));
 	else if (!otlp_version_is_ours(call))
 		otlp_answer(answer, NET_INVALID_ARGUMENT,
@@ -99,8 +117,37 @@ static bool otlp_admit(void *context, struct net_call *call, struct net_answer *
 				   ": supported version is 1"));
 	else
 		return true;
-	otlp_notice(receiver, call, answer->message ? answer->message : "no memory");
+	otlp_notice(front, call, answer->message ? answer->message : "no memory");
 	return false;
+}
+
+/* An attack is one line a minute, and figures. */
+static void otlp_count_unheard(void *context, enum net_refusal refusal, const char *peer)
+{
+	static const char *const texts[NET_REFUSALS] = {
+		[NET_REFUSED_CONNECTION] =
+			"there are too many connections; raise the limit of open "
+			"files (ulimit -n) or of memory if they are wanted",
+		[NET_REFUSED_CALLS] = "there are too many requests at once",
+		[NET_REFUSED_HEAD] = "a request has too much metadata",
+		[NET_REFUSED_FLOOD] = "a client floods the connection with pings, resets or frames "
+				      "of no use",
+		[NET_REFUSED_SLOW] = "a client takes too long to say what it wants, or to hear it",
+		[NET_REFUSED_PROTOCOL] = "a client does not speak HTTP, or breaks its rules",
+		[NET_REFUSED_TLS] = "the TLS handshake with a client failed",
+		[NET_REFUSED_MEMORY] = "there is no memory to decompress a request",
+	};
+	struct otlp_front *front = context;
+	uint64_t now = clock_monotonic_ns();
+
+	profcol_metric_add(front->unheard[refusal], 1);
+	if (now < front->unheard_after_ns)
+		return;
+	front->unheard_after_ns = now + NOTICE_INTERVAL_NS;
+	profcol_log_warn(front->receiver->host->logger,
+			 "refused %s unheard: %s; profcol_receiver_refused_connections counts "
+			 "others",
+			 peer, texts[refusal]);
 }
 
 /* ---- the whole call ---- */
@@ -118,40 +165,56 @@ static void otlp_refuse(const struct profcol_error *error, struct net_answer *an
 }
 
 /* Takes @batch. */
-static void otlp_pass_on(struct otlp_receiver *receiver, struct profcol_batch *batch,
+static void otlp_pass_on(struct otlp_front *front, struct profcol_batch *batch,
 			 struct net_answer *answer)
 {
 	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+	const struct profcol_host *host = front->receiver->host;
 	uint64_t samples = profcol_batch_events(batch);
 
 	// Also of what is refused: the edge that refuses books it as lost there.
-	receiver->host->account(receiver->host, PROFCOL_TAKEN, NULL, samples);
-	error = receiver->host->consume_next(receiver->host, batch);
-	profcol_metric_add(error ? receiver->refused : receiver->accepted, (int64_t)samples);
+	host->account(host, PROFCOL_TAKEN, NULL, samples);
+	error = host->consume_next(host, batch);
+	profcol_metric_add(error ? front->refused : front->accepted, (int64_t)samples);
 	if (error)
 		otlp_refuse(error, answer);
 }
 
-static void otlp_handle(void *context, struct net_call *call, const uint8_t *bytes, size_t length,
-			struct net_answer *answer)
+static struct profcol_error *otlp_read(const struct otlp_front *front, bool is_json,
+				       const uint8_t *bytes, size_t length,
+				       struct memory_share *share, struct profcol_batch **ret)
 {
-	struct otlp_receiver *receiver = context;
+	const struct otlp_decode_limits limits = { front->max_memory, share };
+	CLEANUP_FREE uint8_t *translated = NULL;
+	struct profcol_error *error = NULL;
+
+	if (is_json) {
+		error = otlp_from_json((const char *)bytes, length, share, &translated, &length);
+		bytes = translated;
+	}
+	return error ? error : otlp_decode(bytes, length, &limits, ret);
+}
+
+static void otlp_handle(void *context, struct net_call *call, const uint8_t *bytes, size_t length,
+			struct memory_share *share, struct net_answer *answer)
+{
+	struct otlp_front *front = context;
 	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
 	struct profcol_batch *batch;
 
-	if (!length)
+	if (!length && !net_call_is_json(call))
 		return;
-	error = otlp_decode(bytes, length, &receiver->limits, &batch);
+	error = otlp_read(front, net_call_is_json(call), bytes, length, share, &batch);
 	if (error) {
 		otlp_answer(answer,
 			    profcol_error_is_retryable(error) ? NET_UNAVAILABLE
 							      : NET_INVALID_ARGUMENT,
 			    strdup(profcol_error_message(error)));
-		otlp_notice(receiver, call, profcol_error_message(error));
+		otlp_notice(front, call, profcol_error_message(error));
 		return;
 	}
 	if (profcol_batch_count(batch, PROFCOL_SAMPLES))
-		otlp_pass_on(receiver, batch, answer);
+		otlp_pass_on(front, batch, answer);
 	else
 		profcol_batch_unref(batch);
 }
@@ -165,9 +228,13 @@ static struct profcol_error *otlp_validate(const void *options)
 
 static void otlp_diagnose(const void *options, struct profcol_findings *findings)
 {
-	const struct otlp_config *config = options;
+	const struct otlp_protocols_config *protocols =
+		&((const struct otlp_config *)options)->protocols;
 
-	net_server_diagnose(&config->protocols.grpc, findings);
+	if (protocols->grpc_named)
+		net_server_diagnose(&protocols->grpc, findings);
+	if (protocols->http_named)
+		net_http_server_diagnose(&protocols->http.server, findings);
 }
 
 static void otlp_destroy(void *self)
@@ -176,63 +243,155 @@ static void otlp_destroy(void *self)
 
 	if (!receiver)
 		return;
-	net_server_destroy(receiver->server);
+	for (int i = 0; i < OTLP_PROTOCOLS; i++)
+		net_server_destroy(receiver->fronts[i].server);
 	free(receiver);
 }
 
-static size_t otlp_decode_bytes(const struct net_server_config *config)
+/* Half of what the process may have: for all requests that are decoded at the same time. */
+static size_t otlp_budget_bytes(void)
 {
-	size_t request = net_server_message_bytes(config);
+	uint64_t bytes = cgroup_memory_bytes() / 2;
 
-	return request < DECODE_MAX_BYTES / DECODE_FACTOR ? DECODE_FACTOR * request
-							  : DECODE_MAX_BYTES;
+	return bytes < BUDGET_MOST_BYTES ? (size_t)bytes : (size_t)BUDGET_MOST_BYTES;
+}
+
+/* No single request has more than all of them may. */
+static size_t otlp_decode_bytes(const struct otlp_receiver *receiver, size_t request)
+{
+	size_t bytes = request < DECODE_MAX_BYTES / DECODE_FACTOR ? DECODE_FACTOR * request
+								  : DECODE_MAX_BYTES;
+
+	return bytes < receiver->budget.most ? bytes : receiver->budget.most;
+}
+
+/* What limits memory further on would refuse a batch that is made already: it is asked before. */
+static bool otlp_ask_for_room(void *context, size_t bytes)
+{
+	const struct otlp_receiver *receiver = context;
+
+	return receiver->host->has_room(receiver->host, bytes);
+}
+
+static void otlp_register(struct otlp_front *front, const char *transport)
+{
+	const struct profcol_host *host = front->receiver->host;
+	char label[64];
+
+	snprintf(label, sizeof(label), "transport=%s", transport);
+	front->accepted = host->metric(host, PROFCOL_COUNTER, "receiver_accepted_profile_samples",
+				       label, "samples that the pipelines have taken");
+	front->refused =
+		host->metric(host, PROFCOL_COUNTER, "receiver_refused_profile_samples", label,
+			     "samples that a pipeline has refused, and the client was "
+			     "told to keep or to drop");
+	front->refused_requests =
+		host->metric(host, PROFCOL_COUNTER, "receiver_refused_requests", label,
+			     "requests refused unread: broken, of another service or version, or "
+			     "too large for the memory that there is");
+	for (int i = 0; i < NET_REFUSALS; i++) {
+		snprintf(label, sizeof(label), "transport=%s,reason=%s", transport,
+			 net_refusal_name((enum net_refusal)i));
+		front->unheard[i] =
+			host->metric(host, PROFCOL_COUNTER, "receiver_refused_connections", label,
+				     "connections ended, and calls refused, before there was a "
+				     "request: too many, too slow, broken, or a flood");
+	}
 }
 
 static struct profcol_error *otlp_create(const struct profcol_host *host, const void *options,
 					 void **ret)
 {
+	static const char *const transports[] = { [OTLP_GRPC] = "grpc", [OTLP_HTTP] = "http" };
 	struct otlp_receiver *receiver = calloc(1, sizeof(*receiver));
+	const struct otlp_protocols_config *protocols;
 
 	if (!receiver)
 		return profcol_error_errno(ENOMEM, "create the receiver");
 	receiver->host = host;
 	receiver->config = options;
-	receiver->limits.max_memory = otlp_decode_bytes(&receiver->config->protocols.grpc);
-	receiver->accepted =
-		host->metric(host, PROFCOL_COUNTER, "receiver_accepted_profile_samples",
-			     "transport=grpc", "samples that the pipelines have taken");
-	receiver->refused = host->metric(host, PROFCOL_COUNTER, "receiver_refused_profile_samples",
-					 "transport=grpc",
-					 "samples that a pipeline has refused, and the "
-					 "client was told to keep or to drop");
-	receiver->refused_requests =
-		host->metric(host, PROFCOL_COUNTER, "receiver_refused_requests", "transport=grpc",
-			     "requests refused unread: broken, or of another service or version");
+	protocols = &receiver->config->protocols;
+	receiver->budget.most = otlp_budget_bytes();
+	receiver->budget.ask = otlp_ask_for_room;
+	receiver->budget.context = receiver;
+	// Usual requests are decoded whatever the answer, so that they are in the books, and get
+	// theirs from who refuses them.
+	receiver->budget.unasked = receiver->budget.most / UNASKED_PART;
+	if (receiver->budget.unasked > UNASKED_MOST_BYTES)
+		receiver->budget.unasked = UNASKED_MOST_BYTES;
+	receiver->fronts[OTLP_GRPC].max_memory =
+		otlp_decode_bytes(receiver, net_server_message_bytes(&protocols->grpc));
+	receiver->fronts[OTLP_HTTP].max_memory =
+		otlp_decode_bytes(receiver, net_http_server_message_bytes(&protocols->http.server));
+	for (int i = 0; i < OTLP_PROTOCOLS; i++) {
+		receiver->fronts[i].receiver = receiver;
+		if (i == OTLP_GRPC ? protocols->grpc_named : protocols->http_named)
+			otlp_register(&receiver->fronts[i], transports[i]);
+	}
 	*ret = receiver;
 	return NULL;
 }
 
-/* Not earlier: gRPC starts threads, and clients come at once. */
-static struct profcol_error *otlp_start(void *self)
+/* What a server's line says of TLS. */
+static const char *otlp_describe_tls(bool is_on, const char *client_ca_file)
 {
-	struct otlp_receiver *receiver = self;
+	if (!is_on)
+		return "";
+	return client_ca_file[0] ? ", TLS, from clients with a certificate" : ", TLS";
+}
+
+static struct profcol_error *otlp_start_grpc(struct otlp_receiver *receiver,
+					     const struct net_service *service)
+{
 	const struct net_server_config *config = &receiver->config->protocols.grpc;
-	const struct net_service service = {
-		.context = receiver,
-		.admit = otlp_admit,
-		.handle = otlp_handle,
-	};
+	struct otlp_front *front = &receiver->fronts[OTLP_GRPC];
 	struct profcol_error *error =
-		net_server_create(config, &service, receiver->host->logger, &receiver->server);
+		net_server_create(config, service, receiver->host->logger, &front->server);
 
 	if (error)
 		return profcol_error_prefix(error, "protocols.grpc");
 	profcol_log_info(receiver->host->logger, "receiving OTLP over gRPC at %s%s",
-			 net_server_address(receiver->server),
-			 !config->tls_named              ? ""
-			 : config->tls.client_ca_file[0] ? ", TLS, from clients with a certificate"
-							 : ", TLS");
+			 net_server_address(front->server),
+			 otlp_describe_tls(config->tls_named, config->tls.client_ca_file));
 	return NULL;
+}
+
+static struct profcol_error *otlp_start_http(struct otlp_receiver *receiver,
+					     const struct net_service *service)
+{
+	const struct confighttp_server_config *config = &receiver->config->protocols.http.server;
+	struct otlp_front *front = &receiver->fronts[OTLP_HTTP];
+	struct profcol_error *error = net_http_server_create(
+		config, HTTP_PATH, service, receiver->host->logger, &front->server);
+
+	if (error)
+		return profcol_error_prefix(error, "protocols.http");
+	profcol_log_info(receiver->host->logger, "receiving OTLP over HTTP at %s%s",
+			 net_server_address(front->server),
+			 otlp_describe_tls(config->tls_named, config->tls.client_ca_file));
+	return NULL;
+}
+
+/* Not earlier: clients come at once. */
+static struct profcol_error *otlp_start(void *self)
+{
+	struct otlp_receiver *receiver = self;
+	const struct otlp_protocols_config *protocols = &receiver->config->protocols;
+	struct net_service service = {
+		.admit = otlp_admit,
+		.handle = otlp_handle,
+		.refused = otlp_count_unheard,
+		.budget = &receiver->budget,
+	};
+	struct profcol_error *error = NULL;
+
+	service.context = &receiver->fronts[OTLP_GRPC];
+	if (protocols->grpc_named)
+		error = otlp_start_grpc(receiver, &service);
+	service.context = &receiver->fronts[OTLP_HTTP];
+	if (!error && protocols->http_named)
+		error = otlp_start_http(receiver, &service);
+	return error;
 }
 
 /*
@@ -252,10 +411,15 @@ static uint64_t otlp_last_answer_ns(uint64_t now_ns, uint64_t deadline_ns)
 static struct profcol_error *otlp_shutdown(void *self, uint64_t deadline_ns)
 {
 	struct otlp_receiver *receiver = self;
+	uint64_t last_ns = otlp_last_answer_ns(clock_monotonic_ns(), deadline_ns);
 
-	if (receiver->server)
-		net_server_shutdown(receiver->server,
-				    otlp_last_answer_ns(clock_monotonic_ns(), deadline_ns));
+	// Both of them by the same moment: the second has ended its calls meanwhile.
+	for (int i = 0; i < OTLP_PROTOCOLS; i++)
+		if (receiver->fronts[i].server)
+			net_server_stop(receiver->fronts[i].server);
+	for (int i = 0; i < OTLP_PROTOCOLS; i++)
+		if (receiver->fronts[i].server)
+			net_server_shutdown(receiver->fronts[i].server, last_ns);
 	return NULL;
 }
 
@@ -265,7 +429,7 @@ const struct profcol_component profcol_receiver_otlp = {
 	.kind = PROFCOL_RECEIVER,
 	.stability = PROFCOL_ALPHA,
 	.type = "otlp",
-	.summary = "receives profiles from profilers and Collectors over OTLP gRPC",
+	.summary = "receives profiles from profilers and Collectors over OTLP, gRPC and HTTP",
 	.options = otlp_options,
 	.config_size = sizeof(struct otlp_config),
 	.validate = otlp_validate,

@@ -3,6 +3,7 @@
 itself.
 """
 import json
+import re
 import subprocess
 
 import pytest
@@ -145,7 +146,7 @@ VALUES = {
         },
         "config": {
             "receivers": {"otlp": {"protocols": {"grpc": {
-                "endpoint": "${env:MY_POD_IP}:4317"
+                "endpoint": "[${env:MY_POD_IP}]:4317"
             }}}},
             "service": {"pipelines": {"profiles": {"receivers": ["otlp"]}}},
         },
@@ -155,6 +156,20 @@ VALUES = {
             "samples_per_second": 99, "overhead": {"cpu": "0.5%", "memory": "48MiB"}
         }}},
         "resources": {"limits": {"memory": "96Mi", "cpu": "100m"}, "requests": None},
+    },
+    "queues on the node": {
+        "presets": {"queueStorage": {"enabled": True, "maxSize": "256MiB"}},
+        "config": {
+            "exporters": {
+                "otlp_grpc": {"endpoint": "gateway:4317"},
+                "otlp_grpc/own": {"endpoint": "own:4317", "sending_queue": {"storage": None}},
+            },
+            "service": {"pipelines": {"profiles": {"exporters": ["otlp_grpc", "otlp_grpc/own"]}}},
+        },
+    },
+    "a dashboard": {"grafanaDashboard": {"enabled": True}},
+    "the page": {
+        "presets": {"web": {"enabled": True, "memory": "8MiB"}},
     },
     "no port": {
         "ports": {"metrics": {"enabled": False}},
@@ -248,6 +263,34 @@ def test_bounds_on_memory_come_in_their_order(render, about):
     check_memory_bounds(pod_of(objects)["containers"][0], yaml.safe_load(relay(objects)))
 
 
+@pytest.mark.parametrize(
+    "values, mounted",
+    [
+        ({}, True),
+        ({"presets": {"kubernetesAttributes": {"enabled": False}}}, False),
+        ({"presets": {
+            "kubernetesAttributes": {"enabled": False},
+            "resourceDetection": {"enabled": True, "detectors": ["env", "k8snode"]},
+        }}, True),
+        ({"presets": {"kubernetesAttributes": {"enabled": False}},
+          "configMap": {"create": False, "existingName": "own"}}, True),
+        ({"presets": {"kubernetesAttributes": {"enabled": False}},
+          "serviceAccount": {"automountServiceAccountToken": True}}, True),
+    ],
+)
+def test_the_accounts_token_is_there_for_who_asks_the_api_server(render, values, mounted):
+    assert pod_of(render(values))["automountServiceAccountToken"] is mounted
+
+
+def test_what_is_written_to_a_volume_lies_in_a_directory_of_its_own(render):
+    exporters = {"pprof": {"directory": "/data"}, "file": {"path": "/data/profiles.json"},
+                 "file/out": {"path": "/dev/stdout"},
+                 "pprof/own": {"directory": "/data", "private_subdirectory": False}}
+    rendered = yaml.safe_load(relay(render({"config": {"exporters": exporters}})))["exporters"]
+    own = {name: given.get("private_subdirectory") for name, given in rendered.items() if given}
+    assert own == {"pprof": True, "file": True, "file/out": None, "pprof/own": False}
+
+
 def test_a_gateway_has_no_rights_on_its_node(render):
     objects = render(VALUES["a gateway"])
     pod = pod_of(objects, "Deployment")
@@ -298,6 +341,55 @@ def test_an_older_name_that_is_in_no_pipeline_yet_is_used(render):
     assert "k8s_attributes" not in configuration["processors"]
 
 
+def test_a_pipeline_that_is_null_stays_away(render):
+    """Others have taken its place; what they name is still made by the presets, and nothing else."""
+    agent = render(
+        {
+            "config": {
+                "exporters": {"debug": None, "otlp_grpc": {"endpoint": "gateway:4317"}},
+                "service": {
+                    "pipelines": {
+                        "profiles": None,
+                        "profiles/a": {"receivers": ["profiling"], "exporters": ["otlp_grpc"]},
+                    }
+                },
+            }
+        }
+    )
+    configuration = yaml.safe_load(relay(agent))
+    assert set(configuration["service"]["pipelines"]) == {"profiles/a"}
+    assert configuration["receivers"] == {"profiling": {"overhead": {"memory": "64MiB"}}}
+    assert set(configuration["processors"]) == {"memory_limiter"}
+    assert set(configuration["exporters"]) == {"otlp_grpc"}
+    grpc = {"protocols": {"grpc": {"endpoint": "0.0.0.0:4317"}}}
+    own = {
+        "receivers": {"otlp/a": grpc},
+        "exporters": {"otlp_grpc": {"endpoint": "gateway:4317"}},
+        "service": {
+            "pipelines": {"profiles/a": {"receivers": ["otlp/a"], "exporters": ["otlp_grpc"]}}
+        },
+    }
+    gateway = render({"mode": "deployment", "alternateConfig": own})
+    assert yaml.safe_load(relay(gateway)) == own
+
+
+def test_numbers_in_annotations_stay_digits(render):
+    objects = render(
+        {
+            "annotations": {"number": 12345678},
+            "podAnnotations": {"build": 1234567890, "half": 0.5, "flag": True},
+            "serviceAccount": {"annotations": {"seconds": 86400000}},
+        }
+    )
+    workload = one_of(objects, "DaemonSet")
+    assert workload["metadata"]["annotations"]["number"] == "12345678"
+    annotations = workload["spec"]["template"]["metadata"]["annotations"]
+    assert annotations["build"] == "1234567890"
+    assert (annotations["half"], annotations["flag"]) == ("0.5", "true")
+    account = one_of(objects, "ServiceAccount")
+    assert account["metadata"]["annotations"]["seconds"] == "86400000"
+
+
 def test_without_ports_nothing_is_let_in(render):
     objects = render(VALUES["no port"])
     assert "Service" not in {each["kind"] for each in objects}
@@ -314,6 +406,77 @@ def test_metrics_have_the_names_that_alerts_are_written_for(render, source):
     written = one_of(manifest, "ConfigMap")["data"]["relay.yaml"]
     ours, theirs = (metrics_of(yaml.safe_load(text)) for text in (relay(render({})), written))
     assert ours | {"host": ""} == theirs | {"host": ""}
+
+
+def test_the_prometheus_operator_is_told_of_pods_and_alerts(render, source):
+    assert not {each["kind"] for each in render({})} & {"PodMonitor", "PrometheusRule"}
+    objects = render(
+        {
+            "podMonitor": {"enabled": True, "extraLabels": {"release": "prometheus"}},
+            "prometheusRule": {"enabled": True, "groups": [{"name": "own", "rules": []}]},
+        }
+    )
+    monitor = one_of(objects, "PodMonitor")
+    assert monitor["metadata"]["labels"]["release"] == "prometheus"
+    labels = one_of(objects, "DaemonSet")["spec"]["template"]["metadata"]["labels"]
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    (container,) = one_of(objects, "DaemonSet")["spec"]["template"]["spec"]["containers"]
+    assert endpoint["port"] in {port["name"] for port in container["ports"]}
+    own, further = one_of(objects, "PrometheusRule")["spec"]["groups"]
+    assert (own["name"], further["name"]) == ("profcol", "own")
+    # The file is what the documentation shows.
+    _, _, rules = (source / "deploy/helm/profcol/alerts.yaml").read_text().partition("groups:\n")
+    assert own == yaml.safe_load("groups:\n" + rules)["groups"][0]
+    assert f"```yaml\ngroups:\n{rules}```" in (source / "docs/operations.md").read_text()
+
+
+def test_queues_are_on_a_volume(render):
+    objects = render(VALUES["queues on the node"])
+    configuration = yaml.safe_load(relay(objects))
+    storage = {"directory": "/var/lib/profcol/queue", "max_size": "256MiB"}
+    assert configuration["extensions"]["file_storage"] == storage
+    assert configuration["service"]["extensions"] == ["health_check", "file_storage"]
+    exporters = configuration["exporters"]
+    assert exporters["otlp_grpc"]["sending_queue"] == {"storage": "file_storage"}
+    assert not exporters["otlp_grpc/own"]["sending_queue"].get("storage")
+    pod = pod_of(objects)
+    (container,) = pod["containers"]
+    (mount,) = (each for each in container["volumeMounts"] if each["name"] == "queue")
+    (volume,) = (each for each in pod["volumes"] if each["name"] == "queue")
+    assert mount["mountPath"] == storage["directory"] and not mount.get("readOnly")
+    assert volume["hostPath"] == {"path": "/var/lib/profcol/queue", "type": "DirectoryOrCreate"}
+
+
+def test_the_dashboard_asks_for_metrics_that_there_are(render, source):
+    assert "dashboard" not in str(render({}))
+    objects = render(VALUES["a dashboard"])
+    (text,) = (
+        each["data"]["profcol.json"]
+        for each in objects
+        if each["kind"] == "ConfigMap" and each["metadata"]["labels"].get("grafana_dashboard")
+    )
+    assert json.loads(text) == json.loads((source / "deploy/helm/profcol/dashboard.json").read_text())
+    panels = [panel for panel in json.loads(text)["panels"] if panel["type"] != "row"]
+    asked = {
+        name
+        for panel in panels
+        for target in panel["targets"]
+        for name in re.findall(r"\b(?:profcol|otelcol)_\w+", target["expr"])
+    }
+    documented = (source / "docs/telemetry.md").read_text()
+    known = set(re.findall(r"`((?:profcol|otelcol)_\w+)`", documented))
+    assert asked and asked <= known, asked - known
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1", "fd00::1"])
+@pytest.mark.parametrize("mode", ["daemonset", "deployment"])
+def test_pods_have_addresses_of_either_family(program, render, mode, address, tmp_path):
+    (tmp_path / "relay.yaml").write_text(relay(render({"mode": mode})))
+    command = [program, "validate", "--config", tmp_path / "relay.yaml"]
+    environment = {"MY_POD_IP": address, "K8S_NODE_NAME": "node"}
+    result = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert result.returncode == 0, result.stderr
 
 
 def test_another_configuration_replaces_the_pods(render):

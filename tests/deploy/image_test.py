@@ -4,6 +4,7 @@ does in namespaces of its own.
 """
 import gzip
 import io
+import json
 import pathlib
 import re
 import subprocess
@@ -60,6 +61,22 @@ def run_in(root, *command, options=()):
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
+def test_it_says_what_it_is_made_of(image):
+    """SPDX: each package as dpkg knows it, and none of the program's libraries is missing."""
+    sbom = json.loads((image / "usr/share/doc/profcol/profcol.spdx.json").read_text())
+    assert sbom["spdxVersion"] == "SPDX-2.3" and sbom["SPDXID"] == "SPDXRef-DOCUMENT"
+    versions = {part["name"]: part["versionInfo"] for part in sbom["packages"]}
+    identities = {part["SPDXID"] for part in sbom["packages"]} | {"SPDXRef-DOCUMENT"}
+    assert len(identities) == len(versions) + 1
+    for relation in sbom["relationships"]:
+        assert {relation["spdxElementId"], relation["relatedSpdxElement"]} <= identities
+    assert {"profcol", "libbpf-dev", "libgrpc-dev", "libc6", "ca-certificates"} <= versions.keys()
+    for name in versions.keys() - {"profcol"}:
+        command = ["dpkg-query", "--show", "--showformat=${Version}", name]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert versions[name] == shown, name
+
+
 def elf_files(root):
     for path in sorted(root.rglob("*")):
         if path.is_file() and not path.is_symlink() and path.read_bytes()[:4] == b"\x7fELF":
@@ -102,14 +119,15 @@ def test_sizes(image, capsys):
 
 
 def stages(dockerfile):
-    """The lines of each stage, by instruction."""
+    """The lines of each stage, by instruction; those before the first are for its FROM alone."""
     text = re.sub(r"\\\n", " ", dockerfile.read_text())
     lines = [line.split(None, 1) for line in text.splitlines() if line and line[0] != "#"]
     result = []
     for instruction, rest in lines:
         if instruction == "FROM":
             result.append([])
-        result[-1].append((instruction, rest))
+        if result:
+            result[-1].append((instruction, rest))
     return result
 
 

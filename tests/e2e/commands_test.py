@@ -124,6 +124,16 @@ def test_validate_is_silent_and_starts_nothing(profcol, write, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_validate_takes_a_file_without_a_flag(profcol, write, tmp_path):
+    path = write(pipeline(tmp_path / "out"))
+    result = profcol("validate", path)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    missing = profcol("validate", tmp_path / "missing.yaml")
+    assert missing.returncode == EX_CONFIG
+    assert "missing.yaml" in missing.stderr
+    assert "give one command only" in profcol("validate", "components").stderr
+
+
 def test_validate_takes_several_sources_and_sets(profcol, write, tmp_path):
     first = write(pipeline(tmp_path / "out"), "first.yaml")
     second = write("receivers: {profiling: {samples_per_second: 50}}", "second.yaml")
@@ -136,6 +146,44 @@ def test_validate_takes_several_sources_and_sets(profcol, write, tmp_path):
         "validate", "--config", "env:PIPELINE", environment={"PIPELINE": first.read_text()}
     )
     assert from_environment.returncode == 0, from_environment.stderr
+
+
+UNHAPPY = """
+receivers: {profiling: {}}
+exporters:
+  otlp_grpc:
+    endpoint: gateway:4317
+    headers: {authorization: "Bearer ${env:PROFCOL_TEST_TOKEN}"}
+    tls: {ca_file: %(folder)s/ca.pem, cert_file: %(folder)s/there.pem, key_file: %(folder)s/there.pem}
+  pprof: {directory: %(folder)s/not/there}
+service: {pipelines: {profiles: {receivers: [profiling], exporters: [otlp_grpc, pprof]}}}
+"""
+
+
+def test_validate_warns_of_what_will_hurt_at_run_time(profcol, write, tmp_path):
+    (tmp_path / "there.pem").touch()
+    path = write(UNHAPPY % {"folder": tmp_path})
+    result = profcol("validate", path)
+    assert (result.returncode, result.stdout) == (0, "")
+    variable, authority, directory = result.stderr.splitlines()
+    assert variable.startswith(f"warning: {path}:6:30: ") and "PROFCOL_TEST_TOKEN" in variable
+    assert authority.startswith(f"warning: {path}:7:20: ") and "ca.pem' cannot be read" in authority
+    assert directory.startswith(f"warning: {path}:8:22: ") and "cannot be written" in directory
+
+
+def test_a_misspelled_key_does_not_hide_other_mistakes(profcol, write):
+    configuration = """
+receivers:
+  otlp:
+    protocols: {grpc: {endpoint: "127.0.0.1:4317", read_buffer: 1}}
+exporters:
+  pprof: {directory: /tmp, file_prefix: a/b, formt: pprof}
+service: {pipelines: {profiles: {receivers: [otlp], exporters: [pprof]}}}
+"""
+    result = profcol("validate", write(configuration))
+    assert result.returncode == EX_CONFIG
+    for mistake in ("read_buffer", "formt", "a/b"):
+        assert mistake in result.stderr, result.stderr
 
 
 # ---- print-config ----
@@ -156,6 +204,48 @@ def test_print_config_shows_the_defaults_and_hides_secrets(profcol, write):
     assert printed["receivers"]["profiling"]["samples_per_second"] == 99
     assert printed["exporters"]["otlp_grpc"]["sending_queue"]["num_consumers"] == 10
     assert printed["service"]["pipelines"]["profiles"]["exporters"] == ["otlp_grpc"]
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"exporters": {"otlp_grpc": {"endpoint": "${env:HIDDEN}"}}}, "invalid port"),
+        ({"exporters": {"otlp_grpc": {"endpoint": "http://x:${env:HIDDEN}"}}}, "endpoint"),
+        ({"exporters": {"pprof": {"directory": "/x", "file_prefix": "${env:HIDDEN}"}}}, "cannot begin"),
+        ({"exporters": {"pprof": {"directory": "/x", "interval": "${env:HIDDEN}"}}}, "duration"),
+        (
+            {"service": {"telemetry": {"metrics": {"readers": [
+                {"pull": {"exporter": {"prometheus": {"host": "${env:HIDDEN}", "port": 1}}}}
+            ]}}}},
+            "readers",
+        ),
+    ],
+)
+def test_what_a_variable_holds_is_in_no_message(profcol, write, change, said):
+    configuration = sending()
+    for section, parts in change.items():
+        configuration[section] = configuration.get(section, {}) | parts
+    if "pprof" in change.get("exporters", {}):
+        configuration["service"]["pipelines"]["profiles"]["exporters"].append("pprof")
+    hidden = {"HIDDEN": "user:hunter2horse@host/x y"}
+    result = profcol("validate", "--config", write(configuration), environment=hidden)
+    assert result.returncode != 0
+    assert said in result.stderr
+    for piece in ("hunter2", "horse", "user:", "@host"):
+        assert piece not in result.stdout + result.stderr
+
+
+def test_print_config_hides_what_the_user_calls_things(profcol, write):
+    service = {"telemetry": {
+        "resource": {"token": "hunter2", "empty": ""}, "logs": {"initial_fields": {"key": "hunter3"}}
+    }}
+    configuration = sending()
+    configuration["service"] |= service
+    text = effective(profcol, "--config", write(configuration))
+    assert "hunter" not in text
+    printed = yaml.safe_load(text)["service"]["telemetry"]
+    assert printed["resource"] == {"token": "[REDACTED]", "empty": ""}
+    assert printed["logs"]["initial_fields"] == {"key": "[REDACTED]"}
 
 
 def test_print_config_as_json_says_the_same(profcol, write):
@@ -235,11 +325,12 @@ def test_components_is_yaml_with_every_option(profcol):
 def test_components_lists_what_the_readmes_list(profcol, source):
     """The tables of the READMEs and the list come from the same place."""
     listed = yaml.safe_load(profcol("components").stdout)
-    folders = {"profiling": "receiver/ebpf", "otlp": "receiver/otlp"}
+    folders = {"profiling": "receiver/ebpf"}
     for kind in ("receivers", "processors", "exporters", "extensions"):
         for component in listed[kind]:
             name = component["name"]
-            folder = folders.get(name) if kind == "receivers" else f"{kind}/{name}"
+            folder = f"receiver/{name}" if kind == "receivers" else f"{kind}/{name}"
+            folder = folders.get(name, folder)
             readme = (source / folder / "README.md").read_text()
             for key, _ in flatten(component["options"]):
                 last = key.split(".")[-1]

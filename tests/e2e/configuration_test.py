@@ -168,6 +168,7 @@ REFERENCE_RECEIVER = {
     "no_kernel_version_check": True,
     "error_mode": "Ignore",
     "include_env_vars": "HOME, LANG",
+    "off_cpu_threshold": 0.5,
 }
 UNHEEDED = {
     "monitor_interval": "10s",
@@ -187,7 +188,6 @@ UNHEEDED = {
         "beam": {},
         "luajit": None,
     },
-    "off_cpu_threshold": 0.5,
     "send_error_frames": True,
     "filter_min_process_age": "1s",
     "map_scale_factor": 8,
@@ -294,6 +294,9 @@ BOUNDS = {
     "deferred_stack": ["-1", "33KiB"],
     "unwind_memory": ["1023KiB", "1025MiB"],
     "process_memory": ["1023KiB", "1025MiB"],
+    "symbol_memory": ["1023KiB", "4097MiB"],
+    "debug_directories": [["usr/lib/debug"]],
+    "unnamed_functions": ["names"],
     "cache_size": ["1023KiB", "1025GiB"],
     "probes": [
         [{"type": "tracepoint", "symbol": "x"}],

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the tests that drive the real program as root on the real kernel."""
 import os
+import pathlib
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 
 import own_pids as pid_namespaces
+from odd_neighbour import Neighbourhood
 from plugin_builds import run_quietly
 from profcol_run import Profcol
 from starting import starter
@@ -19,11 +22,14 @@ _FRAME_POINTERS = ["-g", "-O2", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame
 _TARGETS = {
     "burn": ("burn.c", ["gcc", *_FRAME_POINTERS]),
     "forks": ("forks.c", ["gcc", "-O2", "-fomit-frame-pointer"]),
+    "made_code": ("made_code.c", ["gcc", *_FRAME_POINTERS]),
     "mangled_names": ("mangled_names.cc", ["g++", *_FRAME_POINTERS]),
+    "page_faults": ("page_faults.c", ["gcc", *_FRAME_POINTERS]),
     "shadow_stack": (
         "shadow_stack.c",
         ["gcc", *_FRAME_POINTERS, "-fno-optimize-sibling-calls", "-fno-ipa-icf"],
     ),
+    "waits": ("waits.c", ["gcc", *_FRAME_POINTERS]),
 }
 
 
@@ -46,6 +52,14 @@ def build_target(source, tmp_path_factory):
         return path
 
     return build
+
+
+@pytest.fixture
+def open_path():
+    """A directory that other users may enter, which what pytest makes is not for long."""
+    with tempfile.TemporaryDirectory(prefix="profcol-test-") as directory:
+        os.chmod(directory, 0o755)
+        yield pathlib.Path(directory)
 
 
 def _profcols(program, tmp_path_factory):
@@ -174,3 +188,18 @@ def plugin_directory(tmp_path):
         return directory
 
     return make
+
+
+@pytest.fixture
+def around(start_profcol, built, tmp_path):
+    """What is started in it ends with the test. `built` is the module's: a folder with the ordinary
+    program.
+    """
+    neighbourhood = Neighbourhood(start_profcol, built / "ordinary", tmp_path)
+    yield neighbourhood
+    neighbourhood.kill()
+
+
+@pytest.fixture
+def neighbourhood(around):
+    return around.profile()

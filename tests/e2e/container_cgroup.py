@@ -60,6 +60,11 @@ class ContainerCgroup:
         self._targets.append(target)
         return target
 
+    def take(self, target):
+        """Move a process that runs into it."""
+        self._procs.write_text(str(target.pid))
+        self._targets.append(target)
+
     def remove(self):
         for target in self._targets:
             target.kill()

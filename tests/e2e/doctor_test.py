@@ -120,6 +120,19 @@ def test_the_text_says_what_is_lost_and_how_to_mend_it(doctor, tmp_path):
     assert text.endswith("profcol cannot do all that the configuration asks for here.\n")
 
 
+def test_whether_there_are_debug_files(doctor, tmp_path):
+    directory = tmp_path / "debug"
+    configured = configuration(tmp_path)
+    configured["receivers"]["profiling"] = {"debug_directories": [str(directory)]}
+    code, found = doctor(configured)
+    assert code == 0
+    assert found["profiling", "debug files"]["verdict"] == "lacking"
+    assert "libc6-dbg" in found["profiling", "debug files"]["remedy"]
+    (directory / ".build-id").mkdir(parents=True)
+    code, found = doctor(configured)
+    assert found["profiling", "debug files"]["verdict"] == "fine"
+
+
 def test_a_pid_namespace_of_its_own_hides_other_processes(doctor, tmp_path):
     prefix = ["unshare", "--pid", "--fork", "--mount-proc"]
     code, found = doctor(configuration(tmp_path), prefix)
@@ -136,9 +149,9 @@ def test_a_hidden_btf_is_missing(doctor, tmp_path):
 
 
 def test_an_option_that_is_not_acted_on_is_missing(doctor, tmp_path):
-    code, found = doctor(configuration(tmp_path, receiver={"off_cpu_threshold": 0.5}))
+    code, found = doctor(configuration(tmp_path, receiver={"obi_process_ctx": True}))
     assert code == 1
-    assert found["profiling", "option off_cpu_threshold"]["effect"] == "only time on CPUs is sampled"
+    assert found["profiling", "option obi_process_ctx"]["effect"] == "samples have no link to spans"
 
 
 def test_a_directory_that_cannot_be_is_missing(doctor, tmp_path):

@@ -49,7 +49,7 @@ def test_two_profilers_beside_each_other(start_profcol_apart, burner_apart, tmp_
     for run in runs:
         run.stop()
         assert run.balance().exported > 0
-        assert run.balance().lost == 0
+        assert run.balance().lost_on_the_way == 0
 
 
 def test_a_port_in_use(start_profcol, tmp_path):

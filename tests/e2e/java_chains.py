@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a sampled stack is one that tests/targets/JavaChains.java had, by what the JVM says of
-its chains and of its code.
+"""Whether a sampled stack is one that tests/targets/JavaChains.java had, method by method, by what the
+JVM says of its chains.
 """
-import bisect
+import collections
 import dataclasses
 import enum
 import functools
@@ -10,200 +10,199 @@ import pathlib
 import re
 import socket
 
-from true_chains import split_reason, user_part
+from true_chains import split_reason
 
 MAIN = "JavaChains"
 LINK = f"{MAIN}$Passing.pass"  # the method that may be of a class that is new
+# Methods that are left at other lines when they tell of a chain than when they are on their way.
+FLEXIBLE = {f"{MAIN}.{name}" for name in ("run", "runTurn", "runWay", "choose")}
 
-# What a name in a map of code says of a method: what it returns, its class and name, its arguments.
-_METHOD = re.compile(r"\S+ ([^\s()]+)\(")
+# A line of a list of code: the number of its compilation, its level and state, its method, and where
+# it is.
+_CODE = re.compile(r"\s*\d+ +-?\d+ +-?\d+ +([^\s()]+)\(\S* \[(\w+),", re.ASCII)
 # Up to glibc 2.33 threads begin in another of its libraries, and each has the version in its name.
 _LIBC = re.compile(r"/libc\.so|/lib(?:c|pthread)-2\.\d+\.so")
-# Such classes have numbers in their names.
-_LAMBDA = re.compile(r"\$\$Lambda[^.]*")
+# From here on what Java 8 says of hidden frames is no line but a bytecode.
+HIDDEN_LINES = 1_000_000
+# What differs between runs of names of classes that have no file: an address, or a number.
+_HIDDEN = re.compile(r"(?<=\$\$Lambda)\$\d+|[/+](0x[0-9a-f]+|\d+)")
 
-# What a frame is, where it is none of the program's own methods.
-INTERPRETED = "(interpreted)"
-OTHER_METHOD = "(other method)"  # of the JDK
+# What a frame is, where it is no method.
 STUB = "(stub)"
-UNKNOWN = "(unknown)"
 LIBC = "(libc)"
 FILE = "(file)"  # another one
-
-_NEAR = 8  # entries of a map that may reach as far as an address: those of different times overlap
+NO_METHOD = {STUB, LIBC, FILE}
+LATE = "[name not read in time]"  # that depends on what else the machine does
 
 
 class Verdict(enum.Enum):
     TRUE = "true"  # as the JVM has it, down to the leaf
+    UNNAMED = "unnamed"  # the same, but a name is missing, and its frame says why
+    LATE = "named too late"
     TRANSIT = "on the way"  # the beginning of that
     WRONG = "wrong"
     CUT = "cut"
+
+
+@dataclasses.dataclass(frozen=True)
+class Method:
+    """A method of a stack as the JVM tells it; `line` is below 1 where it has none."""
+
+    name: str
+    file: str
+    line: int
 
 
 def is_own(name):
     return name.startswith(MAIN)
 
 
+def is_nameless(name):
+    """Does it say why there is no name, or is none there?"""
+    return not name or name.startswith("[")
+
+
 def without_numbers(method):
-    return _LAMBDA.sub("$$Lambda", method)
+    return _HIDDEN.sub("", method)
 
 
-def _kind(text):
-    if text == "Interpreter":
-        return INTERPRETED
-    match = _METHOD.match(text)
-    if not match:
-        return STUB
-    return without_numbers(match[1]) if is_own(match[1]) else OTHER_METHOD
+def read_method(text):
+    """The Method that the program tells as CLASS.METHOD@FILE:LINE."""
+    name, _, place = text.partition("@")
+    file, _, line = place.rpartition(":")
+    file = "" if file in ("null", "<Unknown>") else file
+    return Method(without_numbers(name), file, int(line) if int(line) < HIDDEN_LINES else 0)
 
 
-def _parse_map(text):
-    """{(first address, end, name)}"""
-    for line in text.splitlines():
-        start, size, name = line.split(" ", 2)
-        yield int(start, 16), int(start, 16) + int(size, 16), name
-
-
-class CodeMap:
-    """What lies where in a JVM's code cache, by two maps of it. If it `is_changing`, what is in one
-    of them may have been something else for most of the time.
+class CodeList:
+    """The methods of its own that a JVM has compiled, by lists of its code at several times; `is_told`:
+    there are such.
     """
 
-    def __init__(self, first, last, is_changing):
-        first, last = set(_parse_map(first)), set(_parse_map(last))
-        self._lasting = first & last
-        self._entries = sorted(first | last)
-        self._is_changing = is_changing
-        self._kinds = {}
-        self.own = {kind for *_, name in self._lasting if is_own(kind := _kind(name))}
+    def __init__(self, *lists):
+        self.is_told = all(lists)
+        entries = [set(self._parse(text)) for text in lists]
+        self.own = {name for _, name in entries[0] & entries[-1]}
+        self._entries = set().union(*entries)
 
-    def _entries_at(self, address):
-        at = bisect.bisect_right(self._entries, (address, 1 << 64, ""))
-        return [one for one in self._entries[max(at - _NEAR, 0) : at] if address < one[1]]
+    @staticmethod
+    def _parse(text):
+        for line in text.splitlines():
+            match = _CODE.match(line)
+            if match and is_own(match[1]):
+                yield match[2], without_numbers(match[1])
 
-    def _kinds_at(self, address):
-        for entry in self._entries_at(address):
-            yield _kind(entry[2])
-            if self._is_changing and entry not in self._lasting:
-                yield UNKNOWN
-
-    def kinds_at(self, address):
-        """What may be there: names of the program's own methods, of which there is one but for a
-        code that changes, or what else it is.
-        """
-        if address not in self._kinds:
-            self._kinds[address] = frozenset(self._kinds_at(address)) or frozenset({UNKNOWN})
-        return self._kinds[address]
-
-    def place(self, address):
-        """As text, with how far in its code that is."""
-        entries = self._entries_at(address)
-        return " or ".join(f"{name}+{address - start:#x}" for start, _, name in entries) or UNKNOWN
+    def count(self, name):
+        """Of places where code of this method was."""
+        return sum(one == name for _, one in self._entries)
 
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
     """A stack, with what it is and how it looks, from its root on; one that was cut begins with why
-    it was.
+    it was. `strays`: frames of methods whose file or line is another one than the JVM tells.
     """
 
     verdict: Verdict
     shown: tuple
+    strays: tuple = ()
 
 
-def _behind_beginning(frames):
-    """Those behind what all threads of Java begin with: libc, the JVM, its stub that calls Java.
-    None of a stack that begins otherwise.
+def _user_part(frames):
+    """`frames` without the kernel's: those of its image, its modules and BPF programs."""
+    for at, frame in enumerate(frames):
+        of_kernel = frame.file and "/" not in frame.file and "vdso" not in frame.file
+        if not of_kernel and not (not frame.file and (frame.name or "").startswith("bpf_")):
+            return frames[at:]
+    return ()
+
+
+def _place(frame):
+    """The method that a frame is of, or what it is else."""
+    if frame.file:
+        return LIBC if _LIBC.search(frame.file) else FILE
+    if is_nameless(frame.name):
+        return frame.name or "[]"
+    return without_numbers(frame.name) if "(" in (frame.system_name or "") else STUB
+
+
+def _root_count(places):
+    """How many frames all threads of Java begin with: libc, the JVM, its stub that calls Java. None
+    of a stack that begins otherwise.
     """
     at = 2
-    while frames[at : at + 1] == ({FILE},):
+    while places[at : at + 1] == (FILE,):
         at += 1
-    is_proper = frames[:2] == ({LIBC}, {LIBC}) and at > 2 and frames[at : at + 1] == ({STUB},)
-    return frames[at + 1 :] if is_proper else None
+    is_proper = places[:2] == (LIBC, LIBC) and at > 2 and places[at : at + 1] == (STUB,)
+    return at + 1 if is_proper else None
 
 
 class JavaChain:
-    """One way of the program. `methods`: those of its stacks, the thread's first one first; `code`:
-    a CodeMap. Whether it `is_interpreted` as a whole, and then how many methods its leaf may have
-    `called`.
+    """One way of the program. `methods`: the Methods of its stacks, the thread's first one first;
+    `called`: how many methods its leaf may have called one in the other, or None.
     """
 
-    def __init__(self, methods, code, is_interpreted, called=0, is_changing=False):
+    def __init__(self, methods, called=None):
         self.methods = methods
-        self._code = code
-        self._is_interpreted = is_interpreted
+        self._names = tuple(method.name for method in methods)
         self._called = called
-        self._is_changing = is_changing
         self._verdicts = {}
 
-    def _is_optional(self, method):
-        """Compilers make the JDK's methods parts of those that call them."""
-        return not self._is_interpreted and not is_own(method)
+    def _judge_names(self, places):
+        count = 0
+        for place, name in zip(places, self._names):
+            if place != name and not is_nameless(place):
+                break
+            count += 1
+        called = [place for place in places[count:] if place not in NO_METHOD]
+        if not count or any(map(is_own, called)):
+            return Verdict.WRONG
+        if any(map(is_nameless, places)):
+            return Verdict.UNNAMED
+        if count < len(self._names):
+            return Verdict.TRANSIT
+        return Verdict.WRONG if self._called is not None and len(called) > self._called else Verdict.TRUE
 
-    def _may_be(self, frame, method):
-        """Is `frame`, of which that is known, one of `method`?"""
-        if INTERPRETED in frame:
-            return True
-        if (method if is_own(method) else OTHER_METHOD) in frame:
-            return True
-        is_new = method == LINK or method not in self._code.own
-        return self._is_changing and UNKNOWN in frame and is_new
+    def judge_names(self, places):
+        """The Verdict on what frames are from the thread's first method on."""
+        if places not in self._verdicts:
+            self._verdicts[places] = self._judge_names(places)
+        return self._verdicts[places]
 
-    def _may_be_called(self, frames):
-        """By the last method of the chain that is there."""
-        methods = sum(not frame & {STUB, LIBC, FILE} for frame in frames)
-        if self._is_interpreted and methods > self._called:
-            return False
-        allowed = {INTERPRETED, OTHER_METHOD, STUB, LIBC, FILE}
-        allowed |= {UNKNOWN} if self._is_changing else set()
-        return all(frame & allowed for frame in frames)
+    def _strays(self, frames):
+        """Of frames that are those methods, the leaf's and what it goes through last excepted."""
+        for frame, method in zip(frames, self.methods):
+            if method.name in FLEXIBLE or method is self.methods[-1]:
+                continue
+            line = method.line if method.line > 0 else 0
+            if (frame.source, frame.line) == (method.file, line):
+                continue
+            yield f"{frame.name} at {frame.source}:{frame.line}, not {method.file}:{line}"
 
-    def _behind_optional(self, places):
-        reached = set(places)
-        for place in places:
-            while place < len(self.methods) and self._is_optional(self.methods[place]):
-                place += 1
-                reached.add(place)
-        return reached
-
-    def _step(self, places, frame):
-        """The places in the chain behind `frame`, if it is at one of `places`."""
-        inside = (place for place in places if place < len(self.methods))
-        return {place + 1 for place in inside if self._may_be(frame, self.methods[place])}
-
-    def _judge_methods(self, frames):
-        verdict = Verdict.WRONG
-        places = {0}
-        for at in range(1, len(frames) + 1):
-            places = self._step(self._behind_optional(places), frames[at - 1])
-            places = self._behind_optional(places)
-            if places and self._may_be_called(frames[at:]):
-                if len(self.methods) in places:
-                    return Verdict.TRUE
-                verdict = Verdict.TRANSIT
-        return verdict
-
-    def judge_methods(self, frames):
-        """The Verdict on frames from the thread's first method on: of each, what it may be."""
-        if frames not in self._verdicts:
-            self._verdicts[frames] = self._judge_methods(frames)
-        return self._verdicts[frames]
-
-    def _place(self, frame):
-        if frame.file:
-            return frozenset({LIBC if _LIBC.search(frame.file) else FILE})
-        return self._code.kinds_at(frame.address)
+    def _lacks_line(self, frames):
+        """Of each frame that _strays() looks at: is its line not known?"""
+        for frame, method in zip(frames, self.methods[:-1]):
+            yield method.name not in FLEXIBLE and method.line > 0 and not frame.line
 
     def judge(self, frames):
         """A Judged of the frames of a sample."""
         frames, reason = split_reason(frames)
-        places = tuple(self._place(frame) for frame in reversed(user_part(frames)))
-        shown = tuple("|".join(sorted(place)) for place in places)
+        frames = tuple(reversed(_user_part(frames)))
+        shown = tuple(map(_place, frames))
         if reason:
             return Judged(Verdict.CUT, (reason, *shown))
-        methods = _behind_beginning(places)
-        verdict = Verdict.WRONG if methods is None else self.judge_methods(methods)
-        return Judged(verdict, shown)
+        if LATE in shown:
+            return Judged(Verdict.LATE, shown)
+        root = _root_count(shown)
+        if root is None:
+            return Judged(Verdict.WRONG, shown)
+        verdict = self.judge_names(shown[root:])
+        if verdict is not Verdict.TRUE:
+            return Judged(verdict, shown)
+        # A line that is not known is no other line: it is missing, as a name may be.
+        if any(self._lacks_line(frames[root:])):
+            return Judged(Verdict.UNNAMED, shown)
+        return Judged(verdict, shown, tuple(self._strays(frames[root:])))
 
 
 def _listener(pid):
@@ -215,18 +214,15 @@ def remove_listener(pid):
     _listener(pid).unlink(missing_ok=True)
 
 
-def read_code_map(pid):
-    """What a JVM with an attach listener says as `jcmd PID Compiler.perfmap`; nothing of that stays
-    behind.
+def read_code_list(pid):
+    """What a JVM with an attach listener says as `jcmd PID Compiler.codelist`; "" from Java 8, which has
+    no such command.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(300)
         connection.connect(str(_listener(pid)))
-        connection.sendall(b"1\0jcmd\0Compiler.perfmap\0\0\0")
+        connection.sendall(b"1\0jcmd\0Compiler.codelist\0\0\0")
         answer = b"".join(iter(functools.partial(connection.recv, 4096), b""))
-    assert answer.startswith(b"0\n"), answer
-    path = pathlib.Path(f"/tmp/perf-{pid}.map")
-    try:
-        return path.read_text()
-    finally:
-        path.unlink()
+    result, _, text = answer.decode().partition("\n")
+    assert result == "0" or "Unknown diagnostic command" in text, answer
+    return text if result == "0" else ""

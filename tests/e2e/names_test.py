@@ -4,7 +4,9 @@ import subprocess
 
 import pytest
 
-from profcol_run import pipeline, read_profile
+import pprof_file
+from profcol_run import pipeline, profile_paths, read_profile
+from waiting import wait_until
 
 CHAIN = ("burn_leaf", "burn_middle", "burn_root", "main")
 
@@ -21,6 +23,11 @@ def user_samples(profile, pid):
         for sample in profile.of_pid(pid)
         if sample.frames and sample.frames[0].file.startswith("/")
     ]
+
+
+def is_burning(directory, pid):
+    """Whether a file in `directory` has the chain in a sample of `pid`."""
+    return any(burn_samples(pprof_file.read(path), pid) for path in profile_paths(directory))
 
 
 def test_cpp_and_rust_names_are_demangled(start_profcol, start_target, build_target, tmp_path):
@@ -70,19 +77,24 @@ def test_names_of_a_program_that_ends_before_its_batch(
     start_profcol, start_target, build_target, tmp_path
 ):
     """Its file was seen before, in another process; when the batch closes, both are gone."""
-    copy = tmp_path / "short_lived"
+    copy, out = tmp_path / "short_lived", tmp_path / "out"
     copy.write_bytes(build_target("burn").read_bytes())
     copy.chmod(0o755)
-    run = start_profcol(pipeline(tmp_path / "out", {"reporter_interval": "1h"})).wait_ready()
-    start_target(copy, 500).wait_exit()
+    exporters = {"pprof": {"directory": str(out), "interval": "100ms"}}
+    receiver = {"reporter_interval": "3s"}
+    run = start_profcol(pipeline(receiver=receiver, exporters=exporters)).wait_ready()
+    first = start_target(copy)
+    # Until its functions are known, however long that takes beside others.
+    wait_until(lambda: is_burning(out, first.pid), "names of the first program")
+    first.kill()
     second = start_target(copy, 500)
     assert second.wait_exit() == 0
     copy.unlink()
     run.stop()
 
-    profile = read_profile(tmp_path / "out")
-    named = sum(sample.count for sample in burn_samples(profile, second.pid))
-    total = sum(sample.count for sample in user_samples(profile, second.pid))
+    profiles = [pprof_file.read(path) for path in profile_paths(out)]
+    named = sum(sample.count for one in profiles for sample in burn_samples(one, second.pid))
+    total = sum(sample.count for one in profiles for sample in user_samples(one, second.pid))
     assert total >= 25
     assert named >= 0.9 * total
 

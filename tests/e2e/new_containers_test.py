@@ -109,7 +109,7 @@ def test_samples_wait_until_their_container_is_known(
     assert released(run, "known") >= waiting
     run.stop()
     check_samples(tmp_path, target, 1500, "yes")
-    assert run.balance().lost == 0
+    assert run.balance().lost_on_the_way == 0
 
 
 def test_samples_wait_no_longer_than_their_container_is_new(

@@ -10,7 +10,6 @@ import time
 import pytest
 
 from odd_neighbour import (
-    Neighbourhood,
     assert_whole,
     ends_of,
     named,
@@ -44,19 +43,6 @@ def built(source, tmp_path_factory):
     compile_one("silent_file_system", "silent_file_system")
     compile_one("ordinary", "odd_process", "-fomit-frame-pointer")
     return directory
-
-
-@pytest.fixture
-def around(start_profcol, built, tmp_path):
-    """What is started in it ends with the test."""
-    neighbourhood = Neighbourhood(start_profcol, built / "ordinary", tmp_path)
-    yield neighbourhood
-    neighbourhood.kill()
-
-
-@pytest.fixture
-def neighbourhood(around):
-    return around.profile()
 
 
 def leaf(version):
@@ -108,6 +94,30 @@ def write_over(source, path):
     with path.open("r+b") as file:
         file.write(source.read_bytes())
         file.truncate()
+
+
+def test_a_program_that_is_written_over_with_its_size_and_time_kept(neighbourhood, built, tmp_path):
+    """As cp -p, or a build with normalized times: one inode, one size, one time of modification."""
+    path = tmp_path / "program"
+    shutil.copy(built / "old", path)
+    os.utime(path, (1700000000, 1700000000))
+    first = path.stat()
+    before = neighbourhood.start(path).wait_burnt(BURN_MS)
+    neighbourhood.await_samples()
+    before.kill()
+    write_over(built / "new", path)
+    os.utime(path, (1700000000, 1700000000))
+    second = path.stat()
+    assert (first.st_ino, first.st_size, first.st_mtime_ns) == (
+        second.st_ino,
+        second.st_size,
+        second.st_mtime_ns,
+    )
+    after = neighbourhood.start(path).wait_burnt(BURN_MS)
+    neighbourhood.await_samples()
+    samples = neighbourhood.finish()
+    check(samples[before.pid], path, "old")
+    check(samples[after.pid], path, "new")
 
 
 def test_a_program_that_is_written_over_between_two_runs(neighbourhood, built, tmp_path):

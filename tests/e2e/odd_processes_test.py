@@ -13,7 +13,6 @@ import time
 import pytest
 
 from odd_neighbour import (
-    Neighbourhood,
     assert_whole,
     ends_of,
     named,
@@ -48,17 +47,9 @@ def odd(source, tmp_path_factory):
     return path
 
 
-@pytest.fixture
-def around(start_profcol, odd, tmp_path):
-    """What is started in it ends with the test."""
-    neighbourhood = Neighbourhood(start_profcol, odd.with_name("ordinary"), tmp_path)
-    yield neighbourhood
-    neighbourhood.kill()
-
-
-@pytest.fixture
-def neighbourhood(around):
-    return around.profile()
+@pytest.fixture(scope="module")
+def built(odd):
+    return odd.parent
 
 
 def check(samples, path, share=0.9, first_moments=0.5):

@@ -161,6 +161,20 @@ def test_another_program_in_its_place_is_another_file(runs, build_target, tmp_pa
     assert not names & set(CHAIN[:-1])
 
 
+def test_a_copy_of_the_same_build_is_another_file(runs):
+    """Whoever writes a file can give it the head, the tail and the build id of another one."""
+    runs.run()
+    copy = runs.program.with_name("copy")
+    shutil.copy(runs.program, copy)
+    copy.replace(runs.program)
+    second = runs.run()
+    assert second.of_cache("misses") == second.worker_requests == 1
+    second.check_stacks()
+    third = runs.run()
+    assert third.of_cache("misses") == third.worker_requests == 0
+    third.check_stacks()
+
+
 @pytest.fixture
 def mount(runs):
     """mount(options): a file system of its own where the cache is to be."""
@@ -191,7 +205,7 @@ def test_rules_that_others_could_write_are_not_believed(runs):
     runs.cache.chmod(0o777)
     run = runs.run()
     (warning,) = run.warnings()
-    assert "others may write to it" in warning
+    assert "is writable by others" in warning
     assert not runs.entries()
     run.check_stacks()
 

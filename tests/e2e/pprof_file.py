@@ -18,6 +18,20 @@ class Frame:
     file: str  # of the mapping
     build_id: str
     address: int
+    source: str = ""  # file of the program's text, with lines from 1 on; "" and 0: not known
+    line: int = 0
+    start_line: int = 0
+    is_inlined: bool = False  # into the next one, at the same address
+
+    @property
+    def is_made(self):
+        """Code in memory of no file that has no name of its own."""
+        return not self.file and (self.name is None or self.name.startswith("[JIT "))
+
+    @property
+    def is_mark(self):
+        """No function: why a stack was cut."""
+        return not self.file and not self.is_made and self.name.startswith("[")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +52,7 @@ class Sample:
     def mark(self):
         """The last frame of a stack that was cut, which says why; None of a whole one."""
         last = self.frames[-1]
-        return last.name if not last.file and (last.name or "").startswith("[") else None
+        return last.name if last.is_mark else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,9 +81,12 @@ def _frames(data, mappings, functions):
     fields = fields_of(data)
     file, build_id = mappings.get(one(fields, 2), ("", ""))
     address = one(fields, 3)
-    lines = [functions[one(fields_of(line), 1)] for line in fields[4]] or [(None, None)]
-    frames = [Frame(name, system, file, build_id, address) for name, system in lines]
-    return one(fields, 1), frames
+    frames = []
+    for left, line in zip(range(len(fields[4]), 0, -1), map(fields_of, fields[4])):
+        name, system, source, start_line = functions[one(line, 1)]
+        place = source, one(line, 2), start_line, left > 1
+        frames.append(Frame(name, system, file, build_id, address, *place))
+    return one(fields, 1), frames or [Frame(None, None, file, build_id, address)]
 
 
 def _labels(messages, strings):
@@ -95,7 +112,8 @@ def parse(data):
     for message in map(fields_of, top[3]):
         mappings[one(message, 1)] = strings[one(message, 5)], strings[one(message, 6)]
     for message in map(fields_of, top[5]):
-        functions[one(message, 1)] = strings[one(message, 2)], strings[one(message, 3)]
+        texts = (strings[one(message, field)] for field in (2, 3, 4))
+        functions[one(message, 1)] = *texts, one(message, 5)
     for message in top[4]:
         number, frames = _frames(message, mappings, functions)
         locations[number] = frames

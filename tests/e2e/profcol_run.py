@@ -18,7 +18,7 @@ from waiting import wait_until
 READY = "Everything is ready. Begin running and processing data."
 
 # Exporters that wait for nobody: with these alone the end may take as long as a busy machine needs.
-_LOCAL = {"pprof", "debug"}
+_LOCAL = {"pprof", "debug", "web"}
 
 _BALANCE = re.compile(
     r"taken=(\d+) exported=(\d+) filtered=(\d+) lost=(\d+)(?: stored=(\d+))?"
@@ -83,6 +83,9 @@ def metrics_source(configuration, port):
 # the configuration selects other processes, or the machine was too busy for the receiver.
 _AT_THE_RECEIVER = {"idle", "select", "ring_buffer_full", "waiting_full", "undecidable"}
 
+# Those of them that a busy machine alone brings about.
+_TOO_BUSY = {"ring_buffer_full", "waiting_full"}
+
 
 @dataclasses.dataclass(frozen=True)
 class Balance:
@@ -101,6 +104,11 @@ class Balance:
         return {
             cause: count for cause, count in self.causes.items() if cause not in _AT_THE_RECEIVER
         }
+
+    @property
+    def lost_on_the_way(self):
+        """What was lost but for those samples that a starved receiver could not take."""
+        return self.lost - sum(self.causes.get(cause, 0) for cause in _TOO_BUSY)
 
     def check(self):
         """taken = exported + filtered + lost + stored, and the causes add up."""

@@ -175,7 +175,7 @@ def test_a_hundred_reloads_under_load(profile_beside_load, tmp_path):
     assert set(balances) == {"pprof", "debug", "otlp_grpc", "pprof/b"}
     for name, balance in balances.items():
         balance.check()
-        assert balance.lost == 0 or name == "otlp_grpc", name
+        assert balance.lost_on_the_way == 0 or name == "otlp_grpc", name
     assert balances["pprof"].exported > 0
     assert balances["otlp_grpc"].taken > 0
     # One file, of all the time: the exporter has never been restarted.
@@ -222,7 +222,7 @@ def test_a_bad_configuration_leaves_the_old_one(start_profcol, burner, tmp_path)
     assert metrics.value("profcol_config_reloads", result="taken") == 1
     burner.wait_burnt(200)
     run.stop()
-    assert all(balance.lost == 0 for balance in run.balances())
+    assert all(balance.lost_on_the_way == 0 for balance in run.balances())
 
 
 def _gateway(port, directory, **sections):
@@ -304,7 +304,7 @@ def test_a_queue_on_disk_changes_hands(start_profcol, burner, tmp_path):
     assert "Stopping 2 components: " in run.log
     burner.wait_burnt(300)
     run.stop()
-    assert run.balance().lost == 0
+    assert run.balance().lost_on_the_way == 0
     assert run.balance().stored > 0
 
 

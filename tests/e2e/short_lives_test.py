@@ -12,7 +12,8 @@ from profcol_run import pipeline, read_samples
 from true_chains import TrueChains, Verdict
 from unwind_targets import TARGETS, build
 
-pytestmark = pytest.mark.sanitized
+# What shows how quickly profcol gets to know a program is judged of the program as shipped alone: under
+# the sanitizers it takes several times as long.
 
 RATE = 199
 # Two programs that take turns: what is known of one is wrong of the other.
@@ -96,6 +97,7 @@ def test_most_of_their_stacks_are_whole(programs):
     assert share_of_whole(samples, "executed programs") >= LEAST_WHOLE
 
 
+@pytest.mark.sanitized
 def test_no_frame_is_of_the_other_program(programs):
     for program in programs:
         others = {other.path for other in programs} - {program.path}
@@ -104,6 +106,7 @@ def test_no_frame_is_of_the_other_program(programs):
         assert not files & others
 
 
+@pytest.mark.sanitized
 def test_their_chains_are_true(programs):
     for program in programs:
         verdicts = program.verdicts()
@@ -143,6 +146,7 @@ def compile_target(source, path, *flags):
     return path
 
 
+@pytest.mark.sanitized
 def test_what_the_parent_has_loaded_since_is_not_its_forks(
     start_profcol, start_target, source, tmp_path
 ):
@@ -170,6 +174,7 @@ def test_what_the_parent_has_loaded_since_is_not_its_forks(
 
 
 # Static ones run at once, with nothing between the exec and their code at the same addresses.
+@pytest.mark.sanitized
 @pytest.mark.parametrize("linking", [("-no-pie",), ("-static",)], ids=lambda flags: flags[0])
 def test_no_program_of_a_chain_is_taken_for_another(
     start_profcol, start_target, source, tmp_path, linking

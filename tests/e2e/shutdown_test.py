@@ -31,7 +31,7 @@ def test_the_last_batch_is_in_the_file(
     of_burner = sum(sample.count for sample in profile.of_pid(pid))
     assert of_burner >= 50, "a second of CPU time at 99 samples a second"
     assert profile.count == run.balance().exported
-    assert run.balance().lost == 0
+    assert run.balance().lost_on_the_way == 0
 
 
 def test_files_are_for_the_owner_only(start_profcol, burner, tmp_path):
@@ -91,7 +91,7 @@ def test_a_full_disk(start_profcol, burner, tmp_path):
     mounted = tmp_path / "small"
     mounted.mkdir()
     # In a mount namespace of its own, so that nothing stays behind, whatever happens.
-    script = 'mount -t tmpfs -o size=1m none "$0" && head -c 2M /dev/zero >"$0/ballast"; exec "$@"'
+    script = 'mount -t tmpfs -o size=1m,mode=700 none "$0" && head -c 2M /dev/zero >"$0/ballast"; exec "$@"'
     exporters = {
         "pprof": {"directory": str(mounted), "interval": "200ms", "max_pending_bytes": "1MiB"}
     }

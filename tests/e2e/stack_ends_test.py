@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stack is whole, or its last frame says why not."""
+import platform
+import subprocess
+
 import pytest
 
-from profcol_run import pipeline, read_profile
+from profcol_run import pipeline, read_profile, read_samples
 from waiting import wait_until
 
 DEPTH = "[max_stack_depth]"
@@ -53,3 +56,45 @@ def test_a_stack_is_followed_as_far_as_wanted(start_profcol, burner, tmp_path):
         assert len(user_frames(sample)) == 2
     # The leaf's end is what is kept.
     assert ("burn_leaf", "burn_middle", DEPTH) in {sample.names for sample in cut}
+
+
+# Functions that no table describes, of which the stack pointer shows the caller. Where main() has
+# no frame pointer it is believed of one that was called by a pointer, too.
+CERTAIN = {"frame": ("direct",), "frameless": ("direct", "pointer")}
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("main", CERTAIN)
+def test_callers_of_code_without_a_table_are_there_or_the_stack_is_marked(
+    start_profcol, start_target, source, tmp_path, main
+):
+    if platform.machine() != "x86_64":
+        pytest.skip("its functions are written for amd64")
+    path, file = tmp_path / "bare_leaf", source / "tests/targets/bare_leaf.c"
+    flags = ["-DFRAME"] if main == "frame" else []
+    command = ["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-g", "-O2", "-fomit-frame-pointer", *flags]
+    subprocess.run([*command, file, "-o", path], check=True)
+    run = start_profcol(pipeline(tmp_path / "out", {"samples_per_second": 199})).wait_ready()
+    kinds = ("direct", "pointer", "pushes", "data")
+    targets = {kind: start_target(path, kind) for kind in kinds}
+    for target in targets.values():
+        target.wait_burnt(1500)
+    run.stop()
+    samples = list(read_samples(tmp_path / "out"))
+    for kind, target in targets.items():
+        chain = (f"{kind}_leaf", "leaf_caller", "leaf_root", "main")
+        whole = marked = 0
+        for sample in samples:
+            if sample.labels.get("pid") != target.pid or chain[0] not in sample.names:
+                continue
+            if sample.mark:
+                marked += sample.count
+                continue
+            at = sample.names.index(chain[0])
+            assert sample.names[at : at + len(chain)] == chain
+            whole += sample.count
+        print(kind, {"whole": whole, "marked": marked})
+        assert whole + marked >= 50
+        # The first ones are guessed: of a stack that is copied no code is at hand.
+        if kind in CERTAIN[main]:
+            assert whole >= 0.7 * (whole + marked)

@@ -6,6 +6,7 @@ import pty
 import re
 import select
 import signal
+import struct
 import subprocess
 import termios
 import time
@@ -63,6 +64,9 @@ class Terminal:
         while self._read(max(0, end - time.monotonic())):
             pass
         return self.process.wait(max(1, end - time.monotonic()))
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self._screen, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def press(self, keys):
         os.write(self._screen, keys)

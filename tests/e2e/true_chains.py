@@ -30,7 +30,7 @@ class Verdict(enum.Enum):
 
 def split_reason(frames):
     """The frames of a stack without the mark that says why it was cut, and the mark or None."""
-    if frames and not frames[-1].file and (frames[-1].name or "").startswith("["):
+    if frames and frames[-1].is_mark:
         return frames[:-1], frames[-1].name
     return frames, None
 
@@ -39,7 +39,7 @@ def user_part(frames):
     """`frames` without the kernel's: those of the kernel image, its modules and BPF programs."""
     for at, frame in enumerate(frames):
         of_kernel = frame.file and "/" not in frame.file and "vdso" not in frame.file
-        of_bpf = not frame.file and frame.name
+        of_bpf = not frame.file and not frame.is_made
         if not of_kernel and not of_bpf:
             return frames[at:]
     return ()
@@ -151,7 +151,7 @@ class TrueChains:
     def judge(self, frames):
         """A Judged of the frames of a sample."""
         frames, reason = split_reason(frames)
-        places = [self._place(frame) for frame in user_part(frames)]
+        places = [self._place(frame) for frame in user_part(frames) if not frame.is_inlined]
         shown = (*places, *((reason,) if reason else ()))
         if not self._own & set(places):
             return Judged(Verdict.WRONG if reason else Verdict.ELSEWHERE, (), shown)

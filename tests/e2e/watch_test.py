@@ -62,7 +62,7 @@ def test_a_configmap_is_swapped_broken_and_mended(start_profcol, burner, tmp_pat
     _wait_more(run, _DONE, 2)
     burner.wait_burnt(200)
     run.stop()
-    assert run.balance().lost == 0
+    assert run.balance().lost_on_the_way == 0
     assert run.balance().exported > 0
 
 

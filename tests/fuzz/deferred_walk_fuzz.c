@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	*copy = input.from;
 	memcpy(copy + 1, bytes + sizeof(input), stack_bytes);
 	frames[FRAMES] = 0;
-	result = walk_finish(copy, stack_bytes, input.from.flags & 64, &tables, frames, FRAMES);
+	result = walk_finish(copy, stack_bytes, input.from.flags & 128, &tables, frames, FRAMES);
 	if (result.count > FRAMES || frames[FRAMES] || result.end >= UNWIND_END_COUNT ||
 	    !result.end) {
 		fprintf(stderr, "%u frames, end %d\n", result.count, result.end);

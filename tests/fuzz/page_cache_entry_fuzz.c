@@ -37,7 +37,7 @@ static void *as_it_is(const uint8_t *bytes, size_t size, size_t *size_ret)
 static void *with_head(const struct cache_key *key, const uint64_t *asked, size_t count,
 		       const uint8_t *body, size_t size, size_t *size_ret)
 {
-	const struct cache_identity identity = { .inode = 1, .changed_ns = 2 };
+	const struct cache_identity identity = { .changed_ns = 2 };
 	struct cache_entry_head head =
 		cache_entry_head_make(key, &identity, asked, count, body, size);
 	char *file;
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct worker_page pages[WORKER_MAX_PAGES];
 	struct cache_identity identity;
 	struct worker_answer answer;
-	struct cache_key key = { .owner = 0 };
+	struct cache_key key = { .place = 0 };
 	size_t request, count, length;
 	void *file;
 

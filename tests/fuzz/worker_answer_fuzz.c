@@ -48,7 +48,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (!body)
 		return 0;
 	memcpy(body, bytes + 1, size - 1);
-	if (bytes[0] & 0x80) {
+	if (bytes[0] == 0x7e) {
+		if (answer_read_lines(body, size - 1, MAX_ASKED, &answer))
+			expect(promises_of_lines(
+				&(struct promised){ &answer, body, size - 1, NULL, MAX_ASKED }));
+	} else if (bytes[0] == 0x7f) {
+		if (answer_read_index(body, size - 1, &answer))
+			expect(promises_of_index(
+				&(struct promised){ &answer, body, size - 1, NULL, 0 }));
+	} else if (bytes[0] & 0x80) {
 		if (answer_read(body, size - 1, requests[request].asked, count, &answer))
 			expect(promises_of_functions(&(struct promised){
 				&answer, body, size - 1, requests[request].asked, count }));

@@ -42,4 +42,4 @@ def test_metrics_exit_line_and_peer_agree(start_profcol, start_sink, burner):
     assert last.value("profcol_samples", outcome="taken") == balance.taken == sent
     assert last.value("profcol_samples", outcome="exported") == balance.exported == sent
     assert last.value("profcol_samples", outcome="lost") is None
-    assert balance.lost == 0
+    assert balance.lost_on_the_way == 0

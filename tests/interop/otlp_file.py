@@ -87,7 +87,7 @@ class _Dictionary:
             for fields in map(fields_of, top[1])
         ]
         self._functions = [
-            (self.strings[one(fields, 1)], self.strings[one(fields, 2)])
+            (*(self.strings[one(fields, text)] for text in (1, 2, 3)), one(fields, 4))
             for fields in map(fields_of, top[3])
         ]
         self._locations = [self._frames(fields) for fields in map(fields_of, top[2])]
@@ -107,12 +107,17 @@ class _Dictionary:
 
     def _frames(self, fields):
         mapping = self.mappings[one(fields, 1)]
-        lines = [self._functions[one(fields_of(line), 1)] for line in fields[3]]
-        kind = self.attributes(fields[4]).get("profile.frame.type")
-        return [
-            (Frame(name, system, mapping.file, mapping.build_id, one(fields, 2)), kind)
-            for name, system in lines or [(None, None)]
-        ]
+        attributes = self.attributes(fields[4])
+        where = mapping.file, mapping.build_id, one(fields, 2)
+        frames = []
+        for left, line in zip(range(len(fields[3]), 0, -1), map(fields_of, fields[3])):
+            name, system, source, start_line = self._functions[one(line, 1)]
+            place = source, one(line, 2), start_line, left > 1
+            frames.append(Frame(name, system, *where, *place))
+        label = attributes.get("profcol.frame.label")  # which pprof shows as a function
+        kind = attributes.get("profile.frame.type")
+        unnamed = Frame(label, "" if label else None, *where)
+        return [(frame, kind) for frame in frames or [unnamed]]
 
 
 def _observations(fields, resource, dictionary):
@@ -139,6 +144,52 @@ def parse(body):
             for profile in map(fields_of, scope[2]):
                 for sample in map(fields_of, profile[2]):
                     yield from _observations(sample, resource, dictionary)
+
+
+def _value_type(data, strings):
+    fields = fields_of(data)
+    return strings[one(fields, 1)], strings[one(fields, 2)]
+
+
+def _profile_facts(fields, dictionary):
+    """What a profile says of itself, without what it was made from."""
+    strings = dictionary.strings
+    return {
+        "sample_type": _value_type(one(fields, 1, b""), strings),
+        "time": one(fields, 3),
+        "duration": one(fields, 4),
+        "period_type": _value_type(one(fields, 5, b""), strings),
+        "period": signed(one(fields, 6)),
+        "id": one(fields, 7, b""),
+        "dropped": one(fields, 8),
+        "attributes": dictionary.attributes(fields[11]),
+    }
+
+
+def profiles(body):
+    """Of each profile of one request: what it says, and what its scope and its resource say; and
+    the attributes of its samples."""
+    top = fields_of(body)
+    dictionary = _Dictionary(one(top, 2, b""))
+    for resource_fields in map(fields_of, top[1]):
+        own = fields_of(one(resource_fields, 1, b""))
+        resource = {
+            "attributes": _inline_attributes(own[1], dictionary.strings),
+            "dropped": one(own, 2),
+            "schema_url": one(resource_fields, 3, b""),
+        }
+        for scope_fields in map(fields_of, resource_fields[2]):
+            own = fields_of(one(scope_fields, 1, b""))
+            scope = {
+                "name": one(own, 1, b""),
+                "version": one(own, 2, b""),
+                "attributes": _inline_attributes(own[3], dictionary.strings),
+                "dropped": one(own, 4),
+                "schema_url": one(scope_fields, 3, b""),
+            }
+            for fields in map(fields_of, scope_fields[2]):
+                samples = [dictionary.attributes(fields_of(one_)[2]) for one_ in fields[2]]
+                yield resource, scope, _profile_facts(fields, dictionary), samples
 
 
 def mappings(body):

@@ -50,6 +50,7 @@ REQUEST = [
             "tags": ["a", 1, True],
             "map": {"k": "v", "n": 2},
             "bytes": b"\x00\x01\xfe",
+            "no bytes": b"",
         },
         "schema_url": "https://example.com/1",
         "scopes": [
@@ -169,6 +170,10 @@ CONDITIONS = [
     'profile.dropped_attributes_count == 2',
     'profile.original_payload_format == "pprof"',
     'profile.original_payload == 0x0102',
+    'profile.original_payload == nil',
+    'profile.original_payload != nil',
+    'resource.attributes["no bytes"] == nil and resource.attributes["rid"] == "shop"',
+    'resource.attributes["process.pid"] > 00012 and resource.attributes["process.pid"] < 04713',
     'profile.profile_id.string == "000102030405060708090a0b0c0d0e0f"',
     'profile.attributes["kind"] == "wall" or scope.name == "other" or '
     'resource.attributes["rid"] == "bare"',
@@ -311,14 +316,14 @@ def _results(path):
 
 
 class _Collector:
-    """A Collector that runs all statements, into `file`."""
+    """A Collector that runs all statements of a configuration, into `file`."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, configure):
         self.file = directory / "file"
         self._http = f"127.0.0.1:{free_port()}"
         receivers = {"otlp": {"protocols": {"http": {"endpoint": self._http}}}}
         exporters = {"file": {"path": str(self.file), "format": "proto"}}
-        configuration = _configuration(receivers, exporters)
+        configuration = configure(receivers, exporters)
         configuration["service"]["telemetry"] = {"metrics": {"level": "none"}}
         path = directory / "collector.yaml"
         path.write_text(json.dumps(configuration))
@@ -358,10 +363,16 @@ class _Collector:
             self._process.wait()
 
 
+def start_collector(stack, directory, configure):
+    """A Collector with what `configure` makes of its receivers and exporters."""
+    collector = _Collector(directory, configure)
+    stack.callback(collector.kill)
+    return collector
+
+
 @pytest.fixture(scope="module")
 def theirs(peer, stack, new_directory):
-    collector = _Collector(new_directory())
-    stack.callback(collector.kill)
+    collector = start_collector(stack, new_directory(), _configuration)
     assert collector.send(otlp_request.encode(REQUEST)) == 200
     collector.stop()
     return _results(collector.file)

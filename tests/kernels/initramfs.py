@@ -30,9 +30,13 @@ class Initramfs:
     def add_text(self, name, text, mode=0o644):
         self._add(name, stat.S_IFREG | mode, text.encode())
 
+    def add_bytes(self, name, content):
+        """A file, executable."""
+        self._add(name, stat.S_IFREG | 0o755, content)
+
     def add_file(self, name, path):
         """The file at `path`, executable."""
-        self._add(name, stat.S_IFREG | 0o755, pathlib.Path(path).read_bytes())
+        self.add_bytes(name, pathlib.Path(path).read_bytes())
 
     def add_link(self, name, target):
         self._add(name, stat.S_IFLNK | 0o777, target.encode())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks of Java threads are whole and true on HotSpot of many versions: the checks of
+"""Stacks of Java threads are whole, true and named on HotSpot of many versions: the checks of
 tests/e2e/hotspot_test.py.
 """
 import subprocess
@@ -14,25 +14,19 @@ from hotspot_test import (
     start_java,
     test_every_leaf_is_seen,
     test_its_code_is_run_as_the_case_says,
+    test_its_methods_have_names_files_and_lines,
     test_its_stacks_are_true,
     test_its_stacks_are_whole,
     test_near_misses_are_not_among_its_stacks,
 )
 
-# Those that are not judged, and why.
-LEFT_OUT = {
-    "jdk-8": "before JDK 9 there is no list of heaps: stacks end at Java's code, as documented",
-    "jdk-11": "before JDK 17 a JVM does not say where its code lies (Compiler.perfmap)",
-}
-VERSIONS = [
-    pytest.param(name, marks=[pytest.mark.skip(LEFT_OUT[name])] if name in LEFT_OUT else [])
-    for name in language_runtimes.names("jdk")
-]
+# Of those the classes are made as a compiler of Java 8 makes them.
+OLD = ("jdk-8", "jdk-11")
 
 pytestmark = [
     pytest.mark.runtimes,
     pytest.mark.parametrize("case", CASES, ids=lambda case: case.name),
-    pytest.mark.parametrize("version", VERSIONS),
+    pytest.mark.parametrize("version", language_runtimes.names("jdk")),
 ]
 
 
@@ -43,7 +37,7 @@ def jdks(tmp_path_factory):
     found = {}
     for version in language_runtimes.names("jdk"):
         path = language_runtimes.find_runtime(version)
-        if path and version not in LEFT_OUT:
+        if path:
             found[version] = directory / version
             (found[version] / "bin").mkdir(parents=True)
             (found[version] / "bin/java").symlink_to(path)
@@ -58,11 +52,16 @@ def executables():
 
 @pytest.fixture(scope="module")
 def classes(source, tmp_path_factory):
-    """Of the program, by the JDK of this machine, for the oldest version that is judged."""
-    directory = tmp_path_factory.mktemp("classes")
+    """classes(version): the folder with those of the program, by the JDK of this machine."""
     file = source / f"tests/targets/{MAIN}.java"
-    subprocess.run(["javac", "--release", "17", "-d", directory, file], check=True, timeout=120)
-    return directory
+    # Those of Java 8 name a method that it has not, which nobody calls there.
+    flags = {"new": ("--release", "17"), "old": ("-source", "8", "-target", "8", "-nowarn")}
+    directories = {}
+    for name in flags:
+        directories[name] = tmp_path_factory.mktemp(name)
+        command = ["javac", *flags[name], "-d", directories[name], file]
+        subprocess.run(command, check=True, timeout=120)
+    return lambda version: directories["old" if version in OLD else "new"]
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.Paths;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -23,14 +24,17 @@ import java.util.zip.Deflater;
  *
  * <ul>
  * <li>warms up by so many CALLS of each, until all is compiled that will be,
- * <li>prints `thread TID`, `chain LEAF CLASS.METHOD...` (leaf first, as the JVM has it) for each of
- *     WAYS, and `ready`,
+ * <li>prints `thread TID`, `chain LEAF CLASS.METHOD@FILE:LINE...` (leaf first, as the JVM has it) for
+ *     each of WAYS, and `ready`,
  * <li>goes each of WAYS in turn until its input ends. After a line of that its thread is called
  *     "in_spin" while it goes to the leaf "spin".
  * </ul>
  *
  * Most leaves keep at it for a whole turn. Of "touch" and "raise" a turn is as many ways there and
  * back as fit in: to a leaf that does nothing, and to one that throws.
+ *
+ * What runs it has to show hidden frames (-XX:+ShowHiddenFrames), and be told to keep all of a chain
+ * (-XX:MaxJavaStackTraceDepth). Java 8 has no "pause".
  *
  * With `fresh`, a class in the middle of the chain is another one all the time.
  */
@@ -97,7 +101,7 @@ public final class JavaChains implements Runnable {
 		TEXT = new String(LETTERS);
 	}
 
-	private static final List<String> LEAVES = List.of("spin", "copy", "hash", "checksum", "deflate",
+	private static final List<String> LEAVES = Arrays.asList("spin", "copy", "hash", "checksum", "deflate",
 		"clock", "sine", "pause", "allocate", "touch", "raise");
 	private static final String[] NAMES =
 		LEAVES.stream().map(leaf -> "in_" + leaf).toArray(String[]::new);
@@ -368,11 +372,12 @@ public final class JavaChains implements Runnable {
 	// ---- what it tells ----
 
 	private static long tell(long x) {
-		StackWalker walker = StackWalker.getInstance(StackWalker.Option.SHOW_HIDDEN_FRAMES);
-		told = walker.walk(frames
-			-> frames.skip(1)
-				   .map(frame -> frame.getClassName() + "." + frame.getMethodName())
-				   .collect(Collectors.joining(" ")));
+		told = Arrays.stream(new Throwable().getStackTrace())
+			.skip(1)
+			.map(frame
+				-> String.format("%s.%s@%s:%d", frame.getClassName(), frame.getMethodName(),
+					frame.getFileName(), frame.getLineNumber()))
+			.collect(Collectors.joining(" "));
 		return x;
 	}
 
@@ -383,8 +388,8 @@ public final class JavaChains implements Runnable {
 		for (int way : ways) {
 			String leaf = LEAVES.get(way);
 			runWay(way);
-			String chain = told.replace(".tellChains ", ".runTurn ");
-			text.append(String.format("chain %s JavaChains.%s %s\n", leaf, leaf, chain));
+			String chain = told.replace(".tellChains@", ".runTurn@");
+			text.append(String.format("chain %s JavaChains.%s@-:0 %s\n", leaf, leaf, chain));
 		}
 		telling = false;
 		return text.toString();
@@ -414,7 +419,9 @@ public final class JavaChains implements Runnable {
 		String name = Passing.class.getName() + ".class";
 		try (InputStream input = JavaChains.class.getResourceAsStream(name)) {
 			ByteArrayOutputStream output = new ByteArrayOutputStream();
-			input.transferTo(output);
+			byte[] part = new byte[4096];
+			for (int count; (count = input.read(part)) > 0;)
+				output.write(part, 0, count);
 			return output.toByteArray();
 		}
 	}
@@ -466,7 +473,7 @@ public final class JavaChains implements Runnable {
 	}
 
 	private static void sayReady(String chains) throws IOException {
-		Path self = Files.readSymbolicLink(Path.of("/proc/thread-self"));
+		Path self = Files.readSymbolicLink(Paths.get("/proc/thread-self"));
 		System.out.printf("thread %s\n%sready\n", self.getFileName(), chains);
 		System.out.flush();
 	}

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "../own_config.h"
+#include "tally.h"
 
 #include <jansson.h>
 
@@ -32,8 +33,8 @@ char *shadow_config(const struct shadow_options *options)
 		json_pack("{s:o, s:{s:{s:{s:o, s:i}}}}", "profiling", profiling(options), "otlp",
 			  "protocols", "grpc", "endpoint", own_config_text(options->address),
 			  "max_recv_msg_size_mib", MAX_REQUEST_MIB);
-	json_t *exporters = json_pack("{s:{s:s}, s:{s:s}}", SHADOW_OWN_EXPORTER, "side", "own",
-				      "tally/other", "side", "other");
+	json_t *exporters = json_pack("{s:{s:i}, s:{s:i}}", SHADOW_OWN_EXPORTER, "side", TALLY_OWN,
+				      "tally/other", "side", TALLY_OTHER);
 	json_t *service =
 		json_pack("{s:s, s:{s:{s:s}, s:{s:s}}, s:{s:o, s:o}}", "shutdown_timeout", "60s",
 			  "telemetry", "logs", "level", "warn", "metrics", "level", "none",

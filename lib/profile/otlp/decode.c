@@ -219,6 +219,9 @@ static struct profcol_error *explain(const struct otlp_decoder *decoder, struct 
 {
 	enum version version = VERSION_NEW;
 
+	// It says nothing of the request.
+	if (error && profcol_error_is_retryable(error))
+		return error;
 	if (error || decoder->may_be_old)
 		version = version_judge(request);
 	if (version == VERSION_NEW || (version == VERSION_UNCERTAIN && !decoder->may_be_old))
@@ -252,6 +255,7 @@ struct profcol_error *otlp_decode(const uint8_t *bytes, size_t length,
 		.begin = bytes,
 		.max_memory = limits->max_memory,
 		.memory_left = limits->max_memory,
+		.share = limits->share,
 	};
 	struct profcol_error *error;
 

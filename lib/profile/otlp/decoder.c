@@ -4,6 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* What is taken of a share at a time. */
+enum { SHARE_PIECE_BYTES = 256 << 10 };
+
 bool otlp_next_any(struct otlp_decoder *decoder, struct reader *reader,
 		   const struct otlp_shape *shape, struct proto_field *ret)
 {
@@ -36,6 +39,22 @@ struct profcol_error *otlp_end(const struct otlp_decoder *decoder, const struct 
 				    (size_t)(reader->at - decoder->begin));
 }
 
+/* In pieces, since others take of the same budget: it is asked seldom. */
+static struct profcol_error *charge_share(struct otlp_decoder *decoder, size_t bytes)
+{
+	size_t piece = bytes > SHARE_PIECE_BYTES ? bytes : SHARE_PIECE_BYTES;
+
+	if (bytes > decoder->share_left) {
+		if (!memory_share_take(decoder->share, piece))
+			return profcol_error_create(PROFCOL_NO_MEMORY,
+						    "no memory to decode OTLP: %s; try again",
+						    memory_share_reason(decoder->share));
+		decoder->share_left += piece;
+	}
+	decoder->share_left -= bytes;
+	return NULL;
+}
+
 struct profcol_error *otlp_charge(struct otlp_decoder *decoder, size_t bytes)
 {
 	if (bytes > decoder->memory_left / 2)
@@ -45,7 +64,7 @@ struct profcol_error *otlp_charge(struct otlp_decoder *decoder, size_t bytes)
 					    "be trusted",
 					    decoder->max_memory);
 	decoder->memory_left -= bytes * 2;
-	return NULL;
+	return decoder->share ? charge_share(decoder, bytes * 2) : NULL;
 }
 
 struct profcol_error *otlp_no_memory(void)

@@ -43,6 +43,8 @@ struct otlp_decoder {
 	const uint8_t *begin; /* of the request, borrowed */
 	struct profcol_builder *builder;
 	size_t max_memory, memory_left;
+	struct memory_share *share; /* borrowed; NULL = none */
+	size_t share_left;          /* of what was taken of it */
 	struct otlp_ids tables[OTLP_TABLES];
 	VECTOR(struct otlp_piece) pieces;
 

@@ -2,11 +2,13 @@
 // Profile of proto/profile.proto, github.com/google/pprof.
 //
 // Mappings, locations and functions are written whole and in the batch's order, an id
-// being the row, so nothing has to be renumbered. Row 0, the zero value, is written
-// only where it is used: under the number after the last row, since ids are not 0.
+// being the row, so nothing has to be renumbered, but for the mapping that comes first. Row 0, the
+// zero value, is written only where it is used: under the number after the last row, since ids are
+// not 0.
 #include "gzip.h"
 #include "header.h"
 #include "keys.h"
+#include "main_mapping.h"
 #include "sample_table.h"
 
 #include "../columns.h"
@@ -47,10 +49,16 @@ struct pprof_encoder {
 	struct sample_table samples;
 	struct pprof_header header;
 	struct mapping_fields *mappings; /* by row */
+	uint32_t main_mapping;           /* row of the one that is written first; 0: row 1 */
+	/* Functions that are made of what locations say in place of one: string ids, and by string
+	 * id 1 + the place among these. */
+	VECTOR(uint32_t) labels_used;
+	uint32_t *label_places; /* owned; NULL: there are none */
 	bool uses_location_0, uses_function_0;
 	VECTOR(uint32_t) ids; /* of one stack */
 	struct proto_sizes sizes;
 	struct proto_writer writer;
+	bool names_are_final;
 	bool failed; /* no memory */
 };
 
@@ -131,6 +139,8 @@ static void prepare_mappings(struct pprof_encoder *encoder)
 	for (uint32_t i = 1; i < count; i++) {
 		struct mapping_fields *fields = &encoder->mappings[i];
 
+		if (encoder->names_are_final)
+			fields->flags |= 1 << HAS_FUNCTIONS;
 		fields->filename = string_numbers_get(&encoder->strings, mappings[i].filename);
 		fields->build_id = find_build_id(encoder, mappings[i].attributes);
 		fields->flags = stated_flags(batch, mappings[i].attributes, fields->flags);
@@ -151,6 +161,40 @@ static void prepare_functions(struct pprof_encoder *encoder)
 	}
 	for (uint32_t i = 0; i < column_length(batch, COLUMN_LINE); i++)
 		encoder->uses_function_0 |= lines[i].function == 0;
+}
+
+static void prepare_label(struct pprof_encoder *encoder, uint32_t label)
+{
+	if (!encoder->label_places)
+		encoder->label_places = calloc(profcol_batch_count(encoder->batch, PROFCOL_STRINGS),
+					       sizeof(*encoder->label_places));
+	if (!encoder->label_places) {
+		encoder->failed = true;
+		return;
+	}
+	if (encoder->label_places[label])
+		return;
+	if (!VECTOR_PUSH(&encoder->labels_used, label)) {
+		encoder->failed = true;
+		return;
+	}
+	encoder->label_places[label] = (uint32_t)encoder->labels_used.count;
+	string_numbers_get(&encoder->strings, label);
+}
+
+/* A reader of pprof has nothing but functions to be shown. The mapping does not say that it has
+ * some for that: tools may look for the true ones. */
+static void prepare_location_labels(struct pprof_encoder *encoder)
+{
+	uint32_t count = column_length(encoder->batch, COLUMN_LOCATION);
+
+	for (uint32_t i = 1; i < count && !encoder->failed; i++) {
+		struct profcol_location location = profcol_batch_location(encoder->batch, i);
+		uint32_t label = profile_location_label(encoder->batch, &location);
+
+		if (label)
+			prepare_label(encoder, label);
+	}
 }
 
 static void prepare_stacks(struct pprof_encoder *encoder)
@@ -226,27 +270,60 @@ static void put_samples(struct pprof_encoder *encoder)
 	}
 }
 
+/* The id of the mapping in @row. */
+static uint32_t mapping_id(const struct pprof_encoder *encoder, uint32_t row)
+{
+	if (!row || row > encoder->main_mapping)
+		return row;
+	return row == encoder->main_mapping ? 1 : row + 1;
+}
+
+static void put_mapping(struct pprof_encoder *encoder, uint32_t row)
+{
+	const struct profcol_mapping *mapping =
+		&COLUMN(encoder->batch, COLUMN_MAPPING, struct profcol_mapping)[row];
+	const struct mapping_fields *fields = &encoder->mappings[row];
+	struct proto_writer *writer = &encoder->writer;
+	struct proto_message message = proto_begin(writer, PROFILE_MAPPING);
+
+	proto_put_uint(writer, 1, mapping_id(encoder, row));
+	proto_put_uint(writer, 2, mapping->memory_start);
+	proto_put_uint(writer, 3, mapping->memory_limit);
+	proto_put_uint(writer, 4, mapping->file_offset);
+	proto_put_uint(writer, 5, fields->filename);
+	proto_put_uint(writer, 6, fields->build_id);
+	for (uint32_t bit = 0; bit < HAS_COUNT; bit++)
+		proto_put_uint(writer, 7 + bit, fields->flags >> bit & 1);
+	proto_end(writer, message);
+}
+
 static void put_mappings(struct pprof_encoder *encoder)
 {
-	const struct profcol_batch *batch = encoder->batch;
-	const struct profcol_mapping *mappings =
-		COLUMN(batch, COLUMN_MAPPING, struct profcol_mapping);
-	struct proto_writer *writer = &encoder->writer;
+	if (encoder->main_mapping)
+		put_mapping(encoder, encoder->main_mapping);
+	for (uint32_t i = 1; i < column_length(encoder->batch, COLUMN_MAPPING); i++)
+		if (i != encoder->main_mapping)
+			put_mapping(encoder, i);
+}
 
-	for (uint32_t i = 1; i < column_length(batch, COLUMN_MAPPING); i++) {
-		const struct mapping_fields *fields = &encoder->mappings[i];
-		struct proto_message message = proto_begin(writer, PROFILE_MAPPING);
+/* The number of the first function that is made of a label. */
+static uint32_t first_label_function(const struct pprof_encoder *encoder)
+{
+	return column_length(encoder->batch, COLUMN_FUNCTION) + 1;
+}
 
-		proto_put_uint(writer, 1, i);
-		proto_put_uint(writer, 2, mappings[i].memory_start);
-		proto_put_uint(writer, 3, mappings[i].memory_limit);
-		proto_put_uint(writer, 4, mappings[i].file_offset);
-		proto_put_uint(writer, 5, fields->filename);
-		proto_put_uint(writer, 6, fields->build_id);
-		for (uint32_t bit = 0; bit < HAS_COUNT; bit++)
-			proto_put_uint(writer, 7 + bit, fields->flags >> bit & 1);
-		proto_end(writer, message);
-	}
+static void put_label_line(struct pprof_encoder *encoder, const struct location_row *row)
+{
+	const struct profcol_location location = { .attributes = row->attributes };
+	uint32_t label = profile_location_label(encoder->batch, &location);
+	struct proto_message line;
+
+	if (!label)
+		return;
+	line = proto_begin(&encoder->writer, 4);
+	proto_put_uint(&encoder->writer, 1,
+		       first_label_function(encoder) + encoder->label_places[label] - 1);
+	proto_end(&encoder->writer, line);
 }
 
 static void put_location(struct pprof_encoder *encoder, uint32_t id,
@@ -259,7 +336,7 @@ static void put_location(struct pprof_encoder *encoder, uint32_t id,
 	struct profcol_value is_folded = { 0 };
 
 	proto_put_uint(writer, 1, id);
-	proto_put_uint(writer, 2, location->mapping);
+	proto_put_uint(writer, 2, mapping_id(encoder, location->mapping));
 	proto_put_uint(writer, 3, location->address);
 	for (uint32_t i = lines_begin; i < location->lines_end; i++) {
 		struct proto_message line = proto_begin(writer, 4);
@@ -269,6 +346,8 @@ static void put_location(struct pprof_encoder *encoder, uint32_t id,
 		proto_put_int(writer, 3, lines[i].column);
 		proto_end(writer, line);
 	}
+	if (lines_begin == location->lines_end)
+		put_label_line(encoder, location);
 	attribute_find(encoder->batch, location->attributes, KEY_IS_FOLDED, PROFCOL_VALUE_BOOL,
 		       &is_folded);
 	proto_put_uint(writer, 5, is_folded.boolean);
@@ -306,6 +385,19 @@ static void put_functions(struct pprof_encoder *encoder)
 		proto_put_uint(writer, 4, string_numbers_get(strings, function.filename));
 		proto_put_int(writer, 5, function.start_line);
 		proto_end(writer, message);
+	}
+}
+
+static void put_label_functions(struct pprof_encoder *encoder)
+{
+	for (uint32_t i = 0; i < encoder->labels_used.count; i++) {
+		struct proto_message message = proto_begin(&encoder->writer, PROFILE_FUNCTION);
+
+		proto_put_uint(&encoder->writer, 1, first_label_function(encoder) + i);
+		proto_put_uint(
+			&encoder->writer, 2,
+			string_numbers_get(&encoder->strings, encoder->labels_used.items[i]));
+		proto_end(&encoder->writer, message);
 	}
 }
 
@@ -347,17 +439,20 @@ static void put_profile(void *context)
 	put_mappings(encoder);
 	put_locations(encoder);
 	put_functions(encoder);
+	put_label_functions(encoder);
 	put_header(encoder);
 }
 
 /* ---- the whole ---- */
 
 static struct profcol_error *encoder_init(struct pprof_encoder *encoder,
-					  const struct profcol_batch *batch)
+					  const struct profcol_batch *batch,
+					  const struct pprof_encode_options *options)
 {
 	struct profcol_error *error;
 
-	*encoder = (struct pprof_encoder){ .batch = batch };
+	*encoder = (struct pprof_encoder){ .batch = batch,
+					   .names_are_final = options->names_are_final };
 	string_numbers_init(&encoder->strings, batch);
 	labels_init(&encoder->labels, batch, &encoder->strings);
 	error = value_columns_init(&encoder->columns, batch);
@@ -369,8 +464,10 @@ static struct profcol_error *encoder_init(struct pprof_encoder *encoder,
 	}
 	sample_table_init(&encoder->samples, batch, &encoder->columns, &encoder->labels);
 	header_init(&encoder->header, batch, &encoder->columns, &encoder->strings);
+	encoder->main_mapping = main_mapping(batch);
 	prepare_mappings(encoder);
 	prepare_functions(encoder);
+	prepare_location_labels(encoder);
 	prepare_stacks(encoder);
 	if (encoder->failed || encoder->strings.failed || encoder->labels.failed ||
 	    encoder->samples.failed || encoder->header.failed)
@@ -386,6 +483,8 @@ static void encoder_deinit(struct pprof_encoder *encoder)
 	sample_table_deinit(&encoder->samples);
 	header_deinit(&encoder->header);
 	free(encoder->mappings);
+	free(encoder->label_places);
+	VECTOR_DEINIT(&encoder->labels_used);
 	VECTOR_DEINIT(&encoder->ids);
 	proto_sizes_deinit(&encoder->sizes);
 }
@@ -399,7 +498,7 @@ struct profcol_error *pprof_encode(const struct profcol_batch *batch,
 	struct profcol_error *error;
 	size_t length;
 
-	error = encoder_init(&encoder, batch);
+	error = encoder_init(&encoder, batch, options);
 	if (!error)
 		error = proto_encode(&encoder.writer, &encoder.sizes, put_profile, &encoder,
 				     "pprof", "write files more often", &plain, &length);

@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+/* of a resource */
+#define KEY_EXECUTABLE_NAME "process.executable.name"
 /* of a mapping, best first */
 #define KEY_BUILD_ID_GNU     "process.executable.build_id.gnu"
 #define KEY_BUILD_ID_GO      "process.executable.build_id.go"

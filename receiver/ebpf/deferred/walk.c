@@ -13,6 +13,7 @@ struct unwind_walk {
 	const void *stack;
 	__u64 stack_start, stack_bytes;
 	bool is_whole;
+	bool marked, doubted;
 	bool is_beyond; /* something was wanted that may be there, but was not copied */
 	__u64 address_mask;
 };
@@ -39,6 +40,15 @@ static inline void unwind_approach(struct unwind_walk *walk, __u64 lowest, __u64
 	(void)walk;
 	(void)lowest;
 	(void)beyond;
+}
+
+/* Of another process, of some time ago. */
+static inline bool unwind_code_before(struct unwind_walk *walk, __u64 address, __u64 *ret)
+{
+	(void)walk;
+	(void)address;
+	*ret = 0;
+	return false;
 }
 
 static inline __u64 unwind_register(void *context, const struct unwind_walk *walk, __u32 number)
@@ -98,6 +108,7 @@ struct walk_result walk_finish(const struct sample_deferred *deferred, size_t st
 		.stack_start = deferred->stack,
 		.stack_bytes = stack_bytes,
 		.is_whole = is_whole,
+		.doubted = deferred->flags & SAMPLE_DEFERRED_MARKED,
 		.address_mask = address_mask(),
 	};
 	struct walk_result result = { .found = TABLES_FOUND };
@@ -116,7 +127,8 @@ struct walk_result walk_finish(const struct sample_deferred *deferred, size_t st
 	}
 	if (end == UNWIND_END_UNREADABLE && walk.is_beyond)
 		end = UNWIND_END_NOT_COPIED;
-	result.end = (enum unwind_end)end;
+	result.end = (enum unwind_end)unwind_end_of(&walk, end);
 	result.guessed = walk.at.guessed;
+	result.marked = walk.marked || walk.doubted;
 	return result;
 }

@@ -26,6 +26,7 @@ struct walk_result {
 	enum unwind_end end;     /* what the kernel side would have said */
 	enum tables_found found; /* of the last frame's code: other than FOUND when it is missing */
 	bool guessed;            /* a frame pointer led there */
+	bool marked;             /* the leaf's caller was guessed: of its code nothing is at hand */
 };
 
 /*

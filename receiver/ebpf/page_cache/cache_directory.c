@@ -72,14 +72,18 @@ static struct profcol_error *check_writing(const char *path, int directory_fd)
 struct profcol_error *cache_directory_open(struct cache_directory *directory)
 {
 	const char *path = directory->path;
+	struct trusted_output output = { .path = path, .create = true, .mode = 0700 };
 	CLEANUP_FD int fd = -1;
-	struct profcol_error *error;
+	int errnum = 0;
+	struct profcol_error *error = trusted_output_open(&output, &errnum, &fd);
 	struct stat stat;
 
-	if (mkdir(path, 0700) && errno != EEXIST && errno != EROFS)
-		return cannot_use(path, errno);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &stat))
+	if (error && !errnum)
+		return profcol_error_prefix(error, "cannot use cache_directory '%s'", path);
+	profcol_error_destroy(error);
+	if (errnum)
+		return cannot_use(path, errnum);
+	if (fstat(fd, &stat))
 		return cannot_use(path, errno);
 	error = check_owner(path, &stat);
 	if (!error)

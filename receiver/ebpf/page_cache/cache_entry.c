@@ -16,11 +16,11 @@ enum { HASH_DIGITS = 32 };
 void cache_entry_name(const struct cache_key *key, char ret[CACHE_ENTRY_NAME_BYTES])
 {
 	if (key->part == CACHE_PART_FACTS)
-		snprintf(ret, CACHE_ENTRY_NAME_BYTES, "%.32s-%" PRIx64 "-%u-facts", key->htlhash,
-			 key->device, key->owner);
+		snprintf(ret, CACHE_ENTRY_NAME_BYTES, "%.32s-%" PRIx64 "-%" PRIx64 "-facts",
+			 key->htlhash, key->place, key->inode);
 	else
-		snprintf(ret, CACHE_ENTRY_NAME_BYTES, "%.32s-%" PRIx64 "-%u-%x", key->htlhash,
-			 key->device, key->owner, key->part);
+		snprintf(ret, CACHE_ENTRY_NAME_BYTES, "%.32s-%" PRIx64 "-%" PRIx64 "-%x",
+			 key->htlhash, key->place, key->inode, key->part);
 }
 
 bool cache_entry_is_name(const char *name)
@@ -46,11 +46,12 @@ struct cache_entry_head cache_entry_head_make(const struct cache_key *key,
 		.version = CACHE_ENTRY_VERSION,
 		.machine = worker_machine(),
 		.rules = cache_entry_rules,
-		.owner = key->owner,
+		.place = key->place,
+		.inode = key->inode,
 		.part = key->part,
-		.device = key->device,
-		.inode = identity->inode,
+		.modified_ns = identity->modified_ns,
 		.changed_ns = identity->changed_ns,
+		.born_ns = identity->born_ns,
 		.asked_count = (uint32_t)asked_count,
 		.body_bytes = (uint32_t)body_bytes,
 	};
@@ -64,7 +65,7 @@ struct cache_entry_head cache_entry_head_make(const struct cache_key *key,
 static bool is_of_key(const struct cache_entry_head *head, const struct cache_key *key)
 {
 	return !memcmp(head->htlhash, key->htlhash, sizeof(head->htlhash)) &&
-	       head->owner == key->owner && head->device == key->device && head->part == key->part;
+	       head->place == key->place && head->inode == key->inode && head->part == key->part;
 }
 
 /* Pages ascend, as a request has them. */
@@ -103,6 +104,10 @@ enum cache_entry_state cache_entry_read(void *entry, size_t bytes, const struct 
 		return CACHE_ENTRY_DAMAGED;
 	answer->offsets = asked;
 	answer->offset_count = head->asked_count;
-	*identity = (struct cache_identity){ head->inode, head->changed_ns };
+	*identity = (struct cache_identity){
+		.modified_ns = head->modified_ns,
+		.changed_ns = head->changed_ns,
+		.born_ns = head->born_ns,
+	};
 	return CACHE_ENTRY_SOUND;
 }

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-	CACHE_ENTRY_VERSION = 3,         /* of this layout; that of rules is cache_entry_rules */
+	CACHE_ENTRY_VERSION = 4,         /* of this layout; that of rules is cache_entry_rules */
 	CACHE_ENTRY_MAX_BYTES = 4 << 20, /* longer ones are not read */
 	CACHE_ENTRY_NAME_BYTES = 96,
 	CACHE_PART_FACTS = UINT32_MAX, /* what the file is, with all pages of a small one */
@@ -28,17 +28,16 @@ extern const uint64_t cache_entry_rules;
 /* What an entry is found by. */
 struct cache_key {
 	char htlhash[33]; /* 32 hex digits */
-	/* Who can write a file decides what that one says of itself, and no other: user id, and
-	 * st_dev of the mount, since root of a container may have the number of the host's. */
-	uint32_t owner;
-	uint64_t device;
+	/* Whoever writes a file can give it the head and the tail of another one: an entry is of
+	 * one inode alone. The place is a hash that no other file system or mount has
+	 * (processes/file_look.h), since numbers of devices are given anew. */
+	uint64_t place, inode;
 	uint32_t part; /* CACHE_PART_FACTS, or the number of the first page of a group */
 };
 
-/* What tells two files of the same key apart that have no build id. */
+/* What changes with the content of an inode, and with the file that it is of. */
 struct cache_identity {
-	uint64_t inode;
-	int64_t changed_ns; /* st_ctim */
+	int64_t modified_ns, changed_ns, born_ns; /* st_mtim, st_ctim; 0: not told */
 };
 
 /* Bytes in the file, in this order. */
@@ -48,17 +47,19 @@ struct cache_entry_head {
 	uint32_t machine; /* as ELF files name it */
 	uint64_t rules;   /* cache_entry_rules */
 	char htlhash[32];
-	uint32_t owner;
-	uint32_t part;
-	uint64_t device;
+	uint64_t place;
 	uint64_t inode;
+	int64_t modified_ns;
 	int64_t changed_ns;
+	int64_t born_ns;
+	uint32_t part;
 	uint32_t asked_count;
 	uint32_t body_bytes;
+	uint32_t reserved; /* 0 */
 	uint64_t checksum; /* XXH64 of all before and behind it */
 };
 
-_Static_assert(sizeof(struct cache_entry_head) == 104, "no padding, 8-byte multiple");
+_Static_assert(sizeof(struct cache_entry_head) == 120, "no padding, 8-byte multiple");
 
 /* The name of its file. */
 void cache_entry_name(const struct cache_key *key, char ret[CACHE_ENTRY_NAME_BYTES]);

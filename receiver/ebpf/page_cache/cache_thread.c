@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache_thread.h"
 
-#include "build_ids.h"
-
 #include "base/base.h"
 
 #include <errno.h>
@@ -57,31 +55,7 @@ static void tell_ready(struct page_cache *cache)
 	leave(cache);
 }
 
-static ssize_t read_head(struct page_cache *cache, uint32_t file, void *to, size_t bytes)
-{
-	ssize_t got;
-
-	if (!enter(cache))
-		return -ECANCELED;
-	got = cache->asker.read_head(cache->asker.context, file, to, bytes);
-	leave(cache);
-	return got;
-}
-
 /* ---- reading ---- */
-
-enum { FILE_HEAD_BYTES = 4096 }; /* which the htlhash is of */
-
-/* Does @file have the build ids of @answer, where its hash vouches for them? */
-static bool has_build_ids(struct page_cache *cache, uint32_t file,
-			  const struct worker_answer *answer)
-{
-	char head[FILE_HEAD_BYTES];
-	ssize_t bytes = read_head(cache, file, head, sizeof(head));
-
-	return bytes > 0 &&
-	       build_ids_are_in(head, (size_t)bytes, answer->build_id_gnu, answer->build_id_go);
-}
 
 static bool has_all(const struct worker_answer *answer, const struct page_cache_request *request)
 {
@@ -99,14 +73,10 @@ static bool has_all(const struct worker_answer *answer, const struct page_cache_
 	return true;
 }
 
-static bool is_answer_to(struct page_cache *cache, const struct worker_answer *answer,
-			 const struct cache_identity *identity,
-			 const struct page_cache_request *request)
+static bool is_same(const struct cache_identity *a, const struct cache_identity *b)
 {
-	const struct cache_identity *asked = &request->identity;
-	bool same = identity->inode == asked->inode && identity->changed_ns == asked->changed_ns;
-
-	return has_all(answer, request) && (same || has_build_ids(cache, request->file, answer));
+	return a->modified_ns == b->modified_ns && a->changed_ns == b->changed_ns &&
+	       a->born_ns == b->born_ns;
 }
 
 static bool find(struct page_cache *cache, struct cache_lookup *lookup)
@@ -132,8 +102,8 @@ static bool find(struct page_cache *cache, struct cache_lookup *lookup)
 		cache_directory_remove(&cache->directory, name);
 	}
 	reply->answer.file = reply->request.file;
-	return state == CACHE_ENTRY_SOUND &&
-	       is_answer_to(cache, &reply->answer, &identity, &reply->request);
+	return state == CACHE_ENTRY_SOUND && is_same(&identity, &reply->request.identity) &&
+	       has_all(&reply->answer, &reply->request);
 }
 
 static void look_up(struct page_cache *cache, struct cache_lookup *lookup)

@@ -94,18 +94,6 @@ void page_cache_destroy(struct page_cache *cache)
 
 /* ---- what is asked ---- */
 
-void page_cache_identify(const struct stat *stat, const char *htlhash,
-			 struct page_cache_request *request)
-{
-	snprintf(request->key.htlhash, sizeof(request->key.htlhash), "%s", htlhash);
-	request->key.owner = stat->st_uid;
-	request->key.device = stat->st_dev;
-	request->identity = (struct cache_identity){
-		.inode = stat->st_ino,
-		.changed_ns = stat->st_ctim.tv_sec * 1000000000ll + stat->st_ctim.tv_nsec,
-	};
-}
-
 /* With the lock held. */
 static bool is_stuck(const struct page_cache *cache)
 {

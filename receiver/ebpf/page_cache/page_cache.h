@@ -13,18 +13,12 @@
 
 #include <profcol/component.h>
 
-#include <sys/stat.h>
-#include <sys/types.h>
-
 struct page_cache;
 
-/* Who asks. Its functions are called by the thread in here, not after stop, and do not wait for
- * long: stop waits for them. */
+/* Who asks. Its function is called by the thread in here, not after stop, and does not wait: stop
+ * waits for it. */
 struct page_cache_asker {
 	void (*ready)(void *context); /* page_cache_next has something */
-	/* The first @bytes of the file that the asker calls @file: how many there are, or a
-	 * negative errno. */
-	ssize_t (*read_head)(void *context, uint32_t file, void *to, size_t bytes);
 	void *context;
 };
 
@@ -47,10 +41,6 @@ struct page_cache_request {
 	uint32_t numbers[WORKER_MAX_PAGES]; /* pages of the group key.part, ascending */
 	size_t count;                       /* 0: CACHE_PART_FACTS */
 };
-
-/* Complete key and identity for the file of @stat and @htlhash. */
-void page_cache_identify(const struct stat *stat, const char *htlhash,
-			 struct page_cache_request *request);
 
 bool page_cache_has_room(struct page_cache *cache); /* for one more request */
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "environment.h"
 
+#include "printable.h"
+
 #include "base/base.h"
 
 #include <string.h>
@@ -43,26 +45,17 @@ static bool slice_cut(struct slice slice, char separator, struct slice *before, 
 	return true;
 }
 
-/* What the kernel says of a process and its threads is not for the process to say. */
+/* What the kernel and the platform know of a process, others say: see environment.h. */
 static bool is_reserved(const char *key)
 {
-	static const char *const exact[] = {
-		"container.id",
-		"cpu.logical_number",
-		"k8s.pod.uid",
-		"process.creation.time",
-		"process.executable.name",
-		"process.executable.path",
-		"process.pid",
-		"thread.id",
-		"thread.name",
+	static const char *const spaces[] = {
+		"cloud.", "container.", "cpu.", "host.", "k8s.", "process.", "thread.",
 	};
-	static const char variable[] = "process.environment_variable.";
 
-	for (size_t i = 0; i < sizeof(exact) / sizeof(exact[0]); i++)
-		if (!strcmp(key, exact[i]))
+	for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
+		if (!strncmp(key, spaces[i], strlen(spaces[i])))
 			return true;
-	return !strncmp(key, variable, sizeof(variable) - 1);
+	return false;
 }
 
 static bool has_key(const struct environment_attributes *attributes, const char *key)
@@ -78,7 +71,7 @@ static bool has_key(const struct environment_attributes *attributes, const char 
 	return false;
 }
 
-/* The first to come holds; @value is cut, and what is not UTF-8 in it replaced. */
+/* The first to come holds; @value is cut, and what is not UTF-8 in it, or no text, replaced. */
 static void add(struct environment_attributes *attributes, const char *key, struct slice value)
 {
 	size_t key_size = strlen(key) + 1;
@@ -90,18 +83,8 @@ static void add(struct environment_attributes *attributes, const char *key, stru
 		return;
 	memcpy(to, key, key_size);
 	strings_sanitize_utf8(to + key_size, value.at, length);
+	printable_strip_controls(to + key_size, length);
 	attributes->length += key_size + length + 1;
-}
-
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
 }
 
 /*
@@ -120,8 +103,8 @@ static bool percent_decode(struct slice from, char *to, size_t size, size_t *len
 
 			if (from.length - i < 3)
 				return false;
-			high = hex_value(from.at[i + 1]);
-			low = hex_value(from.at[i + 2]);
+			high = strings_hex_digit(from.at[i + 1]);
+			low = strings_hex_digit(from.at[i + 2]);
 			if (high < 0 || low < 0)
 				return false;
 			c = (char)(high << 4 | low);
@@ -147,7 +130,10 @@ static bool add_resource_attribute(struct environment_attributes *attributes, st
 	    !key_length || !percent_decode(slice_trim(after), value, sizeof(value), &value_length))
 		return false;
 	strings_sanitize_utf8(key, key, key_length);
-	if (key_length <= ENVIRONMENT_MAX_KEY && !is_reserved(key))
+	printable_strip_controls(key, key_length);
+	if (is_reserved(key))
+		attributes->claims++;
+	else if (key_length <= ENVIRONMENT_MAX_KEY)
 		add(attributes, key, (struct slice){ value, value_length });
 	return true;
 }
@@ -190,6 +176,7 @@ static void add_variables(struct environment_attributes *attributes, struct slic
 				continue;
 			memcpy(key, prefix, sizeof(prefix) - 1);
 			strings_sanitize_utf8(key + sizeof(prefix) - 1, name.at, name.length);
+			printable_strip_controls(key + sizeof(prefix) - 1, name.length);
 			add(attributes, key, value);
 			break;
 		}
@@ -204,6 +191,7 @@ void environment_parse(const char *text, size_t length, const struct profcol_lis
 
 	ret->length = 0;
 	ret->malformed = false;
+	ret->claims = 0;
 	while (slice_cut(rest, '\0', &entry, &rest)) {
 		if (!slice_cut(entry, '=', &name, &value))
 			continue;

@@ -5,8 +5,9 @@
  * OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES (OpenTelemetry specification,
  * "Resource SDK" and "Environment Variable Specification"), and the variables that
  * the user asks for. The process chooses every byte: nothing is trusted, the size of
- * the result is bounded, and an attribute that the kernel vouches for (its number, its
- * program, its container) cannot be set here. Pure; any thread.
+ * the result is bounded, and what the kernel or the platform vouches for (its number, its
+ * program, container, pod, machine and cloud: cloud.*, container.*, cpu.*, host.*, k8s.*,
+ * process.*, thread.*) cannot be set here. Control characters are replaced. Pure; any thread.
  */
 #pragma once
 
@@ -22,6 +23,7 @@ struct environment_attributes {
 	char bytes[ENVIRONMENT_MAX_BYTES]; /* key, NUL, value, NUL, ...; UTF-8, each key once */
 	size_t length;
 	bool malformed; /* OTEL_RESOURCE_ATTRIBUTES is, and was passed over as a whole */
+	size_t claims;  /* attributes passed over since they are not for the process to say */
 };
 
 /*

@@ -17,6 +17,7 @@ enum {
 	KEPT_SHARE = 2,
 	INDEXES = 3,
 	FIRST_ROWS = 64,
+	ROOTS_MOST = 2048, /* of containers, of services with mounts of their own */
 };
 
 /* How many files fit into @max_bytes. */
@@ -58,11 +59,12 @@ void file_rows_deinit(struct file_rows *rows)
 			close(file->fd);
 		free(file->path);
 	}
+	VECTOR_DEINIT(&rows->roots);
 	VECTOR_DEINIT(&rows->rows);
 	VECTOR_DEINIT(&rows->aliases);
 	VECTOR_DEINIT(&rows->held);
 	intern_deinit(&rows->by_id);
-	intern_deinit(&rows->by_identity);
+	intern_deinit(&rows->by_look);
 	intern_deinit(&rows->by_alias);
 	file_numbers_deinit(&rows->numbers);
 }
@@ -71,8 +73,9 @@ size_t file_rows_memory(const struct file_rows *rows)
 {
 	return rows->path_bytes + rows->rows.capacity * sizeof(*rows->rows.items) +
 	       rows->aliases.capacity * sizeof(*rows->aliases.items) +
+	       rows->roots.capacity * sizeof(*rows->roots.items) +
 	       rows->held.capacity * sizeof(*rows->held.items) + intern_memory(&rows->by_id) +
-	       intern_memory(&rows->by_identity) + intern_memory(&rows->by_alias) +
+	       intern_memory(&rows->by_look) + intern_memory(&rows->by_alias) +
 	       file_numbers_memory(&rows->numbers);
 }
 
@@ -80,7 +83,8 @@ size_t file_rows_memory(const struct file_rows *rows)
 
 struct lookup {
 	const struct file_rows *rows;
-	const struct file_identity *identity;
+	const struct file_look *look;
+	bool raw, unsettled;
 	uint64_t device, inode;
 	uint32_t id;
 };
@@ -104,11 +108,20 @@ static bool id_equal(uint32_t place, const void *context)
 	return lookup->rows->rows.items[place].id == lookup->id;
 }
 
-static bool identity_equal(uint32_t place, const void *context)
+/* Can what is written to @file leave all its times as they were? */
+static bool is_unsettled(const struct file *file)
+{
+	return file->look.fresh && (file->ends.elf || !file->ends.hashed);
+}
+
+static bool look_equal(uint32_t place, const void *context)
 {
 	const struct lookup *lookup = context;
+	const struct file *file = &lookup->rows->rows.items[place];
 
-	return file_is(&lookup->rows->rows.items[place], lookup->identity);
+	return file_is(file, lookup->look, lookup->raw) &&
+	       is_unsettled(file) == lookup->unsettled &&
+	       (file->fd >= 0 || file_look_same_place(&file->look, lookup->look));
 }
 
 static bool alias_equal(uint32_t place, const void *context)
@@ -131,14 +144,21 @@ struct file *file_rows_find(const struct file_rows *rows, uint32_t id)
 	return file_at(rows, intern_find(&rows->by_id, id_hash(id), id_equal, &lookup));
 }
 
-struct file *file_rows_find_identity(const struct file_rows *rows,
-				     const struct file_identity *identity)
+struct file *file_rows_find_look(const struct file_rows *rows, const struct file_look *look,
+				 bool raw)
 {
-	struct lookup lookup = { .rows = rows, .identity = identity };
+	struct lookup lookup = { .rows = rows, .look = look, .raw = raw };
 
-	return file_at(rows,
-		       intern_find(&rows->by_identity, pair_hash(identity->device, identity->inode),
-				   identity_equal, &lookup));
+	return file_at(rows, intern_find(&rows->by_look, pair_hash(look->device, look->inode),
+					 look_equal, &lookup));
+}
+
+bool file_rows_met_unsettled(const struct file_rows *rows, const struct file_look *look)
+{
+	struct lookup lookup = { .rows = rows, .look = look, .unsettled = true };
+
+	return intern_find(&rows->by_look, pair_hash(look->device, look->inode), look_equal,
+			   &lookup) != INTERN_MISSING;
 }
 
 static struct file_alias *find_alias(const struct file_rows *rows, const struct mapped_file *mapped)
@@ -157,6 +177,12 @@ struct file *file_rows_find_alias(const struct file_rows *rows, const struct map
 	return alias ? file_rows_find(rows, alias->file) : NULL;
 }
 
+void file_mapped_by(struct file *file, const struct mapped_file *mapped)
+{
+	if (!owner_is(file->owner, mapped->owner))
+		file->owner = OWNER_SHARED;
+}
+
 bool file_has_path(const struct file *file, const struct mapped_file *mapped)
 {
 	size_t length = proc_path_length(mapped->path, strlen(mapped->path));
@@ -165,15 +191,23 @@ bool file_has_path(const struct file *file, const struct mapped_file *mapped)
 	       !memcmp(file->path, mapped->path, length);
 }
 
-bool file_is(const struct file *file, const struct file_identity *identity)
+bool file_is(const struct file *file, const struct file_look *look, bool raw)
 {
-	if (file->stat_device != identity->device || file->stat_inode != identity->inode)
+	if (!file_look_same_inode(&file->look, look))
 		return false;
-	if (file->size == identity->size && file->modified_ns == identity->modified_ns)
+	if (file_look_same_content(&file->look, look))
 		return true;
 	// An inode held open cannot have been given to another file.
-	return !identity->linked && identity->raw && !file->ends.elf &&
-	       (file->fd >= 0 || !file->linked);
+	return !look->links && raw && !file->ends.elf && (file->fd >= 0 || !file->look.links);
+}
+
+bool file_owns_alias(const struct file *file)
+{
+	// Subvolumes of btrfs, and layers of an overlay on several file systems, share a device in
+	// maps, and have one each in stat. Numbers of files without a name have 32 bits: they are
+	// used up in an hour by who wants that.
+	return file->fd >= 0 && file->seen && file->look.links && !is_unsettled(file) &&
+	       file->device == file->look.device && file->inode == file->look.inode;
 }
 
 /* ---- adding ---- */
@@ -251,12 +285,18 @@ static bool reserve_row(struct file_rows *rows)
 	return rows->rows.count < rows->most &&
 	       reserve((void **)&rows->rows.items, &rows->rows.capacity, rows->rows.count,
 		       rows->most, sizeof(*rows->rows.items)) &&
-	       intern_reserve(&rows->by_id, count) && intern_reserve(&rows->by_identity, count);
+	       intern_reserve(&rows->by_id, count) && intern_reserve(&rows->by_look, count);
 }
 
 struct file *file_rows_add(struct file_rows *rows, const struct mapped_file *mapped)
 {
-	struct file file = { .device = mapped->device, .inode = mapped->inode, .fd = -1 };
+	struct file file = {
+		.device = mapped->device,
+		.inode = mapped->inode,
+		.owner = mapped->owner,
+		.fd = -1,
+		.root = FILE_ROOT_NONE,
+	};
 	size_t place = rows->rows.count;
 
 	file.id = reserve_row(rows) ? take_number(rows) : FILE_NUMBERS_NONE;
@@ -293,19 +333,15 @@ void file_rows_set_alias(struct file_rows *rows, const struct mapped_file *mappe
 		(struct file_alias){ mapped->device, mapped->inode, file->id };
 }
 
-void file_rows_see(struct file_rows *rows, struct file *file, const struct file_identity *identity)
+void file_rows_see(struct file_rows *rows, struct file *file, const struct file_look *look)
 {
 	// So it is now, and may be found by that at once.
-	file->size = identity->size;
-	file->modified_ns = identity->modified_ns;
+	file->look = *look;
 	if (file->seen)
 		return;
 	file->seen = true;
-	file->linked = identity->linked;
-	file->stat_device = identity->device;
-	file->stat_inode = identity->inode;
 	// There is room in the index since the row was added.
-	intern_insert(&rows->by_identity, pair_hash(identity->device, identity->inode),
+	intern_insert(&rows->by_look, pair_hash(look->device, look->inode),
 		      (uint32_t)(file - rows->rows.items));
 }
 
@@ -396,7 +432,7 @@ static void rebuild_indexes(struct file_rows *rows)
 	size_t kept = 0;
 
 	intern_clear(&rows->by_id);
-	intern_clear(&rows->by_identity);
+	intern_clear(&rows->by_look);
 	intern_clear(&rows->by_alias);
 	rows->held.count = 0;
 	for (uint32_t i = 0; i < rows->rows.count; i++) {
@@ -404,8 +440,8 @@ static void rebuild_indexes(struct file_rows *rows)
 
 		intern_insert(&rows->by_id, id_hash(file->id), i);
 		if (file->seen)
-			intern_insert(&rows->by_identity,
-				      pair_hash(file->stat_device, file->stat_inode), i);
+			intern_insert(&rows->by_look,
+				      pair_hash(file->look.device, file->look.inode), i);
 		if (file->fd >= 0)
 			rows->held.items[rows->held.count++] = i;
 	}
@@ -453,4 +489,68 @@ size_t file_rows_evict(struct file_rows *rows, const uint32_t *needed, size_t co
 		rebuild_indexes(rows);
 	}
 	return gone;
+}
+
+/* ---- roots ---- */
+
+/* Forget the roots that no file is of. Without memory they stay. */
+static void drop_unused_roots(struct file_rows *rows)
+{
+	CLEANUP_FREE uint32_t *places = malloc(rows->roots.count * sizeof(*places));
+	size_t kept = 0;
+
+	if (!places)
+		return;
+	memset(places, 0, rows->roots.count * sizeof(*places));
+	for (size_t i = 0; i < rows->rows.count; i++)
+		if (rows->rows.items[i].root < rows->roots.count)
+			places[rows->rows.items[i].root] = 1;
+	for (size_t i = 0; i < rows->roots.count; i++) {
+		if (!places[i])
+			continue;
+		places[i] = (uint32_t)kept;
+		rows->roots.items[kept++] = rows->roots.items[i];
+	}
+	for (size_t i = 0; i < rows->rows.count; i++)
+		if (rows->rows.items[i].root < rows->roots.count)
+			rows->rows.items[i].root = places[rows->rows.items[i].root];
+	rows->roots.count = kept;
+}
+
+/* The place of @root, FILE_ROOT_SHARED without room. */
+static uint32_t find_root(struct file_rows *rows, uint32_t pid, const struct process_root *root)
+{
+	for (size_t i = rows->roots.count; i-- > 0;) {
+		if (!process_root_equal(&rows->roots.items[i].root, root))
+			continue;
+		rows->roots.items[i].pid = pid;
+		return (uint32_t)i;
+	}
+	if (rows->roots.count >= ROOTS_MOST)
+		drop_unused_roots(rows);
+	if (rows->roots.count >= ROOTS_MOST ||
+	    !VECTOR_PUSH(&rows->roots, ((struct file_root){ *root, pid })))
+		return FILE_ROOT_SHARED;
+	return (uint32_t)rows->roots.count - 1;
+}
+
+bool file_rows_has_root(const struct file_rows *rows, const struct file *file,
+			const struct process_root *root)
+{
+	if (!process_root_is_known(root))
+		return file->root >= rows->roots.count;
+	return file->root < rows->roots.count &&
+	       process_root_equal(&rows->roots.items[file->root].root, root);
+}
+
+void file_rows_note_root(struct file_rows *rows, struct file *file, uint32_t pid,
+			 const struct process_root *root)
+{
+	uint32_t place = FILE_ROOT_SHARED;
+
+	if (file->root == FILE_ROOT_SHARED)
+		return;
+	if (process_root_is_known(root))
+		place = find_root(rows, pid, root);
+	file->root = file->root == FILE_ROOT_NONE || file->root == place ? place : FILE_ROOT_SHARED;
 }

@@ -7,6 +7,7 @@
 
 #include "file_numbers.h"
 #include "opener.h"
+#include "process_root.h"
 
 #include "base/base.h"
 
@@ -18,22 +19,25 @@ struct file {
 	uint32_t id;
 	char *path;             /* owned: as the kernel printed it; NULL: there was no room */
 	uint64_t device, inode; /* as maps prints them */
-	bool seen;              /* has been opened: the identity below is known */
-	bool linked;            /* had a name then */
+	struct owner owner;     /* of the processes that mapped it; OWNER_SHARED: several */
+	bool seen;              /* has been opened: there is a look at it */
 	bool changed;           /* files_changed has told of it */
 	struct file_ends ends;
-	uint64_t stat_device, stat_inode; /* as stat shows them */
-	int64_t size, modified_ns;
-	int fd; /* O_PATH; -1 = not held */
+	struct file_look look; /* what it was when it was found last */
+	int fd;                /* O_PATH; -1 = not held */
+	uint32_t root;         /* whose file it is: place in `roots`, or one of FILE_ROOT_... */
 	uint64_t used;
 };
 
-/* What stat says of a file. */
-struct file_identity {
-	uint64_t device, inode;
-	int64_t size, modified_ns;
-	bool linked;
-	bool raw; /* it is known not to be an ELF file */
+enum {
+	FILE_ROOT_NONE = UINT32_MAX,       /* nobody has been seen to map it */
+	FILE_ROOT_SHARED = UINT32_MAX - 1, /* processes of several roots have, or it is not known */
+};
+
+/* A root through which files were found. */
+struct file_root {
+	struct process_root root;
+	uint32_t pid; /* a process that had it */
 };
 
 /* What maps calls (device, inode) is this file at present. */
@@ -46,8 +50,9 @@ struct file_rows {
 	size_t most, most_open, most_path_bytes;
 	VECTOR(struct file) rows;
 	VECTOR(struct file_alias) aliases;
+	VECTOR(struct file_root) roots;
 	VECTOR(uint32_t) held; /* places in `rows` of those whose descriptor is held */
-	struct intern by_id, by_identity, by_alias;
+	struct intern by_id, by_look, by_alias;
 	struct file_numbers numbers;
 	uint64_t clock;  /* of use */
 	bool wants_room; /* a file got no id since room was made last */
@@ -61,8 +66,12 @@ void file_rows_deinit(struct file_rows *rows); /* closes what is held */
 
 /* All valid until the next row is added, or some are evicted; NULL: none. */
 struct file *file_rows_find(const struct file_rows *rows, uint32_t id);
-struct file *file_rows_find_identity(const struct file_rows *rows,
-				     const struct file_identity *identity);
+/* By what it is; @raw: it is known not to be an ELF file. Found is what is held open, or what lies
+ * in a place that is told from all others (file_look.h), and was not written just before. */
+struct file *file_rows_find_look(const struct file_rows *rows, const struct file_look *look,
+				 bool raw);
+/* Has a file with @look been met so soon after it was written that it is not found by that? */
+bool file_rows_met_unsettled(const struct file_rows *rows, const struct file_look *look);
 struct file *file_rows_find_alias(const struct file_rows *rows, const struct mapped_file *mapped);
 
 /* The file that @mapped leads to, which gets an id. NULL without room or memory: that is counted.
@@ -76,15 +85,30 @@ void file_rows_set_alias(struct file_rows *rows, const struct mapped_file *mappe
 /* Was @file met by the path of @mapped first? */
 bool file_has_path(const struct file *file, const struct mapped_file *mapped);
 
-/* Is @file the one with this identity? */
-bool file_is(const struct file *file, const struct file_identity *identity);
+/* The process of @mapped has mapped it, too. */
+void file_mapped_by(struct file *file, const struct mapped_file *mapped);
 
-/* @file, which has it, is known by @identity from now on. */
-void file_rows_see(struct file_rows *rows, struct file *file, const struct file_identity *identity);
+/* Is @look at @file, if that has been pinned since it was seen? What compilers write code to grows:
+ * of a file without a name that is no ELF file (@raw) the content does not count. */
+bool file_is(const struct file *file, const struct file_look *look, bool raw);
+
+/* Does what maps calls (device, inode) name nothing but @file, which is held open? */
+bool file_owns_alias(const struct file *file);
+
+/* @file, which has it, is known by @look from now on. */
+void file_rows_see(struct file_rows *rows, struct file *file, const struct file_look *look);
 
 /* Keep @fd, which is taken, for @file, and let go of another one if there are too many. Returns a
  * descriptor to close, or -1. */
 int file_rows_hold(struct file_rows *rows, struct file *file, int fd);
+
+/* Do only processes with this root map @file, as far as is known? */
+bool file_rows_has_root(const struct file_rows *rows, const struct file *file,
+			const struct process_root *root);
+
+/* @pid, whose root is @root, maps @file. With an unknown root it may be anybody's. */
+void file_rows_note_root(struct file_rows *rows, struct file *file, uint32_t pid,
+			 const struct process_root *root);
 
 /* It has been used, and goes later than those that were not. */
 void file_rows_touch(struct file_rows *rows, struct file *file);

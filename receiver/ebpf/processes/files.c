@@ -50,50 +50,52 @@ void files_destroy(struct files *files)
 	free(files);
 }
 
-static struct file_identity identity_of(const struct stat *stat)
+struct timed_calls *files_calls(struct files *files)
 {
-	return (struct file_identity){
-		.device = stat->st_dev,
-		.inode = stat->st_ino,
-		.size = stat->st_size,
-		.modified_ns = stat->st_mtim.tv_sec * 1000000000ll + stat->st_mtim.tv_nsec,
-		.linked = stat->st_nlink > 0,
-	};
-}
-
-/* The opened file of @identity, which @mapped leads to; NULL without room. */
-static struct file *file_of(struct files *files, const struct mapped_file *mapped,
-			    const struct file_identity *identity)
-{
-	struct file *file = file_rows_find_identity(&files->rows, identity);
-	struct file *alias = file_rows_find_alias(&files->rows, mapped);
-
-	// One that could not be opened when it was first met gets its identity now. By another path
-	// the number of its inode may be another file's since.
-	if (!file && alias && !alias->seen && file_has_path(alias, mapped))
-		file = alias;
-	if (!file)
-		file = file_rows_add(&files->rows, mapped);
-	if (!file)
-		return NULL;
-	file_rows_see(&files->rows, file, identity);
-	file_rows_set_alias(&files->rows, mapped, file);
-	return file;
+	return files->calls;
 }
 
 /* A file that has just been found. */
 struct opened {
 	int fd; /* O_PATH */
-	struct stat stat;
+	struct file_look look;
 	struct file_ends ends;
 };
 
-static struct file_identity identity_of_opened(const struct opened *opened)
+static bool is_raw(const struct opened *opened)
 {
-	struct file_identity identity = identity_of(&opened->stat);
+	return opened->ends.hashed && !opened->ends.elf;
+}
 
-	identity.raw = opened->ends.hashed && !opened->ends.elf;
-	return identity;
+/* The file that @search leads to, of which there has been no look yet; NULL. By another path, or in
+ * another root, the numbers may be another file's since. */
+static struct file *find_unseen(const struct files *files, const struct file_search *search)
+{
+	struct file *file = file_rows_find_alias(&files->rows, &search->mapped);
+
+	return file && !file->seen && file_has_path(file, &search->mapped) &&
+			       file_rows_has_root(&files->rows, file, &search->root)
+		       ? file
+		       : NULL;
+}
+
+/* What @search has @opened; NULL without room. */
+static struct file *file_of(struct files *files, const struct file_search *search,
+			    const struct opened *opened)
+{
+	struct file *file = file_rows_find_look(&files->rows, &opened->look, is_raw(opened));
+
+	// One that could not be opened when it was first met is seen now.
+	if (!file)
+		file = find_unseen(files, search);
+	if (!file)
+		file = file_rows_add(&files->rows, &search->mapped);
+	if (!file)
+		return NULL;
+	file_mapped_by(file, &search->mapped);
+	file_rows_see(&files->rows, file, &opened->look);
+	file_rows_set_alias(&files->rows, &search->mapped, file);
+	return file;
 }
 
 /*
@@ -103,23 +105,23 @@ static struct file_identity identity_of_opened(const struct opened *opened)
 static int files_find(struct files *files, const struct file_search *search, uint64_t limit_ns,
 		      struct opened *ret)
 {
-	struct file_identity identity;
 	const struct file *file;
 	int status = 0;
 
 	ret->ends = (struct file_ends){ 0 };
-	ret->fd = opener_find(files->calls, search, limit_ns, &ret->stat);
+	ret->fd = opener_find(files->calls, search, limit_ns, &ret->look);
 	if (ret->fd < 0)
 		return ret->fd;
 	pthread_mutex_lock(&files->lock);
-	identity = identity_of(&ret->stat);
-	file = file_rows_find_identity(&files->rows, &identity);
+	file = file_rows_find_look(&files->rows, &ret->look, false);
 	if (file)
 		ret->ends = file->ends;
 	pthread_mutex_unlock(&files->lock);
 	if (!ret->ends.hashed)
-		status = opener_read(files->calls, search->mapped.device, ret->fd,
-				     (uint64_t)ret->stat.st_size, limit_ns, &ret->ends);
+		status = opener_read(
+			files->calls,
+			(struct file_place){ search->mapped.device, search->mapped.owner }, ret->fd,
+			(uint64_t)ret->look.size, limit_ns, &ret->ends);
 	// It may be read later, or it is one that others may not read.
 	if (status == -ETIMEDOUT || status == -EACCES)
 		close(TAKE_FD(ret->fd));
@@ -144,64 +146,49 @@ static int duplicate_held(struct files *files, struct file *file)
 	return fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
 }
 
-/* Is @fd of the content that @id stands for? Not so strictly, with @may_grow, where that is what a
- * compiler writes code to. */
-static bool is_content_of(struct files *files, uint32_t id, int fd, bool may_grow)
-{
-	struct file_identity identity;
-	const struct file *file;
-	struct stat stat;
-	bool same;
-
-	if (opener_recall(fd, &stat))
-		return false;
-	pthread_mutex_lock(&files->lock);
-	file = file_rows_find(&files->rows, id);
-	identity = identity_of(&stat);
-	identity.raw = may_grow && file && !file->ends.elf;
-	same = file && file_is(file, &identity);
-	pthread_mutex_unlock(&files->lock);
-	return same;
-}
-
 /*
  * The id of @mapped if its file is held open, and unchanged. Its inode is then taken, so the
- * same number means the same file.
+ * same number means the same file, where it means one at all.
  */
 static uint32_t identify_held(struct files *files, const struct mapped_file *mapped)
 {
 	uint32_t id = PROCESS_NO_FILE;
+	struct file_look look;
 	struct file *file;
-	CLEANUP_FD int fd = -1;
 
 	pthread_mutex_lock(&files->lock);
 	file = file_rows_find_alias(&files->rows, mapped);
-	if (file) {
+	// This look never waits.
+	if (file && file_owns_alias(file) && !file_look_again(file->fd, &look) &&
+	    file_is(file, &look, false)) {
 		id = file->id;
-		fd = duplicate_held(files, file);
+		file_rows_touch(&files->rows, file);
+		file_mapped_by(file, mapped);
 	}
 	pthread_mutex_unlock(&files->lock);
-	return fd >= 0 && is_content_of(files, id, fd, false) ? id : PROCESS_NO_FILE;
+	return id;
 }
 
-/* What cannot be opened still is a file: its mappings share an id, and may get at it later. */
-static struct file *identify_unopened(struct files *files, const struct mapped_file *mapped)
+/*
+ * What cannot be opened still is a file: its mappings share an id, and may get at it later. One
+ * that has been seen is not taken for it: it may have changed, or its numbers be another file's.
+ */
+static struct file *identify_unopened(struct files *files, const struct file_search *search)
 {
-	struct file *file = file_rows_find_alias(&files->rows, mapped);
+	struct file *file = find_unseen(files, search);
 
-	if (file && (file->fd >= 0 || file_has_path(file, mapped))) {
+	if (file) {
 		file_rows_touch(&files->rows, file);
 		return file;
 	}
-	file = file_rows_add(&files->rows, mapped);
+	file = file_rows_add(&files->rows, &search->mapped);
 	if (file)
-		file_rows_set_alias(&files->rows, mapped, file);
+		file_rows_set_alias(&files->rows, &search->mapped, file);
 	return file;
 }
 
-uint32_t files_identify(struct files *files, const struct file_search *search)
+static uint32_t identify(struct files *files, const struct file_search *search)
 {
-	struct file_identity identity;
 	struct opened opened;
 	int fd, surplus = -1;
 	struct file *file;
@@ -215,10 +202,9 @@ uint32_t files_identify(struct files *files, const struct file_search *search)
 		return PROCESS_NO_FILE;
 	pthread_mutex_lock(&files->lock);
 	if (fd < 0) {
-		file = identify_unopened(files, &search->mapped);
+		file = identify_unopened(files, search);
 	} else {
-		identity = identity_of_opened(&opened);
-		file = file_of(files, &search->mapped, &identity);
+		file = file_of(files, search, &opened);
 		surplus = file ? file_keep(files, file, &opened) : fd;
 	}
 	id = file ? file->id : FILES_REFUSED;
@@ -228,78 +214,208 @@ uint32_t files_identify(struct files *files, const struct file_search *search)
 	return id;
 }
 
-uint32_t files_recognize(struct files *files, const struct file_search *search)
+static uint32_t recognize(struct files *files, const struct file_search *search)
 {
 	uint32_t id = identify_held(files, &search->mapped);
-	struct file_identity identity;
+	struct file_look look;
 	struct file *file;
-	struct stat stat;
+	bool unsettled;
 	int fd;
 
 	if (id != PROCESS_NO_FILE)
 		return id;
-	fd = opener_find(files->calls, search, find_limit_ns, &stat);
+	fd = opener_find(files->calls, search, find_limit_ns, &look);
 	if (fd < 0)
 		return PROCESS_NO_FILE;
 	close(fd);
 	pthread_mutex_lock(&files->lock);
-	identity = identity_of(&stat);
-	file = file_rows_find_identity(&files->rows, &identity);
+	file = file_rows_find_look(&files->rows, &look, false);
 	if (file)
 		file_rows_touch(&files->rows, file);
 	id = file ? file->id : PROCESS_NO_FILE;
+	unsettled = !file && file_rows_met_unsettled(&files->rows, &look);
 	pthread_mutex_unlock(&files->lock);
-	return id;
+	// It needs a new id once, or nobody hears of the programs that have it mapped.
+	return unsettled ? identify(files, search) : id;
 }
 
-/* A duplicate of the descriptor held for @file, and the key to open it by; negative errno. */
-static int take_held(struct files *files, uint32_t id, uint64_t *device_ret)
+/* Somebody maps file @id through the root of @search. */
+static void note_root(struct files *files, uint32_t id, const struct file_search *search)
 {
-	CLEANUP_FD int held = -1;
 	struct file *file;
 
 	pthread_mutex_lock(&files->lock);
 	file = file_rows_find(&files->rows, id);
-	held = duplicate_held(files, file);
-	if (held >= 0)
-		*device_ret = file->device;
+	if (file)
+		file_rows_note_root(&files->rows, file, search->root_pid, &search->root);
 	pthread_mutex_unlock(&files->lock);
-	if (held < 0)
-		return -ENOENT;
-	return is_content_of(files, id, held, true) ? TAKE_FD(held) : -ESTALE;
+}
+
+uint32_t files_identify(struct files *files, const struct file_search *search)
+{
+	uint32_t id = identify(files, search);
+
+	note_root(files, id, search);
+	return id;
+}
+
+uint32_t files_recognize(struct files *files, const struct file_search *search)
+{
+	uint32_t id = recognize(files, search);
+
+	note_root(files, id, search);
+	return id;
+}
+
+bool files_root(struct files *files, uint32_t id, struct process_root *ret, uint32_t *pid_ret)
+{
+	const struct file *file;
+	bool known;
+
+	pthread_mutex_lock(&files->lock);
+	file = file_rows_find(&files->rows, id);
+	known = file && file->root < files->rows.roots.count;
+	if (known) {
+		*ret = files->rows.roots.items[file->root].root;
+		*pid_ret = files->rows.roots.items[file->root].pid;
+	}
+	pthread_mutex_unlock(&files->lock);
+	return known;
+}
+
+int files_open_in_root(struct files *files, const struct root_files_search *search, size_t *next)
+{
+	return root_files_open(files->calls, search, next, open_limit_ns);
+}
+
+int files_find_packages(struct files *files, const struct root_files_search *search,
+			struct packages_found *ret)
+{
+	return packages_find(files->calls, search, open_limit_ns, ret);
+}
+
+/* Has nothing of @file, whose descriptor is held, been written to since it was seen? *@touched_ret:
+ * as far as can be told, as file_look_touched has it. */
+static bool is_as_seen(const struct file *file, bool *touched_ret)
+{
+	struct file_look look;
+
+	*touched_ret = false;
+	if (file_look_again(file->fd, &look))
+		return false;
+	if (file_is(file, &look, !file->ends.elf))
+		return true;
+	*touched_ret = file->ends.hashed && file_look_touched(&file->look, &look);
+	return *touched_ret;
+}
+
+/* A descriptor held for a file. */
+struct held {
+	int fd; /* owned, or -1 */
+	struct file_place place;
+	bool touched; /* as is_as_seen says */
+	int64_t size;
+	struct file_ends ends;
+};
+
+static int take_held(struct files *files, uint32_t id, struct held *ret)
+{
+	const struct file *file;
+	int status = -ENOENT;
+
+	*ret = (struct held){ .fd = -1 };
+	pthread_mutex_lock(&files->lock);
+	file = file_rows_find(&files->rows, id);
+	if (file && file->fd >= 0)
+		status = is_as_seen(file, &ret->touched) ? 0 : -ESTALE;
+	if (!status) {
+		ret->fd = duplicate_held(files, file_rows_find(&files->rows, id));
+		ret->place = (struct file_place){ file->device, file->owner };
+		ret->size = file->look.size;
+		ret->ends = file->ends;
+	}
+	pthread_mutex_unlock(&files->lock);
+	return status ? status : ret->fd < 0 ? -EMFILE : 0;
+}
+
+/* Does what was touched still begin and end as it did? */
+static bool has_same_ends(struct files *files, const struct held *held)
+{
+	struct file_ends ends;
+
+	return !opener_read(files->calls, held->place, held->fd, (uint64_t)held->size,
+			    open_limit_ns, &ends) &&
+	       ends.hashed && !memcmp(ends.htlhash, held->ends.htlhash, HTLHASH_BYTES);
 }
 
 int files_open(struct files *files, uint32_t file)
 {
-	uint64_t device = 0;
-	CLEANUP_FD int held = take_held(files, file, &device);
+	struct held held;
+	int fd = take_held(files, file, &held);
 
-	return held < 0 ? held : opener_open(files->calls, device, held, open_limit_ns);
+	if (fd)
+		return fd;
+	fd = held.touched && !has_same_ends(files, &held)
+		     ? -ESTALE
+		     : opener_open(files->calls, held.place, held.fd, open_limit_ns);
+	close(held.fd);
+	return fd;
 }
 
-ssize_t files_read_head(struct files *files, uint32_t file, void *to, size_t bytes)
+bool files_is_stale(struct files *files, uint32_t id)
 {
-	uint64_t device = 0;
-	CLEANUP_FD int held = take_held(files, file, &device);
+	const struct file *file;
+	bool stale, touched;
 
-	return held < 0 ? held
-			: opener_read_head(files->calls, device, held, open_limit_ns, to, bytes);
+	pthread_mutex_lock(&files->lock);
+	file = file_rows_find(&files->rows, id);
+	stale = file && file->fd >= 0 && !is_as_seen(file, &touched);
+	pthread_mutex_unlock(&files->lock);
+	return stale;
+}
+
+bool files_look(struct files *files, uint32_t id, struct file_look *ret)
+{
+	const struct file *file;
+	struct file_look now;
+	bool same;
+
+	pthread_mutex_lock(&files->lock);
+	file = file_rows_find(&files->rows, id);
+	same = file && file->fd >= 0 && !file_look_again(file->fd, &now) &&
+	       file_is(file, &now, false);
+	if (same)
+		*ret = file->look;
+	pthread_mutex_unlock(&files->lock);
+	return same;
+}
+
+/* Has @opened what @file was when it was seen? @by_mapping: by one of a process that has pinned it
+ * ever since. */
+static bool is_reopened(const struct file *file, const struct opened *opened, bool by_mapping)
+{
+	if (!by_mapping && file->fd < 0 && !file_look_same_place(&file->look, &opened->look))
+		return false;
+	if (file_is(file, &opened->look, is_raw(opened)))
+		return true;
+	return file->ends.hashed && opened->ends.hashed &&
+	       file_look_touched(&file->look, &opened->look) &&
+	       !memcmp(file->ends.htlhash, opened->ends.htlhash, HTLHASH_BYTES);
 }
 
 /* Of what was found for @id. *@surplus_ret: a descriptor to close, or -1. With the lock held. */
 static int take_reopened(struct files *files, uint32_t id, const struct opened *opened,
-			 int *surplus_ret)
+			 bool by_mapping, int *surplus_ret)
 {
-	struct file_identity identity = identity_of_opened(opened);
 	struct file *file = file_rows_find(&files->rows, id);
 
 	*surplus_ret = opened->fd;
 	if (!file)
 		return -ENOENT;
-	if (file->seen && !file_is(file, &identity))
+	if (file->seen && !is_reopened(file, opened, by_mapping))
 		return -ESTALE;
 	if (!file->seen)
-		file_rows_see(&files->rows, file, &identity);
+		file_rows_see(&files->rows, file, &opened->look);
 	*surplus_ret = file_keep(files, file, opened);
 	return 0;
 }
@@ -312,7 +428,7 @@ int files_reopen(struct files *files, uint32_t id, const struct file_search *sea
 	if (status < 0)
 		return status;
 	pthread_mutex_lock(&files->lock);
-	status = take_reopened(files, id, &opened, &surplus);
+	status = take_reopened(files, id, &opened, search->mapped.pid, &surplus);
 	pthread_mutex_unlock(&files->lock);
 	if (surplus >= 0)
 		close(surplus);
@@ -357,6 +473,7 @@ bool files_lookup(struct files *files, uint32_t id, struct mapped_file *ret, cha
 			.path = *path_ret,
 			.device = file->device,
 			.inode = file->inode,
+			.owner = file->owner,
 		};
 	pthread_mutex_unlock(&files->lock);
 	return *path_ret;
@@ -365,14 +482,12 @@ bool files_lookup(struct files *files, uint32_t id, struct mapped_file *ret, cha
 /* With the lock held. */
 static bool file_has_changed(struct file *file)
 {
-	struct file_identity identity;
-	struct stat stat;
+	struct file_look look;
 
 	// What compilers write code to changes all the time.
-	if (file->changed || !file->ends.elf || opener_recall(file->fd, &stat))
+	if (file->changed || !file->ends.elf || file_look_again(file->fd, &look))
 		return false;
-	identity = identity_of(&stat);
-	file->changed = !file_is(file, &identity);
+	file->changed = !file_is(file, &look, false) && !file_look_touched(&file->look, &look);
 	return file->changed;
 }
 
@@ -442,7 +557,6 @@ size_t files_evict(struct files *files, const uint32_t *needed, size_t count)
 
 struct files_state files_state(struct files *files)
 {
-	struct timed_calls_counts calls = timed_calls_counts(files->calls);
 	const struct file_rows *rows = &files->rows;
 	struct files_state state;
 
@@ -455,8 +569,6 @@ struct files_state files_state(struct files *files)
 		.paths_refused = rows->paths_refused,
 		.evicted = rows->evicted,
 		.turns = rows->numbers.turns,
-		.unanswered = calls.left_behind,
-		.unasked = calls.refused,
 	};
 	pthread_mutex_unlock(&files->lock);
 	return state;

@@ -4,11 +4,13 @@
  * anywhere, and a descriptor while there is room, so that they can be read when the
  * process, or the file's last name, is gone.
  *
- * A file is known by device and inode as stat(2) shows them, its size and its time
- * of modification: if one of these differs at the next mapping, that is another
- * file with another id. Of a file without a name left (memfd, shared memory) that is not in the
- * format of programs only device and inode count: what compilers write code to grows while it is
- * mapped.
+ * A file is known by what file_look.h says: if anything of that differs at the next mapping, that
+ * is another file with another id. While its descriptor is held nothing else can have its device
+ * and inode; later also the place has to be the same. A file that was written to within the last
+ * ticks of the clock when it was met is a new one at the next mapping, since a write that followed
+ * at once may have left no trace. Of a file without a name left (memfd, shared memory) that is not
+ * in the format of programs only device and inode count: what compilers write code to grows while
+ * it is mapped.
  *
  * What there is room for is bounded. Who knows which files are needed has the others forgotten in
  * time (files_evict), by when they were used last: mapped anew, read, or needed when room was made.
@@ -22,6 +24,8 @@
 #pragma once
 
 #include "opener.h"
+#include "packages.h"
+#include "root_files.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,6 +38,9 @@ struct files;
 struct files *files_create(size_t max_open, size_t max_bytes, uint32_t ids);
 void files_destroy(struct files *files); /* accepts NULL */
 
+/* By which files are looked for: for all that may wait for the same processes. Valid as @files. */
+struct timed_calls *files_calls(struct files *files);
+
 /* In place of an id: there is no room for the file, until files_evict makes some. */
 enum { FILES_REFUSED = UINT32_MAX - 2 };
 
@@ -45,15 +52,20 @@ enum { FILES_REFUSED = UINT32_MAX - 2 };
 uint32_t files_identify(struct files *files, const struct file_search *search);
 
 /* The same, of a file that has an id already; PROCESS_NO_FILE of any other, which gets none. Holds
- * nothing open that was not. */
+ * nothing open that was not, but a file that was met first when it had just been written. */
 uint32_t files_recognize(struct files *files, const struct file_search *search);
 
 /* @file, opened anew for the caller. -ENOENT when it is not held, -ESTALE when its content is
- * another one by now, or another negative errno. */
+ * another one by now, or another negative errno. Of one that was removed, linked or given other
+ * rights since, the first and the last bytes are compared. */
 int files_open(struct files *files, uint32_t file);
 
-/* The first @bytes of @file. How many there are; as files_open otherwise. */
-ssize_t files_read_head(struct files *files, uint32_t file, void *to, size_t bytes);
+/* Has @file, which is held, been written to since it was found, as files_open sees it? False also
+ * when it is not held. */
+bool files_is_stale(struct files *files, uint32_t file);
+
+/* What @file is; false when it is not held, or has changed in anything since it was found. */
+bool files_look(struct files *files, uint32_t file, struct file_look *ret);
 
 /* Open @file by @search and hold it. -ESTALE when what is found is another file. */
 int files_reopen(struct files *files, uint32_t file, const struct file_search *search);
@@ -61,6 +73,17 @@ int files_reopen(struct files *files, uint32_t file, const struct file_search *s
 /* What to look for when @file has to be opened again. False when it is not known, or without
  * memory. The path in it is *@path_ret, the caller's to free. */
 bool files_lookup(struct files *files, uint32_t file, struct mapped_file *ret, char **path_ret);
+
+/* The one root whose processes map @file, and one of them; false: there are several, or that is not
+ * certain. */
+bool files_root(struct files *files, uint32_t file, struct process_root *ret, uint32_t *pid_ret);
+
+/* As root_files_open. */
+int files_open_in_root(struct files *files, const struct root_files_search *search, size_t *next);
+
+/* As packages_find. */
+int files_find_packages(struct files *files, const struct root_files_search *search,
+			struct packages_found *ret);
 
 bool files_has(struct files *files, uint32_t file); /* is it known, and not forgotten? */
 
@@ -95,7 +118,5 @@ struct files_state {
 	uint64_t paths_refused;     /* files whose path was left out for want of memory */
 	uint64_t evicted;           /* files forgotten */
 	uint64_t turns;             /* see above */
-	uint64_t unanswered;        /* times that a file system did not answer */
-	uint64_t unasked;           /* times that one was not asked, since others did not answer */
 };
 struct files_state files_state(struct files *files);

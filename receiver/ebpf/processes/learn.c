@@ -12,6 +12,12 @@ enum { CROWDED = 128 };
 /* Where there was no room for all mappings, there is none a moment later. */
 static const uint64_t REREAD_NS = 10000000000;
 
+/* Nor does a process soon give up mappings whose list takes more than is read of one. */
+static const uint64_t TOO_LONG_NS = 60000000000;
+
+/* Whoever does not let his memory be looked at may do so later. */
+static const uint64_t HANGING_NS = 1000000000;
+
 static void set_comm(struct space *space, const char *text, size_t length)
 {
 	if (length >= sizeof(space->comm))
@@ -73,6 +79,8 @@ static void learn_fork(struct table *table, const struct record *record)
 	}
 	process->parent = record->parent;
 	process->forked_ns = record->time_ns + table->boot_offset_ns;
+	if (parent)
+		process->owner = parent->owner;
 	if (parent && parent->space) {
 		process->space = space_fork(&table->pool, table_space_at(parent, record->time_ns),
 					    record->time_ns);
@@ -123,6 +131,7 @@ static void learn_exec(struct table *table, const struct record *record)
 	table_leave_ends(table, process);
 	// Runtimes move a process into its container between fork and exec.
 	process->container_read = false;
+	process->container_pause_ns = 0;
 	table_mark_changed(table, process);
 }
 
@@ -199,7 +208,8 @@ static void learn_mmap(struct table *table, const struct record *record)
 	space = table_space_at(process, record->time_ns);
 	// The kernel maps the program first, then its interpreter.
 	if (record->inode && !space->executable && !space->parent && space->complete)
-		space_set_executable(&table->pool, space, record->text, record->text_length);
+		space_set_executable(&table->pool, space, record->text,
+				     proc_path_length(record->text, record->text_length));
 	learn_mapping(table, process, space, &mapping, record->text, record->text_length);
 	table_mark_kin(table, process);
 	if (is_crowded(process, space))
@@ -255,6 +265,7 @@ void learn_record(struct table *table, const struct record *record)
 		table->lost += record->lost;
 		table->has_lost = true;
 		break;
+	case RECORD_KERNEL_CODE:
 	case RECORD_OTHER:
 		break;
 	}
@@ -346,9 +357,16 @@ int learn_facts(struct table *table, struct proc_facts *facts)
 		table->refused++;
 		return -ENOMEM;
 	}
+	process->owner.uid = facts->uid;
 	space = process->space;
 	if (space->begin_ns > facts->begin_ns)
 		return -EAGAIN;
+	if (facts->hangs)
+		space->reread_ns = facts->begin_ns + HANGING_NS;
+	if (facts->maps_too_long) {
+		space->reread_ns = facts->begin_ns + TOO_LONG_NS;
+		table->refused++;
+	}
 	// Where records were lost, that of another name may have been among them.
 	if (!space->comm[0] || !space->complete)
 		memcpy(space->comm, facts->stat.comm, sizeof(space->comm));
@@ -362,6 +380,7 @@ int learn_facts(struct table *table, struct proc_facts *facts)
 		space_set_attributes(&table->pool, space, facts->environment->bytes,
 				     facts->environment->length);
 		table->malformed_environments += facts->environment->malformed;
+		table->claims_refused += facts->environment->claims;
 	}
 	if (facts->container_read)
 		table_set_container(table, process, facts->container_id, facts->pod_uid);

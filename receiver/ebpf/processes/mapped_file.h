@@ -10,27 +10,36 @@
  */
 #pragma once
 
+#include "file_look.h"
+#include "owner.h"
+
 #include <stdint.h>
-#include <sys/stat.h>
 
 struct mapped_file {
 	uint32_t pid;           /* a process that maps it; 0 = none any more */
 	uint64_t start, limit;  /* the mapping; both 0 when not known */
 	const char *path;       /* as the kernel printed it */
 	uint64_t device, inode; /* as maps prints them */
+	struct owner owner;     /* of the process */
 };
 
 /*
- * A descriptor of @file, to be opened by (O_PATH), and what it is, by the mapping itself
- * (/proc/PID/map_files: needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE and works for
- * unlinked files). Negative errno: -EINVAL when it is no regular file, -ESTALE when another file
- * is mapped there.
+ * A descriptor of what @file's mapping is of (O_PATH), by the mapping itself (/proc/PID/map_files:
+ * needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE and works for unlinked files); negative errno.
+ * Waits for the memory of the process, and for no file system.
  */
-int mapped_file_open(const struct mapped_file *file, struct stat *stat_ret);
+int mapped_file_open(const struct mapped_file *file);
+
+/*
+ * Is @fd, of mapped_file_open, of @file, and what is it? 0, -EINVAL when it is no regular file,
+ * -ESTALE when another file is mapped there, or another negative errno.
+ */
+int mapped_file_check(const struct mapped_file *file, int fd, struct file_look *look_ret);
 
 /* The same by its path, under the root of process @root_pid or, for 0, our own. Whatever file
  * system the path leads through is asked. */
-int mapped_file_open_path(const struct mapped_file *file, uint32_t root_pid, struct stat *stat_ret);
+int mapped_file_open_path(const struct mapped_file *file, uint32_t root_pid,
+			  struct file_look *look_ret);
 
 /* A descriptor for reading what @path_fd, of these functions, is of; negative errno. */
 int mapped_file_reopen(int path_fd);

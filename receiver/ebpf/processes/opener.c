@@ -21,12 +21,10 @@ struct opening {
 	uint32_t roots[ROOTS_MOST];
 	size_t root_count;
 	uint64_t size;
-	void *head; /* owned: room for what is read, head_bytes; or NULL */
-	size_t head_bytes;
 	/* What became of it: */
 	int fd;     /* owned; or -1 */
 	int status; /* 0 or a negative errno */
-	struct stat stat;
+	struct file_look look;
 	struct file_ends ends;
 };
 
@@ -38,15 +36,14 @@ static void opening_destroy(struct timed_call *call)
 		close(opening->path_fd);
 	if (opening->fd >= 0)
 		close(opening->fd);
-	free(opening->head);
 	free(opening->path);
 	free(opening);
 }
 
 /* For @run with @key; of what @path_fd, which is copied, is of, unless that is negative. NULL
  * without memory or descriptors. */
-static struct opening *opening_create(void (*run)(struct timed_call *call), uint64_t key,
-				      int path_fd)
+static struct opening *opening_create(void (*run)(struct timed_call *call),
+				      struct timed_call_key key, int path_fd)
 {
 	struct opening *opening = calloc(1, sizeof(*opening));
 
@@ -60,6 +57,11 @@ static struct opening *opening_create(void (*run)(struct timed_call *call), uint
 		return NULL;
 	}
 	return opening;
+}
+
+static struct timed_call_key file_system_key(struct file_place place)
+{
+	return (struct timed_call_key){ TIMED_CALL_FILE_SYSTEM, place.device, place.owner };
 }
 
 /* @fd is a descriptor or a negative errno. */
@@ -82,27 +84,36 @@ static void run_find(struct timed_call *call)
 {
 	struct opening *opening = (struct opening *)call;
 
-	set_result(opening, mapped_file_open(&opening->mapped, &opening->stat));
+	const struct mapped_file *mapped = &opening->mapped;
+	struct timed_call_key key =
+		file_system_key((struct file_place){ mapped->device, mapped->owner });
+	CLEANUP_FD int fd = mapped_file_open(mapped);
+	int status = fd < 0 ? fd : -ETIMEDOUT;
+
+	if (fd >= 0 && timed_call_goes_on(call, key))
+		status = mapped_file_check(mapped, fd, &opening->look);
+	set_result(opening, status ? status : TAKE_FD(fd));
 }
 
 /* In the process's own root, then in those of others, then in ours. */
 static void run_look_up(struct timed_call *call)
 {
 	struct opening *opening = (struct opening *)call;
-	struct stat *stat = &opening->stat;
+	struct file_look *look = &opening->look;
 	int fd = -ENOENT;
 
 	if (opening->mapped.pid)
-		fd = mapped_file_open_path(&opening->mapped, opening->mapped.pid, stat);
+		fd = mapped_file_open_path(&opening->mapped, opening->mapped.pid, look);
 	for (size_t i = 0; fd < 0 && fd != -EINVAL && i < opening->root_count; i++)
-		fd = mapped_file_open_path(&opening->mapped, opening->roots[i], stat);
+		fd = mapped_file_open_path(&opening->mapped, opening->roots[i], look);
 	if (fd < 0 && fd != -EINVAL)
-		fd = mapped_file_open_path(&opening->mapped, 0, stat);
+		fd = mapped_file_open_path(&opening->mapped, 0, look);
 	set_result(opening, fd);
 }
 
-static int find_by(struct timed_calls *calls, void (*run)(struct timed_call *call), uint64_t key,
-		   const struct file_search *search, uint64_t limit_ns, struct stat *stat_ret)
+static int find_by(struct timed_calls *calls, void (*run)(struct timed_call *call),
+		   struct timed_call_key key, const struct file_search *search, uint64_t limit_ns,
+		   struct file_look *look_ret)
 {
 	struct opening *opening = opening_create(run, key, -1);
 
@@ -120,20 +131,23 @@ static int find_by(struct timed_calls *calls, void (*run)(struct timed_call *cal
 	}
 	if (!timed_calls_make(calls, &opening->call, limit_ns))
 		return -ETIMEDOUT;
-	*stat_ret = opening->stat;
+	*look_ret = opening->look;
 	return opening_take(opening);
 }
 
 int opener_find(struct timed_calls *calls, const struct file_search *search, uint64_t limit_ns,
-		struct stat *stat_ret)
+		struct file_look *look_ret)
 {
-	uint64_t device = search->mapped.device;
+	const struct mapped_file *mapped = &search->mapped;
+	struct timed_call_key by_mapping = { TIMED_CALL_PROCESS, mapped->pid, mapped->owner };
+	struct timed_call_key by_path =
+		file_system_key((struct file_place){ mapped->device | PATH_KEY, mapped->owner });
 	int fd = -ESRCH;
 
-	if (search->mapped.pid)
-		fd = find_by(calls, run_find, device, search, limit_ns, stat_ret);
+	if (mapped->pid)
+		fd = find_by(calls, run_find, by_mapping, search, limit_ns, look_ret);
 	if (fd < 0 && fd != -EINVAL && fd != -ETIMEDOUT)
-		fd = find_by(calls, run_look_up, device | PATH_KEY, search, limit_ns, stat_ret);
+		fd = find_by(calls, run_look_up, by_path, search, limit_ns, look_ret);
 	return fd;
 }
 
@@ -152,10 +166,10 @@ static void run_read(struct timed_call *call)
 	opening->status = fd < 0 ? fd : 0;
 }
 
-int opener_read(struct timed_calls *calls, uint64_t device, int path_fd, uint64_t size,
+int opener_read(struct timed_calls *calls, struct file_place place, int path_fd, uint64_t size,
 		uint64_t limit_ns, struct file_ends *ret)
 {
-	struct opening *opening = opening_create(run_read, device, path_fd);
+	struct opening *opening = opening_create(run_read, file_system_key(place), path_fd);
 	int status;
 
 	*ret = (struct file_ends){ 0 };
@@ -177,49 +191,15 @@ static void run_open(struct timed_call *call)
 	set_result(opening, mapped_file_reopen(opening->path_fd));
 }
 
-int opener_open(struct timed_calls *calls, uint64_t device, int path_fd, uint64_t limit_ns)
+int opener_open(struct timed_calls *calls, struct file_place place, int path_fd, uint64_t limit_ns)
 {
-	struct opening *opening = opening_create(run_open, device, path_fd);
+	struct opening *opening = opening_create(run_open, file_system_key(place), path_fd);
 
 	if (!opening)
 		return -ENOMEM;
 	if (!timed_calls_make(calls, &opening->call, limit_ns))
 		return -ETIMEDOUT;
 	return opening_take(opening);
-}
-
-static void run_read_head(struct timed_call *call)
-{
-	struct opening *opening = (struct opening *)call;
-	int fd = mapped_file_reopen(opening->path_fd);
-	ssize_t got = fd < 0 ? fd : pread(fd, opening->head, opening->head_bytes, 0);
-
-	opening->status = fd >= 0 && got < 0 ? -errno : (int)got;
-	if (fd >= 0)
-		close(fd);
-}
-
-ssize_t opener_read_head(struct timed_calls *calls, uint64_t device, int path_fd, uint64_t limit_ns,
-			 void *to, size_t bytes)
-{
-	struct opening *opening = opening_create(run_read_head, device, path_fd);
-	int status;
-
-	if (!opening)
-		return -ENOMEM;
-	opening->head = malloc(bytes);
-	opening->head_bytes = bytes;
-	if (!opening->head) {
-		opening_destroy(&opening->call);
-		return -ENOMEM;
-	}
-	if (!timed_calls_make(calls, &opening->call, limit_ns))
-		return -ETIMEDOUT;
-	status = opening->status;
-	if (status > 0)
-		memcpy(to, opening->head, (size_t)status);
-	opening_destroy(&opening->call);
-	return status;
 }
 
 int opener_recall(int fd, struct stat *stat_ret)

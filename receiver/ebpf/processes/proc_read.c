@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proc_read.h"
 
+#include "proc_thread.h"
+
 #include "base/base.h"
 
 #include <dirent.h>
@@ -12,9 +14,24 @@ enum {
 	/* 65530 mappings (vm.max_map_count) of the usual 100 bytes are 6.5 MB. */
 	MAPS_MAX_BYTES = 16 << 20,
 	STAT_MAX_BYTES = 4096,
-	CGROUP_MAX_BYTES = 64 << 10,
 	/* Seven variables for each of a thousand services, as Kubernetes sets them. */
 	ENVIRON_MAX_BYTES = 512 << 10,
+};
+
+/* In the place of a process's number: what of the process can only wait for all cgroups. */
+static const uint64_t BASICS = 1ull << 32;
+
+/* One process being read. */
+struct reading {
+	struct timed_call call; /* first */
+	uint32_t pid;
+	unsigned int parts;
+	int status; /* of all: 0 or a negative errno */
+	struct proc_facts facts;
+	char *environ; /* owned: the text */
+	size_t environ_length;
+	int environ_status;
+	bool by_thread; /* the leader has ended, and another one was read */
 };
 
 static int open_process(uint32_t pid)
@@ -38,85 +55,166 @@ static int read_stat(int process, struct proc_stat *ret)
 	return proc_stat_parse(text, length, ret) ? 0 : -EBADMSG;
 }
 
-static int read_container(int process, char ret[CONTAINER_ID_SIZE], char pod_uid_ret[POD_UID_SIZE])
-{
-	CLEANUP_FREE char *text = NULL;
-	size_t length;
-	int status = file_read(process, "cgroup", CGROUP_MAX_BYTES, &text, &length);
-
-	if (status)
-		return status == -ENOENT ? -ESRCH : status;
-	container_id_parse(text, length, ret);
-	pod_uid_parse(text, length, pod_uid_ret);
-	return 0;
-}
-
-static void read_executable(int process, struct proc_facts *ret)
-{
-	ssize_t length = readlinkat(process, "exe", ret->executable, sizeof(ret->executable) - 1);
-
-	ret->executable[length > 0 ? length : 0] = '\0';
-	// A kernel thread has none, which the kernel says as ENOENT.
-	ret->executable_read = length >= 0 || errno == ENOENT;
-}
-
-/*
- * Left NULL while there is nothing to read yet: an exec under way has not written its variables.
- * What others may not read, and what is larger than is sane, counts as an empty one.
- */
-static int read_environment(int process, const struct profcol_list *variables,
-			    struct proc_facts *ret)
-{
-	CLEANUP_FREE char *text = NULL;
-	size_t length = 0;
-	int status = file_read(process, "environ", ENVIRON_MAX_BYTES, &text, &length);
-	bool kernel_thread = ret->executable_read && !ret->executable[0];
-
-	if (status == -ENOENT || status == -ESRCH || status == -ENOMEM)
-		return status == -ENOENT ? -ESRCH : status;
-	if (!status && !length && !kernel_thread)
-		return 0;
-	ret->environment = malloc(sizeof(*ret->environment));
-	if (!ret->environment)
-		return -ENOMEM;
-	environment_parse(text, status ? 0 : length, variables, ret->environment);
-	return 0;
-}
-
 /* A leader that has ended while its threads go on is a zombie too. */
 static bool is_lone_zombie(const struct proc_stat *stat)
 {
 	return (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
 }
 
-int proc_read(uint32_t pid, unsigned int parts, const struct profcol_list *variables,
-	      struct proc_facts *ret)
+static void read_executable(int process, struct proc_facts *ret)
 {
-	CLEANUP_FD int process = open_process(pid);
-	int status;
+	ret->executable_read = proc_executable(process, ret->executable) >= 0;
+}
 
-	*ret = (struct proc_facts){ .pid = pid, .begin_ns = clock_monotonic_ns() };
-	if (process < 0)
-		return process;
-	status = read_stat(process, &ret->stat);
-	if (!status && is_lone_zombie(&ret->stat))
+static int read_container(int process, struct proc_facts *ret)
+{
+	CLEANUP_FREE char *text = NULL;
+	size_t length;
+	int status = file_read(process, "cgroup", PROC_CGROUP_MAX_BYTES, &text, &length);
+
+	ret->container_read = !status;
+	if (status)
+		return status == -ENOENT ? -ESRCH : status;
+	container_id_parse(text, length, ret->container_id);
+	pod_uid_parse(text, length, ret->pod_uid);
+	return 0;
+}
+
+/* What takes the locks of the process itself. -ESRCH, -ENOMEM, or 0: all that is not ours to read
+ * stays empty. */
+static int read_memory(int process, struct reading *reading)
+{
+	struct proc_facts *facts = &reading->facts;
+	int status = 0;
+
+	if (reading->parts & PROC_ENVIRONMENT)
+		status = file_read(process, "environ", ENVIRON_MAX_BYTES, &reading->environ,
+				   &reading->environ_length);
+	reading->environ_status = status;
+	if ((reading->parts & PROC_MAPS) && status != -ESRCH && status != -ENOENT &&
+	    status != -ENOMEM)
+		status = file_read(process, "maps", MAPS_MAX_BYTES, &facts->maps,
+				   &facts->maps_length);
+	facts->maps_too_long = (reading->parts & PROC_MAPS) && status == -EFBIG;
+	if (status == -ENOENT)
+		return -ESRCH;
+	return status == -ESRCH || status == -ENOMEM ? status : 0;
+}
+
+static int read_process(struct reading *reading)
+{
+	struct proc_facts *facts = &reading->facts;
+	CLEANUP_FD int process = open_process(reading->pid);
+	CLEANUP_FD int thread = -1;
+	struct timed_call_key key = { TIMED_CALL_PROCESS, reading->pid, OWNER_UNKNOWN };
+	int status = process < 0 ? process : read_stat(process, &facts->stat);
+
+	if (!status && is_lone_zombie(&facts->stat))
 		status = -ESRCH;
 	if (status)
 		return status;
-	status = read_container(process, ret->container_id, ret->pod_uid);
-	ret->container_read = !status;
+	facts->uid = owner_uid(process);
+	if (timed_call_goes_on(&reading->call, PROC_ALL_CGROUPS))
+		status = read_container(process, facts);
 	// A leader that ended before its threads shows none of what the others still have.
-	if (ret->stat.state == 'Z')
+	if (facts->stat.state == 'Z') {
+		thread = proc_open_thread(reading->pid);
+		if (thread < 0)
+			return 0;
+		reading->by_thread = true;
+		status = read_container(thread, facts);
+	}
+	if (status == -ESRCH || status == -ENOMEM)
+		return status;
+	read_executable(thread < 0 ? process : thread, facts);
+	key.owner = (struct owner){ facts->uid, owner_container(facts->container_id) };
+	facts->hangs = reading->parts && !timed_call_goes_on(&reading->call, key);
+	return reading->parts && !facts->hangs ? read_memory(thread < 0 ? process : thread, reading)
+					       : 0;
+}
+
+static void run_read(struct timed_call *call)
+{
+	struct reading *reading = (struct reading *)call;
+
+	reading->status = read_process(reading);
+}
+
+static void reading_destroy(struct timed_call *call)
+{
+	struct reading *reading = (struct reading *)call;
+
+	proc_facts_deinit(&reading->facts);
+	free(reading->environ);
+	free(reading);
+}
+
+static struct reading *reading_create(uint32_t pid, unsigned int parts)
+{
+	struct reading *reading = calloc(1, sizeof(*reading));
+
+	if (!reading)
+		return NULL;
+	// Whose it is shows when it has begun: then it goes on to what that one may have asked.
+	reading->call = (struct timed_call){
+		.run = run_read,
+		.destroy = reading_destroy,
+		.key = { TIMED_CALL_PROCESS, pid | BASICS, OWNER_SHARED },
+	};
+	reading->pid = pid;
+	reading->parts = parts;
+	reading->facts = (struct proc_facts){ .pid = pid, .begin_ns = clock_monotonic_ns() };
+	return reading;
+}
+
+/*
+ * Left NULL while there is nothing to read yet: an exec under way has not written its variables.
+ * What others may not read, and what is larger than is sane, counts as an empty one.
+ */
+static int take_environment(const struct reading *reading, const struct profcol_list *variables,
+			    struct proc_facts *ret)
+{
+	bool kernel_thread = ret->executable_read && !ret->executable[0];
+	size_t length = reading->environ_status ? 0 : reading->environ_length;
+
+	if (!(reading->parts & PROC_ENVIRONMENT) || ret->hangs ||
+	    (ret->stat.state == 'Z' && !reading->by_thread))
 		return 0;
-	read_executable(process, ret);
-	if ((parts & PROC_ENVIRONMENT) && status != -ESRCH)
-		status = read_environment(process, variables, ret);
-	if ((parts & PROC_MAPS) && status != -ESRCH && status != -ENOMEM)
-		status = file_read(process, "maps", MAPS_MAX_BYTES, &ret->maps, &ret->maps_length);
-	// All that is not ours to read stays empty; only an end in the middle spoils it all.
-	if (status != -ESRCH && status != -ENOMEM)
+	if (!reading->environ_status && !length && !kernel_thread)
 		return 0;
-	proc_facts_deinit(ret);
+	ret->environment = malloc(sizeof(*ret->environment));
+	if (!ret->environment)
+		return -ENOMEM;
+	environment_parse(reading->environ, length, variables, ret->environment);
+	return 0;
+}
+
+int proc_read(struct timed_calls *calls, uint32_t pid, unsigned int parts,
+	      const struct profcol_list *variables, struct proc_facts *ret)
+{
+	struct reading *reading = reading_create(pid, parts);
+	bool hangs = false;
+	int status;
+
+	if (reading && parts && !timed_calls_make(calls, &reading->call, PROC_LIMIT_NS)) {
+		// What else there is of it does not have to wait.
+		hangs = true;
+		parts = 0;
+		reading = reading_create(pid, parts);
+	}
+	if (!reading)
+		return -ENOMEM;
+	if (!parts && !timed_calls_make(calls, &reading->call, PROC_LIMIT_NS))
+		return -ETIMEDOUT;
+	status = reading->status;
+	*ret = reading->facts;
+	reading->facts.maps = NULL;
+	ret->hangs |= hangs;
+	if (!status)
+		status = take_environment(reading, variables, ret);
+	reading_destroy(&reading->call);
+	if (status)
+		proc_facts_deinit(ret);
 	return status;
 }
 
@@ -126,12 +224,21 @@ void proc_facts_deinit(struct proc_facts *facts)
 	free(TAKE(facts->environment));
 }
 
-int proc_read_container(uint32_t pid, char ret[CONTAINER_ID_SIZE], char pod_uid_ret[POD_UID_SIZE])
+int proc_read_container(struct timed_calls *calls, uint32_t pid, char ret[CONTAINER_ID_SIZE],
+			char pod_uid_ret[POD_UID_SIZE])
 {
 	CLEANUP_FD int process = open_process(pid);
+	CLEANUP_FREE char *text = NULL;
+	size_t length;
+	int status;
 
 	ret[0] = pod_uid_ret[0] = '\0';
-	return process < 0 ? process : read_container(process, ret, pod_uid_ret);
+	status = process < 0 ? process : proc_read_cgroups(calls, process, &text, &length);
+	if (status)
+		return status == -ENOENT ? -ESRCH : status;
+	container_id_parse(text, length, ret);
+	pod_uid_parse(text, length, pod_uid_ret);
+	return 0;
 }
 
 int proc_walk(int (*visit)(void *context, uint32_t pid), void *context)

@@ -3,13 +3,15 @@
  * What /proc says of one process, read without any lock held.
  *
  * All reads go through one descriptor of /proc/PID, which keeps meaning the same
- * process even when its number is used anew. Any thread.
+ * process even when its number is used anew. Whatever may wait for the process, for the lock of its
+ * memory or of its exec, or for that of all cgroups, is read by timed_calls.h. Any thread.
  */
 #pragma once
 
 #include "container.h"
 #include "environment.h"
 #include "proc_text.h"
+#include "timed_calls.h"
 
 #include <limits.h>
 
@@ -27,7 +29,10 @@ struct proc_facts {
 	bool container_read;
 	char *maps; /* owned; NULL when not asked for or not to be had */
 	size_t maps_length;
+	bool maps_too_long; /* longer than a profiler reads of one process */
 	struct environment_attributes *environment; /* owned; NULL as maps */
+	uint32_t uid;                               /* as owner.uid */
+	bool hangs; /* what was asked for could not be read in time */
 };
 
 /*
@@ -36,12 +41,34 @@ struct proc_facts {
  * read any more), or another negative errno. What only its own permissions hide is
  * left empty.
  */
-int proc_read(uint32_t pid, unsigned int parts, const struct profcol_list *variables,
-	      struct proc_facts *ret);
+int proc_read(struct timed_calls *calls, uint32_t pid, unsigned int parts,
+	      const struct profcol_list *variables, struct proc_facts *ret);
 void proc_facts_deinit(struct proc_facts *facts);
 
+/* What such calls ask, and how long they may: most take far less than a millisecond. */
+static const uint64_t PROC_LIMIT_NS = 100000000;
+enum { PROC_CGROUP_MAX_BYTES = 64 << 10 };
+
+/* The lock that all cgroups have together, in the place of a process's number. */
+static const struct timed_call_key PROC_ALL_CGROUPS = { TIMED_CALL_PROCESS,
+							UINT64_MAX,
+							{ UINT32_MAX, 0 } };
+
 /* As above, the container id alone. */
-int proc_read_container(uint32_t pid, char ret[CONTAINER_ID_SIZE], char pod_uid_ret[POD_UID_SIZE]);
+int proc_read_container(struct timed_calls *calls, uint32_t pid, char ret[CONTAINER_ID_SIZE],
+			char pod_uid_ret[POD_UID_SIZE]);
+
+/*
+ * The text of the cgroup file in @process, an open directory of /proc: *@text_ret, the caller's to
+ * free, of @length_ret bytes. -ETIMEDOUT while somebody keeps the lock of all cgroups, which moving
+ * a process that holds the lock of its memory does; another negative errno as of file_read.
+ */
+int proc_read_cgroups(struct timed_calls *calls, int process, char **text_ret, size_t *length_ret);
+
+/* Have processes @pid and @other, of @owner, one memory? False as well when that cannot be found
+ * out. */
+bool proc_is_one_memory(struct timed_calls *calls, uint32_t pid, uint32_t other,
+			struct owner owner);
 
 /*
  * Call @visit with the number of every process there is. A negative errno of

@@ -2,7 +2,9 @@
 #include "processes.h"
 
 #include "code.h"
-#include "memory_words.h"
+#include "debug_files.h"
+#include "memory_open.h"
+#include "perf_map_open.h"
 #include "prompt.h"
 #include "resolve.h"
 #include "watch.h"
@@ -40,7 +42,6 @@ struct processes {
 	struct watch watch; /* the table in it is shared under its lock */
 	pthread_t thread;
 	bool running;
-	struct timed_calls *memory_calls; /* owned: what reads other processes' memory */
 
 	pthread_mutex_t queue_lock; /* over the notes; never held over anything slow */
 	struct note *notes;         /* owned, NOTES_MAX of them */
@@ -69,9 +70,8 @@ struct processes *processes_create(const struct profcol_host *host,
 						"", "Samples whose process was not looked at");
 	processes->notes = calloc(NOTES_MAX, sizeof(*processes->notes));
 	processes->taken = calloc(NOTES_MAX, sizeof(*processes->taken));
-	processes->memory_calls = timed_calls_create();
 	if (!watch_init(&processes->watch, host, variables, max_bytes) || !processes->notes ||
-	    !processes->taken || !processes->memory_calls) {
+	    !processes->taken) {
 		processes_destroy(processes);
 		return NULL;
 	}
@@ -92,7 +92,6 @@ void processes_destroy(struct processes *processes)
 		return;
 	processes_stop(processes);
 	watch_deinit(&processes->watch);
-	timed_calls_destroy(processes->memory_calls);
 	pthread_cond_destroy(&processes->progress);
 	pthread_mutex_destroy(&processes->progress_lock);
 	pthread_mutex_destroy(&processes->queue_lock);
@@ -357,6 +356,21 @@ bool processes_still_runs(struct processes *processes, const struct process_key 
 	return same;
 }
 
+bool processes_ran(struct processes *processes, const struct process_key *key, uint64_t time_ns)
+{
+	struct watch *watch = &processes->watch;
+	const struct process *process;
+	const struct space *space;
+	bool ran;
+
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_find(&watch->table, key, time_ns);
+	space = process ? table_space_at(process, time_ns) : NULL;
+	ran = space && (!space->exec_id_known || space->exec_id == key->exec_id);
+	pthread_mutex_unlock(&watch->table_lock);
+	return ran;
+}
+
 bool processes_origin(struct processes *processes, uint32_t pid, uint64_t by_ns,
 		      struct process_origin *ret)
 {
@@ -521,11 +535,6 @@ void processes_tell_again(struct processes *processes)
 		side_band_wake(watch->side_band);
 }
 
-ssize_t processes_read_head(struct processes *processes, uint32_t file, void *to, size_t bytes)
-{
-	return files_read_head(processes->watch.files, file, to, bytes);
-}
-
 int processes_open_file(struct processes *processes, uint32_t file)
 {
 	struct watch *watch = &processes->watch;
@@ -537,16 +546,188 @@ int processes_open_file(struct processes *processes, uint32_t file)
 	return status ? status : files_open(watch->files, file);
 }
 
-int processes_read_words(struct processes *processes, uint32_t pid, const uint64_t *addresses,
-			 size_t count, uint64_t *ret)
+/* Of the newest program of process @pid. */
+static struct owner owner_of(struct processes *processes, uint32_t pid)
 {
-	return memory_words_read(processes->memory_calls, pid, addresses, count, READ_LIMIT_NS,
-				 ret);
+	struct watch *watch = &processes->watch;
+	const struct process *process;
+	struct owner owner = OWNER_UNKNOWN;
+
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_newest(&watch->table, pid);
+	if (process)
+		owner = process->owner;
+	pthread_mutex_unlock(&watch->table_lock);
+	return owner;
+}
+
+/* The root that @file alone belongs to, if that is not the machine's; false when there is none. */
+static bool find_own_root(struct processes *processes, uint32_t file, struct root_files_search *ret)
+{
+	struct process_root host;
+
+	if (!files_root(processes->watch.files, file, &ret->root, &ret->pid) || !ret->pid ||
+	    !process_root_of_host(&host) || process_root_equal(&host, &ret->root))
+		return false;
+	ret->owner = owner_of(processes, ret->pid);
+	return true;
+}
+
+int processes_open_debug(struct processes *processes, uint32_t file,
+			 const struct process_debug_query *query, size_t *candidate,
+			 struct process_debug_file *ret)
+{
+	CLEANUP_FREE char *path = processes_file_path(processes, file);
+	const struct debug_names names = { path ? path : "", query->build_id, query->link };
+	CLEANUP(debug_paths_deinit) struct debug_paths paths = { 0 };
+	struct root_files_search search = { .owner = OWNER_SHARED };
+	size_t next = *candidate;
+
+	if (!debug_paths_init(&paths, &names, query->directories, query->directory_count))
+		return -ENOMEM;
+	*ret = (struct process_debug_file){ .fd = -ENOENT };
+	search.paths = (const char *const *)paths.paths;
+	search.count = paths.count;
+	if (next < paths.count)
+		ret->fd = files_open_in_root(processes->watch.files, &search, &next);
+	*candidate = next;
+	if (ret->fd < 0 && find_own_root(processes, file, &search)) {
+		next = *candidate > paths.count ? *candidate - paths.count : 0;
+		ret->fd = files_open_in_root(processes->watch.files, &search, &next);
+		*candidate = paths.count + next;
+		ret->in_own_root = true;
+		ret->root = search.root;
+	}
+	ret->by_link = next > paths.by_build_id;
+	return ret->fd < 0 ? ret->fd : 0;
+}
+
+int processes_find_package(struct processes *processes, uint32_t file, struct process_package *ret)
+{
+	CLEANUP_FREE char *path = processes_file_path(processes, file);
+	const char *const paths[] = { path };
+	struct root_files_search search = { .owner = OWNER_SHARED, .paths = paths, .count = 1 };
+	struct packages_found found;
+	int status;
+
+	*ret = (struct process_package){ 0 };
+	if (!path || path[0] != '/')
+		return -ENOENT;
+	if (!find_own_root(processes, file, &search))
+		search.pid = 0;
+	status = files_find_packages(processes->watch.files, &search, &found);
+	if (status)
+		return status;
+	ret->manager = found.manager;
+	memcpy(ret->name, found.names[0], sizeof(ret->name));
+	return 0;
+}
+
+bool processes_is_of_root(struct processes *processes, uint32_t file,
+			  const struct process_root *root)
+{
+	struct process_root found;
+	uint32_t pid;
+
+	return files_root(processes->watch.files, file, &found, &pid) &&
+	       process_root_equal(&found, root);
+}
+
+int processes_open_memory(struct processes *processes, uint32_t pid, uint32_t *uid_ret)
+{
+	return memory_open(files_calls(processes->watch.files), pid, owner_of(processes, pid),
+			   READ_LIMIT_NS, uid_ret);
+}
+
+enum { CODE_MOST = 1024 }; /* mappings of a process among which a jitdump is looked for */
+
+/* A jitdump is told by its name, jit-PID.dump, and that it is mapped as if it were code. */
+static bool is_jitdump(const char *path)
+{
+	const char *name = path ? strrchr(path, '/') : NULL;
+	unsigned int number;
+	int end = 0;
+
+	return name && sscanf(name, "/jit-%u.dump%n", &number, &end) == 1 && end && !name[end];
+}
+
+static int open_jitdump(struct processes *processes, const struct process_key *key,
+			uint64_t *bytes_ret)
+{
+	CLEANUP_FREE struct process_code *code = calloc(CODE_MOST, sizeof(*code));
+	size_t count = code ? processes_code(processes, key, code, CODE_MOST) : 0;
+	int fd = -ENOENT;
+
+	if (count > CODE_MOST)
+		count = CODE_MOST;
+	for (size_t i = 0; i < count && fd == -ENOENT; i++) {
+		CLEANUP_FREE char *path = NULL;
+		struct stat stat;
+
+		if (code[i].file == PROCESS_NO_FILE)
+			continue;
+		path = processes_file_path(processes, code[i].file);
+		if (!is_jitdump(path))
+			continue;
+		fd = processes_open_file(processes, code[i].file);
+		*bytes_ret =
+			fd >= 0 && !processes_recall_file(fd, &stat) ? (uint64_t)stat.st_size : 0;
+	}
+	return fd;
+}
+
+int processes_open_code_map(struct processes *processes, const struct process_key *key,
+			    uint64_t *bytes_ret)
+{
+	const struct perf_map_search search = {
+		.pid = key->pid,
+		.owner = owner_of(processes, key->pid),
+		.start_boottime_ns = key->start_boottime_ns,
+	};
+	int fd = perf_map_open(files_calls(processes->watch.files), &search, READ_LIMIT_NS,
+			       bytes_ret);
+
+	return fd == -ENOENT ? open_jitdump(processes, key, bytes_ret) : fd;
+}
+
+int processes_read_cgroups(struct processes *processes, int directory, char **text_ret,
+			   size_t *length_ret)
+{
+	return proc_read_cgroups(files_calls(processes->watch.files), directory, text_ret,
+				 length_ret);
+}
+
+struct kernel_code *processes_kernel_code(struct processes *processes)
+{
+	return processes->watch.kernel_code;
 }
 
 bool processes_file_htlhash(struct processes *processes, uint32_t file, char ret[33])
 {
 	return files_htlhash(processes->watch.files, file, ret);
+}
+
+bool processes_file_is_stale(struct processes *processes, uint32_t file)
+{
+	return files_is_stale(processes->watch.files, file);
+}
+
+bool processes_look_at_file(struct processes *processes, uint32_t file,
+			    struct process_file_look *ret)
+{
+	struct file_look look;
+
+	if (!files_look(processes->watch.files, file, &look))
+		return false;
+	*ret = (struct process_file_look){
+		.place = file_look_lasting_place(&look),
+		.inode = look.inode,
+		.modified_ns = look.modified_ns,
+		.changed_ns = look.changed_ns,
+		.born_ns = look.born_ns,
+		.fresh = look.fresh,
+	};
+	return true;
 }
 
 char *processes_file_path(struct processes *processes, uint32_t file)

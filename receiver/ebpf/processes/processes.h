@@ -17,7 +17,11 @@
  */
 #pragma once
 
+#include "kernel_code.h"
+#include "packages.h"
 #include "proc_read.h"
+#include "proc_thread.h"
+#include "process_root.h"
 
 #include <profcol/component.h>
 
@@ -155,6 +159,9 @@ bool processes_name(struct processes *processes, const struct process_key *key, 
 bool processes_still_runs(struct processes *processes, const struct process_key *key,
 			  uint64_t time_ns);
 
+/* Did the process run @key's program, and no later one, at @time_ns, as far as known? */
+bool processes_ran(struct processes *processes, const struct process_key *key, uint64_t time_ns);
+
 /* Who has started a process, and when that started itself: between the two (CLOCK_BOOTTIME). */
 struct process_origin {
 	uint32_t parent; /* process number; 0 = unknown */
@@ -237,21 +244,67 @@ void processes_tell_again(struct processes *processes);
  */
 int processes_open_file(struct processes *processes, uint32_t file);
 
+/* What is known of a file's debug information, by which it is looked for. */
+struct process_debug_query {
+	const char *build_id; /* lower-case hex, or "" */
+	const char *link;     /* .gnu_debuglink, or "" */
+	const char *const *directories;
+	size_t directory_count;
+};
+
+/* What was found; whether it belongs to the file is for a worker to say. */
+struct process_debug_file {
+	int fd; /* for reading, the caller's */
+	bool by_link;
+	bool in_own_root;         /* or else in the machine's */
+	struct process_root root; /* if so */
+};
+
 /*
- * Read the 8 bytes at each of @count @addresses (at most 64) of process @pid, as it is now. 0, or a
- * negative errno when one of them cannot be read, or not within some time: whoever holds a lock
- * does not ask.
+ * Open what may be the debug file of @file: number *@candidate, 0 first, or the next one that is
+ * there, and leave the number behind it. It is looked for in the machine's root, and then in that
+ * of the processes that map @file, if they have one and the same, of their own: what is there says
+ * something of files that only they have. -ENOENT: there is none any more, or another negative
+ * errno. May wait for file systems, a second for each root.
  */
-int processes_read_words(struct processes *processes, uint32_t pid, const uint64_t *addresses,
-			 size_t count, uint64_t *ret);
+int processes_open_debug(struct processes *processes, uint32_t file,
+			 const struct process_debug_query *query, size_t *candidate,
+			 struct process_debug_file *ret);
+
+/*
+ * Whose database of packages has the file, and which package: in the root of those who map it, or
+ * the machine's where there are several. 0 or a negative errno; may take a second.
+ */
+struct process_package {
+	enum packages_manager manager;
+	char name[PACKAGES_NAME_BYTES]; /* "": not found */
+};
+int processes_find_package(struct processes *processes, uint32_t file, struct process_package *ret);
+
+/* Is @file still mapped by processes of @root alone? */
+bool processes_is_of_root(struct processes *processes, uint32_t file,
+			  const struct process_root *root);
+
+/*
+ * A descriptor for reading the memory that process @pid has now, as memory_open() has it; negative
+ * errno. It waits a moment for processes that do not let it: whoever holds a lock does not ask.
+ */
+int processes_open_memory(struct processes *processes, uint32_t pid, uint32_t *uid_ret);
+
+/* The file in which @key's program names code that it has made, and how long it is: a perf map, as
+ * perf_map_open() has it, or else a jitdump that it has mapped. Negative errno; waits as above. */
+int processes_open_code_map(struct processes *processes, const struct process_key *key,
+			    uint64_t *bytes_ret);
+
+/* As proc_read_cgroups: what a process belongs to whose directory in /proc is open as @directory.
+ */
+int processes_read_cgroups(struct processes *processes, int directory, char **text_ret,
+			   size_t *length_ret);
 
 /* What the kernel remembers of the file behind @fd, as opener_recall has it: unlike fstat(2) this
  * never waits. 0 or a negative errno. */
 struct stat;
 int processes_recall_file(int fd, struct stat *ret);
-
-/* The first @bytes of @file: how many there are, or a negative errno. From the cache's thread. */
-ssize_t processes_read_head(struct processes *processes, uint32_t file, void *to, size_t bytes);
 
 /* The path under which @file was first seen, "" when there was no room for it. The caller's to
  * free; NULL when the file is not known, or without memory. */
@@ -259,6 +312,9 @@ char *processes_file_path(struct processes *processes, uint32_t file);
 
 /* Is @file known, and not forgotten? */
 bool processes_has_file(struct processes *processes, uint32_t file);
+
+/* The BPF programs that have come and gone since processes_start; valid as @processes. */
+struct kernel_code *processes_kernel_code(struct processes *processes);
 
 struct processes_files {
 	uint64_t evicted; /* files that were forgotten so far */
@@ -272,6 +328,33 @@ struct processes_files processes_files(struct processes *processes);
  * when it never was, or could not be read.
  */
 bool processes_file_htlhash(struct processes *processes, uint32_t file, char ret[33]);
+
+/* What tells @file and its content from all others, also when this program, or the machine, has
+ * been started again; as file_look.h has it. */
+struct process_file_look {
+	uint64_t place; /* 0: there is no telling */
+	uint64_t inode;
+	int64_t modified_ns, changed_ns, born_ns;
+	bool fresh;
+};
+
+/* Has @file been written to since it was met, as far as is known? What was read of it then may be
+ * another one's. Never waits. */
+bool processes_file_is_stale(struct processes *processes, uint32_t file);
+
+/* What @file is; false when it is not held open, or has changed in anything since it was found. */
+bool processes_look_at_file(struct processes *processes, uint32_t file,
+			    struct process_file_look *ret);
+
+/* Takes @fd, a descriptor for reading the file of @mapping. False: no other one is wanted. */
+typedef bool (*processes_visit_function)(void *context, const struct proc_mapping *mapping, int fd);
+
+/*
+ * For whoever looks at one process alone: calls @visit for each file that process @pid has code of,
+ * as it is now. 0, or a negative errno when its mappings cannot be had, such as -ETIMEDOUT. A file
+ * that does not answer for a second is left out.
+ */
+int processes_visit_code(uint32_t pid, processes_visit_function visit, void *context);
 
 /* Everything up to @time_ns (CLOCK_MONOTONIC) has been reported: drop processes and mappings that
  * ended before. */

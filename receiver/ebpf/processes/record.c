@@ -11,6 +11,8 @@ _Static_assert((unsigned int)RECORD_SAMPLE_TYPE ==
 		       ((unsigned int)PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU),
 	       "the tail of a record");
 
+enum { KERNEL_CODE_NAME_AT = 24 }; /* header; u64 addr; u32 len; u16 ksym_type, flags; name */
+
 static void take_text(struct reader *reader, struct record *ret)
 {
 	ret->text = reader_cstring(reader);
@@ -57,6 +59,35 @@ static bool take_mmap2(struct reader *reader, uint16_t misc, struct record *ret)
 	       ret->length <= UINT64_MAX - ret->start;
 }
 
+/* u64 addr; u32 len; u16 ksym_type, flags; char name[] */
+static bool take_kernel_code(struct reader *reader, struct record *ret)
+{
+	uint16_t type, flags;
+
+	ret->start = reader_u64(reader);
+	ret->length = reader_u32(reader);
+	type = reader_u16(reader);
+	flags = reader_u16(reader);
+	ret->ends = flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
+	take_text(reader, ret);
+	// Pages of kprobes are told of, too.
+	if (type == PERF_RECORD_KSYMBOL_TYPE_BPF)
+		ret->kind = RECORD_KERNEL_CODE;
+	return ret->length <= UINT64_MAX - ret->start;
+}
+
+size_t record_tail(const void *bytes, size_t length)
+{
+	size_t end = length - RECORD_TAIL_BYTES, at = KERNEL_CODE_NAME_AT;
+	const struct perf_event_header *header = bytes;
+
+	if (header->type != PERF_RECORD_KSYMBOL || end <= at)
+		return end;
+	at += strnlen((const char *)bytes + at, end - at) + 1;
+	at = (at + 7) & ~(size_t)7;
+	return at < end ? at : end;
+}
+
 bool record_decode(const void *bytes, size_t length, struct record *ret)
 {
 	struct reader reader, tail;
@@ -66,7 +97,7 @@ bool record_decode(const void *bytes, size_t length, struct record *ret)
 	*ret = (struct record){ 0 };
 	if (length < RECORD_HEADER_BYTES + RECORD_TAIL_BYTES)
 		return false;
-	reader = reader_over(bytes, length - RECORD_TAIL_BYTES);
+	reader = reader_over(bytes, record_tail(bytes, length));
 	tail = reader_over(reader.end, RECORD_TAIL_BYTES);
 	type = reader_u32(&reader);
 	misc = reader_u16(&reader);
@@ -93,6 +124,10 @@ bool record_decode(const void *bytes, size_t length, struct record *ret)
 		ret->kind = RECORD_LOST;
 		reader_u64(&reader);
 		ret->lost = reader_u64(&reader);
+		break;
+	case PERF_RECORD_KSYMBOL:
+		if (!take_kernel_code(&reader, ret))
+			return false;
 		break;
 	default:
 		break;

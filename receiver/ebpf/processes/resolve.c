@@ -24,6 +24,7 @@ struct round {
 	struct table *table;
 	uint32_t pid;
 	uint64_t begin_ns; /* tells users of the pid apart */
+	struct owner owner;
 	bool alive;
 	bool sampled; /* or else announced only: files that are new are left for its first sample */
 	bool cut;     /* there are more files than fit */
@@ -107,6 +108,7 @@ static bool begin_round(struct round *round)
 		return false;
 	round->pid = process->pid;
 	round->begin_ns = process->begin_ns;
+	round->owner = process->owner;
 	round->alive = process->end_ns == PROCESS_ALIVE;
 	round->sampled = process->sampled_ns;
 	round->cut = false;
@@ -156,8 +158,24 @@ static void end_round(struct round *round)
 		texts_release(&round->table->pool.texts, round->files[i].path);
 }
 
+/* The root that the process of @round sees files through; of one that has ended its nearest living
+ * ancestor's, where files are looked for, too. */
+static uint32_t find_root(const struct round *round, struct process_root *ret)
+{
+	*ret = (struct process_root){ 0 };
+	if (round->alive && process_root_read(round->pid, ret))
+		return round->pid;
+	for (size_t i = 0; i < round->ancestor_count; i++)
+		if (process_root_read(round->ancestors[i], ret))
+			return round->ancestors[i];
+	return 0;
+}
+
 static void identify(struct round *round, struct files *files)
 {
+	struct process_root root = { 0 };
+	uint32_t root_pid = round->count ? find_root(round, &root) : 0;
+
 	for (size_t i = 0; i < round->count; i++) {
 		struct wanted_file *wanted = &round->files[i];
 		struct file_search search = {
@@ -168,9 +186,12 @@ static void identify(struct round *round, struct files *files)
 				.path = wanted->path->bytes,
 				.device = wanted->device,
 				.inode = wanted->inode,
+				.owner = round->owner,
 			},
 			.roots = round->ancestors,
 			.root_count = round->ancestor_count,
+			.root = root,
+			.root_pid = root_pid,
 		};
 
 		if (round->sampled) {
@@ -373,6 +394,7 @@ struct mappers {
 	struct table *table;
 	uint32_t file;
 	uint32_t pid; /* of the process being looked at */
+	struct owner owner;
 	size_t count;
 	struct mapped_file found[MAPPERS];
 	struct text *paths[MAPPERS]; /* references */
@@ -383,9 +405,12 @@ static void take_mapper(void *context, struct mapping *mapping)
 	struct mappers *mappers = context;
 	size_t count = mappers->count;
 
-	if (mapping->file != mappers->file || count >= MAPPERS ||
-	    (count && mappers->found[count - 1].pid == mappers->pid))
+	if (mapping->file != mappers->file || count >= MAPPERS)
 		return;
+	// One of each owner: those of one that hang keep nobody from asking another.
+	for (size_t i = 0; i < count; i++)
+		if (owner_is(mappers->found[i].owner, mappers->owner))
+			return;
 	mappers->paths[count] = texts_share(&mappers->table->pool.texts, mapping->path);
 	mappers->found[count] = (struct mapped_file){
 		.pid = mappers->pid,
@@ -394,6 +419,7 @@ static void take_mapper(void *context, struct mapping *mapping)
 		.path = mapping->path->bytes,
 		.device = mapping->device,
 		.inode = mapping->inode,
+		.owner = mappers->owner,
 	};
 	mappers->count++;
 }
@@ -405,6 +431,7 @@ static void look_for_mappers(void *context, struct process *process)
 	if (process->end_ns != PROCESS_ALIVE || mappers->count >= MAPPERS)
 		return;
 	mappers->pid = process->pid;
+	mappers->owner = process->owner;
 	visit_mappings(process, take_mapper, mappers);
 }
 

@@ -36,6 +36,21 @@ static size_t record_size(const struct ring *ring)
 	return header.size;
 }
 
+/* Where in the next record, of @size bytes, its tail begins. */
+static size_t find_tail(const struct ring *ring, size_t size)
+{
+	uint64_t bytes[(RECORD_KERNEL_CODE_BYTES + RECORD_TAIL_BYTES) / sizeof(uint64_t)];
+	struct perf_event_header header;
+
+	ring_copy(ring, ring->tail, &header, sizeof(header));
+	if (header.type != PERF_RECORD_KSYMBOL)
+		return size - RECORD_TAIL_BYTES;
+	if (size > sizeof(bytes))
+		size = sizeof(bytes);
+	ring_copy(ring, ring->tail, bytes, size);
+	return record_tail(bytes, size);
+}
+
 bool ring_peek(struct ring *ring, uint64_t *time_ret, bool *broken_ret)
 {
 	uint64_t there = ring->head - ring->tail;
@@ -49,7 +64,7 @@ bool ring_peek(struct ring *ring, uint64_t *time_ret, bool *broken_ret)
 		*broken_ret = true;
 		return false;
 	}
-	ring_copy(ring, ring->tail + size - RECORD_TAIL_BYTES + RECORD_TAIL_TIME, time_ret,
+	ring_copy(ring, ring->tail + find_tail(ring, size) + RECORD_TAIL_TIME, time_ret,
 		  sizeof(*time_ret));
 	return true;
 }

@@ -27,6 +27,10 @@ enum {
 	EVENTS_AT_ONCE = 16,
 };
 
+/* By how much what is written after the time up to which records are taken can be later: that of a
+ * look at all rings, in which the thread may have to wait for a CPU. */
+static const uint64_t LATE_MOST_NS = 60000000000;
+
 /* What the epoll set knows descriptors by, that are no CPU's. */
 static const uint64_t WAKE = UINT64_MAX, ADDED = UINT64_MAX - 1;
 
@@ -64,6 +68,7 @@ struct side_band *side_band_create(void)
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,
+		.ksymbol = 1,
 		.sample_id_all = 1,
 		.watermark = 1,
 		.wakeup_watermark = WAKE_BYTES,
@@ -185,8 +190,13 @@ static void ring_look(struct cpu_ring *ring, uint64_t until_ns, side_band_functi
 {
 	bool broken = false;
 
-	ring->pending =
-		ring_peek(&ring->ring, &ring->next_ns, &broken) && ring->next_ns <= until_ns;
+	// What is there has been written by now: one that comes later would keep all others back.
+	while ((ring->pending = ring_peek(&ring->ring, &ring->next_ns, &broken)) &&
+	       ring->next_ns > until_ns + LATE_MOST_NS) {
+		ring_pass(&ring->ring);
+		broken = true;
+	}
+	ring->pending = ring->pending && ring->next_ns <= until_ns;
 	if (broken)
 		report_broken(take, context, until_ns);
 }

@@ -354,7 +354,7 @@ bool space_has_lost(const struct space *space, uint64_t time_ns, struct process_
 void space_set_executable(struct space_pool *pool, struct space *space, const char *path,
 			  size_t length)
 {
-	struct text *text = texts_take(&pool->texts, path, proc_path_length(path, length));
+	struct text *text = texts_take(&pool->texts, path, length);
 
 	if (!text)
 		return;

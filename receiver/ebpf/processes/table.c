@@ -17,6 +17,10 @@ enum {
 	REPEATED_MOST = 64, /* files */
 };
 
+/* After what time it is looked whether a process was moved into another container: each time twice
+ * as long. One look takes some 50 us. */
+static const uint64_t MOVED_LEAST_NS = 2000000000, MOVED_MOST_NS = 64000000000;
+
 /* A program that starts maps libraries, one after the other. */
 static const uint64_t TELL_AHEAD_NS = 30ull * TELL_NS;
 
@@ -173,6 +177,7 @@ struct process *table_add(struct table *table, uint32_t pid, uint64_t begin_ns)
 		.begin_ns = begin_ns,
 		.end_ns = PROCESS_ALIVE,
 		.threads = 1,
+		.owner = OWNER_UNKNOWN,
 	};
 	*bucket = process;
 	table->count++;
@@ -274,6 +279,7 @@ static void begin_untold(struct table *table, struct process *process, uint32_t 
 	space->older = process->space;
 	process->space = space;
 	process->container_read = false;
+	process->container_pause_ns = 0;
 }
 
 static void note_exec_id(struct table *table, struct process *process,
@@ -474,6 +480,14 @@ void table_set_container(struct table *table, struct process *process, const cha
 	process->pod = pod_uid[0] ? texts_take(&table->pool.texts, pod_uid, strlen(pod_uid)) : NULL;
 	process->container = id[0] ? texts_take(&table->pool.texts, id, strlen(id)) : NULL;
 	process->container_read = true;
+	process->owner.container = owner_container(id);
+	// Most are moved soon after they were made, and then never.
+	process->container_pause_ns *= 2;
+	if (process->container_pause_ns < MOVED_LEAST_NS)
+		process->container_pause_ns = MOVED_LEAST_NS;
+	if (process->container_pause_ns > MOVED_MOST_NS)
+		process->container_pause_ns = MOVED_MOST_NS;
+	process->container_again_ns = clock_monotonic_ns() + process->container_pause_ns;
 }
 
 void table_suspect(struct table *table, uint64_t since_ns)

@@ -29,8 +29,10 @@ struct process {
 	bool announced;         /* has told by which key samples will come: see table_announce */
 	int32_t threads;
 	bool leader_exited;
-	bool container_read;   /* else `container` is what the parent had */
-	bool unresolved;       /* stands in table.unresolved */
+	bool container_read;         /* else `container` is what the parent had */
+	uint64_t container_pause_ns; /* from reading that to looking whether it was moved */
+	uint64_t container_again_ns; /* when to do so */
+	bool unresolved;             /* stands in table.unresolved */
 	bool kin;              /* stands in table.kin, or stood there since its last exec or fork */
 	bool crowded;          /* stands in table.crowded */
 	bool gives_up;         /* code that it had was found to have gone */
@@ -41,6 +43,7 @@ struct process {
 	uint64_t told_until_ns; /* its changes up to then are paid for: TELL_NS for each one told */
 	struct text *container; /* a reference; NULL = none */
 	struct text *pod;       /* its uid; a reference; NULL = none */
+	struct owner owner;     /* as of when it was read; before that, its parent's */
 	struct space *space;    /* a reference: the newest */
 	TAILQ_ENTRY(process) change;
 };
@@ -90,6 +93,7 @@ struct table {
 	uint64_t refused;          /* mappings and processes there was no room for */
 	uint64_t paths_refused;    /* mappings that have no path for want of room */
 	uint64_t malformed_environments; /* whose OTEL_RESOURCE_ATTRIBUTES was passed over */
+	uint64_t claims_refused;         /* attributes in others */
 };
 
 /* False without memory. One process takes 5/16 of @max_bytes at most; @max_text_bytes bounds paths

@@ -9,10 +9,8 @@
 #include "base/base.h"
 
 #include <errno.h>
-#include <linux/kcmp.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
 /*
  * A process takes about 1 kB, one that maps a hundred libraries 9 kB, a path 60 bytes, and a file
@@ -39,9 +37,9 @@ static size_t files_open_max(void)
 	struct rlimit limit;
 
 	// The receiver, its exporters and the worker need descriptors too.
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / 4 >= FILES_OPEN_MAX)
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / 8 >= FILES_OPEN_MAX)
 		return FILES_OPEN_MAX;
-	return limit.rlim_cur / 4 < FILES_OPEN_LEAST ? FILES_OPEN_LEAST : limit.rlim_cur / 4;
+	return limit.rlim_cur / 8 < FILES_OPEN_LEAST ? FILES_OPEN_LEAST : limit.rlim_cur / 8;
 }
 
 static void register_metrics(struct watch *watch)
@@ -69,15 +67,13 @@ static void register_metrics(struct watch *watch)
 					      "Files there was no memory for"),
 		.files_evicted = host->metric(host, PROFCOL_COUNTER, "processes_files_evicted", "",
 					      "Files forgotten to stay within the memory budget"),
-		.files_unanswered =
-			host->metric(host, PROFCOL_COUNTER, "processes_files_unanswered", "",
-				     "Times a file system did not answer"),
-		.files_unasked = host->metric(host, PROFCOL_COUNTER, "processes_files_unasked", "",
-					      "Times a file system was not asked, since it or "
-					      "many others do not answer"),
 		.malformed_environments =
 			host->metric(host, PROFCOL_COUNTER, "processes_malformed_environments", "",
 				     "Programs whose OTEL_RESOURCE_ATTRIBUTES cannot be read"),
+		.claims_refused =
+			host->metric(host, PROFCOL_COUNTER, "processes_claims_refused", "",
+				     "Attributes of the platform that programs claimed in "
+				     "OTEL_RESOURCE_ATTRIBUTES"),
 	};
 }
 
@@ -87,9 +83,11 @@ bool watch_init(struct watch *watch, const struct profcol_host *host,
 	*watch = (struct watch){ .host = host, .variables = variables };
 	pthread_mutex_init(&watch->table_lock, NULL);
 	register_metrics(watch);
+	watch_hangs_register(&watch->hangs, host);
 	watch->files = files_create(files_open_max(), max_bytes / FILES_SHARE, FILE_IDS);
+	watch->kernel_code = kernel_code_create();
 	return table_init(&watch->table, max_bytes / TABLE_SHARE, max_bytes / TEXT_SHARE) &&
-	       watch->files;
+	       watch->files && watch->kernel_code;
 }
 
 void watch_deinit(struct watch *watch)
@@ -98,6 +96,7 @@ void watch_deinit(struct watch *watch)
 	code_ends_destroy(atomic_load(&watch->code_ends));
 	side_band_destroy(watch->side_band);
 	files_destroy(watch->files);
+	kernel_code_destroy(watch->kernel_code);
 	VECTOR_DEINIT(&watch->told);
 	VECTOR_DEINIT(&watch->ended);
 	table_deinit(&watch->table);
@@ -116,6 +115,12 @@ static void take_record(void *context, const struct record *record)
 {
 	struct watch *watch = context;
 
+	if (record->kind == RECORD_KERNEL_CODE) {
+		kernel_code_note(watch->kernel_code, record);
+		return;
+	}
+	if (record->kind == RECORD_LOST)
+		kernel_code_lose(watch->kernel_code, record->time_ns);
 	take_ends(watch, record->time_ns);
 	// Those outside of our PID namespace have no number.
 	if (record->pid || record->kind == RECORD_LOST)
@@ -195,7 +200,7 @@ static int scan(struct watch *watch, uint32_t pid, unsigned int parts)
 	for (int attempt = 0; attempt < ATTEMPTS && status == -EAGAIN; attempt++) {
 		struct proc_facts facts;
 
-		status = proc_read(pid, parts, watch->variables, &facts);
+		status = proc_read(files_calls(watch->files), pid, parts, watch->variables, &facts);
 		if (status)
 			break;
 		// What was told before the reading must not be taken for news after it.
@@ -208,7 +213,7 @@ static int scan(struct watch *watch, uint32_t pid, unsigned int parts)
 	return status;
 }
 
-enum need { NEED_NOTHING, NEED_PROGRAM, NEED_MAPS, NEED_CONTAINER };
+enum need { NEED_NOTHING, NEED_PROGRAM, NEED_MAPS, NEED_CONTAINER, NEED_CGROUP };
 
 /* What /proc has to be asked about the process that @note is of. */
 static enum need note_need(struct watch *watch, const struct note *note)
@@ -219,13 +224,17 @@ static enum need note_need(struct watch *watch, const struct note *note)
 		return NEED_MAPS;
 	if (process->end_ns != PROCESS_ALIVE)
 		return process->container_read ? NEED_NOTHING : NEED_CONTAINER;
-	if (!process->space ||
-	    (!process->space->complete && note->time_ns >= process->space->reread_ns))
+	if (!process->space)
+		return NEED_MAPS;
+	// There was no room, or it did not let itself be looked at.
+	if (note->time_ns < process->space->reread_ns)
+		return NEED_NOTHING;
+	if (!process->space->complete)
 		return NEED_MAPS;
 	if (!process->space->executable_read || !process->space->environment_read ||
 	    !process->container_read)
 		return NEED_PROGRAM;
-	return NEED_NOTHING;
+	return note->time_ns >= process->container_again_ns ? NEED_CGROUP : NEED_NOTHING;
 }
 
 /*
@@ -252,12 +261,29 @@ static void inherit_container(struct watch *watch, const struct note *note)
 	}
 	pthread_mutex_unlock(&watch->table_lock);
 	for (size_t i = 0; i < count && status; i++)
-		status = proc_read_container(ancestors[i], id, pod_uid);
+		status = proc_read_container(files_calls(watch->files), ancestors[i], id, pod_uid);
 	if (status)
 		return;
 	pthread_mutex_lock(&watch->table_lock);
 	process = table_find(&watch->table, &note->key, note->time_ns);
 	if (process)
+		table_set_container(&watch->table, process, id, pod_uid);
+	pthread_mutex_unlock(&watch->table_lock);
+}
+
+/* Nothing tells of a process that is moved into a container and goes on with the same program. */
+static void look_for_move(struct watch *watch, const struct note *note)
+{
+	char id[CONTAINER_ID_SIZE], pod_uid[POD_UID_SIZE];
+	struct process *process;
+
+	if (proc_read_container(files_calls(watch->files), note->key.pid, id, pod_uid))
+		return; // at its next sample
+	// The number may be another process's by now.
+	sync_records(watch);
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_find(&watch->table, &note->key, note->time_ns);
+	if (process && process->end_ns == PROCESS_ALIVE)
 		table_set_container(&watch->table, process, id, pod_uid);
 	pthread_mutex_unlock(&watch->table_lock);
 }
@@ -277,6 +303,8 @@ static void handle_note(struct watch *watch, const struct note *note)
 		table_note(&watch->table, &note->key, note->time_ns);
 		pthread_mutex_unlock(&watch->table_lock);
 	}
+	if (need == NEED_CGROUP)
+		look_for_move(watch, note);
 	if (need == NEED_CONTAINER || status == -ESRCH)
 		inherit_container(watch, note);
 }
@@ -307,29 +335,25 @@ static void look_at_crowded(struct watch *watch)
 	}
 }
 
-/* Have both one memory? False as well when that cannot be found out. */
-static bool is_one_memory(uint32_t pid, uint32_t other)
-{
-	return !syscall(SYS_kcmp, (pid_t)pid, (pid_t)other, KCMP_VM, 0, 0);
-}
-
 /* Forks with CLONE_VM see what their parents map, and the other way around. */
 static void look_at_kin(struct watch *watch)
 {
 	for (;;) {
 		struct process *process, *parent;
 		uint32_t pid = 0, parent_pid = 0;
+		struct owner owner = OWNER_UNKNOWN;
 
 		pthread_mutex_lock(&watch->table_lock);
 		process = table_take_kin(&watch->table);
 		if (process) {
 			pid = process->pid;
 			parent_pid = process->parent;
+			owner = process->owner;
 		}
 		pthread_mutex_unlock(&watch->table_lock);
 		if (!process)
 			break;
-		if (!is_one_memory(pid, parent_pid))
+		if (!proc_is_one_memory(files_calls(watch->files), pid, parent_pid, owner))
 			continue;
 		pthread_mutex_lock(&watch->table_lock);
 		process = table_newest(&watch->table, pid);
@@ -489,18 +513,6 @@ static void repair(struct watch *watch)
 	VECTOR_DEINIT(&patients.list);
 }
 
-/* Once: without the files of a file system its programs have no names. */
-static void warn_of_unasked(struct watch *watch, const struct files_state *files)
-{
-	if (!files->unasked || watch->unasked_said)
-		return;
-	watch->unasked_said = true;
-	profcol_log_warn(
-		watch->host->logger,
-		"open files of profiled programs: their file system does not answer, it is "
-		"not asked again before it does (profcol_processes_files_unasked counts)");
-}
-
 static void show_metrics(struct watch *watch)
 {
 	struct watch_metrics *metrics = &watch->metrics;
@@ -517,6 +529,7 @@ static void show_metrics(struct watch *watch)
 			   (int64_t)(watch->table.paths_refused + files.paths_refused));
 	profcol_metric_set(metrics->malformed_environments,
 			   (int64_t)watch->table.malformed_environments);
+	profcol_metric_set(metrics->claims_refused, (int64_t)watch->table.claims_refused);
 	pthread_mutex_unlock(&watch->table_lock);
 	profcol_metric_set(
 		metrics->memory,
@@ -525,9 +538,7 @@ static void show_metrics(struct watch *watch)
 	profcol_metric_set(metrics->files_open, (int64_t)files.open);
 	profcol_metric_set(metrics->files_refused, (int64_t)files.refused);
 	profcol_metric_set(metrics->files_evicted, (int64_t)files.evicted);
-	profcol_metric_set(metrics->files_unanswered, (int64_t)files.unanswered);
-	profcol_metric_set(metrics->files_unasked, (int64_t)files.unasked);
-	warn_of_unasked(watch, &files);
+	watch_hangs_show(&watch->hangs, watch->host, watch->files);
 }
 
 void watch_keep_house(struct watch *watch)

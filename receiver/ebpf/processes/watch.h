@@ -9,8 +9,10 @@
 #include "code_ends.h"
 #include "execs.h"
 #include "files.h"
+#include "kernel_code.h"
 #include "side_band.h"
 #include "table.h"
+#include "watch_hangs.h"
 
 #include <profcol/component.h>
 
@@ -26,8 +28,8 @@ struct note {
 struct watch_metrics {
 	struct profcol_metric *processes, *memory, *files, *files_open;          /* gauges */
 	struct profcol_metric *records_lost, *evicted, *refused, *files_refused; /* counters */
-	struct profcol_metric *malformed_environments, *files_unanswered;        /* counters */
-	struct profcol_metric *paths_refused, *files_unasked, *files_evicted;    /* counters */
+	struct profcol_metric *malformed_environments, *claims_refused;          /* counters */
+	struct profcol_metric *paths_refused, *files_evicted;                    /* counters */
 };
 
 struct watch {
@@ -37,6 +39,7 @@ struct watch {
 	_Atomic(struct execs *) execs;         /* owned; NULL = not listened to */
 	_Atomic(struct code_ends *) code_ends; /* owned; NULL = not loaded */
 	struct files *files;                   /* owned */
+	struct kernel_code *kernel_code;       /* owned */
 	struct table table;
 	pthread_mutex_t table_lock;
 	/* Who is told of changes, as processes_on_change says; NULL = nobody. */
@@ -57,7 +60,7 @@ struct watch {
 	uint64_t known_ns;        /* everything up to then has been taken in */
 	uint64_t followed_ns;     /* when the CPUs were last looked at */
 	bool repair_due;          /* records have been missed */
-	bool unasked_said;        /* that file systems are not asked any more */
+	struct watch_hangs hangs; /* who does not answer */
 	bool cpus_failed;         /* said once until it is mended */
 };
 

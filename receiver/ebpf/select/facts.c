@@ -14,7 +14,6 @@
 enum {
 	STAT_MAX_BYTES = 4096,
 	STATUS_MAX_BYTES = 16 << 10,
-	CGROUP_MAX_BYTES = 64 << 10,
 	GENERATIONS = 64,    /* of ancestors that are looked at */
 	FIRST_PROCESSES = 2, /* init and the parent of the kernel's threads have no parent */
 };
@@ -27,7 +26,8 @@ static const uint64_t RECHECK_NS = 100000000;
 
 /* An open process of /proc: its descriptor goes on to mean the same one. */
 struct source {
-	int directory; /* or negative */
+	int directory;  /* or negative */
+	bool by_thread; /* it is a thread's, since the main thread has ended */
 	struct proc_stat stat;
 };
 
@@ -52,6 +52,18 @@ static bool is_over(const struct proc_stat *stat)
 	return (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
 }
 
+/* What the main thread of @pid had its other threads still have. */
+static void source_go_by_thread(struct source *source, uint32_t pid)
+{
+	int thread = proc_open_thread(pid);
+
+	if (thread < 0)
+		return;
+	close(source->directory);
+	source->directory = thread;
+	source->by_thread = true;
+}
+
 static struct source source_open(uint32_t pid)
 {
 	struct source source = { .directory = -1 };
@@ -64,6 +76,8 @@ static struct source source_open(uint32_t pid)
 		close(source.directory);
 		source.directory = -1;
 	}
+	if (source.directory >= 0 && source.stat.state == 'Z')
+		source_go_by_thread(&source, pid);
 	return source;
 }
 
@@ -97,13 +111,10 @@ static struct source source_open_key(const struct process_key *key)
 /* False when it is not to be had; a thread of the kernel has none. */
 static bool read_executable(const struct source *source, char ret[PATH_MAX])
 {
-	ssize_t length = readlinkat(source->directory, "exe", ret, PATH_MAX - 1);
+	ssize_t length = proc_executable(source->directory, ret);
 
-	ret[length > 0 ? length : 0] = '\0';
-	if (length > 0)
-		ret[proc_path_length(ret, (size_t)length)] = '\0';
 	// A leader that has ended before its threads shows none either.
-	return length > 0 || (errno == ENOENT && source->stat.state != 'Z');
+	return length > 0 || (!length && (source->stat.state != 'Z' || source->by_thread));
 }
 
 /* What the kernel told of the process. False when something is missing. */
@@ -156,19 +167,23 @@ static void read_names(struct facts *facts, struct processes *processes,
 		facts->view.known |= known;
 }
 
-static bool read_cgroups(struct facts *facts, const struct source *source)
+static bool read_cgroups(struct facts *facts, struct processes *processes,
+			 const struct source *source)
 {
-	return source->directory >= 0 && !file_read(source->directory, "cgroup", CGROUP_MAX_BYTES,
-						    &facts->cgroups, &facts->view.cgroups_length);
+	return source->directory >= 0 &&
+	       !processes_read_cgroups(processes, source->directory, &facts->cgroups,
+				       &facts->view.cgroups_length);
 }
 
 /* That of an ancestor would be a guess: a process may have been moved. */
-static void gather_cgroups(struct facts *facts, const struct source *source)
+static void gather_cgroups(struct facts *facts, struct processes *processes,
+			   const struct source *source)
 {
 	struct proc_stat stat;
 
 	// One that is about to end shows the root of a hierarchy of v1.
-	if (!read_cgroups(facts, source) || !read_stat(source->directory, &stat) || is_over(&stat))
+	if (!read_cgroups(facts, processes, source) || !read_stat(source->directory, &stat) ||
+	    is_over(&stat))
 		return;
 	facts->view.cgroups = facts->cgroups;
 	facts->view.known |= SELECT_CGROUP;
@@ -293,7 +308,7 @@ void facts_gather(struct facts *facts, struct processes *processes,
 	if (needs & SELECT_UID)
 		gather_uid(facts, subject, &source);
 	if (needs & SELECT_CGROUP)
-		gather_cgroups(facts, &source);
+		gather_cgroups(facts, processes, &source);
 	if (needs & SELECT_LINEAGE)
 		gather_lineage(facts, subject, &ancestry);
 }

@@ -199,6 +199,11 @@ static void publish(struct select *select, const struct select_subject *subject,
 	pthread_mutex_lock(&select->lock);
 	row = verdicts_find_or_add(&select->verdicts, &subject->key);
 	if (row) {
+		profcol_metric_add(select->selected, (verdict == SELECT_SELECTED) -
+							     (row->verdict == SELECT_SELECTED));
+		profcol_metric_add(select->unselected_now,
+				   (verdict == SELECT_UNSELECTED) -
+					   (row->verdict == SELECT_UNSELECTED));
 		row->verdict = verdict;
 		row->lineage = lineage;
 		row->decided_ns = clock_monotonic_ns();

@@ -3,6 +3,8 @@
 
 #include "kernel_modules.h"
 
+#include "processes/processes.h"
+
 #include "base/base.h"
 
 #include <string.h>
@@ -13,7 +15,7 @@
 static const uint64_t reload_interval_ns = 10 * SECOND;
 static const uint64_t longest_interval_ns = 600 * SECOND;     /* when reloads do not help */
 static const uint64_t module_check_interval_ns = 10 * SECOND; /* 0.1 ms */
-/* Nothing tells that a BPF program has taken the place of another. */
+/* Where nothing tells that a BPF program has taken the place of another. */
 static const uint64_t bpf_age_ns = 300 * SECOND;
 
 struct kernel {
@@ -24,7 +26,11 @@ struct kernel {
 	uint64_t next_reload_ns;
 	uint64_t interval_ns;
 	uint64_t next_module_check_ns;
-	uint64_t modules; /* fingerprint when the table was read */
+	uint64_t modules;         /* fingerprint when the table was read */
+	struct kernel_code *code; /* borrowed; NULL: nothing is told of */
+	struct arena *names;      /* owned: of what was found there since kernel_forget */
+	bool has_names;
+	uint64_t now_ns, since_ns; /* the last time that was asked, and that before kernel_forget */
 };
 
 struct kernel *kernel_create(const char *root)
@@ -34,7 +40,10 @@ struct kernel *kernel_create(const char *root)
 	if (!kernel)
 		return NULL;
 	kernel->root = strdup(root);
-	if (!kernel->root) {
+	kernel->names = arena_create(0);
+	if (!kernel->root || !kernel->names) {
+		arena_destroy(kernel->names);
+		free(kernel->root);
 		free(kernel);
 		return NULL;
 	}
@@ -49,6 +58,7 @@ void kernel_destroy(struct kernel *kernel)
 	kernel_forget(kernel);
 	VECTOR_DEINIT(&kernel->retired);
 	kernel_table_destroy(kernel->table);
+	arena_destroy(kernel->names);
 	free(kernel->root);
 	free(kernel);
 }
@@ -58,6 +68,21 @@ void kernel_forget(struct kernel *kernel)
 	for (size_t i = 0; i < kernel->retired.count; i++)
 		kernel_table_destroy(kernel->retired.items[i]);
 	kernel->retired.count = 0;
+	kernel->since_ns = kernel->now_ns;
+	if (kernel->has_names) {
+		struct arena *fresh = arena_create(0);
+
+		if (!fresh)
+			return; // next time
+		arena_destroy(kernel->names);
+		kernel->names = fresh;
+		kernel->has_names = false;
+	}
+}
+
+void kernel_follow(struct kernel *kernel, struct kernel_code *code)
+{
+	kernel->code = code;
 }
 
 struct profcol_error *kernel_load(struct kernel *kernel, uint64_t now_ns)
@@ -89,7 +114,8 @@ static bool kernel_is_outdated(struct kernel *kernel, const struct kernel_symbol
 	if (!strcmp(symbol->module, "vmlinux"))
 		return false;
 	if (!strcmp(symbol->module, "bpf"))
-		return now_ns >= kernel->loaded_ns + bpf_age_ns;
+		return kernel->code ? kernel->loaded_ns <= kernel_code_lost_ns(kernel->code)
+				    : now_ns >= kernel->loaded_ns + bpf_age_ns;
 	if (now_ns < kernel->next_module_check_ns)
 		return false;
 	kernel->next_module_check_ns = now_ns + module_check_interval_ns;
@@ -105,12 +131,50 @@ static void kernel_wait_longer(struct kernel *kernel, uint64_t now_ns)
 	kernel->next_reload_ns = now_ns + kernel->interval_ns;
 }
 
+/* What has come or gone since the table was read lies beside the kernel and its modules. */
+static enum kernel_code_finding find_code(struct kernel *kernel, uint64_t address,
+					  struct kernel_symbol *ret)
+{
+	enum kernel_code_finding finding;
+	struct kernel_code_program program;
+	uint64_t ended_ns;
+	const char *name;
+
+	if (!kernel->code)
+		return KERNEL_CODE_NONE;
+	finding = kernel_code_find(kernel->code, address, kernel->since_ns, &program, &ended_ns);
+	// A table that was read later knows what is there now.
+	if (finding == KERNEL_CODE_GONE)
+		return kernel->loaded_ns > ended_ns ? KERNEL_CODE_NONE : KERNEL_CODE_GONE;
+	if (finding != KERNEL_CODE_FOUND)
+		return finding;
+	name = arena_strndup(kernel->names, program.name, strlen(program.name));
+	if (!name)
+		return KERNEL_CODE_UNCLEAR;
+	kernel->has_names = true;
+	*ret = (struct kernel_symbol){
+		.name = name,
+		.module = "bpf",
+		.module_start = program.start,
+		.build_id_gnu = "",
+		.htlhash = "",
+	};
+	return KERNEL_CODE_FOUND;
+}
+
 bool kernel_find(struct kernel *kernel, uint64_t address, uint64_t now_ns,
 		 struct kernel_symbol *ret)
 {
 	bool found = kernel->table && kernel_table_find(kernel->table, address, ret);
 	struct profcol_error *error;
 
+	kernel->now_ns = now_ns;
+	if (!found || strcmp(ret->module, "vmlinux")) {
+		enum kernel_code_finding finding = find_code(kernel, address, ret);
+
+		if (finding != KERNEL_CODE_NONE)
+			return finding == KERNEL_CODE_FOUND;
+	}
 	if (found && !kernel_is_outdated(kernel, ret, now_ns))
 		return true;
 	if (now_ns < kernel->next_reload_ns)
@@ -130,7 +194,7 @@ bool kernel_find(struct kernel *kernel, uint64_t address, uint64_t now_ns,
 
 size_t kernel_memory(const struct kernel *kernel)
 {
-	size_t bytes = sizeof(*kernel);
+	size_t bytes = sizeof(*kernel) + arena_memory(kernel->names);
 
 	if (kernel->table)
 		bytes += kernel_table_memory(kernel->table);

@@ -36,7 +36,7 @@ struct kernel_module {
 	char build_id[KERNEL_BUILD_ID_HEX];
 	char htlhash[KERNEL_HTLHASH_HEX];
 	bool build_id_read;
-	uint64_t start; /* 0: unknown yet */
+	uint64_t start, size; /* of its text, bytes of all its parts; 0: unknown yet */
 };
 
 struct kernel_table {
@@ -125,8 +125,10 @@ static void table_place_module(void *context, const struct kernel_module_place *
 	struct kernel_table *table = context;
 
 	for (size_t i = 1; i < table->modules.count; i++)
-		if (!strcmp(table->modules.items[i].name, place->name))
+		if (!strcmp(table->modules.items[i].name, place->name)) {
 			table->modules.items[i].start = place->start;
+			table->modules.items[i].size = place->start ? place->size : 0;
+		}
 }
 
 /* Where modules begin: as the kernel says, else at the lowest function. */
@@ -135,10 +137,16 @@ static void table_place_modules(struct kernel_table *table, const struct kallsym
 	table->modules.items[0].start = symbols->kernel_start;
 	kernel_modules_list(table->root, table_place_module, table);
 	for (size_t i = 0; i + 1 < table->runs.count; i++) {
-		const struct kernel_run *run = &table->runs.items[i];
+		struct kernel_run *run = &table->runs.items[i];
+		struct kernel_module *module = &table->modules.items[run->module];
+		uint64_t limit = module->start + module->size;
 
-		if (!table->modules.items[run->module].start)
-			table->modules.items[run->module].start = run->start;
+		// What lies behind a module is another's.
+		if (module->size && module->start <= run->start && run->start < limit &&
+		    run->limit > limit)
+			run->limit = limit;
+		if (!module->start)
+			module->start = run->start;
 	}
 }
 

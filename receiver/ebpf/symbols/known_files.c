@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "known_files.h"
 
+#include "runtimes/runtime_number.h"
+
 #include <string.h>
 
 /* One file cannot take more, whatever it answers: ten times what a large program needs. */
@@ -23,17 +25,31 @@ static uint32_t id_hash(uint32_t id)
 	return id * 0x9e3779b1u; // Fibonacci: ids are dense
 }
 
-static void known_file_destroy(struct known_file *file)
+static void index_drop(struct known_files *known, struct known_file *file)
 {
+	if (file->index.fd < 0)
+		return;
+	close(file->index.fd);
+	known->index_bytes -= file->index.memory;
+	known->index_count--;
+	known->own_root_count -= file->index.in_own_root;
+	file->index = (struct known_index){ .fd = -1 };
+}
+
+static void known_file_destroy(struct known_files *known, struct known_file *file)
+{
+	index_drop(known, file);
+	cleanup_fd(&file->making_fd);
 	arena_destroy(file->arena);
 	VECTOR_DEINIT(&file->ranges);
+	known_lines_deinit(&file->lines);
 	free(file);
 }
 
 void known_files_deinit(struct known_files *known)
 {
 	for (size_t i = 0; i < known->files.count; i++)
-		known_file_destroy(known->files.items[i]);
+		known_file_destroy(known, known->files.items[i]);
 	for (size_t i = 0; i < known->retired.count; i++)
 		arena_destroy(known->retired.items[i]);
 	VECTOR_DEINIT(&known->files);
@@ -46,6 +62,7 @@ void known_files_deinit(struct known_files *known)
 static void known_file_count_memory(struct known_files *known, struct known_file *file)
 {
 	size_t memory = sizeof(*file) + arena_memory(file->arena) +
+			known_lines_memory(&file->lines) +
 			file->ranges.capacity * sizeof(*file->ranges.items);
 
 	known->memory = known->memory - file->memory + memory;
@@ -60,6 +77,14 @@ static void known_file_clear(struct known_file *file)
 	file->segment_count = 0;
 	file->build_id_gnu = file->build_id_go = file->htlhash = "";
 	file->ranges.count = 0;
+	file->lines_by = RUNTIME_NONE;
+	file->lines_paused = 0;
+	known_lines_clear(&file->lines);
+	file->debug_wanted = false;
+	file->debug_candidate = 0;
+	file->made_ns = 0;
+	file->link[0] = '\0';
+	file->outdated = file->asked;
 }
 
 static struct known_file *known_files_add(struct known_files *known, uint32_t id)
@@ -69,12 +94,13 @@ static struct known_file *known_files_add(struct known_files *known, uint32_t id
 	if (!file)
 		return NULL;
 	file->id = id;
+	file->making_fd = file->index.fd = file->maybe.fd = -1;
 	file->lap = known->lap;
 	file->arena = arena_create(MAX_FILE_BYTES);
 	known_file_clear(file);
 	if (!file->arena || !VECTOR_RESERVE(&known->files, 1) ||
 	    !intern_insert(&known->index, id_hash(id), (uint32_t)known->files.count)) {
-		known_file_destroy(file);
+		known_file_destroy(known, file);
 		return NULL;
 	}
 	known->files.items[known->files.count++] = file;
@@ -97,10 +123,11 @@ static bool content_equal(const struct known_content *a, const struct known_cont
 	       a->modified.tv_nsec == b->modified.tv_nsec;
 }
 
-static void known_file_unlearn(struct known_files *known, struct known_file *file)
+void known_file_unlearn(struct known_files *known, struct known_file *file)
 {
 	struct arena *fresh = arena_create(MAX_FILE_BYTES);
 
+	index_drop(known, file);
 	// Text of the old content may be in use. Without memory it stays with the file.
 	if (fresh && VECTOR_PUSH(&known->retired, file->arena)) {
 		known->memory += arena_memory(file->arena);
@@ -146,7 +173,58 @@ void known_file_meet(struct known_files *known, struct known_file *file, const s
 	file->content_id = ++known->last_content_id;
 }
 
-static bool known_file_learn_facts(struct known_file *file, const struct worker_answer *answer)
+void known_file_set_index(struct known_files *known, struct known_file *file,
+			  const struct known_index *index)
+{
+	index_drop(known, file);
+	if (index->fd < 0)
+		return;
+	file->index = *index;
+	file->index.used = known->round;
+	known->index_bytes += index->memory;
+	known->index_count++;
+	known->own_root_count += index->in_own_root;
+}
+
+/* The file whose index was not used for longest and is not in use, or NULL. */
+static struct known_file *oldest_index(const struct known_files *known)
+{
+	struct known_file *oldest = NULL;
+
+	for (size_t i = 0; i < known->files.count; i++) {
+		struct known_file *file = known->files.items[i];
+
+		if (file->index.fd >= 0 && !file->asked &&
+		    (!oldest || file->index.used < oldest->index.used))
+			oldest = file;
+	}
+	return oldest;
+}
+
+size_t known_files_drop_indexes(struct known_files *known, size_t budget_bytes, size_t most)
+{
+	size_t dropped = 0;
+
+	while (known->index_bytes > budget_bytes || known->index_count > most) {
+		struct known_file *oldest = oldest_index(known);
+
+		if (!oldest)
+			break;
+		// What was learned by one of its own root is only true as long as that is looked
+		// at.
+		if (oldest->index.in_own_root) {
+			uint64_t made_ns = oldest->made_ns;
+
+			known_file_unlearn(known, oldest);
+			oldest->made_ns = made_ns;
+		}
+		index_drop(known, oldest);
+		dropped++;
+	}
+	return dropped;
+}
+
+static bool file_learn_facts(struct known_file *file, const struct worker_answer *answer)
 {
 	size_t bytes = answer->segment_count * sizeof(*answer->segments);
 	struct worker_segment *segments = arena_alloc(file->arena, bytes ? bytes : 1);
@@ -167,10 +245,24 @@ static bool known_file_learn_facts(struct known_file *file, const struct worker_
 	return true;
 }
 
+bool known_file_learn_facts(struct known_files *known, struct known_file *file,
+			    const struct worker_answer *answer)
+{
+	bool learned = file->state == KNOWN_FACTS || file_learn_facts(file, answer);
+
+	known_file_count_memory(known, file);
+	return learned;
+}
+
 static bool range_copy(struct known_file *file, const struct worker_answer *answer,
 		       const struct worker_range *range, struct known_range *ret)
 {
-	struct known_range copy = { .start = range->start, .limit = range->start + range->size };
+	struct known_range copy = {
+		.start = range->start,
+		.limit = range->start + range->size,
+		.unnamed = range->kind == WORKER_UNNAMED,
+		.entry = range->start - range->before,
+	};
 
 	if (range->name) {
 		copy.name = arena_strdup(file->arena, answer->text + range->name);
@@ -220,7 +312,7 @@ bool known_file_learn(struct known_files *known, struct known_file *file,
 	size_t most = file->ranges.count + answer->range_count;
 	bool complete = true;
 
-	if (file->state != KNOWN_FACTS && !known_file_learn_facts(file, answer))
+	if (file->state != KNOWN_FACTS && !file_learn_facts(file, answer))
 		return false;
 	if (most > known->spare_count) {
 		struct known_range *grown = realloc(known->spare, most * sizeof(*grown));
@@ -236,6 +328,15 @@ bool known_file_learn(struct known_files *known, struct known_file *file,
 	if (file->ranges.count)
 		memcpy(file->ranges.items, known->spare,
 		       file->ranges.count * sizeof(*known->spare));
+	known_file_count_memory(known, file);
+	return complete;
+}
+
+bool known_file_learn_lines(struct known_files *known, struct known_file *file,
+			    const struct worker_answer *answer)
+{
+	bool complete = known_lines_learn(&file->lines, file->arena, answer);
+
 	known_file_count_memory(known, file);
 	return complete;
 }
@@ -295,7 +396,7 @@ size_t known_files_forget(struct known_files *known, size_t budget_bytes)
 		if (oldest == known->files.count)
 			break;
 		known->memory -= known->files.items[oldest]->memory;
-		known_file_destroy(known->files.items[oldest]);
+		known_file_destroy(known, known->files.items[oldest]);
 		known->files.items[oldest] = known->files.items[--known->files.count];
 		dropped++;
 	}

@@ -1,27 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbols.h"
 
+#include "index_maker.h"
 #include "kernel.h"
 #include "known_files.h"
+#include "query.h"
 
 #include "../worker/worker.h"
+#include "runtimes/runtime_number.h"
 
 #include "base/base.h"
 
 #include <errno.h>
-#include <string.h>
-#include <sys/stat.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
 
 enum {
 	/* Functions seen on a busy host are some 20,000, at 100 bytes each; the rest is for bursts
 	 * of short programs. */
-	CACHE_BYTES = 16 << 20,
+	NAMES_SHARE = 4, /* of the memory; the rest is for indexes */
 	/* While a batch is built nothing can be dropped, since it borrows the text. */
-	CACHE_BYTES_IN_BATCH = 2 * CACHE_BYTES,
+	IN_BATCH = 2,
+	INDEXES_MOST = 1024, /* each holds a descriptor, */
+	OPEN_SHARE = 16,     /* and so much of all descriptors they may take */
+	LINES_PAUSE = 12,    /* batches for which a file is not asked for lines, when that failed */
 };
 
 static const uint64_t unopened_retry_ns = 60000000000ull;
 static const uint64_t missing_retry_ns = 1000000000ull;
+static const uint64_t remake_ns = 30000000000ull;
 
 /* A query that could not be answered from what is known. */
 struct miss {
@@ -42,6 +50,11 @@ struct symbols {
 	struct kernel *kernel;           /* owned */
 	struct worker_pool *pool;        /* owned */
 	struct known_files known;
+	struct index_maker maker;
+	uint64_t names_bytes, indexes_bytes; /* what there is room for, */
+	size_t indexes_most;                 /* and how many of the latter */
+	uint32_t without_lines;              /* as in symbols_settings */
+	atomic_uint_fast64_t index_memory;   /* what indexes take, for other threads */
 	struct worker_vdso vdso;
 	bool has_vdso;
 
@@ -52,6 +65,7 @@ struct symbols {
 
 	struct profcol_metric *given_up[WORKER_MISSING];
 	struct profcol_metric *unopened, *cache_bytes, *kernel_bytes, *dropped, *cache_full;
+	struct profcol_metric *index_bytes, *indexes, *index_evictions, *lines_given_up;
 };
 
 static void symbols_register_metrics(struct symbols *symbols)
@@ -77,6 +91,15 @@ static void symbols_register_metrics(struct symbols *symbols)
 					     "memory for functions of the kernel");
 	symbols->dropped = host->metric(host, PROFCOL_COUNTER, "symbol_cache_evictions", "",
 					"files dropped from the symbol cache");
+	symbols->index_bytes = host->metric(host, PROFCOL_GAUGE, "symbol_index_bytes", "",
+					    "memory for indexes of files' functions");
+	symbols->indexes = host->metric(host, PROFCOL_GAUGE, "symbol_indexes", "",
+					"files whose functions have an index in memory");
+	symbols->index_evictions = host->metric(host, PROFCOL_COUNTER, "symbol_index_evictions", "",
+						"indexes dropped to stay within symbol_memory");
+	symbols->lines_given_up =
+		host->metric(host, PROFCOL_COUNTER, "symbol_lines_given_up", "",
+			     "files whose functions stay without lines, since a worker failed");
 	symbols->cache_full = host->metric(host, PROFCOL_COUNTER, "symbol_cache_full", "",
 					   "batches with names missing because the cache was full");
 }
@@ -111,15 +134,22 @@ static bool answer_has_helped(const struct known_file *file, const struct worker
 	return answer->partial ? missing < asked : !missing;
 }
 
-/* worker_answered_function */
-static void symbols_take_answer(void *context, const struct worker_answer *answer)
+/* A worker failed on @file: never again while it stays the same. */
+static void symbols_give_up(struct symbols *symbols, struct known_file *file,
+			    enum worker_outcome outcome)
 {
-	struct symbols *symbols = context;
-	struct known_file *file = known_files_find(&symbols->known, answer->file);
+	const struct known_index none = { .fd = -1 };
 
-	if (!file) // it is never dropped while asked for
-		return;
-	file->asked = false;
+	known_file_set_index(&symbols->known, file, &none);
+	file->state = KNOWN_HOPELESS;
+	file->lines_by = RUNTIME_NONE;
+	profcol_metric_add(symbols->given_up[outcome], 1);
+}
+
+/* What the functions at some offsets of @file are. */
+static void symbols_take_functions(struct symbols *symbols, struct known_file *file,
+				   const struct worker_answer *answer)
+{
 	switch (answer->outcome) {
 	case WORKER_ANSWERED:
 		// An answer that contradicts an earlier one, or no memory: not in a loop.
@@ -134,13 +164,97 @@ static void symbols_take_answer(void *context, const struct worker_answer *answe
 	case WORKER_CRASHED:
 	case WORKER_TIMED_OUT:
 	case WORKER_MISBEHAVED:
-		file->state = KNOWN_HOPELESS;
-		profcol_metric_add(symbols->given_up[answer->outcome], 1);
+		symbols_give_up(symbols, file, answer->outcome);
 		break;
 	}
 }
 
-struct symbols *symbols_create(const struct profcol_host *host, struct processes *processes)
+static void symbols_take_index(struct symbols *symbols, struct known_file *file,
+			       const struct worker_answer *answer)
+{
+	switch (index_maker_take(&symbols->maker, file, answer)) {
+	case INDEX_TAKEN:
+		if (symbols->without_lines >> file->lines_by & 1)
+			file->lines_by = RUNTIME_NONE;
+		break;
+	case INDEX_LATER:
+		file->made_ns = 0;
+		file->retry_ns = clock_monotonic_ns() + missing_retry_ns;
+		break;
+	case INDEX_HOPELESS:
+		symbols_give_up(symbols, file,
+				answer->outcome == WORKER_ANSWERED ? WORKER_UNREADABLE
+								   : answer->outcome);
+		break;
+	}
+}
+
+/* Which functions run at some addresses of @file. Without an answer it has names at least. */
+static void symbols_take_lines(struct symbols *symbols, struct known_file *file,
+			       const struct worker_answer *answer)
+{
+	switch (answer->outcome) {
+	case WORKER_ANSWERED:
+		if (!known_file_learn_lines(&symbols->known, file, answer))
+			file->lines_paused = symbols->known.round + LINES_PAUSE;
+		break;
+	case WORKER_MISSING:
+		file->lines_paused = symbols->known.round + 1;
+		break;
+	case WORKER_UNREADABLE:
+	case WORKER_CRASHED:
+	case WORKER_TIMED_OUT:
+	case WORKER_MISBEHAVED:
+		file->lines_by = RUNTIME_NONE;
+		profcol_metric_add(symbols->lines_given_up, 1);
+		break;
+	}
+}
+
+static void symbols_bound_indexes(struct symbols *symbols)
+{
+	struct known_files *known = &symbols->known;
+
+	profcol_metric_add(symbols->index_evictions,
+			   (int64_t)known_files_drop_indexes(known, symbols->indexes_bytes,
+							     symbols->indexes_most));
+	profcol_metric_set(symbols->index_bytes, (int64_t)known->index_bytes);
+	profcol_metric_set(symbols->indexes, (int64_t)known->index_count);
+	atomic_store(&symbols->index_memory, known->index_bytes);
+}
+
+/* worker_answered_function */
+static void symbols_take_answer(void *context, const struct worker_answer *answer)
+{
+	struct symbols *symbols = context;
+	struct known_file *file = known_files_find(&symbols->known, answer->file);
+
+	if (!file) // it is never dropped while asked for
+		return;
+	file->asked = false;
+	if (file->outdated)
+		index_maker_forget(file);
+	else if (file->making)
+		symbols_take_index(symbols, file, answer);
+	else if (file->asked_lines)
+		symbols_take_lines(symbols, file, answer);
+	else
+		symbols_take_functions(symbols, file, answer);
+	file->outdated = file->asked_lines = false;
+	symbols_bound_indexes(symbols);
+}
+
+static size_t most_indexes(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / OPEN_SHARE >= INDEXES_MOST)
+		return INDEXES_MOST;
+	return limit.rlim_cur / OPEN_SHARE;
+}
+
+struct symbols *symbols_create(const struct profcol_host *host, struct processes *processes,
+			       const struct symbols_settings *settings)
 {
 	struct symbols *symbols = calloc(1, sizeof(*symbols));
 
@@ -151,6 +265,12 @@ struct symbols *symbols_create(const struct profcol_host *host, struct processes
 	symbols->kernel = kernel_create("");
 	symbols->pool = worker_pool_create(host, "purpose=symbols", symbols_take_answer, symbols);
 	symbols->has_vdso = worker_read_vdso(&symbols->vdso);
+	symbols->names_bytes = settings->memory_bytes / NAMES_SHARE;
+	symbols->indexes_bytes = settings->memory_bytes - symbols->names_bytes;
+	symbols->indexes_most = most_indexes();
+	symbols->without_lines = settings->without_lines;
+	index_maker_init(&symbols->maker, host, processes, &symbols->known, symbols->pool,
+			 &settings->debug_directories, symbols->indexes_bytes);
 	if (!symbols->kernel || !symbols->pool) {
 		symbols_destroy(symbols);
 		return NULL;
@@ -162,6 +282,8 @@ struct symbols *symbols_create(const struct profcol_host *host, struct processes
 void symbols_workers(const struct symbols *symbols, struct worker_use *use)
 {
 	worker_pool_use(symbols->pool, use);
+	// No process has it mapped for long.
+	use->memory_bytes += atomic_load(&symbols->index_memory);
 }
 
 struct profcol_error *symbols_start(struct symbols *symbols)
@@ -175,26 +297,6 @@ struct profcol_error *symbols_start(struct symbols *symbols)
 	return worker_pool_start(symbols->pool);
 }
 
-/* Answer @query from what is known of @file. False when a worker may know more. */
-static bool query_answer(struct symbol_query *query, const struct known_file *file)
-{
-	const struct worker_segment *segment;
-	const struct known_range *range;
-
-	if (file->state == KNOWN_NOTHING)
-		return false;
-	segment = worker_find_segment(file->segments, file->segment_count, query->file_offset);
-	if (!segment)
-		return true;
-	query->elf_address = segment->address + (query->file_offset - segment->file_offset);
-	range = known_file_find(file, query->elf_address);
-	if (!range)
-		return file->state == KNOWN_HOPELESS;
-	query->name = range->name;
-	query->system_name = range->system_name;
-	return true;
-}
-
 /* Answer what is known; collect the rest in symbols->misses, as far as memory goes. */
 static void symbols_answer_known(struct symbols *symbols, struct symbol_query *queries,
 				 size_t count)
@@ -205,14 +307,13 @@ static void symbols_answer_known(struct symbols *symbols, struct symbol_query *q
 	for (size_t i = 0; i < count; i++) {
 		struct symbol_query *query = &queries[i];
 
-		query->name = NULL;
-		query->system_name = NULL;
-		query->elf_address = query->file_offset;
+		query_reset(query);
 		if (query->file == PROCESS_NO_FILE)
 			continue;
 		if (!file || file->id != query->file)
 			file = known_files_get(&symbols->known, query->file);
-		if (file && !query_answer(query, file) && i <= UINT32_MAX)
+		if (file && query_answer(query, file, symbols->known.round) != QUERY_ANSWERED &&
+		    i <= UINT32_MAX)
 			(void)VECTOR_PUSH(&symbols->misses,
 					  ((struct miss){ file, query->file_offset, (uint32_t)i }));
 	}
@@ -248,8 +349,9 @@ static void symbols_group_misses(struct symbols *symbols)
 	}
 }
 
-/* The offsets of @group that are still unknown, as many as fit in a request. */
-static size_t symbols_collect_offsets(struct symbols *symbols, const struct miss_group *group)
+/* The offsets of @group of which @state is so, as many as fit in a request. */
+static size_t symbols_collect_offsets(struct symbols *symbols, const struct miss_group *group,
+				      enum query_state state)
 {
 	size_t count = 0;
 
@@ -259,30 +361,89 @@ static size_t symbols_collect_offsets(struct symbols *symbols, const struct miss
 
 		if (count && symbols->offsets[count - 1] == miss->offset)
 			continue;
-		if (!query_answer(&query, group->file))
+		if (query_answer(&query, group->file, symbols->known.round) == state)
 			symbols->offsets[count++] = miss->offset;
 	}
 	return count;
 }
 
-/* Open @file. Negative when there is nothing to be read. */
-static int symbols_open(struct symbols *symbols, struct known_file *file, uint64_t now_ns)
+/* Ask a worker for the functions at the first @count offsets, by the file's index. */
+static bool symbols_ask_functions(struct symbols *symbols, struct known_file *file, size_t count)
 {
-	CLEANUP(cleanup_close_later) int fd = processes_open_file(symbols->processes, file->id);
-	struct stat stat;
+	int fd = fcntl(file->index.fd, F_DUPFD_CLOEXEC, 0);
 
-	if (fd < 0 || processes_recall_file(fd, &stat)) {
+	if (fd < 0)
+		return false;
+	file->index.used = symbols->known.round;
+	return worker_pool_ask(symbols->pool, file->id, fd, symbols->offsets, count);
+}
+
+static int compare_addresses(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* Make addresses of the first @count offsets, ascending, each once; returns how many there are. */
+static size_t symbols_make_addresses(struct symbols *symbols, const struct known_file *file,
+				     size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct symbol_query query = { .file_offset = symbols->offsets[i] };
+
+		query_answer(&query, file, symbols->known.round);
+		symbols->offsets[i] = query.elf_address;
+	}
+	qsort(symbols->offsets, count, sizeof(*symbols->offsets), compare_addresses);
+	for (size_t i = 0; i < count; i++)
+		if (!kept || symbols->offsets[kept - 1] != symbols->offsets[i])
+			symbols->offsets[kept++] = symbols->offsets[i];
+	return kept < WORKER_MAX_PLACES ? kept : WORKER_MAX_PLACES;
+}
+
+/* Ask a worker which functions run at the first @count offsets. */
+static bool symbols_ask_lines(struct symbols *symbols, struct known_file *file, size_t count)
+{
+	uint64_t content = file->content_id;
+	int fd = index_maker_open(&symbols->maker, file);
+
+	if (fd < 0) {
 		profcol_metric_add(symbols->unopened, 1);
-		file->retry_ns = now_ns + unopened_retry_ns;
-		return -1;
+		file->lines_paused = symbols->known.round + LINES_PAUSE;
+		return false;
 	}
-	if (!S_ISREG(stat.st_mode)) {
-		file->state = KNOWN_HOPELESS;
-		profcol_metric_add(symbols->given_up[WORKER_UNREADABLE], 1);
-		return -1;
+	if (file->content_id != content) { // all anew
+		close_later(fd);
+		return false;
 	}
-	known_file_meet(&symbols->known, file, &stat);
-	return TAKE_FD(fd);
+	count = symbols_make_addresses(symbols, file, count);
+	file->asked_lines = worker_pool_ask_lines(symbols->pool, file->id, content, fd,
+						  symbols->offsets, count);
+	return file->asked_lines;
+}
+
+/* Have @file's index made, from what it has itself or from its debug file. */
+static bool symbols_ask_index(struct symbols *symbols, struct known_file *file, uint64_t now_ns)
+{
+	int status;
+
+	// Others had to have its room: not all over again with each batch.
+	if (file->made_ns && now_ns < file->made_ns + remake_ns)
+		return false;
+	status = index_maker_ask(&symbols->maker, file);
+
+	if (status == -EAGAIN || !status)
+		return true;
+	if (status == -EINVAL) { // it is no file that can be read
+		symbols_give_up(symbols, file, WORKER_UNREADABLE);
+		return false;
+	}
+	profcol_metric_add(symbols->unopened, 1);
+	file->retry_ns = now_ns + unopened_retry_ns;
+	return false;
 }
 
 /* Ask for what @group misses, unless that is under way. True when an answer can be waited for. */
@@ -290,21 +451,30 @@ static bool symbols_ask(struct symbols *symbols, const struct miss_group *group,
 {
 	struct known_file *file = group->file;
 	size_t count;
-	int fd;
 
 	if (file->asked)
 		return true;
-	if (now_ns < file->retry_ns || !symbols_collect_offsets(symbols, group))
+	if (now_ns < file->retry_ns)
+		return false;
+	count = symbols_collect_offsets(symbols, group, QUERY_NO_LINES);
+	if (count && !worker_pool_has_room(symbols->pool))
+		return true;
+	if (count) {
+		file->asked = symbols_ask_lines(symbols, file, count);
+		if (file->asked)
+			return true;
+	}
+	// What has lines is not asked for its name.
+	count = symbols_collect_offsets(symbols, group, QUERY_NO_NAME);
+	if (!count)
 		return false;
 	if (!worker_pool_has_room(symbols->pool))
 		return true;
-	fd = symbols_open(symbols, file, now_ns);
-	if (fd < 0)
-		return false;
-	// Again: if the file has changed, what was known of it has gone.
-	count = symbols_collect_offsets(symbols, group);
-	file->asked = worker_pool_ask(symbols->pool, file->id, file->content_id, fd,
-				      symbols->offsets, count);
+	if (file->debug_wanted && index_maker_ask_debug(&symbols->maker, file))
+		return true;
+	if (file->index.fd < 0)
+		return symbols_ask_index(symbols, file, now_ns);
+	file->asked = symbols_ask_functions(symbols, file, count);
 	return file->asked;
 }
 
@@ -312,7 +482,7 @@ static bool symbols_ask_all(struct symbols *symbols, uint64_t now_ns)
 {
 	bool waiting = false;
 
-	if (symbols->known.memory > CACHE_BYTES_IN_BATCH) {
+	if (symbols->known.memory > IN_BATCH * symbols->names_bytes) {
 		profcol_metric_add(symbols->cache_full, 1);
 		return false;
 	}
@@ -328,6 +498,7 @@ void symbols_lookup(struct symbols *symbols, struct symbol_query *queries, size_
 
 	worker_pool_run(symbols->pool, 0); // what has come since the last lookup
 	symbols->known.lap = processes_files(symbols->processes).lap;
+	index_maker_check_roots(&symbols->maker);
 	symbols_answer_known(symbols, queries, count);
 	symbols_group_misses(symbols);
 	while (symbols_ask_all(symbols, now_ns)) {
@@ -339,7 +510,8 @@ void symbols_lookup(struct symbols *symbols, struct symbol_query *queries, size_
 	for (size_t i = 0; i < symbols->misses.count; i++) {
 		const struct miss *miss = &symbols->misses.items[i];
 
-		query_answer(&queries[miss->query], miss->file);
+		query_reset(&queries[miss->query]);
+		query_answer(&queries[miss->query], miss->file, symbols->known.round);
 	}
 	profcol_metric_set(symbols->cache_bytes, (int64_t)symbols->known.memory);
 }
@@ -381,6 +553,11 @@ bool symbols_file_segment(struct symbols *symbols, uint32_t file, uint64_t file_
 	return true;
 }
 
+void symbols_follow_kernel(struct symbols *symbols, struct kernel_code *code)
+{
+	kernel_follow(symbols->kernel, code);
+}
+
 bool symbols_kernel(struct symbols *symbols, uint64_t address, struct kernel_symbol *ret)
 {
 	return kernel_find(symbols->kernel, address, clock_monotonic_ns(), ret);
@@ -402,7 +579,7 @@ void symbols_forget(struct symbols *symbols)
 {
 	kernel_forget(symbols->kernel);
 	profcol_metric_add(symbols->dropped,
-			   (int64_t)known_files_forget(&symbols->known, CACHE_BYTES));
+			   (int64_t)known_files_forget(&symbols->known, symbols->names_bytes));
 	profcol_metric_set(symbols->cache_bytes, (int64_t)symbols->known.memory);
 	profcol_metric_set(symbols->kernel_bytes, (int64_t)kernel_memory(symbols->kernel));
 }

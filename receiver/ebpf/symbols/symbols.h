@@ -3,8 +3,8 @@
  * Addresses to names: kernel functions from kallsyms, functions of ELF files
  * through the worker (worker/), which is the only one to parse such files.
  *
- * What has been learned stays known by file and address range, under a byte
- * budget: a hot function is asked for once, not per sample or process.
+ * A file is read once: what a worker makes of it, an index of its functions, is kept, and so is, by
+ * file and address range, what was asked of it, both under a byte budget.
  *
  * Threads: create, start and destroy from the host's, the rest from the reporter's; never two at a
  * time.
@@ -15,26 +15,53 @@
 
 struct symbols;
 
+struct symbols_settings {
+	/* For names in use, a quarter, and the indexes of files; while a batch is built twice as
+	 * much for names. */
+	uint64_t memory_bytes;
+	struct profcol_list debug_directories; /* absolute paths; borrowed until destroy */
+	uint32_t without_lines; /* 1 << enum runtime_number each: whose files are not asked */
+};
+
 /* NULL without memory. @host and @processes are borrowed until destroy. */
-struct symbols *symbols_create(const struct profcol_host *host, struct processes *processes);
+struct symbols *symbols_create(const struct profcol_host *host, struct processes *processes,
+			       const struct symbols_settings *settings);
 void symbols_destroy(struct symbols *symbols); /* accepts NULL; ends the workers */
 
 /* Read kallsyms, start a worker. */
 PROFCOL_MUST_CHECK struct profcol_error *symbols_start(struct symbols *symbols);
 
-/* Processes that read files for it; see worker_pool_use. Any thread. */
+/* Processes that read files for it, with the memory for what they made of them; see
+ * worker_pool_use. Any thread. */
 struct worker_use;
 void symbols_workers(const struct symbols *symbols, struct worker_use *use);
 
+/* In place of a file id: the code that the kernel maps into every 64-bit process as "[vdso]". */
+enum { SYMBOLS_VDSO = UINT32_MAX - 16 };
+
+/* A function that runs at an address. What is not known is 0, or "". */
+struct symbol_line {
+	const char *function, *file;
+	uint32_t line, start_line; /* from 1 on */
+};
+
 struct symbol_query {
 	/* in */
-	uint32_t file;        /* file id of `processes` */
+	uint32_t file;        /* file id of `processes`, or SYMBOLS_VDSO */
 	uint64_t file_offset; /* of the instruction, bytes */
 	/* out; text borrowed until symbols_forget */
 	const char *name;        /* demangled; NULL when there is none, or not yet */
 	const char *system_name; /* as in the symbol table; NULL when equal to name */
+	bool unnamed;            /* there is something without a name, which begins at @entry */
+	uint64_t entry;          /* in the file's own address space */
 	uint64_t elf_address;    /* of the instruction in the file's own address space; the
 				    file offset while the file is not read yet */
+	/* Where a language runtime knows its file: the functions that run there, the innermost
+	 * first, which are what it is called then; borrowed as the text is. */
+	const struct symbol_line *lines;
+	uint32_t line_count; /* 0: see name */
+	uint32_t trace;      /* of enum runtime_trace */
+	uint32_t runtime;    /* whose they are: its number */
 };
 
 /*
@@ -70,9 +97,13 @@ struct kernel_symbol {
 	const char *htlhash;      /* as kernel_modules.h says; "" when unknown */
 };
 
+/* Before symbols_start: as kernel_follow has it. */
+struct kernel_code;
+void symbols_follow_kernel(struct symbols *symbols, struct kernel_code *code);
+
 bool symbols_kernel(struct symbols *symbols, uint64_t address, struct kernel_symbol *ret);
 
-/* The code that the kernel maps into every 64-bit process as "[vdso]". False: there is none. */
+/* What the vDSO is. False: there is none. */
 bool symbols_vdso(struct symbols *symbols, struct symbol_file *ret);
 
 /* The batch is built: text handed out before may go. */

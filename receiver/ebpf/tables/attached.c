@@ -35,6 +35,38 @@ static bool is_known(const struct attached *attached)
 	return attached->found.progress || !attached->runtime->attach;
 }
 
+static bool is_proven(const struct attachments *attachments, const struct runtime *runtime,
+		      const void *layout)
+{
+	for (size_t i = 0; i < ATTACHMENTS_PROVEN; i++)
+		if (attachments->proven[i].runtime == runtime &&
+		    !memcmp(attachments->proven[i].layout, layout, runtime->layout_bytes))
+			return true;
+	return false;
+}
+
+static void prove(struct attachments *attachments, const struct attached *attached)
+{
+	size_t at = attachments->next_proven;
+
+	if (!attached->runtime->foresee ||
+	    is_proven(attachments, attached->runtime, attached->layout))
+		return;
+	attachments->next_proven = (at + 1) % ATTACHMENTS_PROVEN;
+	attachments->proven[at].runtime = attached->runtime;
+	memcpy(attachments->proven[at].layout, attached->layout, sizeof(attached->layout));
+}
+
+/* What is the same in all processes, if it is known of one. */
+static void foresee(const struct attachments *attachments, struct attached *attached)
+{
+	if (!attached->runtime->foresee ||
+	    !is_proven(attachments, attached->runtime, attached->layout))
+		return;
+	attached->runtime->foresee(attached->layout, attached->base, &attached->found);
+	attached->settled = true;
+}
+
 struct attached *attached_create(struct attachments *attachments, const struct process_key *key,
 				 const struct runtime *runtime, const void *layout, uint64_t base,
 				 uint64_t now_ns)
@@ -49,9 +81,10 @@ struct attached *attached_create(struct attachments *attachments, const struct p
 	attached->base = base;
 	attached->number = ++attachments->made;
 	attached->due_ns = now_ns;
+	foresee(attachments, attached);
 	attachments->of[runtime->number].count++;
 	attachments->of[runtime->number].known += is_known(attached);
-	set_wanted(attachments, attached, runtime->attach);
+	set_wanted(attachments, attached, runtime->attach && !attached->settled);
 	return attached;
 }
 
@@ -68,6 +101,14 @@ void attached_destroy(struct attachments *attachments, struct attached *attached
 	free(attached);
 }
 
+void attached_inherit(struct attachments *attachments, struct attached *attached,
+		      const struct attached *from)
+{
+	attached->found = from->found;
+	attached->inherited = true;
+	attachments->of[attached->runtime->number].known += attached->found.progress > 0;
+}
+
 bool attached_is(const struct attached *attached, const struct runtime *runtime, const void *layout,
 		 uint64_t base)
 {
@@ -77,7 +118,8 @@ bool attached_is(const struct attached *attached, const struct runtime *runtime,
 
 void attached_changed(struct attachments *attachments, struct attached *attached, uint64_t now_ns)
 {
-	if (!attached->runtime->attach || attached->settled || attached->spent_ns > SPENT_MOST_NS)
+	if (!attached->runtime->attach || attached->settled || attached->refused ||
+	    attached->spent_ns > SPENT_MOST_NS)
 		return;
 	attached->attempts = 0;
 	if (attached->due_ns > now_ns + FIRST_PAUSE_NS)
@@ -116,14 +158,54 @@ void attachments_rest(struct attachments *attachments, uint64_t spent_ns, uint64
 	attachments->rests_ns = now_ns + REST_FACTOR * spent_ns;
 }
 
-bool attached_learn(struct attachments *attachments, struct attached *attached,
-		    const struct runtime_found *found, uint64_t spent_ns, uint64_t now_ns)
+static void refuse(struct attachments *attachments, struct attached *attached,
+		   enum runtime_refusal refused)
 {
-	bool more = found->progress > attached->found.progress;
+	if (!refused || attached->refused)
+		return;
+	attached->refused = refused;
+	attachments->of[attached->runtime->number].refused[refused]++;
+}
+
+/* What was inherited gives way to what is found, or to nothing where that is refused. True when it
+ * was something else. */
+static bool disinherit(struct attachments *attachments, struct attached *attached,
+		       const struct runtime_found *found, enum runtime_refusal refused)
+{
+	struct attachments_counts *counts = &attachments->of[attached->runtime->number];
+	const struct runtime_found nothing = { 0 };
+
+	if (!refused && (!found || !found->progress))
+		return false;
+	if (refused)
+		found = &nothing;
+	attached->inherited = false;
+	if (!memcmp(&attached->found, found, sizeof(*found)))
+		return false;
+	counts->known -= is_known(attached);
+	attached->found = *found;
+	counts->known += is_known(attached);
+	return true;
+}
+
+bool attached_learn(struct attachments *attachments, struct attached *attached,
+		    const struct runtime_found *found, enum runtime_refusal refused,
+		    uint64_t spent_ns, uint64_t now_ns)
+{
 	uint32_t doublings =
 		attached->attempts < PAUSE_DOUBLINGS ? attached->attempts : PAUSE_DOUBLINGS;
+	bool other, more;
 
-	attached->settled = found->complete && !more;
+	if (found && found->refused)
+		refused = (enum runtime_refusal)found->refused;
+	other = attached->inherited && disinherit(attachments, attached, found, refused);
+	more = found && found->progress > attached->found.progress;
+	// What is known already stays: a look may be refused later for want of time.
+	if (!attached->found.progress)
+		refuse(attachments, attached, refused);
+	attached->settled = (found && found->complete && !more) || attached->refused;
+	if (more && found->complete)
+		prove(attachments, attached);
 	if (more) {
 		attachments->of[attached->runtime->number].known += !is_known(attached);
 		attached->found = *found;
@@ -133,5 +215,5 @@ bool attached_learn(struct attachments *attachments, struct attached *attached,
 	set_wanted(attachments, attached,
 		   !attached->settled && attached->spent_ns <= SPENT_MOST_NS &&
 			   ++attached->attempts < ATTEMPTS);
-	return more;
+	return more || other;
 }

@@ -20,13 +20,15 @@ struct attached {
 	struct runtime_found found;
 	uint32_t data; /* the owner's: handle of what the kernel side has of it; 0: nothing */
 	size_t data_bytes;
-	bool settled;      /* they are complete, and there are no more than before */
-	uint64_t number;   /* no other one has had it */
-	uint32_t attempts; /* to look, since it mapped something last */
-	uint64_t due_ns;   /* not to be looked at before */
-	uint64_t spent_ns; /* by looks */
-	bool wanted;       /* stands in attachments.wanted */
-	bool met;          /* the owner's: it is there still */
+	bool inherited; /* that is of the program that it was forked from, as far as is known */
+	bool settled;   /* they are complete, and there are no more than before */
+	enum runtime_refusal refused; /* unless ACCEPTED nothing will ever be known */
+	uint64_t number;              /* no other one has had it */
+	uint32_t attempts;            /* to look, since it mapped something last */
+	uint64_t due_ns;              /* not to be looked at before */
+	uint64_t spent_ns;            /* by looks */
+	bool wanted;                  /* stands in attachments.wanted */
+	bool met;                     /* the owner's: it is there still */
 	TAILQ_ENTRY(attached) others;
 	SLIST_ENTRY(attached) of_process; /* the owner's */
 };
@@ -35,11 +37,20 @@ SLIST_HEAD(attached_list, attached);
 
 /* By the number of a runtime. */
 struct attachments_counts {
-	uint64_t count, known; /* there are; of which the areas are known */
+	uint64_t count, known;              /* there are; of which the areas are known */
+	uint64_t refused[RUNTIME_REFUSALS]; /* there were so far, but for ACCEPTED */
 };
+
+enum { ATTACHMENTS_PROVEN = 32 };
 
 struct attachments {
 	TAILQ_HEAD(, attached) wanted;
+	/* Of files that all was found of in some process, the latest. */
+	struct {
+		const struct runtime *runtime; /* NULL: none */
+		uint64_t layout[RUNTIME_LAYOUT_BYTES / sizeof(uint64_t)];
+	} proven[ATTACHMENTS_PROVEN];
+	size_t next_proven;
 	uint64_t made;     /* since init */
 	uint64_t rests_ns; /* nobody is looked at before */
 	struct attachments_counts of[RUNTIMES];
@@ -47,7 +58,10 @@ struct attachments {
 
 void attachments_init(struct attachments *attachments);
 
-/* NULL without memory. It is wanted if the runtime has areas. @layout is copied. */
+/*
+ * NULL without memory. It is wanted if there is something to look for: of a runtime that foresees
+ * it all is known at once, if it was found in another process. @layout is copied.
+ */
 struct attached *attached_create(struct attachments *attachments, const struct process_key *key,
 				 const struct runtime *runtime, const void *layout, uint64_t base,
 				 uint64_t now_ns);
@@ -56,6 +70,11 @@ void attached_destroy(struct attachments *attachments, struct attached *attached
 /* Is it of the same file at the same place? */
 bool attached_is(const struct attached *attached, const struct runtime *runtime, const void *layout,
 		 uint64_t base);
+
+/* @attached, which was just created, has what is known of @from: the same file at the same place in
+ * the program that it was forked from. It is looked at all the same. */
+void attached_inherit(struct attachments *attachments, struct attached *attached,
+		      const struct attached *from);
 
 /* The process has mapped something: what was not there may be. */
 void attached_changed(struct attachments *attachments, struct attached *attached, uint64_t now_ns);
@@ -72,7 +91,9 @@ bool attachments_next(struct attachments *attachments, uint64_t now_ns, struct a
  */
 void attachments_rest(struct attachments *attachments, uint64_t spent_ns, uint64_t now_ns);
 
-/* Looked at, @attached has what was @found. True when that is more than was known. What is missing
- * is looked for again, later and later, as long as looks at it have not taken very long. */
+/* Looked at, @attached has what was @found, or nothing if NULL. True when that is more than was
+ * known, or not what was inherited. What is missing is looked for again, later and later, as long
+ * as looks at it have not taken very long, and it is not @refused. */
 bool attached_learn(struct attachments *attachments, struct attached *attached,
-		    const struct runtime_found *found, uint64_t spent_ns, uint64_t now_ns);
+		    const struct runtime_found *found, enum runtime_refusal refused,
+		    uint64_t spent_ns, uint64_t now_ns);

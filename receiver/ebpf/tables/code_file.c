@@ -27,8 +27,6 @@ struct code_file *code_file_create(uint32_t id)
 
 static void forget_runtimes(struct code_file *file)
 {
-	for (size_t i = 0; i < file->runtime_count; i++)
-		free(file->runtimes[i].layout);
 	free(TAKE(file->runtimes));
 	file->runtime_count = 0;
 }
@@ -39,27 +37,16 @@ static void learn_runtimes(struct code_file *file, const struct worker_answer *a
 	if (!answer->runtime_count)
 		return;
 	file->runtimes = calloc(answer->runtime_count, sizeof(*file->runtimes));
-	for (size_t i = 0; file->runtimes && i < answer->runtime_count; i++) {
-		const struct runtime *runtime = answer->runtimes[i].runtime;
-		struct code_runtime *room = &file->runtimes[file->runtime_count];
+	if (!file->runtimes)
+		return;
+	for (size_t i = 0; i < answer->runtime_count; i++) {
+		const struct worker_runtime *said = &answer->runtimes[i];
 
-		room->runtime = runtime;
-		room->layout = calloc(1, runtime->layout_bytes + 1);
-		if (!room->layout)
-			continue;
-		if (runtime->layout_bytes)
-			memcpy(room->layout, answer->runtimes[i].layout, runtime->layout_bytes);
-		file->runtime_count++;
+		file->runtimes[i].runtime = said->runtime;
+		if (said->runtime->layout_bytes)
+			memcpy(file->runtimes[i].layout, said->layout, said->runtime->layout_bytes);
 	}
-}
-
-static size_t runtimes_memory(const struct code_file *file)
-{
-	size_t bytes = 0;
-
-	for (size_t i = 0; i < file->runtime_count; i++)
-		bytes += sizeof(*file->runtimes) + file->runtimes[i].runtime->layout_bytes;
-	return bytes;
+	file->runtime_count = answer->runtime_count;
 }
 
 void code_file_destroy(struct code_file *file)
@@ -91,7 +78,8 @@ bool code_file_is_idle(const struct code_file *file)
 size_t code_file_memory(const struct code_file *file)
 {
 	return sizeof(*file) + file->segment_room * sizeof(*file->segments) +
-	       file->page_count * sizeof(*file->pages) + runtimes_memory(file) +
+	       file->page_count * sizeof(*file->pages) +
+	       file->runtime_count * sizeof(*file->runtimes) +
 	       file->missed.capacity * sizeof(*file->missed.items) +
 	       file->rules.numbers.capacity * sizeof(*file->rules.numbers.items);
 }

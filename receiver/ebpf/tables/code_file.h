@@ -45,7 +45,7 @@ enum { CODE_FILE_ATTEMPTS = 3 };
 /* A runtime, and what the file says of it. */
 struct code_runtime {
 	const struct runtime *runtime;
-	uint64_t *layout; /* owned; runtime->layout_bytes */
+	uint64_t layout[RUNTIME_LAYOUT_BYTES / sizeof(uint64_t)];
 };
 
 struct code_file {

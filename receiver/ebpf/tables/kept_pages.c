@@ -20,6 +20,24 @@ bool kept_pages_has_room(const struct kept_pages *kept)
 	return !kept->cache || page_cache_has_room(kept->cache);
 }
 
+/* Complete @request for its file. False: there is no telling it from others that come later. */
+static bool identify(struct processes *processes, struct page_cache_request *request)
+{
+	struct process_file_look look;
+
+	if (!processes_file_htlhash(processes, request->file, request->key.htlhash) ||
+	    !processes_look_at_file(processes, request->file, &look) || !look.place || look.fresh)
+		return false;
+	request->key.place = look.place;
+	request->key.inode = look.inode;
+	request->identity = (struct cache_identity){
+		.modified_ns = look.modified_ns,
+		.changed_ns = look.changed_ns,
+		.born_ns = look.born_ns,
+	};
+	return true;
+}
+
 bool kept_pages_ask(struct kept_pages *kept, struct processes *processes,
 		    const struct pages_request *request, int fd)
 {
@@ -28,14 +46,10 @@ bool kept_pages_ask(struct kept_pages *kept, struct processes *processes,
 		.key.part = request->group,
 		.count = request->count,
 	};
-	struct stat stat;
-	char htlhash[33];
 
 	// It has just been opened: what the kernel knows of it is as good as new.
-	if (!kept->cache || !processes_file_htlhash(processes, request->file, htlhash) ||
-	    processes_recall_file(fd, &stat))
+	if (!kept->cache || !identify(processes, &asked))
 		return false;
-	page_cache_identify(&stat, htlhash, &asked);
 	memcpy(asked.numbers, request->numbers, request->count * sizeof(*request->numbers));
 	return page_cache_ask(kept->cache, &asked, fd);
 }
@@ -50,8 +64,10 @@ struct page_cache_reply *kept_pages_next(struct kept_pages *kept)
 	return reply;
 }
 
-void kept_pages_keep(struct kept_pages *kept, const struct worker_answer *answer)
+void kept_pages_keep(struct kept_pages *kept, struct processes *processes,
+		     const struct worker_answer *answer)
 {
+	struct process_file_look ignored;
 	size_t at = 0;
 
 	// Of one file there is one request at a time.
@@ -59,7 +75,9 @@ void kept_pages_keep(struct kept_pages *kept, const struct worker_answer *answer
 		at++;
 	if (at == kept->missed.count)
 		return;
-	if (answer->outcome == WORKER_ANSWERED)
+	// It may have been written to while the worker read it.
+	if (answer->outcome == WORKER_ANSWERED &&
+	    processes_look_at_file(processes, answer->file, &ignored))
 		page_cache_keep(kept->cache, &kept->missed.items[at], answer);
 	kept->missed.items[at] = kept->missed.items[--kept->missed.count];
 }

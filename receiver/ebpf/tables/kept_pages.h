@@ -31,8 +31,10 @@ bool kept_pages_ask(struct kept_pages *kept, struct processes *processes,
  */
 struct page_cache_reply *kept_pages_next(struct kept_pages *kept);
 
-/* A worker has answered, or nobody can. */
-void kept_pages_keep(struct kept_pages *kept, const struct worker_answer *answer);
+/* A worker has answered, or nobody can. What is not certain to be of the file that was asked for is
+ * not kept. */
+void kept_pages_keep(struct kept_pages *kept, struct processes *processes,
+		     const struct worker_answer *answer);
 
 /* When to look for what does not come back by itself: @deadline_ns, or before. */
 uint64_t kept_pages_deadline(const struct kept_pages *kept, uint64_t deadline_ns);

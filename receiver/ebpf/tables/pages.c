@@ -112,6 +112,16 @@ bool pages_address(const struct pages *pages, uint32_t id, uint64_t file_offset,
 	return true;
 }
 
+bool pages_text(const struct pages *pages, uint32_t id, uint64_t *address_ret)
+{
+	const struct code_file *file = pages_find_file(pages, id);
+
+	if (!file || file->state != CODE_FILE_KNOWN)
+		return false;
+	*address_ret = (uint64_t)file->page_first << UNWIND_PAGE_SHIFT;
+	return true;
+}
+
 enum pages_state pages_state(const struct pages *pages, uint32_t id)
 {
 	const struct code_file *file = pages_find_file(pages, id);

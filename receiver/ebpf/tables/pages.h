@@ -54,6 +54,10 @@ enum pages_state {
 enum pages_state pages_use(struct pages *pages, struct pages_use *use);
 void pages_release(struct pages *pages, struct pages_use *use);
 
+/* The ELF address of the first page of @file's text, from which on walks count (unwind_tables.h);
+ * false: the file is not known. */
+bool pages_text(const struct pages *pages, uint32_t file, uint64_t *address_ret);
+
 /* The runtimes whose file @file is, *@count_ret of them, valid until anything is learned or
  * forgotten. */
 const struct code_runtime *pages_runtimes(const struct pages *pages, uint32_t file,

@@ -50,7 +50,7 @@ static void add_code(struct range_list *list, const struct pages *pages,
 
 /* The runtime's area that begins at @start; NULL: none does. It is so up to *@until. */
 static const struct runtime_area *area_at(const struct attached_list *list, uint64_t start,
-					  uint64_t *until, const struct runtime **runtime_ret)
+					  uint64_t *until, const struct attached **attached_ret)
 {
 	const struct attached *attached;
 	const struct runtime_area *found = NULL;
@@ -62,7 +62,7 @@ static const struct runtime_area *area_at(const struct attached_list *list, uint
 		if (!area || found)
 			continue;
 		found = area;
-		*runtime_ret = attached->runtime;
+		*attached_ret = attached;
 	}
 	return found;
 }
@@ -73,8 +73,8 @@ static void add_areas(struct range_list *list, const struct process_code *code,
 {
 	for (uint64_t start = code->start; start < code->limit && list->ranges.count < most;) {
 		uint64_t until = code->limit;
-		const struct runtime *runtime = NULL;
-		const struct runtime_area *area = area_at(attached, start, &until, &runtime);
+		const struct attached *of = NULL;
+		const struct runtime_area *area = area_at(attached, start, &until, &of);
 		struct unwind_range range = {
 			.start = start,
 			.pages = (uint32_t)((until - start) >> 12),
@@ -83,7 +83,8 @@ static void add_areas(struct range_list *list, const struct process_code *code,
 
 		if (area) {
 			memcpy(range.area, area->area, sizeof(range.area));
-			range.kind = (uint8_t)(UNWIND_RANGE_RUNTIME + runtime->number);
+			range.told = of->data;
+			range.kind = (uint8_t)(UNWIND_RANGE_RUNTIME + of->runtime->number);
 		}
 		list->ranges.items[list->ranges.count++] = range;
 		start = until;
@@ -128,25 +129,31 @@ static int compare_loops(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* Those of @file, by address. Returns how many there are. */
-static size_t list_loops(const struct attached_list *list, uint32_t file,
-			 struct loop_pages loops[MAX_LOOPS])
+/* Those of the file of @code where that maps it, by address. Returns how many there are. */
+static size_t list_loops(const struct attached_list *list, const struct pages *pages,
+			 const struct process_code *code, struct loop_pages loops[MAX_LOOPS])
 {
 	const struct attached *attached;
 	size_t count = 0;
+	uint64_t base;
+
+	if (SLIST_EMPTY(list) || !pages_address(pages, code->file, code->file_offset, &base))
+		return 0;
+	// It may be mapped more than once.
+	base = code->start - base;
 
 	SLIST_FOREACH(attached, list, of_process)
 	{
 		struct runtime_loop own[RUNTIME_LOOPS];
 		size_t own_count;
 
-		if (attached->file != file || !attached->data || !attached->runtime->loops)
+		if (attached->file != code->file || !attached->data || !attached->runtime->loops)
 			continue;
 		own_count = attached->runtime->loops(attached->layout, own);
 		for (size_t i = 0; i < own_count && i < RUNTIME_LOOPS && count < MAX_LOOPS; i++)
 			loops[count++] = (struct loop_pages){
-				.start = (attached->base + own[i].start) & ~(PAGE_BYTES - 1ull),
-				.limit = (attached->base + own[i].limit + PAGE_BYTES - 1) &
+				.start = (base + own[i].start) & ~(PAGE_BYTES - 1ull),
+				.limit = (base + own[i].limit + PAGE_BYTES - 1) &
 					 ~(PAGE_BYTES - 1ull),
 				.attached = attached,
 			};
@@ -189,7 +196,7 @@ static void add_file(struct range_list *list, const struct pages *pages,
 		     size_t most)
 {
 	struct loop_pages loops[MAX_LOOPS];
-	size_t count = SLIST_EMPTY(attached) ? 0 : list_loops(attached, code->file, loops);
+	size_t count = list_loops(attached, pages, code, loops);
 	uint64_t start = code->start;
 
 	for (size_t i = 0; i < count && list->ranges.count < most; i++) {

@@ -29,7 +29,8 @@ struct slabs {
 };
 
 /* How many of @wanted descriptors we may take, once the limit is as high as it goes. The usual one
- * of 1,024 is meant for programs that call select(). */
+ * of 1,024 is meant for programs that call select(). Under a low one servers' connections take the
+ * half, slabs a quarter, files of programs an eighth, indexes a sixteenth (docs/security.md). */
 static uint32_t take_share(uint32_t wanted)
 {
 	struct rlimit limit;
@@ -43,7 +44,7 @@ static uint32_t take_share(uint32_t wanted)
 	}
 	if (limit.rlim_cur >= (rlim_t)wanted + OTHER_DESCRIPTORS)
 		return wanted;
-	return wanted < limit.rlim_cur / 2 ? wanted : (uint32_t)(limit.rlim_cur / 2);
+	return wanted < limit.rlim_cur / 4 ? wanted : (uint32_t)(limit.rlim_cur / 4);
 }
 
 struct slabs *slabs_create(int outer_fd, uint32_t lead, uint32_t count)

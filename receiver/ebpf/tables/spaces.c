@@ -212,7 +212,7 @@ static struct space_ranges *find_rival(struct spaces *spaces, const struct space
 static uint32_t find_copies(const struct spaces *spaces, const struct space_ranges *space,
 			    const struct range_set *set)
 {
-	uint32_t copies = UNWIND_MAY_COPY;
+	uint32_t copies = UNWIND_MAY_COPY, of_runtimes = ~0u;
 	const struct attached *attached;
 
 	if (!set->ranges || space->is_intricate)
@@ -220,10 +220,12 @@ static uint32_t find_copies(const struct spaces *spaces, const struct space_rang
 	SLIST_FOREACH(attached, &space->attached, of_process)
 	{
 		if (attached->runtime->copies)
-			return attached->runtime->copies(space->use_count);
-		if (attached->runtime->attach)
+			of_runtimes &= attached->runtime->copies(space->use_count);
+		else if (attached->runtime->attach)
 			return 0;
 	}
+	if (~of_runtimes)
+		return of_runtimes;
 	for (size_t i = 0; i < space->use_count; i++)
 		if (pages_switches_stacks(spaces->pages, space->uses[i].file))
 			copies = 0;

@@ -6,9 +6,11 @@
 #pragma once
 
 #include "attached.h"
+
 #include "memory.h"
 #include "pages.h"
 #include "process_index.h"
+#include "process_memory/process_memory.h"
 
 #include "processes/processes.h"
 
@@ -67,15 +69,26 @@ void spaces_learn_walk(struct spaces *spaces, uint32_t number, bool ready);
  * there is none. */
 uint64_t spaces_look_due_ns(const struct spaces *spaces);
 
-/* It, a copy; false: none is due. What a look has found, which took @spent_ns, is learned. */
-bool spaces_next_look(struct spaces *spaces, uint64_t now_ns, struct attached *ret);
-void spaces_learn_look(struct spaces *spaces, const struct attached *looked_at,
-		       const struct runtime_found *found, uint64_t spent_ns, uint64_t now_ns);
+/* It; false: none is due. What a look has found, as attached_learn, which took @spent_ns, is
+ * learned: the process is to be told of again. */
+bool spaces_next_look(struct spaces *spaces, uint64_t now_ns, struct process_look *ret);
+void spaces_learn_look(struct spaces *spaces, const struct process_look *look,
+		       const struct runtime_found *found, enum runtime_refusal refused,
+		       uint64_t spent_ns, uint64_t now_ns);
 
-/* Is @address of @key's process in code of a runtime's? Only the process's own memory says what the
- * frames there look like. */
+/* The key of process number @parent, if it is one that @child, or an ancestor of it, may have been
+ * forked from, and whose program it runs still. False: none is known. */
+bool spaces_find_parent(const struct spaces *spaces, const struct process_key *child,
+			uint32_t parent, struct process_key *ret);
+
+/* What runtime number @runtime has told of @key's program; false: nothing. */
+bool spaces_find_runtime(const struct spaces *spaces, const struct process_key *key,
+			 uint32_t runtime, struct runtime_process *ret);
+
+/* Is @address of @key's process, which lies in @code, in code of a runtime's? Only the process's
+ * own memory says what the frames there look like. */
 bool spaces_has_runtime_at(const struct spaces *spaces, const struct process_key *key,
-			   uint64_t address);
+			   const struct process_code *code, uint64_t address);
 
 /*
  * By what the kernel side would have walked a stack of @key's process at @time_ns: *@count_ret

@@ -18,6 +18,42 @@ static void forget_data(struct spaces *spaces, struct attached *attached)
 	attached->data = 0;
 }
 
+/* The loops of the runtime, to what the kernel side is told: from the first page of the file's text
+ * on, whose ELF address is @text. */
+static void place_loops(const struct attached *attached, uint64_t text, struct runtime_data *data)
+{
+	size_t count = attached->runtime->loops
+			       ? attached->runtime->loops(attached->layout, data->loops)
+			       : 0;
+
+	for (size_t i = 0; i < RUNTIME_LOOPS; i++) {
+		struct runtime_loop *loop = &data->loops[i];
+
+		if (i >= count || loop->start < text || loop->limit <= loop->start) {
+			*loop = (struct runtime_loop){ 0 };
+			continue;
+		}
+		loop->start -= text;
+		loop->limit -= text;
+	}
+}
+
+/* Where there is no room for it, the runtime's code is code like any other, and told of again when
+ * it is learned anew. */
+static void put_data(struct spaces *spaces, struct attached *attached)
+{
+	uint64_t words[RUNTIME_DATA_BYTES / sizeof(uint64_t)], text;
+
+	if (attached->found.data_bytes < sizeof(struct runtime_data) ||
+	    attached->found.data_bytes > sizeof(words) ||
+	    !pages_text(spaces->pages, attached->file, &text))
+		return;
+	memcpy(words, attached->found.data, attached->found.data_bytes);
+	place_loops(attached, text, (struct runtime_data *)words);
+	attached->data_bytes = attached->found.data_bytes;
+	attached->data = memory_put(spaces->memory, MEMORY_FIXED, words, attached->data_bytes);
+}
+
 static void forget(struct spaces *spaces, struct attached *attached)
 {
 	forget_data(spaces, attached);
@@ -51,6 +87,37 @@ static bool find_base(const struct spaces *spaces, uint32_t file, uint64_t *ret)
 	return false;
 }
 
+/*
+ * What is known of @met in a program that @attached may have been forked from: it lies where it
+ * lies there, which is random for each exec, and has executed as many programs. NULL: nothing is.
+ */
+static const struct attached *find_parents(const struct spaces *spaces,
+					   const struct attached *attached)
+{
+	for (size_t i = 0; i < SPACES_CHAINS; i++)
+		for (const struct space_ranges *space = spaces->chains[i]; space;
+		     space = space->next) {
+			const struct attached *other;
+
+			if (space->key.exec_id != attached->key.exec_id)
+				continue;
+			SLIST_FOREACH(other, &space->attached, of_process)
+			if (other->found.progress && !other->inherited &&
+			    attached_is(other, attached->runtime, attached->layout, attached->base))
+				return other;
+		}
+	return NULL;
+}
+
+/* What stacks of a fork are walked by before it has been looked at. */
+static void inherit(struct spaces *spaces, struct attached *attached)
+{
+	const struct attached *from = find_parents(spaces, attached);
+
+	if (from)
+		attached_inherit(&spaces->attachments, attached, from);
+}
+
 /* The process has @met at @base. Without memory it has not. */
 static void meet(struct spaces *spaces, struct space_ranges *space, uint32_t file,
 		 const struct code_runtime *met, uint64_t base, uint64_t now_ns)
@@ -76,7 +143,10 @@ static void meet(struct spaces *spaces, struct space_ranges *space, uint32_t fil
 	attached->met = true;
 	attached->file = file;
 	processes_account(spaces->processes, sizeof(*attached));
+	if (!attached->found.progress)
+		inherit(spaces, attached);
 	SLIST_INSERT_HEAD(&space->attached, attached, of_process);
+	put_data(spaces, attached);
 }
 
 void spaces_meet_runtimes(struct spaces *spaces, struct space_ranges *space, uint64_t now_ns)
@@ -153,9 +223,59 @@ uint64_t spaces_look_due_ns(const struct spaces *spaces)
 	return attachments_due_ns(&spaces->attachments);
 }
 
-bool spaces_next_look(struct spaces *spaces, uint64_t now_ns, struct attached *ret)
+static struct runtime_process describe(const struct attached *attached)
 {
-	return attachments_next(&spaces->attachments, now_ns, ret);
+	struct runtime_process process = {
+		.runtime = attached->runtime,
+		.base = attached->base,
+		.data_bytes = attached->found.data_bytes,
+	};
+
+	memcpy(process.layout, attached->layout, attached->runtime->layout_bytes);
+	memcpy(process.data, attached->found.data, attached->found.data_bytes);
+	return process;
+}
+
+bool spaces_next_look(struct spaces *spaces, uint64_t now_ns, struct process_look *ret)
+{
+	struct attached attached;
+
+	if (!attachments_next(&spaces->attachments, now_ns, &attached))
+		return false;
+	*ret = (struct process_look){ attached.key, attached.number, describe(&attached) };
+	ret->process.data_bytes = 0;
+	return true;
+}
+
+bool spaces_find_parent(const struct spaces *spaces, const struct process_key *child,
+			uint32_t parent, struct process_key *ret)
+{
+	const struct space_ranges *space = spaces->chains[parent % SPACES_CHAINS];
+
+	while (space && space->key.pid != parent)
+		space = space->next;
+	// A fork has its parent's count of programs executed; a later user of a number is younger.
+	if (!space || space->key.exec_id != child->exec_id ||
+	    space->key.start_boottime_ns > child->start_boottime_ns)
+		return false;
+	*ret = space->key;
+	return true;
+}
+
+bool spaces_find_runtime(const struct spaces *spaces, const struct process_key *key,
+			 uint32_t runtime, struct runtime_process *ret)
+{
+	const struct space_ranges *space = spaces_find(spaces, key);
+	const struct attached *attached;
+
+	if (!space)
+		return false;
+	SLIST_FOREACH(attached, &space->attached, of_process)
+	if (attached->runtime->number == runtime && attached->found.progress) {
+		*ret = describe(attached);
+		return true;
+	}
+	return false;
 }
 
 static struct attached *find_attached(const struct space_ranges *space, uint64_t number)
@@ -168,45 +288,17 @@ static struct attached *find_attached(const struct space_ranges *space, uint64_t
 	return NULL;
 }
 
-/* The loops of the runtime in that process, to what the kernel side is told. */
-static void place_loops(const struct attached *attached, struct runtime_data *data)
+void spaces_learn_look(struct spaces *spaces, const struct process_look *look,
+		       const struct runtime_found *found, enum runtime_refusal refused,
+		       uint64_t spent_ns, uint64_t now_ns)
 {
-	size_t count = attached->runtime->loops
-			       ? attached->runtime->loops(attached->layout, data->loops)
-			       : 0;
-
-	for (size_t i = 0; i < RUNTIME_LOOPS; i++) {
-		if (i >= count)
-			data->loops[i] = (struct runtime_loop){ 0 };
-		data->loops[i].start += i < count ? attached->base : 0;
-		data->loops[i].limit += i < count ? attached->base : 0;
-	}
-}
-
-/* Where there is no room for it, the runtime's code is code like any other, and told of again when
- * it is learned anew. */
-static void put_data(struct spaces *spaces, struct attached *attached)
-{
-	uint64_t words[RUNTIME_DATA_BYTES / sizeof(uint64_t)];
-
-	if (attached->found.data_bytes < sizeof(struct runtime_data) ||
-	    attached->found.data_bytes > sizeof(words))
-		return;
-	memcpy(words, attached->found.data, attached->found.data_bytes);
-	place_loops(attached, (struct runtime_data *)words);
-	attached->data_bytes = attached->found.data_bytes;
-	attached->data = memory_put(spaces->memory, MEMORY_FIXED, words, attached->data_bytes);
-}
-
-void spaces_learn_look(struct spaces *spaces, const struct attached *looked_at,
-		       const struct runtime_found *found, uint64_t spent_ns, uint64_t now_ns)
-{
-	struct space_ranges *space = spaces_find(spaces, &looked_at->key);
-	struct attached *attached = space ? find_attached(space, looked_at->number) : NULL;
+	struct space_ranges *space = spaces_find(spaces, &look->key);
+	struct attached *attached = space ? find_attached(space, look->number) : NULL;
 
 	attachments_rest(&spaces->attachments, spent_ns, now_ns);
 	// It may have ended meanwhile, or have loaded another library.
-	if (!attached || !attached_learn(&spaces->attachments, attached, found, spent_ns, now_ns))
+	if (!attached ||
+	    !attached_learn(&spaces->attachments, attached, found, refused, spent_ns, now_ns))
 		return;
 	forget_data(spaces, attached);
 	put_data(spaces, attached);
@@ -216,29 +308,38 @@ void spaces_learn_look(struct spaces *spaces, const struct attached *looked_at,
 	spaces_tell_again(spaces, space, now_ns);
 }
 
+/* @address: as the file has it. */
 static bool is_in_loop(const struct attached *attached, uint64_t address)
 {
-	struct runtime_data data;
+	struct runtime_loop loops[RUNTIME_LOOPS];
+	size_t count;
 
-	if (!attached->data)
+	if (!attached->data || !attached->runtime->loops)
 		return false;
-	place_loops(attached, &data);
-	for (size_t i = 0; i < RUNTIME_LOOPS; i++)
-		if (address >= data.loops[i].start && address < data.loops[i].limit)
+	count = attached->runtime->loops(attached->layout, loops);
+	for (size_t i = 0; i < count && i < RUNTIME_LOOPS; i++)
+		if (address >= loops[i].start && address < loops[i].limit)
 			return true;
 	return false;
 }
 
 bool spaces_has_runtime_at(const struct spaces *spaces, const struct process_key *key,
-			   uint64_t address)
+			   const struct process_code *code, uint64_t address)
 {
 	const struct space_ranges *space = spaces_find(spaces, key);
 	const struct attached *attached;
+	uint64_t in_file;
 
-	if (!space)
+	if (!space || code->vdso)
+		return false;
+	if (code->file != PROCESS_NO_FILE &&
+	    !pages_address(spaces->pages, code->file, code->file_offset + (address - code->start),
+			   &in_file))
 		return false;
 	SLIST_FOREACH(attached, &space->attached, of_process)
-	if (runtime_areas_hold(&attached->found, address) || is_in_loop(attached, address))
+	if (code->file == PROCESS_NO_FILE
+		    ? runtime_areas_hold(&attached->found, address)
+		    : attached->file == code->file && is_in_loop(attached, in_file))
 		return true;
 	return false;
 }

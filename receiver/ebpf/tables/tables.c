@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tables_parts.h"
 
-#include "process_memory.h"
-
 #include "base/base.h"
 
 #include <errno.h>
@@ -16,12 +14,14 @@ enum {
 	PASS_NS = 10000000,
 	HOUSEKEEPING_NS = 1000000000,
 	WAITING_NS = 200000000, /* the same, while something is to be tried again */
+	FORK_GENERATIONS = 3,   /* as bpf/fork.bpf.h has it */
 };
 
 static void take_answer(void *context, const struct worker_answer *answer);
 
 struct tables *tables_create(const struct profcol_host *host, struct processes *processes,
-			     uint64_t limit_bytes, size_t found_bytes)
+			     struct process_memory *memory, uint64_t limit_bytes,
+			     size_t found_bytes)
 {
 	struct tables *tables = calloc(1, sizeof(*tables));
 
@@ -29,6 +29,7 @@ struct tables *tables_create(const struct profcol_host *host, struct processes *
 		return NULL;
 	tables->host = host;
 	tables->processes = processes;
+	tables->process_memory = memory;
 	tables->limit_bytes = limit_bytes;
 	tables->found_bytes = found_bytes;
 	pthread_mutex_init(&tables->lock, NULL);
@@ -72,18 +73,10 @@ static void wake_for_kept(void *context)
 	missed_wake(&tables->missed);
 }
 
-static ssize_t read_head(void *context, uint32_t file, void *to, size_t bytes)
-{
-	struct tables *tables = context;
-
-	return processes_read_head(tables->processes, file, to, bytes);
-}
-
 bool tables_keep(struct tables *tables, const char *directory, uint64_t limit_bytes)
 {
 	const struct page_cache_asker asker = {
 		.ready = wake_for_kept,
-		.read_head = read_head,
 		.context = tables,
 	};
 
@@ -200,7 +193,7 @@ static void take_answer(void *context, const struct worker_answer *answer)
 	struct tables *tables = context;
 
 	learn(tables, answer);
-	kept_pages_keep(&tables->kept, answer);
+	kept_pages_keep(&tables->kept, tables->processes, answer);
 }
 
 static void handle_misses(struct tables *tables)
@@ -237,7 +230,7 @@ static void ask_worker(struct tables *tables, uint32_t file, const uint32_t *num
 
 	if (worker_pool_ask_pages(tables->pool, file, content, fd, numbers, count))
 		return;
-	kept_pages_keep(&tables->kept,
+	kept_pages_keep(&tables->kept, tables->processes,
 			&(struct worker_answer){ .file = file, .outcome = WORKER_MISSING });
 	pthread_mutex_lock(&tables->lock);
 	pages_forget_request(tables->pages, file, clock_monotonic_ns());
@@ -283,24 +276,74 @@ static bool ask_next(struct tables *tables)
 	return true;
 }
 
-/* Look at one process with a runtime, if one is due. */
+static void learn_look(void *context, const struct process_look *look,
+		       const struct runtime_found *found, enum runtime_refusal refused,
+		       uint64_t spent_ns)
+{
+	struct tables *tables = context;
+
+	pthread_mutex_lock(&tables->lock);
+	spaces_learn_look(tables->spaces, look, found, refused, spent_ns, clock_monotonic_ns());
+	pthread_mutex_unlock(&tables->lock);
+	// There may be a program to load, or another look to be taken.
+	missed_wake(&tables->missed);
+}
+
+/* Have one process with a runtime looked at, if one is due. */
 static void look_at_next(struct tables *tables)
 {
-	uint64_t begun = clock_monotonic_ns(), now;
-	struct attached attached;
-	struct runtime_found found;
+	struct process_look look;
 	bool more;
 
 	pthread_mutex_lock(&tables->lock);
-	more = spaces_next_look(tables->spaces, begun, &attached);
+	more = spaces_next_look(tables->spaces, clock_monotonic_ns(), &look);
 	pthread_mutex_unlock(&tables->lock);
-	if (!more)
-		return;
-	process_memory_look(tables->processes, &attached, &found);
-	now = clock_monotonic_ns();
+	if (more && !process_memory_look(tables->process_memory, &look))
+		learn_look(tables, &look, NULL, RUNTIME_ACCEPTED, 0);
+}
+
+/*
+ * The same of the program that the one of @key was forked from: until the fork is met, its stacks
+ * are walked by what is known of that (bpf/fork.bpf.h).
+ */
+static bool find_forked_runtime(struct tables *tables, const struct process_key *key,
+				uint32_t runtime, struct runtime_process *ret)
+{
+	uint32_t pid = key->pid;
+	uint64_t by_ns = key->start_boottime_ns;
+	bool found = false;
+
+	for (int i = 0; i < FORK_GENERATIONS && !found; i++) {
+		struct process_origin origin;
+		struct process_key parent;
+
+		if (!processes_origin(tables->processes, pid, by_ns, &origin) || !origin.parent)
+			return false;
+		pthread_mutex_lock(&tables->lock);
+		found = spaces_find_parent(tables->spaces, key, origin.parent, &parent) &&
+			spaces_find_runtime(tables->spaces, &parent, runtime, ret);
+		pthread_mutex_unlock(&tables->lock);
+		pid = origin.parent;
+		by_ns = origin.earliest_ns;
+	}
+	return found;
+}
+
+static bool find_runtime(void *context, const struct process_key *key, uint32_t runtime,
+			 struct runtime_process *ret)
+{
+	struct tables *tables = context;
+	bool found;
+
 	pthread_mutex_lock(&tables->lock);
-	spaces_learn_look(tables->spaces, &attached, &found, now - begun, now);
+	found = spaces_find_runtime(tables->spaces, key, runtime, ret);
 	pthread_mutex_unlock(&tables->lock);
+	return found || find_forked_runtime(tables, key, runtime, ret);
+}
+
+struct process_memory_tables tables_for_memory(struct tables *tables)
+{
+	return (struct process_memory_tables){ find_runtime, learn_look, tables };
 }
 
 /* Their names, with commas between them. */
@@ -310,9 +353,9 @@ static void list_runtimes(uint32_t numbers, char *text, size_t bytes)
 
 	*text = '\0';
 	for (size_t i = 0; i < RUNTIMES; i++)
-		if (numbers & 1u << i && runtimes[i] && length < bytes)
+		if (numbers & 1u << i && all_runtimes[i] && length < bytes)
 			length += (size_t)snprintf(text + length, bytes - length, "%s%s",
-						   length ? ", " : "", runtimes[i]->name);
+						   length ? ", " : "", all_runtimes[i]->name);
 }
 
 /* Load a program that walks stacks of processes with runtimes, if one is wanted. */

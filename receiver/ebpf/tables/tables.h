@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "process_memory/process_memory.h"
 #include "processes/processes.h"
 
 #include <profcol/component.h>
@@ -24,9 +25,11 @@ struct unwind_range;
 struct unwind_rule;
 
 /* NULL without memory. All are borrowed until destroy. @limit_bytes bounds the kernel's memory,
- * @found_bytes, UNWIND_OBJECT_BYTES at least, what walks in user space keep of its pages. */
+ * @found_bytes, UNWIND_OBJECT_BYTES at least, what walks in user space keep of its pages. Processes
+ * with runtimes are looked at by @memory. */
 struct tables *tables_create(const struct profcol_host *host, struct processes *processes,
-			     uint64_t limit_bytes, size_t found_bytes);
+			     struct process_memory *memory, uint64_t limit_bytes,
+			     size_t found_bytes);
 void tables_destroy(struct tables *tables); /* accepts NULL; stops first */
 
 /*
@@ -60,6 +63,9 @@ uint32_t tables_process_buckets(uint64_t limit_bytes);
 PROFCOL_MUST_CHECK struct profcol_error *tables_start(struct tables *tables,
 						      const struct tables_maps *maps);
 void tables_stop(struct tables *tables);
+
+/* What @tables is asked by process_memory: to be given to process_memory_start. */
+struct process_memory_tables tables_for_memory(struct tables *tables);
 
 /* A processes_on_change function; @context is the tables. */
 void tables_note_process(void *context, const struct process_key *key, bool alive);

@@ -23,13 +23,34 @@ static struct profcol_metric *runtime_metric(const struct profcol_host *host,
 			    "code lies");
 }
 
+static const char *const refusals[RUNTIME_REFUSALS] = {
+	[RUNTIME_REFUSED_VERSION] = "version",
+	[RUNTIME_REFUSED_LAYOUT] = "layout",
+	[RUNTIME_REFUSED_MEMORY] = "memory",
+};
+
+static struct profcol_metric *refused_metric(const struct profcol_host *host,
+					     const struct runtime *runtime, const char *reason)
+{
+	char labels[64];
+
+	snprintf(labels, sizeof(labels), "runtime=%s,reason=%s", runtime->name, reason);
+	return host->metric(host, PROFCOL_COUNTER, "runtime_processes_refused", labels,
+			    "Processes of a language runtime of whose frames nothing is known, by "
+			    "why");
+}
+
 static void init_runtimes(struct tables_metrics *metrics, const struct profcol_host *host)
 {
 	for (size_t i = 0; i < RUNTIMES; i++) {
-		if (!runtimes[i])
+		if (!all_runtimes[i])
 			continue;
-		metrics->runtimes[i].known = runtime_metric(host, runtimes[i], "known");
-		metrics->runtimes[i].unknown = runtime_metric(host, runtimes[i], "unknown");
+		metrics->runtimes[i].known = runtime_metric(host, all_runtimes[i], "known");
+		metrics->runtimes[i].unknown = runtime_metric(host, all_runtimes[i], "unknown");
+		for (size_t j = 0; all_runtimes[i]->attach && j < RUNTIME_REFUSALS; j++)
+			if (refusals[j])
+				metrics->runtimes[i].refused[j] =
+					refused_metric(host, all_runtimes[i], refusals[j]);
 	}
 }
 
@@ -40,6 +61,9 @@ static void show_runtime(const struct tables_runtime_metrics *metrics,
 		return;
 	profcol_metric_set(metrics->known, (int64_t)counts->known);
 	profcol_metric_set(metrics->unknown, (int64_t)(counts->count - counts->known));
+	for (size_t i = 0; i < RUNTIME_REFUSALS; i++)
+		if (metrics->refused[i])
+			profcol_metric_set(metrics->refused[i], (int64_t)counts->refused[i]);
 }
 
 void tables_metrics_init(struct tables_metrics *metrics, const struct profcol_host *host)

@@ -11,6 +11,7 @@ struct tables_metrics {
 	struct profcol_metric *memory, *used, *files, *pages, *processes; /* gauges */
 	struct tables_runtime_metrics {
 		struct profcol_metric *known, *unknown; /* gauges; NULL: no such runtime */
+		struct profcol_metric *refused[RUNTIME_REFUSALS]; /* by reason */
 	} runtimes[RUNTIMES];
 	/* Counters: */
 	struct profcol_metric *built, *evicted, *refused, *failed, *notes_dropped;

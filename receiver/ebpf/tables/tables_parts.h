@@ -25,6 +25,7 @@
 struct tables {
 	const struct profcol_host *host;
 	struct processes *processes;
+	struct process_memory *process_memory;
 	uint64_t limit_bytes; /* now; `lock` is held once the thread runs */
 	size_t found_bytes;
 	uint64_t most_bytes;

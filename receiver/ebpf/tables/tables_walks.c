@@ -24,12 +24,13 @@ static enum tables_found find_rule(struct tables *tables, uint32_t file, uint64_
 	return found == PAGES_LATER ? TABLES_NO_PAGE : TABLES_FOUND;
 }
 
-static bool is_of_runtime(struct tables *tables, const struct process_key *key, uint64_t address)
+static bool is_of_runtime(struct tables *tables, const struct process_key *key,
+			  const struct process_code *code, uint64_t address)
 {
 	bool is;
 
 	pthread_mutex_lock(&tables->lock);
-	is = tables->spaces && spaces_has_runtime_at(tables->spaces, key, address);
+	is = tables->spaces && spaces_has_runtime_at(tables->spaces, key, code, address);
 	pthread_mutex_unlock(&tables->lock);
 	return is;
 }
@@ -53,10 +54,10 @@ enum tables_found tables_find_code(struct tables *tables, const struct process_k
 	state = processes_find_code(tables->processes, key, time_ns, address, &code);
 	if (state != PROCESS_CODE_FOUND)
 		return without_code[state];
-	if (code.file == PROCESS_NO_FILE && !code.vdso)
-		return is_of_runtime(tables, key, address) ? TABLES_IN_PROCESS : TABLES_FOUND;
-	if (code.file != PROCESS_NO_FILE && is_of_runtime(tables, key, address))
+	if (is_of_runtime(tables, key, &code, address))
 		return TABLES_IN_PROCESS;
+	if (!code.vdso && code.file == PROCESS_NO_FILE)
+		return TABLES_FOUND;
 	offset = code.file_offset + (address - code.start);
 	if (code.vdso)
 		return find_rule(tables, PAGES_VDSO, offset, &ret->rule);

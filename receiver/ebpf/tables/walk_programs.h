@@ -29,7 +29,8 @@ struct walk_programs {
 
 void walk_programs_init(struct walk_programs *programs);
 
-/* The number of the one that knows @runtimes; 0 while there is none: it is wanted then. */
+/* The number of the one that knows @runtimes. While there is none it is wanted, and another one
+ * does that knows some of them; 0: none does. */
 uint32_t walk_programs_find(struct walk_programs *programs, uint32_t runtimes);
 
 /* What to load next: its number; 0: nothing is wanted. */

@@ -142,7 +142,7 @@ void cfi_deinit(struct cfi *cfi)
 
 /* ---- by address ---- */
 
-static struct cfi_index_entry entry_at(const struct cfi *cfi, size_t position)
+struct cfi_index_entry cfi_entry_at(const struct cfi *cfi, size_t position)
 {
 	return cfi->table ? table_entry(cfi, position) : cfi->index[position];
 }
@@ -155,7 +155,7 @@ static size_t find_entry(const struct cfi *cfi, uint64_t address)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (entry_at(cfi, middle).start <= address)
+		if (cfi_entry_at(cfi, middle).start <= address)
 			low = middle + 1;
 		else
 			high = middle;
@@ -163,16 +163,21 @@ static size_t find_entry(const struct cfi *cfi, uint64_t address)
 	return low ? low - 1 : 0;
 }
 
-bool cfi_find(const struct cfi *cfi, uint64_t address, struct cfi_fde *ret)
+bool cfi_find_covering(const struct cfi *cfi, uint64_t address, struct cfi_fde *ret)
 {
 	struct cfi_index_entry entry;
 	size_t next;
 
 	if (!cfi->count)
 		return false;
-	entry = entry_at(cfi, find_entry(cfi, address));
+	entry = cfi_entry_at(cfi, find_entry(cfi, address));
 	return cfi_entry_read(&cfi->section, entry.offset, ret, &next) == CFI_ENTRY_FDE &&
-	       ret->start == address;
+	       address >= ret->start && address < ret->limit;
+}
+
+bool cfi_find(const struct cfi *cfi, uint64_t address, struct cfi_fde *ret)
+{
+	return cfi_find_covering(cfi, address, ret) && ret->start == address;
 }
 
 static void give_unknown(uint64_t start, uint64_t limit, unwind_take_function take, void *context)
@@ -207,13 +212,13 @@ void cfi_visit(const struct cfi *cfi, uint64_t start, uint64_t limit, unwind_tak
 	uint64_t at = start;
 
 	for (size_t i = find_entry(cfi, start); i < cfi->count && at < limit; i++) {
-		struct cfi_index_entry entry = entry_at(cfi, i);
+		struct cfi_index_entry entry = cfi_entry_at(cfi, i);
 		uint64_t end = limit;
 
 		if (entry.start >= limit)
 			break;
-		if (i + 1 < cfi->count && entry_at(cfi, i + 1).start < end)
-			end = entry_at(cfi, i + 1).start;
+		if (i + 1 < cfi->count && cfi_entry_at(cfi, i + 1).start < end)
+			end = cfi_entry_at(cfi, i + 1).start;
 		// A file may have its entries in any order: then those that go back say nothing.
 		if (end > at)
 			at = visit_entry(cfi, entry.offset, at, end, take, context);

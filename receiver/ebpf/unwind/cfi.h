@@ -32,8 +32,14 @@ int cfi_init_eh_frame(struct cfi *cfi, const struct elf_view *view);
 int cfi_init_debug_frame(struct cfi *cfi, uint16_t elf_machine, const struct elf_piece *piece);
 void cfi_deinit(struct cfi *cfi);
 
+/* The entry at @position of the table, below @cfi->count. */
+struct cfi_index_entry cfi_entry_at(const struct cfi *cfi, size_t position);
+
 /* The entry that begins at @address; false: none does. */
 bool cfi_find(const struct cfi *cfi, uint64_t address, struct cfi_fde *ret);
+
+/* The entry whose code holds @address; false: none does. */
+bool cfi_find_covering(const struct cfi *cfi, uint64_t address, struct cfi_fde *ret);
 
 /* Give the rules of all of [start, limit), UNKNOWN where no entry covers it. */
 void cfi_visit(const struct cfi *cfi, uint64_t start, uint64_t limit, unwind_take_function take,

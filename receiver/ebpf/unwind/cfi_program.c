@@ -65,7 +65,7 @@ static void rule_make(const struct run *run, struct unwind_rule *rule)
 		.ra_offset = (int32_t)state->ra.offset,
 		.fp = (uint8_t)state->fp.how,
 		.fp_offset = (int32_t)state->fp.offset,
-		.signal = run->fde->cie.signal,
+		.signal = run->fde->cie.signal ? UNWIND_TRAMPOLINE : UNWIND_CALLED,
 	};
 	// The outermost frame has no return address, whatever else is said of it.
 	if (state->ra.how == UNWIND_LOST && !state->ra.unsupported)

@@ -254,17 +254,18 @@ static uint64_t find_symbol(const struct elf_piece *symbols, const struct elf_pi
 	return 0;
 }
 
+static const char *const symbol_tables[][2] = {
+	{ ".dynsym", ".dynstr" },
+	{ ".symtab", ".strtab" },
+};
+
 static uint64_t view_symbol(const struct elf_view *view, const char *name, unsigned int type)
 {
-	static const char *const tables[][2] = {
-		{ ".dynsym", ".dynstr" },
-		{ ".symtab", ".strtab" },
-	};
 	uint64_t found = 0;
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !found; i++) {
-		struct elf_piece symbols = elf_view_section(view, tables[i][0]);
-		struct elf_piece names = elf_view_section(view, tables[i][1]);
+	for (size_t i = 0; i < sizeof(symbol_tables) / sizeof(symbol_tables[0]) && !found; i++) {
+		struct elf_piece symbols = elf_view_section(view, symbol_tables[i][0]);
+		struct elf_piece names = elf_view_section(view, symbol_tables[i][1]);
 
 		if (symbols.bytes && names.bytes)
 			found = find_symbol(&symbols, &names, name, type);
@@ -280,4 +281,33 @@ uint64_t elf_view_function(const struct elf_view *view, const char *name)
 uint64_t elf_view_object(const struct elf_view *view, const char *name)
 {
 	return view_symbol(view, name, STT_OBJECT);
+}
+
+void elf_view_visit_symbols(const struct elf_view *view, bool local, const char *prefix,
+			    bool (*take)(void *context, const struct elf_view_symbol *symbol),
+			    void *context)
+{
+	struct elf_piece symbols = elf_view_section(view, symbol_tables[local][0]);
+	struct elf_piece names = elf_view_section(view, symbol_tables[local][1]);
+	size_t length = strlen(prefix);
+
+	for (size_t i = 0; i < MAX_SYMBOLS && (i + 1) * sizeof(Elf64_Sym) <= symbols.length; i++) {
+		struct elf_view_symbol found;
+		Elf64_Sym symbol;
+		unsigned int type;
+
+		memcpy(&symbol, symbols.bytes + i * sizeof(symbol), sizeof(symbol));
+		type = ELF64_ST_TYPE(symbol.st_info);
+		if ((type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE) ||
+		    symbol.st_shndx == SHN_UNDEF || symbol.st_name >= names.length ||
+		    length > names.length - symbol.st_name)
+			continue;
+		found = (struct elf_view_symbol){ (const char *)names.bytes + symbol.st_name,
+						  symbol.st_value, symbol.st_size,
+						  type == STT_FUNC };
+		if (!memcmp(found.name, prefix, length) &&
+		    memchr(found.name, '\0', names.length - symbol.st_name) &&
+		    !take(context, &found))
+			return;
+	}
 }

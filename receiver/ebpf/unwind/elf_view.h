@@ -68,3 +68,17 @@ uint64_t elf_view_function(const struct elf_view *view, const char *name);
 
 /* The same for a variable. */
 uint64_t elf_view_object(const struct elf_view *view, const char *name);
+
+/* A symbol of a file; its name is borrowed from that. */
+struct elf_view_symbol {
+	const char *name;
+	uint64_t value, size;
+	bool is_function;
+};
+
+/* Give all functions, variables, and places without a type of .dynsym, if not @local, or of
+ * .symtab, whose names begin with
+ * @prefix, until @take returns false. */
+void elf_view_visit_symbols(const struct elf_view *view, bool local, const char *prefix,
+			    bool (*take)(void *context, const struct elf_view_symbol *symbol),
+			    void *context);

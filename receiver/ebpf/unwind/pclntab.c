@@ -2,7 +2,7 @@
 #include "pclntab.h"
 
 #include "go_frame.h"
-#include "go_text.h"
+#include "go_module.h"
 #include "signal_frame.h"
 #include "window.h"
 
@@ -50,12 +50,26 @@ static bool take_part(const struct elf_piece *piece, uint64_t offset, const uint
 	return true;
 }
 
+/* The parts that have what functions are called, and where they come from. */
+static bool take_texts(struct pclntab *table, const struct elf_piece *piece, uint64_t names,
+		       uint64_t units, uint64_t files)
+{
+	const uint8_t *name_bytes, *file_bytes;
+
+	if (!take_part(piece, names, &name_bytes, &table->names_bytes) ||
+	    !take_part(piece, units, &table->units, &table->units_bytes) ||
+	    !take_part(piece, files, &file_bytes, &table->files_bytes))
+		return false;
+	table->names = (const char *)name_bytes;
+	table->files = (const char *)file_bytes;
+	return true;
+}
+
 static bool read_header(struct pclntab *table, const struct elf_piece *piece, uint64_t *text_ret)
 {
 	struct reader reader = reader_over(piece->bytes, piece->length);
 	uint32_t magic = reader_u32(&reader);
-	uint64_t names, deltas, functions;
-	const uint8_t *at = NULL;
+	uint64_t names, units, files, deltas, functions;
 
 	for (enum pclntab_version i = PCLNTAB_116; i <= PCLNTAB_120; i++)
 		if (layouts[i].magic == magic)
@@ -66,17 +80,15 @@ static bool read_header(struct pclntab *table, const struct elf_piece *piece, ui
 	if (reader_u8(&reader) != POINTER_BYTES || !table->quantum)
 		return false;
 	table->function_count = reader_u64(&reader);
-	reader_u64(&reader); // files
+	reader_u64(&reader); // number of files
 	*text_ret = table->version == PCLNTAB_116 ? 0 : reader_u64(&reader);
 	names = reader_u64(&reader);
-	reader_u64(&reader); // compilation units
-	reader_u64(&reader); // files
+	units = reader_u64(&reader);
+	files = reader_u64(&reader);
 	deltas = reader_u64(&reader);
 	functions = reader_u64(&reader);
-	if (reader.failed || !take_part(piece, names, &at, &table->names_bytes))
-		return false;
-	table->names = (const char *)at;
-	return take_part(piece, deltas, &table->deltas, &table->deltas_bytes) &&
+	return !reader.failed && take_texts(table, piece, names, units, files) &&
+	       take_part(piece, deltas, &table->deltas, &table->deltas_bytes) &&
 	       take_part(piece, functions, &table->functions, &table->functions_bytes);
 }
 
@@ -100,41 +112,52 @@ static bool find_magic(struct elf_piece *piece)
 	return true;
 }
 
-/* In a file without section headers. */
-static struct elf_piece search_table(const struct elf_view *view)
+/* The first table in @piece, with what follows it; without bytes when there is none. */
+static struct elf_piece search_piece(struct elf_piece piece)
 {
-	for (size_t i = 0; i < view->segment_count; i++) {
-		struct elf_piece piece = elf_view_at(view, view->segments[i].address);
+	while (piece.length > 1 && find_magic(&piece)) {
+		struct pclntab table = { 0 };
+		uint64_t text;
 
-		while (piece.length > 1 && find_magic(&piece)) {
-			struct pclntab table = { 0 };
-			uint64_t text;
-
-			if (piece.address % POINTER_BYTES == 0 &&
-			    read_header(&table, &piece, &text) && table.function_count &&
-			    table.function_count < piece.length)
-				return piece;
-			piece.bytes++;
-			piece.length--;
-			piece.address++;
-		}
+		if (piece.address % POINTER_BYTES == 0 && read_header(&table, &piece, &text) &&
+		    table.function_count && table.function_count < piece.length)
+			return piece;
+		piece.bytes++;
+		piece.length--;
+		piece.address++;
 	}
 	return (struct elf_piece){ 0 };
 }
 
-/* The section in a file of Go's linker, or of another one, position-independent. */
+/* In a file without section headers. */
+static struct elf_piece search_table(const struct elf_view *view)
+{
+	struct elf_piece found = { 0 };
+
+	for (size_t i = 0; i < view->segment_count && !found.bytes; i++)
+		found = search_piece(elf_view_at(view, view->segments[i].address));
+	return found;
+}
+
+/*
+ * The section in a file of Go's linker, or of another one, position-independent: there it has a
+ * name of its own since Go 1.26 only, and lies among other data before.
+ */
 static struct elf_piece find_table(const struct elf_view *view)
 {
 	struct elf_piece piece = elf_view_section(view, ".gopclntab");
 
 	if (!piece.bytes)
 		piece = elf_view_section(view, ".data.rel.ro.gopclntab");
+	if (!piece.bytes && elf_view_section(view, ".go.buildinfo").bytes)
+		piece = search_piece(elf_view_section(view, ".data.rel.ro"));
 	return piece.bytes || view->has_sections ? piece : search_table(view);
 }
 
 void pclntab_init(struct pclntab *table, const struct elf_view *view)
 {
 	struct elf_piece piece = find_table(view);
+	struct go_module module;
 	uint64_t text = 0;
 
 	*table = (struct pclntab){
@@ -149,7 +172,9 @@ void pclntab_init(struct pclntab *table, const struct elf_view *view)
 	}
 	if (!layouts[table->version].relative)
 		return;
-	table->text = text ? text : go_text_find(view, piece.address);
+	module = go_module_find(view, piece.address, table->version == PCLNTAB_120);
+	table->text = text ? text : module.text;
+	table->function_data = module.function_data;
 	if (!table->text)
 		table->version = PCLNTAB_NONE;
 }
@@ -190,8 +215,7 @@ static uint64_t start_at(const struct pclntab *table, uint64_t position)
 	return entry_start(table, position, &ignored);
 }
 
-/* NULL when it is outside. */
-static const char *name_at(const struct pclntab *table, uint32_t offset)
+const char *pclntab_name(const struct pclntab *table, uint32_t offset)
 {
 	struct reader reader;
 
@@ -201,23 +225,34 @@ static const char *name_at(const struct pclntab *table, uint32_t offset)
 	return reader_cstring(&reader);
 }
 
+struct elf_piece pclntab_record(const struct pclntab *table, uint64_t position)
+{
+	uint64_t offset;
+
+	entry_start(table, position, &offset);
+	if (offset > table->functions_bytes ||
+	    table->functions_bytes - offset < layouts[table->version].function_bytes)
+		return (struct elf_piece){ 0 };
+	return (struct elf_piece){
+		.bytes = table->functions + offset,
+		.length = table->functions_bytes - offset,
+	};
+}
+
 static bool read_function(const struct pclntab *table, uint64_t position, struct function *ret)
 {
 	const struct layout *layout = &layouts[table->version];
-	const uint8_t *bytes;
-	uint64_t offset;
+	const uint8_t *bytes = pclntab_record(table, position).bytes;
 	uint32_t name;
 
-	*ret = (struct function){ .go.start = entry_start(table, position, &offset) };
+	*ret = (struct function){ .go.start = start_at(table, position) };
 	ret->go.limit = start_at(table, position + 1);
 	ret->go.framed = ret->go.limit;
-	if (offset > table->functions_bytes ||
-	    table->functions_bytes - offset < layout->function_bytes)
+	if (!bytes)
 		return false;
-	bytes = table->functions + offset;
 	memcpy(&ret->stack_deltas, bytes + layout->stack_deltas, sizeof(ret->stack_deltas));
 	memcpy(&name, bytes + layout->name, sizeof(name));
-	ret->go.name = name_at(table, name);
+	ret->go.name = pclntab_name(table, name);
 	ret->go.top_frame = bytes[layout->flag] & FLAG_TOP_FRAME;
 	ret->go.writes_stack_pointer = bytes[layout->flag] & FLAG_STACK_POINTER;
 	return ret->go.start < ret->go.limit;
@@ -246,6 +281,17 @@ static uint64_t find_function(const struct pclntab *table, uint64_t address)
 	return low ? low - 1 : 0;
 }
 
+bool pclntab_find(const struct pclntab *table, uint64_t address, uint64_t *position_ret)
+{
+	uint64_t position = table->version ? find_function(table, address) : 0;
+
+	if (!table->version || !table->function_count || start_at(table, position) > address ||
+	    start_at(table, position + 1) <= address)
+		return false;
+	*position_ret = position;
+	return true;
+}
+
 /* ---- rules ---- */
 
 /* @depth: bytes that the function has taken off the stack. */
@@ -263,7 +309,7 @@ static struct unwind_rule depth_rule(const struct pclntab *table, const struct g
 	if (!arm64) {
 		rule.ra = UNWIND_AT_CFA;
 		rule.ra_offset = -POINTER_BYTES;
-		rule.signal = frame->kind == GO_INTERRUPTS;
+		rule.signal = frame->kind == GO_INTERRUPTS ? UNWIND_INTERRUPTS : UNWIND_CALLED;
 	} else if (depth) {
 		rule.ra = UNWIND_AT_CFA;
 		rule.ra_offset = -depth;
@@ -341,21 +387,14 @@ static void give_depth(const struct pclntab *table, const struct go_frame *frame
 /* ---- the table of one function ---- */
 
 /* Pairs of value and pc deltas, from the value -1 on; a value delta of 0 ends them. */
-struct steps {
-	struct reader reader;
-	uint64_t pc; /* @depth holds up to here */
-	uint32_t depth;
-	bool begun;
-};
-
-static struct steps steps_begin(const struct pclntab *table, const struct function *function)
+struct pclntab_steps pclntab_steps_begin(const struct pclntab *table, uint32_t offset,
+					 uint64_t start, uint64_t limit)
 {
-	struct steps steps = { .pc = function->go.start, .depth = UINT32_MAX };
+	struct pclntab_steps steps = { .pc = start, .limit = limit, .value = UINT32_MAX };
 
 	// At offset 0 there is no table: the function has none.
-	if (function->stack_deltas && function->stack_deltas < table->deltas_bytes)
-		steps.reader = reader_over(table->deltas + function->stack_deltas,
-					   table->deltas_bytes - function->stack_deltas);
+	if (offset && offset < table->deltas_bytes)
+		steps.reader = reader_over(table->deltas + offset, table->deltas_bytes - offset);
 	return steps;
 }
 
@@ -367,32 +406,38 @@ static uint32_t read_varint(struct reader *reader)
 	return (uint32_t)value;
 }
 
-static bool steps_next(struct steps *steps, const struct pclntab *table,
-		       const struct function *function)
+bool pclntab_steps_next(struct pclntab_steps *steps, const struct pclntab *table)
 {
 	uint32_t delta = read_varint(&steps->reader), distance;
 
-	if ((!delta && steps->begun) || steps->pc >= function->go.limit)
+	if ((!delta && steps->begun) || steps->pc >= steps->limit)
 		return false;
 	steps->begun = true;
-	steps->depth += delta & 1 ? ~(delta >> 1) : delta >> 1;
+	steps->value += delta & 1 ? ~(delta >> 1) : delta >> 1;
 	distance = read_varint(&steps->reader);
 	// Each step goes on: there are no more of them than bytes of code.
 	if (steps->reader.failed || !distance)
 		return false;
 	steps->pc += (uint64_t)distance * table->quantum;
-	if (steps->pc > function->go.limit)
-		steps->pc = function->go.limit;
+	if (steps->pc > steps->limit)
+		steps->pc = steps->limit;
 	return true;
+}
+
+static struct pclntab_steps depths_begin(const struct pclntab *table,
+					 const struct function *function)
+{
+	return pclntab_steps_begin(table, function->stack_deltas, function->go.start,
+				   function->go.limit);
 }
 
 static uint64_t find_framed(const struct pclntab *table, const struct function *function)
 {
-	struct steps steps = steps_begin(table, function);
+	struct pclntab_steps steps = depths_begin(table, function);
 	uint64_t pc = steps.pc;
 
-	for (; steps_next(&steps, table, function); pc = steps.pc)
-		if (steps.depth)
+	for (; pclntab_steps_next(&steps, table); pc = steps.pc)
+		if (steps.value)
 			return pc;
 	return function->go.limit;
 }
@@ -404,7 +449,7 @@ static void visit_function(const struct pclntab *table, struct function *functio
 	const struct unwind_rule signal = signal_frame_rule(table->machine);
 	enum go_kind kind = go_frame_kind(&function->go);
 	struct go_frame frame;
-	struct steps steps;
+	struct pclntab_steps steps;
 	uint64_t start;
 
 	unwind_window_skip(window, rules_begin(function));
@@ -418,9 +463,9 @@ static void visit_function(const struct pclntab *table, struct function *functio
 	if (kind == GO_TOP_AFTERWARDS && frame.switched_from == UINT64_MAX &&
 	    function->go.writes_stack_pointer)
 		frame.switched_from = function->go.start;
-	steps = steps_begin(table, function);
-	for (start = steps.pc; steps_next(&steps, table, function); start = steps.pc)
-		give_depth(table, &frame, (int32_t)steps.depth, start, window, steps.pc);
+	steps = depths_begin(table, function);
+	for (start = steps.pc; pclntab_steps_next(&steps, table); start = steps.pc)
+		give_depth(table, &frame, (int32_t)steps.value, start, window, steps.pc);
 	unwind_window_skip(window, function->go.limit);
 }
 
@@ -443,4 +488,14 @@ void pclntab_visit(const struct pclntab *table, uint64_t start, uint64_t limit,
 			visit_function(table, &function, &window);
 	}
 	unwind_window_skip(&window, limit);
+}
+
+uint64_t pclntab_start(const struct pclntab *table, uint64_t position)
+{
+	return start_at(table, position);
+}
+
+uint64_t pclntab_limit(const struct pclntab *table, uint64_t position)
+{
+	return start_at(table, position + 1);
 }

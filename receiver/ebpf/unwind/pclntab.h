@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Go's table of functions, .gopclntab, which every Go program has, stripped or not: how far the
- * stack pointer lies below the caller's, for each pc. Layouts of Go 1.16, 1.18 and 1.20 and
+ * stack pointer lies below the caller's, for each pc, and where names and lines are
+ * (../runtimes/go/lines.h reads those). Layouts of Go 1.16, 1.18 and 1.20 and
  * later: runtime/symtab.go (pcHeader, step), runtime/runtime2.go (_func) and
  * cmd/link/internal/ld/pcln.go of those. One thread at a time.
  */
@@ -9,6 +10,8 @@
 
 #include "elf_view.h"
 #include "rule.h"
+
+#include "base/base.h"
 
 enum pclntab_version { PCLNTAB_NONE, PCLNTAB_116, PCLNTAB_118, PCLNTAB_120 };
 
@@ -25,6 +28,12 @@ struct pclntab {
 	size_t deltas_bytes;
 	const char *names;
 	size_t names_bytes;
+	const uint8_t *units; /* of each compilation unit where the names of its files are */
+	size_t units_bytes;
+	const char *files;
+	size_t files_bytes;
+	uint64_t function_data; /* since 1.18: the address that functions' data are relative to; 0:
+				   not known */
 };
 
 /* @view is borrowed as long as @table is used. Never fails: without a table nothing is known. */
@@ -33,3 +42,31 @@ void pclntab_init(struct pclntab *table, const struct elf_view *view);
 /* Give the rules of all of [start, limit), UNKNOWN outside of Go's functions. */
 void pclntab_visit(const struct pclntab *table, uint64_t start, uint64_t limit,
 		   unwind_take_function take, void *context);
+
+/* The function that holds @address, as a number below function_count. False: none does. */
+bool pclntab_find(const struct pclntab *table, uint64_t address, uint64_t *position_ret);
+
+/* The _func of the function at @position, and what follows it up to the end of the table. */
+struct elf_piece pclntab_record(const struct pclntab *table, uint64_t position);
+
+/* NULL when there is none at @offset. */
+const char *pclntab_name(const struct pclntab *table, uint32_t offset);
+
+/* A pc-value table: a value for each piece of a function, from its start on. */
+struct pclntab_steps {
+	struct reader reader;
+	uint64_t pc;    /* @value holds up to here, */
+	uint64_t limit; /* and no value behind this */
+	uint32_t value;
+	bool begun;
+};
+
+/* The one at @offset of the deltas, 0: none, for a function of [start, limit). */
+struct pclntab_steps pclntab_steps_begin(const struct pclntab *table, uint32_t offset,
+					 uint64_t start, uint64_t limit);
+bool pclntab_steps_next(struct pclntab_steps *steps, const struct pclntab *table);
+
+/* Where the function at @position, below function_count, begins, and where the next one does, which
+ * may be before it in a broken table. */
+uint64_t pclntab_start(const struct pclntab *table, uint64_t position);
+uint64_t pclntab_limit(const struct pclntab *table, uint64_t position);

@@ -42,7 +42,7 @@ struct unwind_rule signal_frame_rule(const struct unwind_machine *machine)
 		.ra_offset = arm64 ? ARM64_PC : AMD64_IP,
 		.fp = UNWIND_AT_SP,
 		.fp_offset = arm64 ? ARM64_FP : AMD64_BP,
-		.signal = 1,
+		.signal = UNWIND_TRAMPOLINE,
 	};
 }
 

@@ -71,6 +71,12 @@ int unwind_source_init(struct unwind_source *source, const struct elf_view *view
 	return error;
 }
 
+void unwind_source_init_functions(struct unwind_source *source, const struct elf_view *view)
+{
+	*source = (struct unwind_source){ 0 };
+	pclntab_init(&source->go, view);
+}
+
 void unwind_source_deinit(struct unwind_source *source)
 {
 	cfi_deinit(&source->eh_frame);

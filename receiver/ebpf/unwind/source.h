@@ -24,6 +24,11 @@ struct unwind_source {
  * @view and its file are borrowed until deinit. 0, also when there is nothing in it, or -ENOMEM.
  */
 int unwind_source_init(struct unwind_source *source, const struct elf_view *view);
+
+/* Only what says which functions there are, and nothing of what it takes to unwind them, so that
+ * there is nothing to deinit. @view is borrowed. */
+void unwind_source_init_functions(struct unwind_source *source, const struct elf_view *view);
+
 void unwind_source_deinit(struct unwind_source *source);
 
 /* No table and no stub: visits would give nothing but UNKNOWN. */

@@ -7,6 +7,8 @@
 #pragma once
 
 #include "elf_view.h"
+#include "entries.h"
+#include "entry.h"
 #include "page.h"
 #include "rule.h"
 #include "source.h"

@@ -1,42 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "answer.h"
 
+#include "answer_text.h"
 #include "base/base.h"
+#include "names_read.h"
 #include "pages.h"
 
 #include <string.h>
-
-/* C0, DEL and C1 (in UTF-8: 0xc2 0x80 to 0x9f) would move the cursor of whoever prints a name. */
-static void text_strip_controls(char *text, size_t length)
-{
-	for (size_t i = 0; i < length; i++) {
-		unsigned char byte = (unsigned char)text[i];
-
-		if (byte < 0x20 || byte == 0x7f) {
-			text[i] = '?';
-		} else if (byte == 0xc2 && i + 1 < length && (unsigned char)text[i + 1] < 0xa0) {
-			text[i] = '?';
-			text[++i] = '?';
-		}
-	}
-}
-
-/* Make each string of @text printable. False when one is too long, or the ends are not NUL. */
-static bool text_check(char *text, size_t bytes)
-{
-	if (!bytes || bytes > PROTOCOL_MAX_TEXT || text[0] || text[bytes - 1])
-		return false;
-	for (size_t at = 0; at < bytes;) {
-		size_t length = strlen(text + at);
-
-		if (length >= WORKER_MAX_NAME)
-			return false;
-		strings_sanitize_utf8(text + at, text + at, length);
-		text_strip_controls(text + at, length);
-		at += length + 1;
-	}
-	return true;
-}
 
 static bool segments_check(const struct worker_segment *segments, size_t count)
 {
@@ -49,13 +19,6 @@ static bool segments_check(const struct worker_segment *segments, size_t count)
 	return true;
 }
 
-/* @at is 0 or where a string begins: not its middle, where a cut UTF-8 sequence could come first.
- */
-static bool text_begins_at(const char *text, size_t bytes, uint32_t at)
-{
-	return !at || (at < bytes && !text[at - 1]);
-}
-
 static bool ranges_check(const struct worker_range *ranges, size_t count, const char *text,
 			 size_t text_bytes)
 {
@@ -66,9 +29,13 @@ static bool ranges_check(const struct worker_range *ranges, size_t count, const 
 
 		if (range->start < done || !range->size ||
 		    range->start > UINT64_MAX - range->size ||
-		    !text_begins_at(text, text_bytes, range->name) ||
-		    !text_begins_at(text, text_bytes, range->system_name) ||
-		    (range->name && !text[range->name]) || (range->system_name && !range->name))
+		    !answer_text_begins_at(text, text_bytes, range->name) ||
+		    !answer_text_begins_at(text, text_bytes, range->system_name) ||
+		    range->kind > WORKER_UNNAMED ||
+		    !range->name != (range->kind != WORKER_FUNCTION) ||
+		    (range->name && !text[range->name]) || (range->system_name && !range->name) ||
+		    range->before > range->start ||
+		    (range->before && range->kind != WORKER_UNNAMED))
 			return false;
 		done = range->start + range->size;
 	}
@@ -147,11 +114,11 @@ static bool answer_read_facts(void *body, size_t bytes, struct worker_answer *re
 	};
 	*tables_ret = (const char *)(facts + 1) + segments + ranges;
 	text = (char *)(facts + 1) + segments + ranges + facts->tables_bytes;
-	if (!text_check(text, facts->text_bytes) ||
+	if (!answer_text_check(text, facts->text_bytes) ||
 	    !segments_check(ret->segments, ret->segment_count) ||
-	    !text_begins_at(text, facts->text_bytes, facts->build_id_gnu) ||
-	    !text_begins_at(text, facts->text_bytes, facts->build_id_go) || facts->htlhash[32] ||
-	    !is_hex(facts->htlhash, 32))
+	    !answer_text_begins_at(text, facts->text_bytes, facts->build_id_gnu) ||
+	    !answer_text_begins_at(text, facts->text_bytes, facts->build_id_go) ||
+	    facts->htlhash[32] || !is_hex(facts->htlhash, 32))
 		return false;
 	ret->text = text;
 	ret->build_id_gnu = text + facts->build_id_gnu;
@@ -175,6 +142,49 @@ bool answer_read(void *body, size_t bytes, const uint64_t *offsets, size_t offse
 	return true;
 }
 
+/* A file name that leads nowhere else, and fits. */
+static bool link_check(const char *link)
+{
+	return strlen(link) < WORKER_LINK_BYTES && !strchr(link, '/') && strcmp(link, ".") != 0 &&
+	       strcmp(link, "..") != 0;
+}
+
+static bool lines_by_check(uint32_t number)
+{
+	const struct runtime *runtime = runtime_find(number);
+
+	return number == RUNTIME_NONE || (runtime && runtime->lines);
+}
+
+bool answer_read_index(void *body, size_t bytes, struct worker_answer *ret)
+{
+	const struct protocol_facts *facts = body;
+	const struct protocol_index *index;
+	struct worker_answer answer;
+	const void *tables;
+
+	if (!answer_read_facts(body, bytes, &answer, &tables) || answer.range_count ||
+	    answer.partial || facts->tables_bytes != sizeof(*index))
+		return false;
+	index = tables;
+	if (!index->bytes || index->bytes > WORKER_INDEX_BYTES || index->source >= WORKER_SOURCES ||
+	    index->debug_refused > 1 || index->has_tables > 1 || index->reserved ||
+	    !lines_by_check(index->lines_by) ||
+	    !answer_text_begins_at(answer.text, facts->text_bytes, index->link) ||
+	    !link_check(answer.text + index->link))
+		return false;
+	answer.index = (struct worker_index){
+		.bytes = index->bytes,
+		.source = index->source,
+		.debug_refused = index->debug_refused,
+		.has_tables = index->has_tables,
+		.lines_by = index->lines_by,
+	};
+	memcpy(answer.index.link, answer.text + index->link, strlen(answer.text + index->link) + 1);
+	*ret = answer;
+	return true;
+}
+
 bool answer_read_pages(void *body, size_t bytes, const uint64_t *asked, size_t asked_count,
 		       struct worker_page pages[WORKER_MAX_PAGES], struct worker_answer *ret)
 {
@@ -188,6 +198,11 @@ bool answer_read_pages(void *body, size_t bytes, const uint64_t *asked, size_t a
 		return false;
 	*ret = answer;
 	return true;
+}
+
+bool answer_read_lines(void *body, size_t bytes, size_t count, struct worker_answer *ret)
+{
+	return names_read(body, bytes, count, RUNTIME_TRACES - 1, ret);
 }
 
 bool worker_read_answer(void *body, size_t bytes, const uint64_t *asked, size_t asked_count,

@@ -2,6 +2,7 @@
 #include "answer.h"
 
 #include "base/base.h"
+#include "cut_names.h"
 #include "demangle.h"
 #include "pages.h"
 
@@ -14,7 +15,7 @@ struct probe {
 };
 
 struct draft {
-	const struct image *image;
+	const struct elf_facts *known;
 	bool partial;
 	VECTOR(struct worker_range) ranges;
 	VECTOR(char) text;
@@ -49,16 +50,14 @@ static uint32_t draft_add_name(struct draft *draft, const char *name, size_t len
 				     length < WORKER_MAX_NAME ? length : WORKER_MAX_NAME - 1);
 
 	if (at && length >= WORKER_MAX_NAME)
-		memcpy(draft->text.items + at + WORKER_MAX_NAME - 4, "...", 3);
+		cut_name_mark(draft->text.items + at, WORKER_MAX_NAME - 1, name, length);
 	return at;
 }
 
-static bool draft_add_function(struct draft *draft, struct worker_range *range, uint32_t name)
+static bool draft_add_function(struct draft *draft, struct worker_range *range, const char *symbol)
 {
-	const struct elf_symbols *symbols = &draft->image->symbols;
-	const char *symbol = symbols->strings + name;
-	size_t length = strnlen(symbol, symbols->strings_bytes - name);
-	char bare[2 * WORKER_MAX_NAME], readable[WORKER_MAX_NAME];
+	size_t length = strlen(symbol);
+	char bare[FUNCTION_INDEX_NAME], readable[WORKER_MAX_NAME];
 	size_t bare_length = length < sizeof(bare) ? length : sizeof(bare) - 1;
 	const char *version;
 
@@ -69,45 +68,65 @@ static bool draft_add_function(struct draft *draft, struct worker_range *range, 
 	if (version && version != bare)
 		bare_length = (size_t)(version - bare);
 	bare[bare_length] = '\0';
+	range->kind = WORKER_FUNCTION;
 	if (demangle_symbol(bare, readable))
 		range->name = draft_add_name(draft, readable, strlen(readable));
 	else
 		range->name = draft_add_name(draft, bare, bare_length);
 	if (!range->name)
 		return false;
-	if (strcmp(draft->text.items + range->name, symbol)) {
+	if (strcmp(draft->text.items + range->name, symbol) != 0) {
 		range->system_name = draft_add_name(draft, symbol, length);
 		return range->system_name;
 	}
 	return true;
 }
 
-/* The range around @probe: a function, or the gap between two. */
-static bool draft_add_range(struct draft *draft, const struct probe *probe)
+/* What row @at of @index says, into @range. */
+static bool draft_add_row(struct draft *draft, struct function_index *index, size_t at,
+			  struct worker_range *range)
 {
-	const struct function_ranges *functions = &draft->image->symbols.functions;
-	size_t at = function_ranges_seek(functions, probe->address);
+	uint32_t name = index->rows[at].name;
+	const char *symbol;
+
+	if (name & FUNCTION_UNNAMED) {
+		range->kind = WORKER_UNNAMED;
+		range->before = name & ~FUNCTION_UNNAMED;
+		return true;
+	}
+	symbol = function_index_name(index, name);
+	return !symbol || draft_add_function(draft, range, symbol);
+}
+
+/* The range around @probe: a function, or the gap between two. */
+static bool draft_add_range(struct draft *draft, struct function_index *index,
+			    const struct probe *probe)
+{
+	size_t at = function_index_seek(index, probe->address), count = index->head->row_count;
 	uint64_t start = probe->segment->address;
 	uint64_t limit = start + probe->segment->memory_bytes;
-	const struct function_range *next = at < functions->count ? &functions->ranges[at] : NULL;
 	const struct worker_range *last =
 		draft->ranges.count ? &draft->ranges.items[draft->ranges.count - 1] : NULL;
 	struct worker_range range = { 0 };
 
-	if (next && next->start <= probe->address) {
-		start = next->start;
-		limit = start + next->size;
-		if (!draft_add_function(draft, &range, next->name))
+	if (at < count && function_index_start(index, at) <= probe->address) {
+		start = function_index_start(index, at);
+		limit = function_index_limit(index, at);
+		if (!draft_add_row(draft, index, at, &range))
 			return false;
 	} else {
-		if (next && next->start < limit)
-			limit = next->start;
-		if (at && functions->ranges[at - 1].start + functions->ranges[at - 1].size > start)
-			start = functions->ranges[at - 1].start + functions->ranges[at - 1].size;
+		if (at < count && function_index_start(index, at) < limit)
+			limit = function_index_start(index, at);
+		if (at && function_index_limit(index, at - 1) > start)
+			start = function_index_limit(index, at - 1);
 	}
 	// Segments of a broken file may overlap, and gaps in them with them.
-	if (last && start < last->start + last->size)
+	if (last && start < last->start + last->size) {
+		range.before += (uint32_t)(last->start + last->size - start);
 		start = last->start + last->size;
+	}
+	if (range.kind != WORKER_UNNAMED)
+		range.before = 0;
 	range.start = start;
 	range.size = limit - start;
 	return VECTOR_PUSH(&draft->ranges, range);
@@ -137,7 +156,8 @@ static size_t probes_collect(const struct elf_facts *facts, const uint64_t *offs
 	return kept;
 }
 
-static bool draft_add_probes(struct draft *draft, const struct probe *probes, size_t count)
+static bool draft_add_probes(struct draft *draft, struct function_index *index,
+			     const struct probe *probes, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct worker_range *last =
@@ -149,7 +169,7 @@ static bool draft_add_probes(struct draft *draft, const struct probe *probes, si
 			draft->partial = true;
 			return true;
 		}
-		if (!draft_add_range(draft, &probes[i]))
+		if (!draft_add_range(draft, index, &probes[i]))
 			return false;
 	}
 	return true;
@@ -165,7 +185,7 @@ static void *append(void *to, const void *from, size_t bytes)
 /* The facts, and their text as the first of all. */
 static int draft_begin(struct draft *draft, struct protocol_facts *facts)
 {
-	const struct elf_facts *known = &draft->image->facts;
+	const struct elf_facts *known = draft->known;
 
 	if (!VECTOR_PUSH(&draft->text, '\0'))
 		return -ENOMEM;
@@ -180,7 +200,7 @@ static int draft_begin(struct draft *draft, struct protocol_facts *facts)
 static int draft_finish(const struct draft *draft, struct protocol_facts *facts, void **body_ret,
 			size_t *bytes_ret)
 {
-	const struct elf_facts *known = &draft->image->facts;
+	const struct elf_facts *known = draft->known;
 	size_t segments = known->segment_count * sizeof(*known->segments);
 	size_t ranges = draft->ranges.count * sizeof(*draft->ranges.items);
 	size_t bytes = sizeof(*facts) + segments + ranges + draft->tables_bytes + draft->text.count;
@@ -202,10 +222,10 @@ static int draft_finish(const struct draft *draft, struct protocol_facts *facts,
 	return 0;
 }
 
-int answer_write(const struct image *image, const uint64_t *offsets, size_t offset_count,
+int answer_write(struct function_index *index, const uint64_t *offsets, size_t offset_count,
 		 void **body_ret, size_t *bytes_ret)
 {
-	CLEANUP(draft_cleanup) struct draft draft = { .image = image };
+	CLEANUP(draft_cleanup) struct draft draft = { .known = &index->facts };
 	struct protocol_facts facts = { 0 };
 	CLEANUP_FREE struct probe *probes = NULL;
 	size_t probe_count;
@@ -213,16 +233,42 @@ int answer_write(const struct image *image, const uint64_t *offsets, size_t offs
 	probes = malloc((offset_count ? offset_count : 1) * sizeof(*probes));
 	if (!probes || draft_begin(&draft, &facts))
 		return -ENOMEM;
-	probe_count = probes_collect(&image->facts, offsets, offset_count, probes);
-	if (!draft_add_probes(&draft, probes, probe_count))
+	probe_count = probes_collect(&index->facts, offsets, offset_count, probes);
+	if (!draft_add_probes(&draft, index, probes, probe_count))
 		return -ENOMEM;
+	return draft_finish(&draft, &facts, body_ret, bytes_ret);
+}
+
+int answer_write_index(const struct functions_made *made, void **body_ret, size_t *bytes_ret)
+{
+	CLEANUP(draft_cleanup) struct draft draft = { .known = &made->facts };
+	struct protocol_facts facts = { 0 };
+	struct protocol_index *index;
+	int result = draft_begin(&draft, &facts);
+
+	if (result)
+		return result;
+	draft.tables = index = calloc(1, sizeof(*index));
+	if (!index)
+		return -ENOMEM;
+	draft.tables_bytes = sizeof(*index);
+	index->bytes = made->index.bytes;
+	index->source = made->index.source;
+	index->debug_refused = made->index.debug_refused;
+	index->has_tables = made->index.has_tables;
+	index->lines_by = made->index.lines_by;
+	if (made->index.link[0]) {
+		index->link = draft_add_text(&draft, made->index.link, strlen(made->index.link));
+		if (!index->link)
+			return -ENOMEM;
+	}
 	return draft_finish(&draft, &facts, body_ret, bytes_ret);
 }
 
 int answer_write_pages(const struct image *image, const uint64_t *pages, size_t page_count,
 		       void **body_ret, size_t *bytes_ret)
 {
-	CLEANUP(draft_cleanup) struct draft draft = { .image = image };
+	CLEANUP(draft_cleanup) struct draft draft = { .known = &image->facts };
 	struct protocol_facts facts = { 0 };
 	int result = draft_begin(&draft, &facts);
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "demangle.h"
 
+#include "cut_names.h"
+#include "function_index.h"
+
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 #include <string.h>
@@ -10,7 +13,7 @@
  * templates exceed, unless told not to count. Recursion in its parser grows with the symbol's
  * length and in its printer is bounded always, so a bound on the length bounds the stack.
  */
-enum { COUNTED_LENGTH = 1024, LONGEST_SYMBOL = 4096 };
+enum { COUNTED_LENGTH = 1024, LONGEST_SYMBOL = FUNCTION_INDEX_NAME };
 
 struct output {
 	char *to;
@@ -68,6 +71,6 @@ bool demangle_symbol(const char *symbol, char to[WORKER_MAX_NAME])
 		output.length = 0;
 	to[output.length] = '\0';
 	if (output.cut)
-		memcpy(to + WORKER_MAX_NAME - 4, "...", 4);
+		cut_name_mark(to, output.length, symbol, length);
 	return output.length > 0;
 }

@@ -17,9 +17,21 @@ struct elf_facts {
 	char build_id_gnu[2 * ELF_FACTS_GNU_BYTES + 1];      /* lower-case hex, or "" */
 	char build_id_go[ELF_FACTS_GO_BYTES + 1];            /* or "" */
 	struct worker_segment segments[WORKER_MAX_SEGMENTS]; /* in file order of the headers */
-	size_t segment_count; /* 0: no ELF file that Linux runs on 64 bits, little-endian */
-	bool readable_code;   /* x86-64 or aarch64 */
+	size_t segment_count; /* 0: no little-endian ELF file of a program or library */
+	bool readable_code;   /* of a machine whose symbols we know: x86, ARM, 32 or 64 bits */
+	uint16_t machine;     /* e_machine */
+};
+
+/* Lets go of what was read of a file, which is hardly needed again. */
+struct elf_release {
+	void (*release)(const void *context);
+	const void *context;
 };
 
 /* Never fails: what the file does not say stays empty. */
 void elf_facts_read(const void *file, size_t size, struct elf_facts *ret);
+
+/* Take the build ids of the notes in @bytes (gABI "Note Section", @alignment as the header of the
+ * section or segment has it), as far as @facts has none yet. */
+void elf_facts_read_notes(struct elf_facts *facts, const void *bytes, size_t size,
+			  uint64_t alignment);

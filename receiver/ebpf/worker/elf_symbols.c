@@ -1,45 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "elf_symbols.h"
 
-#include "base/base.h"
-
 #include <errno.h>
-#include <gelf.h>
 #include <string.h>
 
 enum {
-	MAX_SECTIONS = 65536,
 	MAX_SYMBOLS = 4 << 20, /* browsers have 1 M; 24 bytes each while sorting */
 	PIECE_SYMBOLS = 32768, /* 0.8 MB, and what they are called */
 };
 
-struct section_table {
-	Elf *elf;
-	size_t count;
-	void (*release)(const void *context); /* see elf_symbols_read */
-	const void *context;
+/* One table on its way into @symbols. */
+struct table {
+	struct elf_symbols *symbols;
+	const struct elf_sections *sections;
+	const struct elf_facts *facts;
+	const char *strings; /* of this table, with a NUL at the end */
+	size_t strings_bytes;
+	uint32_t shift; /* from its strings to those of @symbols */
 };
-
-static Elf_Scn *section_at(const struct section_table *sections, size_t index)
-{
-	return index && index < sections->count ? elf_getscn(sections->elf, index) : NULL;
-}
-
-/* By value: in a broken file the original may lie at any address. */
-static bool section_header(const struct section_table *sections, size_t index, GElf_Shdr *ret)
-{
-	Elf_Scn *section = section_at(sections, index);
-
-	return section && gelf_getshdr(section, ret);
-}
-
-static const Elf_Data *section_data(const struct section_table *sections, size_t index)
-{
-	Elf_Scn *section = section_at(sections, index);
-	const Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
-
-	return data && data->d_buf && data->d_size ? data : NULL;
-}
 
 /* The address where the executable segment around @address ends; 0 when there is none. */
 static uint64_t code_limit(const struct elf_facts *facts, uint64_t address)
@@ -54,63 +32,75 @@ static uint64_t code_limit(const struct elf_facts *facts, uint64_t address)
 	return 0;
 }
 
-/* Keep what is inside the file (@data is, unless libelf had to convert) and ends with a NUL. */
-static bool symbols_take_strings(struct elf_symbols *symbols, const Elf_Data *data)
+/* Keep what ends with a NUL and has an offset that fits. */
+static bool table_take_strings(struct table *table, const struct elf_bytes *bytes)
 {
-	const char *strings = data->d_buf;
-	size_t bytes = data->d_size < UINT32_MAX ? data->d_size : UINT32_MAX;
-	const char *last;
+	const char *strings = (const char *)bytes->bytes;
+	size_t most = bytes->length < FUNCTION_KNOWN ? bytes->length : FUNCTION_KNOWN - 1;
+	const char *last = most ? memrchr(strings, '\0', most) : NULL;
 
-	if (data->d_type != ELF_T_BYTE)
+	if (!last)
 		return false;
-	last = memrchr(strings, '\0', bytes);
-	symbols->strings = strings;
-	symbols->strings_bytes = last ? (size_t)(last + 1 - strings) : 0;
-	return last;
+	table->strings = strings;
+	table->strings_bytes = (size_t)(last + 1 - strings);
+	return true;
 }
 
 /* A name that means something to a person. */
-static bool name_is_usable(const struct elf_symbols *symbols, uint32_t name, bool label)
+static bool name_is_usable(const struct table *table, uint32_t name, bool label)
 {
-	const char *text = symbols->strings + name;
+	const char *text = table->strings + name;
 
-	if (!name || name >= symbols->strings_bytes || !*text)
+	if (!name || name >= table->strings_bytes || !*text)
 		return false;
 	// Assembler's own marks: "$x" (aarch64: code begins), ".L" (local labels).
-	return !label || (*text != '$' && strncmp(text, ".L", 2));
+	return !label || (*text != '$' && strncmp(text, ".L", 2) != 0);
+}
+
+/* Where the function that begins at @symbol ends at the latest: its segment, its section, its
+ * size. */
+static uint64_t symbol_limit(const struct table *table, const Elf64_Sym *symbol, uint64_t limit,
+			     bool label)
+{
+	GElf_Shdr section;
+	bool in_section = symbol->st_shndx < SHN_LORESERVE &&
+			  elf_sections_header(table->sections, symbol->st_shndx, &section);
+
+	if (label && (!in_section || !(section.sh_flags & SHF_EXECINSTR)))
+		return 0;
+	if (in_section && section.sh_addr <= symbol->st_value &&
+	    section.sh_size <= UINT64_MAX - section.sh_addr &&
+	    section.sh_addr + section.sh_size < limit)
+		limit = section.sh_addr + section.sh_size;
+	if (symbol->st_size && limit > symbol->st_value &&
+	    symbol->st_size < limit - symbol->st_value)
+		limit = symbol->st_value + symbol->st_size;
+	return limit;
 }
 
 /* Turn @symbol into a candidate; false when it does not name code. */
-static bool candidate_from_symbol(const struct elf_symbols *symbols, const struct elf_facts *facts,
-				  const struct section_table *sections, const Elf64_Sym *symbol,
+static bool candidate_from_symbol(const struct table *table, Elf64_Sym *symbol,
 				  struct function_candidate *ret)
 {
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info),
 		     binding = ELF64_ST_BIND(symbol->st_info);
 	bool label = type == STT_NOTYPE;
-	uint64_t limit = code_limit(facts, symbol->st_value);
-	bool in_section;
-	GElf_Shdr section;
+	uint64_t limit;
 
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && !label)
 		return false;
+	// The lowest bit of a function of 32-bit ARM says which instructions it is made of.
+	if (table->sections->machine == EM_ARM && !label)
+		symbol->st_value &= ~1ull;
+	limit = code_limit(table->facts, symbol->st_value);
 	if (symbol->st_shndx == SHN_UNDEF || !limit ||
-	    !name_is_usable(symbols, symbol->st_name, label))
+	    !name_is_usable(table, symbol->st_name, label))
 		return false;
-	in_section = symbol->st_shndx < SHN_LORESERVE &&
-		     section_header(sections, symbol->st_shndx, &section);
-	if (label && (!in_section || !(section.sh_flags & SHF_EXECINSTR)))
-		return false;
-	if (in_section && section.sh_addr <= symbol->st_value &&
-	    section.sh_size <= UINT64_MAX - section.sh_addr &&
-	    section.sh_addr + section.sh_size < limit)
-		limit = section.sh_addr + section.sh_size;
-	if (symbol->st_size && symbol->st_size < limit - symbol->st_value)
-		limit = symbol->st_value + symbol->st_size;
+	limit = symbol_limit(table, symbol, limit, label);
 	*ret = (struct function_candidate){
 		.start = symbol->st_value,
 		.limit = limit,
-		.name = symbol->st_name,
+		.name = table->shift + symbol->st_name,
 		.rank = (uint8_t)((binding == STB_WEAK    ? FUNCTION_RANK_WEAK
 				   : binding == STB_LOCAL ? FUNCTION_RANK_LOCAL
 							  : 0) |
@@ -120,88 +110,101 @@ static bool candidate_from_symbol(const struct elf_symbols *symbols, const struc
 	return limit > symbol->st_value;
 }
 
-/* Read the table in section @index into @symbols, which is empty. */
-static int symbols_read_table(const struct section_table *sections, size_t index,
-			      const struct elf_facts *facts, struct elf_symbols *symbols)
+/* By value, since tables of broken files lie at any address. */
+static Elf64_Sym symbol_at(const uint8_t *table, size_t i, bool is_64_bit)
 {
-	const Elf_Data *table = section_data(sections, index), *strings;
-	CLEANUP_FREE struct function_candidate *candidates = NULL;
-	size_t count, kept = 0;
-	GElf_Shdr header;
+	Elf64_Sym symbol;
+	Elf32_Sym narrow;
 
-	if (!table || !section_header(sections, index, &header))
-		return 0;
-	strings = section_data(sections, header.sh_link);
-	if (!strings || table->d_type != ELF_T_SYM || !symbols_take_strings(symbols, strings))
-		return 0;
-	count = table->d_size / sizeof(Elf64_Sym);
-	if (count > MAX_SYMBOLS)
-		count = MAX_SYMBOLS;
-	candidates = malloc((count ? count : 1) * sizeof(*candidates));
-	if (!candidates)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		Elf64_Sym symbol;
-
-		memcpy(&symbol, (const uint8_t *)table->d_buf + i * sizeof(symbol), sizeof(symbol));
-		if (candidate_from_symbol(symbols, facts, sections, &symbol, &candidates[kept]))
-			kept++;
-		if (i % PIECE_SYMBOLS == PIECE_SYMBOLS - 1)
-			sections->release(sections->context);
+	if (is_64_bit) {
+		memcpy(&symbol, table + i * sizeof(symbol), sizeof(symbol));
+		return symbol;
 	}
-	return function_ranges_build(candidates, kept, symbols->strings, symbols->strings_bytes,
-				     &symbols->functions);
+	memcpy(&narrow, table + i * sizeof(narrow), sizeof(narrow));
+	return (Elf64_Sym){
+		.st_name = narrow.st_name,
+		.st_info = narrow.st_info,
+		.st_other = narrow.st_other,
+		.st_shndx = narrow.st_shndx,
+		.st_value = narrow.st_value,
+		.st_size = narrow.st_size,
+	};
 }
 
-static int symbols_read_best_table(const struct section_table *sections,
-				   const struct elf_facts *facts, struct elf_symbols *symbols)
+static int table_take_symbols(const struct table *table, const struct elf_bytes *bytes,
+			      const struct elf_release *release)
 {
-	static const uint32_t wanted[] = { SHT_SYMTAB, SHT_DYNSYM };
+	bool is_64_bit = table->sections->is_64_bit;
+	size_t count = bytes->length / (is_64_bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
+	struct elf_symbols *symbols = table->symbols;
 
-	for (size_t kind = 0; kind < sizeof(wanted) / sizeof(wanted[0]); kind++) {
-		for (size_t i = 1; i < sections->count; i++) {
-			GElf_Shdr header;
-			int result;
+	for (size_t i = 0; i < count && symbols->functions.count < MAX_SYMBOLS; i++) {
+		Elf64_Sym symbol = symbol_at(bytes->bytes, i, is_64_bit);
+		struct function_candidate candidate;
 
-			if (!section_header(sections, i, &header) || header.sh_type != wanted[kind])
-				continue;
-			result = symbols_read_table(sections, i, facts, symbols);
-			if (result < 0 || symbols->functions.count)
-				return result;
-			break; // one table of a kind, as the gABI has it
-		}
+		if (candidate_from_symbol(table, &symbol, &candidate) &&
+		    !VECTOR_PUSH(&symbols->functions, candidate))
+			return -ENOMEM;
+		if (i % PIECE_SYMBOLS == PIECE_SYMBOLS - 1)
+			release->release(release->context);
 	}
 	return 0;
 }
 
-int elf_symbols_read(const void *file, size_t size, const struct elf_facts *facts,
-		     void (*release)(const void *context), const void *context,
-		     struct elf_symbols *ret)
+/* Append to the copies. False without memory or when offsets would not fit. */
+static bool strings_append(struct elf_symbols *symbols, const char *strings, size_t bytes)
 {
-	struct section_table sections = { .release = release, .context = context };
-	int result = 0;
+	if (bytes > FUNCTION_KNOWN - 1 - symbols->strings.count ||
+	    !VECTOR_RESERVE(&symbols->strings, bytes))
+		return false;
+	memcpy(symbols->strings.items + symbols->strings.count, strings, bytes);
+	symbols->strings.count += bytes;
+	return true;
+}
 
-	*ret = (struct elf_symbols){ 0 };
-	if (!facts->readable_code || !facts->segment_count)
+/* Make the strings of @table ones of @symbols: the first table's are borrowed. */
+static int table_join_strings(struct table *table)
+{
+	struct elf_symbols *symbols = table->symbols;
+
+	if (!symbols->names) {
+		symbols->names = table->strings;
+		symbols->names_bytes = table->strings_bytes;
 		return 0;
-	elf_version(EV_CURRENT);
-	// libelf takes a plain pointer but does not write through one that it was given to read.
-	sections.elf = elf_memory((char *)(uintptr_t)file, size);
-	if (!sections.elf)
-		return errno == ENOMEM ? -ENOMEM : 0;
-	if (!elf_getshdrnum(sections.elf, &sections.count)) {
-		if (sections.count > MAX_SECTIONS)
-			sections.count = MAX_SECTIONS;
-		result = symbols_read_best_table(&sections, facts, ret);
 	}
-	elf_end(sections.elf);
-	if (result < 0)
-		elf_symbols_deinit(ret);
-	return result;
+	if (!symbols->strings.count &&
+	    !strings_append(symbols, symbols->names, symbols->names_bytes))
+		return -ENOMEM;
+	table->shift = (uint32_t)symbols->strings.count;
+	if (!strings_append(symbols, table->strings, table->strings_bytes))
+		return -ENOMEM;
+	symbols->names = symbols->strings.items;
+	symbols->names_bytes = symbols->strings.count;
+	return 0;
+}
+
+int elf_symbols_add(struct elf_symbols *symbols, struct elf_sections *sections, size_t index,
+		    const struct elf_facts *facts, const struct elf_release *release)
+{
+	struct table table = { .symbols = symbols, .sections = sections, .facts = facts };
+	struct elf_bytes rows, strings;
+	GElf_Shdr header;
+	int result;
+
+	if (!elf_sections_header(sections, index, &header))
+		return 0;
+	result = elf_sections_bytes(sections, index, &rows);
+	if (!result)
+		result = elf_sections_bytes(sections, header.sh_link, &strings);
+	if (result || !rows.length || !table_take_strings(&table, &strings))
+		return result;
+	result = table_join_strings(&table);
+	return result ? result : table_take_symbols(&table, &rows, release);
 }
 
 void elf_symbols_deinit(struct elf_symbols *symbols)
 {
-	function_ranges_deinit(&symbols->functions);
+	VECTOR_DEINIT(&symbols->functions);
+	VECTOR_DEINIT(&symbols->strings);
 	*symbols = (struct elf_symbols){ 0 };
 }

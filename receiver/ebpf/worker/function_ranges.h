@@ -17,6 +17,13 @@ enum {
 	FUNCTION_RANK_UNSIZED = 8, /* set by function_ranges_build */
 };
 
+/* In place of a name: code without one, which belongs to what began so many bytes before (the lower
+ * bits). */
+#define FUNCTION_UNNAMED (1u << 31)
+/* The same: what code is called that is known by what it does (known_code.h), its number in the
+ * lower bits. Offsets of names are below both. */
+#define FUNCTION_KNOWN (1u << 30)
+
 struct function_candidate {
 	uint64_t start;
 	uint64_t limit; /* exclusive; of an unsized one the farthest it can reach */
@@ -28,7 +35,7 @@ struct function_candidate {
 struct function_range {
 	uint64_t start;
 	uint32_t size;
-	uint32_t name;
+	uint32_t name; /* as of the candidate, or with FUNCTION_UNNAMED */
 };
 
 struct function_ranges {

@@ -11,7 +11,6 @@ void image_init(struct image *image, const void *file, size_t file_bytes)
 
 void image_deinit(struct image *image)
 {
-	elf_symbols_deinit(&image->symbols);
 	if (image->has_source)
 		unwind_source_deinit(&image->source);
 }
@@ -22,22 +21,6 @@ void image_release(const struct image *image)
 		madvise((void *)(uintptr_t)image->file, image->file_bytes, MADV_DONTNEED);
 }
 
-static void release(const void *context)
-{
-	image_release(context);
-}
-
-int image_read_symbols(struct image *image)
-{
-	int result = 0;
-
-	if (!image->has_symbols)
-		result = elf_symbols_read(image->file, image->file_bytes, &image->facts, release,
-					  image, &image->symbols);
-	image->has_symbols = !result;
-	return result;
-}
-
 static void recognise(struct image *image)
 {
 	const struct runtime_file file = { .view = &image->view, .source = &image->source };
@@ -45,9 +28,9 @@ static void recognise(struct image *image)
 	for (size_t i = 0; i < RUNTIMES && image->runtime_count < WORKER_MAX_RUNTIMES; i++) {
 		struct image_runtime *room = &image->runtimes[image->runtime_count];
 
-		if (!runtimes[i] || !runtimes[i]->recognise(&file, room->layout))
+		if (!all_runtimes[i] || !all_runtimes[i]->recognise(&file, room->layout))
 			continue;
-		room->runtime = runtimes[i];
+		room->runtime = all_runtimes[i];
 		image->runtime_count++;
 	}
 }
@@ -69,6 +52,30 @@ int image_read_source(struct image *image)
 	return 0;
 }
 
+const struct runtime *image_lines_by(const struct runtime_file *file)
+{
+	uint64_t layout[RUNTIME_LAYOUT_BYTES / sizeof(uint64_t)];
+
+	for (size_t i = 0; i < RUNTIMES; i++)
+		if (all_runtimes[i] && all_runtimes[i]->lines &&
+		    all_runtimes[i]->recognise(file, layout))
+			return all_runtimes[i];
+	return NULL;
+}
+
+void image_read_lines(struct image *image)
+{
+	const struct runtime_file file = { .view = &image->view, .source = &image->source };
+
+	if (image->has_lines || !elf_view_init(&image->view, image->file, image->file_bytes) ||
+	    image->view.machine != IMAGE_MACHINE)
+		return;
+	if (!image->has_source)
+		unwind_source_init_functions(&image->source, &image->view);
+	image->has_lines = true;
+	image->lines_by = image_lines_by(&file);
+}
+
 static size_t cfi_memory(const struct cfi *cfi)
 {
 	return cfi->index ? cfi->count * sizeof(*cfi->index) : 0;
@@ -82,7 +89,5 @@ static size_t source_memory(const struct unwind_source *source)
 
 size_t image_memory(const struct image *image)
 {
-	return sizeof(*image) +
-	       image->symbols.functions.count * sizeof(*image->symbols.functions.ranges) +
-	       (image->has_source ? source_memory(&image->source) : 0);
+	return sizeof(*image) + (image->has_source ? source_memory(&image->source) : 0);
 }

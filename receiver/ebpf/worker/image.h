@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One file as the worker knows it: its facts at once, symbols and unwind tables when somebody asks
- * for them. Not to be moved. One thread at a time.
+ * One file as the worker knows it: its facts at once, unwind tables when somebody asks for them.
+ * Not to be moved. One thread at a time.
  */
 #pragma once
 
 #include "elf_facts.h"
-#include "elf_symbols.h"
 #include "text_pages.h"
 #include "worker.h"
 
@@ -29,9 +28,7 @@ struct image {
 	size_t file_bytes;
 	bool mapped; /* the file is a mapping of its own: what has been read of it may be let go */
 	struct elf_facts facts;
-	bool has_symbols; /* the next have been read */
-	struct elf_symbols symbols;
-	bool has_source; /* so have these */
+	bool has_source; /* the next have been read */
 	struct elf_view view;
 	struct unwind_source source;
 	struct text_pages text; /* the code */
@@ -41,15 +38,23 @@ struct image {
 		uint64_t layout[RUNTIME_LAYOUT_BYTES / sizeof(uint64_t)];
 	} runtimes[WORKER_MAX_RUNTIMES]; /* that recognise it, by number */
 	size_t runtime_count;
+	bool has_lines; /* so has what follows; of the source then only what it is read from */
+	const struct runtime *lines_by; /* the runtime that knows which functions run where; or
+					   NULL */
 };
 
 /* @file is borrowed until deinit. */
 void image_init(struct image *image, const void *file, size_t file_bytes);
 void image_deinit(struct image *image);
 
-/* Read it unless that has been done. Both return 0, whatever the file holds, or -ENOMEM. */
-int image_read_symbols(struct image *image);
+/* Read it unless that has been done. Returns 0, whatever the file holds, or -ENOMEM. */
 int image_read_source(struct image *image);
+
+/* The same for what says which functions run where. Whoever needs no more pays for no more. */
+void image_read_lines(struct image *image);
+
+/* The runtime that says which functions run where in @file; NULL: none. */
+const struct runtime *image_lines_by(const struct runtime_file *file);
 
 /* Let go of what was read of the file, which can be read again. */
 void image_release(const struct image *image);

@@ -9,9 +9,9 @@ static bool rules_check(const struct unwind_rule *rules, size_t count)
 		const struct unwind_rule *rule = &rules[i];
 
 		if (rule->cfa <= UNWIND_CFA_END || rule->cfa > UNWIND_CFA_UNSUPPORTED ||
-		    rule->ra > UNWIND_LOST || rule->fp > UNWIND_LOST || rule->signal > 1 ||
-		    rule->stack_switch > 1 || rule->unsupported >= UNWIND_UNSUPPORTED_COUNT ||
-		    rule->new_thread > 1)
+		    rule->ra > UNWIND_LOST || rule->fp > UNWIND_LOST ||
+		    rule->signal > UNWIND_INTERRUPTS || rule->stack_switch > 1 ||
+		    rule->unsupported >= UNWIND_UNSUPPORTED_COUNT || rule->new_thread > 1)
 			return false;
 	}
 	return true;

@@ -3,6 +3,7 @@
 
 #include "answer.h"
 #include "base/base.h"
+#include "memory_answer.h"
 #include "process.h"
 #include "usage.h"
 
@@ -66,7 +67,7 @@ struct worker_pool *worker_pool_create(const struct profcol_host *host, const ch
 	for (size_t i = 0; i < POOL_PROCESSES; i++)
 		pool->processes[i].socket = -1;
 	pool->requests = host->metric(host, PROFCOL_COUNTER, "worker_requests", label,
-				      "times such processes were asked about a file");
+				      "times such processes were asked about a file, or a process");
 	pool->starts = host->metric(host, PROFCOL_COUNTER, "worker_starts", label,
 				    "processes started to read files of profiled programs");
 	pool->crashes = host->metric(host, PROFCOL_COUNTER, "worker_crashes", label,
@@ -129,9 +130,10 @@ bool worker_pool_has_room(const struct worker_pool *pool)
 	return pool->queued < POOL_MAX_QUEUED;
 }
 
-/* Queue a request with @head; what it asks for is still to be filled in. Takes @fd. NULL: no room
- * or no memory. */
-static struct worker_request *pool_add(struct worker_pool *pool, uint32_t file, int fd,
+/* Queue a request with @head; what it asks for is still to be filled in. Takes @fds, which is
+ * followed by -1s. NULL: no room or no memory. */
+static struct worker_request *pool_add(struct worker_pool *pool, uint32_t file,
+				       const int fds[PROTOCOL_MAX_FILES],
 				       const struct protocol_request *head)
 {
 	struct worker_request *request = NULL;
@@ -139,10 +141,13 @@ static struct worker_request *pool_add(struct worker_pool *pool, uint32_t file, 
 	if (worker_pool_has_room(pool))
 		request = malloc(sizeof(*request) + head->asked_count * sizeof(*request->asked));
 	if (!request) {
-		close_later(fd);
+		for (size_t i = 0; i < PROTOCOL_MAX_FILES; i++)
+			if (fds[i] >= 0)
+				close_later(fds[i]);
 		return NULL;
 	}
-	*request = (struct worker_request){ .file = file, .fd = fd, .head = *head };
+	*request = (struct worker_request){ .file = file, .head = *head };
+	memcpy(request->fds, fds, sizeof(request->fds));
 	if (!++pool->last_id) // 0 is the worker's first word
 		pool->last_id++;
 	request->head.magic = PROTOCOL_MAGIC;
@@ -154,23 +159,59 @@ static struct worker_request *pool_add(struct worker_pool *pool, uint32_t file, 
 	return request;
 }
 
-bool worker_pool_ask(struct worker_pool *pool, uint32_t file, uint64_t content, int fd,
-		     const uint64_t *offsets, size_t count)
+bool worker_pool_ask(struct worker_pool *pool, uint32_t file, int fd, const uint64_t *offsets,
+		     size_t count)
 {
 	const struct protocol_request head = {
-		.content = content,
 		.asked_count = (uint32_t)count,
 		.kind = PROTOCOL_FUNCTIONS,
 	};
+	const int fds[PROTOCOL_MAX_FILES] = { fd, -1, -1 };
 	struct worker_request *request;
 
 	if (!count || count > WORKER_MAX_OFFSETS) {
 		close_later(fd);
 		return false;
 	}
-	request = pool_add(pool, file, fd, &head);
+	request = pool_add(pool, file, fds, &head);
 	if (request)
 		memcpy(request->asked, offsets, count * sizeof(*offsets));
+	return request;
+}
+
+bool worker_pool_ask_index(struct worker_pool *pool, uint32_t file,
+			   const struct worker_index_files *files)
+{
+	const struct protocol_request head = {
+		.asked_count = files->debug >= 0,
+		.kind = PROTOCOL_INDEX,
+	};
+	const int fds[PROTOCOL_MAX_FILES] = { files->file, files->index, files->debug };
+	struct worker_request *request = pool_add(pool, file, fds, &head);
+
+	if (request && head.asked_count)
+		request->asked[0] = files->debug_found_by;
+	return request;
+}
+
+bool worker_pool_ask_lines(struct worker_pool *pool, uint32_t file, uint64_t content, int fd,
+			   const uint64_t *addresses, size_t count)
+{
+	const struct protocol_request head = {
+		.content = content,
+		.asked_count = (uint32_t)count,
+		.kind = PROTOCOL_LINES,
+	};
+	const int fds[PROTOCOL_MAX_FILES] = { fd, -1, -1 };
+	struct worker_request *request;
+
+	if (!count || count > WORKER_MAX_PLACES) {
+		close_later(fd);
+		return false;
+	}
+	request = pool_add(pool, file, fds, &head);
+	if (request)
+		memcpy(request->asked, addresses, count * sizeof(*addresses));
 	return request;
 }
 
@@ -182,15 +223,89 @@ bool worker_pool_ask_pages(struct worker_pool *pool, uint32_t file, uint64_t con
 		.asked_count = (uint32_t)count,
 		.kind = PROTOCOL_PAGES,
 	};
+	const int fds[PROTOCOL_MAX_FILES] = { fd, -1, -1 };
 	struct worker_request *request;
 
 	if (count > WORKER_MAX_PAGES) {
 		close_later(fd);
 		return false;
 	}
-	request = pool_add(pool, file, fd, &head);
+	request = pool_add(pool, file, fds, &head);
 	for (size_t i = 0; request && i < count; i++)
 		request->asked[i] = pages[i];
+	return request;
+}
+
+static void *append(void *to, const void *from, size_t bytes)
+{
+	if (bytes)
+		memcpy(to, from, bytes);
+	return (char *)to + bytes;
+}
+
+/* A request of @kind about @process, with @frames. Takes @fd. */
+static bool pool_ask_memory(struct worker_pool *pool, enum protocol_kind kind, uint32_t tag, int fd,
+			    const struct runtime_process *process,
+			    const struct runtime_frame *frames, size_t count)
+{
+	const struct protocol_process about = {
+		.base = process->base,
+		.number = process->runtime->number,
+		.layout_bytes = (uint16_t)process->runtime->layout_bytes,
+		.data_bytes = (uint16_t)process->data_bytes,
+	};
+	size_t bytes =
+		sizeof(about) + about.layout_bytes + about.data_bytes + count * sizeof(*frames);
+	const struct protocol_request head = {
+		.asked_count = (uint32_t)(bytes / sizeof(uint64_t)),
+		.kind = kind,
+	};
+	const int fds[PROTOCOL_MAX_FILES] = { fd, -1, -1 };
+	struct worker_request *request = pool_add(pool, tag, fds, &head);
+	void *to;
+
+	if (!request)
+		return false;
+	to = append(request->asked, &about, sizeof(about));
+	to = append(to, process->layout, about.layout_bytes);
+	to = append(to, process->data, about.data_bytes);
+	append(to, frames, count * sizeof(*frames));
+	return true;
+}
+
+bool worker_pool_ask_attach(struct worker_pool *pool, uint32_t tag, int fd,
+			    const struct runtime_process *process)
+{
+	return pool_ask_memory(pool, PROTOCOL_ATTACH, tag, fd, process, NULL, 0);
+}
+
+bool worker_pool_ask_names(struct worker_pool *pool, uint32_t tag, int fd,
+			   const struct runtime_process *process,
+			   const struct runtime_frame *frames, size_t count)
+{
+	if (count && count <= WORKER_MAX_FRAMES)
+		return pool_ask_memory(pool, PROTOCOL_NAMES, tag, fd, process, frames, count);
+	close_later(fd);
+	return false;
+}
+
+bool worker_pool_ask_map(struct worker_pool *pool, uint32_t tag, int fd,
+			 const struct runtime_frame *frames, size_t count)
+{
+	const struct protocol_request head = {
+		.asked_count = (uint32_t)(count * sizeof(*frames) / sizeof(uint64_t)),
+		.kind = PROTOCOL_MAP,
+	};
+	const int fds[PROTOCOL_MAX_FILES] = { fd, -1, -1 };
+	struct worker_request *request;
+
+	if (!count || count > WORKER_MAX_FRAMES) {
+		close_later(fd);
+		return false;
+	}
+	request = pool_add(pool, tag, fds, &head);
+	if (request)
+		memcpy(request->asked, frames, count * sizeof(*frames));
 	return request;
 }
 
@@ -305,10 +420,25 @@ static bool pool_read(struct worker_pool *pool, const struct worker_process *pro
 	const struct worker_request *request = process->request;
 	size_t bytes = process->header.body_bytes;
 
-	if (request->head.kind == PROTOCOL_PAGES)
+	switch (request->head.kind) {
+	case PROTOCOL_INDEX:
+		return answer_read_index(process->body, bytes, ret);
+	case PROTOCOL_PAGES:
 		return answer_read_pages(process->body, bytes, request->asked,
 					 request->head.asked_count, pool->pages, ret);
-	return answer_read(process->body, bytes, request->asked, request->head.asked_count, ret);
+	case PROTOCOL_LINES:
+		return answer_read_lines(process->body, bytes, request->head.asked_count, ret);
+	case PROTOCOL_ATTACH:
+		return memory_answer_read_found(process->body, bytes, ret);
+	case PROTOCOL_NAMES:
+	case PROTOCOL_MAP:
+		return memory_answer_read_names((enum protocol_kind)request->head.kind,
+						process->body, bytes, request->asked,
+						request->head.asked_count, ret);
+	default:
+		return answer_read(process->body, bytes, request->asked, request->head.asked_count,
+				   ret);
+	}
 }
 
 /* @process has said all of a message. */

@@ -16,7 +16,8 @@ void worker_request_destroy(struct worker_request *request)
 {
 	if (!request)
 		return;
-	cleanup_close_later(&request->fd);
+	for (size_t i = 0; i < PROTOCOL_MAX_FILES; i++)
+		cleanup_close_later(&request->fds[i]);
 	free(request);
 }
 
@@ -58,24 +59,34 @@ void worker_rest(struct worker_process *process, uint64_t now_ns)
 	process->since_ns = now_ns;
 }
 
-/* One sendmsg: the descriptor goes with the first byte. Returns what it returned. */
+static size_t fds_count(const struct worker_request *request)
+{
+	size_t count = 0;
+
+	while (count < PROTOCOL_MAX_FILES && request->fds[count] >= 0)
+		count++;
+	return count;
+}
+
+/* One sendmsg: the descriptors go with the first byte. Returns what it returned. */
 static ssize_t worker_send_some(struct worker_process *process, size_t total)
 {
 	struct worker_request *request = process->request;
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(PROTOCOL_MAX_FILES * sizeof(int))] = { 0 };
+	size_t fds_bytes = fds_count(request) * sizeof(int);
 	struct iovec part = { (char *)&request->head + process->sent, total - process->sent };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 
-	if (request->fd >= 0) {
+	if (fds_bytes) {
 		struct cmsghdr *header;
 
 		message.msg_control = control;
-		message.msg_controllen = sizeof(control);
+		message.msg_controllen = CMSG_SPACE(fds_bytes);
 		header = CMSG_FIRSTHDR(&message);
 		header->cmsg_level = SOL_SOCKET;
 		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(header), &request->fd, sizeof(int));
+		header->cmsg_len = CMSG_LEN(fds_bytes);
+		memcpy(CMSG_DATA(header), request->fds, fds_bytes);
 	}
 	return sendmsg(process->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -92,8 +103,9 @@ static enum worker_event worker_send(struct worker_process *process, uint64_t no
 			continue;
 		if (sent < 0)
 			return errno == EAGAIN ? WORKER_WAITS : WORKER_ENDED;
-		if (request->fd >= 0)
-			close_later(TAKE_FD(request->fd));
+		for (size_t i = 0; i < PROTOCOL_MAX_FILES; i++)
+			if (request->fds[i] >= 0)
+				close_later(TAKE_FD(request->fds[i]));
 		process->sent += (size_t)sent;
 		process->since_ns = now_ns;
 	}

@@ -16,7 +16,7 @@
 struct worker_request {
 	struct worker_request *next;
 	uint32_t file;
-	int fd; /* owned; -1 once it is sent */
+	int fds[PROTOCOL_MAX_FILES]; /* owned; -1: none, or sent */
 	/* as sent: */
 	struct protocol_request head;
 	uint64_t asked[]; /* offsets, or numbers of pages */

@@ -29,15 +29,15 @@
 
 enum {
 	NOBODY = 65534,
-	OPEN_FILES = 16, /* stdio, the socket, one file in work, and those a confused sender adds */
+	OPEN_FILES = 16, /* stdio, the socket, files in work, and those a confused sender adds */
 };
 
 /*
- * Heap: the index of 4 M symbols while it is built. Address space: that, and one file of 2 GiB
- * (HELPER_MAX_MAPPED) next to the program.
+ * Heap: the index of 4 M symbols while it is built. Address space: that, and a file and its debug
+ * file of 2 GiB each (HELPER_MAX_MAPPED) next to the program.
  */
 static const rlim_t heap_bytes = 512ull << 20;
-static const rlim_t address_space_bytes = 3ull << 30;
+static const rlim_t address_space_bytes = 5ull << 30;
 
 static struct profcol_error *sandbox_close_files(int socket)
 {
@@ -134,14 +134,12 @@ static struct profcol_error *sandbox_limit_resources(void)
 }
 
 static const int allowed_calls[] = {
-	SCMP_SYS(recvmsg),      SCMP_SYS(sendmsg),
-	SCMP_SYS(close),        SCMP_SYS(lseek),
-	SCMP_SYS(munmap),       SCMP_SYS(mremap),
-	SCMP_SYS(madvise),      SCMP_SYS(brk),
-	SCMP_SYS(futex),        SCMP_SYS(exit),
-	SCMP_SYS(exit_group),   SCMP_SYS(clock_gettime),
-	SCMP_SYS(getpid),       SCMP_SYS(restart_syscall),
-	SCMP_SYS(rt_sigreturn), SCMP_SYS(getrandom),
+	SCMP_SYS(recvmsg),       SCMP_SYS(sendmsg),   SCMP_SYS(close),
+	SCMP_SYS(lseek),         SCMP_SYS(pread64),   SCMP_SYS(munmap),
+	SCMP_SYS(mremap),        SCMP_SYS(madvise),   SCMP_SYS(brk),
+	SCMP_SYS(futex),         SCMP_SYS(exit),      SCMP_SYS(exit_group),
+	SCMP_SYS(clock_gettime), SCMP_SYS(getpid),    SCMP_SYS(restart_syscall),
+	SCMP_SYS(rt_sigreturn),  SCMP_SYS(getrandom),
 };
 
 #if SANITIZED

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The worker process. It maps a file, answers, and keeps the last few files with
- * their indexes: the profiler asks for a big program in small portions. An index is built when
- * it is first needed: who asks for pages never pays for symbols.
+ * The worker process. Who asks for pages asks for a big program in small portions: the last few
+ * files stay mapped, with what was built of them. Of functions nothing is kept here: the profiler
+ * has the index, and hands it over with each request.
  */
 #include "worker.h"
 
 #include "answer.h"
 #include "base/base.h"
+#include "memory_answer.h"
 #include "sandbox.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 
 enum {
 	HELPER_IMAGES = 8,
-	HELPER_MAX_HEAP = 64 << 20, /* of indexes kept next to a new one: 4 M functions */
+	HELPER_MAX_HEAP = 64 << 20, /* of what is kept next to what is new */
 };
 
 static const size_t HELPER_MAX_MAPPED = 2ull << 30;
@@ -74,11 +75,33 @@ static void serve_rest(struct helper *helper)
 		residency_trim();
 }
 
-/* All of @bytes, with the descriptor that came along (or -1) in *@fd. False at the end. */
-static bool receive_all(struct helper *helper, void *to, size_t bytes, int *fd)
+/* The descriptors that came with a request. */
+struct received {
+	int fds[PROTOCOL_MAX_FILES]; /* owned; -1: none */
+};
+
+static void received_cleanup(struct received *received)
+{
+	for (size_t i = 0; i < PROTOCOL_MAX_FILES; i++)
+		if (received->fds[i] >= 0)
+			close(TAKE_FD(received->fds[i]));
+}
+
+static void received_take(struct received *received, const struct cmsghdr *header)
+{
+	size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+	if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
+	    received->fds[0] >= 0 || count > PROTOCOL_MAX_FILES)
+		return;
+	memcpy(received->fds, CMSG_DATA(header), count * sizeof(int));
+}
+
+/* All of @bytes, with the descriptors that came along in *@received. False at the end. */
+static bool receive_all(struct helper *helper, void *to, size_t bytes, struct received *received)
 {
 	for (size_t done = 0; done < bytes;) {
-		_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+		_Alignas(struct cmsghdr) char control[CMSG_SPACE(PROTOCOL_MAX_FILES * sizeof(int))];
 		struct iovec part = { (char *)to + done, bytes - done };
 		struct msghdr message = { .msg_iov = &part,
 					  .msg_iovlen = 1,
@@ -94,9 +117,8 @@ static bool receive_all(struct helper *helper, void *to, size_t bytes, int *fd)
 		if (got <= 0)
 			return false;
 		header = CMSG_FIRSTHDR(&message);
-		if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-		    *fd < 0)
-			memcpy(fd, CMSG_DATA(header), sizeof(*fd));
+		if (header)
+			received_take(received, header);
 		done += (size_t)got;
 	}
 	return true;
@@ -202,72 +224,210 @@ static int serve_find(struct helper *helper, int fd, uint64_t content, struct ke
 	return result;
 }
 
-static int serve_functions(struct helper *helper, struct kept_image *kept, size_t asked_count,
-			   void **body_ret, size_t *bytes_ret)
-{
-	struct image *image = &kept->image;
-	int result;
+/* A file that is mapped for one request. */
+struct mapping {
+	void *bytes; /* "" for an empty one */
+	size_t size;
+};
 
-	if (!image->has_symbols) {
-		serve_make_room(helper, 0, kept);
-		result = image_read_symbols(image);
-		if (result)
-			return result;
-	}
-	return answer_write(image, helper->asked, asked_count, body_ret, bytes_ret);
+static void mapping_cleanup(struct mapping *mapping)
+{
+	if (mapping->size)
+		munmap(mapping->bytes, mapping->size);
 }
 
-static int serve_pages(struct helper *helper, struct kept_image *kept, size_t asked_count,
+static int mapping_init(struct mapping *mapping, int fd, int protection, int flags)
+{
+	off_t bytes = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+	void *mapped;
+
+	if (bytes < 0)
+		return fd < 0 ? -EBADF : -errno;
+	if ((uint64_t)bytes > HELPER_MAX_MAPPED)
+		return -EFBIG;
+	mapping->bytes = "";
+	if (!bytes)
+		return 0;
+	mapped = mmap(NULL, (size_t)bytes, protection, flags, fd, 0);
+	if (mapped == MAP_FAILED)
+		return -errno;
+	*mapping = (struct mapping){ mapped, (size_t)bytes };
+	return 0;
+}
+
+static int serve_functions(struct helper *helper, const struct received *received,
+			   size_t asked_count, void **body_ret, size_t *bytes_ret)
+{
+	static struct function_index index; // 20 KiB
+	CLEANUP(mapping_cleanup) struct mapping mapping = { 0 };
+	int result = mapping_init(&mapping, received->fds[0], PROT_READ, MAP_PRIVATE);
+
+	if (result)
+		return result;
+	if (!function_index_open(&index, mapping.bytes, mapping.size))
+		return -EBADMSG;
+	return answer_write(&index, helper->asked, asked_count, body_ret, bytes_ret);
+}
+
+struct made_from {
+	struct mapping file, index, debug;
+};
+
+static void made_from_cleanup(struct made_from *from)
+{
+	mapping_cleanup(&from->file);
+	mapping_cleanup(&from->index);
+	mapping_cleanup(&from->debug);
+}
+
+/* What has been read of both files can be read again. */
+static void made_from_release(const void *context)
+{
+	const struct made_from *from = context;
+
+	if (from->file.size)
+		madvise(from->file.bytes, from->file.size, MADV_DONTNEED);
+	if (from->debug.size)
+		madvise(from->debug.bytes, from->debug.size, MADV_DONTNEED);
+}
+
+static int serve_index(struct helper *helper, const struct received *received, size_t asked_count,
 		       void **body_ret, size_t *bytes_ret)
 {
-	struct image *image = &kept->image;
+	CLEANUP(made_from_cleanup) struct made_from from = { 0 };
+	struct functions_files files = { .release = { made_from_release, &from } };
+	struct functions_made made;
 	int result;
 
-	if (!image->has_source)
-		serve_make_room(helper, 0, kept);
-	result = image_read_source(image);
+	// Room for what it takes to make one.
+	serve_drop_all(helper);
+	result = mapping_init(&from.file, received->fds[0], PROT_READ, MAP_PRIVATE);
 	if (!result)
-		result = answer_write_pages(image, helper->asked, asked_count, body_ret, bytes_ret);
+		result = mapping_init(&from.index, received->fds[1], PROT_READ | PROT_WRITE,
+				      MAP_SHARED);
+	// A debug file that cannot be mapped costs the file's own names nothing.
+	if (!result && asked_count && received->fds[2] >= 0 &&
+	    !mapping_init(&from.debug, received->fds[2], PROT_READ, MAP_PRIVATE)) {
+		files.debug = from.debug.bytes;
+		files.debug_bytes = from.debug.size;
+		files.debug_found_by =
+			helper->asked[0] ? WORKER_DEBUG_BY_LINK : WORKER_DEBUG_BY_BUILD_ID;
+	}
+	if (result)
+		return result;
+	files.file = from.file.bytes;
+	files.file_bytes = from.file.size;
+	result = functions_make(&files, from.index.bytes, from.index.size, &made);
+	if (result)
+		return result;
+	made.index.debug_refused |= asked_count && !from.debug.size;
+	return answer_write_index(&made, body_ret, bytes_ret);
+}
+
+static int serve_pages(struct helper *helper, const struct received *received, uint64_t content,
+		       size_t asked_count, void **body_ret, size_t *bytes_ret)
+{
+	struct kept_image *kept;
+	int result = received->fds[0] < 0 ? -EBADF
+					  : serve_find(helper, received->fds[0], content, &kept);
+
+	if (result)
+		return result;
+	if (!kept->image.has_source)
+		serve_make_room(helper, 0, kept);
+	result = image_read_source(&kept->image);
+	if (!result)
+		result = answer_write_pages(&kept->image, helper->asked, asked_count, body_ret,
+					    bytes_ret);
+	// What is asked for next lies elsewhere in the file.
+	image_release(&kept->image);
 	return result;
 }
 
-static bool serve_receive(struct helper *helper, struct protocol_request *request, int *fd)
+static int serve_lines(struct helper *helper, const struct received *received, uint64_t content,
+		       size_t asked_count, void **body_ret, size_t *bytes_ret)
 {
-	size_t most = PROTOCOL_MAX_ASKED;
+	struct kept_image *kept;
+	int result = received->fds[0] < 0 ? -EBADF
+					  : serve_find(helper, received->fds[0], content, &kept);
 
-	if (!receive_all(helper, request, sizeof(*request), fd) || request->magic != PROTOCOL_MAGIC)
-		return false;
-	if (request->kind == PROTOCOL_PAGES)
-		most = WORKER_MAX_PAGES;
-	return request->asked_count <= most &&
+	if (result)
+		return result;
+	image_read_lines(&kept->image);
+	result = answer_write_lines(&kept->image, helper->asked, asked_count, body_ret, bytes_ret);
+	image_release(&kept->image);
+	return result;
+}
+
+/* About the memory of a process, or what it names its code in: nothing is kept. */
+static int serve_memory(const struct helper *helper, const struct protocol_request *request, int fd,
+			void **body_ret, size_t *bytes_ret)
+{
+	struct memory_asked asked;
+
+	enum protocol_kind kind = (enum protocol_kind)request->kind;
+
+	if (!memory_asked_read(kind, helper->asked, request->asked_count, &asked))
+		return -EINVAL;
+	return memory_answer_write(kind, &asked, fd, body_ret, bytes_ret);
+}
+
+static bool serve_receive(struct helper *helper, struct protocol_request *request,
+			  struct received *received)
+{
+	static const size_t most[] = {
+		[PROTOCOL_FUNCTIONS] = PROTOCOL_MAX_ASKED,
+		[PROTOCOL_PAGES] = WORKER_MAX_PAGES,
+		[PROTOCOL_INDEX] = 1,
+		[PROTOCOL_LINES] = WORKER_MAX_PLACES,
+		[PROTOCOL_ATTACH] = PROTOCOL_MAX_ASKED,
+		[PROTOCOL_NAMES] = PROTOCOL_MAX_ASKED,
+		[PROTOCOL_MAP] = PROTOCOL_MAX_ASKED,
+	};
+
+	return receive_all(helper, request, sizeof(*request), received) &&
+	       request->magic == PROTOCOL_MAGIC && request->kind < PROTOCOL_KINDS &&
+	       request->asked_count <= most[request->kind] &&
 	       receive_all(helper, helper->asked, request->asked_count * sizeof(*helper->asked),
-			   fd);
+			   received);
+}
+
+static int serve_request(struct helper *helper, const struct protocol_request *request,
+			 const struct received *received, void **body_ret, size_t *bytes_ret)
+{
+	switch (request->kind) {
+	case PROTOCOL_PAGES:
+		return serve_pages(helper, received, request->content, request->asked_count,
+				   body_ret, bytes_ret);
+	case PROTOCOL_INDEX:
+		return serve_index(helper, received, request->asked_count, body_ret, bytes_ret);
+	case PROTOCOL_LINES:
+		return serve_lines(helper, received, request->content, request->asked_count,
+				   body_ret, bytes_ret);
+	case PROTOCOL_ATTACH:
+	case PROTOCOL_NAMES:
+	case PROTOCOL_MAP:
+		return serve_memory(helper, request, received->fds[0], body_ret, bytes_ret);
+	default:
+		return serve_functions(helper, received, request->asked_count, body_ret, bytes_ret);
+	}
 }
 
 /* One request. False: the profiler has gone. */
 static bool serve_serve(struct helper *helper)
 {
+	CLEANUP(received_cleanup) struct received received = { { -1, -1, -1 } };
 	struct protocol_request request;
 	CLEANUP_FREE void *body = NULL;
-	CLEANUP_FD int fd = -1;
-	struct kept_image *kept;
 	size_t bytes = 0;
 	int result;
 
-	if (!serve_receive(helper, &request, &fd))
+	if (!serve_receive(helper, &request, &received))
 		return false;
 	helper->silent_steps = 0;
-	result = serve_find(helper, fd, request.content, &kept);
-	if (!result && request.kind == PROTOCOL_PAGES)
-		result = serve_pages(helper, kept, request.asked_count, &body, &bytes);
-	else if (!result)
-		result = serve_functions(helper, kept, request.asked_count, &body, &bytes);
-	// What is asked for next lies elsewhere in the file.
-	if (kept)
-		image_release(&kept->image);
+	result = serve_request(helper, &request, &received, &body, &bytes);
 	// A file system that does not answer this is not to hold up the next file's answer.
-	if (fd >= 0)
-		close(TAKE_FD(fd));
+	received_cleanup(&received);
 	return send_message(helper->socket, request.id, -result, body, bytes);
 }
 

@@ -203,6 +203,34 @@ static void strings_replace_what_is_not_utf8(void **state)
 	assert_true(strings_is_utf8("\xf4\x8f\xbf\xbf", 4));
 }
 
+static void characters_are_written_as_utf8(void **state)
+{
+	static const struct {
+		uint32_t code;
+		const char *bytes;
+	} cases[] = {
+		{ 0x7f, "\x7f" },
+		{ 0x80, "\xc2\x80" },
+		{ 0x7ff, "\xdf\xbf" },
+		{ 0x800, "\xe0\xa0\x80" },
+		{ 0xffff, "\xef\xbf\xbf" },
+		{ 0x10000, "\xf0\x90\x80\x80" },
+		{ 0x10ffff, "\xf4\x8f\xbf\xbf" },
+		{ 0xd800, "" },
+		{ 0xdfff, "" },
+		{ 0x110000, "" },
+	};
+	char bytes[4];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		size_t length = strings_encode_utf8(cases[i].code, bytes);
+
+		assert_int_equal(length, strlen(cases[i].bytes));
+		assert_memory_equal(bytes, cases[i].bytes, length);
+	}
+}
+
 static void strings_are_cut_between_characters(void **state)
 {
 	(void)state;
@@ -291,6 +319,7 @@ int main(void)
 		cmocka_unit_test(reader_refuses_varints_of_more_than_64_bits),
 		cmocka_unit_test(strings_suggest_what_was_probably_meant),
 		cmocka_unit_test(strings_replace_what_is_not_utf8),
+		cmocka_unit_test(characters_are_written_as_utf8),
 		cmocka_unit_test(strings_are_cut_between_characters),
 		cmocka_unit_test(file_is_read_whole_or_not_at_all),
 		cmocka_unit_test(a_pipe_is_read_to_its_end_or_given_up),

@@ -152,7 +152,7 @@ static void text_is_quoted_where_it_could_be_taken_for_something_else(void **sta
 		", telemetry: {resource: {a: '2026-01-31', b: '10:30', c: 5s, d: 127.0.0.1:80, "
 		"e: 1GiB, f: '+1:30', g: 2026-01-31T00:00:00Z}}}\n";
 	struct config *config = parse(given);
-	CLEANUP_FREE char *printed = print(config, CONFIG_YAML_FORMAT, true);
+	CLEANUP_FREE char *printed = print(config, CONFIG_YAML_FORMAT, false);
 
 	(void)state;
 	config_destroy(config);

@@ -27,18 +27,20 @@ profcol_unit_test(ebpf_requirements_test
 	LIBRARIES profcol_bpf_kernel_text third_party::cap)
 
 add_library(ebpf_report_fixture STATIC report_fixture.c ${receiver}/capture.c
-	${receiver}/containers.c ${receiver}/locations.c ${receiver}/report.c ${receiver}/resources.c ${receiver}/text.c)
+	${receiver}/events/event_kinds.c ${receiver}/events/wait_reason.c
+	${receiver}/containers.c ${receiver}/file_locations.c ${receiver}/locations.c ${receiver}/nameless.c
+	${receiver}/report.c ${receiver}/resources.c ${receiver}/text.c)
 target_include_directories(ebpf_report_fixture PUBLIC ${receiver} ${CMAKE_SOURCE_DIR})
-target_link_libraries(ebpf_report_fixture PUBLIC profcol_headers profcol_profile
+target_link_libraries(ebpf_report_fixture PUBLIC profcol_headers profcol_ebpf_runtimes profcol_profile
 	profcol_bpf_perf_event profile_otlp_conformance ${CMOCKA_LIBRARY})
-foreach(part samples stacks locations resources)
+foreach(part events samples stacks locations resources)
 	profcol_unit_test(ebpf_report_${part}_test SOURCES report_${part}_test.c
 		LIBRARIES ebpf_report_fixture)
 endforeach()
 
 profcol_unit_test(ebpf_options_test
-	SOURCES options_test.c ${receiver}/options.c ${receiver}/overhead.c ${receiver}/settings.c
-		${receiver}/unheeded.c
+	SOURCES options_test.c ${receiver}/events/event_kinds.c ${receiver}/events/wait_reason.c
+		${receiver}/options.c ${receiver}/overhead.c ${receiver}/settings.c ${receiver}/unheeded.c
 	LIBRARIES profcol_config profcol_ebpf_select profcol_bpf_perf_event m)
 
 profcol_unit_test(ebpf_sample_buffers_test
@@ -48,8 +50,10 @@ target_link_libraries(ebpf_sample_buffers_test PRIVATE profcol_bpf_perf_event)
 profcol_unit_test(ebpf_sampler_test
 	SOURCES sampler_test.c ${receiver}/sampler.c ${receiver}/sample_buffers.c
 		${receiver}/recent_rules.c ${receiver}/libbpf_messages.c
-		${receiver}/address_mask.c
-	LIBRARIES profcol_bpf_perf_event profcol_ebpf_perf profcol_ebpf_tables)
+		${receiver}/address_mask.c ${receiver}/sampling_settings.c
+		${receiver}/events/event_kinds.c ${receiver}/events/events.c ${receiver}/events/off_cpu.c
+		${receiver}/events/page_faults.c ${receiver}/events/wait_reason.c
+	LIBRARIES profcol_bpf_perf_event profcol_bpf_off_cpu profcol_bpf_page_faults profcol_ebpf_perf profcol_ebpf_tables)
 
 profcol_unit_test(ebpf_recent_rules_test SOURCES recent_rules_test.c ${receiver}/recent_rules.c
 	LIBRARIES profcol_bpf_perf_event profcol_ebpf_inner_maps third_party::bpf)
@@ -57,3 +61,7 @@ profcol_unit_test(ebpf_recent_rules_test SOURCES recent_rules_test.c ${receiver}
 foreach(test capture cost held options outdated overhead recent_rules requirements sample_buffers sampler)
 	target_include_directories(ebpf_${test}_test PRIVATE ${receiver})
 endforeach()
+
+profcol_unit_test(ebpf_nameless_test SOURCES nameless_test.c ${receiver}/capture.c
+	${receiver}/nameless.c LIBRARIES profcol_headers profcol_base profcol_ebpf_runtimes)
+target_include_directories(ebpf_nameless_test PRIVATE ${receiver} ${CMAKE_SOURCE_DIR})

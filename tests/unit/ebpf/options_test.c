@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which options are acted on, which not, and which of them change while the receiver runs. */
 #include "config.h"
+#include "events/events.h"
+#include "runtimes/runtime.h"
 #include "settings.h"
 #include "unheeded.h"
 
@@ -137,12 +139,10 @@ static void what_is_acted_on_is_not_warned_of(void **state)
 static void other_languages_are_warned_of(void **state)
 {
 	static const char *const others[] = {
-		"python: {disabled: true}", "perl: {disabled: true}",
-		"php: {disabled: true}",    "ruby: {disabled: true}",
-		"v8: {disabled: true}",     "ruby: {skip_native_resume: true}",
-		"dotnet: {disabled: true}", "go: {disabled: true}",
-		"beam: {disabled: true}",   "go: {labels: {disabled: true}}",
-		"luajit: {disabled: true}", "go: {symbolization: {disabled: true}}",
+		"perl: {disabled: true}",           "php: {disabled: true}",
+		"ruby: {disabled: true}",           "dotnet: {disabled: true}",
+		"ruby: {skip_native_resume: true}", "beam: {disabled: true}",
+		"go: {labels: {disabled: true}}",   "luajit: {disabled: true}",
 	};
 
 	(void)state;
@@ -172,6 +172,75 @@ static void what_is_acted_on_reaches_the_parts(void **state)
 	}
 }
 
+static void each_runtime_can_be_disabled(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t disabled;
+	} rows[] = {
+		{ "", 0 },
+		{ "interpreters: {hotspot: {disabled: true}}", 1u << RUNTIME_HOTSPOT },
+		{ "interpreters: {python: {disabled: true}}", 1u << RUNTIME_CPYTHON },
+		{ "interpreters: {v8: {disabled: true}}", 1u << RUNTIME_V8 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		CLEANUP_CONFIG struct config *config = parse(rows[i].text);
+
+		assert_int_equal(profiling_disabled_runtimes(options_of(config)), rows[i].disabled);
+		assert_string_equal(logged_for(rows[i].text), "");
+	}
+}
+
+static void lines_of_go_can_be_disabled(void **state)
+{
+	static const char *const texts[] = {
+		"interpreters: {go: {disabled: true}}",
+		"interpreters: {go: {symbolization: {disabled: true}}}",
+	};
+	CLEANUP_CONFIG struct config *plain = parse("");
+
+	(void)state;
+	assert_int_equal(profiling_runtimes_without_lines(options_of(plain)), 0);
+	for (size_t i = 0; i < 2; i++) {
+		CLEANUP_CONFIG struct config *config = parse(texts[i]);
+
+		assert_int_equal(profiling_runtimes_without_lines(options_of(config)),
+				 1u << RUNTIME_GO);
+		assert_int_equal(profiling_disabled_runtimes(options_of(config)), 0);
+		assert_string_equal(logged_for(texts[i]), "");
+	}
+}
+
+static void events_are_those_that_are_asked_for(void **state)
+{
+	enum { CPU = 1u << SAMPLE_CPU_CLOCK, OFF_CPU = 1u << SAMPLE_OFF_CPU };
+	static const struct {
+		const char *text;
+		uint32_t wanted;
+	} rows[] = {
+		{ "", CPU },
+		{ "events: []", CPU },
+		{ "events: [off_cpu]", OFF_CPU },
+		{ "events: [cpu, page_faults]", CPU | 1u << SAMPLE_PAGE_FAULTS },
+		{ "events: [wall]", CPU | OFF_CPU | 1u << SAMPLE_WALL },
+		{ "off_cpu_threshold: 0.1", CPU | OFF_CPU },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		CLEANUP_CONFIG struct config *config = parse(rows[i].text);
+		struct settings *settings = settings_create(options_of(config));
+		uint32_t wanted = 0;
+
+		assert_null(events_wanted(&settings->config, &wanted));
+		assert_int_equal(wanted, rows[i].wanted);
+		assert_string_equal(logged_for(rows[i].text), "");
+		settings_destroy(settings);
+	}
+}
+
 static bool changes_while_it_runs(const char *from, const char *to)
 {
 	CLEANUP_CONFIG struct config *old = parse(from);
@@ -197,6 +266,9 @@ static void all_else_needs_a_restart(void **state)
 	assert_false(changes_while_it_runs(java_and_others, ""));
 	assert_false(changes_while_it_runs("", "samples_per_second: 21"));
 	assert_false(changes_while_it_runs("", "include_env_vars: [HOME]"));
+	assert_false(changes_while_it_runs("", "events: [cpu, off_cpu]"));
+	assert_false(changes_while_it_runs("", "off_cpu: {max_events: 10}"));
+	assert_false(changes_while_it_runs("", "off_cpu_threshold: 0.1"));
 	assert_false(changes_while_it_runs("", "overhead: {cpu: 0.5%}"));
 }
 
@@ -206,6 +278,9 @@ int main(void)
 		cmocka_unit_test(what_is_acted_on_is_not_warned_of),
 		cmocka_unit_test(other_languages_are_warned_of),
 		cmocka_unit_test(what_is_acted_on_reaches_the_parts),
+		cmocka_unit_test(each_runtime_can_be_disabled),
+		cmocka_unit_test(lines_of_go_can_be_disabled),
+		cmocka_unit_test(events_are_those_that_are_asked_for),
 		cmocka_unit_test(selection_and_what_has_no_effect_change_while_it_runs),
 		cmocka_unit_test(all_else_needs_a_restart),
 	};

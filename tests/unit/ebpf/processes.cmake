@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Which processes exist, what they have mapped, and the files behind it.
-foreach(test changes code code_ends environment file_numbers file_rows files htlhash memory_words records resolve table text
-		timed_calls)
+foreach(test changes code code_ends environment file_numbers file_rows files htlhash memory_open owner packages proc_thread records
+		resolve root_files table text timed_calls)
 	profcol_unit_test(processes_${test}_test SOURCES processes/${test}_test.c
 		LIBRARIES profcol_ebpf_processes)
 endforeach()
+
+profcol_unit_test(processes_file_identity_test SOURCES processes/file_identity_test.c
+	processes/fuse_file.c LIBRARIES profcol_ebpf_processes)
 
 profcol_passes_time(processes_resolve_test)
 

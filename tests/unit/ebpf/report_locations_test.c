@@ -199,11 +199,135 @@ static void a_file_of_which_nothing_is_known_is_no_mapping(void **state)
 	assert_int_equal(profcol_batch_count(batch, PROFCOL_MAPPINGS), 1 + 2);
 }
 
+/* What stands for the function of @location; NULL. */
+static const char *label(const struct profcol_batch *batch, struct profcol_location location)
+{
+	return fixture_attribute(batch, location.attributes, PROFCOL_FRAME_LABEL);
+}
+
+static void functions_without_a_name_are_told_apart_by_their_place(void **state)
+{
+	// Two addresses of one function, one of another one, code without an entry, and code that
+	// was compiled while the program ran.
+	const __u64 frames[] = { sample_record_place(PROGRAM_FILE, 0x2001),
+				 sample_record_place(PROGRAM_FILE, 0x20ff),
+				 sample_record_place(PROGRAM_FILE, 0x2100),
+				 sample_record_place(PROGRAM_FILE, 0x3000), JIT_START + 0x2f };
+	static const char *const labels[] = { "library.so+0x12000", "library.so+0x12000",
+					      "library.so+0x12100", NULL, "[JIT server]" };
+	struct sample_record record = sample_record_make(7, 7, 1500, frames, 0, 5);
+
+	(void)state;
+	for (int mode = UNNAMED_LABEL; mode <= UNNAMED_NOTHING; mode++) {
+		PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+
+		fixture_config.unnamed_functions = mode;
+		if (mode == UNNAMED_LABEL)
+			fixture_append(&record);
+		batch = fixture_build();
+		for (uint32_t i = 0; i < 5; i++) {
+			struct profcol_location location = fixture_location(batch, 0, i);
+			const char *shown = label(batch, location);
+			const char *called = fixture_function(batch, location);
+			const char *wanted = labels[i];
+
+			assert_string_equal(
+				fixture_attribute(batch, location.attributes, "profile.frame.type"),
+				"native");
+			if (mode == UNNAMED_LABEL && wanted)
+				assert_string_equal(shown, wanted);
+			else
+				assert_null(shown);
+			if (mode == UNNAMED_FUNCTION && wanted)
+				assert_string_equal(called, wanted);
+			else
+				assert_null(called);
+		}
+	}
+}
+
+/* With the lines of all functions in them; one whose name is not known says why. */
+static void frames_of_runtimes_are_called_what_the_process_said(void **state)
+{
+	const __u64 frames[] = {
+		UNWIND_FRAME_RUNTIME | 0x7f0011223344,
+		1ull << 32 | 77,
+		PROGRAM_START + 0x800,
+		UNWIND_FRAME_RUNTIME | 0x7f0011223344,
+		2ull << 32 | 77,
+		UNWIND_FRAME_RUNTIME | 0x7f0011223344,
+		78,
+	};
+	struct sample_record record = sample_record_make(7, 8, 1500, frames, 0, 7);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	struct profcol_location location;
+	struct profcol_function function;
+
+	(void)state;
+	for (size_t i = 0; i < 7; i++)
+		if (unwind_frame_is_wide(frames[i]))
+			record.frames[i++] |= 1ull << UNWIND_FRAME_NUMBER_SHIFT;
+	fixture_append(&record);
+	batch = fixture_build();
+	assert_int_equal(fixture_stack_count(batch, 0), 4);
+	location = fixture_location(batch, 0, 0);
+	assert_int_equal(location.mapping, 0);
+	assert_int_equal(location.address, 0);
+	assert_int_equal(location.line_count, 2);
+	assert_int_equal(location.lines[0].line, 12);
+	assert_int_equal(location.lines[0].column, 3);
+	assert_string_equal(fixture_function(batch, location), "inner");
+	function = profcol_batch_function(batch, location.lines[0].function);
+	assert_string_equal(profcol_batch_string(batch, function.filename).bytes, "/srv/inner.x");
+	assert_int_equal(function.start_line, 10);
+	assert_int_equal(location.lines[1].line, 77);
+	function = profcol_batch_function(batch, location.lines[1].function);
+	assert_string_equal(profcol_batch_string(batch, function.name).bytes, "outer");
+	assert_int_equal(function.filename, 0);
+	assert_int_equal(fixture_location(batch, 0, 1).address, 0x800 + 0x1000 + 0x10000);
+	assert_string_equal(fixture_function(batch, fixture_location(batch, 0, 2)),
+			    "[name gone before it was read]");
+	assert_string_equal(fixture_function(batch, fixture_location(batch, 0, 3)),
+			    "[name not read in time]");
+}
+
+/* They keep their mapping and address, which frames of interpreters do not have. */
+static void frames_of_files_have_the_lines_that_a_runtime_knows(void **state)
+{
+	const __u64 frames[] = { GO_START + 0xc10 };
+	struct sample_record record = sample_record_make(7, 8, 1500, frames, 0, 1);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	struct profcol_location location;
+	struct profcol_function function;
+
+	(void)state;
+	fixture_append(&record);
+	batch = fixture_build();
+	location = fixture_location(batch, 0, 0);
+	assert_int_not_equal(location.mapping, 0);
+	assert_int_equal(location.address, 0xc10 + 0x1000 + 0x10000);
+	assert_string_equal(fixture_attribute(batch, location.attributes, "profile.frame.type"),
+			    "go");
+	assert_int_equal(location.line_count, 2);
+	assert_int_equal(location.lines[0].line, 7);
+	assert_string_equal(fixture_function(batch, location), "main.inlined");
+	function = profcol_batch_function(batch, location.lines[0].function);
+	assert_string_equal(profcol_batch_string(batch, function.filename).bytes,
+			    "/srv/inlined.go");
+	assert_int_equal(function.start_line, 5);
+	function = profcol_batch_function(batch, location.lines[1].function);
+	assert_string_equal(profcol_batch_string(batch, function.name).bytes, "main.outer");
+	assert_int_equal(function.filename, 0);
+}
+
 #define WITH_CAPTURE(test) cmocka_unit_test_setup_teardown(test, fixture_set_up, fixture_tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			functions_without_a_name_are_told_apart_by_their_place, fixture_set_up,
+			fixture_tear_down),
 		WITH_CAPTURE(addresses_are_those_of_the_file_not_of_the_process),
 		WITH_CAPTURE(code_outside_files_has_a_mapping_only_when_its_build_is_known),
 		WITH_CAPTURE(frames_say_what_kind_of_code_they_are),
@@ -211,6 +335,8 @@ int main(void)
 		WITH_CAPTURE(a_place_in_a_file_is_found_by_its_address_too),
 		WITH_CAPTURE(a_file_that_no_worker_has_read_is_known_by_its_hash),
 		WITH_CAPTURE(a_file_of_which_nothing_is_known_is_no_mapping),
+		WITH_CAPTURE(frames_of_runtimes_are_called_what_the_process_said),
+		WITH_CAPTURE(frames_of_files_have_the_lines_that_a_runtime_knows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,6 +95,30 @@ static void every_way_to_end_but_the_entry_is_told_by_the_stack(void **state)
 	assert_int_equal(complete, 1);
 }
 
+static void wrappers_are_left_out_unless_what_they_called_shows_them(void **state)
+{
+	enum { LINES = GO_START + 0xc00, WRAPPER = GO_START + 0xd00, SHOWS = GO_START + 0xe00 };
+	static const __u64 left_out[] = { LINES, WRAPPER, LINES + 1 };
+	static const __u64 shown[] = { SHOWS, WRAPPER + 1, LINES };
+	static const __u64 leaf[] = { WRAPPER, LINES };
+	static const __u64 alone[] = { WRAPPER + 2 };
+	struct sample_record records[] = {
+		sample_record_make(7, 8, 1500, left_out, 0, 3),
+		sample_record_make(7, 9, 1600, shown, 0, 3),
+		sample_record_make(7, 10, 1700, leaf, 0, 2),
+		sample_record_make(7, 11, 1800, alone, 0, 1),
+	};
+	static const uint32_t counts[] = { 2, 3, 1, 1 };
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		fixture_append(&records[i]);
+	batch = fixture_build();
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(fixture_stack_count(batch, i), counts[i]);
+}
+
 static void every_end_is_counted_by_samples(void **state)
 {
 	static const char *const ends[UNWIND_END_COUNT] = {
@@ -111,6 +135,7 @@ static void every_end_is_counted_by_samples(void **state)
 		[UNWIND_END_REGISTERS] = "no_registers",
 		[UNWIND_END_BROKEN_TABLE] = "broken_table",
 		[UNWIND_END_NOT_COPIED] = "stack_not_copied",
+		[UNWIND_END_GUESSED] = "guessed_frame",
 	};
 	struct sample_record record = sample_record_make(7, 8, 1500, (__u64[]){ 0 }, 0, 0);
 	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
@@ -180,6 +205,7 @@ int main(void)
 		WITH_CAPTURE(a_stack_is_cut_at_a_return_address_that_is_none_and_says_so),
 		WITH_CAPTURE(a_stack_walked_by_tables_is_not_cut_again),
 		WITH_CAPTURE(every_way_to_end_but_the_entry_is_told_by_the_stack),
+		WITH_CAPTURE(wrappers_are_left_out_unless_what_they_called_shows_them),
 		WITH_CAPTURE(every_end_is_counted_by_samples),
 		WITH_CAPTURE(a_kernel_thread_is_complete_and_a_thread_without_its_user_part_is_not),
 		WITH_CAPTURE(a_stack_at_the_limit_keeps_all_its_frames),

@@ -191,7 +191,7 @@ static void counters_are_summed(void **state)
 
 	for (unsigned int cpu = 0; cpu < CPUS; cpu++)
 		buffer_of(fixture, cpu)->counters.of[SAMPLE_COUNTER_TAKEN] = cpu + 5;
-	sample_buffers_counters(&fixture->buffers, totals);
+	sample_buffers_counters(&fixture->buffers, 0, UINT32_MAX, totals);
 	assert_int_equal(totals[SAMPLE_COUNTER_TAKEN], 18);
 	assert_int_equal(totals[SAMPLE_COUNTER_EMITTED], 0);
 }

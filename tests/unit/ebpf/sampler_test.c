@@ -2,6 +2,8 @@
 /* The sampler on the running kernel; needs root. */
 #include "sampler.h"
 
+#include "runtimes/runtime.h"
+
 #include "base/base.h"
 
 #include <setjmp.h>
@@ -180,6 +182,66 @@ static void the_verifier_has_little_to_follow(void **state)
 	assert_in_range(sum, 1000, 120000);
 }
 
+/* The array of programs that the sampler calls; it has one. */
+static int programs_called(void)
+{
+	for (int fd = 0; fd < 1024; fd++) {
+		struct bpf_map_info info = { 0 };
+		uint32_t length = sizeof(info);
+
+		if (!bpf_obj_get_info_by_fd(fd, &info, &length) &&
+		    info.type == BPF_MAP_TYPE_PROG_ARRAY)
+			return fd;
+	}
+	fail_msg("there is no array of programs");
+	return -1;
+}
+
+/* What the verifier has followed for the program that walks stacks of processes with @runtimes; 0:
+ * as above. */
+static uint64_t verified_for(struct sampler *sampler, uint32_t runtimes)
+{
+	struct profcol_error *error = sampler_load_walk(sampler, runtimes, 1);
+	uint32_t number = 1, id;
+	uint64_t instructions;
+	int fd;
+
+	if (error)
+		fail_msg("runtimes %x: %s", runtimes, profcol_error_message(error));
+	assert_int_equal(bpf_map_lookup_elem(programs_called(), &number, &id), 0);
+	fd = bpf_prog_get_fd_by_id(id);
+	assert_true(fd >= 0);
+	instructions = verified(fd);
+	close(fd);
+	return instructions;
+}
+
+/* Whoever has loaded one waits for it, and has its stacks cut until then. */
+static void the_verifier_has_little_to_follow_for_runtimes(void **state)
+{
+	struct sampler *sampler;
+	uint64_t sum = 0, alone;
+	uint32_t all = 0;
+
+	(void)state;
+	if (geteuid()) {
+		print_message("needs root\n");
+		skip();
+	}
+	sampler = start_sampler(&usual);
+	for (size_t i = 0; i < RUNTIMES; i++) {
+		if (!all_runtimes[i] || !all_runtimes[i]->attach)
+			continue;
+		all |= 1u << i;
+		alone = verified_for(sampler, 1u << i);
+		assert_in_range(alone, 0, 120000);
+		sum += alone;
+	}
+	// One that knows several has each of their steps once.
+	assert_in_range(verified_for(sampler, all), 0, sum);
+	sampler_destroy(sampler);
+}
+
 /* Nobody reads: what waits is never written over, and each sample is in the account. */
 static void a_full_buffer_loses_the_new_ones_and_goes_on(void **state)
 {
@@ -281,6 +343,7 @@ int main(void)
 		cmocka_unit_test(nothing_samples_once_detached_whoever_looks_after_cpus_meanwhile),
 		cmocka_unit_test(the_programs_tell_what_they_cost),
 		cmocka_unit_test(the_verifier_has_little_to_follow),
+		cmocka_unit_test(the_verifier_has_little_to_follow_for_runtimes),
 		cmocka_unit_test(a_full_buffer_loses_the_new_ones_and_goes_on),
 		cmocka_unit_test(a_period_changes_at_a_moment),
 	};

@@ -3,6 +3,8 @@
 profcol_unit_test(ebpf_tables_test SOURCES tables/tables_test.c tables/kernel_model.c
 	LIBRARIES profcol_ebpf_tables)
 
+profcol_unit_test(ebpf_attached_test SOURCES tables/attached_test.c LIBRARIES profcol_ebpf_tables)
+
 profcol_unit_test(ebpf_notes_test SOURCES tables/notes_test.c LIBRARIES profcol_ebpf_tables)
 
 profcol_unit_test(ebpf_tables_memory_test SOURCES tables/memory_test.c
@@ -18,4 +20,7 @@ profcol_unit_test(ebpf_recent_places_test SOURCES tables/recent_places_test.c
 	LIBRARIES profcol_ebpf_tables)
 
 profcol_unit_test(ebpf_rule_table_test SOURCES tables/rule_table_test.c
+	LIBRARIES profcol_ebpf_tables)
+
+profcol_unit_test(ebpf_walk_programs_test SOURCES tables/walk_programs_test.c
 	LIBRARIES profcol_ebpf_tables)

@@ -63,6 +63,12 @@ static struct profcol_metric *fake_metric(const struct profcol_host *host,
 	return &fake->metrics[i];
 }
 
+static bool fake_has_room(const struct profcol_host *host, size_t bytes)
+{
+	(void)bytes;
+	return !atomic_load(&fake_of_host(host)->is_full);
+}
+
 static void fake_report_status(const struct profcol_host *host, enum profcol_status status,
 			       const char *message)
 {
@@ -180,6 +186,7 @@ void fake_host_init(struct fake_host *fake, const struct profcol_component *comp
 			.account = fake_account,
 			.metric = fake_metric,
 			.report_status = fake_report_status,
+			.has_room = fake_has_room,
 		},
 		.logger = {
 			.size = sizeof(fake->logger),

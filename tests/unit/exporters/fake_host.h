@@ -28,6 +28,7 @@ struct fake_host {
 	} causes[FAKE_CAUSES_MAX];
 	char *log; /* "level message\n" each */
 	size_t log_length;
+	atomic_bool is_full; /* who follows has no room in memory */
 	struct profcol_metric metrics[FAKE_METRICS_MAX];
 	const char *metric_names[FAKE_METRICS_MAX];
 	char metric_labels[FAKE_METRICS_MAX][FAKE_LABEL_MAX];

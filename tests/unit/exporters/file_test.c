@@ -294,6 +294,68 @@ static void test_a_full_disk_leaves_no_half_record(void **state)
 	fake_host_shutdown(&fixture.fake);
 }
 
+/* logrotate's copytruncate, and then a disk that is full in the middle of a record. */
+static void test_a_full_disk_after_a_truncation_leaves_no_hole(void **state)
+{
+	static const int formats[] = { PROTO, JSON };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		CLEANUP(fixture_deinit) struct fixture fixture;
+		PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+		struct rlimit before, limit;
+		struct stat status;
+
+		fixture_init(&fixture, formats[i]);
+		fake_host_start(&fixture.fake);
+		for (uint32_t seed = 1; seed <= 3; seed++)
+			assert_no_error(send_batch(&fixture, seed));
+		assert_int_equal(truncate(fixture.path, 0), 0);
+		assert_no_error(send_batch(&fixture, 4));
+		assert_int_equal(stat(fixture.path, &status), 0);
+		signal(SIGXFSZ, SIG_IGN);
+		assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+		limit = before;
+		limit.rlim_cur = (rlim_t)status.st_size + 20;
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+		error = send_batch(&fixture, 5);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+		assert_non_null(error);
+		assert_no_error(send_batch(&fixture, 5));
+		if (formats[i] == PROTO)
+			assert_int_equal(count_requests(fixture.path), 2);
+		else
+			assert_int_equal(count_lines(fixture.path), 2);
+		fake_host_shutdown(&fixture.fake);
+	}
+}
+
+/* What is cut down to the middle of the file by others has no end that is known. */
+static void test_a_truncation_while_a_record_is_torn_leaves_whole_records(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+	struct rlimit before, limit;
+
+	(void)state;
+	fixture_init(&fixture, PROTO);
+	fake_host_start(&fixture.fake);
+	assert_no_error(send_batch(&fixture, 1));
+	assert_int_equal(truncate(fixture.path, 0), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = before;
+	limit.rlim_cur = 20;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	error = send_batch(&fixture, 2);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_non_null(error);
+	assert_int_equal(count_requests(fixture.path), 0);
+	assert_no_error(send_batch(&fixture, 2));
+	assert_int_equal(count_requests(fixture.path), 1);
+	fake_host_shutdown(&fixture.fake);
+}
+
 static void test_a_missing_directory_is_an_error(void **state)
 {
 	CLEANUP(fixture_deinit) struct fixture fixture;
@@ -388,6 +450,8 @@ int main(void)
 		cmocka_unit_test(test_half_a_line_is_ended),
 		cmocka_unit_test(test_a_file_of_another_format_is_left_alone),
 		cmocka_unit_test(test_a_full_disk_leaves_no_half_record),
+		cmocka_unit_test(test_a_full_disk_after_a_truncation_leaves_no_hole),
+		cmocka_unit_test(test_a_truncation_while_a_record_is_torn_leaves_whole_records),
 		cmocka_unit_test(test_a_missing_directory_is_an_error),
 		cmocka_unit_test(test_a_full_file_gives_way),
 		cmocka_unit_test(test_a_file_that_is_moved_away_is_made_anew),

@@ -3,7 +3,6 @@
 #include "pprof_directory.h"
 
 #include "base/base.h"
-#include "exporters/pprof/folded.h"
 #include "profile/profile.h"
 
 #include <fcntl.h>
@@ -116,6 +115,26 @@ static void test_frames_go_from_the_root_to_the_leaf(void **state)
 	assert_folded(&making, "shop;main;serve;vfs_read_[k] 12\n");
 }
 
+/* Where there is no function, but something that stands for it. */
+static void test_functions_without_a_name_are_their_place(void **state)
+{
+	static const char place[] = "libc.so.6+0x8a2c0";
+	struct making making = begin("shop");
+	struct profcol_location unnamed = { .address = 7 };
+	uint32_t attributes[2], labelled;
+
+	(void)state;
+	attributes[0] =
+		profcol_builder_attribute_string(making.builder, "profile.frame.type", "native", 6);
+	attributes[1] = profcol_builder_attribute_string(making.builder, PROFCOL_FRAME_LABEL, place,
+							 sizeof(place) - 1);
+	unnamed.attributes = profcol_builder_attribute_list(making.builder, attributes, 2);
+	labelled = profcol_builder_location(making.builder, &unnamed);
+	add_profile(&making, "samples", "count");
+	add_sample(&making, (uint32_t[]){ labelled, location(&making, "", 3, false) }, 2, 5);
+	assert_folded(&making, "shop;[libc.so.6];libc.so.6+0x8a2c0 5\n");
+}
+
 static void test_equal_stacks_are_one_line(void **state)
 {
 	struct making making = begin("shop");
@@ -223,6 +242,7 @@ static void test_a_whole_run_keeps_its_beginning(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_functions_without_a_name_are_their_place),
 		cmocka_unit_test(test_frames_go_from_the_root_to_the_leaf),
 		cmocka_unit_test(test_equal_stacks_are_one_line),
 		cmocka_unit_test(test_names_cannot_break_a_line),

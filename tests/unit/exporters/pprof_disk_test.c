@@ -218,7 +218,7 @@ static void tmpfs_require(void)
 static void tmpfs_mount(const struct pprof_directory *directory)
 {
 	assert_int_equal(mkdir(directory->path, 0700), 0);
-	assert_int_equal(mount("none", directory->path, "tmpfs", 0, "size=1m"), 0);
+	assert_int_equal(mount("none", directory->path, "tmpfs", 0, "size=1m,mode=0700"), 0);
 }
 
 static void tmpfs_fill(const struct pprof_directory *directory)

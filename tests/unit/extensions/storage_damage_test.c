@@ -161,7 +161,8 @@ static void a_segment_cut_off_anywhere_gives_what_is_whole_and_counts_the_rest(v
 	for (size_t length = 0; length < sample.length; length++) {
 		struct profcol_storage_figures figures;
 		unsigned int came, expected = 0;
-		uint64_t torn = 0, torn_samples = 0;
+		// What was in a file without its header cannot be told.
+		uint64_t torn = length < SEGMENT_HEADER_BYTES, torn_samples = 0;
 
 		for (int i = 0; i < TEXTS; i++) {
 			size_t bytes, begin = place_of(i, &bytes);

@@ -101,7 +101,7 @@ static void somebody_elses_directory_is_refused(void **state)
 	storage_prepare(&storage, 0);
 	assert_int_equal(chown(storage.path, 4711, 4711), 0);
 	expect_storage_error(fake_host_try_start(&storage.fake), PROFCOL_SYSTEM,
-			     "belongs to user 4711, who could change what is queued; chown it");
+			     "belongs to user 4711, not to root; chown root ");
 	storage_deinit(&storage);
 
 	storage_init(&storage, 0);

@@ -262,6 +262,28 @@ static void record_takes_a_program(void **state)
 	assert_null(line.record.words[3]);
 }
 
+static void record_takes_an_event(void **state)
+{
+	static const struct {
+		const char *words;
+		enum record_event event;
+	} cases[] = {
+		{ "record -o a", RECORD_CPU },
+		{ "record -o a --event cpu", RECORD_CPU },
+		{ "record -o a --event off-cpu", RECORD_OFF_CPU },
+		{ "record -o a --event=wall", RECORD_WALL },
+		{ "record -o a --event page-faults", RECORD_PAGE_FAULTS },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		CLEANUP(command_line_deinit) struct command_line line;
+
+		assert_null(parse(cases[i].words, &line));
+		assert_int_equal(line.record.event, cases[i].event);
+	}
+}
+
 static void record_finds_a_cgroup_by_its_directory(void **state)
 {
 	CLEANUP(command_line_deinit) struct command_line line;
@@ -312,17 +334,19 @@ static void what_shadow_cannot_do_is_refused(void **state)
 	refuse("shadow --otlp a:1 --config c", "flag '--config' has no meaning for 'shadow', which "
 					       "has its own; keys of it are set by "
 					       "'--set'");
-	refuse("shadow --otlp a:1 --comm sh", "flag '--comm' is one of 'profcol record'");
+	refuse("shadow --otlp a:1 --comm sh",
+	       "flag '--comm' is one of 'profcol record' and 'profcol top'");
 	refuse("shadow --otlp a:1 -- sh", "unexpected word 'sh'; give one command only");
 	refuse("validate --config c --pid 7",
-	       "flag '--pid' is one of 'profcol record' and 'profcol shadow'");
+	       "flag '--pid' is one of 'profcol doctor', 'profcol record', 'profcol shadow' and "
+	       "'profcol top'");
 }
 
 static void what_record_cannot_do_is_refused(void **state)
 {
 	(void)state;
-	refuse("record", "'record' needs a file to write: -o FILE.pb.gz, -o FILE.folded or "
-			 "-o FILE.otlp");
+	refuse("record", "'record' needs a file to write: -o FILE.pb.gz, -o FILE.folded, "
+			 "-o FILE.otlp, -o FILE.html or -o FILE.svg");
 	refuse("recrd -o a", "unknown command 'recrd'; did you mean 'record'?");
 	refuse("record -o a --pid 7 -- sh",
 	       "'record' takes one of --pid, --comm, --cgroup and '-- PROGRAM'");
@@ -330,10 +354,30 @@ static void what_record_cannot_do_is_refused(void **state)
 	       "unexpected word './shop'; a program to run stands behind '--': -- ./shop");
 	refuse("record -o a --frequency 10001",
 	       "flag '--frequency' takes a whole number from 1 to 10000, not '10001'");
+	refuse("record -o a --event off_cpu",
+	       "flag '--event' takes cpu, off-cpu, wall or page-faults, not 'off_cpu'");
 	refuse("record -o a --comm abcdefghijklmnopq",
 	       "flag '--comm' takes a name of 1 to 15 bytes, which is all that the kernel keeps of "
 	       "one: --comm 'abcdefghijklmno'");
-	refuse("validate --config a -o b", "flag '--output' is one of 'profcol record'");
+	refuse("validate --config a -o b",
+	       "flag '--output' is one of 'profcol record' and 'profcol view'");
+}
+
+static void view_takes_files(void **state)
+{
+	CLEANUP(command_line_deinit) struct command_line line;
+
+	(void)state;
+	assert_null(parse("view new.pb.gz old.otlp -o a.html", &line));
+	assert_int_equal(line.command, COMMAND_VIEW);
+	assert_string_equal(line.view.files[0], "new.pb.gz");
+	assert_string_equal(line.view.files[1], "old.otlp");
+	assert_string_equal(line.view.output, "a.html");
+	refuse("view", "'view' needs a file to show: profcol view FILE.pb.gz");
+	refuse("view a b c", "unexpected word 'c'; 'view' takes a file, or two to compare");
+	refuse("view a --config c", "flag '--config' has no meaning for 'view', which has "
+				    "its own; keys of it are set by '--set'");
+	refuse("view a --serve", "flag '--serve' is one of 'profcol record'");
 }
 
 static void the_help_names_every_command_and_flag(void **state)
@@ -368,11 +412,13 @@ int main(void)
 		cmocka_unit_test(values_are_asked_for),
 		cmocka_unit_test(no_configuration_shows_a_minimal_one),
 		cmocka_unit_test(record_takes_a_program),
+		cmocka_unit_test(record_takes_an_event),
 		cmocka_unit_test(record_finds_a_cgroup_by_its_directory),
 		cmocka_unit_test(shadow_takes_an_address),
 		cmocka_unit_test(shadow_takes_what_record_takes),
 		cmocka_unit_test(what_shadow_cannot_do_is_refused),
 		cmocka_unit_test(what_record_cannot_do_is_refused),
+		cmocka_unit_test(view_takes_files),
 		cmocka_unit_test(the_help_names_every_command_and_flag),
 	};
 

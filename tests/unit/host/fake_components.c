@@ -121,7 +121,9 @@ static void enter(struct fake *fake)
 
 	while (inside > most && !atomic_compare_exchange_weak(&fake->most_inside, &most, inside))
 		;
-	for (int i = 0; i < 50 && atomic_load(&fake->most_inside) < fake->options->meet; i++)
+	for (int i = 0;
+	     i < fake->options->meet_ms && atomic_load(&fake->most_inside) < fake->options->meet;
+	     i++)
 		sleep_a_little();
 }
 

@@ -33,7 +33,8 @@ struct fake_options {
 	uint64_t takes;     /* a receiver: samples it books and pushes when shut down */
 	uint64_t loses;     /* of these it books as LOST "ring_buffer_full", not pushed */
 	atomic_bool *hangs; /* shutdown does not return before it is false */
-	unsigned int meet;  /* consume waits until so many threads are inside, or a while */
+	unsigned int meet;  /* consume waits until so many threads are inside, or */
+	int meet_ms;        /* about so long */
 };
 
 struct fake {

@@ -22,6 +22,8 @@ _Static_assert(PROFCOL_ABI == 1, "look through these numbers");
 MAY_GROW(profcol_host, 104);
 MAY_GROW(profcol_component, 152);
 MAY_GROW(profcol_http_settings, 160);
+MAY_GROW(profcol_http_call, 40);
+MAY_GROW(profcol_http_answer, 56);
 MAY_GROW(profcol_logger, 32);
 MAY_GROW(profcol_storage_operations, 64);
 

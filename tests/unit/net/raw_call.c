@@ -11,7 +11,9 @@
 #include <grpc/grpc_security.h>
 
 #include <arpa/inet.h>
+#include <nghttp2/nghttp2.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -185,7 +187,8 @@ static void wire_put_header(struct wire *wire, const char *key, const char *valu
 static void wire_put_request(struct wire *wire, const void *settings, size_t settings_length,
 			     const char *encoding, const void *bytes, size_t length)
 {
-	const uint8_t prefix[] = { 1, 0, 0, (uint8_t)(length >> 8), (uint8_t)length };
+	const uint8_t prefix[] = { strcmp(encoding, "identity") != 0, 0, 0, (uint8_t)(length >> 8),
+				   (uint8_t)length };
 	struct wire headers = { .count = 0 };
 
 	wire_put_header(&headers, ":method", "POST");
@@ -230,29 +233,104 @@ int raw_unread_call(int port)
 	return wire_send(&wire, port);
 }
 
+int raw_slow_call(int port, uint32_t announced)
+{
+	const uint8_t prefix[] = { 0, (uint8_t)(announced >> 24), (uint8_t)(announced >> 16),
+				   (uint8_t)(announced >> 8), (uint8_t)announced };
+	struct wire wire = { .count = 0 };
+
+	wire_put_request(&wire, "", 0, "identity", "", 0);
+	// The request's own frame of data is the last one: ours replaces it, and ends nothing.
+	wire.count -= 9 + sizeof(prefix);
+	wire_put_frame(&wire, 0, 0, 1, sizeof(prefix));
+	wire_put(&wire, prefix, sizeof(prefix));
+	return wire_send(&wire, port);
+}
+
+/* What is read of a connection: frames, and their heads as text. */
+struct raw_reading {
+	uint8_t bytes[16384];
+	size_t count;
+	nghttp2_hd_inflater *inflater;
+	char *text; /* owned */
+	size_t length;
+};
+
+static void reading_add_head(struct raw_reading *reading, const uint8_t *bytes, size_t length)
+{
+	int flags = 0;
+
+	while (!(flags & NGHTTP2_HD_INFLATE_FINAL)) {
+		nghttp2_nv field;
+		ssize_t used =
+			nghttp2_hd_inflate_hd2(reading->inflater, &field, &flags, bytes, length, 1);
+
+		assert_true(used >= 0);
+		bytes += used;
+		length -= (size_t)used;
+		if (!(flags & NGHTTP2_HD_INFLATE_EMIT))
+			continue;
+		reading->text = realloc(reading->text,
+					reading->length + field.namelen + field.valuelen + 4);
+		assert_non_null(reading->text);
+		reading->length += (size_t)sprintf(reading->text + reading->length, "%.*s: %.*s\n",
+						   (int)field.namelen, (char *)field.name,
+						   (int)field.valuelen, (char *)field.value);
+	}
+	nghttp2_hd_inflate_end_headers(reading->inflater);
+}
+
+/* All frames that are there as a whole. */
+static void reading_advance(struct raw_reading *reading)
+{
+	const uint8_t *at = reading->bytes;
+
+	for (;;) {
+		size_t left = reading->count - (size_t)(at - reading->bytes), length;
+
+		if (left < 9)
+			break;
+		length = (size_t)at[0] << 16 | (size_t)at[1] << 8 | at[2];
+		if (left < 9 + length)
+			break;
+		if (at[3] == NGHTTP2_HEADERS)
+			reading_add_head(reading, at + 9, length);
+		at += 9 + length;
+	}
+	reading->count -= (size_t)(at - reading->bytes);
+	memmove(reading->bytes, at, reading->count);
+}
+
+char *raw_read_status(int fd)
+{
+	struct raw_reading reading = { .text = calloc(1, 1) };
+
+	assert_non_null(reading.text);
+	assert_int_equal(nghttp2_hd_inflate_new(&reading.inflater), 0);
+	// Its status ends an answer.
+	while (!strstr(reading.text, "grpc-status")) {
+		struct pollfd ready = { .fd = fd, .events = POLLIN };
+		ssize_t part;
+
+		if (poll(&ready, 1, 60000) <= 0)
+			break;
+		part = read(fd, reading.bytes + reading.count,
+			    sizeof(reading.bytes) - reading.count);
+		if (part <= 0)
+			break;
+		reading.count += (size_t)part;
+		reading_advance(&reading);
+	}
+	nghttp2_hd_inflate_del(reading.inflater);
+	return reading.text;
+}
+
 char *raw_encoded_call(int port, const char *encoding, const void *bytes, size_t length)
 {
 	CLEANUP_FD int fd = -1;
 	struct wire wire = { .count = 0 };
-	char *got = calloc(1, 8192);
-	size_t count = 0;
-	ssize_t part;
 
-	assert_non_null(got);
 	wire_put_request(&wire, "", 0, encoding, bytes, length);
 	fd = wire_send(&wire, port);
-	// Its status ends an answer. NULs are masked, so that all of it is text.
-	while (!strstr(got, "grpc-status") && count < 4096) {
-		struct pollfd ready = { .fd = fd, .events = POLLIN };
-
-		if (poll(&ready, 1, 5000) <= 0)
-			break;
-		part = read(fd, got + count, 8191 - count);
-		if (part <= 0)
-			break;
-		for (ssize_t i = 0; i < part; i++, count++)
-			if (!got[count])
-				got[count] = '.';
-	}
-	return got;
+	return raw_read_status(fd);
 }

@@ -35,10 +35,19 @@ void raw_stalled_begin(struct raw_stalled *stalled, const char *target, const ch
 grpc_status_code raw_stalled_end(struct raw_stalled *stalled);
 
 /*
- * What a server at port @port of 127.0.0.1 sends back to one request with a message that is
- * compressed as @encoding says, which may be anything; NUL-terminated, free(). Method "/a.B/C".
+ * What a server at port @port of 127.0.0.1 says to one request with a message that is
+ * compressed as @encoding says, which may be anything: as raw_read_status(). Method "/a.B/C".
  */
 char *raw_encoded_call(int port, const char *encoding, const void *bytes, size_t length);
+
+/* The heads and trailers that come on @fd up to a grpc-status, "NAME: VALUE" in lines; free(). */
+char *raw_read_status(int fd);
+
+/*
+ * A call of "/a.B/C" that announces a message of @announced bytes and sends none of it. The file
+ * descriptor of its connection, to be closed.
+ */
+int raw_slow_call(int port, uint32_t announced);
 
 /*
  * A call of "/a.B/C" with the message "ping" to port @port of 127.0.0.1, whose answer is never let

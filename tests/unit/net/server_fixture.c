@@ -37,7 +37,7 @@ static bool service_admit(void *context, struct net_call *call, struct net_answe
 	struct server_fixture *fixture = context;
 
 	if (!strcmp(net_call_method(call), TEST_METHOD) ||
-	    !strcmp(net_call_method(call), "/a.B/C")) {
+	    !strcmp(net_call_method(call), TEST_PATH) || !strcmp(net_call_method(call), "/a.B/C")) {
 		pthread_mutex_lock(&fixture->lock);
 		fixture->admitted++;
 		pthread_cond_broadcast(&fixture->changed);
@@ -49,12 +49,24 @@ static bool service_admit(void *context, struct net_call *call, struct net_answe
 	return false;
 }
 
+static void service_refused(void *context, enum net_refusal refusal, const char *peer)
+{
+	struct server_fixture *fixture = context;
+
+	(void)peer;
+	pthread_mutex_lock(&fixture->lock);
+	fixture->refused[refusal]++;
+	pthread_cond_broadcast(&fixture->changed);
+	pthread_mutex_unlock(&fixture->lock);
+}
+
 static void service_handle(void *context, struct net_call *call, const uint8_t *bytes,
-			   size_t length, struct net_answer *answer)
+			   size_t length, struct memory_share *share, struct net_answer *answer)
 {
 	struct server_fixture *fixture = context;
 
 	(void)call;
+	(void)share;
 	pthread_mutex_lock(&fixture->lock);
 	fixture->entered++;
 	fixture->inside++;
@@ -96,6 +108,11 @@ void server_fixture_init(struct server_fixture *fixture)
 			.max_recv_msg_size_mib = 4,
 			.auth.authenticator = "",
 		},
+		.http = {
+			.endpoint = "127.0.0.1:0",
+			.keep_alives_enabled = true,
+			.auth.authenticator = "",
+		},
 		.logger = { .size = sizeof(fixture->logger), .write = keep_line },
 	};
 	pthread_mutex_init(&fixture->lock, NULL);
@@ -117,9 +134,18 @@ static struct profcol_error *fixture_try(struct server_fixture *fixture)
 		.context = fixture,
 		.admit = service_admit,
 		.handle = service_handle,
+		.refused = service_refused,
+		.budget = fixture->budget.most ? &fixture->budget : NULL,
 	};
-	struct profcol_error *error = net_server_validate(&fixture->config);
+	struct profcol_error *error;
 
+	if (fixture->is_http) {
+		error = net_http_server_validate(&fixture->http);
+		return error ? error
+			     : net_http_server_create(&fixture->http, TEST_PATH, &service,
+						      &fixture->logger, &fixture->server);
+	}
+	error = net_server_validate(&fixture->config);
 	return error ? error
 		     : net_server_create(&fixture->config, &service, &fixture->logger,
 					 &fixture->server);
@@ -168,6 +194,15 @@ void server_fixture_wait_admitted(struct server_fixture *fixture, unsigned int a
 {
 	pthread_mutex_lock(&fixture->lock);
 	while (fixture->admitted < admitted)
+		pthread_cond_wait(&fixture->changed, &fixture->lock);
+	pthread_mutex_unlock(&fixture->lock);
+}
+
+void server_fixture_wait_refused(struct server_fixture *fixture, enum net_refusal refusal,
+				 unsigned int count)
+{
+	pthread_mutex_lock(&fixture->lock);
+	while (fixture->refused[refusal] < count)
 		pthread_cond_wait(&fixture->changed, &fixture->lock);
 	pthread_mutex_unlock(&fixture->lock);
 }

@@ -2,6 +2,8 @@
 /* A server of lib/net and the service behind it, whose calls can be held. */
 #pragma once
 
+#include "base/base.h"
+#include "confighttp/confighttp.h"
 #include "net/net.h"
 
 #include <pthread.h>
@@ -10,8 +12,13 @@
 /* No call of a test takes as long, however busy the machine is. */
 enum { CALL_PATIENCE_MS = 120000 };
 
+/* Of a server of OTLP over HTTP. */
+#define TEST_PATH "/v1development/profiles"
+
 struct server_fixture {
-	struct net_server_config config; /* defaults, at a port of 127.0.0.1 */
+	struct net_server_config config;      /* defaults, at a port of 127.0.0.1 */
+	struct confighttp_server_config http; /* defaults */
+	bool is_http;                         /* before the start: OTLP over HTTP, not gRPC */
 	struct profcol_logger logger;
 	struct net_server *server;
 	char endpoint[128], target[128]; /* for clients */
@@ -26,6 +33,9 @@ struct server_fixture {
 	unsigned int inside;   /* that it holds */
 	uint64_t bytes;        /* of all messages */
 	struct net_answer say; /* for all calls; borrowed texts */
+	unsigned int refused[NET_REFUSALS];
+
+	struct memory_budget budget; /* before the start; most 0 = none */
 };
 
 void server_fixture_init(struct server_fixture *fixture);
@@ -43,6 +53,10 @@ void server_fixture_wait_admitted(struct server_fixture *fixture, unsigned int a
 unsigned int server_fixture_entered(struct server_fixture *fixture);
 /* Blocks until the service holds @inside calls. */
 void server_fixture_wait_inside(struct server_fixture *fixture, unsigned int inside);
+
+/* Blocks until so much has been refused unheard for that reason. */
+void server_fixture_wait_refused(struct server_fixture *fixture, enum net_refusal refusal,
+				 unsigned int count);
 
 /* One call of our own client, in plain text, with @timeout_ms. net_answer_deinit. */
 struct net_answer server_fixture_call(struct server_fixture *fixture, const char *endpoint,

@@ -15,12 +15,14 @@
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #define SECOND UINT64_C(1000000000)
 
@@ -30,6 +32,11 @@ static void assert_says(const char *text, const char *part)
 {
 	if (!text || !strstr(text, part))
 		fail_msg("'%s' is not in '%s'", part, text ? text : "(nothing)");
+}
+
+static int port_of(const struct server_fixture *fixture)
+{
+	return atoi(strrchr(fixture->endpoint, ':') + 1);
 }
 
 /* ---- messages ---- */
@@ -171,12 +178,56 @@ static void what_gzip_cannot_read_is_the_clients_fault(void **state)
 	assert_says(message, "compressed message is broken");
 }
 
+static void zstd_is_taken(void **state)
+{
+	static const char message[] = "hello hello hello hello";
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	CLEANUP_FREE char *got = NULL;
+	char packed[128];
+	size_t length = ZSTD_compress(packed, sizeof(packed), message, sizeof(message), 3);
+
+	(void)state;
+	assert_false(ZSTD_isError(length));
+	server_fixture_init(&fixture);
+	server_fixture_start(&fixture);
+	got = raw_encoded_call(port_of(&fixture), "zstd", packed, length);
+	assert_says(got, "grpc-status: 0\n");
+	assert_int_equal(fixture.bytes, sizeof(message));
+}
+
+static void several_gzip_streams_are_one_message(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	CLEANUP_FREE char *got = NULL;
+	unsigned char packed[256];
+	size_t length = 0;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		z_stream stream = { .next_in = (Bytef *)(uintptr_t)"half",
+				    .avail_in = 4,
+				    .next_out = packed + length,
+				    .avail_out = 128 };
+
+		assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY),
+				 Z_OK);
+		assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+		length += stream.total_out;
+		deflateEnd(&stream);
+	}
+	server_fixture_init(&fixture);
+	server_fixture_start(&fixture);
+	got = raw_encoded_call(port_of(&fixture), "gzip", packed, length);
+	assert_says(got, "grpc-status: 0\n");
+	assert_int_equal(fixture.bytes, 8);
+}
+
 static void other_compressions_are_refused_by_name(void **state)
 {
 	static const struct {
 		const char *name, *bytes;
 	} others[] = {
-		{ "zstd", "\x28\xb5\x2f\xfd\x04\x58\x09\x01\x01\x61" },
+		{ "br", "\x28\xb5\x2f\xfd\x04\x58\x09\x01\x01\x61" },
 		{ "snappy", "\xff\x06\0\0sNaPpY" },
 	};
 	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
@@ -185,11 +236,11 @@ static void other_compressions_are_refused_by_name(void **state)
 	server_fixture_init(&fixture);
 	server_fixture_start(&fixture);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		CLEANUP_FREE char *got = raw_encoded_call(atoi(strrchr(fixture.endpoint, ':') + 1),
-							  others[i].name, others[i].bytes, 10);
+		CLEANUP_FREE char *got =
+			raw_encoded_call(port_of(&fixture), others[i].name, others[i].bytes, 10);
 
 		// 12 is Unimplemented.
-		assert_says(got, "grpc-status\00212");
+		assert_says(got, "grpc-status: 12\n");
 		assert_says(got, others[i].name);
 		assert_says(got, "use gzip");
 	}
@@ -319,11 +370,6 @@ static void who_has_given_up_waiting_is_not_handled(void **state)
 
 /* ---- the slow ---- */
 
-static int port_of(const struct server_fixture *fixture)
-{
-	return atoi(strrchr(fixture->endpoint, ':') + 1);
-}
-
 /* A server with room for one call only. */
 static void start_narrow(struct server_fixture *fixture)
 {
@@ -335,6 +381,7 @@ static void start_narrow(struct server_fixture *fixture)
 static void set_patience(struct server_fixture *fixture, struct server_patience patience)
 {
 	pthread_mutex_lock(&fixture->server->lock);
+	patience.head_ns = fixture->server->patience.head_ns;
 	fixture->server->patience = patience;
 	pthread_mutex_unlock(&fixture->server->lock);
 }
@@ -347,7 +394,7 @@ static void who_does_not_read_its_answer_loses_its_place(void **state)
 
 	(void)state;
 	start_narrow(&fixture);
-	set_patience(&fixture, (struct server_patience){ 60 * SECOND, 60 * SECOND, SECOND / 2 });
+	set_patience(&fixture, (struct server_patience){ 60 * SECOND, 60 * SECOND, SECOND / 2, 0 });
 	fd = raw_unread_call(port_of(&fixture));
 	server_fixture_wait_admitted(&fixture, 1);
 	answer = server_fixture_call(&fixture, fixture.endpoint, "ping", 4, NET_GZIP,
@@ -360,17 +407,20 @@ static void who_sends_slowly_loses_its_place_to_others(void **state)
 {
 	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
 	CLEANUP(net_answer_deinit) struct net_answer answer = { 0 };
-	struct raw_stalled stalled;
+	CLEANUP_FREE char *status = NULL;
+	CLEANUP_FD int fd = -1;
 
 	(void)state;
 	start_narrow(&fixture);
-	set_patience(&fixture, (struct server_patience){ 60 * SECOND, SECOND / 2, 60 * SECOND });
-	raw_stalled_begin(&stalled, fixture.target, TEST_METHOD);
+	set_patience(&fixture, (struct server_patience){ 60 * SECOND, SECOND / 2, 60 * SECOND, 0 });
+	fd = raw_slow_call(port_of(&fixture), 1000 << 20);
 	server_fixture_wait_admitted(&fixture, 1);
 	answer = server_fixture_call(&fixture, fixture.endpoint, "ping", 4, NET_GZIP,
 				     CALL_PATIENCE_MS);
 	assert_int_equal(answer.code, NET_OK);
-	assert_int_equal(raw_stalled_end(&stalled), GRPC_STATUS_UNAVAILABLE);
+	status = raw_read_status(fd);
+	assert_says(status, "grpc-status: 14\n");
+	assert_says(status, "did not arrive in time");
 }
 
 static void where_there_is_room_a_client_may_send_slowly(void **state)
@@ -382,7 +432,7 @@ static void where_there_is_room_a_client_may_send_slowly(void **state)
 	(void)state;
 	server_fixture_init(&fixture);
 	server_fixture_start(&fixture);
-	set_patience(&fixture, (struct server_patience){ SECOND, 0, 60 * SECOND });
+	set_patience(&fixture, (struct server_patience){ SECOND, 0, 60 * SECOND, 0 });
 	begun = clock_monotonic_ns();
 	raw_stalled_begin(&stalled, fixture.target, TEST_METHOD);
 	assert_int_equal(raw_stalled_end(&stalled), GRPC_STATUS_UNAVAILABLE);
@@ -397,8 +447,8 @@ static void large_messages_are_taken_one_at_a_time_and_get_longer(void **state)
 	server_fixture_init(&usual);
 	server_fixture_start(&usual);
 	start_narrow(&narrow);
-	assert_int_equal(usual.server->max_calls, 64);
-	assert_int_equal(narrow.server->max_calls, 1);
+	assert_int_equal(usual.server->bounds.room_calls, 64);
+	assert_int_equal(narrow.server->bounds.room_calls, 1);
 	assert_int_equal(usual.server->patience.full_ns, 5 * SECOND);
 	assert_int_equal(narrow.server->patience.full_ns, 60 * SECOND);
 }
@@ -485,6 +535,30 @@ static void a_shutdown_does_not_wait_past_its_deadline(void **state)
 	assert_int_equal(raw_stalled_end(&stalled), GRPC_STATUS_UNAVAILABLE);
 }
 
+/* Without a deadline that would come: it returns since nobody is waited for. */
+static void a_shutdown_waits_neither_for_idle_clients_nor_for_those_who_do_not_read(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	struct net_answer answer;
+	int unread, slow;
+
+	(void)state;
+	server_fixture_init(&fixture);
+	server_fixture_start(&fixture);
+	answer = server_fixture_call(&fixture, fixture.endpoint, "ping", 4, NET_UNCOMPRESSED,
+				     CALL_PATIENCE_MS);
+	assert_int_equal(answer.code, NET_OK);
+	net_answer_deinit(&answer);
+	unread = raw_unread_call(port_of(&fixture));
+	slow = raw_slow_call(port_of(&fixture), 1000);
+	server_fixture_wait_admitted(&fixture, 3);
+	while (server_fixture_entered(&fixture) < 2)
+		sched_yield();
+	net_server_shutdown(fixture.server, clock_monotonic_ns() + 3600 * SECOND);
+	close(unread);
+	close(slow);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -493,6 +567,8 @@ int main(void)
 		cmocka_unit_test(a_message_may_be_as_large_as_the_limit_and_no_larger),
 		cmocka_unit_test(a_bomb_is_refused_with_little_memory),
 		cmocka_unit_test(what_gzip_cannot_read_is_the_clients_fault),
+		cmocka_unit_test(zstd_is_taken),
+		cmocka_unit_test(several_gzip_streams_are_one_message),
 		cmocka_unit_test(other_compressions_are_refused_by_name),
 		cmocka_unit_test(four_clients_are_served_at_once),
 		cmocka_unit_test(who_finds_no_room_waits),
@@ -504,6 +580,8 @@ int main(void)
 		cmocka_unit_test(connections_that_stand_still_are_ended_by_the_kernel),
 		cmocka_unit_test(a_shutdown_lets_calls_end_and_refuses_what_is_half_there),
 		cmocka_unit_test(a_shutdown_does_not_wait_past_its_deadline),
+		cmocka_unit_test(
+			a_shutdown_waits_neither_for_idle_clients_nor_for_those_who_do_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* TLS and mTLS of a client, its files, and their reload. */
 #include "certificates.h"
 #include "client_fixture.h"
+#include "name_server.h"
 
 #include "base/base.h"
 
@@ -11,9 +12,12 @@
 
 #include <cmocka.h>
 
+#include <arpa/inet.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* ca signs server (127.0.0.1, localhost) and client; "other" is nobody's authority. */
@@ -441,6 +445,63 @@ static void what_grpc_cannot_do_is_refused(void **state)
 	assert_refused(&fixture, "tls.tpm: ");
 }
 
+/* ---- names with a dot at their end ---- */
+
+/* What the first connection to @listener says, up to the end of its first record. */
+static void *hear_hello(void *argument)
+{
+	static uint8_t hello[4096];
+	int *listener = argument, fd = accept4(*listener, NULL, NULL, SOCK_CLOEXEC);
+	size_t length = 0;
+
+	memset(hello, 0, sizeof(hello));
+	while (fd >= 0 && (length < 5 || length < 5u + hello[3] * 256u + hello[4])) {
+		ssize_t part = read(fd, hello + length, sizeof(hello) - length);
+
+		if (part <= 0)
+			break;
+		length += (size_t)part;
+	}
+	if (fd >= 0)
+		close(fd);
+	return hello;
+}
+
+/* A peer written in Go ends the handshake with a client that names it so. */
+static void the_dot_that_ends_a_name_is_not_said_in_tls(void **state)
+{
+	static const char *const addresses[] = { "127.0.0.1" };
+	struct sockaddr_in own = { .sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	CLEANUP_FD int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t size = sizeof(own);
+	struct name_server names;
+	struct net_answer answer;
+	pthread_t thread;
+	void *hello;
+
+	(void)state;
+	assert_int_equal(bind(listener, (struct sockaddr *)&own, size), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&own, &size), 0);
+	assert_int_equal(listen(listener, 8), 0);
+	name_server_start(&names, addresses, 1);
+	fixture_init(&fixture);
+	snprintf(fixture.endpoint, sizeof(fixture.endpoint), "dns://%s/gw.profcol.test.:%d",
+		 names.address, ntohs(own.sin_port));
+	fixture.config.endpoint = fixture.endpoint;
+	fixture.config.tls.insecure = false;
+	fixture.config.tls.ca_file = certificates_path(&certificates, "ca.pem");
+	assert_int_equal(pthread_create(&thread, NULL, hear_hello, &listener), 0);
+	fixture_connect(&fixture);
+	answer = fixture_call(&fixture, "x");
+	net_answer_deinit(&answer);
+	pthread_join(thread, &hello);
+	assert_non_null(memmem(hello, 4096, "gw.profcol.test", 15));
+	assert_null(memmem(hello, 4096, "gw.profcol.test.", 16));
+	name_server_stop(&names);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +530,7 @@ int main(void)
 					  forget_system_roots),
 		cmocka_unit_test(unusable_files_are_named_at_the_start),
 		cmocka_unit_test(what_grpc_cannot_do_is_refused),
+		cmocka_unit_test(the_dot_that_ends_a_name_is_not_said_in_tls),
 	};
 
 	return cmocka_run_group_tests(tests, make_certificates, remove_certificates);

@@ -100,6 +100,9 @@ static const struct expectation collector[] = {
 	{ R, "0 < nil", F },
 	{ R, "[] == nil", F },
 	{ R, "0x61 == \"a\"", F },
+	{ R, "00012 == 10", T },
+	{ R, "0 == 00", T },
+	{ R, "0x00 == nil", F },
 	// ---- strings
 	{ R, "\"a\\tb\" == \"a\\x09b\"", T },
 	{ R, "\"\\u00dc\" == \"\\xdc\"", T },

@@ -42,6 +42,9 @@ static const struct expectation {
 	{ R, "(1 == 1) == 1",
 	  "1:10: unexpected token \"==\" (expected \"and\", \"or\" or the end)" },
 	{ R, "1 == (1 == 1)", "1:6: unexpected token \"(\" (expected a value to compare with)" },
+	{ R, "08 == 8",
+	  "1:1: number 08 begins with 0, so its digits are octal: 8 and 9 are none; write it "
+	  "without 0 in front" },
 	{ R, "1 == 1 == 1", "1:8: unexpected token \"==\" (expected \"and\", \"or\" or the end)" },
 	{ R, "(1 == 1) + 1 == 2",
 	  "1:10: unexpected token \"+\" (expected a comparison, or the end)" },
@@ -154,9 +157,15 @@ static const struct expectation {
 	  "mean \"IsMatch\"?" },
 	{ R, "IsMach(\"a\", \"b\")",
 	  "1:1: undefined function \"IsMach\"; did you mean \"IsMatch\"?" },
-	{ R, "Trim(\"a\") == \"a\"",
-	  "1:1: undefined function \"Trim\"; there are: Concat, Double, HasPrefix, HasSuffix, "
-	  "Index, Int, IsMatch, IsString, Len, Split, String, Substring, ToLowerCase" },
+	{ R, "UserAgent(\"a\") == \"a\"",
+	  "1:1: undefined function \"UserAgent\"; there are: Bool, Coalesce, Concat, "
+	  "ContainsValue, "
+	  "ConvertCase, Double, ExtractPatterns, FNV, HasPrefix, HasSuffix, Hex, Index, Int, "
+	  "IsBool, "
+	  "IsDouble, IsEmpty, IsInt, IsList, IsMap, IsMatch, IsString, Keys, Len, MD5, SHA1, "
+	  "SHA256, "
+	  "SHA512, Split, String, Substring, ToLowerCase, ToUpperCase, Trim, TrimPrefix, "
+	  "TrimSuffix" },
 	{ R, "IsMatch(\"a\")",
 	  "1:1: error while parsing arguments for call to \"IsMatch\": incorrect number of "
 	  "arguments. Expected: 2 Received: 1" },
@@ -214,8 +223,13 @@ static const struct expectation {
 	{ R, "(x) => x == 1",
 	  "1:5: unexpected token \"=>\" (expected a comparison: ==, !=, <, <=, > or >=)" },
 	{ R, "Foo() == 1",
-	  "1:1: undefined function \"Foo\"; there are: Concat, Double, HasPrefix, HasSuffix, "
-	  "Index, Int, IsMatch, IsString, Len, Split, String, Substring, ToLowerCase" },
+	  "1:1: undefined function \"Foo\"; there are: Bool, Coalesce, Concat, ContainsValue, "
+	  "ConvertCase, Double, ExtractPatterns, FNV, HasPrefix, HasSuffix, Hex, Index, Int, "
+	  "IsBool, "
+	  "IsDouble, IsEmpty, IsInt, IsList, IsMap, IsMatch, IsString, Keys, Len, MD5, SHA1, "
+	  "SHA256, "
+	  "SHA512, Split, String, Substring, ToLowerCase, ToUpperCase, Trim, TrimPrefix, "
+	  "TrimSuffix" },
 	{ R, "IsMatch((1 == 1), \"a\")", "1:10: an argument is a value, not a condition" },
 	{ R, "a.b.c.d.e.f.g.h.i == 1", "1:1: a path has at most 8 names" },
 	{ R, "IsMatch(\"a\", \"\\\\Z\")",

@@ -3,7 +3,6 @@
 #include "processor_fixture.h"
 #include "shop_batch.h"
 
-#include "processors/memory_limiter/cgroup.h"
 #include "processors/memory_limiter/usage.h"
 
 #include "base/base.h"
@@ -315,6 +314,26 @@ static void above_the_limit_batches_are_refused_until_memory_is_free(void **stat
 	processor_deinit(&processor);
 }
 
+static void who_asks_for_room_gets_what_is_below_the_soft_limit(void **state)
+{
+	struct processor processor;
+	char yaml[128];
+
+	(void)state;
+	snprintf(yaml, sizeof(yaml), "{check_interval: 1h, limit_mib: %llu, spike_limit_mib: 16}",
+		 (unsigned long long)(memory_now() / MIB + 128));
+	processor_start(&processor, PROCESSOR, yaml);
+	assert_true(PROCESSOR->has_room(processor.fake.instance, 16 * MIB));
+	assert_false(PROCESSOR->has_room(processor.fake.instance, 128 * MIB));
+	assert_true(PROCESSOR->has_room(processor.fake.instance, 16 * MIB));
+	processor_deinit(&processor);
+	// Who refuses batches lets nothing in.
+	processor_start(&processor, PROCESSOR,
+			"{check_interval: 1h, limit_mib: 2, spike_limit_mib: 1}");
+	assert_false(PROCESSOR->has_room(processor.fake.instance, 1));
+	processor_deinit(&processor);
+}
+
 static void the_first_batch_is_refused_too(void **state)
 {
 	struct processor processor;
@@ -412,6 +431,7 @@ int main(void)
 		cmocka_unit_test(the_first_version_is_known_too),
 		cmocka_unit_test(without_cgroups_the_machine_counts),
 		cmocka_unit_test(above_the_limit_batches_are_refused_until_memory_is_free),
+		cmocka_unit_test(who_asks_for_room_gets_what_is_below_the_soft_limit),
 		cmocka_unit_test(the_first_batch_is_refused_too),
 		cmocka_unit_test(a_share_of_the_memory_is_a_limit_too),
 		cmocka_unit_test(keys_of_a_garbage_collector_get_one_line),

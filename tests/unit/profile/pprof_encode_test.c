@@ -400,6 +400,106 @@ static void mappings_carry_build_ids_and_flags(void **state)
 	perftools__profile__free_unpacked(profile, NULL);
 }
 
+/* A location that says what may be shown in place of a function has one of that name; its mapping
+ * does not say that functions are known. */
+static void labels_become_functions(void **state)
+{
+	struct profcol_builder *builder = profcol_builder_create();
+	uint32_t mapping = add_mapping(builder, 0x1000, "process.executable.build_id.gnu", NULL);
+	uint32_t label =
+		profcol_builder_attribute_string(builder, PROFCOL_FRAME_LABEL, "a+0x10", 6);
+	uint32_t list = profcol_builder_attribute_list(builder, &label, 1);
+	const struct profcol_line line = { 0 };
+	const uint32_t locations[] = {
+		profcol_builder_location(builder, &(struct profcol_location){ .mapping = mapping,
+									      .address = 0x1010,
+									      .attributes = list }),
+		profcol_builder_location(builder, &(struct profcol_location){ .mapping = mapping,
+									      .address = 0x1020,
+									      .attributes = list }),
+		profcol_builder_location(builder, &(struct profcol_location){ .address = 0x30,
+									      .lines = &line,
+									      .line_count = 1,
+									      .attributes = list }),
+	};
+	uint32_t stack = profcol_builder_stack(builder, locations, 3);
+	Perftools__Profile *profile;
+
+	(void)state;
+	open_scope(builder, 0);
+	add_profile(builder, "events", "count", 0, 0, 0);
+	add_value(builder, stack, 0, 1);
+	profile = encode_builder(builder);
+	assert_int_equal(profile->n_function, 2); // the zero function, and one for both
+	assert_true(string_is(profile, profile->function[1]->name, "a+0x10"));
+	assert_int_not_equal(profile->function[0]->id, profile->function[1]->id);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(profile->location[i]->n_line, 1);
+		assert_int_equal(profile->location[i]->line[0]->function_id,
+				 profile->function[1]->id);
+	}
+	assert_int_equal(profile->location[2]->n_line, 1);
+	assert_int_equal(profile->location[2]->line[0]->function_id, profile->function[0]->id);
+	assert_false(profile->mapping[0]->has_functions);
+	perftools__profile__free_unpacked(profile, NULL);
+}
+
+static uint32_t add_program(struct profcol_builder *builder, const char *path, uint64_t start)
+{
+	uint32_t name = profcol_builder_cstring(builder, path);
+
+	return profcol_builder_mapping(builder,
+				       &(struct profcol_mapping){ .memory_start = start,
+								  .memory_limit = start + 0x1000,
+								  .filename = name });
+}
+
+static void expect_first_mapping(const char *name, int64_t of_it, int64_t of_others)
+{
+	struct profcol_builder *builder = profcol_builder_create();
+	uint32_t kernel = add_program(builder, "vmlinux", 0x1000);
+	uint32_t libc = add_program(builder, "/lib/libc.so.6", 0x2000);
+	uint32_t program = add_program(builder, "/opt/hotcpp", 0x3000);
+	const uint32_t locations[] = {
+		profcol_builder_location(builder, &(struct profcol_location){ .mapping = kernel }),
+		profcol_builder_location(builder, &(struct profcol_location){ .mapping = libc }),
+		profcol_builder_location(builder, &(struct profcol_location){ .mapping = program }),
+	};
+	uint32_t stack = profcol_builder_stack(builder, locations, 3);
+	static const char *const names[] = { "hotcpp", "sh" };
+	const int64_t values[] = { of_it, of_others };
+	Perftools__Profile *profile;
+
+	for (int i = 0; i < 2; i++) {
+		uint32_t attribute = profcol_builder_attribute_string(
+			builder, "process.executable.name", names[i], strlen(names[i]));
+
+		open_scope(builder, profcol_builder_attribute_list(builder, &attribute, 1));
+		add_profile(builder, "samples", "count", 0, 0, 0);
+		add_value(builder, stack, 0, values[i]);
+	}
+	profile = encode_builder(builder);
+	assert_int_equal(profile->n_mapping, 3);
+	assert_true(string_is(profile, profile->mapping[0]->filename, name));
+	for (size_t i = 0; i < 3; i++) {
+		uint64_t id = profile->location[i]->mapping_id;
+
+		assert_int_equal(profile->mapping[i]->id, i + 1);
+		// Each location is in the mapping that it was in.
+		assert_true(id >= 1 && id <= 3);
+		assert_int_equal(profile->mapping[id - 1]->memory_start, 0x1000 * (i + 1));
+	}
+	perftools__profile__free_unpacked(profile, NULL);
+}
+
+static void the_program_that_was_profiled_comes_first(void **state)
+{
+	(void)state;
+	expect_first_mapping("/opt/hotcpp", 10, 3);
+	expect_first_mapping("vmlinux", 3, 3);
+	expect_first_mapping("vmlinux", 3, 10); // nothing of "sh" is mapped
+}
+
 /* Ids may not be 0, but a stack may hold the zero location, and a line the zero function. */
 static void zero_rows_get_an_id(void **state)
 {
@@ -492,6 +592,8 @@ static void too_many_kinds_of_samples_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(labels_become_functions),
+		cmocka_unit_test(the_program_that_was_profiled_comes_first),
 		cmocka_unit_test(sampled_counts_get_a_column_of_their_worth),
 		cmocka_unit_test(a_scope_that_has_the_worth_gets_no_column),
 		cmocka_unit_test(labels_come_from_sample_link_and_resource),

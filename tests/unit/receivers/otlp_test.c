@@ -12,9 +12,12 @@
 
 #include <cmocka.h>
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define SERVICE "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/"
 #define VERSION "otlp-profiles-development-version"
@@ -292,10 +295,10 @@ static void what_is_refused_for_good_is_internal(void **state)
 
 /* ---- configuration ---- */
 
-static void a_protocol_has_to_be_named_and_http_is_not_there(void **state)
+static void a_protocol_has_to_be_named(void **state)
 {
 	CLEANUP(fixture_deinit) struct fixture fixture;
-	PROFCOL_CLEANUP_ERROR struct profcol_error *none = NULL, *http = NULL;
+	PROFCOL_CLEANUP_ERROR struct profcol_error *none = NULL;
 
 	(void)state;
 	fixture_configure(&fixture);
@@ -304,11 +307,94 @@ static void a_protocol_has_to_be_named_and_http_is_not_there(void **state)
 	assert_non_null(none);
 	assert_says(profcol_error_message(none),
 		    "must specify at least one protocol when using the OTLP receiver");
-	fake_host_set_int(&fixture.fake, "protocols.grpc", true);
+}
+
+/* ---- HTTP ---- */
+
+/* Where the log says that it listens. */
+static int http_port(struct fixture *fixture)
+{
+	const char *text = strstr(fixture->fake.log, "receiving OTLP over HTTP at ");
+
+	assert_non_null(text);
+	return atoi(strchr(text + strlen("receiving OTLP over HTTP at "), ':') + 1);
+}
+
+/* The answer to @length bytes of @type; free(). */
+static char *post(int port, const char *type, const void *bytes, size_t length)
+{
+	const struct sockaddr_in address = { .sin_family = AF_INET,
+					     .sin_port = htons((uint16_t)port),
+					     .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	CLEANUP_FD int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char *answer = calloc(1, 4096);
+	size_t got = 0;
+	ssize_t part;
+
+	assert_non_null(answer);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_true(dprintf(fd,
+			    "POST /v1development/profiles HTTP/1.1\r\nHost: x\r\nConnection: "
+			    "close\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n",
+			    type, length) > 0);
+	assert_int_equal(send(fd, bytes, length, MSG_NOSIGNAL), length);
+	while (got < 4095 && (part = read(fd, answer + got, 4095 - got)) > 0)
+		got += (size_t)part;
+	return answer;
+}
+
+static void requests_over_http_are_passed_on_in_both_encodings(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	CLEANUP_FREE char *proto = NULL, *json = NULL, *broken = NULL, *text = NULL;
+	CLEANUP_FREE uint8_t *bytes = NULL;
+	size_t length, text_length;
+	int port;
+
+	(void)state;
+	fixture_configure(&fixture);
 	fake_host_set_int(&fixture.fake, "protocols.http", true);
-	http = fake_host_try_start(&fixture.fake);
-	assert_non_null(http);
-	assert_says(profcol_error_message(http), "protocols.http: profcol does not receive OTLP");
+	fake_host_set_text(&fixture.fake, "protocols.http.endpoint", "127.0.0.1:0");
+	fake_host_start(&fixture.fake);
+	port = http_port(&fixture);
+	bytes = make_request(3, &length);
+	proto = post(port, "application/x-protobuf", bytes, length);
+	assert_says(proto, "200 OK");
+	assert_int_equal(fixture.samples, 3);
+	assert_no_error(otlp_to_json(bytes, length, &text, &text_length));
+	json = post(port, "application/json", text, text_length);
+	assert_says(json, "200 OK");
+	assert_int_equal(fixture.samples, 6);
+	broken = post(port, "application/json", "{\"dictionary\":7}", 16);
+	assert_says(broken, "HTTP/1.1 400 ");
+	assert_says(broken, "not OTLP/JSON: field dictionary is no number");
+	assert_int_equal(fake_host_metric_with(&fixture.fake, "receiver_accepted_profile_samples",
+					       "transport=http"),
+			 6);
+	assert_int_equal(
+		fake_host_metric_with(&fixture.fake, "receiver_refused_requests", "transport=http"),
+		1);
+}
+
+/* A small one is decoded anyway: who refuses it says so, and has it in the books. */
+static void memory_is_asked_for_before_much_of_it_is_taken(void **state)
+{
+	const unsigned int many = 50000;
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	CLEANUP_FREE char *refused = NULL, *taken = NULL, *small = NULL;
+
+	(void)state;
+	fixture_init(&fixture);
+	atomic_store(&fixture.fake.is_full, true);
+	refused = send_samples(&fixture, many, GRPC_STATUS_UNAVAILABLE);
+	assert_says(refused, "data refused due to high memory usage");
+	assert_int_equal(fixture.fake.taken, 0);
+	assert_int_equal(fake_host_metric(&fixture.fake, "receiver_refused_requests"), 1);
+	small = send_samples(&fixture, 7, GRPC_STATUS_OK);
+	assert_int_equal(fixture.fake.taken, 7);
+	atomic_store(&fixture.fake.is_full, false);
+	taken = send_samples(&fixture, many, GRPC_STATUS_OK);
+	assert_int_equal(fixture.samples, many + 7);
 }
 
 static void faults_are_named_by_their_whole_key(void **state)
@@ -336,7 +422,9 @@ int main(void)
 		cmocka_unit_test(broken_data_is_the_clients_fault),
 		cmocka_unit_test(what_may_pass_is_unavailable),
 		cmocka_unit_test(what_is_refused_for_good_is_internal),
-		cmocka_unit_test(a_protocol_has_to_be_named_and_http_is_not_there),
+		cmocka_unit_test(a_protocol_has_to_be_named),
+		cmocka_unit_test(requests_over_http_are_passed_on_in_both_encodings),
+		cmocka_unit_test(memory_is_asked_for_before_much_of_it_is_taken),
 		cmocka_unit_test(faults_are_named_by_their_whole_key),
 	};
 

@@ -43,9 +43,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- .Values.clusterRole.name | default (include "profcol.fullname" .) -}}
 {{- end -}}
 
+{{- /* Helm reads numbers as floats, which `quote` alone writes as 1.2345678e+07. */ -}}
 {{- define "profcol.annotations" -}}
 {{- range $key, $value := . }}
-{{ $key }}: {{ $value | quote }}
+{{ $key }}: {{ ternary (toJson $value) $value (kindIs "float64" $value) | quote }}
 {{- end }}
 {{- end -}}
 
@@ -77,4 +78,28 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 {{- dict "ports" $ports | toYaml -}}
+{{- end -}}
+
+{{- /*
+"true" when the configuration asks the API server: then, and only then, the pod is given the
+account's token. One that is there already may do so.
+*/ -}}
+{{- define "profcol.asksKubernetes" -}}
+{{- if not .Values.configMap.create }}true{{ end -}}
+{{- $config := include "profcol.config" . | fromYaml -}}
+{{- range $name, $given := $config.processors -}}
+{{- $type := include "profcol.type" $name -}}
+{{- $detectors := ($given | default dict).detectors | default list -}}
+{{- if or (eq $type "k8sattributes") (and (eq $type "resourcedetection") (or (has "k8snode" $detectors) (has "k8s_api" $detectors) (has "eks" $detectors) (has "openshift" $detectors))) -}}
+true
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "profcol.automountToken" -}}
+{{- if kindIs "bool" .Values.serviceAccount.automountServiceAccountToken -}}
+{{- .Values.serviceAccount.automountServiceAccountToken -}}
+{{- else -}}
+{{- not (empty (include "profcol.asksKubernetes" .)) -}}
+{{- end -}}
 {{- end -}}

@@ -103,6 +103,10 @@ volumeMounts:
     mountPath: /conf
     readOnly: true
   {{- end }}
+  {{- if .Values.presets.queueStorage.enabled }}
+  - name: queue
+    mountPath: /var/lib/profcol/queue
+  {{- end }}
   {{- with .Values.extraVolumeMounts }}
   {{- tpl (toYaml .) $ | nindent 2 }}
   {{- end }}
@@ -149,6 +153,18 @@ checksum/config: {{ include "profcol.config" . | sha256sum }}
       - key: relay
         path: relay.yaml
 {{- end }}
+{{- with .Values.presets.queueStorage }}
+{{- if .enabled }}
+- name: queue
+  {{- if and .hostPath (eq $.Values.mode "daemonset") }}
+  hostPath:
+    path: {{ .hostPath }}
+    type: DirectoryOrCreate
+  {{- else }}
+  emptyDir: {}
+  {{- end }}
+{{- end }}
+{{- end }}
 {{- with .Values.extraVolumes }}
 {{ tpl (toYaml .) $ }}
 {{- end }}
@@ -167,7 +183,7 @@ metadata:
   {{- end }}
 spec:
   serviceAccountName: {{ include "profcol.serviceAccount" . }}
-  automountServiceAccountToken: {{ .Values.serviceAccount.automountServiceAccountToken }}
+  automountServiceAccountToken: {{ include "profcol.automountToken" . }}
   hostPID: {{ or .Values.hostPID (not (empty (include "profcol.profiles" .))) }}
   hostNetwork: {{ .Values.hostNetwork }}
   {{- if .Values.shareProcessNamespace }}

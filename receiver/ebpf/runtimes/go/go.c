@@ -3,7 +3,7 @@
  * Go: a compiled language whose code has tables (unwind/pclntab.h) and whose runtime gives each
  * goroutine a stack of its own.
  */
-#include "runtimes/runtime.h"
+#include "runtimes/go/lines.h"
 
 #include "unwind/unwind.h"
 
@@ -44,4 +44,6 @@ const struct runtime runtime_go = {
 	.recognise = go_recognise,
 	.check = go_check,
 	.copies = go_copies,
+	.lines = go_lines,
+	.frame_type = "go",
 };

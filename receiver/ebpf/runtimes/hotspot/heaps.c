@@ -19,9 +19,6 @@ static const uint64_t LONGEST_HEAP = 1ull << 32, ADDRESS_LIMIT = 1ull << 47;
 /* What is read of one heap. */
 enum { HEAP_LOW, HEAP_HIGH, HEAP_SEGMENTS, HEAP_SHIFT, HEAP_WORDS };
 
-_Static_assert(RUNTIME_AREAS *HEAP_WORDS <= RUNTIME_WORDS_MOST, "all heaps are read at once");
-_Static_assert((int)HOTSPOT_WORDS <= RUNTIME_WORDS_MOST, "so are these");
-
 struct heap {
 	uint64_t start, limit; /* address; what is reserved */
 	struct hotspot_area code;
@@ -36,13 +33,13 @@ struct heaps {
 struct look {
 	const struct hotspot_layout *layout;
 	const struct runtime_memory *memory;
-	uint64_t words[HOTSPOT_WORDS]; /* of the layout */
+	uint64_t words[HOTSPOT_WALK_WORDS]; /* of the layout */
 };
 
 static bool look_read(const struct look *look, const uint64_t *addresses, size_t count,
 		      uint64_t *words)
 {
-	return look->memory->read(look->memory->context, addresses, count, words);
+	return runtime_read_words(look->memory, addresses, count, words);
 }
 
 static bool is_offset(size_t word)
@@ -53,13 +50,13 @@ static bool is_offset(size_t word)
 /* What the library has written for others to read; before that it is 0. */
 static bool read_layout(struct look *look, uint64_t base)
 {
-	uint64_t addresses[HOTSPOT_WORDS];
+	uint64_t addresses[HOTSPOT_WALK_WORDS];
 
-	for (size_t i = 0; i < HOTSPOT_WORDS; i++)
+	for (size_t i = 0; i < HOTSPOT_WALK_WORDS; i++)
 		addresses[i] = base + look->layout->words[i];
-	if (!look_read(look, addresses, HOTSPOT_WORDS, look->words))
+	if (!look_read(look, addresses, HOTSPOT_WALK_WORDS, look->words))
 		return false;
-	for (size_t i = 0; i < HOTSPOT_WORDS; i++)
+	for (size_t i = 0; i < HOTSPOT_WALK_WORDS; i++)
 		if (is_offset(i) && look->words[i] > FARTHEST)
 			return false;
 	// Offsets of different members differ: they are there.
@@ -73,6 +70,10 @@ static size_t list_heaps(const struct look *look, uint64_t *heaps)
 	uint64_t array = look->words[HOTSPOT_HEAPS], words[2], addresses[RUNTIME_AREAS];
 	size_t count;
 
+	if (look->layout->heap_bytes) {
+		heaps[0] = array;
+		return 1;
+	}
 	addresses[0] = array + look->words[HOTSPOT_ARRAY_LENGTH];
 	addresses[1] = array + look->words[HOTSPOT_ARRAY_ITEMS];
 	if (!look_read(look, addresses, 2, words))
@@ -272,6 +273,8 @@ bool hotspot_heaps(const void *layout, uint64_t base, const struct runtime_memor
 		return false;
 	interpreter_bytes = read_interpreter(&look, &heaps);
 	tell(&heaps, ret);
+	if (interpreter_bytes)
+		hotspot_find_offsets(layout, base, memory, ret);
 	// It is made after the heaps, piece by piece.
 	ret->progress = 1ull + interpreter_bytes;
 	ret->complete = interpreter_bytes > 0;

@@ -10,4 +10,6 @@ const struct runtime runtime_hotspot = {
 	.recognise = hotspot_read,
 	.check = hotspot_check,
 	.attach = hotspot_heaps,
+	.resolve = hotspot_resolve,
+	.frame_type = "jvm",
 };

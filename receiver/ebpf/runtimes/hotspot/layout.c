@@ -38,6 +38,8 @@ static const struct field {
 	uint8_t bytes; /* of those whose size differs between versions */
 } fields[] = {
 	{ "CodeCache", "_heaps", "GrowableArray<CodeHeap*>*", HOTSPOT_HEAPS, true, 0 },
+	// JDK 8.
+	{ "CodeCache", "_heap", "CodeHeap*", HOTSPOT_HEAPS, true, 8 },
 	{ "AbstractInterpreter", "_code", "StubQueue*", HOTSPOT_INTERPRETER, true, 0 },
 	{ "GrowableArrayBase", "_len", "int", HOTSPOT_ARRAY_LENGTH, false, 0 },
 	// Up to JDK 14.
@@ -56,14 +58,73 @@ static const struct field {
 	{ "CodeBlob", "_frame_complete_offset", "int", HOTSPOT_BLOB_COMPLETE, false, 4 },
 	{ "CodeBlob", "_frame_complete_offset", "int16_t", HOTSPOT_BLOB_COMPLETE, false, 2 },
 	{ "CodeBlob", "_frame_size", "int", HOTSPOT_BLOB_FRAME_WORDS, false, 0 },
+
+	{ "Abstract_VM_Version", "_vm_major_version", "int", HOTSPOT_VM_MAJOR, true, 0 },
+	{ "Abstract_VM_Version", "_s_vm_release", "const char*", HOTSPOT_VM_RELEASE, true, 0 },
+	{ "JVMFlag", "flags", "JVMFlag*", HOTSPOT_FLAGS, true, 0 },
+	{ "JVMFlag", "numFlags", "size_t", HOTSPOT_FLAG_COUNT, true, 0 },
+	{ "JVMFlag", "_name", "const char*", HOTSPOT_FLAG_NAME, false, 0 },
+	{ "JVMFlag", "_addr", NULL, HOTSPOT_FLAG_VALUE, false, 0 },
+	// JDK 8.
+	{ "Flag", "flags", "Flag*", HOTSPOT_FLAGS, true, 0 },
+	{ "Flag", "numFlags", "size_t", HOTSPOT_FLAG_COUNT, true, 0 },
+	{ "Flag", "_name", "const char*", HOTSPOT_FLAG_NAME, false, 0 },
+	{ "Flag", "_addr", NULL, HOTSPOT_FLAG_VALUE, false, 0 },
+	{ "Method", "_constMethod", "ConstMethod*", HOTSPOT_METHOD_CONST, false, 0 },
+	{ "ConstMethod", "_constants", "ConstantPool*", HOTSPOT_CONST_POOL, false, 0 },
+	{ "ConstMethod", "_flags", "u2", HOTSPOT_CONST_FLAGS, false, 0 },
+	// From JDK 21 on.
+	{ "ConstMethod", "_flags._flags", "u4", HOTSPOT_CONST_FLAGS, false, 0 },
+	{ "ConstMethod", "_code_size", "u2", HOTSPOT_CONST_CODE_BYTES, false, 0 },
+	{ "ConstMethod", "_name_index", "u2", HOTSPOT_CONST_NAME, false, 0 },
+	{ "ConstMethod", "_signature_index", "u2", HOTSPOT_CONST_SIGNATURE, false, 0 },
+	{ "ConstantPool", "_pool_holder", "InstanceKlass*", HOTSPOT_POOL_HOLDER, false, 0 },
+	{ "ConstantPool", "_length", "int", HOTSPOT_POOL_LENGTH, false, 0 },
+	{ "ConstantPool", "_source_file_name_index", "u2", HOTSPOT_POOL_SOURCE, false, 0 },
+	{ "InstanceKlass", "_source_file_name_index", "u2", HOTSPOT_KLASS_SOURCE, false, 0 },
+	{ "Klass", "_name", "Symbol*", HOTSPOT_KLASS_NAME, false, 0 },
+	{ "Symbol", "_length", NULL, HOTSPOT_SYMBOL_LENGTH, false, 0 },
+	{ "Symbol", "_body", NULL, HOTSPOT_SYMBOL_BODY, false, 0 },
+	{ "CodeBlob", "_size", "int", HOTSPOT_BLOB_BYTES, false, 0 },
+	{ "CodeBlob", "_data_offset", "int", HOTSPOT_BLOB_DATA, false, 0 },
+	{ "CodeBlob", "_mutable_data", "address", HOTSPOT_BLOB_MUTABLE, false, 0 },
+	{ "CodeBlob", "_mutable_data_size", "int", HOTSPOT_BLOB_MUTABLE_BYTES, false, 0 },
+	{ "CodeBlob", "_relocation_size", "int", HOTSPOT_BLOB_RELOCATIONS, false, 0 },
+	{ "nmethod", "_method", "Method*", HOTSPOT_NMETHOD_METHOD, false, 0 },
+	{ "CompiledMethod", "_method", "Method*", HOTSPOT_NMETHOD_METHOD, false, 0 },
+	{ "nmethod", "_compile_id", "int", HOTSPOT_NMETHOD_ID, false, 0 },
+	{ "nmethod", "_orig_pc_offset", "int", HOTSPOT_NMETHOD_ORIGINAL, false, 0 },
+	{ "CompiledMethod", "_deopt_handler_begin", "address", HOTSPOT_NMETHOD_DEOPT, false, 8 },
+	{ "CompiledMethod", "_deopt_mh_handler_begin", "address", HOTSPOT_NMETHOD_DEOPT_MH, false,
+	  8 },
+	{ "nmethod", "_deoptimize_offset", "int", HOTSPOT_NMETHOD_DEOPT, false, 4 },
+	{ "nmethod", "_deoptimize_mh_offset", "int", HOTSPOT_NMETHOD_DEOPT_MH, false, 4 },
+	{ "nmethod", "_deopt_handler_offset", "int", HOTSPOT_NMETHOD_DEOPT, false, 4 },
+	{ "nmethod", "_deopt_mh_handler_offset", "int", HOTSPOT_NMETHOD_DEOPT_MH, false, 4 },
+	// From JDK 26 on.
+	{ "nmethod", "_deopt_handler_entry_offset", "int", HOTSPOT_NMETHOD_DEOPT, false, 4 },
+	{ "nmethod", "_scopes_pcs_offset", "int", HOTSPOT_NMETHOD_PCS, false, 0 },
+	{ "nmethod", "_dependencies_offset", "int", HOTSPOT_NMETHOD_PCS_LIMIT, false, 0 },
+	{ "nmethod", "_scopes_data_offset", "int", HOTSPOT_NMETHOD_SCOPES, false, 4 },
+	{ "CompiledMethod", "_scopes_data_begin", "address", HOTSPOT_NMETHOD_SCOPES, false, 8 },
+	{ "nmethod", "_metadata_offset", "int", HOTSPOT_NMETHOD_METADATA, false, 4 },
+	{ "nmethod", "_metadata_offset", "u2", HOTSPOT_NMETHOD_METADATA, false, 2 },
+	{ "nmethod", "_immutable_data", "address", HOTSPOT_NMETHOD_DATA, false, 0 },
+	{ "nmethod", "_immutable_data_size", "int", HOTSPOT_NMETHOD_DATA_BYTES, false, 0 },
 };
+
+/* The types whose size is looked for. */
+static const char *const types[] = { "HeapBlock", "ConstMethod", "ConstantPool",
+				     "PcDesc",    "JVMFlag",     "Flag" };
+
+enum { HEAP_BLOCK, CONST_METHOD, CONSTANT_POOL, PC_DESC, JVM_FLAG, FLAG, TYPES };
 
 enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
 
 struct search {
 	const struct elf_view *view;
-	uint64_t found[FIELDS]; /* ELF address of what is in the words; 0: not there */
-	uint64_t block_bytes;
+	uint64_t found[FIELDS];     /* ELF address of what is in the words; 0: not there */
+	uint64_t type_bytes[TYPES]; /* 0: not there */
 };
 
 /* ---- words of the file, as the dynamic linker leaves them ---- */
@@ -165,7 +226,7 @@ static bool field_matches(const struct field *field, const struct elf_view *view
 {
 	return is_name(view, entry[STRUCT_TYPE], field->type) &&
 	       is_name(view, entry[STRUCT_FIELD], field->name) &&
-	       is_name(view, entry[STRUCT_VALUE], field->value) &&
+	       (!field->value || is_name(view, entry[STRUCT_VALUE], field->value)) &&
 	       (uint32_t)entry[STRUCT_STATIC] == field->is_static;
 }
 
@@ -181,29 +242,113 @@ static void take_struct(struct search *search, uint64_t address, const uint64_t 
 static void take_type(struct search *search, uint64_t address, const uint64_t *entry)
 {
 	(void)address;
-	if (!search->block_bytes && is_name(search->view, entry[TYPE_NAME], "HeapBlock"))
-		search->block_bytes = entry[TYPE_SIZE];
+	for (size_t i = 0; i < TYPES; i++)
+		if (!search->type_bytes[i] && is_name(search->view, entry[TYPE_NAME], types[i]))
+			search->type_bytes[i] = entry[TYPE_SIZE];
 }
 
 /* ---- all of it ---- */
 
+/* What the size of the field behind @word says, where versions differ. */
+static void note_bytes(struct hotspot_layout *hotspot, enum hotspot_word word, uint8_t bytes)
+{
+	switch (word) {
+	case HOTSPOT_BLOB_CODE:
+		hotspot->code_bytes = bytes;
+		break;
+	case HOTSPOT_BLOB_COMPLETE:
+		hotspot->complete_bytes = bytes;
+		break;
+	case HOTSPOT_HEAPS:
+		hotspot->heap_bytes = bytes;
+		break;
+	case HOTSPOT_NMETHOD_DEOPT:
+		hotspot->deopt_bytes = bytes;
+		break;
+	case HOTSPOT_NMETHOD_METADATA:
+		hotspot->metadata_bytes = bytes;
+		break;
+	default:
+		break;
+	}
+}
+
+static bool has_words(const struct hotspot_layout *hotspot, const enum hotspot_word *words,
+		      size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!hotspot->words[words[i]])
+			return false;
+	return true;
+}
+
+#define HAS_WORDS(hotspot, ...)                                                                    \
+	has_words(hotspot, (const enum hotspot_word[]){ __VA_ARGS__ },                             \
+		  sizeof((const enum hotspot_word[]){ __VA_ARGS__ }) / sizeof(enum hotspot_word))
+
+/* The form of nmethods that the words that are there make; of names all of one or none. */
+static enum hotspot_form form_of(const struct hotspot_layout *hotspot)
+{
+	if (!HAS_WORDS(hotspot, HOTSPOT_VM_MAJOR, HOTSPOT_VM_RELEASE, HOTSPOT_METHOD_CONST,
+		       HOTSPOT_CONST_POOL, HOTSPOT_CONST_FLAGS, HOTSPOT_CONST_CODE_BYTES,
+		       HOTSPOT_CONST_NAME, HOTSPOT_CONST_SIGNATURE, HOTSPOT_POOL_HOLDER,
+		       HOTSPOT_POOL_LENGTH, HOTSPOT_KLASS_NAME, HOTSPOT_SYMBOL_LENGTH,
+		       HOTSPOT_SYMBOL_BODY, HOTSPOT_BLOB_BYTES, HOTSPOT_NMETHOD_METHOD,
+		       HOTSPOT_NMETHOD_ID, HOTSPOT_NMETHOD_ORIGINAL, HOTSPOT_NMETHOD_DEOPT,
+		       HOTSPOT_NMETHOD_PCS, HOTSPOT_NMETHOD_SCOPES) ||
+	    !(hotspot->words[HOTSPOT_POOL_SOURCE] || hotspot->words[HOTSPOT_KLASS_SOURCE]))
+		return HOTSPOT_UNNAMED;
+	if (HAS_WORDS(hotspot, HOTSPOT_NMETHOD_DATA, HOTSPOT_NMETHOD_DATA_BYTES)) {
+		if (HAS_WORDS(hotspot, HOTSPOT_BLOB_MUTABLE, HOTSPOT_BLOB_MUTABLE_BYTES,
+			      HOTSPOT_BLOB_RELOCATIONS))
+			return HOTSPOT_MUTABLE;
+		return HAS_WORDS(hotspot, HOTSPOT_NMETHOD_METADATA, HOTSPOT_BLOB_DATA) &&
+				       hotspot->metadata_bytes == sizeof(uint16_t)
+			       ? HOTSPOT_SPLIT
+			       : HOTSPOT_UNNAMED;
+	}
+	if (!HAS_WORDS(hotspot, HOTSPOT_NMETHOD_METADATA, HOTSPOT_NMETHOD_PCS_LIMIT) ||
+	    hotspot->metadata_bytes != sizeof(uint32_t))
+		return HOTSPOT_UNNAMED;
+	return hotspot->heap_bytes ? HOTSPOT_OFFSETS_8 : HOTSPOT_POINTED;
+}
+
+/* Of what only names need. */
+static bool names_check(const struct hotspot_layout *hotspot)
+{
+	if (hotspot->form == HOTSPOT_UNNAMED)
+		return true;
+	return hotspot->form == form_of(hotspot) &&
+	       (hotspot->deopt_bytes == 4 || hotspot->deopt_bytes == 8) && hotspot->const_bytes &&
+	       hotspot->pool_bytes && hotspot->place_bytes == 4 * sizeof(uint32_t);
+}
+
 static struct hotspot_layout search_result(const struct search *search)
 {
 	struct hotspot_layout hotspot = { 0 };
+	const uint64_t *bytes = search->type_bytes;
 
-	if (search->block_bytes <= UINT32_MAX)
-		hotspot.block_bytes = (uint32_t)search->block_bytes;
 	for (size_t i = FIELDS; i--;) {
 		enum hotspot_word word = fields[i].word;
 
 		if (!search->found[i])
 			continue;
 		hotspot.words[word] = search->found[i];
-		if (word == HOTSPOT_BLOB_CODE)
-			hotspot.code_bytes = fields[i].bytes;
-		if (word == HOTSPOT_BLOB_COMPLETE)
-			hotspot.complete_bytes = fields[i].bytes;
+		note_bytes(&hotspot, word, fields[i].bytes);
 	}
+	if (bytes[HEAP_BLOCK] <= UINT32_MAX)
+		hotspot.block_bytes = (uint32_t)bytes[HEAP_BLOCK];
+	hotspot.form = (uint8_t)form_of(&hotspot);
+	if (bytes[CONST_METHOD] > UINT16_MAX || bytes[CONSTANT_POOL] > UINT16_MAX ||
+	    bytes[PC_DESC] > UINT16_MAX)
+		hotspot.form = HOTSPOT_UNNAMED;
+	hotspot.const_bytes = (uint16_t)bytes[CONST_METHOD];
+	hotspot.pool_bytes = (uint16_t)bytes[CONSTANT_POOL];
+	hotspot.place_bytes = (uint16_t)bytes[PC_DESC];
+	if (bytes[JVM_FLAG] + bytes[FLAG] <= UINT16_MAX)
+		hotspot.flag_bytes = (uint16_t)(bytes[JVM_FLAG] + bytes[FLAG]);
+	if (!names_check(&hotspot))
+		hotspot.form = HOTSPOT_UNNAMED;
 	return hotspot;
 }
 
@@ -229,15 +374,16 @@ bool hotspot_read(const struct runtime_file *file, void *layout_ret)
 bool hotspot_check(const void *layout)
 {
 	const struct hotspot_layout *hotspot = layout;
-	const uint64_t limit = 1ull << 47; // of what programs can address
 
 	for (size_t i = 0; i < HOTSPOT_WORDS; i++) {
 		uint64_t word = hotspot->words[i];
+		bool is_walks = i < HOTSPOT_WALK_WORDS;
 
-		if (!word || word % sizeof(word) || word >= limit)
+		if ((!word && is_walks) || word % (is_walks ? 8 : 4) || word >= 1ull << 47)
 			return false;
 	}
 	return (hotspot->block_bytes == 8 || hotspot->block_bytes == 16) &&
 	       (hotspot->code_bytes == 4 || hotspot->code_bytes == 8) &&
-	       (hotspot->complete_bytes == 2 || hotspot->complete_bytes == 4) && !hotspot->reserved;
+	       (hotspot->complete_bytes == 2 || hotspot->complete_bytes == 4) &&
+	       (hotspot->heap_bytes == 0 || hotspot->heap_bytes == 8) && names_check(hotspot);
 }

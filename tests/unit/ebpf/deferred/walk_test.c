@@ -36,6 +36,7 @@ struct piece {
 struct fixture {
 	struct piece pieces[8];
 	size_t piece_count;
+	uint64_t frame_base;         /* of frames, beside the address */
 	struct unwind_rule rules[4]; /* from number 2 on */
 	struct {
 		struct sample_deferred from;
@@ -54,7 +55,8 @@ static enum tables_found find(void *context, uint64_t address, struct tables_cod
 
 		if (address - piece->start >= 0x100)
 			continue;
-		*ret = (struct tables_code){ .frame = address, .rule = piece->rule };
+		*ret = (struct tables_code){ .frame = fixture->frame_base | address,
+					     .rule = piece->rule };
 		return piece->found;
 	}
 	return TABLES_NO_CODE;
@@ -191,6 +193,41 @@ static void code_without_a_table_goes_by_frame_pointers(void **state)
 	assert_int_equal(fixture.result.end, UNWIND_END_BAD_POINTER);
 }
 
+/* Code of a file without a table need not have a frame: the frame pointer may be a caller's. */
+static void a_guess_at_the_leaf_is_marked(void **state)
+{
+	static const uint64_t in_file = UNWIND_FRAME_FILE | 1ull << UNWIND_FRAME_SHIFT;
+	struct fixture fixture = begin(0x1010);
+
+	(void)state;
+	add(&fixture, 0x1000, UNWIND_RULE_UNKNOWN);
+	fixture.frame_base = in_file;
+	fixture.copy.from.fp = STACK + 8 * 2;
+	fixture.copy.words[2] = 0;
+	fixture.copy.words[3] = 0;
+	walk(&fixture, 8, true, MOST);
+	assert_int_equal(fixture.result.end, UNWIND_END_GUESSED);
+	assert_true(fixture.result.marked);
+	// A caller without a table either: the file was compiled so, with frame pointers.
+	fixture.copy.words[2] = STACK + 8 * 5;
+	fixture.copy.words[3] = 0x1020;
+	fixture.copy.words[5] = fixture.copy.words[6] = 0;
+	walk(&fixture, 8, true, MOST);
+	assert_int_equal(fixture.result.end, UNWIND_END_ENTRY);
+	assert_int_equal(fixture.result.count, 2);
+	assert_false(fixture.result.marked);
+	fixture.copy.words[2] = fixture.copy.words[3] = 0;
+	// What the kernel side has marked stays so.
+	fixture.frame_base = 0;
+	fixture.copy.from.flags |= SAMPLE_DEFERRED_MARKED;
+	walk(&fixture, 8, true, MOST);
+	assert_int_equal(fixture.result.end, UNWIND_END_GUESSED);
+	fixture.copy.from.flags &= ~(uint32_t)SAMPLE_DEFERRED_MARKED;
+	walk(&fixture, 8, true, MOST);
+	assert_int_equal(fixture.result.end, UNWIND_END_ENTRY);
+	assert_false(fixture.result.marked);
+}
+
 static void what_only_the_process_knows_ends_the_walk(void **state)
 {
 	struct fixture fixture = begin(0x1010);
@@ -290,6 +327,7 @@ int main(void)
 		cmocka_unit_test(rules_of_the_first_frame_know_all_registers),
 		cmocka_unit_test(what_is_missing_of_the_code_is_said),
 		cmocka_unit_test(code_without_a_table_goes_by_frame_pointers),
+		cmocka_unit_test(a_guess_at_the_leaf_is_marked),
 		cmocka_unit_test(what_only_the_process_knows_ends_the_walk),
 		cmocka_unit_test(only_the_copy_is_read),
 		cmocka_unit_test(a_word_that_only_begins_in_the_copy_is_not_read),

@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -52,8 +53,17 @@ static void meet(struct kept_file *file)
 
 	make_answer(file, NULL, 0);
 	assert_int_equal(stat(file->path, &status), 0);
-	page_cache_identify(&status, file->answer.htlhash, &file->request);
-	file->request.key.part = CACHE_PART_FACTS;
+	file->request.key = (struct cache_key){
+		.place = 1 + status.st_dev,
+		.inode = status.st_ino,
+		.part = CACHE_PART_FACTS,
+	};
+	memcpy(file->request.key.htlhash, file->answer.htlhash, sizeof(file->request.key.htlhash));
+	file->request.identity = (struct cache_identity){
+		.modified_ns = status.st_mtim.tv_sec * 1000000000ll + status.st_mtim.tv_nsec,
+		.changed_ns = status.st_ctim.tv_sec * 1000000000ll + status.st_ctim.tv_nsec,
+		.born_ns = 1,
+	};
 }
 
 void kept_file_copy(struct kept_file *file, const char *from, const char *path)
@@ -66,24 +76,6 @@ void kept_file_copy(struct kept_file *file, const char *from, const char *path)
 	read_file(from, &bytes, &size);
 	write_file(path, bytes, size);
 	meet(file);
-}
-
-void kept_file_copy_without_build_id(struct kept_file *file, const char *from, const char *path)
-{
-	static const char note[] = "\x03\0\0\0GNU";
-	CLEANUP_FREE char *bytes = NULL;
-	size_t size;
-	char *at;
-
-	*file = (struct kept_file){ .request.file = 7 };
-	strncpy(file->path, path, sizeof(file->path) - 1);
-	read_file(from, &bytes, &size);
-	at = memmem(bytes, size < 4096 ? size : 4096, note, sizeof(note));
-	assert_non_null(at);
-	*at = 0x7f; // another type of note
-	write_file(path, bytes, size);
-	meet(file);
-	assert_string_equal(file->answer.build_id_gnu, "");
 }
 
 void kept_file_deinit(struct kept_file *file)

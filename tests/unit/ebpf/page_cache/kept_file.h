@@ -19,9 +19,6 @@ struct kept_file {
 /* A copy of the file @from at @path; all of these fail the test when they cannot. */
 void kept_file_copy(struct kept_file *file, const char *from, const char *path);
 
-/* The same with the note of its build id made unreadable. */
-void kept_file_copy_without_build_id(struct kept_file *file, const char *from, const char *path);
-
 void kept_file_deinit(struct kept_file *file);
 
 /* Turn request and answer to pages @numbers of the group that begins with the first of them. */

@@ -76,12 +76,12 @@ static void service_and_resource_attributes_are_read(void **state)
 	(void)state;
 	PARSE("PATH=/bin\0OTEL_SERVICE_NAME= checkout \0"
 	      "OTEL_RESOURCE_ATTRIBUTES=service.name=other, service.version = 1.2 ,"
-	      "deployment.environment.name=pr%6Fd%2Ceu%3d1,,k8s.pod.name=p=q\0",
+	      "deployment.environment.name=pr%6Fd%2Ceu%3d1,,team=p=q\0",
 	      &no_variables);
 	expect("service.name", "checkout");
 	expect("service.version", "1.2");
 	expect("deployment.environment.name", "prod,eu=1");
-	expect("k8s.pod.name", "p=q");
+	expect("team", "p=q");
 	assert_int_equal(count(), 4);
 	assert_false(parsed.malformed);
 }
@@ -119,15 +119,32 @@ static void a_malformed_list_is_passed_over_as_a_whole(void **state)
 	}
 }
 
-static void what_the_kernel_knows_cannot_be_claimed(void **state)
+static void what_the_platform_knows_cannot_be_claimed(void **state)
 {
 	(void)state;
 	PARSE("OTEL_RESOURCE_ATTRIBUTES=process.pid=1,container.id=abc,thread.id=3,"
 	      "process.executable.path=/x,process.environment_variable.SECRET=1,"
-	      "process%2Epid=1,host.name=mine\0",
+	      "process%2Epid=1,k8s.namespace.name=kube-system,k8s.pod.uid=1,host.name=theirs,"
+	      "cloud.account.id=1,container.image.name=x,k8sx=1,hosts=2\0",
 	      &no_variables);
-	expect("host.name", "mine");
-	assert_int_equal(count(), 1);
+	expect("k8sx", "1");
+	expect("hosts", "2");
+	assert_int_equal(count(), 2);
+	assert_int_equal(parsed.claims, 11);
+}
+
+/* A newline, ESC, U+009B: whoever prints them has his cursor moved. */
+static void control_characters_are_replaced(void **state)
+{
+	(void)state;
+	PARSE("OTEL_SERVICE_NAME=a\nb\x1b[2Jc\xc2\x9b"
+	      "d\xc3\xa9\0"
+	      "OTEL_RESOURCE_ATTRIBUTES=x%0Ay=1%1B%C2%9B\x7f\0REGION=\r\n\0",
+	      &variables);
+	expect("service.name", "a?b?[2Jc??d\xc3\xa9");
+	expect("x?y", "1????");
+	expect("process.environment_variable.REGION", "??");
+	assert_int_equal(count(), 3);
 }
 
 static void variables_are_passed_on_only_when_asked_for(void **state)
@@ -198,7 +215,8 @@ int main(void)
 		cmocka_unit_test(service_and_resource_attributes_are_read),
 		cmocka_unit_test(the_last_of_equal_keys_and_the_first_of_equal_variables_hold),
 		cmocka_unit_test(a_malformed_list_is_passed_over_as_a_whole),
-		cmocka_unit_test(what_the_kernel_knows_cannot_be_claimed),
+		cmocka_unit_test(what_the_platform_knows_cannot_be_claimed),
+		cmocka_unit_test(control_characters_are_replaced),
 		cmocka_unit_test(variables_are_passed_on_only_when_asked_for),
 		cmocka_unit_test(bytes_that_are_no_text_come_out_as_text),
 		cmocka_unit_test(too_much_is_left_out),

@@ -51,16 +51,16 @@ static void no_part_of_the_memory_is_left(void **state)
 	enum { ROWS_BYTES = BYTES / 4 * 3, ELSEWHERE_BYTES = 256 };
 	struct file_rows *rows = *state;
 	struct mapped_file mapped = { .path = "", .device = 1 };
-	struct file_identity identity = { .device = 1 };
+	struct file_look look = { .device = 1 };
 	struct file *file;
 	size_t taken;
 
 	for (uint64_t inode = 1; rows->rows.count < rows->most; inode++) {
-		mapped.inode = identity.inode = inode;
+		mapped.inode = look.inode = inode;
 		file = file_rows_add(rows, &mapped);
 		assert_non_null(file);
 		file_rows_set_alias(rows, &mapped, file);
-		file_rows_see(rows, file, &identity);
+		file_rows_see(rows, file, &look);
 	}
 	assert_null(file_rows_add(rows, &mapped));
 	taken = file_rows_memory(rows) - rows->path_bytes + rows->most * ELSEWHERE_BYTES;
@@ -74,7 +74,7 @@ static void seeing_a_file_takes_no_memory(void **state)
 	struct mapped_file mapped = { .path = "/gone", .device = 1 };
 
 	for (uint64_t inode = 1; inode <= 1000; inode++) {
-		struct file_identity identity = { .device = 2, .inode = inode };
+		struct file_look look = { .device = 2, .inode = inode, .mount = 1 };
 		struct file *file;
 		size_t before;
 
@@ -82,9 +82,9 @@ static void seeing_a_file_takes_no_memory(void **state)
 		file = file_rows_add(rows, &mapped);
 		assert_non_null(file);
 		before = file_rows_memory(rows);
-		file_rows_see(rows, file, &identity);
+		file_rows_see(rows, file, &look);
 		assert_int_equal(file_rows_memory(rows), before);
-		assert_ptr_equal(file_rows_find_identity(rows, &identity), file);
+		assert_ptr_equal(file_rows_find_look(rows, &look, false), file);
 	}
 }
 

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,11 +208,16 @@ static void a_program_without_a_name_is_another_when_it_is_written_anew(void **s
 	struct files *files = fixture->files;
 	int fd = memfd_create("program", MFD_CLOEXEC);
 	struct file_search search;
+	struct file_look look;
 	uint32_t id, told[2];
 	char path[64];
 	void *memory;
 
 	assert_int_equal(pwrite(fd, "\177ELF one", 8, 0), 8);
+	// What was just written would be another file at each look.
+	do
+		assert_int_equal(file_look(fd, &look), 0);
+	while (look.fresh && poll(NULL, 0, 1) == 0);
 	search = search_of_memfd(fd, &memory, path);
 	id = files_identify(files, &search);
 	if (files_open(files, id) < 0) {
@@ -346,7 +352,7 @@ static void what_a_path_leads_to_is_not_believed(void **state)
 	struct files *files = fixture->files;
 	char path[PATH_MAX], other[PATH_MAX];
 	struct file_search search = make(fixture, "real", "real", path);
-	struct stat ignored;
+	struct file_look ignored;
 	uint32_t id;
 
 	make(fixture, "secret", "secret", other);

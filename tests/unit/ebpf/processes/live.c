@@ -36,7 +36,7 @@ static struct profcol_metric *take_metric(const struct profcol_host *host,
 	(void)name;
 	(void)label;
 	(void)doc;
-	assert_true(fixture->metric_count < 16);
+	assert_true(fixture->metric_count < 32);
 	return &fixture->metrics[fixture->metric_count++];
 }
 

@@ -26,7 +26,7 @@ struct fixture {
 	struct profcol_host host;
 	struct profcol_logger logger;
 	struct profcol_list variables;
-	struct profcol_metric metrics[16];
+	struct profcol_metric metrics[32];
 	size_t metric_count;
 	struct processes *processes;
 	pthread_mutex_t changes_lock;

@@ -155,10 +155,59 @@ static void records_are_decoded(void **state)
 	assert_int_equal(record.kind, RECORD_LOST);
 	assert_int_equal(record.lost, 77);
 
+	put_header(&bytes, PERF_RECORD_KSYMBOL, 0);
+	put_u64(&bytes, 0xffffffffc0001000);
+	put_u32(&bytes, 0x80);
+	put_u32(&bytes, PERF_RECORD_KSYMBOL_TYPE_BPF | PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER << 16);
+	put_text(&bytes, "bpf_prog_1_hot");
+	put_tail(&bytes, 6);
+	assert_true(record_decode(bytes.at, bytes.length, &record));
+	assert_int_equal(record.kind, RECORD_KERNEL_CODE);
+	assert_true(record.ends);
+	assert_true(record.start == 0xffffffffc0001000 && record.length == 0x80);
+	assert_string_equal(record.text, "bpf_prog_1_hot");
 	put_header(&bytes, PERF_RECORD_THROTTLE, 0);
 	put_tail(&bytes, 5);
 	assert_true(record_decode(bytes.at, bytes.length, &record));
 	assert_int_equal(record.kind, RECORD_OTHER);
+}
+
+/* A record of a BPF program, and @junk more bytes, which are another record's that lay there. */
+static struct bytes kernel_code_record(const char *name, uint64_t time_ns, size_t junk)
+{
+	struct bytes bytes;
+	uint16_t size;
+
+	put_header(&bytes, PERF_RECORD_KSYMBOL, 0);
+	put_u64(&bytes, 0xffffffffc0001000);
+	put_u32(&bytes, 0x80);
+	put_u32(&bytes, PERF_RECORD_KSYMBOL_TYPE_BPF);
+	put_text(&bytes, name);
+	put_tail(&bytes, time_ns);
+	for (size_t i = 0; i < junk; i++)
+		put(&bytes, "\xab", 1);
+	size = (uint16_t)bytes.length;
+	memcpy(bytes.at + offsetof(struct perf_event_header, size), &size, sizeof(size));
+	return bytes;
+}
+
+/* Where others listen too the kernel leaves room for what it has told them. */
+static void records_of_bpf_programs_end_anywhere(void **state)
+{
+	static const char *const names[] = { "", "1234567", "12345678", "bpf_prog_1_hot" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		for (size_t junk = 0; junk <= 96; junk += 8) {
+			struct bytes bytes = kernel_code_record(names[i], 5, junk);
+			struct record record;
+
+			assert_true(record_decode(bytes.at, bytes.length, &record));
+			assert_int_equal(record.kind, RECORD_KERNEL_CODE);
+			assert_int_equal(record.time_ns, 5);
+			assert_string_equal(record.text, names[i]);
+		}
+	}
 }
 
 static void malformed_records_are_refused(void **state)
@@ -251,6 +300,33 @@ static void records_survive_the_wrap_of_the_ring(void **state)
 	free(scratch);
 }
 
+/* Or all that follow would wait for the time that other bytes are taken for. */
+static void the_time_of_a_bpf_program_is_found_in_the_ring(void **state)
+{
+	struct kernel *kernel = calloc(1, sizeof(*kernel));
+	uint64_t expected = 0;
+	struct ring ring;
+
+	(void)state;
+	assert_non_null(kernel);
+	ring_init(&ring, &kernel->page, kernel->data, RING_BYTES);
+	for (size_t round = 0; round < 1000; round++) {
+		struct bytes code =
+			kernel_code_record("bpf_prog_1_hot", ++expected, round % 13 * 8);
+		uint64_t time_ns = 0;
+		bool broken = false;
+
+		assert_true(kernel_write(kernel, &code));
+		ring_refresh(&ring);
+		assert_true(ring_peek(&ring, &time_ns, &broken));
+		assert_false(broken);
+		assert_int_equal(time_ns, expected);
+		ring_pass(&ring);
+		ring_release(&ring);
+	}
+	free(kernel);
+}
+
 static void a_broken_ring_is_emptied_and_told(void **state)
 {
 	static const uint16_t sizes[] = { 0, 8, 31, 33, 4000, 65535 };
@@ -289,8 +365,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_are_decoded),
+		cmocka_unit_test(records_of_bpf_programs_end_anywhere),
 		cmocka_unit_test(malformed_records_are_refused),
 		cmocka_unit_test(records_survive_the_wrap_of_the_ring),
+		cmocka_unit_test(the_time_of_a_bpf_program_is_found_in_the_ring),
 		cmocka_unit_test(a_broken_ring_is_emptied_and_told),
 	};
 

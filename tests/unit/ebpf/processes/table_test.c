@@ -352,6 +352,22 @@ static void what_nobody_told_is_read(void **state)
 	assert_string_equal(path_at(table, 10, 10 * S, 13 * S, 0x1000), "/bin/read");
 }
 
+static void a_list_of_mappings_that_is_too_long_is_not_read_with_each_sample(void **state)
+{
+	struct table *table = *state;
+	struct proc_facts facts = facts_of(10, 10 * S, 20 * S, "");
+	const struct space *space;
+
+	free(TAKE(facts.maps));
+	facts.maps_too_long = true;
+	assert_int_equal(learn_facts(table, &facts), 0);
+	proc_facts_deinit(&facts);
+	space = table_newest(table, 10)->space;
+	assert_false(space->complete);
+	assert_true(space->reread_ns >= 50 * S);
+	assert_int_equal(table->refused, 1);
+}
+
 static void a_reading_from_before_an_exec_is_refused(void **state)
 {
 	struct table *table = *state;
@@ -707,6 +723,7 @@ int main(void)
 		TABLE_TEST(overlaps_resolve_as_if_told_in_order),
 		TABLE_TEST(what_is_mapped_over_and_over_stays_bounded),
 		TABLE_TEST(what_nobody_told_is_read),
+		TABLE_TEST(a_list_of_mappings_that_is_too_long_is_not_read_with_each_sample),
 		TABLE_TEST(a_reading_from_before_an_exec_is_refused),
 		TABLE_TEST(a_reading_of_the_next_user_ends_the_last),
 		TABLE_TEST(lost_records_are_made_up_for),

@@ -17,10 +17,11 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-#define ID    "b4a3a3a53d1e4a9c8f6f2f9f6a6c7e6c5d4b3a291807f6e5d4c3b2a190807060"
-#define OUTER "1111111111111111111111111111111111111111111111111111111111111111"
-#define POD   "pod2c48913c_b29f_11e7_9350_020968147796"
-#define TASK  "0123456789abcdef0123456789abcdef"
+#define ID     "b4a3a3a53d1e4a9c8f6f2f9f6a6c7e6c5d4b3a291807f6e5d4c3b2a190807060"
+#define OUTER  "1111111111111111111111111111111111111111111111111111111111111111"
+#define POD    "pod2c48913c_b29f_11e7_9350_020968147796"
+#define DASHED "pod2c48913c-b29f-11e7-9350-020968147796"
+#define TASK   "0123456789abcdef0123456789abcdef"
 
 static const struct {
 	const char *what, *text, *id;
@@ -33,6 +34,26 @@ static const struct {
 	  "0::/system.slice/docker-" ID ".scope/system.slice/nginx.service\n", ID },
 	{ "docker in docker", "0::/docker/" OUTER "/docker/" ID "\n", ID },
 	{ "kind", "0::/docker/" OUTER "/kubelet/kubepods/burstable/" POD "/" ID "\n", ID },
+	{ "docker in docker, systemd inside",
+	  "0::/docker/" OUTER "/system.slice/docker-" ID ".scope\n", ID },
+	{ "podman in docker",
+	  "0::/system.slice/docker-" OUTER ".scope/libpod_parent/libpod-" ID "\n", ID },
+	{ "kind, systemd inside",
+	  "0::/system.slice/docker-" OUTER
+	  ".scope/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-" POD
+	  ".slice/cri-containerd-" ID ".scope\n",
+	  ID },
+	{ "a cgroup that a container has made", "0::/docker/" ID "/" OUTER "\n", ID },
+	{ "the same deeper", "0::/docker/" ID "/a/docker-" OUTER ".scope\n", ID },
+	{ "a container of a pod as another one's", "0::/kubepods/" POD "/" ID "/" OUTER "\n", ID },
+	{ "docker in a pod", "0::/kubepods/" DASHED "/" ID "/docker/" OUTER "\n", ID },
+	{ "the same as another pod",
+	  "0::/kubepods/" DASHED "/" ID "/kubepods/" DASHED "/" OUTER "\n", ID },
+	{ "garden", "2:cpu:/system.slice/garden/e746ad53-f64f-4ae0-b541-928a\n",
+	  "e746ad53-f64f-4ae0-b541-928a" },
+	{ "like garden's", "0::/x/e746ad53-f64f-4ae0-b541-928a\n", "" },
+	{ "not quite garden's", "0::/garden/e746ad53-f64f-4ae0-b541-928g\n", "" },
+	{ "kata's overhead", "0::/kata_overhead/" ID "\n", "" },
 	{ "Kubernetes, v1, cgroupfs", "4:cpu,cpuacct:/kubepods/besteffort/" POD "/" ID "\n", ID },
 	{ "Kubernetes, containerd, systemd",
 	  "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-" POD
@@ -110,11 +131,19 @@ static void pods_are_told_from_cgroup_paths(void **state)
 		{ "kind",
 		  "0::/docker/" ID
 		  "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" UNDERLINE
-		  ".slice/x\n",
+		  ".slice/cri-containerd-" OUTER ".scope\n",
 		  UUID },
 		{ "at the end", "0::/kubepods/pod" UUID "\n", UUID },
 		{ "who makes a cgroup inside of a pod does not leave it",
 		  "0::/kubepods/pod" UUID "/" ID "/pod11111111-1111-1111-1111-111111111111\n",
+		  UUID },
+		{ "who makes a cgroup inside of a container is in no pod",
+		  "0::/docker/" ID "/pod" UUID "/" OUTER "\n", "" },
+		{ "nor in another one",
+		  "0::/kubepods/pod" TASK "/" ID "/kubepods/pod" UUID "/" OUTER "\n", "" },
+		{ "nor by another hierarchy",
+		  "2:cpu:/kubepods/pod" UUID "/" OUTER "\n0::/docker/" ID "\n", "" },
+		{ "kind, a container", "0::/docker/" OUTER "/kubelet/kubepods/pod" UUID "/" ID "\n",
 		  UUID },
 		{ "a static pod", "0::/kubepods/pod" TASK "/" ID "\n", "" },
 		{ "podman", "0::/machine.slice/libpod-" ID ".scope\n", "" },

@@ -41,7 +41,7 @@ enum { HEAPS = 3, PAGE_BYTES = 4096, SEGMENTS = PAGE_BYTES, HEAP_BYTES = SEGMENT
 enum { INTERPRETER_BYTES = 1000 };
 
 struct jvm_memory {
-	uint64_t words[HOTSPOT_WORDS];
+	uint64_t words[HOTSPOT_WALK_WORDS];
 	struct {
 		int32_t length, room;
 		uint64_t items;
@@ -61,19 +61,16 @@ struct fixture {
 	size_t reads, most_reads; /* those beyond fail */
 };
 
-static bool read_own(void *context, const uint64_t *addresses, size_t count, uint64_t *words)
+static bool read_own(void *context, uint64_t address, void *to, size_t bytes)
 {
 	struct fixture *fixture = context;
-	const uint64_t start = (uintptr_t)&fixture->memory, bytes = sizeof(fixture->memory);
+	const uint64_t start = (uintptr_t)&fixture->memory, size = sizeof(fixture->memory);
 
-	assert_true(count <= RUNTIME_WORDS_MOST);
 	if (fixture->reads++ >= fixture->most_reads)
 		return false;
-	for (size_t i = 0; i < count; i++) {
-		if (addresses[i] < start || addresses[i] - start > bytes - sizeof(*words))
-			return false;
-		memcpy(&words[i], (const void *)(uintptr_t)addresses[i], sizeof(*words));
-	}
+	if (address < start || bytes > size || address - start > size - bytes)
+		return false;
+	memcpy(to, (const void *)(uintptr_t)address, bytes);
 	return true;
 }
 
@@ -144,7 +141,7 @@ static int set_up(void **state)
 	fixture->most_reads = SIZE_MAX;
 	fixture->layout =
 		(struct hotspot_layout){ .block_bytes = 16, .code_bytes = 8, .complete_bytes = 4 };
-	for (size_t i = 0; i < HOTSPOT_WORDS; i++)
+	for (size_t i = 0; i < HOTSPOT_WALK_WORDS; i++)
 		fixture->layout.words[i] = 0x1000 + i * sizeof(*words);
 	words[HOTSPOT_HEAPS] = (uintptr_t)&fixture->memory.array;
 	words[HOTSPOT_INTERPRETER] = (uintptr_t)&fixture->memory.stubs;
@@ -342,7 +339,7 @@ static void no_number_is_believed(void **state)
 		assert_false(look(fixture));
 	}
 	fixture->memory.array.length = HEAPS;
-	for (size_t i = HOTSPOT_ARRAY_LENGTH; i < HOTSPOT_WORDS; i++) {
+	for (size_t i = HOTSPOT_ARRAY_LENGTH; i < HOTSPOT_WALK_WORDS; i++) {
 		uint64_t word = fixture->memory.words[i];
 
 		fixture->memory.words[i] = UINT64_MAX - 3;

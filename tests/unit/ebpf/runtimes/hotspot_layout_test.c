@@ -30,7 +30,7 @@ enum {
 	TYPES_AT = 0x20, /* in the data, which begins with both pointers */
 	STRUCTS_AT = 0x100,
 	ENTRY_BYTES = 48,
-	MAX_FIELDS = 20,
+	MAX_FIELDS = 64,
 	MAX_FILLERS = 300,
 	HEAPS = 0x123450, /* where the variables are, outside of the file's bytes */
 	INTERPRETER = 0x123458,
@@ -85,7 +85,7 @@ static const struct made_jvm newest = {
 		{ "CodeBlob", "_frame_complete_offset", "int16_t", 0 },
 		{ "CodeBlob", "_frame_size", "int", 0 },
 	},
-	.count = HOTSPOT_WORDS,
+	.count = HOTSPOT_WALK_WORDS,
 	.block = "HeapBlock",
 	.block_bytes = 8,
 	.symbol = 3,
@@ -94,7 +94,7 @@ static const struct made_jvm newest = {
 /* The parts of the file that is being made. */
 struct making {
 	const struct made_jvm *jvm;
-	char strings[4096];
+	char strings[8192];
 	size_t strings_bytes;
 	Elf64_Rela relocations[3 * (MAX_FILLERS + MAX_FIELDS) + 8];
 	size_t relocation_count;
@@ -102,6 +102,12 @@ struct making {
 };
 
 static struct made_elf elf;
+
+/* Types whose sizes names need. */
+static const struct {
+	const char *name;
+	uint64_t bytes;
+} named_types[] = { { "ConstMethod", 48 }, { "ConstantPool", 72 }, { "PcDesc", 16 } };
 
 static uint64_t add_string(struct making *making, const char *text)
 {
@@ -176,6 +182,12 @@ static void put_data(struct making *making, const struct made_jvm *jvm)
 	put(making, TYPES_AT + 32, 200);
 	put_pointer(making, TYPES_AT + 40, add_string(making, jvm->block));
 	put(making, TYPES_AT + 40 + 32, jvm->block_bytes);
+	for (size_t i = 0; i < sizeof(named_types) / sizeof(named_types[0]); i++) {
+		uint64_t at = TYPES_AT + (2 + i) * 40;
+
+		put_pointer(making, at, add_string(making, named_types[i].name));
+		put(making, at + 32, named_types[i].bytes);
+	}
 	put_fields(making, jvm);
 }
 
@@ -266,12 +278,11 @@ static void expect_newest(const struct made_jvm *jvm)
 	assert_true(read_made(jvm, &hotspot));
 	assert_int_equal(hotspot.words[HOTSPOT_HEAPS], HEAPS);
 	assert_int_equal(hotspot.words[HOTSPOT_INTERPRETER], INTERPRETER);
-	for (size_t i = HOTSPOT_INTERPRETER + 1; i < HOTSPOT_WORDS; i++)
+	for (size_t i = HOTSPOT_INTERPRETER + 1; i < HOTSPOT_WALK_WORDS; i++)
 		assert_int_equal(hotspot.words[i], offset_of(jvm, i));
 	assert_int_equal(hotspot.block_bytes, 8);
 	assert_int_equal(hotspot.code_bytes, 4);
 	assert_int_equal(hotspot.complete_bytes, 2);
-	assert_int_equal(hotspot.reserved, 0);
 }
 
 static void test_words_are_found_however_pointers_are_told(void **state)
@@ -320,23 +331,24 @@ static void test_older_versions_call_things_otherwise(void **state)
 	assert_int_equal(hotspot.code_bytes, 8);
 }
 
+/* A program that is the newest but for @change is not HotSpot's, as far as can be told. */
+#define NOT_FOUND(change)                                                                          \
+	do {                                                                                       \
+		struct made_jvm jvm = newest;                                                      \
+                                                                                                   \
+		change;                                                                            \
+		if (is_found(&jvm))                                                                \
+			fail_msg("found: %s", #change);                                            \
+	} while (0)
+
 static void test_all_fields_are_needed(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < newest.count; i++) {
-		struct made_jvm jvm = newest;
-
-		jvm.fields[i] = jvm.fields[--jvm.count];
-		assert_false(is_found(&jvm));
-		jvm = newest;
-		jvm.fields[i].name = "_another";
-		assert_false(is_found(&jvm));
-		jvm = newest;
-		jvm.fields[i].type = "Another";
-		assert_false(is_found(&jvm));
-		jvm = newest;
-		jvm.fields[i].value = "bool";
-		assert_false(is_found(&jvm));
+		NOT_FOUND(jvm.fields[i] = jvm.fields[--jvm.count]);
+		NOT_FOUND(jvm.fields[i].name = "_another");
+		NOT_FOUND(jvm.fields[i].type = "Another");
+		NOT_FOUND(jvm.fields[i].value = "bool");
 	}
 }
 
@@ -346,98 +358,60 @@ static void test_variables_are_where_variables_can_be(void **state)
 
 	(void)state;
 	for (size_t i = 0; i <= HOTSPOT_INTERPRETER; i++) {
-		struct made_jvm jvm = newest;
-
-		for (size_t j = 0; j < sizeof(wrong) / sizeof(wrong[0]); j++) {
-			jvm.fields[i].address = wrong[j];
-			assert_false(is_found(&jvm));
-		}
-		jvm = newest;
-		jvm.fields[i].address = 0;
-		assert_false(is_found(&jvm));
-		jvm = newest;
-		jvm.not_static[i] = true;
-		assert_false(is_found(&jvm));
+		for (size_t j = 0; j < sizeof(wrong) / sizeof(wrong[0]); j++)
+			NOT_FOUND(jvm.fields[i].address = wrong[j]);
+		NOT_FOUND(jvm.fields[i].address = 0);
+		NOT_FOUND(jvm.not_static[i] = true);
 	}
 }
 
 static void test_blocks_have_a_size_that_is_known(void **state)
 {
 	static const uint64_t wrong[] = { 0, 12, 24, 1ull << 32 | 16 };
-	struct made_jvm jvm = newest;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		jvm.block_bytes = wrong[i];
-		assert_false(is_found(&jvm));
-	}
-	jvm = newest;
-	jvm.block = "HeapBlock::Header";
-	assert_false(is_found(&jvm));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		NOT_FOUND(jvm.block_bytes = wrong[i]);
+	NOT_FOUND(jvm.block = "HeapBlock::Header");
 }
 
 static void test_other_files_are_not_looked_at(void **state)
 {
 	static const char *const others[] = { NULL, "libjvm.so.1", "libjvm", "libc.so.6" };
-	struct made_jvm jvm = newest;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		jvm.soname = others[i];
-		assert_false(is_found(&jvm));
-	}
-	jvm = newest;
-	jvm.machine = EM_AARCH64;
-	assert_false(is_found(&jvm));
-	jvm = newest;
-	jvm.structs = NULL;
-	assert_false(is_found(&jvm));
-	jvm = newest;
-	jvm.types = NULL;
-	assert_false(is_found(&jvm));
-	jvm = newest;
-	jvm.symbol_type = STT_FUNC;
-	assert_false(is_found(&jvm));
-	jvm = newest;
-	jvm.without_sections = true;
-	assert_false(is_found(&jvm));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		NOT_FOUND(jvm.soname = others[i]);
+	NOT_FOUND(jvm.machine = EM_AARCH64);
+	NOT_FOUND(jvm.structs = NULL);
+	NOT_FOUND(jvm.types = NULL);
+	NOT_FOUND(jvm.symbol_type = STT_FUNC);
+	NOT_FOUND(jvm.without_sections = true);
 }
 
 static void test_names_end_inside_their_segment(void **state)
 {
-	struct made_jvm jvm = newest;
-
 	(void)state;
 	// The last of them is the type of the last field.
-	jvm.strings_cut = 1;
-	assert_false(is_found(&jvm));
-	jvm.strings_cut = 4;
-	assert_false(is_found(&jvm));
+	NOT_FOUND(jvm.strings_cut = 1);
+	NOT_FOUND(jvm.strings_cut = 4);
 }
 
 static void test_arrays_end_inside_their_segment(void **state)
 {
-	struct made_jvm jvm = newest;
-
 	(void)state;
-	for (jvm.cut = 1; jvm.cut < data_bytes(&newest); jvm.cut += 13)
-		assert_false(is_found(&jvm));
-	jvm = newest;
-	jvm.shift = 4;
-	assert_false(is_found(&jvm));
+	for (size_t cut = 1; cut < data_bytes(&newest); cut += 13)
+		NOT_FOUND(jvm.cut = cut);
+	NOT_FOUND(jvm.shift = 4);
 }
 
 static void test_symbols_may_be_missing(void **state)
 {
 	static const uint32_t missing[] = { 0, 4, 1 << 20, UINT32_MAX };
-	struct made_jvm jvm = newest;
 
 	(void)state;
-	jvm.pointers = BY_SYMBOL;
-	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
-		jvm.symbol = missing[i];
-		assert_false(is_found(&jvm));
-	}
+	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
+		NOT_FOUND((jvm.pointers = BY_SYMBOL, jvm.symbol = missing[i]));
 }
 
 /* Whatever comes of noise passes the check. */
@@ -466,6 +440,161 @@ static void test_noise_does_no_harm(void **state)
 	// Not all of the file is about that.
 	assert_in_range(found, 100, 19000);
 	elf_file_deinit(&file);
+}
+
+/* ---- what only names need ---- */
+
+/* What all of them have... */
+static const struct made_field names_of_all[] = {
+	{ "Abstract_VM_Version", "_vm_major_version", "int", HEAPS + 0x104 },
+	{ "Abstract_VM_Version", "_s_vm_release", "const char*", HEAPS + 0x110 },
+	{ "Method", "_constMethod", "ConstMethod*", 0 },
+	{ "ConstMethod", "_constants", "ConstantPool*", 0 },
+	{ "ConstMethod", "_code_size", "u2", 0 },
+	{ "ConstMethod", "_name_index", "u2", 0 },
+	{ "ConstMethod", "_signature_index", "u2", 0 },
+	{ "ConstantPool", "_pool_holder", "InstanceKlass*", 0 },
+	{ "ConstantPool", "_length", "int", 0 },
+	{ "Klass", "_name", "Symbol*", 0 },
+	{ "Symbol", "_length", "u2", 0 },
+	{ "Symbol", "_body", "unsigned short", 0 },
+	{ "CodeBlob", "_size", "int", 0 },
+	{ "nmethod", "_compile_id", "int", 0 },
+	{ "nmethod", "_orig_pc_offset", "int", 0 },
+	{ "nmethod", "_scopes_pcs_offset", "int", 0 },
+};
+
+enum { NAMES_OF_ALL = sizeof(names_of_all) / sizeof(names_of_all[0]), NAMES_OF_FORM = 9 };
+
+/* ...and by version. */
+static const struct names {
+	enum hotspot_form form;
+	uint8_t deopt_bytes;
+	struct made_field fields[NAMES_OF_FORM];
+} names_of_versions[] = {
+	{
+		HOTSPOT_OFFSETS_8,
+		4,
+		{
+			{ "ConstMethod", "_flags", "u2", 0 },
+			{ "InstanceKlass", "_source_file_name_index", "u2", 0 },
+			{ "nmethod", "_method", "Method*", 0 },
+			{ "nmethod", "_deoptimize_offset", "int", 0 },
+			{ "nmethod", "_dependencies_offset", "int", 0 },
+			{ "nmethod", "_scopes_data_offset", "int", 0 },
+			{ "nmethod", "_metadata_offset", "int", 0 },
+		},
+	},
+	{
+		HOTSPOT_POINTED,
+		8,
+		{
+			{ "ConstMethod", "_flags", "u2", 0 },
+			{ "ConstantPool", "_source_file_name_index", "u2", 0 },
+			{ "CompiledMethod", "_method", "Method*", 0 },
+			{ "CompiledMethod", "_deopt_handler_begin", "address", 0 },
+			{ "nmethod", "_dependencies_offset", "int", 0 },
+			{ "CompiledMethod", "_scopes_data_begin", "address", 0 },
+			{ "nmethod", "_metadata_offset", "int", 0 },
+		},
+	},
+	{
+		HOTSPOT_SPLIT,
+		4,
+		{
+			{ "ConstMethod", "_flags._flags", "u4", 0 },
+			{ "ConstantPool", "_source_file_name_index", "u2", 0 },
+			{ "nmethod", "_method", "Method*", 0 },
+			{ "nmethod", "_deopt_handler_offset", "int", 0 },
+			{ "nmethod", "_scopes_data_offset", "int", 0 },
+			{ "nmethod", "_metadata_offset", "u2", 0 },
+			{ "nmethod", "_immutable_data", "address", 0 },
+			{ "nmethod", "_immutable_data_size", "int", 0 },
+			{ "CodeBlob", "_data_offset", "int", 0 },
+		},
+	},
+	{
+		HOTSPOT_MUTABLE,
+		4,
+		{
+			{ "ConstMethod", "_flags._flags", "u4", 0 },
+			{ "ConstantPool", "_source_file_name_index", "u2", 0 },
+			{ "nmethod", "_method", "Method*", 0 },
+			{ "nmethod", "_deopt_handler_entry_offset", "int", 0 },
+			{ "nmethod", "_scopes_data_offset", "int", 0 },
+			{ "nmethod", "_immutable_data", "address", 0 },
+			{ "nmethod", "_immutable_data_size", "int", 0 },
+			{ "CodeBlob", "_mutable_data", "address", 0 },
+			{ "CodeBlob", "_relocation_size", "int", 0 },
+		},
+	},
+};
+
+enum { VERSIONS = sizeof(names_of_versions) / sizeof(names_of_versions[0]) };
+
+static void add_field(struct made_jvm *jvm, const struct made_field *field)
+{
+	assert_true(jvm->count < MAX_FIELDS);
+	jvm->fields[jvm->count++] = *field;
+}
+
+/* Returns the number of the first of the fields that names need. */
+static size_t add_names(struct made_jvm *jvm, const struct names *names)
+{
+	static const struct made_field mutable_bytes = { "CodeBlob", "_mutable_data_size", "int",
+							 0 };
+	size_t first = jvm->count;
+
+	if (names->form == HOTSPOT_OFFSETS_8)
+		jvm->fields[HOTSPOT_HEAPS] =
+			(struct made_field){ "CodeCache", "_heap", "CodeHeap*", HEAPS };
+	for (size_t i = 0; i < NAMES_OF_ALL; i++)
+		add_field(jvm, &names_of_all[i]);
+	for (size_t i = 0; i < NAMES_OF_FORM && names->fields[i].type; i++)
+		add_field(jvm, &names->fields[i]);
+	if (names->form == HOTSPOT_MUTABLE)
+		add_field(jvm, &mutable_bytes);
+	return first;
+}
+
+static void test_names_are_of_a_form(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < VERSIONS; i++) {
+		struct made_jvm jvm = newest;
+		struct hotspot_layout hotspot;
+
+		add_names(&jvm, &names_of_versions[i]);
+		assert_true(read_made(&jvm, &hotspot));
+		assert_int_equal(hotspot.form, names_of_versions[i].form);
+		assert_int_equal(hotspot.deopt_bytes, names_of_versions[i].deopt_bytes);
+		assert_int_equal(hotspot.const_bytes, 48);
+		assert_int_equal(hotspot.pool_bytes, 72);
+		assert_int_equal(hotspot.words[HOTSPOT_VM_MAJOR], HEAPS + 0x104);
+		assert_int_equal(hotspot.heap_bytes, hotspot.form == HOTSPOT_OFFSETS_8 ? 8 : 0);
+		assert_true(hotspot_check(&hotspot));
+	}
+}
+
+/* It is walked all the same. */
+static void test_without_a_field_there_are_no_names(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < VERSIONS; i++) {
+		struct made_jvm whole = newest;
+		size_t first = add_names(&whole, &names_of_versions[i]);
+
+		for (size_t at = first; at < whole.count; at++) {
+			struct made_jvm jvm = whole;
+			struct hotspot_layout hotspot;
+
+			jvm.fields[at].name = "_another";
+			assert_true(read_made(&jvm, &hotspot));
+			if (hotspot.form != HOTSPOT_UNNAMED)
+				fail_msg("named without %s", whole.fields[at].name);
+			assert_true(hotspot_check(&hotspot));
+		}
+	}
 }
 
 /* ---- the JDKs of this machine ---- */
@@ -508,7 +637,7 @@ static void expect_words(const struct jdk *jdk, const struct hotspot_layout *hot
 			 elf_view_object(&jdk->view, "_ZN9CodeCache6_heapsE"));
 	assert_int_equal(hotspot->words[HOTSPOT_INTERPRETER],
 			 elf_view_object(&jdk->view, "_ZN19AbstractInterpreter5_codeE"));
-	for (size_t i = HOTSPOT_INTERPRETER + 1; i < HOTSPOT_WORDS; i++) {
+	for (size_t i = HOTSPOT_INTERPRETER + 1; i < HOTSPOT_WALK_WORDS; i++) {
 		uint64_t entry = hotspot->words[i] - 32;
 
 		assert_string_equal(name_at(jdk, entry), expected->fields[i].type);
@@ -558,6 +687,8 @@ static void test_jdk_17(void **state)
 	assert_int_equal(hotspot.block_bytes, 16);
 	assert_int_equal(hotspot.code_bytes, 8);
 	assert_int_equal(hotspot.complete_bytes, 4);
+	assert_int_equal(hotspot.form, HOTSPOT_POINTED);
+	assert_int_equal(hotspot.deopt_bytes, 8);
 	expect_answer(&jdk, &hotspot);
 	elf_file_deinit(&jdk.file);
 }
@@ -574,6 +705,8 @@ static void test_jdk_25(void **state)
 	assert_int_equal(hotspot.block_bytes, 8);
 	assert_int_equal(hotspot.code_bytes, 4);
 	assert_int_equal(hotspot.complete_bytes, 2);
+	assert_int_equal(hotspot.form, HOTSPOT_MUTABLE);
+	assert_int_equal(hotspot.deopt_bytes, 4);
 	expect_answer(&jdk, &hotspot);
 	elf_file_deinit(&jdk.file);
 }
@@ -584,7 +717,7 @@ static struct hotspot_layout sound_layout(void)
 {
 	struct hotspot_layout layout = { .block_bytes = 16, .code_bytes = 8, .complete_bytes = 4 };
 
-	for (size_t i = 0; i < HOTSPOT_WORDS; i++)
+	for (size_t i = 0; i < HOTSPOT_WALK_WORDS; i++)
 		layout.words[i] = 0x1000 + 8 * i;
 	return layout;
 }
@@ -609,7 +742,7 @@ static void test_what_cannot_be_is_refused(void **state)
 	sound.code_bytes = 4;
 	sound.complete_bytes = 2;
 	assert_true(hotspot_check(&sound));
-	for (size_t i = 0; i < HOTSPOT_WORDS; i++) {
+	for (size_t i = 0; i < HOTSPOT_WALK_WORDS; i++) {
 		REFUSED(layout.words[i] = 0);
 		REFUSED(layout.words[i] += 4);
 		REFUSED(layout.words[i]++);
@@ -623,7 +756,10 @@ static void test_what_cannot_be_is_refused(void **state)
 	REFUSED(layout.code_bytes = 2);
 	REFUSED(layout.complete_bytes = 0);
 	REFUSED(layout.complete_bytes = 8);
-	REFUSED(layout.reserved = 1);
+	REFUSED(layout.heap_bytes = 4);
+	// Of a form it has all words of that, or it is of none.
+	for (uint8_t form = HOTSPOT_UNNAMED + 1; form < HOTSPOT_FORMS + 3; form++)
+		REFUSED(layout.form = form);
 }
 
 int main(void)
@@ -640,6 +776,8 @@ int main(void)
 		cmocka_unit_test(test_arrays_end_inside_their_segment),
 		cmocka_unit_test(test_symbols_may_be_missing),
 		cmocka_unit_test(test_noise_does_no_harm),
+		cmocka_unit_test(test_names_are_of_a_form),
+		cmocka_unit_test(test_without_a_field_there_are_no_names),
 		cmocka_unit_test(test_jdk_17),
 		cmocka_unit_test(test_jdk_25),
 		cmocka_unit_test(test_what_cannot_be_is_refused),

@@ -87,6 +87,13 @@ bool processes_still_runs(struct processes *processes, const struct process_key 
 	return true;
 }
 
+int processes_read_cgroups(struct processes *processes, int directory, char **text_ret,
+			   size_t *length_ret)
+{
+	(void)processes;
+	return file_read(directory, "cgroup", 64 << 10, text_ret, length_ret);
+}
+
 bool processes_origin(struct processes *processes, uint32_t pid, uint64_t by_ns,
 		      struct process_origin *ret)
 {

@@ -36,7 +36,8 @@ static struct body body_make(void)
 			     .address = 0x1100,
 			     .memory_bytes = 0x100,
 			     .executable = 1 },
-		.ranges = { { 0x1110, 0x10, NAME, SYSTEM_NAME }, { 0x1120, 0xe0, 0, 0 } },
+		.ranges = { { 0x1110, 0x10, NAME, SYSTEM_NAME, WORKER_FUNCTION, 0 },
+			    { 0x1120, 0xe0, 0, 0, WORKER_UNNAMED, 0x20 } },
 	};
 
 	memcpy(body.text, text, sizeof(text));
@@ -103,6 +104,11 @@ static void test_broken_answers_are_refused(void **state)
 	REFUSED(body.ranges[0].name = UINT32_MAX);
 	REFUSED(body.ranges[0].name = 0);
 	REFUSED(body.ranges[0].system_name = sizeof(text));
+	REFUSED(body.ranges[0].kind = WORKER_NOTHING);
+	REFUSED(body.ranges[0].before = 1);
+	REFUSED(body.ranges[1].kind = WORKER_FUNCTION);
+	REFUSED(body.ranges[1].kind = WORKER_UNNAMED + 1);
+	REFUSED(body.ranges[1].before = 0x1121);
 	REFUSED(body.text[0] = 'x');
 	REFUSED(body.text[sizeof(text) - 1] = 'x');
 	REFUSED(body.text[NAME] = '\0');
@@ -144,9 +150,67 @@ static void test_no_noise_gets_through(void **state)
 	}
 }
 
+/* ---- lines ---- */
+
+struct lines_body {
+	struct protocol_names head;
+	struct worker_named named[2];
+	struct worker_line line;
+	char text[16];
+};
+
+static struct lines_body lines_body_make(void)
+{
+	return (struct lines_body){
+		.head = { .named_count = 2, .line_count = 1, .text_bytes = 16 },
+		.named = { { RUNTIME_GONE, 0, 0 }, { RUNTIME_NAMED, 1, RUNTIME_WRAPPER } },
+		.line = { .function = 1, .file = 6, .line = 3 },
+		.text = "\0main\0/a.go\0\0\0\0",
+	};
+}
+
+#define LINES_REFUSED(statement)                                                                   \
+	do {                                                                                       \
+		struct lines_body body = lines_body_make();                                        \
+		struct worker_answer answer;                                                       \
+                                                                                                   \
+		statement;                                                                         \
+		if (answer_read_lines(&body, sizeof(body), 2, &answer))                            \
+			fail_msg("accepted: %s", #statement);                                      \
+	} while (0)
+
+static void test_an_answer_of_lines(void **state)
+{
+	struct lines_body body = lines_body_make();
+	struct worker_answer answer;
+
+	(void)state;
+	assert_true(answer_read_lines(&body, sizeof(body), 2, &answer));
+	assert_int_equal(answer.named[1].trace, RUNTIME_WRAPPER);
+	assert_string_equal(answer.text + answer.lines[0].file, "/a.go");
+	assert_false(answer_read_lines(&body, sizeof(body), 1, &answer));
+	assert_false(answer_read_lines(&body, sizeof(body) - 1, 2, &answer));
+}
+
+static void test_broken_answers_of_lines_are_refused(void **state)
+{
+	(void)state;
+	LINES_REFUSED(body.named[1].trace = RUNTIME_TRACES);
+	LINES_REFUSED(body.named[1].outcome = RUNTIME_GONE);
+	LINES_REFUSED(body.named[0].outcome = RUNTIME_NAMED);
+	LINES_REFUSED(body.named[1].line_count = 2);
+	LINES_REFUSED(body.line.function = 0);
+	LINES_REFUSED(body.line.function = 2);
+	LINES_REFUSED(body.line.file = 16);
+	LINES_REFUSED(body.head.reserved = 1);
+	LINES_REFUSED(body.text[15] = 'x');
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_an_answer_of_lines),
+		cmocka_unit_test(test_broken_answers_of_lines_are_refused),
 		cmocka_unit_test(test_a_sound_answer_is_taken),
 		cmocka_unit_test(test_broken_answers_are_refused),
 		cmocka_unit_test(test_names_are_made_printable),

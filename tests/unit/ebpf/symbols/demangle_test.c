@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "receiver/ebpf/worker/cut_names.h"
 #include "receiver/ebpf/worker/demangle.h"
+#include "receiver/ebpf/worker/function_index.h"
 
 #include "base/base.h"
 
@@ -69,7 +71,7 @@ static void test_a_bomb_is_cut_and_quick(void **state)
 	for (int i = 0; i < 1000; i++)
 		assert_true(demangle_symbol(symbol, name));
 	assert_int_equal(strlen(name), WORKER_MAX_NAME - 1);
-	assert_string_equal(name + WORKER_MAX_NAME - 4, "...");
+	assert_memory_equal(name + WORKER_MAX_NAME - 1 - CUT_NAME_MARK, "...#", 4);
 	assert_true(clock_thread_ns() - began_ns < 2000000000);
 }
 
@@ -111,6 +113,26 @@ static void test_long_real_names_are_demangled(void **state)
 	assert_string_equal(name + strlen(name) - 5, "::run");
 }
 
+/* Templates whose arguments differ at their end alone. */
+static void test_long_names_stay_apart(void **state)
+{
+	static char symbols[2][FUNCTION_INDEX_NAME], names[2][WORKER_MAX_NAME];
+
+	(void)state;
+	for (size_t most = 3000; most < FUNCTION_INDEX_NAME - 16; most += 1000) {
+		for (size_t i = 0; i < 2; i++) {
+			size_t length = (size_t)sprintf(symbols[i], "_Z3topI");
+
+			while (length < most)
+				length += (size_t)sprintf(symbols[i] + length, "7element");
+			sprintf(symbols[i] + length, "%cEvv", i ? 'i' : 'l');
+			assert_true(demangle_symbol(symbols[i], names[i]));
+			assert_memory_equal(names[i], "top<element, element, ", 22);
+		}
+		assert_string_not_equal(names[0], names[1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -119,6 +141,7 @@ int main(void)
 		cmocka_unit_test(test_a_bomb_is_cut_and_quick),
 		cmocka_unit_test(test_deep_nesting_does_not_crash),
 		cmocka_unit_test(test_long_real_names_are_demangled),
+		cmocka_unit_test(test_long_names_stay_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

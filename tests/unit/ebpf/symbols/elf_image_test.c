@@ -2,7 +2,7 @@
 #include "elf_files.h"
 
 #include "receiver/ebpf/worker/answer.h"
-#include "receiver/ebpf/worker/image.h"
+#include "receiver/ebpf/worker/functions_make.h"
 
 #include "base/base.h"
 
@@ -13,19 +13,38 @@
 
 #include <cmocka.h>
 
-/* An image with one answer at a time. */
+/* A file's index, with one answer at a time. */
 struct subject {
 	struct elf_file file;
-	struct image image;
+	void *index_bytes;            /* owned */
+	struct function_index *index; /* owned */
+	struct functions_made made;
 	void *body;
 	struct worker_answer answer;
 };
 
+enum { INDEX_ROOM = 4 << 20 };
+
+static void release_nothing(const void *context)
+{
+	(void)context;
+}
+
 static void subject_init(struct subject *subject)
 {
+	const struct functions_files files = {
+		.file = subject->file.bytes,
+		.file_bytes = subject->file.size,
+		.release = { .release = release_nothing },
+	};
+
 	subject->body = NULL;
-	image_init(&subject->image, subject->file.bytes, subject->file.size);
-	assert_int_equal(image_read_symbols(&subject->image), 0);
+	subject->index_bytes = malloc(INDEX_ROOM);
+	subject->index = malloc(sizeof(*subject->index));
+	assert_int_equal(functions_make(&files, subject->index_bytes, INDEX_ROOM, &subject->made),
+			 0);
+	assert_true(function_index_open(subject->index, subject->index_bytes,
+					subject->made.index.bytes));
 }
 
 static void subject_open(struct subject *subject, const char *path)
@@ -37,14 +56,15 @@ static void subject_open(struct subject *subject, const char *path)
 static void subject_close(struct subject *subject)
 {
 	free(subject->body);
-	image_deinit(&subject->image);
+	free(subject->index);
+	free(subject->index_bytes);
 	elf_file_deinit(&subject->file);
 }
 
 static uint64_t offset_of(const struct subject *subject, uint64_t address)
 {
-	for (size_t i = 0; i < subject->image.facts.segment_count; i++) {
-		const struct worker_segment *segment = &subject->image.facts.segments[i];
+	for (size_t i = 0; i < subject->made.facts.segment_count; i++) {
+		const struct worker_segment *segment = &subject->made.facts.segments[i];
 
 		if (address >= segment->address && address - segment->address < segment->file_bytes)
 			return segment->file_offset + (address - segment->address);
@@ -59,7 +79,7 @@ static void subject_ask(struct subject *subject, const uint64_t *offsets, size_t
 
 	free(subject->body);
 	subject->body = NULL;
-	assert_int_equal(answer_write(&subject->image, offsets, count, &subject->body, &bytes), 0);
+	assert_int_equal(answer_write(subject->index, offsets, count, &subject->body, &bytes), 0);
 	assert_true(answer_read(subject->body, bytes, offsets, count, &subject->answer));
 }
 
@@ -269,11 +289,19 @@ static void test_more_names_than_fit_are_said_to_be_missing(void **state)
 	enum { FUNCTIONS = 1500, NAME = 4000 };
 	struct function_candidate candidates[FUNCTIONS];
 	CLEANUP_FREE char *strings = malloc(1 + FUNCTIONS * NAME);
-	struct image image = { .facts = { .htlhash = "00000000000000000000000000000000",
-					  .segment_count = 1,
-					  .segments = { { .file_bytes = 1 << 20,
-							  .memory_bytes = 1 << 20,
-							  .executable = 1 } } } };
+	static struct function_index index;
+	const struct elf_facts facts = {
+		.htlhash = "00000000000000000000000000000000",
+		.segment_count = 1,
+		.segments = { { .file_bytes = 1 << 20, .memory_bytes = 1 << 20, .executable = 1 } }
+	};
+	struct function_ranges ranges;
+	struct function_index_contents contents = {
+		.facts = &facts,
+		.strings = strings,
+		.strings_bytes = 1 + FUNCTIONS * NAME,
+	};
+	CLEANUP_FREE void *index_bytes = malloc(INDEX_ROOM);
 	CLEANUP_FREE void *body = NULL;
 	struct worker_answer answer;
 	uint64_t offsets[FUNCTIONS];
@@ -289,16 +317,18 @@ static void test_more_names_than_fit_are_said_to_be_missing(void **state)
 							     .limit = i * 16 + 16,
 							     .name = 1 + i * NAME };
 	}
-	image.symbols.strings = strings;
-	image.symbols.strings_bytes = 1 + FUNCTIONS * NAME;
 	assert_int_equal(function_ranges_build(candidates, FUNCTIONS, strings, 1 + FUNCTIONS * NAME,
-					       &image.symbols.functions),
+					       &ranges),
 			 0);
-	assert_int_equal(answer_write(&image, offsets, FUNCTIONS, &body, &bytes), 0);
+	contents.ranges = ranges.ranges;
+	contents.range_count = ranges.count;
+	assert_int_equal(function_index_write(&contents, index_bytes, INDEX_ROOM, &bytes), 0);
+	assert_true(function_index_open(&index, index_bytes, bytes));
+	assert_int_equal(answer_write(&index, offsets, FUNCTIONS, &body, &bytes), 0);
 	assert_true(answer_read(body, bytes, offsets, FUNCTIONS, &answer));
 	assert_true(answer.partial);
 	assert_in_range(answer.range_count, 1000, FUNCTIONS - 1);
-	image_deinit(&image);
+	function_ranges_deinit(&ranges);
 }
 
 static void probe_everywhere(struct subject *subject)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "receiver/ebpf/processes/kernel_code.h"
+#include "receiver/ebpf/processes/record.h"
 #include "receiver/ebpf/symbols/kernel.h"
 #include "receiver/ebpf/symbols/kernel_modules.h"
 
@@ -250,6 +252,86 @@ static void test_old_names_of_bpf_programs_are_renewed(void **state)
 	       0xffffffffc0c00000);
 }
 
+static void note(struct kernel_code *code, uint64_t time_ns, uint64_t start, uint64_t length,
+		 const char *name, bool ends)
+{
+	const struct record record = {
+		.kind = RECORD_KERNEL_CODE,
+		.time_ns = time_ns,
+		.start = start,
+		.length = length,
+		.ends = ends,
+		.text = name,
+		.text_length = strlen(name),
+	};
+
+	kernel_code_note(code, &record);
+}
+
+/* The last one in the list has no end there: what comes behind it is not it. */
+static void test_a_bpf_program_that_comes_has_its_own_name(void **state)
+{
+	const uint64_t last = 0xffffffffc0c00100, behind = 0xffffffffc0c00200;
+	struct kernel_code *code = kernel_code_create();
+	struct fixture *fixture = *state;
+
+	kernel_follow(fixture->kernel, code);
+	load(fixture, 1);
+	note(code, 2, behind, 0x80, "bpf_prog_3_hot", false);
+	expect(fixture, behind, 3, "bpf_prog_3_hot", "bpf", behind);
+	expect(fixture, behind + 0x7f, 3, "bpf_prog_3_hot", "bpf", behind);
+	expect(fixture, last + 8, 3, "bpf_prog_1111111111111111_other", "bpf", last);
+	kernel_forget(fixture->kernel);
+	// It goes, and another one comes in its place.
+	note(code, 4, behind, 0x80, "bpf_prog_3_hot", true);
+	expect(fixture, behind, 5, "bpf_prog_3_hot", "bpf", behind);
+	note(code, 6, behind, 0x40, "bpf_prog_4_new", false);
+	// Samples of both may be in this batch.
+	expect_unknown(fixture, behind, 7);
+	expect(fixture, behind + 0x40, 7, "bpf_prog_3_hot", "bpf", behind);
+	kernel_forget(fixture->kernel);
+	expect(fixture, behind, 8, "bpf_prog_4_new", "bpf", behind);
+	expect_unknown(fixture, behind + 0x40, 8);
+	// One of the list goes as well.
+	note(code, 9, last, 0x40, "bpf_prog_1111111111111111_other", true);
+	kernel_forget(fixture->kernel);
+	expect(fixture, last + 8, 10, "bpf_prog_1111111111111111_other", "bpf", last);
+	kernel_forget(fixture->kernel);
+	expect_unknown(fixture, last + 8, 11);
+	note(code, 12, last, 0x100, "bpf_prog_5_next", false);
+	expect(fixture, last + 0x80, 13, "bpf_prog_5_next", "bpf", last);
+	kernel_destroy(TAKE(fixture->kernel));
+	kernel_code_destroy(code);
+}
+
+static void test_after_a_loss_the_list_is_read_anew(void **state)
+{
+	struct kernel_code *code = kernel_code_create();
+	struct fixture *fixture = *state;
+
+	kernel_follow(fixture->kernel, code);
+	load(fixture, 1 * SECOND);
+	put_text(fixture, "/proc/kallsyms",
+		 "ffffffff81000000 T _text\nffffffffc0c00000 t bpf_prog_2_new\t[bpf]\n");
+	expect(fixture, 0xffffffffc0c00010, 400 * SECOND, "bpf_prog_6deef7357e7b4530_profile",
+	       "bpf", 0xffffffffc0c00000);
+	kernel_code_lose(code, 401 * SECOND);
+	expect(fixture, 0xffffffffc0c00010, 402 * SECOND, "bpf_prog_2_new", "bpf",
+	       0xffffffffc0c00000);
+	kernel_destroy(TAKE(fixture->kernel));
+	kernel_code_destroy(code);
+}
+
+static void test_what_lies_behind_a_module_is_not_its_last_function(void **state)
+{
+	struct fixture *fixture = *state;
+
+	put_text(fixture, "/proc/modules", "ext4 73728 2 - Live 0xffffffffc09f0000\n");
+	load(fixture, 0);
+	expect(fixture, 0xffffffffc0a01fff, 0, "ext4_map", "ext4", 0xffffffffc09f0000);
+	expect_unknown(fixture, 0xffffffffc0a02000, 0);
+}
+
 /* Addresses that stay unknown cost ever fewer reloads: the file is only read when it is due. */
 static void test_unknown_addresses_do_not_cost_a_reload_each(void **state)
 {
@@ -308,6 +390,12 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_build_ids_of_kernel_and_modules, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_a_bpf_program_that_comes_has_its_own_name,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_after_a_loss_the_list_is_read_anew, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			test_what_lies_behind_a_module_is_not_its_last_function, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hidden_addresses_name_the_remedy, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_a_new_module_is_found, setup, teardown),

@@ -4,7 +4,10 @@
 #include "fake_host.h"
 
 #include "receiver/ebpf/symbols/symbols.h"
+#include "receiver/ebpf/worker/worker.h"
 #include "tests/unit/ebpf/passed_time.h"
+#include "tests/unit/ebpf/unwind/made_elf.h"
+#include "tests/unit/ebpf/unwind/made_pclntab.h"
 
 #include "base/base.h"
 
@@ -23,12 +26,20 @@
 #define MS 1000000ull
 
 /* A lookup may take SLOW_MS on a busy machine; what waits for an hour hangs. */
-enum { MAX_FILES = 64, SLOW_MS = 120000, FOR_EVER_MS = 3600000 };
+enum { MAX_FILES = 64, MAX_DEBUG = 4, SLOW_MS = 120000, FOR_EVER_MS = 3600000 };
 
 /* Stands in for the real one: file ids are places in a table of paths. */
 struct processes {
 	char paths[MAX_FILES][128]; /* "": cannot be opened */
 	unsigned int opened[MAX_FILES];
+	const pid_t *stops;     /* a worker that is stopped when a debug file is opened; or NULL */
+	bool shared[MAX_FILES]; /* by processes of several roots */
+	bool stale[MAX_FILES];  /* written to since they were met */
+	struct debug_place {
+		uint32_t file;
+		const char *path;
+		bool by_link, in_own_root;
+	} debug[MAX_DEBUG];
 };
 
 struct processes_files processes_files(struct processes *processes)
@@ -49,25 +60,74 @@ int processes_open_file(struct processes *processes, uint32_t file)
 	return fd < 0 ? -errno : fd;
 }
 
+bool processes_file_is_stale(struct processes *processes, uint32_t file)
+{
+	return processes->stale[file];
+}
+
+/* Debug files: places in a table of paths, tried in that order. */
+int processes_open_debug(struct processes *processes, uint32_t file,
+			 const struct process_debug_query *query, size_t *candidate,
+			 struct process_debug_file *ret)
+{
+	(void)query;
+	while (*candidate < MAX_DEBUG) {
+		const struct debug_place *place = &processes->debug[(*candidate)++];
+
+		if (!place->path || place->file != file)
+			continue;
+		*ret = (struct process_debug_file){
+			.fd = open(place->path, O_RDONLY | O_CLOEXEC),
+			.by_link = place->by_link,
+			.in_own_root = place->in_own_root,
+			.root = { 1, 2, 3 },
+		};
+		assert_true(ret->fd >= 0);
+		if (processes->stops)
+			kill(*processes->stops, SIGSTOP);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+bool processes_is_of_root(struct processes *processes, uint32_t file,
+			  const struct process_root *root)
+{
+	assert_int_equal(root->space, 1);
+	return !processes->shared[file];
+}
+
 struct fixture {
 	struct fake_host fake;
 	struct processes processes;
 	struct symbols *symbols;
 };
 
-static int setup(void **state)
+static int setup_with(void **state, uint64_t memory_bytes)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	struct profcol_error *error;
 
 	fake_host_init(&fixture->fake);
-	fixture->symbols = symbols_create(&fixture->fake.host, &fixture->processes);
+	fixture->symbols =
+		symbols_create(&fixture->fake.host, &fixture->processes,
+			       &(struct symbols_settings){ .memory_bytes = memory_bytes });
 	assert_non_null(fixture->symbols);
 	error = symbols_start(fixture->symbols);
 	if (error)
 		fail_msg("%s", profcol_error_message(error));
 	*state = fixture;
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_with(state, 64 << 20);
+}
+
+static int setup_small(void **state)
+{
+	return setup_with(state, 1 << 20);
 }
 
 static int teardown(void **state)
@@ -106,13 +166,18 @@ static void find_wanted(void *context, uint64_t address, char type, const char *
 		wanted->address = address;
 }
 
-static uint64_t address_of(const char *name)
+static uint64_t address_in(const char *nm, const char *name)
 {
 	struct wanted wanted = { .name = name };
 
-	nm_read(SYMBOLS_FILES "/full.so.nm", find_wanted, &wanted);
+	nm_read(nm, find_wanted, &wanted);
 	assert_true(wanted.address);
 	return wanted.address;
+}
+
+static uint64_t address_of(const char *name)
+{
+	return address_in(SYMBOLS_FILES "/full.so.nm", name);
 }
 
 static void test_names_of_several_files_at_once(void **state)
@@ -152,6 +217,68 @@ static void test_names_of_several_files_at_once(void **state)
 	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_files_unopened", ""), 1);
 }
 
+enum { GO_TEXT = 0x401000, GO_TABLE = 0x500000, GO_BYTES = 64 };
+
+/* A Go program of one function, with code behind it that is none; returns its text's offset. */
+static uint64_t write_go_program(char path[])
+{
+	static const struct made_source source = {
+		.start_line = 10,
+		.files = { { GO_BYTES, 0 } },
+		.lines = { { 32, 11 }, { GO_BYTES, 12 } },
+	};
+	static const struct made_function function = {
+		"main.work", GO_TEXT, 0, { { GO_BYTES, 8 } }, &source
+	};
+	static uint8_t table[MADE_PCLNTAB_BYTES], text[2 * GO_BYTES];
+	static struct made_elf elf;
+	uint64_t function_data;
+	size_t length =
+		made_pclntab_write_sources(table, PCLNTAB_120, &function, 1, GO_TEXT + GO_BYTES,
+					   GO_TEXT, GO_TABLE, &function_data);
+	int fd = mkstemp(path);
+
+	made_elf_begin(&elf, (uint16_t)worker_machine());
+	made_elf_add(&elf, ".text", GO_TEXT, text, sizeof(text), 4 /* SHF_EXECINSTR */);
+	made_elf_add(&elf, ".gopclntab", GO_TABLE, table, length, 0);
+	made_elf_finish(&elf, true);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, elf.bytes, elf.size), elf.size);
+	close(fd);
+	return elf.view.segments[0].file_offset;
+}
+
+static void test_lines_are_those_of_the_file(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[] = "/tmp/profcol-go-XXXXXX";
+	uint64_t text = write_go_program(path);
+	struct symbol_query queries[] = {
+		{ .file = 1, .file_offset = text },
+		{ .file = 1, .file_offset = text + 40 },
+		{ .file = 1, .file_offset = text + GO_BYTES + 8 },
+	};
+
+	place(fixture, 1, path);
+	for (unsigned int round = 0; round < 3; round++) {
+		lookup(fixture, queries, 3, SLOW_MS);
+		assert_int_equal(queries[0].line_count, 1);
+		assert_string_equal(queries[0].name, "main.work");
+		assert_string_equal(queries[0].lines[0].function, "main.work");
+		assert_string_equal(queries[0].lines[0].file, made_files[0]);
+		assert_int_equal(queries[0].lines[0].line, 11);
+		assert_int_equal(queries[0].lines[0].start_line, 10);
+		assert_int_equal(queries[0].elf_address, GO_TEXT);
+		assert_int_equal(queries[1].lines[0].line, 12);
+		// Code that the table does not know.
+		assert_int_equal(queries[2].line_count, 0);
+		assert_null(queries[2].name);
+		symbols_forget(fixture->symbols);
+	}
+	assert_int_equal(fixture->processes.opened[1], 2); // for its index, and for lines
+	unlink(path);
+}
+
 static void test_what_is_known_is_not_asked_again(void **state)
 {
 	struct fixture *fixture = *state;
@@ -169,7 +296,7 @@ static void test_what_is_known_is_not_asked_again(void **state)
 		lookup(fixture, &missing, 1, SLOW_MS);
 		symbols_forget(fixture->symbols);
 	}
-	assert_int_equal(fixture->processes.opened[1], 2); // one function, one gap
+	assert_int_equal(fixture->processes.opened[1], 1); // for its index
 	assert_int_equal(fixture->processes.opened[2], 1);
 }
 
@@ -255,6 +382,18 @@ static void test_a_crash_costs_the_names_of_one_file(void **state)
 	assert_string_equal(query.name, "fixture_plain");
 }
 
+/* The worker has read what somebody else may have put there meanwhile. */
+static void test_names_of_a_file_that_was_written_to_are_dropped(void **state)
+{
+	struct fixture *fixture = *state;
+	struct symbol_query query = { .file = 1, .file_offset = address_of("fixture_plain") };
+
+	place(fixture, 1, SYMBOLS_FILES "/full.so");
+	fixture->processes.stale[1] = true;
+	lookup(fixture, &query, 1, SLOW_MS);
+	assert_null(query.name);
+}
+
 static void test_a_fifo_does_not_block(void **state)
 {
 	struct fixture *fixture = *state;
@@ -291,6 +430,139 @@ static void test_more_queries_than_fit_in_a_request(void **state)
 		named += queries[i].name != NULL;
 	assert_true(named > COUNT / 4); // libc's functions
 	assert_string_equal(queries[COUNT / 2].name, "fixture_plain");
+}
+
+static int64_t files_by(struct fixture *fixture, const char *source)
+{
+	return fake_host_metric(&fixture->fake, "symbol_sources", source);
+}
+
+static void test_a_debug_file_has_the_names(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t local = address_of("fixture_local");
+	struct symbol_query queries[] = {
+		{ .file = 1, .file_offset = local },
+		{ .file = 2, .file_offset = local },
+		{ .file = 3, .file_offset = local },
+	};
+
+	for (uint32_t file = 1; file <= 3; file++)
+		place(fixture, file, SYMBOLS_FILES "/stripped.so");
+	place(fixture, 2, SYMBOLS_FILES "/linked.so");
+	// The first one tried is of another build.
+	fixture->processes.debug[0] =
+		(struct debug_place){ .file = 1, .path = SYMBOLS_FILES "/other.debug" };
+	fixture->processes.debug[1] =
+		(struct debug_place){ .file = 1, .path = SYMBOLS_FILES "/full.debug" };
+	fixture->processes.debug[2] = (struct debug_place){ .file = 2,
+							    .path = SYMBOLS_FILES "/linked.debug",
+							    .by_link = true };
+	lookup(fixture, queries, 3, SLOW_MS);
+	assert_string_equal(queries[0].name, "fixture_local");
+	assert_string_equal(queries[1].name, "fixture_local");
+	assert_null(queries[2].name);
+	assert_true(queries[2].unnamed);
+	assert_int_equal(queries[2].entry, local);
+	assert_int_equal(files_by(fixture, "source=build_id"), 1);
+	assert_int_equal(files_by(fixture, "source=debuglink"), 1);
+	assert_int_equal(files_by(fixture, "source=dynsym"), 1);
+	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_debug_files_refused", ""), 1);
+}
+
+/* What lies in a container's root names files that this container alone has. */
+static void test_a_debug_file_of_a_root_is_for_its_own_files(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t local = address_of("fixture_local");
+	struct symbol_query query = { .file = 1, .file_offset = local };
+
+	place(fixture, 1, SYMBOLS_FILES "/stripped.so");
+	fixture->processes.debug[0] = (struct debug_place){ .file = 1,
+							    .path = SYMBOLS_FILES "/full.debug",
+							    .in_own_root = true };
+	lookup(fixture, &query, 1, SLOW_MS);
+	assert_string_equal(query.name, "fixture_local");
+	symbols_forget(fixture->symbols);
+	// A process of another root maps the file, too: its samples do not believe that.
+	fixture->processes.shared[1] = true;
+	fixture->processes.debug[0].path = NULL;
+	lookup(fixture, &query, 1, SLOW_MS);
+	assert_null(query.name);
+	assert_true(query.unnamed);
+	query.file_offset = address_of("fixture_plain");
+	lookup(fixture, &query, 1, SLOW_MS);
+	assert_string_equal(query.name, "fixture_plain");
+}
+
+/* A debug file on which a worker fails. */
+static void test_a_bad_debug_file_costs_no_other_name(void **state)
+{
+	char path[] = "/tmp/profcol-debug-XXXXXX";
+	struct fixture *fixture = *state;
+	struct symbol_query query = { .file = 1, .file_offset = address_of("fixture_plain") };
+	CLEANUP_FD int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 3ll << 30), 0); // more than a worker maps
+	place(fixture, 1, SYMBOLS_FILES "/stripped.so");
+	fixture->processes.debug[0] = (struct debug_place){ .file = 1, .path = path };
+	lookup(fixture, &query, 1, SLOW_MS);
+	unlink(path);
+	assert_string_equal(query.name, "fixture_plain");
+	assert_int_equal(files_by(fixture, "source=dynsym"), 1);
+	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_debug_files_refused", ""), 1);
+	assert_int_equal(fake_host_metric(&fixture->fake, "worker_crashes", "purpose=symbols"), 0);
+}
+
+static void test_a_worker_that_dies_of_a_debug_file_costs_no_other_name(void **state)
+{
+	struct fixture *fixture = *state;
+	struct symbol_query query = { .file = 1, .file_offset = address_of("fixture_plain") };
+
+	place(fixture, 1, SYMBOLS_FILES "/stripped.so");
+	fixture->processes.debug[0] =
+		(struct debug_place){ .file = 1, .path = SYMBOLS_FILES "/full.debug" };
+	fixture->processes.stops = fixture->fake.helpers;
+	while (fake_host_metric(&fixture->fake, "worker_requests", "purpose=symbols") < 2)
+		lookup(fixture, &query, 1, 10);
+	kill(fixture->fake.helpers[0], SIGKILL);
+	lookup(fixture, &query, 1, SLOW_MS);
+	assert_string_equal(query.name, "fixture_plain");
+	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_debug_files_given_up", ""), 1);
+	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_files_given_up", "cause=crash"),
+			 0);
+}
+
+/* Where there is no room for all indexes, those not used for longest go, and come again. */
+static void test_indexes_stay_within_their_memory(void **state)
+{
+	enum { FILES = 60 };
+	const char *const nm = SYMBOLS_FILES "/static_pie.nm";
+	uint64_t plain = address_in(nm, "fixture_plain"), local = address_in(nm, "fixture_local");
+	struct fixture *fixture = *state;
+	int64_t kept;
+
+	for (uint32_t file = 1; file <= FILES; file++)
+		place(fixture, file, SYMBOLS_FILES "/static_pie");
+	for (uint32_t round = 0; round < 2; round++) {
+		passed_ns += 31000 * MS; // before, none is made again
+		for (uint32_t file = 1; file <= FILES; file++) {
+			struct symbol_query query = { .file = file,
+						      .file_offset = round ? local : plain };
+
+			lookup(fixture, &query, 1, SLOW_MS);
+			assert_string_equal(query.name, round ? "fixture_local" : "fixture_plain");
+			symbols_forget(fixture->symbols);
+		}
+	}
+	kept = fake_host_metric(&fixture->fake, "symbol_indexes", "");
+	assert_in_range(kept, 2, FILES - 1);
+	assert_in_range(fake_host_metric(&fixture->fake, "symbol_index_bytes", ""), kept * 4096,
+			(1 << 20) / 4 * 3);
+	assert_int_equal(fake_host_metric(&fixture->fake, "symbol_index_evictions", "") + kept,
+			 2 * FILES);
+	assert_int_equal(fixture->processes.opened[1], 2);
 }
 
 /* Tend until the metric is @wanted; false after some seconds. */
@@ -384,6 +656,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_names_of_several_files_at_once, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_lines_are_those_of_the_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_known_is_not_asked_again, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_facts_and_segments, setup, teardown),
@@ -393,8 +666,20 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_crash_costs_the_names_of_one_file, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			test_names_of_a_file_that_was_written_to_are_dropped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_fifo_does_not_block, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_more_queries_than_fit_in_a_request, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_debug_file_has_the_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_debug_file_of_a_root_is_for_its_own_files,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_bad_debug_file_costs_no_other_name, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			test_a_worker_that_dies_of_a_debug_file_costs_no_other_name, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(test_indexes_stay_within_their_memory, setup_small,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_what_comes_between_lookups_is_taken_in, setup,
 						teardown),

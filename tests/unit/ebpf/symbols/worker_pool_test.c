@@ -2,6 +2,7 @@
 /* The pool against real, sandboxed worker processes. */
 #include "fake_host.h"
 
+#include "receiver/ebpf/symbols/file_index.h"
 #include "receiver/ebpf/worker/protocol.h"
 #include "receiver/ebpf/worker/worker.h"
 #include "tests/unit/ebpf/passed_time.h"
@@ -31,6 +32,7 @@ struct fixture {
 		bool answered;
 		enum worker_outcome outcome;
 		size_t segments, ranges;
+		uint64_t index_bytes;
 		char first_name[64];
 	} files[MAX_FILES];
 };
@@ -45,6 +47,7 @@ static void take_answer(void *context, const struct worker_answer *answer)
 	fixture->files[answer->file].outcome = answer->outcome;
 	fixture->files[answer->file].segments = answer->segment_count;
 	fixture->files[answer->file].ranges = answer->range_count;
+	fixture->files[answer->file].index_bytes = answer->index.bytes;
 	if (answer->range_count)
 		snprintf(fixture->files[answer->file].first_name,
 			 sizeof(fixture->files[answer->file].first_name), "%s",
@@ -83,18 +86,23 @@ static void start(struct fixture *fixture)
 		fail_msg("%s", profcol_error_message(error));
 }
 
-static void ask_content(struct fixture *fixture, uint32_t file, const char *path, uint64_t content,
-			uint64_t offset)
+/* Have an index made. */
+static void ask_path(struct fixture *fixture, uint32_t file, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const struct worker_index_files files = {
+		.file = open(path, O_RDONLY | O_CLOEXEC),
+		.index = file_index_begin(),
+		.debug = -1,
+	};
 
-	assert_true(fd >= 0);
-	assert_true(worker_pool_ask(fixture->pool, file, content, fd, &offset, 1));
+	assert_true(files.file >= 0);
+	assert_true(files.index >= 0);
+	assert_true(worker_pool_ask_index(fixture->pool, file, &files));
 }
 
 static void ask(struct fixture *fixture, uint32_t file)
 {
-	ask_content(fixture, file, SYMBOLS_FILES "/full.so", file + 1, 0);
+	ask_path(fixture, file, SYMBOLS_FILES "/full.so");
 }
 
 /* The last helper, which has nothing to do, is dead when this returns. */
@@ -141,6 +149,36 @@ static void test_a_file_is_answered(void **state)
 	assert_false(worker_pool_is_busy(fixture->pool));
 }
 
+static void test_functions_are_found_by_the_index(void **state)
+{
+	const struct worker_index_files files = {
+		.file = open(SYMBOLS_FILES "/full.so", O_RDONLY | O_CLOEXEC),
+		.index = file_index_begin(),
+		.debug = -1,
+	};
+	struct fixture *fixture = *state;
+	CLEANUP_FD int index = dup(files.index);
+	uint64_t offset = 0x1000;
+
+	start(fixture);
+	assert_true(worker_pool_ask_index(fixture->pool, 0, &files));
+	expect_answer(fixture, 0);
+	assert_int_equal(fixture->files[0].ranges, 0);
+	assert_int_equal(file_index_finish(index, fixture->files[0].index_bytes), 0);
+	for (uint32_t file = 1; file < 4; file++) {
+		assert_true(worker_pool_ask(fixture->pool, file, dup(index), &offset, 1));
+		expect_answer(fixture, file);
+		assert_int_equal(fixture->files[file].ranges, 1);
+	}
+	// Nobody can write to it any more, and what is no index is none.
+	assert_int_equal(write(index, "", 1), -1);
+	assert_true(worker_pool_ask(fixture->pool, 4,
+				    open(SYMBOLS_FILES "/full.so", O_RDONLY | O_CLOEXEC), &offset,
+				    1));
+	assert_true(run_until(fixture, 4, PATIENCE_MS));
+	assert_int_equal(fixture->files[4].outcome, WORKER_UNREADABLE);
+}
+
 static void test_many_files_need_one_worker(void **state)
 {
 	struct fixture *fixture = *state;
@@ -160,11 +198,11 @@ static void test_the_queue_is_bounded(void **state)
 	uint32_t asked = 0;
 
 	while (worker_pool_has_room(fixture->pool)) {
-		assert_true(worker_pool_ask(fixture->pool, asked % MAX_FILES, 1,
+		assert_true(worker_pool_ask(fixture->pool, asked % MAX_FILES,
 					    open("/dev/null", O_RDONLY), &offset, 1));
 		assert_true(++asked < 1000);
 	}
-	assert_false(worker_pool_ask(fixture->pool, 0, 1, open("/dev/null", O_RDONLY), &offset, 1));
+	assert_false(worker_pool_ask(fixture->pool, 0, open("/dev/null", O_RDONLY), &offset, 1));
 }
 
 static void test_what_is_no_file_is_unreadable(void **state)
@@ -172,11 +210,11 @@ static void test_what_is_no_file_is_unreadable(void **state)
 	struct fixture *fixture = *state;
 
 	start(fixture);
-	ask_content(fixture, 0, "/dev/null", 1, 0);
+	ask_path(fixture, 0, "/dev/null");
 	assert_true(run_until(fixture, 0, PATIENCE_MS));
 	// A character device has no bytes: it reads as an empty file, or not at all.
 	assert_int_equal(fixture->files[0].segments, 0);
-	ask_content(fixture, 1, "/", 2, 0);
+	ask_path(fixture, 1, "/");
 	assert_true(run_until(fixture, 1, PATIENCE_MS));
 	assert_int_equal(fixture->files[1].outcome, WORKER_UNREADABLE);
 	ask(fixture, 2);
@@ -193,14 +231,14 @@ static void test_large_files_are_read_up_to_a_limit(void **state)
 	assert_true(fd >= 0);
 	start(fixture);
 	assert_int_equal(ftruncate(fd, 2000ll << 20), 0);
-	ask_content(fixture, 0, path, 1, 0);
-	ask_content(fixture, 1, path, 2, 0); // the first has to make room
+	ask_path(fixture, 0, path);
+	ask_path(fixture, 1, path); // the first has to make room
 	assert_true(run_until(fixture, 0, PATIENCE_MS));
 	assert_true(run_until(fixture, 1, PATIENCE_MS));
 	assert_int_equal(fixture->files[0].outcome, WORKER_ANSWERED);
 	assert_int_equal(fixture->files[1].outcome, WORKER_ANSWERED);
 	assert_int_equal(ftruncate(fd, 2050ll << 20), 0);
-	ask_content(fixture, 2, path, 3, 0);
+	ask_path(fixture, 2, path);
 	assert_true(run_until(fixture, 2, PATIENCE_MS));
 	assert_int_equal(fixture->files[2].outcome, WORKER_UNREADABLE);
 	unlink(path);
@@ -306,6 +344,15 @@ static void test_restarts_are_bounded(void **state)
 	}
 }
 
+/* All pages of a file that has always the same content. */
+static void ask_pages(struct fixture *fixture, uint32_t file, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_true(worker_pool_ask_pages(fixture->pool, file, 77, fd, NULL, 0));
+}
+
 /* The file shrinks after the worker has mapped it. */
 static void test_a_truncated_file_costs_one_worker(void **state)
 {
@@ -319,17 +366,11 @@ static void test_a_truncated_file_costs_one_worker(void **state)
 	assert_int_equal(file_read(AT_FDCWD, SYMBOLS_FILES "/full.so", 1 << 20, &bytes, &size), 0);
 	assert_int_equal(write(fd, bytes, size), size);
 	start(fixture);
-	ask_content(fixture, 0, path, 77, 0);
+	ask_pages(fixture, 0, path);
 	expect_answer(fixture, 0);
 	assert_int_equal(ftruncate(fd, 0), 0);
-	// The index is in memory, the names are not.
-	for (uint64_t offset = 0; offset < size && fixture->fake.helper_count == 1; offset += 64) {
-		fixture->files[1].answered = false;
-		ask_content(fixture, 1, path, 77, offset);
-		assert_true(run_until(fixture, 1, PATIENCE_MS));
-		if (fixture->files[1].outcome == WORKER_CRASHED)
-			break;
-	}
+	ask_pages(fixture, 1, path); // it is mapped still
+	assert_true(run_until(fixture, 1, PATIENCE_MS));
 	unlink(path);
 	assert_int_equal(fixture->files[1].outcome, WORKER_CRASHED);
 	ask(fixture, 2);
@@ -487,6 +528,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_a_file_is_answered, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_functions_are_found_by_the_index, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_many_files_need_one_worker, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_queue_is_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_no_file_is_unreadable, setup,

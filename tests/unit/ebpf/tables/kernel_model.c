@@ -117,6 +117,11 @@ static const struct unwind_range *find_ranges(const struct kernel_model *model,
 	return object(model, piece->ranges);
 }
 
+const void *kernel_model_object(const struct kernel_model *model, uint32_t handle)
+{
+	return object(model, handle);
+}
+
 uint32_t kernel_model_copies(const struct kernel_model *model, uint32_t pid, uint32_t identity)
 {
 	const struct unwind_process *process = find_process(model, pid, identity);

@@ -46,6 +46,9 @@ struct model_finding {
 struct model_finding kernel_model_find(const struct kernel_model *model, uint32_t pid,
 				       uint32_t identity, uint64_t pc);
 
+/* What lies at @handle. */
+const void *kernel_model_object(const struct kernel_model *model, uint32_t handle);
+
 /* Which stacks of the process are copied: UNWIND_COPIES. */
 uint32_t kernel_model_copies(const struct kernel_model *model, uint32_t pid, uint32_t identity);
 

@@ -738,20 +738,30 @@ static struct runtime_found two_heaps(void)
 	return heaps;
 }
 
+/* As walks in user space ask, who know which mapping the address is in. */
+static bool has_runtime_at(struct fixture *fixture, uint64_t address)
+{
+	for (size_t i = 0; i < played_count; i++)
+		if (address >= played_code[i].start && address < played_code[i].limit)
+			return spaces_has_runtime_at(fixture->spaces, &key, &played_code[i],
+						     address);
+	return false;
+}
+
 static void heaps_of_a_jvm_are_told_when_they_are_found(void **state)
 {
 	struct fixture *fixture = *state;
 	struct runtime_found heaps = two_heaps();
 	struct model_finding found;
-	struct attached attached;
+	struct process_look look;
 
 	begin_jvm(fixture);
 	assert_int_equal(find(fixture, 0x7f0000000010).what, MODEL_BARE);
-	assert_true(spaces_next_look(fixture->spaces, 3 * MS, &attached));
-	assert_int_equal(attached.key.pid, key.pid);
-	assert_int_equal(attached.base, 0x400000 - 0x21000);
-	assert_false(spaces_next_look(fixture->spaces, 3 * MS, &attached));
-	spaces_learn_look(fixture->spaces, &attached, &heaps, MS, 4 * MS);
+	assert_true(spaces_next_look(fixture->spaces, 3 * MS, &look));
+	assert_int_equal(look.key.pid, key.pid);
+	assert_int_equal(look.process.base, 0x400000 - 0x21000);
+	assert_false(spaces_next_look(fixture->spaces, 3 * MS, &look));
+	spaces_learn_look(fixture->spaces, &look, &heaps, RUNTIME_ACCEPTED, MS, 4 * MS);
 	found = find(fixture, 0x7f0000000010);
 	assert_int_equal(found.what, MODEL_RUNTIME);
 	assert_int_equal(found.range->area[0], 0x5000);
@@ -762,8 +772,40 @@ static void heaps_of_a_jvm_are_told_when_they_are_found(void **state)
 	assert_int_equal(found.what, MODEL_RUNTIME);
 	assert_int_equal(found.range->area[0], 0x6000);
 	assert_int_equal(find(fixture, 0x7f0000000000 + 16 * PAGE).what, MODEL_NO_RANGE);
-	assert_true(spaces_has_runtime_at(fixture->spaces, &key, 0x7f0000000010));
-	assert_false(spaces_has_runtime_at(fixture->spaces, &key, 0x7f0000000000 + 11 * PAGE));
+	assert_true(has_runtime_at(fixture, 0x7f0000000010));
+	assert_false(has_runtime_at(fixture, 0x7f0000000000 + 11 * PAGE));
+}
+
+static void areas_lead_to_what_was_found(void **state)
+{
+	const size_t words = sizeof(struct runtime_data) / sizeof(uint64_t);
+	struct fixture *fixture = *state;
+	struct runtime_found heaps = two_heaps();
+	struct process_look look;
+	const uint64_t *data;
+	uint32_t told;
+
+	begin_jvm(fixture);
+	heaps.data_bytes = (words + 1) * sizeof(uint64_t);
+	heaps.data[0] = 0x401000;
+	heaps.data[words] = 0x1234;
+	assert_true(spaces_next_look(fixture->spaces, 3 * MS, &look));
+	spaces_learn_look(fixture->spaces, &look, &heaps, RUNTIME_ACCEPTED, MS, 4 * MS);
+	told = find(fixture, 0x7f0000000010).range->told;
+	data = kernel_model_object(&fixture->model, told);
+	assert_int_equal(data[words], 0x1234);
+	// It has no loops, whatever is said.
+	assert_int_equal(data[0], 0);
+	assert_int_equal(find(fixture, 0x7f0000000000 + 16 * PAGE - 1).range->told, told);
+	assert_int_equal(find(fixture, 0x7f0000000000 + 10 * PAGE).what, MODEL_BARE);
+	// More was found, in another place.
+	heaps.progress++;
+	heaps.data[words] = 0x5678;
+	assert_true(spaces_next_look(fixture->spaces, 60000 * MS, &look));
+	spaces_learn_look(fixture->spaces, &look, &heaps, RUNTIME_ACCEPTED, MS, 60000 * MS);
+	told = find(fixture, 0x7f0000000010).range->told;
+	data = kernel_model_object(&fixture->model, told);
+	assert_int_equal(data[words], 0x5678);
 }
 
 static void a_jvm_is_looked_at_until_it_has_an_interpreter(void **state)
@@ -771,13 +813,13 @@ static void a_jvm_is_looked_at_until_it_has_an_interpreter(void **state)
 	struct fixture *fixture = *state;
 	struct runtime_found none = { 0 }, heaps = two_heaps();
 	uint64_t at = 3 * MS, looks = 0;
-	struct attached attached;
+	struct process_look look;
 
 	begin_jvm(fixture);
 	for (; at < 1000000 * MS && wants_look(fixture); at += 10 * MS)
-		if (spaces_next_look(fixture->spaces, at, &attached)) {
-			spaces_learn_look(fixture->spaces, &attached, looks++ ? &heaps : &none, MS,
-					  at);
+		if (spaces_next_look(fixture->spaces, at, &look)) {
+			spaces_learn_look(fixture->spaces, &look, looks++ ? &heaps : &none,
+					  RUNTIME_ACCEPTED, MS, at);
 			assert_int_equal(find(fixture, 0x7f0000000010).what,
 					 looks > 1 ? MODEL_RUNTIME : MODEL_BARE);
 		}
@@ -785,21 +827,21 @@ static void a_jvm_is_looked_at_until_it_has_an_interpreter(void **state)
 	// What it maps next may be that.
 	played_code[1].limit += PAGE;
 	spaces_update(fixture->spaces, &key, at);
-	assert_true(spaces_next_look(fixture->spaces, at + 100 * MS, &attached));
+	assert_true(spaces_next_look(fixture->spaces, at + 100 * MS, &look));
 	heaps.progress = 10000;
 	heaps.complete = true;
 	heaps.areas[0].area[0] = 17;
-	spaces_learn_look(fixture->spaces, &attached, &heaps, MS, at + 101 * MS);
+	spaces_learn_look(fixture->spaces, &look, &heaps, RUNTIME_ACCEPTED, MS, at + 101 * MS);
 	assert_int_equal(find(fixture, 0x7f0000000010).range->area[0], 17);
 	assert_true(wants_look(fixture));
 	// It is made piece by piece.
-	assert_true(spaces_next_look(fixture->spaces, at + 200 * MS, &attached));
+	assert_true(spaces_next_look(fixture->spaces, at + 200 * MS, &look));
 	heaps.progress = 80000;
 	heaps.areas[0].area[0] = 18;
-	spaces_learn_look(fixture->spaces, &attached, &heaps, MS, at + 201 * MS);
+	spaces_learn_look(fixture->spaces, &look, &heaps, RUNTIME_ACCEPTED, MS, at + 201 * MS);
 	assert_int_equal(find(fixture, 0x7f0000000010).range->area[0], 18);
-	assert_true(spaces_next_look(fixture->spaces, at + 300 * MS, &attached));
-	spaces_learn_look(fixture->spaces, &attached, &heaps, MS, at + 301 * MS);
+	assert_true(spaces_next_look(fixture->spaces, at + 300 * MS, &look));
+	spaces_learn_look(fixture->spaces, &look, &heaps, RUNTIME_ACCEPTED, MS, at + 301 * MS);
 	assert_false(wants_look(fixture));
 	spaces_update(fixture->spaces, &key, at + 302 * MS);
 	assert_false(wants_look(fixture));
@@ -811,13 +853,14 @@ static void looks_at_jvms_take_a_share_of_the_time(void **state)
 	struct fixture *fixture = *state;
 	struct runtime_found none = { 0 };
 	uint64_t at = 3 * MS, looks = 0;
-	struct attached attached;
+	struct process_look look;
 
 	begin_jvm(fixture);
 	for (; at < 60000 * MS; at += 10 * MS) {
-		if (spaces_next_look(fixture->spaces, at, &attached)) {
+		if (spaces_next_look(fixture->spaces, at, &look)) {
 			at += 250 * MS;
-			spaces_learn_look(fixture->spaces, &attached, &none, 250 * MS, at);
+			spaces_learn_look(fixture->spaces, &look, &none, RUNTIME_ACCEPTED, 250 * MS,
+					  at);
 			assert_true(spaces_look_due_ns(fixture->spaces) >= at + 1000 * MS);
 			looks++;
 		}
@@ -834,10 +877,10 @@ static void a_jvm_that_is_not_told_of_is_not_brought_back(void **state)
 	struct fixture *fixture = *state;
 	struct runtime_found heaps = two_heaps();
 	struct process_key others[UNWIND_BUCKET_SLOTS];
-	struct attached attached;
+	struct process_look look;
 
 	begin_jvm(fixture);
-	assert_true(spaces_next_look(fixture->spaces, 3 * MS, &attached));
+	assert_true(spaces_next_look(fixture->spaces, 3 * MS, &look));
 	unsampled_pid = key.pid;
 	for (size_t i = 0; i < UNWIND_BUCKET_SLOTS; i++) {
 		others[i] = key;
@@ -845,10 +888,10 @@ static void a_jvm_that_is_not_told_of_is_not_brought_back(void **state)
 		spaces_update(fixture->spaces, &others[i], 4 * MS);
 	}
 	assert_int_equal(find(fixture, 0x7f0000000010).what, MODEL_NO_PROCESS);
-	spaces_learn_look(fixture->spaces, &attached, &heaps, MS, 5 * MS);
+	spaces_learn_look(fixture->spaces, &look, &heaps, RUNTIME_ACCEPTED, MS, 5 * MS);
 	assert_int_equal(find(fixture, 0x7f0000000010).what, MODEL_NO_PROCESS);
 	spaces_miss(fixture->spaces, &key, 700 * MS);
-	assert_true(spaces_has_runtime_at(fixture->spaces, &key, 0x7f0000000010));
+	assert_true(has_runtime_at(fixture, 0x7f0000000010));
 }
 
 /* What was found out of one program is not another one's. */
@@ -857,16 +900,257 @@ static void a_jvm_that_has_ended_is_not_learned_of(void **state)
 	struct fixture *fixture = *state;
 	struct process_key next = key;
 	struct runtime_found heaps = two_heaps();
-	struct attached attached;
+	struct process_look look;
 
 	begin_jvm(fixture);
-	assert_true(spaces_next_look(fixture->spaces, 3 * MS, &attached));
+	assert_true(spaces_next_look(fixture->spaces, 3 * MS, &look));
 	next.exec_id++;
 	played_code[0].file = PROCESS_NO_FILE;
 	spaces_update(fixture->spaces, &next, 4 * MS);
-	spaces_learn_look(fixture->spaces, &attached, &heaps, MS, 5 * MS);
+	spaces_learn_look(fixture->spaces, &look, &heaps, RUNTIME_ACCEPTED, MS, 5 * MS);
 	assert_int_equal(find_of(fixture, &next, 0x7f0000000010).what, MODEL_BARE);
 	assert_false(wants_look(fixture));
+}
+
+/* ---- what interprets ---- */
+
+/* With text at ELF address 0x21000, as below: the loop lies in the second page of 4 KiB and the
+ * third one. */
+static const uint64_t toy_layout[RUNTIME_LAYOUT_BYTES / sizeof(uint64_t)] = { 0x50000, 0x22340,
+									      0x23010 };
+
+/* The file is of one more runtime. */
+static void say_toy_too(struct fixture *fixture)
+{
+	struct worker_answer *answer = &fixture->answer.answer;
+
+	answer->runtimes[answer->runtime_count++] =
+		(struct worker_runtime){ runtime_find(RUNTIME_TOY), toy_layout };
+}
+
+/* A process that runs file 7, an interpreter, which has been looked at. */
+static void begin_toy(struct fixture *fixture, struct process_look *look)
+{
+	play(0x400000, 3 * PAGE - 0x1000, 7, 0x20000);
+	spaces_update(fixture->spaces, &key, now);
+	assert_int_equal(expect_request(fixture, 7, 0), 0);
+	model_answer_init(&fixture->answer, 7, 0x21000, 0x20000, 3);
+	model_answer_add(&fixture->answer, 2, 16);
+	model_answer_add(&fixture->answer, 3, 32);
+	say_toy_too(fixture);
+	learn(fixture, 2 * MS);
+	assert_int_equal(find(fixture, 0x401340).what, MODEL_RULE);
+	assert_true(spaces_next_look(fixture->spaces, 3 * MS, look));
+	assert_int_equal(look->process.base, 0x400000 - 0x21000);
+}
+
+/* What a look at it finds. */
+static struct runtime_found toy_found(uint64_t progress)
+{
+	struct runtime_found found = { .progress = progress, .complete = 1 };
+
+	found.data_bytes = sizeof(struct runtime_data) + sizeof(uint64_t);
+	// What it says of its loops is not believed.
+	for (size_t i = 0; i < sizeof(struct runtime_data) / sizeof(uint64_t); i++)
+		found.data[i] = UINT64_MAX;
+	found.data[sizeof(struct runtime_data) / sizeof(uint64_t)] = 0x7f0000001230 + progress;
+	return found;
+}
+
+static void expect_loop(struct fixture *fixture, uint64_t pc, uint64_t told)
+{
+	struct model_finding found = find(fixture, pc);
+	const struct runtime_data *data;
+
+	assert_int_equal(found.what, MODEL_RUNTIME);
+	assert_int_equal(found.range->kind, UNWIND_RANGE_LOOP + RUNTIME_TOY);
+	assert_int_equal(found.range->start, 0x401000);
+	assert_int_equal(found.range->pages, 2);
+	assert_int_equal(found.range->file, 8);
+	assert_int_equal(found.range->file_page, 0x21);
+	assert_int_equal(found.range->page, 0x2);
+	assert_true(found.range->directory && found.range->data);
+	data = kernel_model_object(&fixture->model, found.range->data);
+	assert_int_equal(data->loops[0].start, 0x2340);
+	assert_int_equal(data->loops[0].limit, 0x3010);
+	for (size_t i = 1; i < RUNTIME_LOOPS; i++)
+		assert_true(!data->loops[i].start && !data->loops[i].limit);
+	assert_int_equal(((const uint64_t *)(data + 1))[0], told);
+}
+
+static void loops_of_an_interpreter_are_told_with_its_data(void **state)
+{
+	struct fixture *fixture = *state;
+	struct runtime_found found = toy_found(1);
+	struct process_look look;
+
+	begin_toy(fixture, &look);
+	spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
+	expect_loop(fixture, 0x401340, 0x7f0000001231);
+	expect_loop(fixture, 0x401000, 0x7f0000001231);
+	expect_loop(fixture, 0x402fff, 0x7f0000001231);
+	// Around it all is as before.
+	assert_int_equal(mark_at(fixture, 0x400fff), 16);
+	assert_int_equal(mark_at(fixture, 0x403000), 16);
+	assert_int_equal(mark_at(fixture, 0x400000 + PAGE), 32);
+	// Those who walk in user space go by the byte.
+	assert_false(has_runtime_at(fixture, 0x40133f));
+	assert_true(has_runtime_at(fixture, 0x401340));
+	assert_true(has_runtime_at(fixture, 0x40200f));
+	assert_false(has_runtime_at(fixture, 0x402010));
+	spaces_end(fixture->spaces, &key);
+	assert_int_equal(find(fixture, 0x401340).what, MODEL_NO_PROCESS);
+	assert_int_equal(spaces_counts(fixture->spaces).memory, 0);
+}
+
+static void more_of_an_interpreters_data_takes_the_place_of_less(void **state)
+{
+	struct fixture *fixture = *state;
+	struct runtime_found found = toy_found(1);
+	struct process_look look;
+	uint64_t used;
+
+	begin_toy(fixture, &look);
+	found.complete = 0;
+	spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
+	used = memory_used(fixture->memory);
+	for (uint64_t i = 2; i < 100; i++) {
+		assert_true(spaces_next_look(fixture->spaces, i * 100000 * MS, &look));
+		found = toy_found(i);
+		found.complete = 0;
+		spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS,
+				  i * 100000 * MS);
+		expect_loop(fixture, 0x401340, 0x7f0000001230 + i);
+		assert_int_equal(memory_used(fixture->memory), used);
+		// What it maps may be what is missing.
+		played_code[0].limit ^= PAGE;
+		spaces_update(fixture->spaces, &key, i * 100000 * MS);
+		played_code[0].limit ^= PAGE;
+		spaces_update(fixture->spaces, &key, i * 100000 * MS);
+	}
+}
+
+/* As key, by another process that was forked from it. */
+static struct process_key forked(void)
+{
+	struct process_key child = key;
+
+	child.pid += MODEL_BUCKETS; // whose code is played, too
+	child.start_boottime_ns++;
+	return child;
+}
+
+static uint32_t known_toys(const struct fixture *fixture)
+{
+	return (uint32_t)spaces_counts(fixture->spaces).runtimes[RUNTIME_TOY].known;
+}
+
+static void a_fork_is_walked_by_what_is_known_of_its_parent(void **state)
+{
+	struct fixture *fixture = *state;
+	struct runtime_found found = toy_found(5);
+	struct process_key child = forked();
+	struct runtime_process process;
+	struct model_finding told;
+	struct process_look look;
+
+	begin_toy(fixture, &look);
+	spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
+	spaces_update(fixture->spaces, &child, 100 * MS);
+	told = find_of(fixture, &child, 0x401340);
+	assert_int_equal(told.what, MODEL_RUNTIME);
+	assert_true(told.range->data != find(fixture, 0x401340).range->data);
+	assert_true(spaces_find_runtime(fixture->spaces, &child, RUNTIME_TOY, &process));
+	assert_int_equal(known_toys(fixture), 2);
+	// It outlives its parent.
+	spaces_end(fixture->spaces, &key);
+	assert_int_equal(find_of(fixture, &child, 0x401340).what, MODEL_RUNTIME);
+	assert_int_equal(known_toys(fixture), 1);
+	// What is found in itself counts, even if it is less.
+	assert_true(spaces_next_look(fixture->spaces, 200 * MS, &look));
+	assert_int_equal(look.key.pid, child.pid);
+	found = toy_found(3);
+	spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS, 201 * MS);
+	told = find_of(fixture, &child, 0x401340);
+	assert_int_equal(
+		((const uint64_t *)kernel_model_object(
+			&fixture->model, told.range->data))[sizeof(struct runtime_data) / 8],
+		0x7f0000001233);
+	assert_int_equal(known_toys(fixture), 1);
+	spaces_end(fixture->spaces, &child);
+	assert_int_equal(known_toys(fixture), 0);
+	assert_int_equal(spaces_counts(fixture->spaces).memory, 0);
+}
+
+static void what_a_fork_has_inherited_ends_where_it_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+	struct runtime_found found = toy_found(1);
+	struct process_key child = forked();
+	struct process_look look;
+
+	begin_toy(fixture, &look);
+	spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
+	assert_true(spaces_next_look(fixture->spaces, 50 * MS, &look));
+	spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS, 51 * MS);
+	assert_false(wants_look(fixture));
+	spaces_update(fixture->spaces, &child, 100 * MS);
+	// Nothing yet is no other thing.
+	assert_true(spaces_next_look(fixture->spaces, 200 * MS, &look));
+	spaces_learn_look(fixture->spaces, &look, NULL, RUNTIME_ACCEPTED, MS, 201 * MS);
+	assert_int_equal(find_of(fixture, &child, 0x401340).what, MODEL_RUNTIME);
+	assert_true(spaces_next_look(fixture->spaces, 400 * MS, &look));
+	spaces_learn_look(fixture->spaces, &look, NULL, RUNTIME_REFUSED_MEMORY, MS, 401 * MS);
+	assert_int_equal(find_of(fixture, &child, 0x401340).what, MODEL_RULE);
+	assert_int_equal(find(fixture, 0x401340).what, MODEL_RUNTIME);
+	assert_int_equal(known_toys(fixture), 1);
+	assert_int_equal(spaces_counts(fixture->spaces)
+				 .runtimes[RUNTIME_TOY]
+				 .refused[RUNTIME_REFUSED_MEMORY],
+			 1);
+	assert_false(wants_look(fixture));
+}
+
+static void another_program_inherits_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+	struct runtime_found found = toy_found(1);
+	struct process_key other = forked();
+	struct process_look look;
+
+	begin_toy(fixture, &look);
+	spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
+	other.exec_id++;
+	spaces_update(fixture->spaces, &other, 100 * MS);
+	assert_int_equal(find_of(fixture, &other, 0x401340).what, MODEL_RULE);
+	// Nor does one that has the file elsewhere.
+	other = forked();
+	other.pid += MODEL_BUCKETS;
+	played_code[0].start += PAGE;
+	played_code[0].limit += PAGE;
+	spaces_update(fixture->spaces, &other, 200 * MS);
+	assert_int_equal(find_of(fixture, &other, 0x401340 + PAGE).what, MODEL_RULE);
+	assert_int_equal(known_toys(fixture), 1);
+}
+
+/* Its program is told of what is asked about its frames. */
+static void what_was_found_is_known_to_who_names_frames(void **state)
+{
+	struct fixture *fixture = *state;
+	struct runtime_found found = toy_found(1);
+	struct runtime_process process;
+	struct process_look look;
+
+	begin_toy(fixture, &look);
+	assert_false(spaces_find_runtime(fixture->spaces, &key, RUNTIME_TOY, &process));
+	spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
+	assert_true(spaces_find_runtime(fixture->spaces, &key, RUNTIME_TOY, &process));
+	assert_ptr_equal(process.runtime, runtime_find(RUNTIME_TOY));
+	assert_int_equal(process.base, 0x400000 - 0x21000);
+	assert_int_equal(process.layout[0], 0x50000);
+	assert_int_equal(process.data_bytes, found.data_bytes);
+	assert_memory_equal(process.data, found.data, found.data_bytes);
+	assert_false(spaces_find_runtime(fixture->spaces, &key, RUNTIME_HOTSPOT, &process));
 }
 
 static void a_jvm_is_a_process_like_others_where_they_are_skipped(void **state)
@@ -1187,6 +1471,18 @@ static void of_a_go_program_goroutines_stacks_are_copied(void **state)
 	assert_int_equal(copies(fixture), of_go);
 	// A stack led out of its copy.
 	spaces_copy_no_more(fixture->spaces, &key);
+	assert_int_equal(copies(fixture), 0);
+}
+
+/* What it interprets is walked. */
+static void of_a_go_program_with_an_interpreter_no_stacks_are_copied(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_process(fixture, 3);
+	say_runtime(fixture, RUNTIME_GO, NULL);
+	say_toy_too(fixture);
+	learn(fixture, 2 * MS);
 	assert_int_equal(copies(fixture), 0);
 }
 
@@ -1902,11 +2198,19 @@ int main(void)
 		TEST(files_are_found_whatever_their_numbers),
 		TEST(anonymous_code_is_bare_and_has_no_file),
 		TEST(heaps_of_a_jvm_are_told_when_they_are_found),
+		TEST(areas_lead_to_what_was_found),
 		TEST(a_jvm_is_looked_at_until_it_has_an_interpreter),
 		TEST(looks_at_jvms_take_a_share_of_the_time),
 		TEST(a_jvm_that_is_not_told_of_is_not_brought_back),
 		TEST(a_jvm_that_has_ended_is_not_learned_of),
 		TEST(a_jvm_is_a_process_like_others_where_they_are_skipped),
+		TEST(loops_of_an_interpreter_are_told_with_its_data),
+		TEST(more_of_an_interpreters_data_takes_the_place_of_less),
+		TEST(what_was_found_is_known_to_who_names_frames),
+		TEST(a_fork_is_walked_by_what_is_known_of_its_parent),
+		TEST(what_a_fork_has_inherited_ends_where_it_is_refused),
+		TEST(another_program_inherits_nothing),
+		TEST(of_a_go_program_with_an_interpreter_no_stacks_are_copied),
 		TEST(the_vsyscall_page_hides_nothing),
 		TEST(the_vdso_of_this_machine_has_rules),
 		TEST(changes_replace_what_was),

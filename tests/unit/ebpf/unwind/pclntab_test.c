@@ -273,10 +273,10 @@ static void test_what_a_handler_has_pushed_was_interrupted(void **state)
 	make(EM_X86_64, PCLNTAB_120, functions, codes, 3);
 	made_elf_finish(&elf, true);
 	visit(3);
-	assert_int_equal(rules_at(&rules, TEXT)->signal, 1);
-	assert_int_equal(rules_at(&rules, TEXT + 8)->signal, 1);
+	assert_int_equal(rules_at(&rules, TEXT)->signal, UNWIND_INTERRUPTS);
+	assert_int_equal(rules_at(&rules, TEXT + 8)->signal, UNWIND_INTERRUPTS);
 	assert_int_equal(rules_at(&rules, TEXT + 8)->cfa_offset, 16);
-	assert_int_equal(rules_at(&rules, TEXT + FUNCTION_BYTES)->signal, 1);
+	assert_int_equal(rules_at(&rules, TEXT + FUNCTION_BYTES)->signal, UNWIND_INTERRUPTS);
 	assert_int_equal(rules_at(&rules, TEXT + 2 * FUNCTION_BYTES)->signal, 0);
 	make(EM_AARCH64, PCLNTAB_120, functions, codes, 3);
 	made_elf_finish(&elf, true);

@@ -232,7 +232,7 @@ static void test_broken_rules_are_refused(void **state)
 	REFUSED(body.rules[0].cfa = UNWIND_CFA_UNSUPPORTED + 1);
 	REFUSED(body.rules[1].ra = UNWIND_LOST + 1);
 	REFUSED(body.rules[1].fp = UNWIND_LOST + 1);
-	REFUSED(body.rules[1].signal = 2);
+	REFUSED(body.rules[1].signal = 3);
 	REFUSED(body.rules[1].stack_switch = 2);
 	REFUSED(body.rules[1].unsupported = UNWIND_UNSUPPORTED_COUNT);
 	REFUSED(body.rules[1].new_thread = 2);

@@ -88,6 +88,52 @@ static const char *promises_of_range(const struct promised *promised, size_t ind
 	if (!is_text(promised, answer->text + range->name) ||
 	    !is_text(promised, answer->text + range->system_name))
 		return "names are printable";
+	if ((range->kind == WORKER_FUNCTION) != (*(answer->text + range->name) != 0))
+		return "functions have a name, and nothing else has";
+	if (range->before > range->start)
+		return "an entry begins at an address";
+	return NULL;
+}
+
+const char *promises_of_index(const struct promised *promised)
+{
+	const struct worker_index *index = &promised->answer->index;
+	const char *broken = promises_of_facts(promised);
+
+	if (broken)
+		return broken;
+	if (!index->bytes || index->bytes > WORKER_INDEX_BYTES || index->source >= WORKER_SOURCES)
+		return "an index has a source, and bytes within the bound";
+	if (strnlen(index->link, sizeof(index->link)) == sizeof(index->link) ||
+	    strchr(index->link, '/') || !strcmp(index->link, ".."))
+		return "a link is a file name";
+	if (index->lines_by &&
+	    (!runtime_find(index->lines_by) || !runtime_find(index->lines_by)->lines))
+		return "lines are by a runtime that has some";
+	return NULL;
+}
+
+const char *promises_of_lines(const struct promised *promised)
+{
+	const struct worker_answer *answer = promised->answer;
+	size_t lines = 0;
+
+	if (answer->named_count != promised->asked_count ||
+	    !is_inside(promised, answer->named, answer->named_count * sizeof(*answer->named)) ||
+	    !is_inside(promised, answer->lines, answer->line_count * sizeof(*answer->lines)))
+		return "every place is answered, and lines are inside";
+	for (size_t i = 0; i < answer->named_count; i++) {
+		if (answer->named[i].trace >= RUNTIME_TRACES)
+			return "a trace is one that is known";
+		lines += answer->named[i].line_count;
+	}
+	if (lines != answer->line_count)
+		return "each line belongs to one place";
+	for (size_t i = 0; i < answer->line_count; i++)
+		if (!answer->lines[i].function ||
+		    !is_text(promised, answer->text + answer->lines[i].function) ||
+		    !is_text(promised, answer->text + answer->lines[i].file))
+			return "a line has a function, and text is printable";
 	return NULL;
 }
 
@@ -136,7 +182,7 @@ static const char *promises_of_rule(const struct unwind_rule *rule)
 	default:
 		return "a rule in the list says something";
 	}
-	if (rule->ra >= 6 || rule->fp >= 6 || rule->signal >= 2 || rule->stack_switch >= 2 ||
+	if (rule->ra >= 6 || rule->fp >= 6 || rule->signal >= 3 || rule->stack_switch >= 2 ||
 	    rule->unsupported >= UNWIND_UNSUPPORTED_COUNT || rule->new_thread > 1)
 		return "fields of a rule are in range";
 	return NULL;

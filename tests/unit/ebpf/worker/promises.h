@@ -18,4 +18,6 @@ struct promised {
 
 /* The first promise that does not hold; NULL when all do. */
 const char *promises_of_functions(const struct promised *promised);
+const char *promises_of_index(const struct promised *promised);
+const char *promises_of_lines(const struct promised *promised);
 const char *promises_of_pages(const struct promised *promised);

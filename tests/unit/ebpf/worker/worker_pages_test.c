@@ -189,20 +189,23 @@ static void test_a_small_file_at_once(void **state)
 	image_close(&image);
 }
 
-static void test_both_kinds_of_one_file(void **state)
+static void test_an_index_of_the_same_file(void **state)
 {
 	struct fixture *fixture = *state;
-	uint64_t offset = 0x100;
 
 	start(fixture);
 	for (int round = 0; round < 3; round++) {
+		const struct worker_index_files files = {
+			.file = open(WORKER_FILES "/crowded.so", O_RDONLY | O_CLOEXEC),
+			.index = memfd_create("index", MFD_CLOEXEC),
+			.debug = -1,
+		};
+
+		assert_int_equal(ftruncate(files.index, 1 << 20), 0);
 		expect_work_goes_on(fixture);
 		fixture->files[MAX_FILES - 1].answered = false;
-		assert_true(worker_pool_ask(fixture->pool, MAX_FILES - 1, MAX_FILES,
-					    open(WORKER_FILES "/crowded.so", O_RDONLY | O_CLOEXEC),
-					    &offset, 1));
+		assert_true(worker_pool_ask_index(fixture->pool, MAX_FILES - 1, &files));
 		expect_outcome(fixture, MAX_FILES - 1, WORKER_ANSWERED);
-		assert_int_equal(fixture->files[MAX_FILES - 1].ranges, 1);
 		assert_false(fixture->files[MAX_FILES - 1].has_tables);
 	}
 	assert_int_equal(fixture->fake.helper_count, 1);
@@ -397,7 +400,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_a_large_file_page_by_page, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_small_file_at_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_both_kinds_of_one_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_an_index_of_the_same_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_more_files_than_a_worker_keeps, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_requests_are_bounded, setup, teardown),

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Off-CPU time: from when a thread has left a CPU to when it runs again, on whichever, with the
+ * stack that it has waited with.
+ *
+ * Where it leaves, the time is noted with the thread. Where it comes back, note_switch() decides
+ * (event_budget.h) before the kernel has changed over to it; the few that are kept are sampled by
+ * the program after, which runs as the thread itself. So a switch costs two looks into the notes of
+ * threads, and a stack is walked for those only that become samples.
+ */
+#include "event.bpf.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* Set before load: each wait is kept with this probability, in 2^-32, and counts for as many as are
+ * not; 0: by the budget. */
+const volatile __u32 fixed_share = 0;
+
+/* Of a thread. */
+struct wait_note {
+	__u64 since_ns; /* CLOCK_MONOTONIC; 0: it runs, or was never seen to leave a CPU */
+	__u32 how;      /* enum off_cpu_state */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct wait_note);
+} wait_notes SEC(".maps");
+
+/* include/linux/sched.h: the state's name, and width, until 5.14 (2f064a59a11f) */
+struct task_struct___before_5_14 {
+	volatile long state;
+} __attribute__((preserve_access_index));
+
+struct task_struct___since_5_14 {
+	unsigned int __state;
+} __attribute__((preserve_access_index));
+
+static __always_inline long state_of(struct task_struct *task)
+{
+	struct task_struct___since_5_14 *now = (void *)task;
+	struct task_struct___before_5_14 *then = (void *)task;
+
+	// Both are the kernel's own pointers, which may be read directly.
+	return bpf_core_field_exists(now->__state) ? now->__state : then->state;
+}
+
+enum { TASK_UNINTERRUPTIBLE = 2, TASK_STOPPED = 4, TASK_TRACED = 8 }; /* include/linux/sched.h */
+
+static __always_inline __u32 how_of(struct task_struct *task, bool preempted)
+{
+	long state = preempted ? 0 : state_of(task);
+
+	if (!state)
+		return OFF_CPU_RUNNABLE;
+	if (state & (TASK_STOPPED | TASK_TRACED))
+		return OFF_CPU_STOPPED;
+	return state & TASK_UNINTERRUPTIBLE ? OFF_CPU_UNINTERRUPTIBLE : OFF_CPU_SLEEPING;
+}
+
+/* Threads of the kernel's wait for work most of the time, and the idle task is none. */
+static __always_inline bool is_of_process(struct task_struct *task)
+{
+	return task->pid && !(task->flags & KERNEL_PF_KTHREAD);
+}
+
+static __always_inline void note_leaving(struct event_state *state, struct task_struct *task,
+					 __u64 now_ns, bool preempted)
+{
+	struct wait_note *note =
+		bpf_task_storage_get(&wait_notes, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!note) {
+		state->counters[EVENT_COUNTER_UNKNOWN]++;
+		return;
+	}
+	note->since_ns = now_ns;
+	note->how = how_of(task, preempted);
+}
+
+/* Returns the value that a wait of @amount is kept with; 0: the wait is not kept. */
+static __always_inline __u64 weigh(struct event_state *state, __u64 amount)
+{
+	if (!fixed_share)
+		return event_weigh(state, amount);
+	state->counters[EVENT_COUNTER_SEEN]++;
+	state->counters[EVENT_COUNTER_AMOUNT] += amount;
+	return off_cpu_weigh_fixed(fixed_share, amount, bpf_get_prandom_u32());
+}
+
+static __always_inline void decide(struct event_state *state, struct task_struct *task,
+				   __u64 now_ns)
+{
+	struct wait_note *note = bpf_task_storage_get(&wait_notes, task, NULL, 0);
+
+	// A new thread, or one that has left before anybody looked.
+	if (!note || !note->since_ns)
+		return;
+	state->pending_value = weigh(state, now_ns - note->since_ns);
+	state->pending_ns = now_ns;
+	state->pending_tid = (__u32)task->pid;
+	state->pending_detail = (__u16)note->how;
+	note->since_ns = 0;
+	if (!state->pending_value && !fixed_share)
+		event_note(state, now_ns, false);
+}
+
+/* Before the change from @previous, which is the current one still, to @next. */
+SEC("tp_btf/sched_switch")
+int note_switch(__u64 *context)
+{
+	bool preempted = context[0];
+	struct task_struct *previous = (void *)context[1], *next = (void *)context[2];
+	struct event_state *state = event_state_of(bpf_get_smp_processor_id());
+	__u64 now_ns = bpf_ktime_get_ns();
+
+	if (!state)
+		return 0;
+	state->pending_value = 0;
+	if (is_of_process(previous))
+		note_leaving(state, previous, now_ns, preempted);
+	if (is_of_process(next))
+		decide(state, next, now_ns);
+	return 0;
+}
+
+/* In the system call, or the fault, that the thread has waited in. */
+static __always_inline __u16 detail_of(__u32 how)
+{
+	const struct pt_regs___kernel *entry = kernel_user_registers();
+	long call;
+
+#if defined(__TARGET_ARCH_x86)
+	call = (long)BPF_CORE_READ(entry, orig_ax);
+#else
+	call = BPF_CORE_READ(entry, syscallno);
+#endif
+	if (call < 0 || call >= OFF_CPU_CALL_MASK)
+		call = -1;
+	return (__u16)(how << OFF_CPU_STATE_SHIFT | (__u32)(call + 1));
+}
+
+/* After the change: the current thread is the one that was decided about, if any was. @skip as in
+ * struct sampled. */
+static __always_inline void take_pending(void *context, __u32 skip)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct event_state *state = event_state_of(cpu);
+	struct sampled sampled = { .origin = SAMPLE_OFF_CPU, .skip = skip };
+	bool kept;
+
+	if (!state || !state->pending_value ||
+	    state->pending_tid != (__u32)bpf_get_current_pid_tgid())
+		return;
+	sampled.value = state->pending_value;
+	sampled.time_ns = state->pending_ns;
+	sampled.detail = detail_of(state->pending_detail);
+	state->pending_value = 0;
+	kept = event_take(context, NULL, state, cpu, &sampled);
+	if (!fixed_share)
+		event_note(state, sampled.time_ns, kept);
+}
+
+/* Kernels since 6.16 (sched_exit_tp): at the end of each __schedule(). */
+SEC("raw_tracepoint/sched_exit_tp")
+int sample_after_switch(struct bpf_raw_tracepoint_args *context)
+{
+	// The program, and what has called it.
+	take_pending(context, 2);
+	return 0;
+}
+
+/* Older ones: what the thread that runs does first. Attached by the name that it has here. */
+SEC("kprobe")
+int sample_in_finish_task_switch(void *context)
+{
+	take_pending(context, 0);
+	return 0;
+}

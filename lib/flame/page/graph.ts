@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call tree as boxes on a canvas. What is not in view, or narrower than half a pixel, costs
+// nothing.
+
+import { el } from "./dom";
+import { baseName, frameName, hash } from "./text";
+import type { Frame, Tree } from "./tree";
+
+const ROW = 18;
+const CHAR = 6.7; // about the width of a letter, pixels
+const MIN_WIDTH = 0.5;
+
+export type Colour = "kind" | "file" | "diff";
+
+export interface GraphOptions {
+	upwards: boolean; // the root at the bottom
+	colour: Colour;
+}
+
+export interface GraphEvents {
+	zoom(node: number): void;
+	select(node: number): void;
+	hover(node: number, x: number, y: number): void; // -1 = nothing
+	menu(node: number, x: number, y: number): void;
+}
+
+interface Box {
+	node: number;
+	x: number;
+	width: number;
+	row: number;
+}
+
+export class Graph {
+	readonly element = el("div", { class: "graph", tabindex: 0, role: "application" });
+	private readonly canvas = el("canvas", { "aria-hidden": "true" });
+	private readonly spacer = el("div", { class: "spacer" });
+	private tree: Tree | null = null;
+	private root = 0; // what is zoomed into
+	private selected = -1;
+	private hovered = -1;
+	private matches: Uint8Array | null = null; // by frame
+	private boxes: Box[] = [];
+	private fills: [string[], string[]] = [[], []]; // by frame: as usual, and faded
+	private filled = ""; // what these colours are of
+	private scrolled = 0; // of what is painted, pixels, as the next two
+	private viewHeight = 0;
+	private fullHeight = 0;
+	private dark = false;
+	private pending = false;
+	private atEnd = true; // of scrolling
+
+	constructor(private options: GraphOptions, private readonly events: GraphEvents) {
+		this.element.append(this.canvas, this.spacer);
+		this.element.addEventListener("scroll", () => {
+			this.atEnd =
+				this.element.scrollTop + this.element.clientHeight > this.element.scrollHeight - 2;
+			this.draw();
+		});
+		this.element.addEventListener("click", (event) => this.onClick(event));
+		this.element.addEventListener("contextmenu", (event) => this.onMenu(event));
+		this.element.addEventListener("mousemove", (event) => this.onMove(event));
+		this.element.addEventListener("mouseleave", () => this.setHovered(-1, 0, 0));
+		new ResizeObserver(() => {
+			// The root stays in view when what is below takes some of the room.
+			if (this.options.upwards && this.atEnd) this.element.scrollTop = 1e9;
+			this.draw();
+		}).observe(this.element);
+	}
+
+	show(tree: Tree, root: number, options: GraphOptions): void {
+		const turned = options.upwards !== this.options.upwards;
+		const changed = turned || tree !== this.tree;
+
+		if (tree !== this.tree) this.filled = "";
+		this.tree = tree;
+		this.root = root;
+		this.options = options;
+		this.selected = -1;
+		this.hovered = -1;
+		this.layOut();
+		if (turned || (changed && options.upwards && this.atEnd))
+			this.element.scrollTop = options.upwards ? 1e9 : 0;
+		this.draw();
+	}
+
+	setRoot(node: number): void {
+		this.root = node;
+		this.layOut();
+		this.draw();
+	}
+
+	setMatches(matches: Uint8Array | null): void {
+		this.matches = matches;
+		this.draw();
+	}
+
+	setSelected(node: number): void {
+		this.selected = node;
+		this.draw();
+	}
+
+	// So that @node is in view; it has to be in what is zoomed into.
+	reveal(node: number): void {
+		if (!this.tree) return;
+		this.measure();
+		const y = this.rowY(this.tree.depth[node]);
+		const height = this.viewHeight;
+
+		if (y < this.element.scrollTop || y + ROW > this.element.scrollTop + height)
+			this.element.scrollTop = y - height / 2;
+		this.draw();
+	}
+
+	private layOut(): void {
+		this.spacer.style.height = `${(this.tree?.height ?? 1) * ROW}px`;
+	}
+
+	// Asking the browser costs a layout: once for all boxes.
+	private measure(): void {
+		this.viewHeight = this.element.clientHeight;
+		this.fullHeight = Math.max((this.tree?.height ?? 1) * ROW, this.viewHeight);
+		this.scrolled = this.element.scrollTop;
+	}
+
+	// Within all that can be scrolled to.
+	private rowY(row: number): number {
+		return this.options.upwards ? this.fullHeight - (row + 1) * ROW : row * ROW;
+	}
+
+	private isInView(row: number): boolean {
+		const y = this.rowY(row) - this.scrolled;
+
+		return y + ROW >= 0 && y <= this.viewHeight;
+	}
+
+	// Is @row, and are all rows of what it calls, beyond the edge?
+	private isBeyond(row: number): boolean {
+		const y = this.rowY(row) - this.scrolled;
+
+		return this.options.upwards ? y + ROW < 0 : y > this.viewHeight;
+	}
+
+	draw(): void {
+		if (this.pending) return;
+		this.pending = true;
+		requestAnimationFrame(() => {
+			this.pending = false;
+			this.paint();
+		});
+	}
+
+	private paint(): void {
+		const tree = this.tree;
+		const ratio = window.devicePixelRatio || 1;
+		const width = this.element.clientWidth;
+		const height = this.element.clientHeight;
+		const context = this.canvas.getContext("2d");
+
+		if (!tree || !context || !width || !height) return;
+		if (
+			this.canvas.width !== Math.round(width * ratio) ||
+			this.canvas.height !== Math.round(height * ratio)
+		) {
+			this.canvas.width = Math.round(width * ratio);
+			this.canvas.height = Math.round(height * ratio);
+		}
+		this.canvas.style.width = `${width}px`;
+		this.canvas.style.height = `${height}px`;
+		context.setTransform(ratio, 0, 0, ratio, 0, 0);
+		context.clearRect(0, 0, width, height);
+		context.font = "12px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace";
+		context.textBaseline = "middle";
+		this.dark = getComputedStyle(this.element).colorScheme.includes("dark");
+		this.measure();
+		this.keepColours();
+		this.boxes = this.place(tree, width);
+		for (const box of this.boxes) this.paintBox(context, tree, box);
+	}
+
+	private keepColours(): void {
+		const of = `${this.options.colour} ${this.dark}`;
+
+		if (of === this.filled) return;
+		this.filled = of;
+		this.fills = [[], []];
+	}
+
+	// All boxes that are in view at this zoom.
+	private place(tree: Tree, width: number): Box[] {
+		const boxes: Box[] = [];
+		const whole = tree.weight[this.root];
+		const scale = whole > 0 ? width / whole : 0;
+
+		for (let at = this.root; ; at = tree.parent[at]) {
+			if (this.isInView(tree.depth[at]))
+				boxes.push({ node: at, x: 0, width, row: tree.depth[at] });
+			if (!at) break;
+		}
+		const open: { node: number; x: number }[] = [{ node: this.root, x: 0 }];
+		while (open.length) {
+			const { node, x } = open.pop() as { node: number; x: number };
+			const row = tree.depth[node] + 1;
+			let left = x;
+
+			if (this.isBeyond(row)) continue;
+			const inView = this.isInView(row);
+			for (let child = tree.firstChild[node]; child >= 0; child = tree.nextSibling[child]) {
+				const wide = tree.weight[child] * scale;
+
+				// The next ones are no wider: what is left of them is one box without a name.
+				if (wide < MIN_WIDTH) {
+					const rest = this.restFrom(tree, child) * scale;
+
+					if (rest > 1 && inView) boxes.push({ node: -1, x: left, width: rest, row });
+					break;
+				}
+				if (inView) boxes.push({ node: child, x: left, width: wide, row });
+				open.push({ node: child, x: left });
+				left += wide;
+			}
+		}
+		return boxes;
+	}
+
+	private restFrom(tree: Tree, first: number): number {
+		let sum = 0;
+
+		for (let node = first; node >= 0; node = tree.nextSibling[node]) sum += tree.weight[node];
+		return sum;
+	}
+
+	private paintBox(context: CanvasRenderingContext2D, tree: Tree, box: Box): void {
+		const y = this.rowY(box.row) - this.scrolled;
+
+		if (box.node < 0) {
+			context.fillStyle = this.dark ? "#2a3036" : "#e9edf0";
+			context.fillRect(box.x, y, box.width, ROW - 1);
+			return;
+		}
+		const frame = tree.frames[tree.frame[box.node]];
+		const isMatch = this.matches?.[tree.frame[box.node]] === 1;
+		const faded = (this.matches && !isMatch) || box.row < tree.depth[this.root];
+
+		context.fillStyle = isMatch
+			? this.dark
+				? "#c05bd8"
+				: "#e58cf5"
+			: this.fillOf(tree, box.node, Boolean(faded));
+		context.fillRect(box.x, y, Math.max(box.width - 0.5, 0.5), ROW - 1);
+		if (frame.inlined && box.width > 3) {
+			context.strokeStyle = this.dark ? "rgba(255,255,255,.35)" : "rgba(0,0,0,.3)";
+			context.setLineDash([2, 2]);
+			context.strokeRect(box.x + 0.5, y + 0.5, box.width - 1.5, ROW - 2);
+			context.setLineDash([]);
+		}
+		if (box.node === this.selected || box.node === this.hovered) {
+			context.strokeStyle = this.dark ? "#fff" : "#000";
+			context.lineWidth = box.node === this.selected ? 2 : 1;
+			context.strokeRect(box.x + 0.5, y + 0.5, Math.max(box.width - 1.5, 1), ROW - 2);
+			context.lineWidth = 1;
+		}
+		this.paintName(context, frameName(frame), box, y, Boolean(faded));
+	}
+
+	private paintName(
+		context: CanvasRenderingContext2D,
+		name: string,
+		box: Box,
+		y: number,
+		faded: boolean
+	): void {
+		const room = Math.floor((box.width - 6) / CHAR);
+
+		if (room < 2) return;
+		context.fillStyle = this.dark
+			? faded
+				? "#9aa4ad"
+				: "#f3f5f7"
+			: faded
+			? "#6b7680"
+			: "#15191c";
+		context.fillText(
+			name.length > room ? `${name.slice(0, room - 1)}…` : name,
+			box.x + 3,
+			y + ROW / 2,
+			box.width - 5
+		);
+	}
+
+	private fillOf(tree: Tree, node: number, faded: boolean): string {
+		const frame = tree.frame[node];
+		const known = this.fills[faded ? 1 : 0];
+
+		// The root has a colour of its own, a difference one for each node.
+		if (!node || this.options.colour === "diff")
+			return this.colourOf(tree, node, tree.frames[frame], faded);
+		return (known[frame] ??= this.colourOf(tree, node, tree.frames[frame], faded));
+	}
+
+	private colourOf(tree: Tree, node: number, frame: Frame, faded: boolean): string {
+		const strength = faded ? 0.35 : 1;
+		const shade = hash(frame.name || frame.file);
+
+		if (this.options.colour === "diff" && tree.base && tree.baseTotal) {
+			const now = tree.total[node] / (tree.total[0] || 1);
+			const before = tree.baseTotal[node] / (tree.baseTotal[0] || 1);
+			const change = Math.max(-1, Math.min(1, (now - before) / (Math.max(now, before) || 1)));
+
+			return this.hsl(
+				change > 0 ? 5 : 215,
+				75 * Math.abs(change) * strength,
+				this.dark ? 42 : 90 - 30 * Math.abs(change)
+			);
+		}
+		if (!node || frame.kind === "group" || frame.kind === "cut")
+			return this.hsl(210, 8, this.dark ? 34 : 80);
+		if (this.options.colour === "file") {
+			const packageName = baseName(frame.file) || frame.source || "?";
+
+			return this.hsl(
+				360 * hash(packageName),
+				55 * strength,
+				(this.dark ? 36 : 70) + 5 * shade
+			);
+		}
+		return this.hsl(
+			KINDS.get(frame.kind)?.hue ?? OTHER_KIND,
+			62 * strength,
+			(this.dark ? 36 : 66) + 8 * shade
+		);
+	}
+
+	private hsl(hue: number, saturation: number, lightness: number): string {
+		return `hsl(${hue.toFixed(0)} ${saturation.toFixed(0)}% ${lightness.toFixed(0)}%)`;
+	}
+
+	private nodeAt(event: MouseEvent): number {
+		const bounds = this.element.getBoundingClientRect();
+		const x = event.clientX - bounds.left;
+		const y = event.clientY - bounds.top + this.scrolled;
+
+		for (const box of this.boxes) {
+			const top = this.rowY(box.row);
+
+			if (box.node >= 0 && y >= top && y < top + ROW && x >= box.x && x < box.x + box.width)
+				return box.node;
+		}
+		return -1;
+	}
+
+	private setHovered(node: number, x: number, y: number): void {
+		if (node !== this.hovered) {
+			this.hovered = node;
+			this.draw();
+		}
+		this.events.hover(node, x, y);
+	}
+
+	private onMove(event: MouseEvent): void {
+		this.setHovered(this.nodeAt(event), event.clientX, event.clientY);
+	}
+
+	private onClick(event: MouseEvent): void {
+		const node = this.nodeAt(event);
+
+		if (node >= 0) this.events.zoom(node);
+	}
+
+	private onMenu(event: MouseEvent): void {
+		const node = this.nodeAt(event);
+
+		if (node < 0) return;
+		event.preventDefault();
+		this.events.menu(node, event.clientX, event.clientY);
+	}
+}
+
+const OTHER_KIND = 95;
+
+// By profile.frame.type; those that are not here are interpreted or compiled languages.
+export const KINDS = new Map<string, { hue: number; label: string }>([
+	["native", { hue: 30, label: "native code" }],
+	["", { hue: 30, label: "code" }],
+	["kernel", { hue: 350, label: "kernel" }],
+	["abort-marker", { hue: 280, label: "stack was cut" }],
+	["go", { hue: 190, label: "Go" }],
+	["cpython", { hue: 95, label: "Python" }],
+	["jvm", { hue: 160, label: "Java" }],
+	["v8js", { hue: 60, label: "JavaScript" }],
+]);

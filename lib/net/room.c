@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Who is taken in, and whose turn is next. A connection has no more than half of the room and an
+ * address no more than three quarters of it, so that a client that fills its share leaves the
+ * others theirs; among those that wait, connections take turns, and among those that are ready,
+ * addresses and then their connections do.
+ */
+#include "server.h"
+
+/* @part quarters of @whole, at least one of it. */
+static size_t quarters(size_t whole, unsigned int part)
+{
+	size_t share = part == 4 ? whole : whole / 4 * part;
+
+	return share ? share : 1;
+}
+
+/* Do @bytes more for one that has @taken of @share already leave it in @part quarters of all? */
+static bool share_fits(const struct share *share, const struct share *taken, size_t bytes,
+		       const struct server_bounds *bounds, unsigned int part)
+{
+	size_t most_bytes = quarters(bounds->room_bytes, part);
+	size_t used_bytes = share->bytes - taken->bytes, own_bytes = taken->bytes + bytes;
+
+	// One that is larger than the share goes alone.
+	if (share->calls == taken->calls)
+		return true;
+	return share->calls - taken->calls < quarters(bounds->room_calls, part) &&
+	       own_bytes <= most_bytes && used_bytes <= most_bytes - own_bytes;
+}
+
+static void share_add(struct share *share, size_t calls, size_t bytes)
+{
+	share->calls += calls;
+	share->bytes += bytes;
+}
+
+static void share_remove(struct share *share, const struct share *taken)
+{
+	share->calls -= taken->calls;
+	share->bytes -= taken->bytes;
+}
+
+bool room_take(struct net_call *call, size_t bytes)
+{
+	struct connection *connection = call->connection;
+	struct net_server *server = call->server;
+	size_t calls = !call->taken.calls;
+
+	if (!share_fits(&server->share, &call->taken, bytes, &server->bounds, 4) ||
+	    !share_fits(&connection->share, &call->taken, bytes, &server->bounds, 2) ||
+	    !share_fits(&call->peer->share, &call->taken, bytes, &server->bounds, 3))
+		return false;
+	share_add(&call->taken, calls, bytes);
+	share_add(&connection->share, calls, bytes);
+	share_add(&call->peer->share, calls, bytes);
+	share_add(&server->share, calls, bytes);
+	return true;
+}
+
+void room_give(struct net_call *call)
+{
+	share_remove(&call->server->share, &call->taken);
+	share_remove(&call->peer->share, &call->taken);
+	if (call->connection)
+		share_remove(&call->connection->share, &call->taken);
+	call->taken = (struct share){ 0 };
+}
+
+/* ---- for room ---- */
+
+void room_wait(struct net_call *call)
+{
+	struct connection *connection = call->connection;
+
+	if (call->waits)
+		return;
+	if (TAILQ_EMPTY(&connection->waiting))
+		TAILQ_INSERT_TAIL(&call->server->waiting, connection, waiting_entry);
+	TAILQ_INSERT_TAIL(&connection->waiting, call, queue_entry);
+	call->waits = true;
+}
+
+void room_forget(struct net_call *call)
+{
+	struct connection *connection = call->connection;
+
+	if (!call->waits)
+		return;
+	TAILQ_REMOVE(&connection->waiting, call, queue_entry);
+	if (TAILQ_EMPTY(&connection->waiting))
+		TAILQ_REMOVE(&call->server->waiting, connection, waiting_entry);
+	call->waits = false;
+}
+
+struct net_call *room_next(struct net_server *server)
+{
+	struct connection *connection = TAILQ_FIRST(&server->waiting);
+
+	if (!connection)
+		return NULL;
+	TAILQ_REMOVE(&server->waiting, connection, waiting_entry);
+	TAILQ_INSERT_TAIL(&server->waiting, connection, waiting_entry);
+	return TAILQ_FIRST(&connection->waiting);
+}
+
+/* ---- for a worker: under the lock ---- */
+
+void room_make_ready(struct net_call *call)
+{
+	struct connection *connection = call->connection;
+	struct peer *peer = connection->peer;
+
+	TAILQ_INSERT_TAIL(&connection->ready, call, queue_entry);
+	call->is_ready = true;
+	if (connection->is_ready)
+		return;
+	if (TAILQ_EMPTY(&peer->ready))
+		TAILQ_INSERT_TAIL(&call->server->ready, peer, ready_entry);
+	TAILQ_INSERT_TAIL(&peer->ready, connection, ready_entry);
+	connection->is_ready = true;
+}
+
+/* @connection has no call for a worker any more. */
+static void drop_connection(struct connection *connection)
+{
+	struct peer *peer = connection->peer;
+
+	TAILQ_REMOVE(&peer->ready, connection, ready_entry);
+	connection->is_ready = false;
+	if (TAILQ_EMPTY(&peer->ready))
+		TAILQ_REMOVE(&connection->server->ready, peer, ready_entry);
+}
+
+struct net_call *room_take_ready(struct net_server *server)
+{
+	struct peer *peer = TAILQ_FIRST(&server->ready);
+	struct connection *connection;
+	struct net_call *call;
+
+	if (!peer)
+		return NULL;
+	connection = TAILQ_FIRST(&peer->ready);
+	call = TAILQ_FIRST(&connection->ready);
+	TAILQ_REMOVE(&connection->ready, call, queue_entry);
+	call->is_ready = false;
+	// To the end of the line, both of them.
+	TAILQ_REMOVE(&peer->ready, connection, ready_entry);
+	TAILQ_INSERT_TAIL(&peer->ready, connection, ready_entry);
+	TAILQ_REMOVE(&server->ready, peer, ready_entry);
+	TAILQ_INSERT_TAIL(&server->ready, peer, ready_entry);
+	if (TAILQ_EMPTY(&connection->ready))
+		drop_connection(connection);
+	return call;
+}
+
+void room_withdraw(struct net_call *call)
+{
+	struct connection *connection = call->connection;
+
+	if (!call->is_ready)
+		return;
+	TAILQ_REMOVE(&connection->ready, call, queue_entry);
+	call->is_ready = false;
+	if (TAILQ_EMPTY(&connection->ready))
+		drop_connection(connection);
+	TAILQ_INSERT_TAIL(&call->server->answered, call, queue_entry);
+}

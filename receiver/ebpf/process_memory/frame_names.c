@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frame_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+static const uint64_t RENEW_NS = 10000000000; /* names of code that may be replaced */
+
+enum {
+	GATHER_NS = 2000000,   /* from the first frame on, others of the process are waited for */
+	RETRY_NS = 1000000000, /* what was being changed, or swapped out, may be there by then */
+	PAUSE_NS = 20000000,   /* of a program that is not known yet... */
+	WAIT_NS = 1000000000,  /* ...and how long it is waited for */
+	/* Of an index, for each row: see intern.h. */
+	SLOT_BYTES = 16,
+	/* Of a frame without its name, with its row of `wanted`, and what grows by doubling. */
+	ROW_BYTES = 2 * (sizeof(struct named_frame) + sizeof(uint32_t) + SLOT_BYTES),
+};
+
+void frame_names_init(struct frame_names *names, size_t most_bytes)
+{
+	*names = (struct frame_names){ .most_bytes = most_bytes };
+	TAILQ_INIT(&names->open);
+	// Early in boot there may be no randomness yet; an address will do then.
+	if (getrandom(&names->seed, sizeof(names->seed), GRND_NONBLOCK) < 0)
+		names->seed = (uintptr_t)names;
+}
+
+static struct named_process **chain_of(struct frame_names *names, uint32_t pid)
+{
+	return &names->chains[pid & (FRAME_NAMES_CHAINS - 1)];
+}
+
+static void set_open(struct frame_names *names, struct named_process *process)
+{
+	bool is_open = process->rows.wanted.count || process->asked;
+
+	if (is_open && !process->is_open)
+		TAILQ_INSERT_TAIL(&names->open, process, open);
+	else if (!is_open && process->is_open)
+		TAILQ_REMOVE(&names->open, process, open);
+	process->is_open = is_open;
+}
+
+static void deinit_rows(struct frame_rows *rows)
+{
+	VECTOR_DEINIT(&rows->frames);
+	VECTOR_DEINIT(&rows->wanted);
+	intern_deinit(&rows->index);
+}
+
+/* What it has, and itself. */
+static void destroy(struct frame_names *names, struct named_process *process)
+{
+	for (size_t i = 0; i < process->rows.frames.count; i++)
+		free(process->rows.frames.items[i].name);
+	process->rows.wanted.count = process->asked = 0;
+	set_open(names, process);
+	names->bytes -= process->bytes;
+	names->count--;
+	deinit_rows(&process->rows);
+	free(process);
+}
+
+void frame_names_deinit(struct frame_names *names)
+{
+	for (size_t i = 0; i < FRAME_NAMES_CHAINS; i++)
+		while (names->chains[i]) {
+			struct named_process *process = names->chains[i];
+
+			names->chains[i] = process->next;
+			destroy(names, process);
+		}
+}
+
+static bool is_key(const struct process_key *a, const struct process_key *b)
+{
+	return a->pid == b->pid && a->exec_id == b->exec_id &&
+	       a->start_boottime_ns == b->start_boottime_ns;
+}
+
+struct named_process *frame_names_process(struct frame_names *names, const struct process_key *key)
+{
+	struct named_process *process = *chain_of(names, key->pid);
+
+	while (process && !is_key(&process->key, key))
+		process = process->next;
+	return process;
+}
+
+static void account(struct frame_names *names, struct named_process *process, size_t bytes)
+{
+	process->bytes += bytes;
+	names->bytes += bytes;
+}
+
+static struct named_process *add_process(struct frame_names *names, const struct process_key *key)
+{
+	struct named_process **chain = chain_of(names, key->pid);
+	struct named_process *process = calloc(1, sizeof(*process));
+
+	if (!process)
+		return NULL;
+	process->key = *key;
+	process->next = *chain;
+	*chain = process;
+	names->count++;
+	account(names, process, sizeof(*process));
+	return process;
+}
+
+static void drop(struct frame_names *names, struct named_process *process)
+{
+	struct named_process **at = chain_of(names, process->key.pid);
+
+	while (*at != process)
+		at = &(*at)->next;
+	*at = process->next;
+	destroy(names, process);
+}
+
+struct sought {
+	const struct frame_rows *rows;
+	const struct runtime_frame *frame;
+	uint32_t runtime;
+};
+
+static bool is_sought(uint32_t id, const void *context)
+{
+	const struct sought *sought = context;
+	const struct named_frame *row = &sought->rows->frames.items[id];
+
+	return row->runtime == sought->runtime && row->frame.object == sought->frame->object &&
+	       row->frame.position == sought->frame->position &&
+	       row->frame.check == sought->frame->check && row->frame.kind == sought->frame->kind;
+}
+
+static uint32_t hash_of(const struct frame_names *names, const struct runtime_frame *frame)
+{
+	return intern_hash_seeded(frame, sizeof(*frame), names->seed);
+}
+
+static uint32_t find_row(const struct frame_names *names, const struct frame_rows *rows,
+			 uint32_t runtime, const struct runtime_frame *frame)
+{
+	const struct sought sought = { rows, frame, runtime };
+
+	return intern_find(&rows->index, hash_of(names, frame), is_sought, &sought);
+}
+
+/* INTERN_MISSING without memory. */
+static uint32_t add_row(struct frame_names *names, struct named_process *process, uint32_t runtime,
+			const struct runtime_frame *frame)
+{
+	uint32_t row = (uint32_t)process->rows.frames.count;
+
+	if (!VECTOR_RESERVE(&process->rows.frames, 1) ||
+	    !intern_insert(&process->rows.index, hash_of(names, frame), row))
+		return INTERN_MISSING;
+	process->rows.frames.items[process->rows.frames.count++] =
+		(struct named_frame){ .runtime = runtime, .state = FRAME_CROWDED, .frame = *frame };
+	account(names, process, ROW_BYTES);
+	return row;
+}
+
+/* ---- what makes room ---- */
+
+static struct named_process *largest(const struct frame_names *names)
+{
+	struct named_process *found = NULL;
+
+	for (size_t i = 0; i < FRAME_NAMES_CHAINS; i++)
+		for (struct named_process *at = names->chains[i]; at; at = at->next)
+			if (!found || at->bytes > found->bytes)
+				found = at;
+	return found;
+}
+
+/* In the midst of the times when these were asked for last. */
+static uint64_t middle_ns(const struct frame_rows *rows)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+
+	for (size_t i = 0; i < rows->frames.count; i++) {
+		uint64_t time = rows->frames.items[i].last_ns;
+
+		first = time < first ? time : first;
+		last = time > last ? time : last;
+	}
+	return first < last ? first + (last - first) / 2 : last;
+}
+
+static bool is_kept(const struct named_frame *frame, uint64_t since_ns)
+{
+	return frame->last_ns > since_ns || frame->state == FRAME_WANTED ||
+	       frame->state == FRAME_ASKED;
+}
+
+/* Copies the rows that are kept to @kept, which has none; names stay owned by @rows. False without
+ * memory: some are missing. */
+static bool copy_kept(const struct frame_names *names, const struct frame_rows *rows,
+		      uint64_t since_ns, struct frame_rows *kept)
+{
+	for (size_t i = 0; i < rows->frames.count; i++) {
+		const struct named_frame *frame = &rows->frames.items[i];
+		uint32_t row = (uint32_t)kept->frames.count;
+
+		if (is_kept(frame, since_ns) &&
+		    (!VECTOR_PUSH(&kept->frames, *frame) ||
+		     !intern_insert(&kept->index, hash_of(names, &frame->frame), row)))
+			return false;
+	}
+	if (!VECTOR_RESERVE(&kept->wanted, rows->wanted.count))
+		return false;
+	for (size_t i = 0; i < rows->wanted.count; i++) {
+		const struct named_frame *frame = &rows->frames.items[rows->wanted.items[i]];
+
+		kept->wanted.items[kept->wanted.count++] =
+			find_row(names, kept, frame->runtime, &frame->frame);
+	}
+	return true;
+}
+
+/* @process forgets the frames that were not asked for since @since_ns. False: it has all still. */
+static bool thin_out(struct frame_names *names, struct named_process *process, uint64_t since_ns)
+{
+	struct frame_rows *rows = &process->rows, kept = { 0 };
+	size_t freed = 0;
+
+	if (!copy_kept(names, rows, since_ns, &kept) || kept.frames.count == rows->frames.count) {
+		deinit_rows(&kept);
+		return false;
+	}
+	for (size_t i = 0; i < rows->frames.count; i++) {
+		struct named_frame *frame = &rows->frames.items[i];
+
+		if (is_kept(frame, since_ns))
+			continue;
+		freed += ROW_BYTES + (frame->name ? frame->name->bytes : 0);
+		free(frame->name);
+		names->evicted++;
+	}
+	deinit_rows(rows);
+	*rows = kept;
+	account(names, process, -freed);
+	return true;
+}
+
+void frame_names_trim(struct frame_names *names)
+{
+	// Room for more is made, too, so that it is not made for each.
+	const size_t enough = names->most_bytes - names->most_bytes / 8;
+
+	if (names->bytes <= names->most_bytes)
+		return;
+	while (names->bytes > enough) {
+		struct named_process *process = largest(names);
+
+		if (thin_out(names, process, middle_ns(&process->rows)))
+			continue;
+		names->evicted += process->rows.frames.count;
+		drop(names, process);
+	}
+}
+
+/* ---- what is asked ---- */
+
+static bool may_be_read(const struct named_process *process, const struct named_frame *frame,
+			uint64_t now_ns)
+{
+	bool may_change = frame->runtime == RUNTIME_NONE;
+
+	switch (frame->state) {
+	case FRAME_WANTED:
+	case FRAME_ASKED:
+	case FRAME_ENDED:
+		return false;
+	case FRAME_NAMED:
+		if (!may_change)
+			return false;
+		break;
+	default:
+		// What is gone may be made again, the same at the same place.
+		break;
+	}
+	return now_ns >= frame->retry_ns && !process->silent &&
+	       process->rows.wanted.count < FRAME_NAMES_WANTED;
+}
+
+void frame_names_ask(struct frame_names *names, const struct frame_question *question,
+		     uint64_t now_ns)
+{
+	struct named_process *process = frame_names_process(names, &question->key);
+	struct named_frame *frame;
+	uint32_t row;
+
+	if (!process)
+		process = add_process(names, &question->key);
+	if (!process)
+		return;
+	process->last_ns = now_ns;
+	if (question->runtime == RUNTIME_NONE && now_ns < process->no_map_ns)
+		return;
+	row = find_row(names, &process->rows, question->runtime, &question->frame);
+	if (row == INTERN_MISSING)
+		row = add_row(names, process, question->runtime, &question->frame);
+	if (row == INTERN_MISSING)
+		return;
+	frame = &process->rows.frames.items[row];
+	frame->last_ns = now_ns;
+	if (!may_be_read(process, frame, now_ns) || !VECTOR_PUSH(&process->rows.wanted, row))
+		return;
+	frame->state = FRAME_WANTED;
+	if (process->rows.wanted.count == 1) {
+		process->wanted_ns = now_ns;
+		if (process->due_ns < now_ns + GATHER_NS)
+			process->due_ns = now_ns + GATHER_NS;
+	}
+	set_open(names, process);
+}
+
+struct named_process *frame_names_next(struct frame_names *names, uint64_t now_ns)
+{
+	struct named_process *process;
+
+	TAILQ_FOREACH(process, &names->open, open)
+	if (process->rows.wanted.count && !process->asked && process->due_ns <= now_ns)
+		return process;
+	return NULL;
+}
+
+uint64_t frame_names_due_ns(const struct frame_names *names)
+{
+	const struct named_process *process;
+	uint64_t due_ns = UINT64_MAX;
+
+	TAILQ_FOREACH(process, &names->open, open)
+	if (process->rows.wanted.count && !process->asked && process->due_ns < due_ns)
+		due_ns = process->due_ns;
+	return due_ns;
+}
+
+static int compare_objects(const void *left, const void *right)
+{
+	const struct runtime_frame *a = left, *b = right;
+
+	return a->object < b->object ? -1 : a->object > b->object;
+}
+
+size_t frame_names_take(struct named_process *process, uint32_t *runtime_ret,
+			struct runtime_frame *frames, size_t most)
+{
+	uint32_t runtime = process->rows.frames.items[process->rows.wanted.items[0]].runtime;
+	size_t taken = 0, kept = 0;
+
+	for (size_t i = 0; i < process->rows.wanted.count; i++) {
+		uint32_t row = process->rows.wanted.items[i];
+		struct named_frame *frame = &process->rows.frames.items[row];
+
+		if (frame->runtime != runtime || taken == most) {
+			process->rows.wanted.items[kept++] = row;
+			continue;
+		}
+		frame->state = FRAME_ASKED;
+		frames[taken++] = frame->frame;
+	}
+	process->rows.wanted.count = kept;
+	process->asked = taken;
+	process->asked_ns = process->wanted_ns;
+	qsort(frames, taken, sizeof(*frames), compare_objects);
+	*runtime_ret = runtime;
+	return taken;
+}
+
+bool frame_names_postpone(struct frame_names *names, struct named_process *process,
+			  uint32_t runtime, const struct runtime_frame *frames, size_t count,
+			  uint64_t now_ns)
+{
+	if (now_ns > process->asked_ns + WAIT_NS || !VECTOR_RESERVE(&process->rows.wanted, count))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t row = find_row(names, &process->rows, runtime, &frames[i]);
+
+		if (row == INTERN_MISSING || process->rows.frames.items[row].state != FRAME_ASKED)
+			continue;
+		process->rows.frames.items[row].state = FRAME_WANTED;
+		process->rows.wanted.items[process->rows.wanted.count++] = row;
+		process->asked--;
+	}
+	process->wanted_ns = process->asked_ns;
+	process->due_ns = now_ns + PAUSE_NS;
+	set_open(names, process);
+	return true;
+}
+
+void frame_names_learn(struct frame_names *names, struct named_process *process, uint32_t runtime,
+		       const struct runtime_frame *frame, enum frame_state state,
+		       struct frame_name *name, uint64_t now_ns)
+{
+	uint32_t row = find_row(names, &process->rows, runtime, frame);
+	struct named_frame *learned =
+		row == INTERN_MISSING ? NULL : &process->rows.frames.items[row];
+
+	// After the process was forgotten, and met again, it may be another one that is asked for.
+	if (!learned || learned->state != FRAME_ASKED) {
+		free(name);
+		return;
+	}
+	learned->retry_ns = now_ns + (name && runtime == RUNTIME_NONE ? RENEW_NS : RETRY_NS);
+	// What had a name keeps it where nothing else has taken its place.
+	learned->state = name || !learned->name ? state : FRAME_NAMED;
+	if (name) {
+		account(names, process, name->bytes - (learned->name ? learned->name->bytes : 0));
+		free(learned->name);
+		learned->name = name;
+	}
+	process->asked--;
+	set_open(names, process);
+}
+
+void frame_names_note_map(const struct frame_names *names, struct named_process *process,
+			  const struct runtime_frame *frames, size_t count, uint64_t bytes)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t row = find_row(names, &process->rows, RUNTIME_NONE, &frames[i]);
+
+		if (row != INTERN_MISSING)
+			process->rows.frames.items[row].map_bytes = bytes;
+	}
+}
+
+bool frame_names_know_map(const struct frame_names *names, const struct named_process *process,
+			  const struct runtime_frame *frames, size_t count, uint64_t bytes)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t row = find_row(names, &process->rows, RUNTIME_NONE, &frames[i]);
+
+		if (row == INTERN_MISSING || process->rows.frames.items[row].map_bytes != bytes)
+			return false;
+	}
+	return true;
+}
+
+void frame_names_give_up(struct frame_names *names, struct named_process *process,
+			 enum frame_state state, uint64_t now_ns)
+{
+	for (size_t i = 0; i < process->rows.wanted.count; i++) {
+		struct named_frame *frame =
+			&process->rows.frames.items[process->rows.wanted.items[i]];
+
+		frame->state = frame->name ? FRAME_NAMED : state;
+		frame->retry_ns = now_ns + RETRY_NS;
+	}
+	process->rows.wanted.count = 0;
+	set_open(names, process);
+}
+
+bool frame_names_are_settled(const struct frame_names *names, uint64_t time_ns, uint64_t until_ns)
+{
+	const struct named_process *process;
+
+	TAILQ_FOREACH(process, &names->open, open)
+	if ((process->asked && process->asked_ns <= time_ns) ||
+	    (process->rows.wanted.count && process->wanted_ns <= time_ns &&
+	     (process->asked || process->due_ns <= until_ns)))
+		return false;
+	return true;
+}
+
+enum frame_state frame_names_find(const struct frame_names *names,
+				  const struct frame_question *question,
+				  const struct frame_name **name_ret)
+{
+	const struct named_process *process =
+		names->chains[question->key.pid & (FRAME_NAMES_CHAINS - 1)];
+	uint32_t row;
+
+	while (process && !is_key(&process->key, &question->key))
+		process = process->next;
+	row = process ? find_row(names, &process->rows, question->runtime, &question->frame)
+		      : INTERN_MISSING;
+	if (row == INTERN_MISSING)
+		return FRAME_CROWDED;
+	*name_ret = process->rows.frames.items[row].name;
+	return *name_ret ? FRAME_NAMED : process->rows.frames.items[row].state;
+}
+
+void frame_names_forget(struct frame_names *names, uint64_t time_ns)
+{
+	for (size_t i = 0; i < FRAME_NAMES_CHAINS; i++)
+		for (struct named_process *at = names->chains[i], *next; at; at = next) {
+			next = at->next;
+			if (at->last_ns < time_ns && !at->asked)
+				drop(names, at);
+		}
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What frames of language runtimes are called, for each program that has them: those that were
+ * asked for and are still to be read, and those that were. One thread at a time.
+ */
+#pragma once
+
+#include "processes/processes.h"
+#include "runtimes/runtime.h"
+
+#include "base/base.h"
+
+#include <sys/queue.h>
+
+/* A frame of a program. */
+struct frame_question {
+	struct process_key key;
+	uint32_t runtime; /* enum runtime_number; RUNTIME_NONE: code in memory of no file */
+	struct runtime_frame frame; /* of such code: `object` is its address, the rest is 0 */
+};
+
+enum frame_state {
+	FRAME_WANTED, /* to be read */
+	FRAME_ASKED,  /* is being read */
+	FRAME_NAMED,
+	/* Not read, and why: */
+	FRAME_GONE,       /* as enum runtime_outcome */
+	FRAME_UNREADABLE, /* the same */
+	FRAME_MALFORMED,  /* the same */
+	FRAME_ENDED,      /* the program has ended before */
+	FRAME_SILENT,     /* its memory does not answer, or that of others of its owner did not */
+	FRAME_UNKNOWN,    /* the runtime is not known there any more */
+	FRAME_CROWDED,    /* there was no room, or no time */
+	FRAME_STATES,
+};
+
+struct frame_line {
+	const char *function, *file, *system_name; /* "": not known */
+	uint32_t line, start_line, column;
+};
+
+/* Of a frame, the innermost function first. */
+struct frame_name {
+	size_t bytes;     /* of all of it */
+	uint64_t read_ns; /* CLOCK_MONOTONIC: the memory was that of the program then, if it still
+			     ran it */
+	size_t line_count;
+	struct frame_line lines[];
+};
+
+struct named_frame {
+	uint32_t runtime;
+	enum frame_state state;
+	uint64_t retry_ns;  /* not to be read again before */
+	uint64_t last_ns;   /* when it was asked for last */
+	uint64_t map_bytes; /* of the file in which it was looked for last; 0: in none yet */
+	struct runtime_frame frame;
+	struct frame_name *name; /* owned; with FRAME_NAMED, or while it is read anew; or NULL */
+};
+
+struct frame_rows {
+	VECTOR(struct named_frame) frames;
+	VECTOR(uint32_t) wanted; /* rows of `frames`, in the order they were asked for */
+	struct intern index;     /* of `frames` */
+};
+
+/* A program whose frames were asked for. */
+struct named_process {
+	struct process_key key;
+	struct frame_rows rows;
+	size_t bytes;
+	size_t asked;                    /* frames that are being read */
+	uint64_t due_ns;                 /* nothing is read before */
+	uint64_t wanted_ns;              /* when the first of what is wanted was asked for... */
+	uint64_t asked_ns;               /* ...and of what is being read */
+	uint64_t last_ns;                /* when something was asked for last */
+	bool silent;                     /* nothing is read any more */
+	uint64_t no_map_ns;              /* until then it names no code in memory of no file */
+	struct named_process *next;      /* in its chain */
+	TAILQ_ENTRY(named_process) open; /* in frame_names.open: something is wanted or asked */
+	bool is_open;
+};
+
+enum {
+	FRAME_NAMES_CHAINS = 1024,  /* a power of two */
+	FRAME_NAMES_WANTED = 16384, /* frames of one program that wait to be read */
+};
+
+struct frame_names {
+	struct named_process *chains[FRAME_NAMES_CHAINS];
+	TAILQ_HEAD(, named_process) open;
+	size_t count; /* of processes */
+	size_t bytes, most_bytes;
+	uint64_t seed;
+	uint64_t evicted; /* names, and frames without one, that made room for others */
+};
+
+/* At most @most_bytes are kept. */
+void frame_names_init(struct frame_names *names, size_t most_bytes);
+void frame_names_deinit(struct frame_names *names);
+
+/* @question is asked at @now_ns. What failed some time ago is read once more, and so are names of
+ * code in memory of no file, since others may take its place. Without room or memory it is not
+ * answered. */
+void frame_names_ask(struct frame_names *names, const struct frame_question *question,
+		     uint64_t now_ns);
+
+/* A process whose frames are to be read by @now_ns, nothing of which is being read; NULL. */
+struct named_process *frame_names_next(struct frame_names *names, uint64_t now_ns);
+
+/* When frame_names_next() has one; UINT64_MAX: not before something else happens. */
+uint64_t frame_names_due_ns(const struct frame_names *names);
+
+/* What is wanted of @process and one runtime, the first ones: now they are being read. @frames has
+ * room for @most; they ascend by their objects. Returns how many there are. */
+size_t frame_names_take(struct named_process *process, uint32_t *runtime_ret,
+			struct runtime_frame *frames, size_t most);
+
+/* @count @frames that were taken are wanted as before: not yet. False: they have been wanted for so
+ * long that they are to be given up. */
+bool frame_names_postpone(struct frame_names *names, struct named_process *process,
+			  uint32_t runtime, const struct runtime_frame *frames, size_t count,
+			  uint64_t now_ns);
+
+/* NULL: forgotten. */
+struct named_process *frame_names_process(struct frame_names *names, const struct process_key *key);
+
+/* @frame of @process, which was being read, has this @name (taken; NULL with any other state). */
+void frame_names_learn(struct frame_names *names, struct named_process *process, uint32_t runtime,
+		       const struct runtime_frame *frame, enum frame_state state,
+		       struct frame_name *name, uint64_t now_ns);
+
+/* The file that names code of @process was read for @count @frames when it was @bytes long. */
+void frame_names_note_map(const struct frame_names *names, struct named_process *process,
+			  const struct runtime_frame *frames, size_t count, uint64_t bytes);
+
+/* Has it been, for all of these? Then there is nothing new in it. */
+bool frame_names_know_map(const struct frame_names *names, const struct named_process *process,
+			  const struct runtime_frame *frames, size_t count, uint64_t bytes);
+
+/* All that is wanted of @process has @state. */
+void frame_names_give_up(struct frame_names *names, struct named_process *process,
+			 enum frame_state state, uint64_t now_ns);
+
+/* What has been asked for before @time_ns has been answered, but for what is not read before
+ * @until_ns. */
+bool frame_names_are_settled(const struct frame_names *names, uint64_t time_ns, uint64_t until_ns);
+
+/* What is known of @question; *@name_ret, borrowed, if FRAME_NAMED. */
+enum frame_state frame_names_find(const struct frame_names *names,
+				  const struct frame_question *question,
+				  const struct frame_name **name_ret);
+
+/* If more is kept than may be: the programs that take most lose the names that were not asked for
+ * for longest, until there is room again. These are read again if they are still wanted. */
+void frame_names_trim(struct frame_names *names);
+
+/* Forget programs that nothing was asked for since @time_ns. */
+void frame_names_forget(struct frame_names *names, uint64_t time_ns);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What became of names of runtimes' frames, as metrics. One thread at a time. */
+#pragma once
+
+#include "frame_names.h"
+
+#include <profcol/component.h>
+
+struct memory_metrics {
+	struct profcol_metric *results[RUNTIMES][FRAME_STATES]; /* NULL: does not happen */
+	struct profcol_metric *bytes, *evicted, *dropped, *denied;
+	uint64_t evicted_shown, dropped_shown;
+	bool told; /* that memory cannot be opened */
+};
+
+void memory_metrics_init(struct memory_metrics *metrics, const struct profcol_host *host);
+
+/* @count frames of @runtime came to @state. */
+void memory_metrics_count(struct memory_metrics *metrics, uint32_t runtime, enum frame_state state,
+			  size_t count);
+
+/* The kernel has denied a process's memory: counted, and told once. */
+void memory_metrics_denied(struct memory_metrics *metrics, const struct profcol_host *host);
+
+/* Totals since the start. */
+void memory_metrics_show(struct memory_metrics *metrics, size_t bytes, uint64_t evicted);
+void memory_metrics_dropped(struct memory_metrics *metrics, uint64_t dropped);

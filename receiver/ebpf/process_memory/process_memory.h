@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the memory of profiled processes: what a language runtime's walks are told of them, and
+ * what its frames are called.
+ *
+ * A thread of its own opens the memory, and a sandboxed worker reads and understands it
+ * (worker/worker.h): objects move and end, so that names are read soon after the sample, and are
+ * kept. A process is read for a fifth of the time at most, one whose memory does not answer never
+ * again, and one of an owner of whom several do not, not for a while.
+ *
+ * Threads: create, start, stop and destroy from the host's; the rest from any. No lock is held
+ * while anything is opened or read.
+ */
+#pragma once
+
+#include "frame_names.h"
+
+#include <profcol/component.h>
+
+struct process_memory;
+struct worker_use;
+
+/* A program of which something is to be found out. */
+struct process_look {
+	struct process_key key;
+	uint64_t number;                /* the asker's, of this look */
+	struct runtime_process process; /* without data */
+};
+
+/* What is asked of whoever knows which processes have runtimes. From the thread in here. */
+struct process_memory_tables {
+	/* What the program of @key has told of runtime number @runtime; false: nothing. */
+	bool (*find)(void *context, const struct process_key *key, uint32_t runtime,
+		     struct runtime_process *ret);
+	/* A look has ended: @found is NULL when there is nothing (yet), or it could not be
+	 * looked at, and then @refused says why it never will be, or is 0. */
+	void (*looked)(void *context, const struct process_look *look,
+		       const struct runtime_found *found, enum runtime_refusal refused,
+		       uint64_t spent_ns);
+	void *context;
+};
+
+/* NULL without memory. @processes is borrowed until destroy. At most @most_bytes of names are kept.
+ */
+struct process_memory *process_memory_create(const struct profcol_host *host,
+					     struct processes *processes, size_t most_bytes);
+void process_memory_destroy(struct process_memory *memory); /* accepts NULL; stops first */
+
+/* Start the thread; the worker only when there is something to read. */
+PROFCOL_MUST_CHECK struct profcol_error *
+process_memory_start(struct process_memory *memory, const struct process_memory_tables *tables);
+void process_memory_stop(struct process_memory *memory);
+
+/* Have @look taken, and its end told. False: there is no room for it. Takes no lock that is held
+ * for long. */
+bool process_memory_look(struct process_memory *memory, const struct process_look *look);
+
+/* What is @question's frame called? It is queued, and answered some time: process_memory_find. */
+void process_memory_ask(struct process_memory *memory, const struct frame_question *question);
+
+/* Wait until what was asked before this call is answered, but for processes that were read too
+ * much, at most until @deadline_ns (CLOCK_MONOTONIC). */
+void process_memory_settle(struct process_memory *memory, uint64_t deadline_ns);
+
+/*
+ * What is known of @question. With FRAME_NAMED, whose text is the caller's to free, it is the name
+ * that the frame had if the program ran on until then: after all records of before are known
+ * (processes_catch_up) another program's is not taken for it.
+ */
+enum frame_state process_memory_find(struct process_memory *memory,
+				     const struct frame_question *question,
+				     struct frame_name **name_ret);
+
+/* Forget programs that nothing was asked of since @time_ns. */
+void process_memory_forget(struct process_memory *memory, uint64_t time_ns);
+
+/* Processes that read for it; see worker_pool_use. Any thread. */
+void process_memory_workers(const struct process_memory *memory, struct worker_use *use);

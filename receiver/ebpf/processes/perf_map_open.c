@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perf_map_open.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { STATUS_BYTES = 4096 };
+
+/* Clocks of file systems lag by a tick, and the two are not read at once. */
+static const int64_t CLOCKS_DIFFER_NS = 1000000000;
+
+struct opening {
+	struct timed_call call; /* first */
+	uint32_t pid;
+	uint64_t start_boottime_ns;
+	int fd;     /* owned; or -1 */
+	int status; /* 0 or a negative errno */
+	struct stat stat;
+};
+
+static void opening_destroy(struct timed_call *call)
+{
+	struct opening *opening = (struct opening *)call;
+
+	if (opening->fd >= 0)
+		close(opening->fd);
+	free(opening);
+}
+
+/* The number at the end of the line that begins with @key; false: there is none. */
+static bool last_number(const char *status, const char *key, uint32_t *ret)
+{
+	const char *line = strstr(status, key), *end, *at;
+
+	if (!line)
+		return false;
+	line += strlen(key);
+	end = line + strcspn(line, "\n");
+	for (at = end; at > line && at[-1] >= '0' && at[-1] <= '9';)
+		at--;
+	if (at == end)
+		return false;
+	*ret = (uint32_t)strtoul(at, NULL, 10);
+	return true;
+}
+
+/* The process's number in its own PID namespace, and its effective user. */
+static int read_status(uint32_t pid, uint32_t *number_ret, uint32_t *uid_ret)
+{
+	char path[32], text[STATUS_BYTES];
+	unsigned int real, effective;
+	const char *uids;
+	CLEANUP_FD int fd = -1;
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (got < 0)
+		return -errno;
+	text[got] = '\0';
+	uids = strstr(text, "\nUid:");
+	if (!uids || sscanf(uids, "\nUid: %u %u", &real, &effective) != 2)
+		return -ENOENT;
+	*uid_ret = effective;
+	// A kernel without PID namespaces has no such line.
+	if (!last_number(text, "\nNSpid:", number_ret))
+		*number_ret = pid;
+	return 0;
+}
+
+static int open_in_root(uint32_t pid, uint32_t number)
+{
+	const struct open_how how = {
+		.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	CLEANUP_FD int root = -1;
+	char path[64];
+	long fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/root", pid);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "tmp/perf-%u.map", number);
+	fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* Was it written since the process started? A file of an earlier one may have its number. */
+static bool is_of_its_time(const struct opening *opening)
+{
+	struct timespec real, boot;
+	int64_t written, started;
+
+	clock_gettime(CLOCK_REALTIME, &real);
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	started = (real.tv_sec - boot.tv_sec) * 1000000000 + real.tv_nsec - boot.tv_nsec +
+		  (int64_t)opening->start_boottime_ns;
+	written = opening->stat.st_mtim.tv_sec * 1000000000 + opening->stat.st_mtim.tv_nsec;
+	return written >= started - CLOCKS_DIFFER_NS;
+}
+
+static void run_open(struct timed_call *call)
+{
+	struct opening *opening = (struct opening *)call;
+	uint32_t number, uid;
+
+	opening->status = read_status(opening->pid, &number, &uid);
+	if (opening->status)
+		return;
+	opening->fd = open_in_root(opening->pid, number);
+	if (opening->fd < 0)
+		opening->status = opening->fd;
+	else if (fstat(opening->fd, &opening->stat))
+		opening->status = -errno;
+	else if (!S_ISREG(opening->stat.st_mode) || opening->stat.st_uid != uid ||
+		 !is_of_its_time(opening))
+		opening->status = -EPERM;
+}
+
+int perf_map_open(struct timed_calls *calls, const struct perf_map_search *search,
+		  uint64_t limit_ns, uint64_t *bytes_ret)
+{
+	struct opening *opening = calloc(1, sizeof(*opening));
+	int result;
+
+	if (!opening)
+		return -ENOMEM;
+	opening->call =
+		(struct timed_call){ .run = run_open,
+				     .destroy = opening_destroy,
+				     .key = { TIMED_CALL_PROCESS, search->pid, search->owner } };
+	opening->pid = search->pid;
+	opening->start_boottime_ns = search->start_boottime_ns;
+	opening->fd = -1;
+	if (!timed_calls_make(calls, &opening->call, limit_ns))
+		return -ETIMEDOUT;
+	*bytes_ret = (uint64_t)opening->stat.st_size;
+	result = opening->status ? opening->status : TAKE_FD(opening->fd);
+	opening_destroy(&opening->call);
+	return result;
+}

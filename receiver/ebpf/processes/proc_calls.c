@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What of a process is read by itself, besides proc_read(). */
+#include "proc_read.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <sys/syscall.h>
+
+/* ---- the text of cgroups ---- */
+
+struct cgroups {
+	struct timed_call call; /* first */
+	int process;            /* owned: the directory */
+	int status;             /* 0 or a negative errno */
+	char *text;             /* owned */
+	size_t length;
+};
+
+static void cgroups_destroy(struct timed_call *call)
+{
+	struct cgroups *cgroups = (struct cgroups *)call;
+
+	close(cgroups->process);
+	free(cgroups->text);
+	free(cgroups);
+}
+
+static void run_cgroups(struct timed_call *call)
+{
+	struct cgroups *cgroups = (struct cgroups *)call;
+
+	cgroups->status = file_read(cgroups->process, "cgroup", PROC_CGROUP_MAX_BYTES,
+				    &cgroups->text, &cgroups->length);
+}
+
+int proc_read_cgroups(struct timed_calls *calls, int process, char **text_ret, size_t *length_ret)
+{
+	struct cgroups *cgroups = calloc(1, sizeof(*cgroups));
+	int status;
+
+	if (!cgroups)
+		return -ENOMEM;
+	cgroups->call = (struct timed_call){ .run = run_cgroups,
+					     .destroy = cgroups_destroy,
+					     .key = PROC_ALL_CGROUPS };
+	cgroups->process = fcntl(process, F_DUPFD_CLOEXEC, 0);
+	if (cgroups->process < 0) {
+		free(cgroups);
+		return -errno;
+	}
+	if (!timed_calls_make(calls, &cgroups->call, PROC_LIMIT_NS))
+		return -ETIMEDOUT;
+	status = cgroups->status;
+	*text_ret = TAKE(cgroups->text);
+	*length_ret = cgroups->length;
+	cgroups_destroy(&cgroups->call);
+	return status;
+}
+
+/* ---- whether two have one memory ---- */
+
+struct comparison {
+	struct timed_call call; /* first */
+	pid_t pid, other;
+	bool same;
+};
+
+static void run_compare(struct timed_call *call)
+{
+	struct comparison *comparison = (struct comparison *)call;
+
+	// It takes the locks of both their execs.
+	comparison->same = !syscall(SYS_kcmp, comparison->pid, comparison->other, KCMP_VM, 0, 0);
+}
+
+static void comparison_destroy(struct timed_call *call)
+{
+	free(call);
+}
+
+bool proc_is_one_memory(struct timed_calls *calls, uint32_t pid, uint32_t other, struct owner owner)
+{
+	struct comparison *comparison = calloc(1, sizeof(*comparison));
+	bool same;
+
+	if (!comparison)
+		return false;
+	comparison->call = (struct timed_call){ .run = run_compare,
+						.destroy = comparison_destroy,
+						.key = { TIMED_CALL_PROCESS, pid, owner } };
+	comparison->pid = (pid_t)pid;
+	comparison->other = (pid_t)other;
+	if (!timed_calls_make(calls, &comparison->call, PROC_LIMIT_NS))
+		return false;
+	same = comparison->same;
+	free(comparison);
+	return same;
+}

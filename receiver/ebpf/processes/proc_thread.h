@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process whose main thread has ended while others go on: /proc/PID shows a zombie without
+ * memory, program and root, and /proc/TID of a thread that lives has all of them. Takes no lock of
+ * the process, waits for nothing. Any thread.
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * /proc/TID of a living thread of process @pid, whose main thread has ended: a descriptor (O_PATH),
+ * which stays that thread's when its number is another's. -ESRCH when the main thread lives, none
+ * does, or it is not found among the first thousand, or another negative errno.
+ */
+int proc_open_thread(uint32_t pid);
+
+/*
+ * The path of the program whose directory in /proc is open as @process, in @ret, without the
+ * kernel's mark of a file that was removed; a file that truly is called so keeps its name. Its
+ * length, 0 for a thread of the kernel, or a negative errno. May wait for a file system where the
+ * path ends like that mark.
+ */
+ssize_t proc_executable(int process, char ret[PATH_MAX]);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which root directory a process sees its files through, that is, whose files these are: a
+ * container has its own. Never waits for a file system. Any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The mount namespace, and what is the root in it. All zero: not known. */
+struct process_root {
+	uint64_t space, device, inode;
+};
+
+static inline bool process_root_is_known(const struct process_root *root)
+{
+	return root->space;
+}
+
+static inline bool process_root_equal(const struct process_root *a, const struct process_root *b)
+{
+	return a->space == b->space && a->device == b->device && a->inode == b->inode;
+}
+
+/* Of process @pid; false when it has ended, or may not be looked at. */
+bool process_root_read(uint32_t pid, struct process_root *ret);
+
+/*
+ * A descriptor (O_PATH) of process @pid's root, the caller's to close; -ESTALE when it is not
+ * @expected, since the number is another process's by now, or another negative errno. With @pid 0
+ * the machine's own root: that of process 1, or of this one where that cannot be seen.
+ */
+int process_root_open(uint32_t pid, const struct process_root *expected);
+
+/* The machine's own, as above. */
+bool process_root_of_host(struct process_root *ret);

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch_hangs.h"
+
+#include "base/base.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { MESSAGE_BYTES = 320 };
+
+static const uint64_t say_again_ns = 600 * 1000000000ull;
+
+static const struct {
+	const char *unanswered, *unanswered_doc, *unasked, *unasked_doc, *label;
+} texts[TIMED_CALL_KINDS] = {
+	[TIMED_CALL_PROCESS] = { "processes_unanswered",
+				 "Times a process did not let its memory be looked at",
+				 "processes_unasked",
+				 "Times a process was not looked at, since it or others of its "
+				 "owner do not let themselves be looked at",
+				 "of=process" },
+	[TIMED_CALL_FILE_SYSTEM] = { "processes_files_unanswered",
+				     "Times a file system did not answer",
+				     "processes_files_unasked",
+				     "Times a file system was not asked, since it or others of "
+				     "the same owner do not answer",
+				     "of=file_system" },
+};
+
+void watch_hangs_register(struct watch_hangs *hangs, const struct profcol_host *host)
+{
+	for (int kind = 0; kind < TIMED_CALL_KINDS; kind++) {
+		hangs->unanswered[kind] =
+			host->metric(host, PROFCOL_COUNTER, texts[kind].unanswered, "",
+				     texts[kind].unanswered_doc);
+		hangs->unasked[kind] = host->metric(host, PROFCOL_COUNTER, texts[kind].unasked, "",
+						    texts[kind].unasked_doc);
+		hangs->hanging[kind] = host->metric(
+			host, PROFCOL_GAUGE, "processes_hanging", texts[kind].label,
+			"Calls that wait for a process or a file system, for more than 5 s");
+	}
+}
+
+static void print_owner(struct owner owner, char *to, size_t size)
+{
+	if (owner_is(owner, OWNER_SHARED))
+		snprintf(to, size, "several users");
+	else if (owner.uid == OWNER_UNKNOWN.uid)
+		snprintf(to, size, "a user that is not known");
+	else
+		snprintf(to, size, "user %" PRIu32 "%s", owner.uid,
+			 owner.container ? ", in a container" : "");
+}
+
+static void print_kind(const struct timed_calls_counts *counts, enum timed_call_kind kind, char *to,
+		       size_t size)
+{
+	char owner[48];
+
+	print_owner(counts->of[kind].owner, owner, sizeof(owner));
+	if (kind == TIMED_CALL_PROCESS && counts->of[kind].what > UINT32_MAX)
+		snprintf(to, size,
+			 "the kernel does not say which cgroups processes are in: somebody keeps "
+			 "the lock of all of them");
+	else if (kind == TIMED_CALL_PROCESS)
+		snprintf(to, size,
+			 "process %" PRIu64
+			 " (%s) keeps the lock of its memory: what it has mapped "
+			 "cannot be read before it lets go",
+			 counts->of[kind].what, owner);
+	else
+		snprintf(to, size,
+			 "a file system does not answer: programs of %s on it have no names before "
+			 "it does",
+			 owner);
+}
+
+/* The state stays "well": else anybody could have the profiler started anew by who watches it. */
+static void report(struct watch_hangs *hangs, const struct profcol_host *host, const char *message)
+{
+	if (!*message && !hangs->reported)
+		return;
+	host->report_status(host, PROFCOL_STATUS_OK, message);
+	hangs->reported = *message != '\0';
+}
+
+static void say(struct watch_hangs *hangs, const struct profcol_host *host,
+		enum timed_call_kind kind, const char *message)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (hangs->said_ns[kind] && now < hangs->said_ns[kind] + say_again_ns)
+		return;
+	hangs->said_ns[kind] = now;
+	profcol_log_warn(host->logger, "%s (profcol_%s counts)", message, texts[kind].unasked);
+}
+
+void watch_hangs_show(struct watch_hangs *hangs, const struct profcol_host *host,
+		      struct files *files)
+{
+	struct timed_calls_counts counts = timed_calls_counts(files_calls(files));
+	char message[MESSAGE_BYTES] = "";
+
+	for (int kind = TIMED_CALL_KINDS - 1; kind >= 0; kind--) {
+		profcol_metric_set(hangs->unanswered[kind], (int64_t)counts.of[kind].left_behind);
+		profcol_metric_set(hangs->unasked[kind], (int64_t)counts.of[kind].refused);
+		profcol_metric_set(hangs->hanging[kind], (int64_t)counts.of[kind].hanging);
+		if (!counts.of[kind].hanging)
+			continue;
+		print_kind(&counts, (enum timed_call_kind)kind, message, sizeof(message));
+		say(hangs, host, (enum timed_call_kind)kind, message);
+	}
+	report(hangs, host, message);
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Where a JVM's structures have what names its frames. */
+#include "hotspot.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	FARTHEST = 4096,      /* offset in a structure of the JVM */
+	SETTINGS_MOST = 4096, /* that are looked at; JDK 17 has 1,415 */
+	VERSION_FIRST = 8,
+	VERSION_LAST = 99,
+	/* Where an interpreted frame says which bytecode runs: since JDK 9 it has another word,
+	 * the class, before (frame_x86.hpp). */
+	BCP_BELOW = 8 * 8,
+	BCP_BELOW_8 = 7 * 8,
+};
+
+/* Not an offset but something in the library itself. */
+static bool is_static(size_t word)
+{
+	return word == HOTSPOT_HEAPS || word == HOTSPOT_INTERPRETER || word == HOTSPOT_VM_MAJOR ||
+	       word == HOTSPOT_VM_RELEASE || word == HOTSPOT_FLAGS || word == HOTSPOT_FLAG_COUNT;
+}
+
+static bool read_offsets(const struct hotspot_layout *layout, uint64_t base,
+			 const struct runtime_memory *memory, uint16_t of[HOTSPOT_WORDS])
+{
+	for (size_t i = 0; i < HOTSPOT_WORDS; i++) {
+		uint64_t address = base + layout->words[i], word;
+
+		of[i] = 0;
+		if (!layout->words[i] || is_static(i))
+			continue;
+		if (!runtime_read_words(memory, &address, 1, &word) || word > FARTHEST)
+			return false;
+		of[i] = (uint16_t)word;
+	}
+	return true;
+}
+
+/* The version of the JDK; 0: it has none yet, or none that can be. */
+static uint16_t read_version(const struct hotspot_layout *layout, uint64_t base,
+			     const struct runtime_memory *memory)
+{
+	uint32_t major;
+
+	// HotSpot 25 is that of JDK 8, too.
+	if (layout->heap_bytes)
+		return VERSION_FIRST;
+	if (!memory->read(memory->context, base + layout->words[HOTSPOT_VM_MAJOR], &major,
+			  sizeof(major)) ||
+	    major <= VERSION_FIRST || major > VERSION_LAST)
+		return 0;
+	return (uint16_t)major;
+}
+
+/* As the JVM calls it, as far as there is room. */
+static void read_release(const struct hotspot_layout *layout, uint64_t base,
+			 const struct runtime_memory *memory, struct runtime_found *ret)
+{
+	uint64_t address = base + layout->words[HOTSPOT_VM_RELEASE], text;
+
+	if (!runtime_read_words(memory, &address, 1, &text))
+		return;
+	for (size_t i = 0; i + 1 < sizeof(ret->version); i++) {
+		char letter;
+
+		if (!memory->read(memory->context, text + i, &letter, 1) || letter <= ' ' ||
+		    letter > '~')
+			break;
+		ret->version[i] = letter;
+	}
+}
+
+/* Is the setting called @name on? */
+static bool read_setting(const struct hotspot_layout *layout, uint64_t base,
+			 const struct runtime_memory *memory, const uint16_t *of, const char *name)
+{
+	const uint64_t addresses[] = { base + layout->words[HOTSPOT_FLAGS],
+				       base + layout->words[HOTSPOT_FLAG_COUNT] };
+	uint64_t array[2], words[2];
+	size_t bytes = strlen(name) + 1;
+	char found[32];
+	uint8_t value;
+
+	if (!layout->words[HOTSPOT_FLAGS] || !layout->words[HOTSPOT_FLAG_COUNT] ||
+	    !layout->flag_bytes || bytes > sizeof(found) ||
+	    !runtime_read_words(memory, addresses, 2, array))
+		return false;
+	for (uint64_t i = 0; i < array[1] && i < SETTINGS_MOST; i++) {
+		uint64_t at = array[0] + i * layout->flag_bytes;
+		const uint64_t members[] = { at + of[HOTSPOT_FLAG_NAME],
+					     at + of[HOTSPOT_FLAG_VALUE] };
+
+		if (!runtime_read_words(memory, members, 2, words))
+			return false;
+		// The last one has no name.
+		if (words[0] && memory->read(memory->context, words[0], found, bytes) &&
+		    !memcmp(found, name, bytes))
+			return memory->read(memory->context, words[1], &value, 1) && value;
+	}
+	return false;
+}
+
+static struct hotspot_data tell(const struct hotspot_layout *layout, const uint16_t *of,
+				uint16_t version)
+{
+	uint16_t block = (uint16_t)layout->block_bytes;
+	uint16_t other = layout->words[HOTSPOT_NMETHOD_DEOPT_MH] ? HOTSPOT_NMETHOD_DEOPT_MH
+								 : HOTSPOT_NMETHOD_DEOPT;
+
+	return (struct hotspot_data){
+		.compile_id = (uint16_t)(block + of[HOTSPOT_NMETHOD_ID]),
+		.deopt = { (uint16_t)(block + of[HOTSPOT_NMETHOD_DEOPT]),
+			   (uint16_t)(block + of[other]) },
+		.deopt_base = layout->deopt_bytes == sizeof(uint32_t) ? block : 0,
+		.original = (uint16_t)(block + of[HOTSPOT_NMETHOD_ORIGINAL]),
+		.bcp = version == VERSION_FIRST ? BCP_BELOW_8 : BCP_BELOW,
+		.method_const = of[HOTSPOT_METHOD_CONST],
+		.const_pool = of[HOTSPOT_CONST_POOL],
+		.const_identity = of[HOTSPOT_CONST_CODE_BYTES],
+		.pool_holder = of[HOTSPOT_POOL_HOLDER],
+		.klass_name = of[HOTSPOT_KLASS_NAME],
+	};
+}
+
+/* Can they be offsets in the structures of a JVM? Members that follow each other differ. */
+static bool add_up(const struct hotspot_layout *layout, const struct hotspot_offsets *offsets)
+{
+	const struct hotspot_data *told = &offsets->told;
+	const uint16_t *of = offsets->of;
+
+	return told->compile_id <= HOTSPOT_HEAD_BYTES - sizeof(uint64_t) &&
+	       told->original <= HOTSPOT_HEAD_BYTES - sizeof(uint64_t) &&
+	       told->deopt[0] <= HOTSPOT_HEAD_BYTES - sizeof(uint64_t) &&
+	       told->deopt[1] <= HOTSPOT_HEAD_BYTES - sizeof(uint64_t) &&
+	       of[HOTSPOT_METHOD_CONST] && of[HOTSPOT_KLASS_NAME] && of[HOTSPOT_POOL_HOLDER] &&
+	       of[HOTSPOT_SYMBOL_BODY] > of[HOTSPOT_SYMBOL_LENGTH] &&
+	       of[HOTSPOT_CONST_NAME] != of[HOTSPOT_CONST_SIGNATURE] &&
+	       of[HOTSPOT_CONST_SIGNATURE] + sizeof(uint16_t) <= layout->const_bytes &&
+	       of[HOTSPOT_CONST_CODE_BYTES] + sizeof(uint16_t) <= layout->const_bytes &&
+	       of[HOTSPOT_POOL_LENGTH] + sizeof(uint32_t) <= layout->pool_bytes &&
+	       of[HOTSPOT_NMETHOD_ID] && of[HOTSPOT_NMETHOD_METHOD] && of[HOTSPOT_NMETHOD_PCS];
+}
+
+void hotspot_find_offsets(const struct hotspot_layout *layout, uint64_t base,
+			  const struct runtime_memory *memory, struct runtime_found *ret)
+{
+	struct hotspot_offsets offsets = { 0 };
+
+	if (layout->words[HOTSPOT_VM_RELEASE])
+		read_release(layout, base, memory, ret);
+	if (layout->form == HOTSPOT_UNNAMED || !read_offsets(layout, base, memory, offsets.of))
+		return;
+	offsets.version = read_version(layout, base, memory);
+	if (!offsets.version)
+		return;
+	offsets.told = tell(layout, offsets.of, offsets.version);
+	if (!add_up(layout, &offsets))
+		return;
+	offsets.tells_all = read_setting(layout, base, memory, offsets.of, "DebugNonSafepoints");
+	memcpy(ret->data, &offsets, sizeof(offsets));
+	ret->data_bytes = sizeof(offsets);
+}

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events other than the timer: time that threads wait, and page faults, beside what the programs
+know of themselves."""
+import collections
+import re
+import subprocess
+
+import pprof_file
+import pytest
+
+from profcol_run import pipeline, read_profile
+from record_test import record
+
+# Of each function of tests/targets/waits.c: the reasons that its waits may have. A thread that is
+# not let run in between, or that gives its CPU to the thread it wakes, could go on.
+_REASONS = {
+    "wait_sleep": {"sleep"},
+    "wait_pipe": {"read"},
+    "wait_feed": {"sleep"},
+    "wait_condition": {"futex"},
+    "wait_poll": {"poll"},
+    "wait_turn": {"runnable"},
+}
+
+
+def _record_all(*arguments):
+    """A recording that has lost nothing: a machine that gives profcol no time at all loses some, and
+    says so; then there is nothing to judge."""
+    for _ in range(8):
+        result = record(*arguments)
+        assert result.returncode == 0, result.stderr
+        if re.search(r"\b0 lost", result.stderr):
+            return result
+    pytest.fail(f"samples were lost every time: {result.stderr}")
+
+
+def _column(profile, name):
+    return [kind for kind, _ in profile.sample_types].index(name)
+
+
+def _true_waits(text):
+    waits = collections.Counter()
+    for name, nanoseconds in map(str.split, text.splitlines()):
+        waits[name] += int(nanoseconds)
+    return waits
+
+
+def _function(sample):
+    return next((name for name in sample.names if name in _REASONS), None)
+
+
+def _sums(profile, column):
+    """Nanoseconds by function and reason."""
+    sums = collections.defaultdict(collections.Counter)
+    for sample in profile.samples:
+        if _function(sample):
+            sums[_function(sample)][sample.labels["profcol.wait.reason"]] += sample.values[column]
+    return sums
+
+
+@pytest.fixture(scope="module")
+def waits(program, build_target, tmp_path_factory):
+    """What a recording says of waits, and what the program says itself."""
+    path = tmp_path_factory.mktemp("waits") / "out.pb.gz"
+    result = _record_all(
+        program, "-o", path, "--event", "off-cpu", "--frequency", 10000, "--", build_target("waits"), 5
+    )
+    return pprof_file.read(path), _true_waits(result.stdout)
+
+
+def test_waits_are_as_long_as_the_program_knows(waits):
+    profile, true = waits
+    assert profile.sample_types == (("off_cpu", "nanoseconds"),)
+    sums = _sums(profile, 0)
+    for function in _REASONS:
+        assert sums[function].total() == pytest.approx(true[function], rel=0.03), function
+
+
+def test_waits_have_their_reason(waits):
+    profile, _ = waits
+    for function, reasons in _sums(profile, 0).items():
+        named = sum(reasons[reason] for reason in _REASONS[function] | {"runnable"})
+        assert named == reasons.total(), (function, reasons)
+        if function != "wait_turn":
+            # On a busy machine a thread that has woken waits for its turn as part of that wait.
+            assert all(reasons[reason] for reason in _REASONS[function])
+
+
+def test_waits_have_the_stack_that_they_began_with(waits):
+    profile, _ = waits
+    sleeps = [sample for sample in profile.samples if "wait_sleep" in sample.names]
+    assert any(sample.frames[0].file == "[kernel.kallsyms]" or sample.names[0] for sample in sleeps)
+    for sample in sleeps:
+        at = sample.names.index("wait_sleep")
+        assert "run" in sample.names[at:], sample.names
+
+
+def test_time_on_and_off_cpus_is_that_of_the_wall_clock(program, build_target, tmp_path):
+    path = tmp_path / "out.pb.gz"
+    result = _record_all(program, "-o", path, "--event", "wall", "--", build_target("waits"), 5)
+    profile = pprof_file.read(path)
+    assert profile.sample_types == (("wall", "nanoseconds"),)
+    threads = collections.Counter()
+    for sample in profile.samples:
+        if "run" in sample.names:
+            threads[sample.labels["tid"]] += sample.values[0]
+    assert len(threads) == 7
+    # Waits are kept by lot and running is told by ticks: of one thread both are too few for a close
+    # verdict, of all together they are not.
+    true = _true_waits(result.stdout)["run"]
+    assert sum(threads.values()) == pytest.approx(true, rel=0.15)
+    for total in threads.values():
+        assert total == pytest.approx(true / len(threads), rel=0.5)
+    reasons = {sample.labels["profcol.wait.reason"] for sample in profile.samples}
+    assert {"running", "runnable", "sleep", "futex", "poll", "read"} <= reasons
+
+
+def test_page_faults_are_as_many_as_the_kernel_counts(program, build_target, tmp_path):
+    path = tmp_path / "out.pb.gz"
+    result = record(
+        program, *("-o", path, "--event", "page-faults", "--frequency", 10000),
+        *("--", build_target("page_faults"), 2000),
+    )
+    assert result.returncode == 0, result.stderr
+    profile = pprof_file.read(path)
+    assert profile.sample_types == (("page_faults", "count"),)
+    # A machine that gives profcol no time loses some, and says so.
+    lost = int(re.search(r"(\d+) lost", result.stderr)[1])
+    # The kernel's count begins with main(), the profile before.
+    assert profile.count + lost >= int(result.stdout)
+    touched = sum(sample.count for sample in profile.samples if "touch" in sample.names)
+    assert touched + lost >= 2000 and touched <= 1.01 * 2000
+
+
+def test_several_events_are_columns_of_one_file(start_profcol, burner, tmp_path):
+    directory = tmp_path / "out"
+    receiver = {"samples_per_second": 99, "events": ["cpu", "off_cpu", "page_faults"]}
+    run = start_profcol(pipeline(directory, receiver=receiver)).wait_ready()
+    burner.wait_burnt(500)
+    run.stop()
+    profile = read_profile(directory)
+    names = [kind for kind, _ in profile.sample_types]
+    assert names[:1] == ["samples"] and set(names) == {"samples", "off_cpu", "page_faults", "cpu"}
+    on_cpu = _column(profile, "samples")
+    assert sum(sample.values[on_cpu] for sample in profile.of_pid(burner.pid))
+
+
+def test_the_reference_s_threshold_is_the_share_of_waits(program, build_target, tmp_path):
+    path = tmp_path / "out.pb.gz"
+    result = _record_all(
+        program,
+        *("-o", path, "--event", "off-cpu", "--set", "receivers.profiling.off_cpu_threshold=0.5"),
+        *("--", build_target("waits"), 5),
+    )
+    profile, true = pprof_file.read(path), _true_waits(result.stdout)
+    sums = _sums(profile, 0)
+    # A thousand waits of 5 ms or so, each kept or not: five standard errors are 16 %.
+    for function in ("wait_sleep", "wait_feed", "wait_condition", "wait_poll"):
+        assert sums[function].total() == pytest.approx(true[function], rel=0.25), function
+
+
+@pytest.mark.parametrize(
+    "events, words",
+    [
+        (["cpu", "naps"], "'naps' is none; write cpu, off_cpu, page_faults or wall"),
+        (["wall", "cpu"], "'wall' has all that 'cpu' and 'off_cpu' have"),
+    ],
+)
+def test_events_that_do_not_exist_are_refused(program, tmp_path, events, words):
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(
+        "receivers: {profiling: {events: [%s]}}\n"
+        "exporters: {debug: }\n"
+        "service: {pipelines: {profiles: {receivers: [profiling], exporters: [debug]}}}\n"
+        % ", ".join(events)
+    )
+    result = subprocess.run(
+        [program, "validate", "--config", path], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 78
+    assert words in result.stderr
+
+
+def test_an_event_that_does_not_exist_is_a_wrong_usage(program, tmp_path):
+    result = record(program, "-o", tmp_path / "out.pb.gz", "--event", "naps", "--", "true")
+    assert result.returncode == 2
+    assert "takes cpu, off-cpu, wall or page-faults" in result.stderr

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where profcol writes: nobody can have it write what he could not, nor have a hand in what it
+writes for itself.
+"""
+import os
+import pwd
+import stat
+import subprocess
+
+import pytest
+
+from profcol_run import pipeline
+from waiting import wait_until
+
+NOBODY = pwd.getpwnam("nobody")
+SUDO = {"SUDO_UID": str(NOBODY.pw_uid), "SUDO_GID": str(NOBODY.pw_gid)}
+DOAS = {"DOAS_USER": "nobody"}
+PKEXEC = {"PKEXEC_UID": str(NOBODY.pw_uid)}
+BUSY = ["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]
+SECRET = "of root alone\n"
+
+
+@pytest.fixture
+def places(open_path):
+    """(directory of root, with the file `secret` in it; directory of the caller)"""
+    roots, callers = open_path / "roots", open_path / "callers"
+    roots.mkdir(mode=0o755)
+    (roots / "secret.folded").write_text(SECRET)
+    (roots / "secret.folded").chmod(0o600)
+    callers.mkdir()
+    os.chown(callers, NOBODY.pw_uid, NOBODY.pw_gid)
+    return roots, callers
+
+
+def record_for(program, caller, output, **options):
+    """`profcol record`, as sudo starts it for an ordinary user."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("SUDO_")} | caller
+    return subprocess.run(
+        [str(program), "record", "-o", str(output), "--", *BUSY],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
+
+
+def assert_untouched(roots):
+    secret = roots / "secret.folded"
+    assert [path.name for path in roots.iterdir()] == ["secret.folded"]
+    assert secret.read_text() == SECRET
+    assert (secret.stat().st_uid, stat.S_IMODE(secret.stat().st_mode)) == (0, 0o600)
+
+
+@pytest.mark.parametrize("caller", [SUDO, DOAS, PKEXEC], ids=["sudo", "doas", "pkexec"])
+def test_a_recording_for_somebody_is_written_as_he_could(program, places, caller):
+    roots, callers = places
+    result = record_for(program, caller, callers / "out.folded")
+    assert result.returncode == 0, result.stderr
+    status = (callers / "out.folded").stat()
+    assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (NOBODY.pw_uid, 0o600)
+    assert [path.name for path in callers.iterdir()] == ["out.folded"]
+
+    result = record_for(program, caller, roots / "secret.folded")
+    assert result.returncode == 1
+    assert "Permission denied" in result.stderr
+    assert_untouched(roots)
+
+
+@pytest.mark.parametrize("way", ["file", "directory", "old"])
+def test_a_recording_goes_through_no_link_of_the_callers(program, places, way):
+    roots, callers = places
+    output = callers / "out.folded"
+    if way == "file":
+        output.symlink_to(roots / "secret.folded")
+    elif way == "directory":
+        (callers / "way").symlink_to(roots)
+        output = callers / "way" / "new.folded"
+    else:  # a second name of the file, which the recording takes away and does not write to
+        os.link(roots / "secret.folded", output)
+    result = record_for(program, SUDO, output)
+    assert (result.returncode == 0) == (way == "old"), result.stderr
+    assert_untouched(roots)
+
+
+def test_a_recording_is_not_led_astray_while_it_lasts(program, places):
+    """The directory becomes a link to another one meanwhile."""
+    roots, callers = places
+    (callers / "here").mkdir()
+    os.chown(callers / "here", NOBODY.pw_uid, NOBODY.pw_gid)
+    swap = f"mv {callers}/here {callers}/there; ln -s {roots} {callers}/here"
+    command = ["sh", "-c", f"{swap}; {BUSY[2]}"]
+    result = subprocess.run(
+        [str(program), "record", "-o", str(callers / "here/secret.folded"), "--", *command],
+        env=os.environ | SUDO,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert os.path.islink(callers / "here"), result.stderr
+    assert result.returncode == 1, result.stderr
+    assert_untouched(roots)
+
+
+# ---- components ----
+
+
+def refuses(start_profcol, exporters, *texts):
+    run = start_profcol(pipeline(exporters=exporters))
+    assert run.wait_exit() in (1, 78)
+    for text in texts:
+        assert text in run.log, run.log
+
+
+def test_a_directory_of_somebody_else_is_refused(start_profcol, places):
+    _, callers = places
+    for exporters in (
+        {"pprof": {"directory": str(callers)}},
+        {"pprof": {"directory": str(callers / "below")}},
+        {"file": {"path": str(callers / "profiles.json")}},
+        {"debug": {"output_paths": [str(callers / "log")], "use_internal_logger": False}},
+    ):
+        refuses(start_profcol, exporters, f"belongs to user {NOBODY.pw_uid}", "chown root")
+    assert not list(callers.iterdir())
+
+
+def test_a_directory_that_others_may_write_to_is_refused(start_profcol, tmp_path):
+    open_to_all, sticky = tmp_path / "open", tmp_path / "sticky"
+    for directory, mode in ((open_to_all, 0o777), (sticky, 0o1777)):
+        directory.mkdir()
+        directory.chmod(mode)
+        for exporters in (
+            {"pprof": {"directory": str(directory)}},
+            {"file": {"path": str(directory / "profiles.json")}},
+        ):
+            refuses(start_profcol, exporters, "is writable by others", "private_subdirectory")
+        assert not list(directory.iterdir())
+    # In one that is sticky nobody can take away what is ours.
+    run = start_profcol(pipeline(sticky / "profiles")).wait_ready()
+    run.stop()
+
+
+@pytest.mark.parametrize("which", ["link", "log"])
+def test_no_link_is_followed(start_profcol, places, which):
+    """In a directory of ours, which somebody has left it in: an old version, or a mistake."""
+    roots, _ = places
+    link = roots.parent / "out.json"
+    link.symlink_to(roots / "secret.folded")
+    exporter = {"file": {"path": str(link)}} if which == "link" else {
+        "debug": {"output_paths": [str(link)], "use_internal_logger": False}
+    }
+    refuses(start_profcol, exporter, "is a symbolic link")
+    assert_untouched(roots)
+
+
+def test_a_volume_that_all_may_write_to(start_profcol, burner, tmp_path):
+    volume = tmp_path / "volume"
+    volume.mkdir()
+    volume.chmod(0o777)
+    exporters = {
+        "pprof": {"directory": str(volume), "interval": "500ms", "private_subdirectory": True},
+        "file": {"path": str(volume / "profiles.json"), "private_subdirectory": True},
+    }
+    run = start_profcol(pipeline(exporters=exporters)).wait_ready()
+    burner.wait_burnt(200)
+    own = volume / "profcol"
+    wait_until(lambda: list(own.glob("profcol-*.pb.gz")), "a file")
+    run.stop()
+    assert stat.S_IMODE(own.stat().st_mode) == 0o700
+    for path in own.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    assert [path.name for path in volume.iterdir()] == ["profcol"]
+
+    # Somebody else was there first.
+    os.chown(own, NOBODY.pw_uid, NOBODY.pw_gid)
+    del exporters["file"]
+    refuses(start_profcol, exporters, f"belongs to user {NOBODY.pw_uid}")

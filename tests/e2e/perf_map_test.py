@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Code that a program has made has the name that the program gives it: in a perf map, which anybody
+may write anything into.
+"""
+import contextlib
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+from collections import Counter
+
+import pytest
+
+from profcol_run import pipeline, read_profile
+from target_run import cpu_ms
+from waiting import wait_until
+
+NAME = "made by hand"
+UNNAMED = "[JIT made_code]"
+NOBODY = 65534
+ENOUGH_MS = 1500  # of CPU time: some names are asked for once a second
+
+
+class Made:
+    """A program that computes in code of its own making."""
+
+    def __init__(self, start_target, *command, **options):
+        self.target = start_target(*command, stdout=subprocess.PIPE, text=True, **options)
+        self.start, self.size = self.target.process.stdout.readline().split()
+        self.map = pathlib.Path(f"/tmp/perf-{self.target.pid}.map")
+
+    def entry(self, name=NAME):
+        return f"{self.start} {self.size} {name}\n"
+
+
+@pytest.fixture
+def make(start_target, build_target):
+    with contextlib.ExitStack() as cleanup:
+
+        def start(*prefix, arguments=(), **options):
+            command = (*prefix, build_target("made_code"), *arguments)
+            made = Made(start_target, *command, **options)
+            cleanup.callback(made.map.unlink, missing_ok=True)
+            return made
+
+        yield start
+
+
+@pytest.fixture
+def names_of(start_profcol, tmp_path):
+    """What the leaves of the program's samples are called, after it has run for some time."""
+    run = start_profcol(pipeline(tmp_path / "out")).wait_ready()
+
+    def read(made, milliseconds=ENOUGH_MS, pid=None):
+        pid = pid or made.target.pid
+        goal = cpu_ms(pid) + milliseconds
+        wait_until(lambda: cpu_ms(pid) >= goal, f"{milliseconds} ms of CPU time")
+        run.stop()
+        first = int(made.start, 16)
+        made_ones = [
+            sample
+            for sample in read_profile(tmp_path / "out").of_pid(pid)
+            if sample.frames and first <= sample.frames[0].address < first + 4096
+        ]
+        assert sum(sample.count for sample in made_ones) >= 50
+        callers = [sample.frames[1].file for sample in made_ones if not sample.mark]
+        assert all(caller.endswith("/made_code") for caller in callers), Counter(callers)
+        return {sample.frames[0].name for sample in made_ones}
+
+    return read
+
+
+def are_named(names):
+    """What was sampled before the map had been read may be without its name."""
+    return NAME in names and names <= {NAME, UNNAMED}
+
+
+def test_code_has_the_name_of_its_map(make, names_of):
+    made = make()
+    made.map.write_text(made.entry())
+    assert are_named(names_of(made))
+
+
+def test_a_map_may_come_later(make, names_of):
+    made = make()
+    made.target.wait_burnt(700)
+    made.map.write_text("1000 10 something else\n")
+    with made.map.open("a") as file:
+        file.write(made.entry())
+    assert names_of(made) <= {NAME, UNNAMED}
+
+
+def test_the_newest_entry_counts(make, names_of):
+    made = make()
+    made.map.write_text(made.entry("old") + made.entry())
+    assert are_named(names_of(made))
+
+
+def test_a_process_is_known_by_its_own_number(make, names_of, tmp_path):
+    """In a PID namespace, and with a /tmp of its own."""
+    script = 'exec 3<"$0" && mount -t tmpfs none /tmp && exec /proc/self/fd/3'
+    made = make("unshare", "--pid", "--fork", "--kill-child", "--mount", "sh", "-c", script)
+    (child,) = _children(made.target.pid)
+    inner = pathlib.Path(f"/proc/{child}/root/tmp")
+    (inner / "perf-1.map").write_text(made.entry())
+    assert are_named(names_of(made, pid=child))
+
+
+def _children(pid):
+    path = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+    wait_until(path.read_text, "a child")
+    return [int(number) for number in path.read_text().split()]
+
+
+# ---- what nobody is to be taken in by ----
+
+
+def fifo(made, tmp_path):
+    os.mkfifo(made.map)
+
+
+def link_to_a_secret(made, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text(made.entry("secret"))
+    secret.chmod(0o600)
+    made.map.symlink_to(secret)
+
+
+def somebody_elses(made, tmp_path):
+    made.map.write_text(made.entry("somebody else's"))
+    os.chown(made.map, NOBODY, NOBODY)
+
+
+def older_than_the_process(made, tmp_path):
+    made.map.write_text(made.entry("of an earlier process"))
+    os.utime(made.map, (1, 1))
+
+
+def directory(made, tmp_path):
+    made.map.mkdir()
+
+
+def empty(made, tmp_path):
+    made.map.touch()
+
+
+def nonsense(made, tmp_path):
+    made.map.write_bytes(os.urandom(1 << 20))
+
+
+def endless_line(made, tmp_path):
+    with made.map.open("w") as file:
+        file.write("1000 10 ")
+        file.truncate(500 << 20)
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize(
+    "forge",
+    [
+        fifo,
+        link_to_a_secret,
+        somebody_elses,
+        older_than_the_process,
+        directory,
+        empty,
+        nonsense,
+        endless_line,
+    ],
+    ids=lambda forge: forge.__name__,
+)
+def test_a_map_that_is_none(make, names_of, tmp_path, forge):
+    """The code has no name, and all else is as it was."""
+    made = make()
+    try:
+        forge(made, tmp_path)
+        assert names_of(made) == {UNNAMED}
+    finally:
+        if made.map.is_dir():
+            shutil.rmtree(made.map)
+
+
+def test_a_long_name_is_cut_and_printable(make, names_of):
+    made = make()
+    made.map.write_bytes(
+        f"{made.start} {made.size} ".encode() + b"\x1b[31m\xff" + b"x" * (1 << 20) + b"\n"
+    )
+    (name,) = names_of(made) - {UNNAMED}
+    assert 1000 < len(name) < 4096 and name.endswith("x")
+    assert "\x1b" not in name
+
+
+# ---- jitdump ----
+
+
+def jitdump(made, name):
+    """A file as `perf inject --jit` reads it: header, lines, code."""
+    start, size = int(made.start, 16), int(made.size, 16)
+    head = struct.pack("=IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, made.target.pid, 0, 0)
+    lines = struct.pack("=QQ", start, 1) + struct.pack("=QII", start, 77, 0) + b"made.x\0"
+    load = struct.pack("=IIQQQQ", made.target.pid, made.target.pid, start, start, size, 1)
+    load += name.encode() + b"\0" + bytes(size)
+    records = b""
+    for kind, body in ((2, lines), (0, load)):
+        records += struct.pack("=IIQ", kind, 16 + len(body), 0) + body
+    return head + records
+
+
+def test_a_jitdump_has_names_and_lines(make, names_of, tmp_path):
+    dump = tmp_path / "jit-1.dump"
+    made = make(arguments=[dump], stdin=subprocess.PIPE)
+    dump.write_bytes(jitdump(made, NAME))
+    made.target.process.stdin.write("\n")
+    made.target.process.stdin.flush()
+    assert are_named(names_of(made))
+
+
+# ---- producers ----
+
+
+def test_node(start_profcol, start_target, tmp_path):
+    """Its JIT code; what it interprets has no code of its own."""
+    if not shutil.which("node"):
+        pytest.skip("needs node: apt-get install nodejs")
+    script = tmp_path / "hot.js"
+    script.write_text(
+        """
+        function hottest(n) { let x = 0; for (let i = 0; i < n; i++) x = (x * 31 + i) | 0;
+          return x }
+        for (;;) hottest(1000000);
+        """
+    )
+    run = start_profcol(pipeline(tmp_path / "out")).wait_ready()
+    target = start_target("node", "--perf-basic-prof", script, cwd=tmp_path)
+    try:
+        target.wait_burnt(4000)
+        run.stop()
+        samples = read_profile(tmp_path / "out").of_pid(target.pid)
+        hot = [
+            sample
+            for sample in samples
+            if any("hottest" in (name or "") for name in sample.names)
+        ]
+        count = sum(sample.count for sample in hot)
+        others = Counter()
+        for sample in samples:
+            others[sample.names[0]] += sample.count
+        assert count >= 0.8 * sum(sample.count for sample in samples), others.most_common(5)
+    finally:
+        pathlib.Path(f"/tmp/perf-{target.pid}.map").unlink(missing_ok=True)

@@ -1,0 +1,3 @@
+module example.com/go_names
+
+go 1.18

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+profcol_unit_test(ebpf_event_budget_test SOURCES events/event_budget_test.c LIBRARIES m)
+profcol_unit_test(ebpf_wait_reason_test SOURCES events/wait_reason_test.c
+	${CMAKE_SOURCE_DIR}/receiver/ebpf/events/wait_reason.c)
+foreach(test event_budget wait_reason)
+	target_include_directories(ebpf_${test}_test PRIVATE ${CMAKE_SOURCE_DIR}/receiver/ebpf
+		${CMAKE_SOURCE_DIR}/bpf)
+endforeach()

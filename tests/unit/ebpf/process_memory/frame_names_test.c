@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Frames are read once for each program, within bounds, and what failed is read once more. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "process_memory/frame_names.h"
+
+#include <string.h>
+
+static const uint64_t MS = 1000000;
+
+static struct frame_names names;
+
+static int set_up(void **state)
+{
+	(void)state;
+	frame_names_init(&names, 1 << 20);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	frame_names_deinit(&names);
+	assert_int_equal(names.bytes, 0);
+	assert_int_equal(names.count, 0);
+	return 0;
+}
+
+static struct frame_question question(uint32_t pid, uint64_t object)
+{
+	return (struct frame_question){
+		.key = { .pid = pid, .exec_id = 3, .start_boottime_ns = 5 },
+		.runtime = RUNTIME_HOTSPOT,
+		.frame = { .object = object, .position = 7, .check = 9 },
+	};
+}
+
+static void ask(uint32_t pid, uint64_t object, uint64_t now_ns)
+{
+	const struct frame_question asked = question(pid, object);
+
+	frame_names_ask(&names, &asked, now_ns);
+}
+
+static enum frame_state state_of(uint32_t pid, uint64_t object)
+{
+	const struct frame_question asked = question(pid, object);
+	const struct frame_name *name = NULL;
+	enum frame_state state = frame_names_find(&names, &asked, &name);
+
+	assert_int_equal(state == FRAME_NAMED, name != NULL);
+	return state;
+}
+
+static struct frame_name *make_name(size_t bytes)
+{
+	struct frame_name *name = calloc(1, sizeof(*name) + bytes);
+
+	assert_non_null(name);
+	name->bytes = sizeof(*name) + bytes;
+	return name;
+}
+
+/* What is due at @now_ns is read, and ends in @state. Returns how many frames that were. */
+static size_t read_next(uint64_t now_ns, enum frame_state state)
+{
+	struct named_process *process = frame_names_next(&names, now_ns);
+	struct runtime_frame frames[16];
+	uint32_t runtime;
+	size_t count;
+
+	if (!process)
+		return 0;
+	count = frame_names_take(process, &runtime, frames, 16);
+	assert_int_equal(runtime, RUNTIME_HOTSPOT);
+	assert_null(frame_names_next(&names, now_ns)); // as long as it is being read
+	for (size_t i = 0; i < count; i++)
+		frame_names_learn(&names, process, runtime, &frames[i], state,
+				  state == FRAME_NAMED ? make_name(100) : NULL, now_ns);
+	return count;
+}
+
+static void frames_that_come_together_are_read_together(void **state)
+{
+	(void)state;
+	for (uint64_t object = 1; object <= 10; object++)
+		ask(7, object, MS);
+	ask(7, 3, 2 * MS);
+	assert_null(frame_names_next(&names, 2 * MS));
+	assert_int_equal(state_of(7, 3), FRAME_WANTED);
+	assert_int_equal(read_next(frame_names_due_ns(&names), FRAME_NAMED), 10);
+	assert_int_equal(state_of(7, 3), FRAME_NAMED);
+	ask(7, 3, 100 * MS);
+	assert_int_equal(frame_names_due_ns(&names), UINT64_MAX);
+}
+
+static void programs_are_told_apart(void **state)
+{
+	struct frame_question other = question(7, 1);
+	const struct frame_name *name;
+
+	(void)state;
+	ask(7, 1, MS);
+	assert_int_equal(read_next(100 * MS, FRAME_NAMED), 1);
+	other.key.exec_id++;
+	assert_int_equal(frame_names_find(&names, &other, &name), FRAME_CROWDED);
+	other = question(7, 1);
+	other.frame.check++;
+	assert_int_equal(frame_names_find(&names, &other, &name), FRAME_CROWDED);
+	other = question(7, 1);
+	other.frame.position++;
+	assert_int_equal(frame_names_find(&names, &other, &name), FRAME_CROWDED);
+}
+
+static void what_failed_is_read_again_later_unless_the_program_has_ended(void **state)
+{
+	(void)state;
+	ask(7, 1, MS);
+	assert_int_equal(read_next(100 * MS, FRAME_UNREADABLE), 1);
+	ask(7, 1, 200 * MS);
+	assert_int_equal(frame_names_due_ns(&names), UINT64_MAX);
+	ask(7, 1, 2000 * MS);
+	assert_int_equal(read_next(3000 * MS, FRAME_GONE), 1);
+	// The same may be made again at the same place.
+	ask(7, 1, 9000 * MS);
+	assert_int_equal(read_next(9100 * MS, FRAME_ENDED), 1);
+	ask(7, 1, 20000 * MS);
+	assert_int_equal(frame_names_due_ns(&names), UINT64_MAX);
+	assert_int_equal(state_of(7, 1), FRAME_ENDED);
+}
+
+static void who_is_given_up_is_not_read(void **state)
+{
+	const struct frame_question asked = question(7, 1);
+
+	(void)state;
+	ask(7, 1, MS);
+	frame_names_process(&names, &asked.key)->silent = true;
+	frame_names_give_up(&names, frame_names_process(&names, &asked.key), FRAME_SILENT, MS);
+	assert_int_equal(state_of(7, 1), FRAME_SILENT);
+	ask(7, 1, 5000 * MS);
+	ask(7, 2, 5000 * MS);
+	assert_int_equal(frame_names_due_ns(&names), UINT64_MAX);
+	assert_int_equal(state_of(7, 2), FRAME_CROWDED);
+}
+
+/* The one that takes most loses its names first; the others keep theirs. */
+static void memory_is_bounded(void **state)
+{
+	uint64_t now = MS;
+
+	(void)state;
+	ask(8, 1, now);
+	assert_int_equal(read_next(now += 100 * MS, FRAME_NAMED), 1);
+	for (uint64_t object = 1; object <= 20000; object++) {
+		ask(7, object, now);
+		read_next(now += 10 * MS, FRAME_NAMED);
+		frame_names_trim(&names);
+		assert_true(names.bytes <= names.most_bytes);
+	}
+	assert_true(names.evicted > 0);
+	assert_int_equal(state_of(8, 1), FRAME_NAMED);
+	assert_int_equal(state_of(7, 20000), FRAME_NAMED);
+}
+
+/* Code that is made again and again does not cost the names of code that stays. */
+static void what_is_met_again_keeps_its_name(void **state)
+{
+	uint64_t now = MS;
+
+	(void)state;
+	for (uint64_t object = 1; object <= 20000; object++) {
+		ask(7, 1u << 20, now);
+		ask(7, object, now);
+		read_next(now += 10 * MS, FRAME_NAMED);
+		frame_names_trim(&names);
+		assert_int_equal(state_of(7, 1u << 20), FRAME_NAMED);
+		assert_int_equal(state_of(7, object), FRAME_NAMED);
+	}
+	assert_in_range(names.evicted, 10000, 20000);
+	assert_int_equal(state_of(7, 1), FRAME_CROWDED);
+}
+
+/* What is still to be read when room is made is read afterwards. */
+static void what_waits_is_read_when_room_was_made(void **state)
+{
+	uint64_t now = MS;
+	uint64_t object = 1;
+
+	(void)state;
+	while (!names.evicted) {
+		ask(7, object++, now);
+		read_next(now += 10 * MS, FRAME_NAMED);
+		ask(7, 1u << 20, now);
+		frame_names_trim(&names);
+	}
+	assert_int_equal(state_of(7, 1u << 20), FRAME_NAMED);
+	ask(7, 1u << 21, now);
+	names.most_bytes = names.bytes - 1;
+	frame_names_trim(&names);
+	assert_int_equal(state_of(7, 1u << 21), FRAME_WANTED);
+	assert_int_equal(read_next(now + 10 * MS, FRAME_NAMED), 1);
+	assert_int_equal(state_of(7, 1u << 21), FRAME_NAMED);
+}
+
+/* So does one whose answer comes when it was forgotten. */
+static void an_answer_may_come_too_late(void **state)
+{
+	const struct frame_question asked = question(7, 1);
+	struct named_process *process;
+	struct runtime_frame frames[1];
+	uint32_t runtime;
+
+	(void)state;
+	ask(7, 1, MS);
+	process = frame_names_next(&names, 100 * MS);
+	assert_int_equal(frame_names_take(process, &runtime, frames, 1), 1);
+	frame_names_forget(&names, 200 * MS);
+	assert_non_null(frame_names_process(&names, &asked.key)); // it is being read
+	frame_names_learn(&names, process, runtime, frames, FRAME_NAMED, make_name(1), 300 * MS);
+	// Once more, as if it had been asked for twice.
+	frame_names_learn(&names, process, runtime, frames, FRAME_NAMED, make_name(1), 300 * MS);
+	assert_int_equal(state_of(7, 1), FRAME_NAMED);
+	frame_names_forget(&names, 200 * MS);
+	assert_null(frame_names_process(&names, &asked.key));
+}
+
+static void who_waits_waits_for_what_was_asked_before(void **state)
+{
+	struct named_process *process;
+	struct runtime_frame frames[4];
+	uint32_t runtime;
+
+	(void)state;
+	assert_true(frame_names_are_settled(&names, 10 * MS, 60 * MS));
+	ask(7, 1, 5 * MS);
+	assert_false(frame_names_are_settled(&names, 10 * MS, 60 * MS));
+	assert_true(frame_names_are_settled(&names, 4 * MS, 60 * MS));
+	process = frame_names_next(&names, 50 * MS);
+	frame_names_take(process, &runtime, frames, 4);
+	assert_false(frame_names_are_settled(&names, 10 * MS, 60 * MS));
+	ask(7, 2, 20 * MS);
+	frame_names_learn(&names, process, runtime, &frames[0], FRAME_GONE, NULL, 30 * MS);
+	assert_true(frame_names_are_settled(&names, 10 * MS, 60 * MS));
+	assert_false(frame_names_are_settled(&names, 20 * MS, 60 * MS));
+	// One that was read too much is not waited for.
+	process->due_ns = 500 * MS;
+	assert_true(frame_names_are_settled(&names, 20 * MS, 60 * MS));
+}
+
+/* Nothing is known of the program of what is due at @now_ns. False: it is not waited for. */
+static bool postpone_next(uint64_t now_ns)
+{
+	struct named_process *process = frame_names_next(&names, now_ns);
+	struct runtime_frame frames[16];
+	uint32_t runtime;
+	size_t count;
+
+	assert_non_null(process);
+	count = frame_names_take(process, &runtime, frames, 16);
+	if (frame_names_postpone(&names, process, runtime, frames, count, now_ns))
+		return true;
+	for (size_t i = 0; i < count; i++)
+		frame_names_learn(&names, process, runtime, &frames[i], FRAME_UNKNOWN, NULL,
+				  now_ns);
+	return false;
+}
+
+static void a_program_that_is_not_known_yet_is_waited_for(void **state)
+{
+	(void)state;
+	ask(7, 1, MS);
+	ask(7, 2, MS);
+	assert_true(postpone_next(10 * MS));
+	assert_int_equal(state_of(7, 1), FRAME_WANTED);
+	assert_null(frame_names_next(&names, 10 * MS));
+	assert_in_range(frame_names_due_ns(&names), 11 * MS, 100 * MS);
+	assert_false(frame_names_are_settled(&names, 5 * MS, 60 * MS));
+	ask(7, 3, 50 * MS);
+	assert_int_equal(read_next(100 * MS, FRAME_NAMED), 3);
+	assert_int_equal(state_of(7, 1), FRAME_NAMED);
+	assert_int_equal(state_of(7, 3), FRAME_NAMED);
+	assert_true(frame_names_are_settled(&names, 100 * MS, 200 * MS));
+}
+
+/* A map that has not grown still has names of code that had not run before. */
+static void a_map_is_known_for_what_was_looked_for_in_it(void **state)
+{
+	struct runtime_frame frames[] = { { .object = 1 }, { .object = 2 } };
+	struct named_process *process;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct frame_question asked = question(7, 0);
+
+		asked.runtime = RUNTIME_NONE;
+		asked.frame = frames[i];
+		frame_names_ask(&names, &asked, MS);
+	}
+	process = frame_names_process(&names, &(struct process_key){ 7, 3, 5 });
+	frame_names_note_map(&names, process, frames, 1, 100);
+	assert_true(frame_names_know_map(&names, process, frames, 1, 100));
+	assert_false(frame_names_know_map(&names, process, frames, 1, 101));
+	assert_false(frame_names_know_map(&names, process, frames, 2, 100));
+	frame_names_note_map(&names, process, frames, 2, 101);
+	assert_true(frame_names_know_map(&names, process, frames, 2, 101));
+}
+
+static void a_program_that_stays_unknown_is_given_up(void **state)
+{
+	uint64_t now = 10 * MS;
+
+	(void)state;
+	ask(7, 1, MS);
+	while (postpone_next(now)) {
+		now = frame_names_due_ns(&names);
+		assert_in_range(now, 1, 2000 * MS);
+	}
+	assert_in_range(now, 500 * MS, 1500 * MS);
+	assert_int_equal(state_of(7, 1), FRAME_UNKNOWN);
+	assert_int_equal(frame_names_due_ns(&names), UINT64_MAX);
+	assert_true(frame_names_are_settled(&names, now, now));
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(frames_that_come_together_are_read_together),
+		TEST(programs_are_told_apart),
+		TEST(what_failed_is_read_again_later_unless_the_program_has_ended),
+		TEST(who_is_given_up_is_not_read),
+		TEST(memory_is_bounded),
+		TEST(what_is_met_again_keeps_its_name),
+		TEST(what_waits_is_read_when_room_was_made),
+		TEST(an_answer_may_come_too_late),
+		TEST(who_waits_waits_for_what_was_asked_before),
+		TEST(a_program_that_is_not_known_yet_is_waited_for),
+		TEST(a_map_is_known_for_what_was_looked_for_in_it),
+		TEST(a_program_that_stays_unknown_is_given_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which processes are looked at for what a runtime has in them, and which need not be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "receiver/ebpf/tables/attached.h"
+
+#include <string.h>
+
+static bool attach(const void *layout, uint64_t base, const struct runtime_memory *memory,
+		   struct runtime_found *ret)
+{
+	(void)layout;
+	(void)base;
+	(void)memory;
+	(void)ret;
+	return false; // a worker would call it
+}
+
+static void foresee(const void *layout, uint64_t base, struct runtime_found *ret)
+{
+	*ret = (struct runtime_found){ .progress = 1, .complete = 1 };
+	ret->data[0] = base + *(const uint64_t *)layout;
+	ret->data_bytes = sizeof(uint64_t);
+}
+
+static const struct runtime foreseen = {
+	.number = RUNTIME_CPYTHON,
+	.layout_bytes = sizeof(uint64_t),
+	.attach = attach,
+	.foresee = foresee,
+};
+
+static const struct runtime looked_at = {
+	.number = RUNTIME_HOTSPOT,
+	.layout_bytes = sizeof(uint64_t),
+	.attach = attach,
+};
+
+static const struct process_key key = { .pid = 7, .exec_id = 1, .start_boottime_ns = 5 };
+
+static struct attached *create(struct attachments *attachments, const struct runtime *runtime,
+			       uint64_t layout, uint64_t base)
+{
+	struct attached *attached = attached_create(attachments, &key, runtime, &layout, base, 100);
+
+	assert_non_null(attached);
+	return attached;
+}
+
+static bool learn(struct attachments *attachments, struct attached *attached, bool complete)
+{
+	struct runtime_found found = { .progress = 1, .complete = complete };
+
+	return attached_learn(attachments, attached, &found, RUNTIME_ACCEPTED, 10, 200);
+}
+
+static void test_the_first_is_looked_at_and_the_next_are_not(void **state)
+{
+	struct attached *first, *next, *other;
+	struct attachments attachments = { 0 };
+
+	(void)state;
+	attachments_init(&attachments);
+	first = create(&attachments, &foreseen, 11, 0x1000);
+	assert_true(first->wanted);
+	assert_int_equal(attachments.of[RUNTIME_CPYTHON].known, 0);
+	assert_true(learn(&attachments, first, true));
+	assert_int_equal(attachments.of[RUNTIME_CPYTHON].known, 1);
+	next = create(&attachments, &foreseen, 11, 0x5000);
+	assert_false(next->wanted);
+	assert_true(next->settled);
+	assert_int_equal(next->found.data[0], 0x5000 + 11);
+	assert_int_equal(attachments.of[RUNTIME_CPYTHON].known, 2);
+	// What was said of one file says nothing of another one.
+	other = create(&attachments, &foreseen, 12, 0x1000);
+	assert_true(other->wanted);
+	assert_int_equal(other->found.progress, 0);
+	attached_destroy(&attachments, other);
+	attached_destroy(&attachments, next);
+	attached_destroy(&attachments, first);
+	assert_int_equal(attachments.of[RUNTIME_CPYTHON].count, 0);
+	assert_int_equal(attachments.of[RUNTIME_CPYTHON].known, 0);
+}
+
+static void test_what_was_not_found_whole_foresees_nothing(void **state)
+{
+	struct attached *first, *next;
+	struct attachments attachments = { 0 };
+
+	(void)state;
+	attachments_init(&attachments);
+	first = create(&attachments, &foreseen, 11, 0x1000);
+	assert_true(learn(&attachments, first, false));
+	next = create(&attachments, &foreseen, 11, 0x1000);
+	assert_true(next->wanted);
+	attached_destroy(&attachments, next);
+	attached_destroy(&attachments, first);
+}
+
+static void test_each_process_of_other_runtimes_is_looked_at(void **state)
+{
+	struct attached *first, *next;
+	struct attachments attachments = { 0 };
+
+	(void)state;
+	attachments_init(&attachments);
+	first = create(&attachments, &looked_at, 11, 0x1000);
+	assert_true(learn(&attachments, first, true));
+	next = create(&attachments, &looked_at, 11, 0x1000);
+	assert_true(next->wanted);
+	attached_destroy(&attachments, next);
+	attached_destroy(&attachments, first);
+}
+
+/* The oldest make room. */
+static void test_so_many_files_are_remembered(void **state)
+{
+	struct attachments attachments = { 0 };
+
+	(void)state;
+	attachments_init(&attachments);
+	for (uint64_t layout = 0; layout <= ATTACHMENTS_PROVEN; layout++) {
+		struct attached *attached = create(&attachments, &foreseen, layout, 0);
+
+		assert_true(attached->wanted);
+		assert_true(learn(&attachments, attached, true));
+		attached_destroy(&attachments, attached);
+	}
+	for (uint64_t layout = 0; layout <= ATTACHMENTS_PROVEN; layout++) {
+		struct attached *attached = create(&attachments, &foreseen, layout, 0);
+
+		assert_int_equal(attached->wanted, layout == 0);
+		attached_destroy(&attachments, attached);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_first_is_looked_at_and_the_next_are_not),
+		cmocka_unit_test(test_what_was_not_found_whole_foresees_nothing),
+		cmocka_unit_test(test_each_process_of_other_runtimes_is_looked_at),
+		cmocka_unit_test(test_so_many_files_are_remembered),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
