@@ -6,7 +6,7 @@
 #pragma once
 
 #include "sample.h"
-#include "unwind_registers.bpf.h"
+#include "unwind.bpf.h"
 
 /* Set before load. */
 const volatile __u32 defer_stack_bytes = SAMPLE_MAX_STACK_BYTES; /* at most; 0: none is deferred */
@@ -133,6 +133,11 @@ static __always_inline __u64 defer_walk(struct unwind_walk *walk, const struct u
 	__u64 bytes;
 
 	defer_cursor(at, deferred);
+	// Where nothing was walked the window is not of this stack.
+	walk->window_bytes = 0;
+	if (at->exact)
+		deferred->flags |= (__u32)unwind_made_frame(walk, at)
+				   << SAMPLE_DEFERRED_FRAME_SHIFT;
 	// A walk that is compared begins anew.
 	if ((walk->marked || walk->doubted) && at == &walk->at)
 		deferred->flags |= SAMPLE_DEFERRED_MARKED;

@@ -97,6 +97,9 @@ enum sample_deferred_flag {
 	   elsewhere. */
 	SAMPLE_DEFERRED_WHOLE = 32,
 	SAMPLE_DEFERRED_MARKED = 64, /* the leaf's caller was guessed */
+	/* Two bits, enum unwind_frame: the code is not at hand later. */
+	SAMPLE_DEFERRED_FRAME_SHIFT = 7,
+	SAMPLE_DEFERRED_FRAME_MASK = 3,
 };
 
 /* Nobody asked: nothing is selected by it. */

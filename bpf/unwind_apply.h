@@ -41,6 +41,7 @@ static __always_inline int unwind_return(struct unwind_walk *walk, __u64 cfa, __
 	walk->at.first = false;
 	walk->at.sp_is_bound = false;
 	walk->at.guessed = false;
+	walk->at.frame = UNWIND_FRAME_UNKNOWN;
 	return 0;
 }
 
@@ -73,10 +74,11 @@ static __always_inline int unwind_apply_packed(struct unwind_walk *walk, __u32 r
 			    rule & (UNWIND_PACKED_SLOTS - 1));
 }
 
-/* Code that no table describes: by the frame pointer, if it looks like one. */
-static __always_inline int unwind_by_frame_pointer(struct unwind_walk *walk)
+/* Code that no table describes: by the pair of words at @frame, the caller's frame pointer and the
+ * return address. */
+static __always_inline int unwind_by_pair(struct unwind_walk *walk, __u64 frame)
 {
-	__u64 frame = walk->at.fp, fp, ra;
+	__u64 fp, ra;
 	int end;
 
 	if (frame & 7 || frame < walk->at.sp)
@@ -94,6 +96,12 @@ static __always_inline int unwind_by_frame_pointer(struct unwind_walk *walk)
 	walk->at.sp_is_bound = true;
 #endif
 	return end;
+}
+
+/* The same, if the frame pointer looks like one. */
+static __always_inline int unwind_by_frame_pointer(struct unwind_walk *walk)
+{
+	return unwind_by_pair(walk, walk->at.fp);
 }
 
 #ifndef UNWIND_ARM64
@@ -163,13 +171,91 @@ static __attribute__((noinline)) int unwind_by_leaf(struct unwind_walk *walk)
 	return unwind_by_frame_pointer(walk);
 }
 
+/* The 8 bytes of code from @pc on, or as many as its page has, one of arm64's instructions at
+ * least; then zeros. */
+static __always_inline bool unwind_code_at(struct unwind_walk *walk, __u64 pc, __u64 *ret)
+{
+	enum { LEAST = UNWIND_PACKS ? 1 : 4 };
+
+	if (unwind_code_before(walk, pc + sizeof(*ret), ret))
+		return true;
+	if (!unwind_code_before(walk, pc + LEAST, ret))
+		return false;
+	*ret >>= 8 * (sizeof(*ret) - LEAST);
+	return true;
+}
+
+/* By the instruction at which execution stands, in code that keeps frame pointers. */
+static __always_inline enum unwind_frame unwind_frame_at(__u64 code)
+{
+#ifdef UNWIND_ARM64
+	enum { RET = 0xd65f03c0, PUSH = 0xa9807bfd, PUSH_MASK = 0xffc07fff, SET = 0x910003fd };
+	__u32 instruction = code;
+
+	if (instruction == (__u32)RET || (instruction & (__u32)PUSH_MASK) == (__u32)PUSH)
+		return UNWIND_FRAME_NONE;
+	return instruction == (__u32)SET ? UNWIND_FRAME_PUSHED : UNWIND_FRAME_WHOLE;
+#else
+	enum { RET = 0xc3, RET_POP = 0xc2, PUSH = 0x55, SET = 0xe58948, SET_TOO = 0xec8b48 };
+	__u8 byte = code;
+
+	if (byte == RET || byte == RET_POP || byte == PUSH)
+		return UNWIND_FRAME_NONE;
+	code &= 0xffffff;
+	return code == SET || code == SET_TOO ? UNWIND_FRAME_PUSHED : UNWIND_FRAME_WHOLE;
+#endif
+}
+
+/*
+ * Says how much of its frame the function has at @at, where execution stands, if a compiler wrote
+ * it to memory: such a one keeps frame pointers, or not, in all of its code. In a function's first
+ * and last instructions the frame pointer is its caller's, and would leave that one out.
+ */
+static __always_inline enum unwind_frame unwind_made_frame(struct unwind_walk *walk,
+							   const struct unwind_cursor *at)
+{
+	enum unwind_frame frame;
+	__u64 code;
+
+	if (at->frame || !unwind_code_at(walk, at->pc, &code))
+		return at->frame;
+	frame = unwind_frame_at(code);
+#ifndef UNWIND_ARM64
+	// Code that keeps no frame pointers may push and set this register anywhere.
+	if (frame == UNWIND_FRAME_NONE &&
+	    (!unwind_read(walk, at->sp, &code) || !unwind_call_before(walk, code)))
+		frame = UNWIND_FRAME_WHOLE;
+#endif
+	return frame;
+}
+
+static __attribute__((noinline)) int unwind_by_made_leaf(struct unwind_walk *walk)
+{
+	enum unwind_frame frame = unwind_made_frame(walk, &walk->at);
+	__u64 sp = walk->at.sp;
+
+	if (frame == UNWIND_FRAME_PUSHED)
+		return unwind_by_pair(walk, sp);
+	if (frame != UNWIND_FRAME_NONE)
+		return unwind_by_frame_pointer(walk);
+#ifdef UNWIND_ARM64
+	return unwind_return(walk, sp, walk->at.link, walk->at.fp, false);
+#else
+	__u64 ra;
+
+	if (!unwind_read(walk, sp, &ra))
+		return UNWIND_END_UNREADABLE;
+	return unwind_return(walk, sp + 8, ra, walk->at.fp, false);
+#endif
+}
+
 /* By no table. @frame: what is reported. */
 static __always_inline int unwind_without_table(struct unwind_walk *walk, __u64 frame)
 {
-	// Compilers that write code to memory keep frame pointers, or not, in all of it.
-	if (walk->at.exact && frame & UNWIND_FRAME_FILE)
-		return unwind_by_leaf(walk);
-	// So do those that write files without tables: the leaf that led here is one of these.
+	if (walk->at.exact)
+		return frame & UNWIND_FRAME_FILE ? unwind_by_leaf(walk) : unwind_by_made_leaf(walk);
+	// Compilers that write files without tables keep frame pointers in all of it: the leaf that
+	// led here is one of these.
 	if (walk->at.guessed)
 		walk->doubted = false;
 	return unwind_by_frame_pointer(walk);

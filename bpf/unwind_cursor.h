@@ -27,6 +27,14 @@ enum {
 	UNWIND_LOWEST = 4096, /* no code below */
 };
 
+/* How much of its frame a function has where execution stands. */
+enum unwind_frame {
+	UNWIND_FRAME_UNKNOWN,
+	UNWIND_FRAME_WHOLE,  /* the frame pointer leads to it */
+	UNWIND_FRAME_PUSHED, /* the caller's frame pointer and the return address were pushed */
+	UNWIND_FRAME_NONE,   /* the return address is where the call put it */
+};
+
 /* The frame that is to be reported next. */
 struct unwind_cursor {
 	__u64 pc, sp, fp;
@@ -35,6 +43,8 @@ struct unwind_cursor {
 	bool first;       /* all registers are those of the interrupt */
 	bool sp_is_bound; /* arm64: the stack pointer is this one, or above */
 	bool guessed;     /* a frame pointer led here, no table */
+	__u8 frame;       /* enum unwind_frame, of code that a compiler wrote to memory: if it was
+			     asked before */
 };
 
 /* An address that belongs to the frame's code: a return address may be the first byte of another

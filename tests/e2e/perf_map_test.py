@@ -113,6 +113,11 @@ def _children(pid):
     return [int(number) for number in path.read_text().split()]
 
 
+def test_the_caller_of_code_without_a_frame_is_not_left_out(make, names_of):
+    """Most samples are of instructions before the frame is made, or after it is left."""
+    assert names_of(make(arguments=["short"])) == {UNNAMED}
+
+
 # ---- what nobody is to be taken in by ----
 
 

@@ -73,6 +73,8 @@ static struct unwind_cursor cursor_of(const struct sample_deferred *deferred)
 		.first = deferred->flags & SAMPLE_DEFERRED_FIRST,
 		.sp_is_bound = deferred->flags & SAMPLE_DEFERRED_SP_IS_BOUND,
 		.guessed = deferred->flags & SAMPLE_DEFERRED_GUESSED,
+		.frame =
+			deferred->flags >> SAMPLE_DEFERRED_FRAME_SHIFT & SAMPLE_DEFERRED_FRAME_MASK,
 	};
 }
 

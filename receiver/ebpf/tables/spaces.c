@@ -208,6 +208,16 @@ static struct space_ranges *find_rival(struct spaces *spaces, const struct space
 	return oldest && can_go(oldest_ns, own_ns) ? oldest : NULL;
 }
 
+/* Does it run code that a compiler wrote to memory? How such a one is left depends on the very
+ * instruction (unwind_made_frame()), which no copy has. */
+static bool has_made_code(const struct range_set *set)
+{
+	for (uint32_t i = 0; i < set->count; i++)
+		if (set->ranges[i].kind == UNWIND_RANGE_BARE && !set->ranges[i].file)
+			return true;
+	return false;
+}
+
 /* Which stacks of it hold all of what runs on them, as far as is known? */
 static uint32_t find_copies(const struct spaces *spaces, const struct space_ranges *space,
 			    const struct range_set *set)
@@ -226,6 +236,8 @@ static uint32_t find_copies(const struct spaces *spaces, const struct space_rang
 	}
 	if (~of_runtimes)
 		return of_runtimes;
+	if (has_made_code(set))
+		return 0;
 	for (size_t i = 0; i < space->use_count; i++)
 		if (pages_switches_stacks(spaces->pages, space->uses[i].file))
 			copies = 0;

@@ -1454,6 +1454,20 @@ static void stacks_of_code_that_changes_them_are_not_copied(void **state)
 	assert_int_equal(mark_at(fixture, 0x400010), 16);
 }
 
+/* Its first and last instructions are told from the others by the kernel side. */
+static void stacks_of_a_process_with_code_of_no_file_are_not_copied(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_process(fixture, 3);
+	model_answer_add(&fixture->answer, 2, 16);
+	learn(fixture, 2 * MS);
+	assert_true(may_copy(fixture));
+	play(0x7f0000000000, PAGE, PROCESS_NO_FILE, 0);
+	spaces_update(fixture->spaces, &key, now);
+	assert_false(may_copy(fixture));
+}
+
 static void of_a_go_program_goroutines_stacks_are_copied(void **state)
 {
 	struct fixture *fixture = *state;
@@ -1501,8 +1515,11 @@ static void of_a_go_program_with_libraries_no_stacks_are_copied(void **state)
 	// Another program in its place is another matter.
 	played_count = 0;
 	spaces_end(fixture->spaces, &key);
-	play(0x10000, 0x1000, PROCESS_NO_FILE, 0);
+	play(0x10000, 0x1000, 8, 0x20000);
 	spaces_update(fixture->spaces, &key, now);
+	assert_int_equal(expect_request(fixture, 8, 0), 0);
+	model_answer_init(&fixture->answer, 8, 0x21000, 0x20000, 3);
+	learn(fixture, 2 * MS);
 	assert_true(may_copy(fixture));
 }
 
@@ -1537,9 +1554,13 @@ static void stacks_of_a_process_with_very_much_code_are_not_copied(void **state)
 	struct fixture *fixture = *state;
 
 	for (uint64_t i = 0; i <= RANGE_SETS_KEPT; i++)
-		play(0x10000 + i * 0x2000, 0x1000, PROCESS_NO_FILE, 0);
+		play(0x10000 + i * 0x2000, 0x1000, 8, 0x20000);
 	spaces_update(fixture->spaces, &key, now);
-	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
+	assert_int_equal(expect_request(fixture, 8, 0), 0);
+	model_answer_init(&fixture->answer, 8, 0x21000, 0x20000, 3);
+	learn(fixture, 2 * MS);
+	spaces_update(fixture->spaces, &key, now);
+	assert_int_equal(find(fixture, 0x10000).what, MODEL_NO_PAGE);
 	assert_false(may_copy(fixture));
 	played_count--;
 	spaces_update(fixture->spaces, &key, now);
@@ -2224,6 +2245,7 @@ int main(void)
 		TEST(a_range_of_before_its_file_was_known_is_not_gone_by),
 		TEST(ranges_of_another_time_are_not_gone_by),
 		TEST(stacks_of_code_that_changes_them_are_not_copied),
+		TEST(stacks_of_a_process_with_code_of_no_file_are_not_copied),
 		TEST(of_a_go_program_goroutines_stacks_are_copied),
 		TEST(of_a_go_program_with_libraries_no_stacks_are_copied),
 		TEST(stacks_that_were_elsewhere_are_not_copied_again),
