@@ -9,6 +9,8 @@ from collectors import Gateway
 from free_port import free_port
 from profcol_run import pipeline, read_profile
 
+PATIENCE = "1m"  # at the end everybody is there who is sent to, and the machine may be busy
+
 
 def _gateway(socket, directory):
     """A configuration: OTLP from `socket` into one pprof file in `directory`."""
@@ -17,7 +19,10 @@ def _gateway(socket, directory):
             "otlp": {"protocols": {"grpc": {"endpoint": str(socket), "transport": "unix"}}}
         },
         "exporters": {"pprof": {"directory": str(directory), "interval": "1h"}},
-        "service": {"pipelines": {"profiles": {"receivers": ["otlp"], "exporters": ["pprof"]}}},
+        "service": {
+            "shutdown_timeout": PATIENCE,
+            "pipelines": {"profiles": {"receivers": ["otlp"], "exporters": ["pprof"]}},
+        },
     }
 
 
@@ -27,7 +32,13 @@ def _profiler(socket, directory, **sending):
         "pprof": {"directory": str(directory), "interval": "1h"},
         "otlp_grpc": {"endpoint": f"unix://{socket}", "tls": {"insecure": True}} | sending,
     }
-    return pipeline(exporters=exporters)
+    return _patient(exporters)
+
+
+def _patient(exporters):
+    configuration = pipeline(exporters=exporters)
+    configuration["service"]["shutdown_timeout"] = PATIENCE
+    return configuration
 
 
 def _observations(profile):
@@ -73,7 +84,7 @@ def test_over_http_the_second_has_what_the_first_has(start_profcol, burner, tmp_
         "pprof": {"directory": str(tmp_path / "sent"), "interval": "1h"},
         "otlp_http": {"endpoint": f"http://127.0.0.1:{port}", "compression": compression},
     }
-    profiler = start_profcol(pipeline(exporters=exporters)).wait_ready()
+    profiler = start_profcol(_patient(exporters)).wait_ready()
     burner.wait_burnt(2000)
     profiler.stop()
     gateway.stop()

@@ -260,7 +260,7 @@ def test_without_memory_data_is_refused_and_booked(start_profcol, burner, tmp_pa
     run.stop()
     balance = run.balance()
     assert balance.exported == 0
-    assert balance.causes["unavailable"] == balance.lost > 0
+    assert balance.causes["unavailable"] == balance.lost_on_the_way > 0
 
 
 def _clients_are_told(start_profcol, protocols, exporter):

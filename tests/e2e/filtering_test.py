@@ -230,7 +230,7 @@ def test_a_batch_that_is_refused_is_lost_and_counted(start_profcol, burner, tmp_
     run = start_profcol(_two_ways(tmp_path, filter=failing))
     _burn(run, burner)
     books = run.balances_by_exporter()
-    assert books["pprof/some"].lost == books["pprof/some"].causes["bad_data"] >= 50
+    assert books["pprof/some"].lost_on_the_way == books["pprof/some"].causes["bad_data"] >= 50
     assert books["pprof/some"].exported == 0
     assert books["pprof/all"].exported == read_profile(tmp_path / "all").count
     assert "failed to eval condition" in run.log
