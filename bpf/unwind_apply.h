@@ -220,7 +220,10 @@ static __always_inline enum unwind_frame unwind_made_frame(struct unwind_walk *w
 	if (at->frame || !unwind_code_at(walk, at->pc, &code))
 		return at->frame;
 	frame = unwind_frame_at(code);
-#ifndef UNWIND_ARM64
+#ifdef UNWIND_ARM64
+	if (frame == UNWIND_FRAME_NONE && !at->link)
+		frame = UNWIND_FRAME_WHOLE;
+#else
 	// Code that keeps no frame pointers may push and set this register anywhere.
 	if (frame == UNWIND_FRAME_NONE &&
 	    (!unwind_read(walk, at->sp, &code) || !unwind_call_before(walk, code)))
@@ -229,6 +232,7 @@ static __always_inline enum unwind_frame unwind_made_frame(struct unwind_walk *w
 	return frame;
 }
 
+/* From where execution stands in such code. */
 static __attribute__((noinline)) int unwind_by_made_leaf(struct unwind_walk *walk)
 {
 	enum unwind_frame frame = unwind_made_frame(walk, &walk->at);
