@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bar above: what is chosen.
 
-import { el, replace } from "./dom";
+import { el, redraw } from "./dom";
 import { groupsToChoose } from "./groups";
 import type { Search } from "./search";
 import type { Shell } from "./shell";
 import { hasBase, serverQuery, State, View } from "./state";
-import { timeText, visible } from "./text";
+import { rangeText, visible } from "./text";
 
 const RANGES: [string, string][] = [
 	["now-1m", "last minute"],
@@ -75,7 +75,7 @@ function rangeChoice(shell: Shell): HTMLElement {
 	const custom = to || (from && !RANGES.some(([word]) => word === from));
 	const label =
 		/^\d+$/.test(from) && /^\d+$/.test(to)
-			? `${timeText(Number(from))}–${timeText(Number(to))}`
+			? rangeText(Number(from), Number(to))
 			: `${from || "…"} to ${to || "now"}`;
 	const options: [string, string][] = custom ? [["custom", label], ...RANGES] : RANGES;
 
@@ -89,16 +89,24 @@ function rangeChoice(shell: Shell): HTMLElement {
 
 function liveToggle(shell: Shell): HTMLElement {
 	const { live } = shell.state;
-
-	return toggle(live ? "live" : "frozen", shell.isLive, "follow what comes in ( space )", () =>
-		shell.change({ live: !live }, true)
+	const button = toggle(
+		live ? "live" : "frozen",
+		shell.isLive,
+		"follow what comes in ( space )",
+		() => shell.change({ live: !live }, true)
 	);
+
+	button.setAttribute("aria-label", "live");
+	return button;
 }
 
 function groupChoice(shell: Shell): HTMLElement {
+	const groups = groupsToChoose(shell.status?.keys ?? []);
+	const named = groups.map(([key, name]): [string, string] => [key, `group: ${name}`]);
+
 	return choice(
 		"group by",
-		[["", "not grouped"], ...groupsToChoose(shell.status?.keys ?? [])],
+		[["", "not grouped"], ...named],
 		shell.state.group,
 		(group) => shell.change({ group, zoom: "" }, true)
 	);
@@ -158,7 +166,7 @@ function compareWithBefore(shell: Shell): void {
 
 function compareButton(shell: Shell): HTMLElement {
 	const base = shell.covered("base_");
-	const time = base ? `${timeText(base[0])}–${timeText(base[1])}` : "nothing kept";
+	const time = base ? rangeText(base[0], base[1]) : "nothing kept";
 
 	if (hasBase(shell.state))
 		return el(
@@ -252,11 +260,34 @@ function filesMenu(shell: Shell): HTMLElement {
 	);
 }
 
+// On a small screen it shows what of the bar has no room there.
+function optionsButton(bar: HTMLElement): HTMLElement {
+	return el(
+		"button",
+		{
+			class: "small-only",
+			"aria-label": "options",
+			"aria-expanded": bar.classList.contains("open") ? "true" : "false",
+			onclick: (event: MouseEvent) => {
+				const isOpen = bar.classList.toggle("open");
+
+				(event.currentTarget as Element).setAttribute("aria-expanded", String(isOpen));
+			},
+		},
+		"options"
+	);
+}
+
+function rarer(elements: (HTMLElement | null)[]): (HTMLElement | null)[] {
+	elements.forEach((one) => one?.classList.add("rarer"));
+	return elements;
+}
+
 export function drawBar(bar: HTMLElement, shell: Shell, search: Search): void {
 	const names = shell.opened.map((one) => visible(one.name)).join(" compared with ");
-	const had = document.activeElement === search.input;
+	const choices = [typeChoice, groupChoice, compareButton, whereInput];
 
-	replace(
+	redraw(
 		bar,
 		el("a", { class: "logo", href: shell.hasServer ? "./" : "#" }, "profcol"),
 		names ? el("span", { class: "file" }, names) : null,
@@ -264,26 +295,21 @@ export function drawBar(bar: HTMLElement, shell: Shell, search: Search): void {
 			? el("button", { onclick: () => shell.closeFiles() }, "back to what is live")
 			: null,
 		viewChoice(shell),
-		...(shell.isServed
-			? [
-					rangeChoice(shell),
-					liveToggle(shell),
-					typeChoice(shell),
-					groupChoice(shell),
-					compareButton(shell),
-					whereInput(shell),
-			  ]
-			: []),
-		frameToggles(shell),
-		colourChoice(shell),
+		...(shell.isServed ? [rangeChoice(shell), liveToggle(shell)] : []),
+		optionsButton(bar),
+		...rarer([
+			...(shell.isServed ? choices.map((make) => make(shell)) : []),
+			frameToggles(shell),
+			colourChoice(shell),
+			filesMenu(shell),
+			el(
+				"button",
+				{ onclick: () => shell.toggleHelp(), title: "keys ( ? )", "aria-label": "help" },
+				"?"
+			),
+		]),
 		search.input,
-		search.result,
-		filesMenu(shell),
-		el(
-			"button",
-			{ onclick: () => shell.toggleHelp(), title: "keys ( ? )", "aria-label": "help" },
-			"?"
-		)
+		search.steps,
+		search.result
 	);
-	if (had) search.input.focus();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is said of one frame: where the mouse is, what is selected, what is zoomed into.
 
+import { KINDS } from "./colours";
 import { el, replace } from "./dom";
-import { KINDS } from "./graph";
 import { both, groupCondition } from "./groups";
 import type { Shell } from "./shell";
 import { changeText, frameName, shareText, visible } from "./text";
@@ -143,4 +143,6 @@ export function drawCrumbs(element: HTMLElement, shell: Shell): void {
 		);
 
 	replace(element, ...shortened.map((node) => (node < 0 ? el("span", {}, "…") : crumb(node))));
+	// Where there is room for one line, its end.
+	element.scrollLeft = element.scrollWidth;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sheet of keys.
+// The sheet of keys, and of what the mouse does.
 
 import { el } from "./dom";
 
@@ -7,7 +7,9 @@ const KEYS: [string, string][] = [
 	["/", "search"],
 	["n  N", "next, previous match"],
 	["click", "zoom into a frame"],
-	["right click", "select a frame"],
+	["right click", "select a frame: its figures, copy its name"],
+	["drag", "in the load above: choose a time; a click chooses one slice"],
+	["Shift and drag", "there: compare with that time"],
 	["Backspace", "zoom out by one frame"],
 	["Esc", "zoom out, clear the selection"],
 	["arrows", "move the selection"],
@@ -26,7 +28,7 @@ export function makeHelp(): HTMLDialogElement {
 	const dialog: HTMLDialogElement = el(
 		"dialog",
 		{ class: "help" },
-		el("h2", {}, "Keys"),
+		el("h2", {}, "Keys and mouse"),
 		el(
 			"table",
 			{},

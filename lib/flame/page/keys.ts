@@ -42,6 +42,14 @@ function move(shell: Shell, events: KeyEvents, key: string): void {
 	events.reveal(node);
 }
 
+// Were there any?
+function closeMenus(): boolean {
+	const menus = document.querySelectorAll<HTMLDetailsElement>("details[open]");
+
+	menus.forEach((menu) => (menu.open = false));
+	return menus.length > 0;
+}
+
 // Is the key one of a control that has the focus?
 function isTaken(event: KeyboardEvent): boolean {
 	const { tagName } = event.target as HTMLElement;
@@ -64,6 +72,7 @@ function act(event: KeyboardEvent, shell: Shell, events: KeyEvents, search: Sear
 			events.nextMatch(event.key === "n" ? 1 : -1);
 			break;
 		case "Escape":
+			if (closeMenus()) break;
 			shell.select(-1);
 			if (zoom) shell.zoomTo(0);
 			break;

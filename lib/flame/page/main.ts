@@ -15,7 +15,7 @@ import type { Shell } from "./shell";
 import { readState, State, View, writeState } from "./state";
 import { Load, Strip } from "./strip";
 import { drawGroups, FunctionTable } from "./tables";
-import { frameName, valueText } from "./text";
+import { frameName, shareText, valueText, visible } from "./text";
 import {
 	aroundFunction,
 	FlameJson,
@@ -119,7 +119,16 @@ class Page implements Shell {
 		document.addEventListener("drop", (event) => this.onDrop(event));
 		window
 			.matchMedia("(prefers-color-scheme: dark)")
-			.addEventListener("change", () => this.graph.draw());
+			.addEventListener("change", () => {
+				this.graph.draw();
+				this.callers.draw();
+				this.drawAccount();
+			});
+		// Menus close by a click elsewhere.
+		document.addEventListener("click", (event) => {
+			for (const menu of document.querySelectorAll<HTMLDetailsElement>("details[open]"))
+				if (!menu.contains(event.target as Node)) menu.open = false;
+		});
 	}
 
 	// ---- the state ----
@@ -303,10 +312,14 @@ class Page implements Shell {
 
 	private drawBody(): void {
 		if (!this.whole) return;
+		const selected = this.selected > 0 && this.shown ? this.names(this.selected) : "";
+
 		this.callersTree = null;
 		this.shown = this.makeShown(this.whole);
 		this.zoom = this.state.zoom ? follow(this.shown, this.state.zoom.split("\n")) : 0;
-		this.selected = -1;
+		this.selected = selected ? follow(this.shown, selected.split("\n")) : -1;
+		// As far as the names lead, which may be to another frame.
+		if (selected && this.names(this.selected) !== selected) this.selected = -1;
 		this.findMatches();
 		if (this.view === "top") this.functions.draw(this.body, this);
 		else if (this.view === "groups") drawGroups(this.body, this);
@@ -333,7 +346,7 @@ class Page implements Shell {
 		if (this.view === "callers" && this.callersTree) {
 			replace(
 				this.body,
-				el("h2", {}, `callers of ${this.functionName()}`),
+				el("h2", {}, `callers of ${this.functionName()}: ${this.functionShare(tree)}`),
 				this.callers.element,
 				el("h2", {}, "what it calls"),
 				this.graph.element
@@ -358,7 +371,16 @@ class Page implements Shell {
 			this.graph.show(tree, this.zoom, { upwards, colour });
 		}
 		this.graph.setMatches(this.search.matches);
+		this.graph.setSelected(this.selected);
 		if (!tree.total[0] && !tree.baseTotal?.[0]) this.drawEmpty();
+	}
+
+	// What the function has of all: the whole of both graphs.
+	private functionShare(callees: Tree): string {
+		const total = callees.total[0];
+		const all = this.whole?.total[0] ?? 0;
+
+		return `${this.text(total)}, ${shareText(total, all)} of all; below, these are 100\u00a0%`;
 	}
 
 	// Of the view of one function.
@@ -387,7 +409,11 @@ class Page implements Shell {
 	}
 
 	private drawAccount(): void {
-		drawAccount(this.account, this, this.failure, this.json);
+		// What is shown is not what was asked for.
+		document.body.classList.toggle("stale", this.failure !== "");
+		if (this.failure && !this.whole)
+			replace(this.body, el("p", { class: "empty" }, visible(this.failure)));
+		drawAccount(this.account, this, this.failure, this.json, this.colour());
 	}
 
 	private showTip(tree: Tree | null, node: number, x: number, y: number): void {

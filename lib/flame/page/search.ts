@@ -35,11 +35,22 @@ export class Search {
 		class: "search",
 	});
 	readonly result = el("span", { class: "result", "aria-live": "polite" });
+	readonly steps: HTMLElement; // to the previous match and the next, for who has no keys
 	matches: Uint8Array | null = null; // by frame
 	private found: number[] = []; // nodes
 	private at = -1; // in `found`
+	private covered = ""; // what was counted on stacks with a match
 
 	constructor(events: SearchEvents) {
+		const step = (label: string, title: string, by: 1 | -1) =>
+			el("button", { "aria-label": title, title, onclick: () => events.next(by) }, label);
+
+		this.steps = el(
+			"span",
+			{ class: "segmented", hidden: true },
+			step("‹", "previous match ( N )", -1),
+			step("›", "next match ( n )", 1)
+		);
 		this.input.addEventListener("input", () => events.changed(this.input.value));
 		this.input.addEventListener("keydown", (event) => {
 			if (event.key === "Enter") events.next(event.shiftKey ? -1 : 1);
@@ -63,6 +74,7 @@ export class Search {
 		this.matches = null;
 		this.found = [];
 		this.at = -1;
+		this.steps.hidden = true;
 		this.input.classList.toggle("bad", Boolean(text && !pattern));
 		if (!tree || !pattern) {
 			this.result.textContent = text && !pattern ? "no regular expression" : "";
@@ -76,9 +88,9 @@ export class Search {
 		);
 		const covered = this.collect(tree, matches);
 		this.matches = matches;
-		this.result.textContent = `${this.found.length} frames, ${valueText(
-			covered
-		)}, ${shareText(covered, tree.total[0])}`;
+		this.covered = `${valueText(covered)}, ${shareText(covered, tree.total[0])}`;
+		this.steps.hidden = !this.found.length;
+		this.say();
 	}
 
 	// The nodes that match; what was counted on stacks with one.
@@ -109,7 +121,13 @@ export class Search {
 		let root = zoom;
 		while (root && !isBelow(tree, node, root)) root = tree.parent[root];
 		if (tree.total[node] < tree.total[root] / 40) root = tree.parent[node];
-		this.result.textContent = `${this.at + 1} of ${this.found.length}`;
+		this.say();
 		return { node, root };
+	}
+
+	private say(): void {
+		const which = this.at < 0 ? "" : `${this.at + 1} of `;
+
+		this.result.textContent = `${which}${this.found.length} frames, ${this.covered}`;
 	}
 }

@@ -2,28 +2,30 @@
 // The tables: functions, and groups of samples.
 
 import { onlyGroup } from "./details";
-import { el, replace } from "./dom";
+import { el, redraw } from "./dom";
 import { groupLabel } from "./groups";
 import { patternOf } from "./search";
 import type { Shell } from "./shell";
+import type { State } from "./state";
 import { baseName, changeText, frameName, shareText, visible } from "./text";
 import { functionsOf, HotFunction, Tree, withoutFrames } from "./tree";
 
 const FUNCTIONS_MAX = 500;
-
-type Column = "self" | "total" | "name" | "change";
 
 function number(text: string, more = ""): HTMLElement {
 	return el("td", { class: `number ${more}` }, text);
 }
 
 export class FunctionTable {
-	private by: Column = "self";
+	private by: State["sort"] = "self";
 	private up = false;
 
 	// Into @body, by what is searched for and sorted by.
 	draw(body: HTMLElement, shell: Shell): void {
 		const tree = shell.shown as Tree;
+
+		this.by = shell.state.sort;
+		this.up = shell.state.up;
 		const pattern = patternOf(shell.state.search);
 		const source = shell.state.inverted
 			? withoutFrames(shell.whole as Tree, () => false)
@@ -34,12 +36,12 @@ export class FunctionTable {
 
 		this.sort(functions, tree);
 		const rows = functions.slice(0, FUNCTIONS_MAX).map((hot) => this.row(shell, tree, hot));
-		replace(
+		redraw(
 			body,
 			el(
 				"div",
-				{ class: "table" },
-				el("table", {}, this.head(body, shell, tree), el("tbody", {}, ...rows)),
+				{ class: "table scrolls" },
+				el("table", {}, this.head(shell, tree), el("tbody", {}, ...rows)),
 				functions.length > FUNCTIONS_MAX
 					? el(
 							"p",
@@ -76,19 +78,18 @@ export class FunctionTable {
 		});
 	}
 
-	private head(body: HTMLElement, shell: Shell, tree: Tree): HTMLElement {
-		const sortBy = (by: Column) => {
-			this.up = this.by === by && !this.up;
-			this.by = by;
-			this.draw(body, shell);
-		};
-		const cell = (by: Column, label: string, more = "") =>
+	private head(shell: Shell, tree: Tree): HTMLElement {
+		const sortBy = (by: State["sort"]) =>
+			shell.change({ sort: by, up: this.by === by && !this.up });
+		// Names begin with a, numbers with the greatest.
+		const direction = this.up === (this.by === "name") ? "descending" : "ascending";
+		const cell = (by: State["sort"], label: string, more = "") =>
 			el(
 				"th",
 				{
 					class: more,
-					"aria-sort":
-						this.by === by ? (this.up ? "ascending" : "descending") : "none",
+					scope: "col",
+					"aria-sort": this.by === by ? direction : "none",
 				},
 				el("button", { onclick: () => sortBy(by) }, label)
 			);
@@ -100,12 +101,12 @@ export class FunctionTable {
 				"tr",
 				{},
 				cell("self", "self", "number"),
-				el("th", {}, ""),
+				el("td", {}),
 				cell("total", "total", "number roomy"),
-				el("th", { class: "roomy" }, ""),
+				el("td", { class: "roomy" }),
 				tree.base && cell("change", "change of self", "number"),
 				cell("name", "function"),
-				el("th", { class: "roomy" }, "file")
+				el("th", { class: "roomy", scope: "col" }, "file")
 			)
 		);
 	}
@@ -156,7 +157,7 @@ function groupRow(shell: Shell, tree: Tree, node: number): HTMLElement {
 		number(shareText(total, whole)),
 		tree.baseTotal &&
 			number(changeText(total, whole, tree.baseTotal[node], tree.baseTotal[0])),
-		el("td", {}, meter),
+		el("td", { class: "number roomy" }, meter),
 		el("td", {}, frame.name ? el("button", only, name) : name)
 	);
 }
@@ -173,18 +174,18 @@ export function drawGroups(body: HTMLElement, shell: Shell): void {
 	const head = el(
 		"tr",
 		{},
-		el("th", { class: "number" }, "total"),
-		el("th", {}, ""),
-		tree.baseTotal && el("th", {}, "change"),
-		el("th", {}, ""),
-		el("th", {}, groupLabel(group))
+		el("th", { class: "number", scope: "col" }, "total"),
+		el("td", {}),
+		tree.baseTotal && el("th", { class: "number", scope: "col" }, "change"),
+		el("td", { class: "roomy" }),
+		el("th", { scope: "col" }, groupLabel(group))
 	);
 	const nothing = group ? "no samples" : "choose above what to group by";
-	replace(
+	redraw(
 		body,
 		el(
 			"div",
-			{ class: "table" },
+			{ class: "table scrolls" },
 			rows.length
 				? el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows))
 				: el("p", { class: "empty" }, nothing)
