@@ -52,6 +52,18 @@ static void write_text(FILE *stream, const char *bytes, size_t length)
 	}
 }
 
+static struct profcol_text base_name(struct profcol_text path)
+{
+	const char *slash = memrchr(path.bytes, '/', path.length);
+	size_t skipped = slash ? (size_t)(slash - path.bytes) + 1 : 0;
+
+	// A path that ends so has no last part.
+	if (skipped == path.length)
+		return path;
+	return (struct profcol_text){ path.bytes + skipped, path.length - skipped };
+}
+
+/* Of a function without a name the file. */
 static struct profcol_text frame_name(const struct flame *flame, uint32_t node)
 {
 	const struct flame_frame *frame = &flame->frames.items[flame->nodes.items[node].frame];
@@ -60,10 +72,39 @@ static struct profcol_text frame_name(const struct flame *flame, uint32_t node)
 
 	if (!node)
 		return (struct profcol_text){ "all", 3 };
-	if (!name.length)
-		name = file.length ? file : (struct profcol_text){ "[unknown]", 9 };
+	if (!name.length && !file.length)
+		name = (struct profcol_text){ "[unknown]", 9 };
+	else if (!name.length)
+		name = base_name(file);
 	name.length = strings_cut_utf8(name.bytes, name.length, NAME_MAX_BYTES);
 	return name;
+}
+
+/* A number of what is counted: "3 samples", "20 nanoseconds". */
+static void write_value(const struct flame *flame, int64_t value, FILE *stream)
+{
+	const char *unit = flame_unit(flame);
+	const char *what = strcmp(unit, "count") ? unit : flame_type(flame);
+
+	fprintf(stream, "%" PRId64 " ", value);
+	write_text(stream, what, strlen(what));
+}
+
+/* As much of @name as fits into @width; with "…" where there is more. */
+static void write_name(struct profcol_text name, double width, double x, double y, FILE *stream)
+{
+	double room = (width - 4) / character_width;
+	size_t letters = room < 1 ? 0 : room < NAME_MAX_BYTES ? (size_t)room : NAME_MAX_BYTES;
+	bool is_cut = name.length > letters;
+
+	if (is_cut)
+		name.length =
+			letters > 1 ? strings_cut_utf8(name.bytes, name.length, letters - 1) : 0;
+	if (!name.length)
+		return;
+	fprintf(stream, "<text x=\"%.2f\" y=\"%.0f\">", x + 2, y + ROW - 5);
+	write_text(stream, name.bytes, name.length);
+	fputs(is_cut ? "\u2026</text>" : "</text>", stream);
 }
 
 /* The class of a kind of frame, which says its colour. */
@@ -92,26 +133,20 @@ static unsigned int shade(const struct flame *flame, uint32_t node)
 static void write_box(const struct svg *svg, uint32_t node, double x, double width)
 {
 	const struct flame *flame = svg->flame;
-	struct profcol_text name = frame_name(flame, node), shown = name;
+	struct profcol_text name = frame_name(flame, node);
 	double y = HEAD + (double)svg->depth[node] * ROW;
 	int64_t total = svg->totals[node];
 
 	fprintf(svg->stream, "<g class=\"%s\"><title>", frame_class(flame, node));
 	write_text(svg->stream, name.bytes, name.length);
-	fprintf(svg->stream, ": %" PRId64 " ", total);
-	write_text(svg->stream, flame_unit(flame), strlen(flame_unit(flame)));
+	fputs(": ", svg->stream);
+	write_value(flame, total, svg->stream);
 	fprintf(svg->stream,
 		", %.2f %%</title><rect class=\"s%u\" x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" "
 		"height=\"%d\"/>",
 		100.0 * (double)total / (double)svg->totals[0], shade(flame, node), x, y, width,
 		ROW - 1);
-	shown.length = strings_cut_utf8(shown.bytes, shown.length,
-					(size_t)(width < 1e6 ? width / character_width : 0));
-	if (shown.length > 2 || (shown.length && shown.length == name.length)) {
-		fprintf(svg->stream, "<text x=\"%.2f\" y=\"%.0f\">", x + 3, y + ROW - 5);
-		write_text(svg->stream, shown.bytes, shown.length);
-		fputs("</text>", svg->stream);
-	}
+	write_name(name, width, x, y, svg->stream);
 	fputs("</g>\n", svg->stream);
 }
 
@@ -171,11 +206,8 @@ static void write_head(const struct svg *svg, const char *title, uint32_t height
 		"height=\"%u\"/>\n<text class=\"h\" x=\"%d\" y=\"22\">",
 		WIDTH, height, WIDTH, height, style, WIDTH, height, MARGIN);
 	write_text(svg->stream, title, strlen(title));
-	fprintf(svg->stream, "</text>\n<text x=\"%d\" y=\"38\">%" PRId64 " ", MARGIN,
-		svg->totals[0]);
-	write_text(svg->stream, flame_unit(flame), strlen(flame_unit(flame)));
-	fputs(" of ", svg->stream);
-	write_text(svg->stream, flame_type(flame), strlen(flame_type(flame)));
+	fprintf(svg->stream, "</text>\n<text x=\"%d\" y=\"38\">", MARGIN);
+	write_value(flame, svg->totals[0], svg->stream);
 	fputs("</text>\n", svg->stream);
 }
 

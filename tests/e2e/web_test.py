@@ -97,7 +97,8 @@ def served(start_profcol_once, start_target_once, build_target, tmp_path_factory
     port = free_port()
     hostile = tmp_path_factory.mktemp("hostile") / HOSTILE
     shutil.copy(build_target("burn"), hostile)
-    run = start_profcol_once(pipeline(exporters=web(port))).wait_ready()
+    # Beside other tests an answer may have to wait for a CPU.
+    run = start_profcol_once(pipeline(exporters=web(port, query_timeout="1m"))).wait_ready()
     server = Server(run, port)
     server.targets = [
         start_target_once(build_target("burn")).wait_burnt(1500),
@@ -370,7 +371,10 @@ def test_search_counts_and_walks(page):
     window.type("burn_leaf")
     window.key("Enter")
     window.wait("document.querySelector('.result').innerText.includes('1 of')")
+    assert "%" in window.text(".result")
     window.wait("document.querySelector('.details strong')?.innerText === 'burn_leaf'")
+    window.press("›")
+    window.wait("/^(2 of|1 of 1 )/.test(document.querySelector('.result').innerText)")
     window.evaluate("document.activeElement.blur()")
     window.key("/")
     window.type("(")
@@ -383,8 +387,26 @@ def test_the_table_leads_to_callers(page):
     assert "burn_leaf" in window.text("tbody tr:first-child")
     assert "%" in window.text("tbody tr:first-child")
     window.press("burn_leaf")
-    window.wait("document.querySelector('h2')?.innerText === 'callers of burn_leaf'")
+    window.wait("document.querySelector('h2')?.innerText.startsWith('callers of burn_leaf: ')")
+    assert "samples" in window.text("h2") and "% of all" in window.text("h2")
     assert query_of(window)["view"] == ["callers"]
+
+
+def test_the_order_of_the_table_is_in_the_address(page):
+    window = page("?comm=burn&view=top&live=0")
+    for label, order, word in (
+        ("total", "descending", "total"),
+        ("total", "ascending", "-total"),
+        ("function", "ascending", "name"),
+    ):
+        window.press(label)
+        window.wait(f"location.search.includes('sort={word}')")
+        assert window.evaluate(f"document.querySelector('[aria-sort={order}]')?.innerText") == label
+    window.open(window.evaluate("location.href"))  # as somebody else would
+    window.wait("document.querySelector('[aria-sort=ascending]')?.innerText === 'function'")
+    names = window.evaluate("[...document.querySelectorAll('tbody .link')].map((b) => b.innerText)")
+    named = [name for name in names if not name.startswith("[")]
+    assert named == sorted(named)
 
 
 def test_groups_narrow_down(page):
@@ -417,6 +439,47 @@ def test_a_comparison(page):
     window.wait("document.querySelector('header').innerText.includes('compared with')")
     window.key("3")
     window.wait("document.querySelector('thead')?.innerText.includes('change')")
+    # Both sides with their figures.
+    window.wait("/compared with .* samples in/.test(document.querySelector('footer').innerText)")
+
+
+def asked(window):
+    return window.evaluate(
+        "performance.getEntriesByType('resource').filter((e) => /flame.json/.test(e.name)).length"
+    )
+
+
+def wait_refreshed(window):
+    """Until what is live has come twice: the first one may have been under way."""
+    before = asked(window)
+    wait_until(lambda: asked(window) >= before + 2, "two more answers")
+
+
+def test_what_somebody_is_at_stays_when_more_comes(page):
+    window = page("?comm=burn")
+    window.click(*find_frame(window, "burn_middle"))
+    window.wait("document.querySelector('.details strong')?.innerText === 'burn_middle'")
+    window.press("what is missing")
+    window.evaluate("document.querySelector('.where').focus()")
+    window.type("not finished")
+    wait_refreshed(window)
+    assert window.text(".details strong") == "burn_middle"
+    assert window.evaluate("document.querySelector('footer details').open")
+    assert window.evaluate("document.querySelector('.where').value") == "not finished"
+    assert window.evaluate("document.activeElement.classList.contains('where')")
+    window.click(700, 400)
+    assert not window.evaluate("document.querySelector('footer details').open")
+    # Who leaves the field has finished: it is no condition.
+    window.wait("document.querySelector('.failure')")
+    window.messages.clear()
+
+
+def test_a_table_stays_where_it_is_scrolled_to(page):
+    window = page("?view=top")
+    window.wait("document.querySelectorAll('tbody tr').length > 60")
+    window.evaluate("document.querySelector('.table').scrollTop = 200")
+    wait_refreshed(window)
+    assert window.evaluate("document.querySelector('.table').scrollTop") == 200
 
 
 def test_a_time_is_chosen_in_the_strip(page):
@@ -437,6 +500,8 @@ def test_a_condition_that_is_wrong_says_so(page):
         " i.dispatchEvent(new Event('change')); })()"
     )
     window.wait("document.querySelector('.failure')?.innerText.includes('where: 1:')")
+    # What is still there is not what was asked for.
+    assert window.evaluate("Number(getComputedStyle(document.querySelector('main')).opacity) < 1")
     window.messages.clear()  # the browser logs a status of 400
 
 
@@ -451,7 +516,7 @@ def test_a_hostile_name_is_shown_and_does_nothing(page):
 def test_what_is_missing_is_beside_the_figures(page):
     window = page("?live=0")
     window.press("what is missing")
-    window.wait("document.querySelector('footer').innerText.includes('since the start')")
+    window.wait("document.querySelector('footer').innerText.includes('Since the start')")
 
 
 def test_a_saved_page_needs_no_server(window, served, tmp_path):
@@ -488,6 +553,34 @@ def test_a_file_is_dropped(page, served, ending):
     window.wait("!document.querySelector('.file')")
 
 
+# Keeps what is written onto canvases from now on.
+WRITTEN = """(() => {
+    const write = CanvasRenderingContext2D.prototype.fillText;
+    window.written = [];
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+        window.written.push(text);
+        write.call(this, text, ...rest);
+    };
+})()"""
+
+
+def test_narrow_boxes_show_the_end_of_a_qualified_name(page):
+    window = page("?live=0")
+    window.evaluate(WRITTEN)
+    names = ["shop::cart<a::b>::checkout::total", "cmd/go/internal/run.Run", "spin.isra.0.cold"]
+    lines = "".join(f"main;{name} 6\n" for name in names) + "main;rest 82\n"
+    data = f"new File([{json.dumps(lines)}], 'names.folded')"
+    window.evaluate(
+        f"(() => {{ const data = new DataTransfer(); data.items.add({data});"
+        " document.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true }));"
+        " })()"
+    )
+    window.wait("document.querySelector('.file')")
+    # 6 % of 1400 pixels have room for some eleven letters.
+    for text in ("total", "run.Run", "spin.isra"):
+        window.wait(f"window.written.some((one) => one.startsWith({json.dumps(text)}))")
+
+
 def test_two_files_are_compared(page):
     window = page("?live=0")
     files = ["/api/profile.pb.gz?comm=burn", "/api/profile.folded?comm=burn"]
@@ -501,7 +594,7 @@ def test_what_is_no_profile_is_told(page):
     window.wait("document.querySelector('.failure')?.innerText.includes('cannot be shown')")
 
 
-@pytest.mark.parametrize("width, dark", [(420, False), (1400, True)])
+@pytest.mark.parametrize("width, dark", [(390, False), (1400, True)])
 def test_small_and_dark(served, width, dark):
     if not chromium.is_there():
         pytest.skip(chromium.MISSING)
@@ -514,6 +607,23 @@ def test_small_and_dark(served, width, dark):
         background = window.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (background == "rgb(255, 255, 255)") != dark
         find_frame(window, "burn_leaf")
+        # The outermost frame can be seen.
+        assert window.evaluate(
+            "(() => { const g = document.querySelector('.graph');"
+            " return g.scrollTop + g.clientHeight > g.scrollHeight - 2; })()"
+        )
+        # All that can be chosen is within reach.
+        files = "document.querySelector('header summary')"
+        if not window.evaluate(f"{files}.checkVisibility()"):
+            window.press("options")
+        window.press("files")
+        place = window.evaluate(
+            f"JSON.parse(JSON.stringify({files}.parentNode.lastChild.getBoundingClientRect()))"
+        )
+        assert 0 <= place["left"] and place["right"] <= width
+        assert 0 <= place["top"] and place["bottom"] <= 800
+        there = f"document.elementFromPoint({place['left'] + 20}, {place['bottom'] - 20})"
+        assert window.evaluate(f"{files}.parentNode.contains({there})")
         assert not window.messages
     finally:
         window.close()

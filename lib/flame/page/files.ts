@@ -2,7 +2,7 @@
 // Files that are dropped onto the page: pprof, OTLP, folded stacks, or our own JSON. They are
 // anybody's: whatever does not fit ends in an error with a sentence.
 
-import { Frame, FlameJson, Tree, TreeBuilder, treeOfJson } from "./tree";
+import { Frame, FlameJson, kindOf, Tree, TreeBuilder, treeOfJson } from "./tree";
 
 const MAX_BYTES = 512 << 20;
 const MAX_DEPTH = 2048;
@@ -192,22 +192,25 @@ function readPprof(bytes: Uint8Array, name: string): Opened {
 	const runs = new Map<number, number[]>();
 	for (const [id, location] of locations) {
 		const file = strings[mappings.get(location.mapping) ?? 0] ?? "";
-		const kind = /^\[kernel/.test(file) ? "kernel" : "";
 		const run = location.lines.map((line, i) => {
 			const fn = functions.get(line);
+			const source = strings[fn?.file ?? 0] ?? "";
 
 			return table.id({
 				name: strings[fn?.name ?? 0] ?? "",
 				file,
-				kind,
-				source: strings[fn?.file ?? 0] ?? "",
+				kind: kindOf(file, source),
+				source,
 				line: fn?.line ?? 0,
 				inlined: i + 1 < location.lines.length,
 			});
 		});
 
-		if (!run.length)
+		if (!run.length) {
+			const kind = kindOf(file, "");
+
 			run.push(table.id({ name: "", file, kind, source: "", line: 0, inlined: false }));
+		}
 		runs.set(id, run.reverse());
 	}
 	const stacks = samples.map((sample) => ({

@@ -2,9 +2,10 @@
 // A call tree as boxes on a canvas. What is not in view, or narrower than half a pixel, costs
 // nothing.
 
+import { differenceColour, kindHue, lightness } from "./colours";
 import { el } from "./dom";
-import { baseName, frameName, hash } from "./text";
-import type { Frame, Tree } from "./tree";
+import { baseName, fitted, frameName, hash } from "./text";
+import { Frame, isOfProgram, Tree } from "./tree";
 
 const ROW = 18;
 const CHAR = 6.7; // about the width of a letter, pixels
@@ -49,12 +50,15 @@ export class Graph {
 	private dark = false;
 	private pending = false;
 	private atEnd = true; // of scrolling
+	private lastHeight = 0; // of the element, pixels
 
 	constructor(private options: GraphOptions, private readonly events: GraphEvents) {
 		this.element.append(this.canvas, this.spacer);
 		this.element.addEventListener("scroll", () => {
-			this.atEnd =
-				this.element.scrollTop + this.element.clientHeight > this.element.scrollHeight - 2;
+			// Else the browser has scrolled, because there is more or less room.
+			if (this.element.clientHeight === this.lastHeight)
+				this.atEnd =
+					this.element.scrollTop + this.lastHeight > this.element.scrollHeight - 2;
 			this.draw();
 		});
 		this.element.addEventListener("click", (event) => this.onClick(event));
@@ -62,6 +66,7 @@ export class Graph {
 		this.element.addEventListener("mousemove", (event) => this.onMove(event));
 		this.element.addEventListener("mouseleave", () => this.setHovered(-1, 0, 0));
 		new ResizeObserver(() => {
+			this.lastHeight = this.element.clientHeight;
 			// The root stays in view when what is below takes some of the room.
 			if (this.options.upwards && this.atEnd) this.element.scrollTop = 1e9;
 			this.draw();
@@ -72,7 +77,11 @@ export class Graph {
 		const turned = options.upwards !== this.options.upwards;
 		const changed = turned || tree !== this.tree;
 
-		if (tree !== this.tree) this.filled = "";
+		if (tree !== this.tree) {
+			// Of the old tree; until the new one is painted the mouse meets nothing.
+			this.boxes = [];
+			this.filled = "";
+		}
 		this.tree = tree;
 		this.root = root;
 		this.options = options;
@@ -260,28 +269,32 @@ export class Graph {
 			context.strokeRect(box.x + 0.5, y + 0.5, Math.max(box.width - 1.5, 1), ROW - 2);
 			context.lineWidth = 1;
 		}
-		this.paintName(context, frameName(frame), box, y, Boolean(faded));
+		this.paintName(context, frame, box, y, Boolean(faded));
 	}
 
 	private paintName(
 		context: CanvasRenderingContext2D,
-		name: string,
+		frame: Frame,
 		box: Box,
 		y: number,
 		faded: boolean
 	): void {
+		const name = frameName(frame);
+		const isQualified = frame.name !== "" && isOfProgram(frame);
 		const room = Math.floor((box.width - 6) / CHAR);
 
 		if (room < 2) return;
 		context.fillStyle = this.dark
 			? faded
-				? "#9aa4ad"
+				? "#aab3bb"
 				: "#f3f5f7"
 			: faded
-			? "#6b7680"
+			? "#56616b"
 			: "#15191c";
 		context.fillText(
-			name.length > room ? `${name.slice(0, room - 1)}…` : name,
+			name.length > room && !isQualified
+				? `${name.slice(0, room - 1)}…`
+				: fitted(name, room),
 			box.x + 3,
 			y + ROW / 2,
 			box.width - 5
@@ -301,38 +314,32 @@ export class Graph {
 	private colourOf(tree: Tree, node: number, frame: Frame, faded: boolean): string {
 		const strength = faded ? 0.35 : 1;
 		const shade = hash(frame.name || frame.file);
+		const pale = faded ? (this.dark ? -10 : 15) : 0; // added to the lightness
 
 		if (this.options.colour === "diff" && tree.base && tree.baseTotal) {
 			const now = tree.total[node] / (tree.total[0] || 1);
 			const before = tree.baseTotal[node] / (tree.baseTotal[0] || 1);
 			const change = Math.max(-1, Math.min(1, (now - before) / (Math.max(now, before) || 1)));
 
-			return this.hsl(
-				change > 0 ? 5 : 215,
-				75 * Math.abs(change) * strength,
-				this.dark ? 42 : 90 - 30 * Math.abs(change)
-			);
+			return differenceColour(change, this.dark, strength, pale);
 		}
 		if (!node || frame.kind === "group" || frame.kind === "cut")
-			return this.hsl(210, 8, this.dark ? 34 : 80);
+			return this.hsl(210, 8, (this.dark ? 34 : 80) + pale);
 		if (this.options.colour === "file") {
 			const packageName = baseName(frame.file) || frame.source || "?";
 
 			return this.hsl(
 				360 * hash(packageName),
 				55 * strength,
-				(this.dark ? 36 : 70) + 5 * shade
+				lightness(360 * hash(packageName), this.dark) + pale + 5 * shade
 			);
 		}
-		return this.hsl(
-			KINDS.get(frame.kind)?.hue ?? OTHER_KIND,
-			62 * strength,
-			(this.dark ? 36 : 66) + 8 * shade
-		);
+		const hue = kindHue(frame.kind);
+		return this.hsl(hue, 62 * strength, lightness(hue, this.dark) + pale + 6 * shade);
 	}
 
-	private hsl(hue: number, saturation: number, lightness: number): string {
-		return `hsl(${hue.toFixed(0)} ${saturation.toFixed(0)}% ${lightness.toFixed(0)}%)`;
+	private hsl(hue: number, saturation: number, light: number): string {
+		return `hsl(${hue.toFixed(0)} ${saturation.toFixed(0)}% ${light.toFixed(0)}%)`;
 	}
 
 	private nodeAt(event: MouseEvent): number {
@@ -375,17 +382,3 @@ export class Graph {
 		this.events.menu(node, event.clientX, event.clientY);
 	}
 }
-
-const OTHER_KIND = 95;
-
-// By profile.frame.type; those that are not here are interpreted or compiled languages.
-export const KINDS = new Map<string, { hue: number; label: string }>([
-	["native", { hue: 30, label: "native code" }],
-	["", { hue: 30, label: "code" }],
-	["kernel", { hue: 350, label: "kernel" }],
-	["abort-marker", { hue: 280, label: "stack was cut" }],
-	["go", { hue: 190, label: "Go" }],
-	["cpython", { hue: 95, label: "Python" }],
-	["jvm", { hue: 160, label: "Java" }],
-	["v8js", { hue: 60, label: "JavaScript" }],
-]);

@@ -21,11 +21,14 @@ export interface State {
 	kernel: boolean;
 	inlined: boolean;
 	colour: "kind" | "file" | "diff" | "";
+	sort: "self" | "total" | "name" | "change"; // of the table
+	up: boolean; // the least first
 	live: boolean;
 }
 
 // What people look for first.
 export const DEFAULT_GROUP = "process.executable.name";
+const SORTS = ["self", "total", "name", "change"] as const;
 const VIEWS: View[] = ["flame", "icicle", "top", "callers", "groups"];
 const TEXTS: [keyof State, string][] = [
 	["type", "type"],
@@ -63,6 +66,8 @@ export function readState(): State {
 		inlined: query.get("inlined") !== "0",
 		colour:
 			(["kind", "file", "diff"] as const).find((word) => word === query.get("colour")) ?? "",
+		sort: SORTS.find((word) => query.get("sort")?.replace("-", "") === word) ?? "self",
+		up: query.get("sort")?.startsWith("-") ?? false,
 		live: query.get("live") !== "0",
 	};
 
@@ -100,6 +105,8 @@ export function writeState(state: State): string {
 	if (!state.kernel) query.set("kernel", "0");
 	if (!state.inlined) query.set("inlined", "0");
 	if (state.colour) query.set("colour", state.colour);
+	if (state.sort !== "self" || state.up)
+		query.set("sort", `${state.up ? "-" : ""}${state.sort}`);
 	if (!state.live) query.set("live", "0");
 	const text = query.toString();
 

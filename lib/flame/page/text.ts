@@ -21,6 +21,40 @@ export function frameName(frame: Frame): string {
 	return frame.file ? `[${visible(baseName(frame.file))}]` : "[unknown]";
 }
 
+// What compilers append to the name of a function.
+const SUFFIX = /^(\d|cold\b|part\b|isra\b|constprop\b|llvm\b|lto_priv\b)/;
+const PART_MAX = 1000; // characters; longer ways are not looked through
+
+// Where parts of a name begin: after ::, . and /, but for those in brackets.
+function partStarts(name: string): number[] {
+	const starts: number[] = [];
+	let depth = 0;
+
+	for (let i = 0; i < Math.min(name.length, PART_MAX); i++) {
+		const letter = name[i];
+
+		if ("(<[{".includes(letter)) depth++;
+		else if (")>]}".includes(letter)) depth = Math.max(depth - 1, 0);
+		else if (depth || i + 1 >= name.length) continue;
+		else if (letter === "." || letter === "/") starts.push(i + 1);
+		else if (letter === ":" && name[i + 1] === ":") starts.push(++i + 1);
+	}
+	// What is as short as the ".js" of a file says nothing.
+	return starts.filter(
+		(at) => at + 2 < name.length && !SUFFIX.test(name.slice(at, at + 12)) && name[at] !== "."
+	);
+}
+
+// As much of the end of a qualified name as has @room, in characters: of "cmd/go/run.Run" "run.Run".
+export function fitted(name: string, room: number): string {
+	if (name.length <= room) return name;
+	const starts = partStarts(name);
+	const at = starts.find((start) => name.length - start <= room) ?? starts[starts.length - 1];
+	const text = name.slice(at ?? 0);
+
+	return text.length > room ? `${text.slice(0, room - 1)}…` : text;
+}
+
 const integer = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
 function scaled(value: number, steps: [number, string][]): string {
@@ -65,7 +99,7 @@ export function shareText(part: number, whole: number): string {
 	if (!whole) return "–";
 	const percent = (100 * part) / whole;
 
-	return `${percent.toFixed(Math.abs(percent) < 10 ? 2 : 1)} %`;
+	return `${percent.toFixed(Math.abs(percent) < 10 ? 2 : 1)}\u00a0%`;
 }
 
 // The change from @base to @now, both as shares of their sides.
@@ -75,10 +109,26 @@ export function changeText(now: number, nowWhole: number, base: number, baseWhol
 	return `${points > 0 ? "+" : points < 0 ? "−" : ""}${Math.abs(points).toFixed(2)} points`;
 }
 
+// With the day, unless it is today.
 export function timeText(ms: number): string {
 	const date = new Date(ms);
+	const time = date.toLocaleTimeString([], {
+		hour: "2-digit",
+		minute: "2-digit",
+		second: "2-digit",
+		hourCycle: "h23",
+	});
 
-	return date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+	if (date.toDateString() === new Date().toDateString()) return time;
+	return `${date.toLocaleDateString([], { day: "numeric", month: "short" })}, ${time}`;
+}
+
+// From one time to another; the day is said once.
+export function rangeText(from: number, to: number): string {
+	const end = timeText(to);
+	const isOneDay = new Date(from).toDateString() === new Date(to).toDateString();
+
+	return `${timeText(from)}–${isOneDay ? end.slice(end.lastIndexOf(" ") + 1) : end}`;
 }
 
 export function spanText(ms: number): string {

@@ -56,6 +56,34 @@ export function isOfProgram(frame: Frame): boolean {
 	return frame.kind !== "group" && frame.kind !== "cut" && frame.kind !== "root";
 }
 
+const LANGUAGES = new Map([
+	["go", "go"],
+	["rs", "rust"],
+	["py", "cpython"],
+	["java", "jvm"],
+	["kt", "jvm"],
+	["scala", "jvm"],
+	["js", "v8js"],
+	["mjs", "v8js"],
+	["cjs", "v8js"],
+	["ts", "v8js"],
+	["cs", "dotnet"],
+	["rb", "ruby"],
+	["php", "php"],
+	["pl", "perl"],
+	["pm", "perl"],
+	["erl", "beam"],
+	["ex", "beam"],
+	["lua", "luajit"],
+]);
+
+// What a frame is by the names of its files, where nobody tells: pprof and folded stacks have no place
+// for it.
+export function kindOf(file: string, source: string): string {
+	if (/^\[kernel|(^|\/)vmlinux|\.ko(\.[gx]z|\.zst)?$/.test(file)) return "kernel";
+	return LANGUAGES.get(source.slice(source.lastIndexOf(".") + 1)) ?? "";
+}
+
 // From outside in: grows by one node at a time.
 export class TreeBuilder {
 	private readonly parents: number[] = [0];
@@ -161,14 +189,18 @@ export function makeTree(
 export function treeOfJson(json: FlameJson): Tree {
 	const text = (id: number) => json.strings[id] ?? "";
 	const columns = json.frames;
-	const frames = columns.name.map((name, i) => ({
-		name: text(name),
-		file: text(columns.file[i]),
-		source: text(columns.source[i]),
-		line: columns.line[i],
-		kind: text(columns.kind[i]),
-		inlined: columns.inlined[i] === 1,
-	}));
+	const frames = columns.name.map((name, i) => {
+		const [file, source] = [text(columns.file[i]), text(columns.source[i])];
+
+		return {
+			name: text(name),
+			file,
+			source,
+			line: columns.line[i],
+			kind: text(columns.kind[i]) || kindOf(file, source),
+			inlined: columns.inlined[i] === 1,
+		};
+	});
 
 	if (frames.length) frames[0] = { ...frames[0], name: "all", kind: "root" };
 	return makeTree(
