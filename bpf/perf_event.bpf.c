@@ -36,13 +36,14 @@ int sample_cpu_clock(struct bpf_perf_event_data *ctx)
 }
 
 /*
- * The rest of a sample whose process has runtimes, from where the walk begins: tail-called by
+ * The rest of a sample whose process has runtimes, from where the walk begins, or, where the stack
+ * was copied, behind it: tail-called by
  * sample_cpu_clock, with a program of its own for each set of runtimes.
  */
 SEC("perf_event")
 int walk_with_runtimes(struct bpf_perf_event_data *ctx)
 {
-	__u32 slot = bpf_get_smp_processor_id(), user_frames, kernel_frames;
+	__u32 slot = bpf_get_smp_processor_id(), user_frames = 0, kernel_frames;
 	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &slot);
 	struct sample_head *head;
 	__u64 begin_ns;
@@ -58,7 +59,10 @@ int walk_with_runtimes(struct bpf_perf_event_data *ctx)
 	head = record_of(buffer);
 	begin_ns = head->time_ns;
 	kernel_frames = buffer->walk.base & (SAMPLE_MAX_KERNEL_FRAMES - 1);
-	user_frames = true_frames(buffer, head, walk_on(buffer, head, slot));
+	// Else the stack was copied.
+	if (!head->deferred_bytes)
+		user_frames = walk_on(buffer, head, slot);
+	user_frames = true_frames(buffer, head, user_frames);
 	finish_sample(buffer, head, slot, kernel_frames, user_frames);
 	buffer->shared.counters.of[SAMPLE_COUNTER_RUN_NS] += bpf_ktime_get_ns() - begin_ns;
 	return 0;

@@ -42,7 +42,8 @@ enum sample_origin {
 
 /*
  * One sample, as it lies in a buffer: the head, then the kernel's frames,
- * then the user's, each leaf first, in words of 8 bytes, one or two a frame, then deferred_bytes.
+ * then the user's, each leaf first, in words of 8 bytes, one or two a frame, then deferred_bytes,
+ * then label_bytes.
  *
  * A kernel frame is an address: the first is where execution stood, the rest are return
  * addresses. A user frame is a place in a file, UNWIND_FRAME_FILE, one of a language runtime's,
@@ -67,7 +68,8 @@ struct sample_head {
 	__u16 end;          /* enum unwind_end: of the user's part; 0 where there is none */
 	char comm[SAMPLE_COMM_LENGTH]; /* of the thread */
 	__u32 uid; /* the thread's real user, in the initial user namespace; see SAMPLE_NO_UID */
-	__u32 deferred_bytes; /* after the frames: struct sample_deferred and the stack; or 0 */
+	__u16 deferred_bytes; /* after the frames: struct sample_deferred and the stack; or 0 */
+	__u16 label_bytes;    /* after those: struct sample_labels and what follows it; or 0 */
 	__u64 value;          /* for how much this sample stands, in the unit of its origin */
 };
 
@@ -102,6 +104,39 @@ enum sample_deferred_flag {
 	SAMPLE_DEFERRED_FRAME_MASK = 3,
 };
 
+/*
+ * Labels that the program has given what the thread runs, as the program's own runtime keeps them:
+ * `count` labels follow, each a struct sample_label with its text, one after the other.
+ */
+struct sample_labels {
+	__u16 count;
+	__u16 flags; /* enum sample_labels_flag */
+	__u32 reserved;
+};
+
+/* What is missing of them. */
+enum sample_labels_flag {
+	SAMPLE_LABELS_CUT = 1,        /* of a value, what is beyond SAMPLE_LABEL_VALUE_BYTES */
+	SAMPLE_LABELS_LEFT_OUT = 2,   /* more than SAMPLE_LABELS, and keys that are too long */
+	SAMPLE_LABELS_UNREADABLE = 4, /* they do not lie where the program says */
+};
+
+/* The key follows, then the value, then zeros up to a multiple of 8. No byte of it is text yet. */
+struct sample_label {
+	__u16 key_bytes; /* from 1 on */
+	__u16 value_bytes;
+	__u32 is_cut; /* 1: the value is longer */
+};
+
+enum {
+	SAMPLE_LABELS = 12, /* of one sample, at most */
+	SAMPLE_LABEL_KEY_BYTES = 64,
+	SAMPLE_LABEL_VALUE_BYTES = 256,
+	SAMPLE_LABEL_BYTES =
+		sizeof(struct sample_label) + SAMPLE_LABEL_KEY_BYTES + SAMPLE_LABEL_VALUE_BYTES,
+	SAMPLE_MAX_LABEL_BYTES = sizeof(struct sample_labels) + SAMPLE_LABELS * SAMPLE_LABEL_BYTES,
+};
+
 /* Nobody asked: nothing is selected by it. */
 #define SAMPLE_NO_UID (~0u)
 
@@ -113,7 +148,8 @@ enum {
 		sizeof(struct sample_head) +
 		(SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_FRAMES) * sizeof(__u64),
 	SAMPLE_MAX_DEFERRED_BYTES = sizeof(struct sample_deferred) + SAMPLE_MAX_STACK_BYTES,
-	SAMPLE_MAX_BYTES = SAMPLE_MAX_WALKED_BYTES + SAMPLE_MAX_DEFERRED_BYTES,
+	SAMPLE_MAX_BYTES =
+		SAMPLE_MAX_WALKED_BYTES + SAMPLE_MAX_DEFERRED_BYTES + SAMPLE_MAX_LABEL_BYTES,
 	/* Of user memory that is read at once. Such a piece more there must be room for: the
 	 * verifier bounds where it goes and how long it is apart from each other. */
 	SAMPLE_STACK_PIECE_BYTES = 4096,
@@ -170,5 +206,8 @@ struct select_bucket {
 _Static_assert(sizeof(struct select_bucket) == 64, "layout of a bucket");
 _Static_assert(sizeof(struct sample_head) == 72, "layout of a sample's head");
 _Static_assert(sizeof(struct sample_head) % 8 == 0, "frames are aligned");
+_Static_assert(sizeof(struct sample_labels) == 8, "layout of the head of labels");
+_Static_assert(sizeof(struct sample_label) == 8, "layout of a label");
+_Static_assert(SAMPLE_MAX_DEFERRED_BYTES < 1 << 16, "their number fits");
 _Static_assert(sizeof(struct sample_deferred) == 304, "layout of a deferred walk");
 _Static_assert((SAMPLE_MAX_KERNEL_FRAMES & (SAMPLE_MAX_KERNEL_FRAMES - 1)) == 0, "index mask");

@@ -8,6 +8,7 @@
 #include "copy.bpf.h"
 #include "fork.bpf.h"
 #include "kernel.bpf.h"
+#include "labels.bpf.h"
 #include "pid_namespace.bpf.h"
 #include "sample.h"
 #include "select.bpf.h"
@@ -103,7 +104,7 @@ static __always_inline void fill_head(struct sample_head *head, __u32 slot, __u6
 	head->end = 0;
 	kernel_task_identity(&head->start_boottime_ns, &head->exec_id);
 	kernel_comm(head->comm);
-	head->deferred_bytes = 0;
+	head->deferred_bytes = head->label_bytes = 0;
 	head->uid = select_active ? (__u32)bpf_get_current_uid_gid() : SAMPLE_NO_UID;
 }
 
@@ -129,10 +130,13 @@ static __always_inline __u64 waiting_bytes(struct cpu_buffer *buffer, __u64 most
 	return buffer->shared.written - buffer->consumed;
 }
 
-/* Of the ring, for a sample that is not deferred: it is written in place. */
+/* Of the ring, for a sample that is not deferred, nor copied: it is written in place. */
 static __always_inline __u64 walked_bytes(void)
 {
-	return runtimes_known ? SAMPLE_MAX_WALKED_BYTES : SAMPLE_MAX_NATIVE_BYTES;
+	__u64 frames = runtimes_known & ~RUNTIMES_OF_NATIVE_FRAMES ? SAMPLE_MAX_WALKED_BYTES
+								   : SAMPLE_MAX_NATIVE_BYTES;
+
+	return runtimes_known ? frames + SAMPLE_MAX_LABEL_BYTES : frames;
 }
 
 /* Has the ring room for @bytes? */
@@ -156,7 +160,8 @@ static __always_inline bool is_urgent(struct cpu_buffer *buffer, const struct sa
 static __always_inline void publish(struct cpu_buffer *buffer, const struct sample_head *head,
 				    __u32 frames)
 {
-	__u64 size = sizeof(*head) + (__u64)frames * sizeof(__u64) + head->deferred_bytes;
+	__u64 size = sizeof(*head) + (__u64)frames * sizeof(__u64) + head->deferred_bytes +
+		     head->label_bytes;
 	__u64 waiting = waiting_bytes(buffer, size < wakeup_bytes ? wakeup_bytes - size : 0);
 	bool wake = is_urgent(buffer, head);
 
@@ -272,7 +277,7 @@ __noinline int defer(__u32 slot, bool verify)
 	deferred = (void *)(frames_of(head) + frames);
 	if (has_room(buffer, walked_bytes() + SAMPLE_MAX_DEFERRED_BYTES) &&
 	    defer_is_within_budget(&buffer->defer_budget, head->time_ns, 1))
-		head->deferred_bytes = (__u32)defer_walk(walk, verify ? &buffer->begun : &walk->at,
+		head->deferred_bytes = (__u16)defer_walk(walk, verify ? &buffer->begun : &walk->at,
 							 verify ? 0 : walk->before, deferred,
 							 &buffer->defer_budget);
 	if (verify && head->deferred_bytes)
@@ -296,7 +301,7 @@ __noinline int copy(__u32 slot, __u32 frames)
 	if (!has_room(buffer, ring_bytes - ring_bytes / 4) ||
 	    !defer_is_within_budget(&buffer->defer_budget, head->time_ns, 2))
 		return 0;
-	head->deferred_bytes = (__u32)copy_stack(&buffer->walk, head->pid == head->tid,
+	head->deferred_bytes = (__u16)copy_stack(&buffer->walk, head->pid == head->tid,
 						 (void *)(frames_of(head) + frames));
 	buffer->defer_budget.spent += head->deferred_bytes;
 	return head->deferred_bytes != 0;
@@ -316,7 +321,7 @@ static __always_inline bool walk_begins(const bpf_user_pt_regs_t *registers,
 	int end = registers && kernel_interrupted_user(registers) ? unwind_begin_at(registers, walk)
 								  : unwind_begin_entered(walk);
 
-	walk->copies = walk->program = 0;
+	walk->copies = walk->program = walk->labels = 0;
 	if (defer_verify)
 		buffer->begun = walk->at;
 	walk->number = buffer->shared.written;
@@ -353,17 +358,87 @@ static __always_inline __u32 walk_on(struct cpu_buffer *buffer, struct sample_he
 
 /* How many of the @frames of the walk that has ended are true: none while neither the old nor the
  * new program of an exec runs. */
-static __always_inline __u32 true_frames(const struct cpu_buffer *buffer, struct sample_head *head,
+static __always_inline __u32 true_frames(struct cpu_buffer *buffer, struct sample_head *head,
 					 __u32 frames)
 {
 	if (head->end == UNWIND_END_ENTRY || !buffer->walk.entry || !kernel_is_between_programs())
 		return frames;
 	head->end = 0;
 	head->deferred_bytes = 0;
+	buffer->walk.labels = 0;
 	return 0;
 }
 
-/* The record is complete but for what the receiver is to finish. */
+/* Where the labels of the record begin. NULL: it does not add up. */
+static __always_inline struct sample_labels *labels_of(struct cpu_buffer *buffer)
+{
+	struct sample_head *head = record_of(buffer);
+	__u32 frames = (__u32)head->kernel_count + head->user_words;
+	__u32 deferred = head->deferred_bytes;
+
+	if (frames > SAMPLE_MAX_WORDS || deferred > SAMPLE_MAX_DEFERRED_BYTES)
+		return NULL;
+	return (void *)(frames_of(head) + frames) + deferred;
+}
+
+/* Finds the labels of the current thread. Global, as above. */
+__noinline int find_labels(__u32 slot)
+{
+	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &slot);
+
+	if (!buffer)
+		return 0;
+	buffer->walk.label_count = buffer->walk.label_flags = 0;
+	runtimes_find_labels(&buffer->walk);
+	return 0;
+}
+
+/* Appends label @number of those that were found to the record. Global, as above. */
+__noinline int add_label(__u32 slot, __u32 number)
+{
+	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &slot);
+	struct sample_labels *labels;
+	__u64 bytes;
+
+	if (!buffer || number >= SAMPLE_LABELS)
+		return 0;
+	labels = labels_of(buffer);
+	bytes = record_of(buffer)->label_bytes;
+	if (!labels || bytes > SAMPLE_MAX_LABEL_BYTES - SAMPLE_LABEL_BYTES)
+		return 0;
+	bytes = labels_write(&buffer->walk, number, (void *)labels + bytes);
+	record_of(buffer)->label_bytes += (__u16)bytes;
+	return bytes != 0;
+}
+
+/* Appends the labels of the current thread to the record, which is complete but for them: there is
+ * room. Global, as above. */
+__noinline int add_labels(__u32 slot)
+{
+	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &slot);
+	struct sample_labels *labels;
+	__u32 count = 0;
+
+	find_labels(slot);
+	if (!buffer || (!buffer->walk.label_count && !buffer->walk.label_flags))
+		return 0;
+	labels = labels_of(buffer);
+	if (!labels)
+		return 0;
+	record_of(buffer)->label_bytes = sizeof(*labels);
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < SAMPLE_LABELS; i++) {
+		if (i >= buffer->walk.label_count)
+			break;
+		count += (__u32)add_label(slot, i);
+	}
+	labels->count = (__u16)count;
+	labels->flags = (__u16)buffer->walk.label_flags;
+	labels->reserved = 0;
+	return 0;
+}
+
+/* The record is complete but for what the receiver is to finish, and for labels. */
 static __always_inline void finish_sample(struct cpu_buffer *buffer, struct sample_head *head,
 					  __u32 slot, __u32 kernel_frames, __u32 user_frames)
 {
@@ -373,6 +448,8 @@ static __always_inline void finish_sample(struct cpu_buffer *buffer, struct samp
 		defer(slot, false);
 	else if (defer_verify && user_frames)
 		defer(slot, true);
+	if (runtimes_known && buffer->walk.labels)
+		add_labels(slot);
 	publish(buffer, head, kernel_frames + user_frames);
 }
 
@@ -402,6 +479,7 @@ static __always_inline void take_sample(void *context, const bpf_user_pt_regs_t 
 	}
 	head = record_of(buffer);
 	buffer->unknown = false;
+	buffer->walk.labels = 0;
 	fill_head(head, slot, pid_tgid, sampled);
 	if (!registers || !kernel_interrupted_user(registers))
 		kernel_frames = frame_count(bpf_get_stack(context, frames_of(head),
@@ -412,10 +490,12 @@ static __always_inline void take_sample(void *context, const bpf_user_pt_regs_t 
 	asm volatile("" : "+r"(kernel_frames));
 	kernel_frames &= SAMPLE_MAX_KERNEL_FRAMES - 1;
 	if (pid_tgid && kernel_has_user_part()) {
-		if (walk_begins(registers, buffer, head, slot, kernel_frames)) {
-			// It does not come back, but where there is no such program.
-			if (calls && walks_apart && buffer->walk.program)
-				bpf_tail_call(context, &runtime_walks, buffer->walk.program);
+		bool begun = walk_begins(registers, buffer, head, slot, kernel_frames);
+
+		// It does not come back, but where there is no such program.
+		if (calls && walks_apart && buffer->walk.program)
+			bpf_tail_call(context, &runtime_walks, buffer->walk.program);
+		if (begun) {
 			user_frames = walk_on(buffer, head, slot);
 		} else if (head->end == UNWIND_END_NO_PROCESS) {
 			user_frames =

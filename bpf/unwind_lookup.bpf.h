@@ -125,6 +125,9 @@ static __always_inline bool unwind_find_process(struct unwind_walk *walk, __u32 
 		walk->range_count = code >> 32 & (UNWIND_IN_PIECES | UNWIND_COUNT);
 		walk->copies = code >> 32 & UNWIND_COPIES;
 		walk->program = code >> (32 + UNWIND_PROGRAM_SHIFT) & (UNWIND_PROGRAMS - 1);
+		// In another cache line, which others need not touch.
+		if (walk->program || runtimes_known)
+			walk->labels = (__u32) * (volatile __u64 *)&bucket->labels[i];
 		if (by_ns != UNWIND_NOW && *(volatile __u64 *)&bucket->since_ns[i] > by_ns)
 			return false;
 		return slot->who == who;

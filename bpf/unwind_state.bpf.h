@@ -33,6 +33,11 @@ struct unwind_seen {
 	__u64 rule; /* packed */
 };
 
+/* Where the text of a label lies, as the program says. */
+struct label_place {
+	__u64 key, key_bytes, value, value_bytes;
+};
+
 /* The state of a walk. The window holds the stack from window_start on. */
 struct unwind_walk {
 	struct unwind_cursor at;
@@ -48,6 +53,9 @@ struct unwind_walk {
 	__u8 chained;              /* number of the runtime whose chains those are; 0: nobody's */
 	__u32 copies;              /* UNWIND_COPIES, of the process */
 	__u32 program;             /* which program walks its stacks (runtime_walks); 0: this one */
+	__u32 labels;              /* handle of what says where its labels lie; 0: it has none */
+	__u32 label_count;         /* found: struct label_place, in `scratch` */
+	__u32 label_flags;         /* enum sample_labels_flag, of what was not */
 	struct unwind_recent_use recent_use; /* on this CPU */
 
 	/* The range that the last frame lay in. */

@@ -360,7 +360,9 @@ struct unwind_bucket {
 
 	/* The second, for forks: of each slot, since when it has its code; CLOCK_BOOTTIME ns. */
 	__u64 since_ns[UNWIND_BUCKET_SLOTS];
-	__u64 reserved[4];
+	/* Likewise of each slot, the handle of what says where labels of its samples lie; 0: it has
+	 * none. */
+	__u64 labels[UNWIND_BUCKET_SLOTS];
 };
 
 /* Tells apart those that had one pid one after the other, and their programs. */

@@ -31,6 +31,9 @@ enum runtime_number {
 	RUNTIMES = 32,    /* one more than the last */
 };
 
+/* Those whose frames are native code's: of these walks need to know nothing. */
+#define RUNTIMES_OF_NATIVE_FRAMES (1u << RUNTIME_GO)
+
 _Static_assert(UNWIND_RANGE_RUNTIME + RUNTIMES <= UNWIND_RANGE_LOOP, "kinds are different ones");
 _Static_assert(UNWIND_RANGE_LOOP + RUNTIMES <= 256, "a kind is a byte");
 _Static_assert(RUNTIMES <= 32, "sets of them are words");

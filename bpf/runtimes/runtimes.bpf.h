@@ -102,6 +102,21 @@ static __always_inline int runtimes_interpret(struct unwind_walk *walk, __u64 *f
 }
 
 /*
+ * Finds the labels of what the current thread runs, by what walk->labels tells of its process:
+ * those of the one runtime that has labels.
+ */
+static __always_inline void runtimes_find_labels(struct unwind_walk *walk)
+{
+	const struct go_data *data;
+
+	if (!(runtimes_known & 1u << RUNTIME_GO))
+		return;
+	data = runtimes_told(walk->labels, sizeof(*data));
+	if (data)
+		go_find_labels(walk, data);
+}
+
+/*
  * Where the stack ends that the thread is on, by the registers in @deferred, of a process with
  * UNWIND_MAY_COPY_OF_RUNTIME; 0: unknown.
  */

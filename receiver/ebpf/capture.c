@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture.h"
 
+#include "sample_labels.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -20,11 +22,14 @@ void capture_deinit(struct capture *capture)
 	VECTOR_DEINIT(&capture->comms);
 	VECTOR_DEINIT(&capture->stacks);
 	VECTOR_DEINIT(&capture->stack_frames);
+	VECTOR_DEINIT(&capture->labels);
+	VECTOR_DEINIT(&capture->label_words);
 	VECTOR_DEINIT(&capture->samples);
 	intern_deinit(&capture->process_index);
 	intern_deinit(&capture->frame_index);
 	intern_deinit(&capture->comm_index);
 	intern_deinit(&capture->stack_index);
+	intern_deinit(&capture->labels_index);
 }
 
 #define VECTOR_BYTES(vector) ((vector)->capacity * sizeof(*(vector)->items))
@@ -34,12 +39,29 @@ size_t capture_memory(const struct capture *capture)
 	return VECTOR_BYTES(&capture->processes) + VECTOR_BYTES(&capture->frames) +
 	       VECTOR_BYTES(&capture->comms) + VECTOR_BYTES(&capture->stacks) +
 	       VECTOR_BYTES(&capture->stack_frames) + VECTOR_BYTES(&capture->samples) +
-	       intern_memory(&capture->process_index) + intern_memory(&capture->frame_index) +
-	       intern_memory(&capture->comm_index) + intern_memory(&capture->stack_index);
+	       VECTOR_BYTES(&capture->labels) + VECTOR_BYTES(&capture->label_words) +
+	       intern_memory(&capture->labels_index) + intern_memory(&capture->process_index) +
+	       intern_memory(&capture->frame_index) + intern_memory(&capture->comm_index) +
+	       intern_memory(&capture->stack_index);
 }
 
 /* Both double as they grow: a vector may be half empty, an index of 8-byte slots 5/8. */
 enum { GROWTH = 2, INDEX_BYTES = 24 };
+
+/* Of a batch, what labels may take. */
+enum { LABELS_SHARE = 8 };
+
+/* What @count rows of labels of @words take at most. */
+static size_t labels_bytes(size_t count, size_t words)
+{
+	return GROWTH * (count * sizeof(struct capture_labels) + words * sizeof(uint64_t)) +
+	       INDEX_BYTES * count;
+}
+
+static size_t labels_used(const struct capture *capture)
+{
+	return labels_bytes(capture->labels.count, capture->label_words.count);
+}
 
 size_t capture_used(const struct capture *capture)
 {
@@ -52,17 +74,18 @@ size_t capture_used(const struct capture *capture)
 	size_t indexed = capture->frames.count + capture->stacks.count + capture->comms.count +
 			 capture->processes.count;
 
-	return GROWTH * rows + INDEX_BYTES * indexed;
+	return GROWTH * rows + INDEX_BYTES * indexed + labels_used(capture);
 }
 
-/* What one more sample of @count frames adds to it at most. */
-static size_t capture_most(size_t count)
+/* What one more sample of @count frames and @label_bytes adds to it at most. */
+static size_t capture_most(size_t count, size_t label_bytes)
 {
 	size_t rows = sizeof(struct capture_sample) + sizeof(struct capture_process) +
 		      sizeof(struct capture_comm) + sizeof(struct capture_stack) +
 		      count * (sizeof(struct capture_frame) + sizeof(uint32_t));
 
-	return GROWTH * rows + INDEX_BYTES * (count + 3);
+	return GROWTH * rows + INDEX_BYTES * (count + 3) +
+	       labels_bytes(1, label_bytes / sizeof(uint64_t));
 }
 
 /* A burst must not be paid for ever after: memory beyond this has to be in use. */
@@ -81,11 +104,15 @@ void capture_clear(struct capture *capture, uint64_t begin_ns)
 	capture->stacks.count = 0;
 	capture->stack_frames.count = 0;
 	capture->samples.count = 0;
+	capture->labels.count = 0;
+	capture->label_words.count = 0;
+	memset(capture->label_fates, 0, sizeof(capture->label_fates));
 	memset(capture->recent, 0, sizeof(capture->recent));
 	intern_clear(&capture->process_index);
 	intern_clear(&capture->frame_index);
 	intern_clear(&capture->comm_index);
 	intern_clear(&capture->stack_index);
+	intern_clear(&capture->labels_index);
 }
 
 struct lookup {
@@ -217,6 +244,72 @@ uint32_t capture_intern_stack(struct capture *capture, const uint32_t *frames, s
 	return id;
 }
 
+static bool labels_equal(uint32_t id, const void *context)
+{
+	const struct lookup *lookup = context;
+	const struct capture *capture = lookup->capture;
+	const uint64_t *words = capture_labels(capture, id);
+	const uint64_t *limit = capture->label_words.items + capture->labels.items[id].limit;
+
+	return (size_t)(limit - words) == lookup->count &&
+	       !memcmp(words, lookup->wanted, lookup->count * sizeof(*words));
+}
+
+/* The row of @count words of labels; of its share of the batch nothing is left:
+ * CAPTURE_LABELS_NO_ROOM is counted, and there is none. */
+static uint32_t intern_labels(struct capture *capture, const uint64_t *words, size_t count)
+{
+	struct lookup lookup = { capture, words, count };
+	uint32_t hash = intern_hash_seeded(words, count * sizeof(*words), capture->seed);
+	uint32_t id = intern_find(&capture->labels_index, hash, labels_equal, &lookup);
+
+	if (id != INTERN_MISSING)
+		return id;
+	id = (uint32_t)capture->labels.count;
+	if (labels_used(capture) + labels_bytes(1, count) > capture->max_bytes / LABELS_SHARE ||
+	    !VECTOR_RESERVE(&capture->label_words, count) || !VECTOR_RESERVE(&capture->labels, 1) ||
+	    !intern_insert(&capture->labels_index, hash, id)) {
+		capture->label_fates[CAPTURE_LABELS_NO_ROOM]++;
+		return INTERN_MISSING;
+	}
+	memcpy(capture->label_words.items + capture->label_words.count, words,
+	       count * sizeof(*words));
+	capture->label_words.count += count;
+	capture->labels.items[capture->labels.count++] =
+		(struct capture_labels){ (uint32_t)capture->label_words.count };
+	return id;
+}
+
+/* The labels of a record; they add up. */
+static const struct sample_labels *record_labels(const struct sample_head *head)
+{
+	const uint64_t *words = (const uint64_t *)(head + 1);
+
+	return (const void *)(words + head->kernel_count + head->user_words +
+			      head->deferred_bytes / sizeof(uint64_t));
+}
+
+/* As capture_sample.labels. */
+static uint32_t append_labels(struct capture *capture, const struct sample_head *head)
+{
+	const struct sample_labels *labels = record_labels(head);
+	uint32_t row;
+
+	if (!head->label_bytes)
+		return 0;
+	capture->label_fates[CAPTURE_LABELS_WHOLE] += !labels->flags;
+	capture->label_fates[CAPTURE_LABELS_CUT] += (labels->flags & SAMPLE_LABELS_CUT) != 0;
+	capture->label_fates[CAPTURE_LABELS_LEFT_OUT] +=
+		(labels->flags & SAMPLE_LABELS_LEFT_OUT) != 0;
+	capture->label_fates[CAPTURE_LABELS_UNREADABLE] +=
+		(labels->flags & SAMPLE_LABELS_UNREADABLE) != 0;
+	if (!labels->count)
+		return 0;
+	row = intern_labels(capture, (const uint64_t *)labels,
+			    head->label_bytes / sizeof(uint64_t));
+	return row == INTERN_MISSING ? 0 : row + 1;
+}
+
 /* Of a frame that is a place in a file: the file's number, from 1 on. */
 static uint32_t frame_file(uint64_t frame)
 {
@@ -249,6 +342,21 @@ static bool user_frames_add_up(const struct sample_head *head)
 	return true;
 }
 
+/* Are there all bytes that @head, of a record of @length bytes, tells of, and do labels add up? */
+static bool record_adds_up(const struct sample_head *head, size_t length)
+{
+	size_t words = (size_t)head->kernel_count + head->user_words;
+	size_t bytes = sizeof(*head) + words * sizeof(uint64_t);
+
+	if (length < bytes)
+		return false;
+	if (!head->label_bytes)
+		return true;
+	return head->deferred_bytes % sizeof(uint64_t) == 0 &&
+	       length >= bytes + head->deferred_bytes + head->label_bytes &&
+	       sample_labels_check(record_labels(head), head->label_bytes);
+}
+
 /* The head of a record whose counts agree with its length; NULL for anything else. */
 static const struct sample_head *record_head(const void *record, size_t length)
 {
@@ -256,9 +364,7 @@ static const struct sample_head *record_head(const void *record, size_t length)
 
 	// The ring pads a record to 8 bytes, and its start is aligned to them.
 	if (length < sizeof(*head) || head->kernel_count > SAMPLE_MAX_KERNEL_FRAMES ||
-	    head->user_words > SAMPLE_MAX_USER_WORDS ||
-	    length < sizeof(*head) +
-			     (head->kernel_count + (size_t)head->user_words) * sizeof(uint64_t))
+	    head->user_words > SAMPLE_MAX_USER_WORDS || !record_adds_up(head, length))
 		return NULL;
 	if (head->end >= UNWIND_END_COUNT || (head->user_words && !head->end))
 		return NULL;
@@ -379,7 +485,7 @@ int capture_append(struct capture *capture, const void *record, size_t length,
 	if (!head)
 		return -EBADMSG;
 	count = (size_t)head->kernel_count + head->user_words;
-	if (capture_used(capture) + capture_most(count) > capture->max_bytes)
+	if (capture_used(capture) + capture_most(count, head->label_bytes) > capture->max_bytes)
 		return -ENOSPC;
 	sample = (struct capture_sample){
 		.time_ns = head->time_ns,
@@ -395,6 +501,7 @@ int capture_append(struct capture *capture, const void *record, size_t length,
 	    !intern_frames(capture, head, sample.process, frames, &count))
 		return -ENOMEM;
 	sample.stack = capture_intern_stack(capture, frames, count, head->end);
+	sample.labels = append_labels(capture, head);
 	if (sample.stack == INTERN_MISSING || !VECTOR_PUSH(&capture->samples, sample))
 		return -ENOMEM;
 	*process_ret = sample.process;

@@ -72,6 +72,22 @@ struct capture_comm {
 	char text[SAMPLE_COMM_LENGTH];
 };
 
+/* Labels of samples, as records have them: words label_words[labels[i - 1].limit ..
+ * labels[i].limit), which add up (sample_labels.h). */
+struct capture_labels {
+	uint32_t limit;
+};
+
+/* What became of the labels of a sample that has some. */
+enum capture_labels_fate {
+	CAPTURE_LABELS_WHOLE,
+	CAPTURE_LABELS_CUT,        /* a value is longer than what is read */
+	CAPTURE_LABELS_LEFT_OUT,   /* there are more, or longer keys, */
+	CAPTURE_LABELS_UNREADABLE, /* or they cannot be read */
+	CAPTURE_LABELS_NO_ROOM, /* the sample goes without: other labels have taken their share */
+	CAPTURE_LABELS_FATES,
+};
+
 struct capture_sample {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint64_t value;   /* for how much it stands; at most INT64_MAX */
@@ -79,6 +95,7 @@ struct capture_sample {
 	uint32_t stack;
 	uint32_t comm;
 	uint32_t tid;
+	uint32_t labels; /* row of `labels`, + 1; 0: it has none */
 	uint16_t cpu;
 	uint8_t origin;  /* enum sample_origin */
 	uint16_t detail; /* of that */
@@ -95,9 +112,12 @@ struct capture {
 	VECTOR(struct capture_comm) comms;
 	VECTOR(struct capture_stack) stacks;
 	VECTOR(uint32_t) stack_frames; /* rows of `frames` */
+	VECTOR(struct capture_labels) labels;
+	VECTOR(uint64_t) label_words;
 	VECTOR(struct capture_sample) samples;
+	uint64_t label_fates[CAPTURE_LABELS_FATES]; /* samples, by each that applies */
 
-	struct intern process_index, frame_index, comm_index, stack_index;
+	struct intern process_index, frame_index, comm_index, stack_index, labels_index;
 	struct capture_recent recent[CAPTURE_RECENT];
 };
 
@@ -110,7 +130,8 @@ void capture_clear(struct capture *capture, uint64_t begin_ns);
 /*
  * Append the sample in the @length bytes at @record (bpf/sample.h). Returns 0,
  * -EBADMSG for a malformed record, -ENOSPC when the batch is full, -ENOMEM. The
- * capture stays whole in every case. *@process_ret is written on success.
+ * capture stays whole in every case. *@process_ret is written on success. Different labels take an
+ * eighth of a batch at most: programs may have others at each sample.
  */
 int capture_append(struct capture *capture, const void *record, size_t length,
 		   uint32_t *process_ret);
@@ -123,6 +144,12 @@ bool capture_question(const struct capture *capture, size_t frame, struct frame_
 static inline uint32_t capture_stack_begin(const struct capture *capture, uint32_t stack)
 {
 	return stack ? capture->stacks.items[stack - 1].limit : 0;
+}
+
+/* The labels of row @labels of `labels` (struct sample_labels). */
+static inline const void *capture_labels(const struct capture *capture, uint32_t labels)
+{
+	return capture->label_words.items + (labels ? capture->labels.items[labels - 1].limit : 0);
 }
 
 /* Bytes held now, and an upper bound of the bytes that the samples in it need. */

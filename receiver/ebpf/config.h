@@ -28,13 +28,13 @@ struct interpreters_config {
 	bool hotspot_disabled;
 	bool python_disabled;
 	bool v8_disabled;
-	bool go_disabled, go_symbolization_disabled;
+	bool go_disabled, go_symbolization_disabled, go_labels_disabled;
 };
 
 struct unheeded_interpreters_config {
 	bool perl_disabled, php_disabled, ruby_disabled;
 	bool dotnet_disabled, beam_disabled, luajit_disabled;
-	bool ruby_skip_native_resume, go_labels_disabled;
+	bool ruby_skip_native_resume;
 };
 
 /* Options of the OpenTelemetry eBPF profiler that are taken but change nothing (unheeded.h). */
@@ -98,6 +98,9 @@ uint32_t profiling_disabled_runtimes(const struct profiling_config *config);
 
 /* The same of those whose files are not asked which functions run where. */
 uint32_t profiling_runtimes_without_lines(const struct profiling_config *config);
+
+/* The same of those whose programs' labels are not read. */
+uint32_t profiling_runtimes_without_labels(const struct profiling_config *config);
 
 /* What the table cannot say (profcol_component.validate). */
 struct profcol_error *profiling_validate(const void *config);

@@ -203,6 +203,30 @@ static void tell(struct looking *looking, const struct found *found)
 	add(looking, found, PROFCOL_FINE, detail, "", "");
 }
 
+/* Of a runtime of whose programs the files say all. */
+static void tell_of_file(struct looking *looking, const struct found *found)
+{
+	const struct runtime_process *process = &found->process;
+	bool unlabelled =
+		profiling_runtimes_without_labels(looking->config) & 1u << process->runtime->number;
+	struct runtime_found answer = { 0 };
+	char detail[256];
+
+	if (!process->runtime->foresee || unlabelled) {
+		add(looking, found, PROFCOL_FINE, found->path, "", "");
+		return;
+	}
+	process->runtime->foresee(process->layout, process->base, &answer);
+	snprintf(detail, sizeof(detail), "%s%sin %s: %s", answer.version,
+		 *answer.version ? " " : "", found->path,
+		 answer.refused ? refusals[answer.refused] : "its labels are read");
+	if (answer.refused)
+		add(looking, found, PROFCOL_LACKING, detail,
+		    "stacks are whole, samples have no labels", "");
+	else
+		add(looking, found, PROFCOL_FINE, detail, "", "");
+}
+
 static void look_at_memory(struct looking *looking)
 {
 	char path[32];
@@ -218,7 +242,7 @@ static void look_at_memory(struct looking *looking)
 			continue;
 		}
 		if (!found->process.runtime->attach) {
-			add(looking, found, PROFCOL_FINE, found->path, "", "");
+			tell_of_file(looking, found);
 			continue;
 		}
 		fd = open(path, O_RDONLY | O_CLOEXEC);

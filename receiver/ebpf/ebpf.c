@@ -90,7 +90,8 @@ static bool create_parts(struct profiling *profiling)
 						  settings->unwind_memory_bytes,
 						  settings->process_memory_bytes / FOUND_SHARE);
 	if (profiling->tables)
-		tables_disable_runtimes(profiling->tables, profiling_disabled_runtimes(settings));
+		tables_disable_runtimes(profiling->tables, profiling_disabled_runtimes(settings),
+					profiling_runtimes_without_labels(settings));
 	if (profiling->tables && *settings->cache_directory &&
 	    !tables_keep(profiling->tables, settings->cache_directory, settings->cache_bytes))
 		return false;

@@ -65,8 +65,10 @@ static const struct profcol_option ruby_options[] = {
 };
 
 static const struct profcol_option go_labels_options[] = {
-	PROFCOL_OPTION_BOOL("disabled", struct profiling_config,
-			    unheeded.interpreters.go_labels_disabled, "false", "no effect yet"),
+	PROFCOL_OPTION_BOOL("disabled", struct profiling_config, interpreters.go_labels_disabled,
+			    "false",
+			    "do not read what `pprof.Do` has set: samples have no "
+			    "`process.context.label.KEY`"),
 	PROFCOL_OPTION_END,
 };
 
@@ -322,6 +324,11 @@ uint32_t profiling_runtimes_without_lines(const struct profiling_config *config)
 	return interpreters->go_disabled || interpreters->go_symbolization_disabled
 		       ? 1u << RUNTIME_GO
 		       : 0;
+}
+
+uint32_t profiling_runtimes_without_labels(const struct profiling_config *config)
+{
+	return config->interpreters.go_labels_disabled ? 1u << RUNTIME_GO : 0;
 }
 
 uint32_t profiling_disabled_runtimes(const struct profiling_config *config)

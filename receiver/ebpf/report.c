@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include "events/events.h"
+#include "label_attributes.h"
 #include "locations.h"
 #include "nameless.h"
 #include "resources.h"
@@ -23,6 +24,7 @@ struct row {
 	uint32_t stack; /* id in the batch */
 	uint32_t comm;
 	uint32_t tid;
+	uint32_t labels; /* of capture_sample */
 	uint16_t cpu;
 	uint8_t origin; /* enum sample_origin */
 	uint16_t detail;
@@ -59,17 +61,27 @@ struct report {
 	struct symbols *symbols;
 	struct nameless *nameless; /* owned */
 	struct profcol_metric *ends[UNWIND_END_COUNT];
+	struct profcol_metric *label_fates[CAPTURE_LABELS_FATES];
 	bool is_wall; /* time on and off CPUs is one kind of sample */
 
 	// Scratch of one build, kept for its memory.
 	struct locations locations;
 	struct resources resources;
+	struct label_attributes labels;
 	VECTOR(uint32_t) sample_attributes; /* of one sample */
 	VECTOR(uint32_t) stacks;            /* stack id of each stack of the capture */
 	VECTOR(struct row) rows;            /* sorted by what makes samples equal, then time */
 	VECTOR(uint32_t) stack_locations;
 	VECTOR(uint64_t) timestamps;
 	VECTOR(int64_t) values;
+};
+
+static const char *const label_fates[CAPTURE_LABELS_FATES] = {
+	[CAPTURE_LABELS_WHOLE] = "result=whole",
+	[CAPTURE_LABELS_CUT] = "result=cut",
+	[CAPTURE_LABELS_LEFT_OUT] = "result=left_out",
+	[CAPTURE_LABELS_UNREADABLE] = "result=unreadable",
+	[CAPTURE_LABELS_NO_ROOM] = "result=no_room",
 };
 
 static void register_metrics(struct report *report)
@@ -80,6 +92,11 @@ static void register_metrics(struct report *report)
 		report->ends[i] = host->metric(
 			host, PROFCOL_COUNTER, "unwind_stacks", ends[i].label,
 			"Stacks of samples, by what ended the walk of the user's part");
+	for (size_t i = 0; i < CAPTURE_LABELS_FATES; i++)
+		report->label_fates[i] =
+			host->metric(host, PROFCOL_COUNTER, "labelled_samples", label_fates[i],
+				     "Samples of what a program has given labels, by what became "
+				     "of these");
 }
 
 static bool asks_for_wall(const struct profiling_config *config)
@@ -123,6 +140,7 @@ void report_destroy(struct report *report)
 	nameless_destroy(report->nameless);
 	locations_deinit(&report->locations);
 	resources_deinit(&report->resources);
+	label_attributes_deinit(&report->labels);
 	VECTOR_DEINIT(&report->sample_attributes);
 	VECTOR_DEINIT(&report->stacks);
 	VECTOR_DEINIT(&report->rows);
@@ -239,6 +257,8 @@ static int compare_identity(const struct row *a, const struct row *b)
 		return a->cpu < b->cpu ? -1 : 1;
 	if (a->comm != b->comm)
 		return a->comm < b->comm ? -1 : 1;
+	if (a->labels != b->labels)
+		return a->labels < b->labels ? -1 : 1;
 	if (a->detail != b->detail)
 		return a->detail < b->detail ? -1 : 1;
 	return 0;
@@ -281,6 +301,7 @@ static bool sort_samples(struct report *report, const struct capture *capture)
 			.stack = report->stacks.items[sample->stack],
 			.comm = sample->comm,
 			.tid = with_threads ? sample->tid : 0,
+			.labels = sample->labels,
 			.cpu = with_threads ? sample->cpu : 0,
 			.origin = sample->origin,
 			.detail = sample->detail,
@@ -295,6 +316,17 @@ static bool sort_samples(struct report *report, const struct capture *capture)
 	return true;
 }
 
+/* The attributes of row @labels to @to; returns where they end. */
+static uint32_t *put_labels(const struct label_attributes *attributes, uint32_t labels,
+			    uint32_t *to)
+{
+	uint32_t at = labels ? attributes->limits.items[labels - 1] : 0;
+
+	while (at < attributes->limits.items[labels])
+		*to++ = attributes->ids.items[at++];
+	return to;
+}
+
 /* The attribute list of the samples that @row is the first of; UINT32_MAX without memory. */
 static uint32_t sample_attributes(struct report *report, const struct capture *capture,
 				  const struct row *row, struct profcol_builder *builder)
@@ -304,7 +336,7 @@ static uint32_t sample_attributes(struct report *report, const struct capture *c
 	uint32_t own = member->end - member->begin, *to;
 
 	report->sample_attributes.count = 0;
-	if (!VECTOR_RESERVE(&report->sample_attributes, (size_t)own + 4))
+	if (!VECTOR_RESERVE(&report->sample_attributes, (size_t)own + 4 + SAMPLE_LABELS))
 		return UINT32_MAX;
 	to = report->sample_attributes.items;
 	for (uint32_t i = member->begin; i < member->end; i++)
@@ -316,6 +348,8 @@ static uint32_t sample_attributes(struct report *report, const struct capture *c
 	}
 	if (kind && kind->detail_key)
 		*to++ = text_attribute(builder, kind->detail_key, kind->detail_text(row->detail));
+	if (row->labels)
+		to = put_labels(&report->labels, row->labels - 1, to);
 	return profcol_builder_attribute_list(builder, report->sample_attributes.items,
 					      (uint32_t)(to - report->sample_attributes.items));
 }
@@ -398,6 +432,8 @@ static void count_ends(struct report *report, const struct capture *capture)
 		seen[capture->stacks.items[capture->samples.items[i].stack].end]++;
 	for (size_t i = 0; i < UNWIND_END_COUNT; i++)
 		profcol_metric_add(report->ends[i], seen[i]);
+	for (size_t i = 0; i < CAPTURE_LABELS_FATES; i++)
+		profcol_metric_add(report->label_fates[i], (int64_t)capture->label_fates[i]);
 }
 
 struct profcol_error *report_build(struct report *report, const struct capture *capture,
@@ -417,6 +453,7 @@ struct profcol_error *report_build(struct report *report, const struct capture *
 	    !locations_build(&report->locations, capture, &parts, deadline_ns, builder) ||
 	    !build_stacks(report, capture, builder) ||
 	    !resources_build(&report->resources, capture, builder) ||
+	    !label_attributes_build(&report->labels, capture, builder) ||
 	    !sort_samples(report, capture) || !build_samples(report, capture, &window, builder)) {
 		profcol_builder_destroy(builder);
 		return profcol_error_create(PROFCOL_NO_MEMORY,

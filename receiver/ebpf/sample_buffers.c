@@ -93,11 +93,12 @@ static size_t record_length(const struct sample_head *record, uint64_t available
 
 	if (available < sizeof(*record) || record->kernel_count > SAMPLE_MAX_KERNEL_FRAMES ||
 	    record->user_words > SAMPLE_MAX_USER_WORDS ||
-	    record->deferred_bytes > SAMPLE_MAX_DEFERRED_BYTES || record->deferred_bytes % 8)
+	    record->deferred_bytes > SAMPLE_MAX_DEFERRED_BYTES || record->deferred_bytes % 8 ||
+	    record->label_bytes > SAMPLE_MAX_LABEL_BYTES || record->label_bytes % 8)
 		return 0;
 	length = sizeof(*record) +
 		 ((size_t)record->kernel_count + record->user_words) * sizeof(uint64_t) +
-		 record->deferred_bytes;
+		 record->deferred_bytes + record->label_bytes;
 	return length <= available ? length : 0;
 }
 

@@ -15,7 +15,7 @@ static bool interpreters_are_set(const struct unheeded_interpreters_config *conf
 {
 	return config->perl_disabled || config->php_disabled || config->ruby_disabled ||
 	       config->dotnet_disabled || config->beam_disabled || config->luajit_disabled ||
-	       config->ruby_skip_native_resume || config->go_labels_disabled;
+	       config->ruby_skip_native_resume;
 }
 
 typedef void (*unheeded_visitor)(const struct unheeded *option, void *context);
@@ -66,7 +66,7 @@ static void visit_missed(const struct unheeded_config *c, unheeded_visitor visit
 		{ "probabilistic_threshold", c->probabilistic_threshold != 100, PROFCOL_WARN,
 		  "sampling is never suspended; lower samples_per_second for less load" },
 		{ "interpreters", interpreters_are_set(&c->interpreters), PROFCOL_WARN,
-		  "interpreted code shows as its interpreter's frames, Go code by its symbols" },
+		  "interpreted code shows as its interpreter's frames" },
 		{ "send_error_frames", c->send_error_frames, PROFCOL_WARN,
 		  "a stack that was cut always ends with a frame that says why" },
 		{ "load_probe", c->load_probe, PROFCOL_WARN,

@@ -62,9 +62,10 @@ struct deferred {
 	const struct sample_head *head; /* of the walk under way */
 	struct {
 		struct sample_head head;
-		uint64_t frames[SAMPLE_MAX_WORDS];
-	} record;       /* as it goes on */
-	bool is_copied; /* by a copy of the whole stack */
+		uint64_t frames[SAMPLE_MAX_WORDS + SAMPLE_MAX_LABEL_BYTES / sizeof(uint64_t)];
+	} record;           /* as it goes on */
+	const void *labels; /* at the end of the one that came; its head says how many bytes */
+	bool is_copied;     /* by a copy of the whole stack */
 };
 
 /* ---- life ---- */
@@ -141,10 +142,13 @@ static const struct sample_deferred *deferred_of(const struct sample_head *head,
 	const struct sample_deferred *ret = (const void *)((const uint8_t *)head + begin);
 
 	if (head->kernel_count > SAMPLE_MAX_KERNEL_FRAMES ||
-	    head->user_words > SAMPLE_MAX_USER_WORDS || length < begin + sizeof(*ret) ||
-	    head->deferred_bytes != length - begin || ret->user_words > head->user_words)
+	    head->user_words > SAMPLE_MAX_USER_WORDS ||
+	    head->label_bytes > SAMPLE_MAX_LABEL_BYTES || length < begin + sizeof(*ret) ||
+	    head->deferred_bytes < sizeof(*ret) ||
+	    begin + head->deferred_bytes + head->label_bytes != length ||
+	    ret->user_words > head->user_words)
 		return NULL;
-	*stack_bytes_ret = length - begin - sizeof(*ret);
+	*stack_bytes_ret = head->deferred_bytes - sizeof(*ret);
 	return ret;
 }
 
@@ -168,6 +172,17 @@ static uint32_t count_frames(const struct sample_head *head, uint32_t words)
 	return count;
 }
 
+/* The record that goes on begins as @head, whose labels it will have. */
+static void begin_record(struct deferred *deferred, const struct sample_head *head)
+{
+	const uint64_t *frames = (const uint64_t *)(head + 1);
+
+	deferred->record.head = *head;
+	deferred->record.head.deferred_bytes = 0;
+	deferred->labels = (const uint8_t *)(frames + head->kernel_count + head->user_words) +
+			   head->deferred_bytes;
+}
+
 /* By @tables into the record that goes on; returns how the walk has ended. */
 static struct walk_result finish_by(struct deferred *deferred, const struct walk_tables *tables,
 				    const struct sample_head *head,
@@ -180,11 +195,10 @@ static struct walk_result finish_by(struct deferred *deferred, const struct walk
 
 	result = walk_finish(from, stack_bytes, has_all(deferred, from, stack_bytes), tables,
 			     deferred->record.frames + known, most);
-	deferred->record.head = *head;
+	begin_record(deferred, head);
 	memcpy(deferred->record.frames, head + 1, known * sizeof(uint64_t));
 	deferred->record.head.user_words = (uint16_t)(from->user_words + result.count);
 	deferred->record.head.end = (uint16_t)result.end;
-	deferred->record.head.deferred_bytes = 0;
 	deferred->is_copied = from->flags & SAMPLE_DEFERRED_WHOLE;
 	return result;
 }
@@ -201,8 +215,7 @@ static struct walk_result finish(struct deferred *deferred, const struct sample_
 /* The record as it came, but for the deferred walk. */
 static void restore(struct deferred *deferred, const struct sample_head *head)
 {
-	deferred->record.head = *head;
-	deferred->record.head.deferred_bytes = 0;
+	begin_record(deferred, head);
 	deferred->is_copied = false;
 	memcpy(deferred->record.frames, head + 1,
 	       ((size_t)head->kernel_count + head->user_words) * sizeof(uint64_t));
@@ -211,6 +224,7 @@ static void restore(struct deferred *deferred, const struct sample_head *head)
 static void hand_over(struct deferred *deferred)
 {
 	const struct sample_head *head = &deferred->record.head;
+	size_t words = (size_t)head->kernel_count + head->user_words;
 	struct process_key key = key_of(head);
 
 	// On another stack than the thread began with, or where code had to be looked at: the
@@ -218,9 +232,9 @@ static void hand_over(struct deferred *deferred)
 	if (deferred->is_copied &&
 	    (head->end == UNWIND_END_NOT_COPIED || head->end == UNWIND_END_GUESSED))
 		tables_copy_no_more(deferred->tables, &key);
+	memcpy(deferred->record.frames + words, deferred->labels, head->label_bytes);
 	deferred->take(deferred->context, &deferred->record,
-		       sizeof(*head) +
-			       ((size_t)head->kernel_count + head->user_words) * sizeof(uint64_t));
+		       sizeof(*head) + words * sizeof(uint64_t) + head->label_bytes);
 }
 
 static void pass_on(struct deferred *deferred, enum outcome outcome)

@@ -166,7 +166,8 @@ struct runtime {
 
 	/*
 	 * What attach finds in every process that has the file of @layout at @base, once it has
-	 * found all of it in one that has. NULL: each has something of its own.
+	 * found all of it in one that has. NULL: each has something of its own. Without an attach
+	 * the file alone says all, and nobody looks into the process.
 	 */
 	void (*foresee)(const void *layout, uint64_t base, struct runtime_found *ret);
 
@@ -188,6 +189,10 @@ struct runtime {
 	 */
 	bool (*lines)(const struct runtime_file *file, uint64_t address,
 		      const struct runtime_lines *to, uint32_t *trace_ret);
+
+	/* Programs give what their threads run labels, and the data for the kernel side say where
+	 * these lie: it reads them with each sample (runtimes_find_labels). Of one runtime only. */
+	bool has_labels;
 
 	/* Of its frames, as the semantic conventions have it (profile.frame.type). */
 	const char *frame_type;

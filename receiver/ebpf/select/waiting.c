@@ -12,11 +12,12 @@ static size_t words_of(size_t bytes)
 	return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
 }
 
-/* A copy of the first @length bytes of @head. NULL when there is no room, or no memory. */
+/* A copy of the first @begin bytes of @head and the last @end ones of @whole. NULL when there is no
+ * room, or no memory. */
 static struct sample_head *append(struct waiting *waiting, const struct sample_head *head,
-				  size_t length)
+				  size_t begin, size_t end, size_t whole)
 {
-	size_t words = 1 + words_of(length);
+	size_t length = begin + end, words = 1 + words_of(length);
 	uint64_t *to;
 
 	if (words > WORDS_MOST || waiting->words.count > WORDS_MOST - words ||
@@ -24,7 +25,8 @@ static struct sample_head *append(struct waiting *waiting, const struct sample_h
 		return NULL;
 	to = waiting->words.items + waiting->words.count;
 	*to = length;
-	memcpy(to + 1, head, length);
+	memcpy(to + 1, head, begin);
+	memcpy((uint8_t *)(to + 1) + begin, (const uint8_t *)head + whole - end, end);
 	waiting->words.count += words;
 	waiting->count++;
 	return (struct sample_head *)(to + 1);
@@ -32,15 +34,16 @@ static struct sample_head *append(struct waiting *waiting, const struct sample_h
 
 bool waiting_add(struct waiting *waiting, const struct sample_head *head, size_t length)
 {
-	bool has_stack = head->deferred_bytes && head->deferred_bytes < length - sizeof(*head);
+	size_t labels = head->label_bytes, without = head->deferred_bytes + labels;
+	bool has_stack = head->deferred_bytes && without < length - sizeof(*head);
 	struct sample_head *kept;
 
 	if (!has_stack)
-		return append(waiting, head, length);
-	if (waiting->words.count < WORDS_MOST / 2 && append(waiting, head, length))
+		return append(waiting, head, length, 0, length);
+	if (waiting->words.count < WORDS_MOST / 2 && append(waiting, head, length, 0, length))
 		return true;
 	// Better a cut stack than none.
-	kept = append(waiting, head, length - head->deferred_bytes);
+	kept = append(waiting, head, length - without, labels, length);
 	if (kept) {
 		kept->deferred_bytes = 0;
 		// Of a copied stack nothing is left then.

@@ -57,13 +57,26 @@ static void prove(struct attachments *attachments, const struct attached *attach
 	memcpy(attachments->proven[at].layout, attached->layout, sizeof(attached->layout));
 }
 
-/* What is the same in all processes, if it is known of one. */
-static void foresee(const struct attachments *attachments, struct attached *attached)
+static void refuse(struct attachments *attachments, struct attached *attached,
+		   enum runtime_refusal refused)
 {
-	if (!attached->runtime->foresee ||
-	    !is_proven(attachments, attached->runtime, attached->layout))
+	if (!refused || attached->refused)
 		return;
-	attached->runtime->foresee(attached->layout, attached->base, &attached->found);
+	attached->refused = refused;
+	attachments->of[attached->runtime->number].refused[refused]++;
+}
+
+/* What is the same in all processes, if it is known of one, or of none but by their file. */
+static void foresee(struct attachments *attachments, struct attached *attached)
+{
+	const struct runtime *runtime = attached->runtime;
+
+	if (!runtime->foresee ||
+	    (runtime->attach && !is_proven(attachments, runtime, attached->layout)) ||
+	    (runtime->has_labels && attachments->unlabelled & 1u << runtime->number))
+		return;
+	runtime->foresee(attached->layout, attached->base, &attached->found);
+	refuse(attachments, attached, (enum runtime_refusal)attached->found.refused);
 	attached->settled = true;
 }
 
@@ -156,15 +169,6 @@ bool attachments_next(struct attachments *attachments, uint64_t now_ns, struct a
 void attachments_rest(struct attachments *attachments, uint64_t spent_ns, uint64_t now_ns)
 {
 	attachments->rests_ns = now_ns + REST_FACTOR * spent_ns;
-}
-
-static void refuse(struct attachments *attachments, struct attached *attached,
-		   enum runtime_refusal refused)
-{
-	if (!refused || attached->refused)
-		return;
-	attached->refused = refused;
-	attachments->of[attached->runtime->number].refused[refused]++;
 }
 
 /* What was inherited gives way to what is found, or to nothing where that is refused. True when it

@@ -51,8 +51,9 @@ struct attachments {
 		uint64_t layout[RUNTIME_LAYOUT_BYTES / sizeof(uint64_t)];
 	} proven[ATTACHMENTS_PROVEN];
 	size_t next_proven;
-	uint64_t made;     /* since init */
-	uint64_t rests_ns; /* nobody is looked at before */
+	uint64_t made;       /* since init */
+	uint64_t rests_ns;   /* nobody is looked at before */
+	uint32_t unlabelled; /* the owner's: runtimes whose labels are not read, 1 << number each */
 	struct attachments_counts of[RUNTIMES];
 };
 

@@ -42,11 +42,12 @@ static struct unwind_process *free_slot(const struct process_index *index, uint3
 }
 
 bool process_index_set(struct process_index *index, uint32_t pid, uint32_t identity,
-		       uint32_t ranges, uint32_t count)
+		       uint32_t ranges, uint32_t count, uint32_t labels)
 {
 	uint64_t who = pid | (uint64_t)identity << 32, code = ranges | (uint64_t)count << 32;
 	// The rest says how it is walked, not what its code is.
 	const uint64_t where = (uint64_t)(UNWIND_IN_PIECES | UNWIND_COUNT) << 32 | UINT32_MAX;
+	struct unwind_bucket *bucket = bucket_of(index, pid);
 	struct unwind_process *slot = find_slot(index, pid);
 
 	if (!slot)
@@ -58,9 +59,9 @@ bool process_index_set(struct process_index *index, uint32_t pid, uint32_t ident
 		__atomic_store_n(&slot->who, 0, __ATOMIC_SEQ_CST);
 	// First, so that no fork of before takes the new code for its own.
 	if (slot->who != who || ((slot->code ^ code) & where))
-		__atomic_store_n(
-			&bucket_of(index, pid)->since_ns[slot - bucket_of(index, pid)->slots],
-			clock_boottime_ns(), __ATOMIC_SEQ_CST);
+		__atomic_store_n(&bucket->since_ns[slot - bucket->slots], clock_boottime_ns(),
+				 __ATOMIC_SEQ_CST);
+	__atomic_store_n(&bucket->labels[slot - bucket->slots], labels, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&slot->code, code, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&slot->who, who, __ATOMIC_SEQ_CST);
 	return true;

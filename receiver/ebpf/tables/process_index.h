@@ -20,9 +20,10 @@ struct process_index {
  * and 16,384 processes for 32 MiB. */
 uint32_t process_index_size(uint64_t limit_bytes);
 
-/* @ranges and @count as unwind_process.code has them. False when the bucket is full. */
+/* @ranges and @count as unwind_process.code has them, @labels as unwind_bucket.labels. False when
+ * the bucket is full. */
 bool process_index_set(struct process_index *index, uint32_t pid, uint32_t identity,
-		       uint32_t ranges, uint32_t count);
+		       uint32_t ranges, uint32_t count, uint32_t labels);
 
 /* Is there a place for @pid, or does it have one? */
 bool process_index_has_room(const struct process_index *index, uint32_t pid);

@@ -248,14 +248,17 @@ static bool tell(struct spaces *spaces, struct space_ranges *space, const struct
 {
 	uint32_t copies = find_copies(spaces, space, set);
 	uint32_t program = spaces_find_program(spaces, space);
+	uint32_t labels = spaces_find_labels(space);
 
 	// What has not changed is told already.
-	if (set == space->set && copies == space->copies && program == space->program)
+	if (set == space->set && copies == space->copies && program == space->program &&
+	    labels == space->labels)
 		return true;
 	space->copies = copies;
 	space->program = program;
+	space->labels = labels;
 	if (!process_index_set(spaces->index, space->key.pid, identity_of(&space->key), set->handle,
-			       set->count | copies | program << UNWIND_PROGRAM_SHIFT))
+			       set->count | copies | program << UNWIND_PROGRAM_SHIFT, labels))
 		return false;
 	if (set != space->set)
 		space->told_ns = clock_monotonic_ns();

@@ -30,9 +30,10 @@ struct spaces *spaces_create(struct processes *processes, struct pages *pages,
 			     struct memory *memory, struct process_index *index);
 void spaces_destroy(struct spaces *spaces); /* accepts NULL */
 
-/* Before the first update: these runtimes, 1 << enum runtime_number each, are no runtimes: their
- * programs are like others. */
-void spaces_disable_runtimes(struct spaces *spaces, uint32_t disabled);
+/* Before the first update: the @disabled runtimes, 1 << enum runtime_number each, are no runtimes:
+ * their programs are like others; labels that those of @unlabelled give what they run are not read.
+ */
+void spaces_disable_runtimes(struct spaces *spaces, uint32_t disabled, uint32_t unlabelled);
 
 /*
  * The process of @key has other executable memory than before, or is new. Its files are asked for;

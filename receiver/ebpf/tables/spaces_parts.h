@@ -24,6 +24,7 @@ struct space_ranges {
 	uint64_t told_ns;       /* since when it is told so; CLOCK_MONOTONIC */
 	uint32_t copies;        /* the same: which of its stacks may be copied; UNWIND_COPIES */
 	uint32_t program;       /* the same: number of the program that walks them */
+	uint32_t labels;        /* the same: handle of what says where its labels lie; 0: none */
 	bool is_intricate;      /* a copy of its stack was not enough */
 	bool waits;             /* for a file of it */
 	bool refused;           /* stands in spaces.refused: there was no room for it */
@@ -70,6 +71,9 @@ void spaces_tell_again(struct spaces *spaces, struct space_ranges *space, uint64
 
 /* Tell the kernel side how stacks of @space are walked, by the ranges that it has. */
 void spaces_tell_walk(struct spaces *spaces, struct space_ranges *space);
+
+/* The handle of what says where labels of @space lie; 0: it has none. */
+uint32_t spaces_find_labels(const struct space_ranges *space);
 
 /* The number of the program that knows the runtimes of @space. */
 uint32_t spaces_find_program(struct spaces *spaces, const struct space_ranges *space);

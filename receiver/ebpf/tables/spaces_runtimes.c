@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-void spaces_disable_runtimes(struct spaces *spaces, uint32_t disabled)
+void spaces_disable_runtimes(struct spaces *spaces, uint32_t disabled, uint32_t unlabelled)
 {
 	spaces->disabled = disabled;
+	spaces->attachments.unlabelled = unlabelled;
 }
 
 /* The kernel side has nothing of it any more, or will not in a moment. */
@@ -195,6 +196,16 @@ static uint32_t walked_runtimes(const struct space_ranges *space)
 	if (attached->found.area_count || attached->data)
 		runtimes_met |= 1u << attached->runtime->number;
 	return runtimes_met;
+}
+
+uint32_t spaces_find_labels(const struct space_ranges *space)
+{
+	const struct attached *attached;
+
+	SLIST_FOREACH(attached, &space->attached, of_process)
+	if (attached->runtime->has_labels && attached->data)
+		return attached->data;
+	return 0;
 }
 
 uint32_t spaces_find_program(struct spaces *spaces, const struct space_ranges *space)

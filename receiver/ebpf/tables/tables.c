@@ -84,9 +84,10 @@ bool tables_keep(struct tables *tables, const char *directory, uint64_t limit_by
 	return tables->kept.cache;
 }
 
-void tables_disable_runtimes(struct tables *tables, uint32_t disabled)
+void tables_disable_runtimes(struct tables *tables, uint32_t disabled, uint32_t unlabelled)
 {
 	tables->disabled_runtimes = disabled;
+	tables->unlabelled_runtimes = unlabelled;
 }
 
 void tables_note_process(void *context, const struct process_key *key, bool alive)
@@ -549,7 +550,8 @@ static bool create_parts(struct tables *tables, const struct tables_maps *maps)
 		tables->spaces = spaces_create(tables->processes, tables->pages, tables->memory,
 					       &tables->index);
 	if (tables->spaces)
-		spaces_disable_runtimes(tables->spaces, tables->disabled_runtimes);
+		spaces_disable_runtimes(tables->spaces, tables->disabled_runtimes,
+					tables->unlabelled_runtimes);
 	tables->load_walk = maps->load_walk;
 	tables->load_context = maps->context;
 	if (tables->spaces && tables->load_walk)

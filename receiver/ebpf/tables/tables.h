@@ -38,9 +38,10 @@ void tables_destroy(struct tables *tables); /* accepts NULL; stops first */
  */
 bool tables_keep(struct tables *tables, const char *directory, uint64_t limit_bytes);
 
-/* Before the start: programs of these runtimes, 1 << enum runtime_number each, are like others, in
- * whose memory nobody looks. */
-void tables_disable_runtimes(struct tables *tables, uint32_t disabled);
+/* Before the start: programs of the @disabled runtimes, 1 << enum runtime_number each, are like
+ * others, in whose memory nobody looks; labels that those of @unlabelled give what they run are not
+ * read. */
+void tables_disable_runtimes(struct tables *tables, uint32_t disabled, uint32_t unlabelled);
 
 /* Descriptors of the loaded program's maps, borrowed while it runs. */
 struct tables_maps {

@@ -36,8 +36,14 @@ static struct profcol_metric *refused_metric(const struct profcol_host *host,
 
 	snprintf(labels, sizeof(labels), "runtime=%s,reason=%s", runtime->name, reason);
 	return host->metric(host, PROFCOL_COUNTER, "runtime_processes_refused", labels,
-			    "Processes of a language runtime of whose frames nothing is known, by "
-			    "why");
+			    "Processes of a language runtime of whose frames, or labels, nothing "
+			    "is known, by why");
+}
+
+/* Is there anything about it that may be refused? */
+static bool is_refusable(const struct runtime *runtime)
+{
+	return runtime->attach || runtime->foresee;
 }
 
 static void init_runtimes(struct tables_metrics *metrics, const struct profcol_host *host)
@@ -47,7 +53,7 @@ static void init_runtimes(struct tables_metrics *metrics, const struct profcol_h
 			continue;
 		metrics->runtimes[i].known = runtime_metric(host, all_runtimes[i], "known");
 		metrics->runtimes[i].unknown = runtime_metric(host, all_runtimes[i], "unknown");
-		for (size_t j = 0; all_runtimes[i]->attach && j < RUNTIME_REFUSALS; j++)
+		for (size_t j = 0; is_refusable(all_runtimes[i]) && j < RUNTIME_REFUSALS; j++)
 			if (refusals[j])
 				metrics->runtimes[i].refused[j] =
 					refused_metric(host, all_runtimes[i], refusals[j]);

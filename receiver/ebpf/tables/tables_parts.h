@@ -29,7 +29,8 @@ struct tables {
 	uint64_t limit_bytes; /* now; `lock` is held once the thread runs */
 	size_t found_bytes;
 	uint64_t most_bytes;
-	uint32_t disabled_runtimes; /* 1 << enum runtime_number each */
+	uint32_t disabled_runtimes;   /* 1 << enum runtime_number each */
+	uint32_t unlabelled_runtimes; /* the same */
 	struct tables_metrics metrics;
 	struct notes notes; /* of the thread that takes samples */
 	struct missed missed;

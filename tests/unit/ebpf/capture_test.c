@@ -258,7 +258,7 @@ static void capture_gives_the_memory_of_a_burst_back(void **state)
 
 	(void)state;
 	capture_init(&capture, 64 << 20);
-	for (__u64 i = 0; i < 300000; i++) {
+	for (__u64 i = 0; i < 250000; i++) {
 		struct sample_record record =
 			sample_record_make(7, 8, i, (__u64[]){ i << 4 }, 0, 1);
 
@@ -287,6 +287,75 @@ static void capture_takes_a_sample_without_any_frame(void **state)
 	capture_deinit(&capture);
 }
 
+/* Others at each sample: labels have their share, and samples go on without. */
+static void labels_take_their_share_of_a_batch(void **state)
+{
+	const struct sample_record plain = sample_record_make(7, 8, 1, (__u64[]){ 0x1000 }, 0, 1);
+	char value[SAMPLE_LABEL_VALUE_BYTES] = { 0 };
+	struct sample_record record;
+	struct capture capture;
+	size_t labelled = 0;
+
+	(void)state;
+	capture_init(&capture, 1 << 20);
+	for (int round = 0; round < 2; round++) {
+		capture_clear(&capture, 0);
+		for (size_t i = 0; i < 1000; i++) {
+			record = plain;
+			memcpy(value, &i, sizeof(i));
+			sample_record_add_label(&record, "id", 2, value, sizeof(value));
+			assert_int_equal(append(&capture, &record), 0);
+		}
+		labelled = capture.labels.count;
+		assert_in_range(labelled, 100, 500);
+		assert_int_equal(capture.label_fates[CAPTURE_LABELS_WHOLE], 1000);
+		assert_int_equal(capture.label_fates[CAPTURE_LABELS_NO_ROOM], 1000 - labelled);
+		assert_int_equal(capture.samples.items[labelled - 1].labels, labelled);
+		assert_int_equal(capture.samples.items[labelled].labels, 0);
+	}
+	// Known ones need no room.
+	memset(value, 0, sizeof(value));
+	record = plain;
+	sample_record_add_label(&record, "id", 2, value, sizeof(value));
+	assert_int_equal(append(&capture, &record), 0);
+	assert_int_equal(capture.samples.items[1000].labels, 1);
+	capture_deinit(&capture);
+}
+
+static void capture_refuses_labels_that_do_not_add_up(void **state)
+{
+	struct sample_record good = sample_record_make(7, 8, 1, (__u64[]){ 0x1000 }, 0, 1), bad;
+	struct capture capture;
+	uint32_t process;
+
+	(void)state;
+	capture_init(&capture, 1 << 20);
+	sample_record_add_label(&good, "key", 3, "a value", 7);
+	assert_int_equal(append(&capture, &good), 0);
+	bad = good;
+	sample_record_labels(&bad)->count = 2;
+	assert_int_equal(append(&capture, &bad), -EBADMSG);
+	sample_record_labels(&bad)->count = 0;
+	assert_int_equal(append(&capture, &bad), -EBADMSG);
+	bad = good;
+	((struct sample_label *)(sample_record_labels(&bad) + 1))->key_bytes = 0;
+	assert_int_equal(append(&capture, &bad), -EBADMSG);
+	((struct sample_label *)(sample_record_labels(&bad) + 1))->key_bytes =
+		SAMPLE_LABEL_KEY_BYTES + 1;
+	assert_int_equal(append(&capture, &bad), -EBADMSG);
+	bad = good;
+	((struct sample_label *)(sample_record_labels(&bad) + 1))->value_bytes = 100;
+	assert_int_equal(append(&capture, &bad), -EBADMSG);
+	bad = good;
+	bad.head.label_bytes += 8;
+	assert_int_equal(append(&capture, &bad), -EBADMSG);
+	// Behind the end of the record.
+	assert_int_equal(capture_append(&capture, &good, sample_record_length(&good) - 8, &process),
+			 -EBADMSG);
+	assert_int_equal(capture.samples.count, 1);
+	capture_deinit(&capture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +369,8 @@ int main(void)
 		cmocka_unit_test(capture_stops_at_its_budget_and_goes_on_after_a_clear),
 		cmocka_unit_test(capture_gives_the_memory_of_a_burst_back),
 		cmocka_unit_test(capture_takes_a_sample_without_any_frame),
+		cmocka_unit_test(labels_take_their_share_of_a_batch),
+		cmocka_unit_test(capture_refuses_labels_that_do_not_add_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,7 +126,7 @@ static const char *diagnosed_for(const char *options)
 
 static const char java[] = "interpreters: {hotspot: {disabled: true}}";
 static const char java_and_others[] =
-	"interpreters: {hotspot: {disabled: true}, go: {labels: {disabled: true}}}";
+	"interpreters: {hotspot: {disabled: true}, php: {disabled: true}}";
 
 static void what_is_acted_on_is_not_warned_of(void **state)
 {
@@ -142,7 +142,7 @@ static void other_languages_are_warned_of(void **state)
 		"perl: {disabled: true}",           "php: {disabled: true}",
 		"ruby: {disabled: true}",           "dotnet: {disabled: true}",
 		"ruby: {skip_native_resume: true}", "beam: {disabled: true}",
-		"go: {labels: {disabled: true}}",   "luajit: {disabled: true}",
+		"luajit: {disabled: true}",
 	};
 
 	(void)state;
@@ -241,6 +241,20 @@ static void events_are_those_that_are_asked_for(void **state)
 	}
 }
 
+static void labels_of_go_can_be_disabled(void **state)
+{
+	static const char off[] = "interpreters: {go: {labels: {disabled: true}}}";
+	CLEANUP_CONFIG struct config *plain = parse("");
+	CLEANUP_CONFIG struct config *config = parse(off);
+
+	(void)state;
+	assert_int_equal(profiling_runtimes_without_labels(options_of(plain)), 0);
+	assert_int_equal(profiling_runtimes_without_labels(options_of(config)), 1u << RUNTIME_GO);
+	assert_int_equal(profiling_runtimes_without_lines(options_of(config)), 0);
+	assert_int_equal(profiling_disabled_runtimes(options_of(config)), 0);
+	assert_string_equal(logged_for(off), "");
+}
+
 static bool changes_while_it_runs(const char *from, const char *to)
 {
 	CLEANUP_CONFIG struct config *old = parse(from);
@@ -264,6 +278,7 @@ static void all_else_needs_a_restart(void **state)
 	(void)state;
 	assert_false(changes_while_it_runs("", java));
 	assert_false(changes_while_it_runs(java_and_others, ""));
+	assert_false(changes_while_it_runs("", "interpreters: {go: {labels: {disabled: true}}}"));
 	assert_false(changes_while_it_runs("", "samples_per_second: 21"));
 	assert_false(changes_while_it_runs("", "include_env_vars: [HOME]"));
 	assert_false(changes_while_it_runs("", "events: [cpu, off_cpu]"));
@@ -280,6 +295,7 @@ int main(void)
 		cmocka_unit_test(what_is_acted_on_reaches_the_parts),
 		cmocka_unit_test(each_runtime_can_be_disabled),
 		cmocka_unit_test(lines_of_go_can_be_disabled),
+		cmocka_unit_test(labels_of_go_can_be_disabled),
 		cmocka_unit_test(events_are_those_that_are_asked_for),
 		cmocka_unit_test(selection_and_what_has_no_effect_change_while_it_runs),
 		cmocka_unit_test(all_else_needs_a_restart),

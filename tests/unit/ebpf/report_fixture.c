@@ -262,7 +262,9 @@ static struct capture capture;
 static struct {
 	char label[64];
 	struct profcol_metric metric;
-} ends[UNWIND_END_COUNT];
+} ends[UNWIND_END_COUNT + CAPTURE_LABELS_FATES];
+
+enum { COUNTERS = sizeof(ends) / sizeof(ends[0]) };
 
 static struct profcol_metric *end_metric(const struct profcol_host *self,
 					 enum profcol_metric_kind kind, const char *name,
@@ -273,12 +275,22 @@ static struct profcol_metric *end_metric(const struct profcol_host *self,
 	(void)self;
 	(void)doc;
 	assert_int_equal(kind, PROFCOL_COUNTER);
-	assert_string_equal(name, "unwind_stacks");
-	while (i < UNWIND_END_COUNT && ends[i].label[0] && strcmp(ends[i].label, label) != 0)
+	if (strcmp(name, "unwind_stacks") != 0)
+		assert_string_equal(name, "labelled_samples");
+	while (i < COUNTERS && ends[i].label[0] && strcmp(ends[i].label, label) != 0)
 		i++;
-	assert_true(i < UNWIND_END_COUNT);
+	assert_true(i < COUNTERS);
 	strcpy(ends[i].label, label);
 	return &ends[i].metric;
+}
+
+static int64_t counted(const char *label)
+{
+	for (size_t i = 0; i < COUNTERS; i++)
+		if (!strcmp(ends[i].label, label))
+			return atomic_exchange(&ends[i].metric.value, 0);
+	fail_msg("no '%s'", label);
+	return 0;
 }
 
 int64_t fixture_stacks_that_ended(const char *end)
@@ -286,11 +298,15 @@ int64_t fixture_stacks_that_ended(const char *end)
 	char label[64];
 
 	snprintf(label, sizeof(label), "end=%s", end);
-	for (size_t i = 0; i < UNWIND_END_COUNT; i++)
-		if (!strcmp(ends[i].label, label))
-			return atomic_exchange(&ends[i].metric.value, 0);
-	fail_msg("no '%s'", label);
-	return 0;
+	return counted(label);
+}
+
+int64_t fixture_labelled(const char *result)
+{
+	char label[64];
+
+	snprintf(label, sizeof(label), "result=%s", result);
+	return counted(label);
 }
 
 static struct profcol_host host = { .size = sizeof(host),

@@ -56,6 +56,9 @@ struct profcol_batch *fixture_build_until(uint64_t end_ns);
 /* Samples whose walk ended so, since the last call; @end as its label says. */
 int64_t fixture_stacks_that_ended(const char *end);
 
+/* Samples with labels of which that became, since the last call; @result as its label says. */
+int64_t fixture_labelled(const char *result);
+
 /* As profile_print() writes it; free() by the caller. */
 char *fixture_print(const struct profcol_batch *batch);
 void fixture_expect_text(const char *text, const char *wanted);

@@ -143,6 +143,79 @@ static void the_window_holds_every_sample(void **state)
 	assert_true(sample.timestamps_unix_ns[1] < profile.time_unix_ns + profile.duration_ns);
 }
 
+static void labels_are_attributes_of_their_samples(void **state)
+{
+	static const __u64 frames[] = { 0x400800 };
+	struct sample_record plain = sample_record_make(7, 8, 1500, frames, 0, 1);
+	struct sample_record red = plain, blue = plain;
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+
+	(void)state;
+	sample_record_add_label(&red, "color", 5, "red", 3);
+	sample_record_add_label(&red, "empty", 5, "", 0);
+	sample_record_add_label(&blue, "color", 5, "blue", 4);
+	fixture_append(&red);
+	fixture_append(&plain);
+	fixture_append(&blue);
+	fixture_append(&red);
+	batch = fixture_build();
+	assert_int_equal(profcol_batch_count(batch, PROFCOL_SAMPLES), 3);
+	assert_int_equal(profcol_batch_events(batch), 4);
+	assert_null(fixture_sample_attribute(batch, 0, "process.context.label.color"));
+	assert_string_equal(fixture_sample_attribute(batch, 1, "process.context.label.color"),
+			    "red");
+	assert_string_equal(fixture_sample_attribute(batch, 1, "process.context.label.empty"), "");
+	assert_int_equal(profcol_batch_sample(batch, 1).timestamp_count, 2);
+	assert_string_equal(fixture_sample_attribute(batch, 2, "process.context.label.color"),
+			    "blue");
+	assert_null(fixture_sample_attribute(batch, 2, "process.context.label.empty"));
+	assert_int_equal(fixture_labelled("whole"), 3);
+	assert_int_equal(fixture_labelled("cut"), 0);
+}
+
+/* Whatever bytes a program has for labels: text, no control characters, no key twice. */
+static void labels_are_text(void **state)
+{
+	static const __u64 frames[] = { 0x400800 };
+	struct sample_record record = sample_record_make(7, 8, 1500, frames, 0, 1);
+	char wide[SAMPLE_LABEL_VALUE_BYTES + 1] = "x";
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	const char *value;
+
+	(void)state;
+	for (size_t i = 1; i + 1 < sizeof(wide); i += 2)
+		memcpy(wide + i, "\xc3\xa9", 2);
+	sample_record_add_label(&record, "a\nb", 3, "\xff\0\x1b[m", 5);
+	sample_record_add_label(&record, "a\rb", 3, "second", 6);
+	sample_record_add_label(&record, "wide", 4, wide, SAMPLE_LABEL_VALUE_BYTES)->is_cut = 1;
+	sample_record_labels(&record)->flags = SAMPLE_LABELS_CUT | SAMPLE_LABELS_LEFT_OUT;
+	fixture_append(&record);
+	batch = fixture_build();
+	assert_string_equal(fixture_sample_attribute(batch, 0, "process.context.label.a?b"),
+			    "???[m");
+	value = fixture_sample_attribute(batch, 0, "process.context.label.wide");
+	// No half of a character.
+	assert_int_equal(strlen(value), SAMPLE_LABEL_VALUE_BYTES - 1);
+	assert_true(strings_is_utf8(value, strlen(value)));
+	assert_int_equal(fixture_labelled("whole"), 0);
+	assert_int_equal(fixture_labelled("cut"), 1);
+	assert_int_equal(fixture_labelled("left_out"), 1);
+}
+
+static void labels_that_cannot_be_read_are_counted(void **state)
+{
+	static const __u64 frames[] = { 0x400800 };
+	struct sample_record record = sample_record_make(7, 8, 1500, frames, 0, 1);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+
+	(void)state;
+	sample_record_labels(&record)->flags = SAMPLE_LABELS_UNREADABLE;
+	fixture_append(&record);
+	batch = fixture_build();
+	assert_int_equal(profcol_batch_events(batch), 1);
+	assert_int_equal(fixture_labelled("unreadable"), 1);
+}
+
 #define WITH_CAPTURE(test) cmocka_unit_test_setup_teardown(test, fixture_set_up, fixture_tear_down)
 
 int main(void)
@@ -153,6 +226,9 @@ int main(void)
 		WITH_CAPTURE(without_timestamps_samples_are_counts),
 		WITH_CAPTURE(a_window_ends_after_its_last_sample_and_never_empty),
 		WITH_CAPTURE(the_window_holds_every_sample),
+		WITH_CAPTURE(labels_are_attributes_of_their_samples),
+		WITH_CAPTURE(labels_are_text),
+		WITH_CAPTURE(labels_that_cannot_be_read_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

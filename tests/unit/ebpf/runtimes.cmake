@@ -15,6 +15,8 @@ add_executable(cpython_lines_tool runtimes/cpython_lines_tool.c)
 target_include_directories(cpython_lines_tool PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(cpython_lines_tool PRIVATE profcol_ebpf_runtimes)
 
+profcol_unit_test(runtime_go_labels_test SOURCES runtimes/go_labels_test.c unwind/made_elf.c
+	unwind/made_pclntab.c LIBRARIES profcol_ebpf_runtimes)
 profcol_unit_test(runtime_go_lines_test SOURCES runtimes/go_lines_test.c unwind/made_elf.c
 	unwind/made_pclntab.c LIBRARIES profcol_ebpf_runtimes)
 

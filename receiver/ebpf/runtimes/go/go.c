@@ -3,21 +3,23 @@
  * Go: a compiled language whose code has tables (unwind/pclntab.h) and whose runtime gives each
  * goroutine a stack of its own.
  */
+#include "runtimes/go/labels.h"
 #include "runtimes/go/lines.h"
 
 #include "unwind/unwind.h"
 
-/* It has Go's table of functions. */
+/* It has Go's table of functions, or, of before Go 1.16, says by which version it was built. */
 static bool go_recognise(const struct runtime_file *file, void *layout_ret)
 {
-	(void)layout_ret;
-	return file->source->go.version != PCLNTAB_NONE;
+	struct go_layout *layout = layout_ret;
+
+	go_labels_recognise(file, layout);
+	return file->source->go.version != PCLNTAB_NONE || *layout->version;
 }
 
 static bool go_check(const void *layout)
 {
-	(void)layout;
-	return true;
+	return go_labels_check(layout);
 }
 
 /*
@@ -36,13 +38,19 @@ static uint32_t go_copies(size_t files)
 #endif
 }
 
+_Static_assert(sizeof(struct go_layout) <= RUNTIME_LAYOUT_BYTES, "it fits");
+_Static_assert(sizeof(struct go_layout) % 8 == 0, "whole words");
+
 extern const struct runtime runtime_go;
 
 const struct runtime runtime_go = {
 	.number = RUNTIME_GO,
 	.name = "go",
+	.layout_bytes = sizeof(struct go_layout),
 	.recognise = go_recognise,
 	.check = go_check,
+	.foresee = go_labels_foresee,
+	.has_labels = true,
 	.copies = go_copies,
 	.lines = go_lines,
 	.frame_type = "go",

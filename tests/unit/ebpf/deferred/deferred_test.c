@@ -127,15 +127,22 @@ static struct {
 	unsigned int count;
 	struct sample_head head; /* of the last */
 	uint64_t frames[SAMPLE_MAX_WORDS];
+	char labels[64];
 } out;
 
 static void take(void *context, const void *record, size_t length)
 {
 	(void)context;
 	memcpy(&out.head, record, sizeof(out.head));
-	assert_int_equal(length, sizeof(out.head) + (out.head.kernel_count + out.head.user_words) *
-							    sizeof(uint64_t));
-	memcpy(out.frames, (const uint8_t *)record + sizeof(out.head), length - sizeof(out.head));
+	assert_int_equal(length,
+			 sizeof(out.head) +
+				 (out.head.kernel_count + out.head.user_words) * sizeof(uint64_t) +
+				 out.head.label_bytes);
+	assert_true(out.head.label_bytes <= sizeof(out.labels));
+	memcpy(out.labels, (const uint8_t *)record + length - out.head.label_bytes,
+	       out.head.label_bytes);
+	memcpy(out.frames, (const uint8_t *)record + sizeof(out.head),
+	       length - sizeof(out.head) - out.head.label_bytes);
 	assert_int_equal(out.head.deferred_bytes, 0);
 	out.count++;
 }
@@ -484,6 +491,26 @@ static void malformed_ones_go_on_as_they_are(void **state)
 	assert_int_equal(counted("result=no_room"), 0);
 }
 
+/* Those of the moment of the sample. */
+static void labels_stay_with_the_sample(void **state)
+{
+	struct record record = a_copy();
+	struct {
+		struct record record;
+		char labels[16];
+	} waits = { a_record(), "labels, waiting" }, copied = { .record = record };
+
+	copied.record.head.label_bytes = waits.record.head.label_bytes = 16;
+	memcpy((char *)&copied + copy_length, "labels, copied\0", 16);
+	assert_false(deferred_take(*state, &copied, copy_length + 16, TAKEN_NS, take, NULL));
+	assert_int_equal(out.head.label_bytes, 16);
+	assert_string_equal(out.labels, "labels, copied");
+	assert_true(deferred_take(*state, &waits, sizeof(waits), TAKEN_NS, take, NULL));
+	deferred_flush(*state, take, NULL);
+	assert_int_equal(out.count, 2);
+	assert_string_equal(out.labels, "labels, waiting");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -507,6 +534,7 @@ int main(void)
 		TEST(what_only_the_process_knows_is_not_waited_for),
 		TEST(one_process_does_not_take_all_the_room),
 		TEST(it_is_not_looked_at_all_the_time),
+		TEST(labels_stay_with_the_sample),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -670,6 +670,8 @@ static void the_second_half_of_what_waits_goes_without_copies_of_stacks(void **s
 	assert_in_range(waiting, most / 10 * 9, most);
 }
 
+static const char labels[16] = "labels of it";
+
 static bool is_said_to_be_cut(void *context, const void *record, size_t length)
 {
 	const struct sample_head *head = record;
@@ -680,6 +682,7 @@ static bool is_said_to_be_cut(void *context, const void *record, size_t length)
 		assert_int_equal(head->end, 0);
 	else
 		assert_int_equal(head->end, UNWIND_END_NOT_COPIED);
+	assert_memory_equal((const char *)record + length - sizeof(labels), labels, sizeof(labels));
 	*cut += !head->deferred_bytes;
 	return true;
 }
@@ -695,9 +698,12 @@ static void a_copied_stack_that_is_let_go_is_said_to_be_cut(void **state)
 	size_t cut = 0;
 
 	(void)state;
+	// The rest of a frame is before the stack, labels are behind it.
 	record.head.user_words = 0;
 	record.head.end = 0;
-	record.head.deferred_bytes = sizeof(record.rest) - 8;
+	record.head.deferred_bytes = sizeof(record.rest) - 8 - sizeof(labels);
+	record.head.label_bytes = sizeof(labels);
+	memcpy(record.rest + sizeof(record.rest) - sizeof(labels), labels, sizeof(labels));
 	for (size_t i = 0; i < 500; i++)
 		assert_true(waiting_add(&waiting, &record.head, sizeof(record)));
 	waiting_review(&waiting, is_said_to_be_cut, &cut);

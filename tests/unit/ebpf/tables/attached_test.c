@@ -41,6 +41,21 @@ static const struct runtime looked_at = {
 	.attach = attach,
 };
 
+/* Of a file that says all, unless it is one that is not known. */
+static void foresee_labels(const void *layout, uint64_t base, struct runtime_found *ret)
+{
+	foresee(layout, base, ret);
+	if (*(const uint64_t *)layout == 13)
+		*ret = (struct runtime_found){ .complete = 1, .refused = RUNTIME_REFUSED_VERSION };
+}
+
+static const struct runtime labelled = {
+	.number = RUNTIME_GO,
+	.layout_bytes = sizeof(uint64_t),
+	.foresee = foresee_labels,
+	.has_labels = true,
+};
+
 static const struct process_key key = { .pid = 7, .exec_id = 1, .start_boottime_ns = 5 };
 
 static struct attached *create(struct attachments *attachments, const struct runtime *runtime,
@@ -117,6 +132,44 @@ static void test_each_process_of_other_runtimes_is_looked_at(void **state)
 	attached_destroy(&attachments, first);
 }
 
+static void test_of_a_file_that_says_all_nobody_is_looked_at(void **state)
+{
+	struct attachments attachments = { 0 };
+	struct attached *first, *refused;
+
+	(void)state;
+	attachments_init(&attachments);
+	first = create(&attachments, &labelled, 11, 0x1000);
+	assert_false(first->wanted);
+	assert_int_equal(first->found.data[0], 0x1000 + 11);
+	refused = create(&attachments, &labelled, 13, 0x1000);
+	assert_false(refused->wanted);
+	assert_int_equal(refused->found.data_bytes, 0);
+	assert_int_equal(attachments.of[RUNTIME_GO].refused[RUNTIME_REFUSED_VERSION], 1);
+	// Its stacks are known all the same.
+	assert_int_equal(attachments.of[RUNTIME_GO].known, 2);
+	attached_destroy(&attachments, refused);
+	attached_destroy(&attachments, first);
+	assert_int_equal(attachments.of[RUNTIME_GO].known, 0);
+}
+
+static void test_labels_that_are_not_wanted_are_not_foreseen(void **state)
+{
+	struct attachments attachments = { 0 };
+	struct attached *one;
+
+	(void)state;
+	attachments_init(&attachments);
+	attachments.unlabelled = 1u << RUNTIME_GO;
+	one = create(&attachments, &labelled, 11, 0x1000);
+	assert_int_equal(one->found.data_bytes, 0);
+	assert_false(one->wanted);
+	attached_destroy(&attachments, one);
+	one = create(&attachments, &labelled, 13, 0x1000);
+	assert_int_equal(attachments.of[RUNTIME_GO].refused[RUNTIME_REFUSED_VERSION], 0);
+	attached_destroy(&attachments, one);
+}
+
 /* The oldest make room. */
 static void test_so_many_files_are_remembered(void **state)
 {
@@ -145,6 +198,8 @@ int main(void)
 		cmocka_unit_test(test_the_first_is_looked_at_and_the_next_are_not),
 		cmocka_unit_test(test_what_was_not_found_whole_foresees_nothing),
 		cmocka_unit_test(test_each_process_of_other_runtimes_is_looked_at),
+		cmocka_unit_test(test_of_a_file_that_says_all_nobody_is_looked_at),
+		cmocka_unit_test(test_labels_that_are_not_wanted_are_not_foreseen),
 		cmocka_unit_test(test_so_many_files_are_remembered),
 	};
 

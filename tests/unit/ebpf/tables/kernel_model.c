@@ -129,6 +129,14 @@ uint32_t kernel_model_copies(const struct kernel_model *model, uint32_t pid, uin
 	return process ? process->code >> 32 & UNWIND_COPIES : 0;
 }
 
+uint32_t kernel_model_labels(const struct kernel_model *model, uint32_t pid, uint32_t identity)
+{
+	const struct unwind_process *process = find_process(model, pid, identity);
+	const struct unwind_bucket *bucket = &model->buckets[pid & (MODEL_BUCKETS - 1)];
+
+	return process ? (uint32_t)bucket->labels[process - bucket->slots] : 0;
+}
+
 struct model_finding kernel_model_find(const struct kernel_model *model, uint32_t pid,
 				       uint32_t identity, uint64_t pc)
 {

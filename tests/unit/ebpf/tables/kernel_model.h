@@ -52,6 +52,9 @@ const void *kernel_model_object(const struct kernel_model *model, uint32_t handl
 /* Which stacks of the process are copied: UNWIND_COPIES. */
 uint32_t kernel_model_copies(const struct kernel_model *model, uint32_t pid, uint32_t identity);
 
+/* Handle of what says where labels of the process lie; 0: it has none, or is not known. */
+uint32_t kernel_model_labels(const struct kernel_model *model, uint32_t pid, uint32_t identity);
+
 /* Files as a worker would describe them: each page has one rule for all of it. */
 struct model_answer {
 	struct worker_answer answer;

@@ -2,6 +2,8 @@
 /* What a walk finds of processes and files; workers and processes are played here. */
 #include "kernel_model.h"
 
+#include "runtimes/go.h"
+#include "runtimes/go/labels.h"
 #include "tables/met.h"
 #include "tables/pages.h"
 #include "tables/range_sets.h"
@@ -1157,7 +1159,7 @@ static void a_jvm_is_a_process_like_others_where_they_are_skipped(void **state)
 {
 	struct fixture *fixture = *state;
 
-	spaces_disable_runtimes(fixture->spaces, 1u << RUNTIME_HOTSPOT);
+	spaces_disable_runtimes(fixture->spaces, 1u << RUNTIME_HOTSPOT, 0);
 	begin_jvm(fixture);
 	assert_false(wants_look(fixture));
 	assert_int_equal(spaces_counts(fixture->spaces).runtimes[RUNTIME_HOTSPOT].count, 0);
@@ -1468,13 +1470,16 @@ static void stacks_of_a_process_with_code_of_no_file_are_not_copied(void **state
 	assert_false(may_copy(fixture));
 }
 
+static const struct go_layout go_126 = { .version = "go1.26.8", .current = -8, .is_current = 1 };
+static const struct go_layout go_128 = { .version = "go1.28", .current = -8, .is_current = 1 };
+
 static void of_a_go_program_goroutines_stacks_are_copied(void **state)
 {
 	struct fixture *fixture = *state;
 	uint32_t of_go = worker_machine() == EM_X86_64 ? UNWIND_MAY_COPY_OF_RUNTIME : 0;
 
 	begin_process(fixture, 3);
-	say_runtime(fixture, RUNTIME_GO, NULL);
+	say_runtime(fixture, RUNTIME_GO, &go_126);
 	learn(fixture, 2 * MS);
 	assert_int_equal(copies(fixture), of_go);
 	// A page that says that its code changes stacks says nothing new.
@@ -1494,10 +1499,58 @@ static void of_a_go_program_with_an_interpreter_no_stacks_are_copied(void **stat
 	struct fixture *fixture = *state;
 
 	begin_process(fixture, 3);
-	say_runtime(fixture, RUNTIME_GO, NULL);
+	say_runtime(fixture, RUNTIME_GO, &go_126);
 	say_toy_too(fixture);
 	learn(fixture, 2 * MS);
 	assert_int_equal(copies(fixture), 0);
+}
+
+/* What the kernel side knows of where labels of the process lie; NULL: nothing. */
+static const struct go_data *labels(const struct fixture *fixture)
+{
+	uint32_t handle = kernel_model_labels(&fixture->model, key.pid, identity());
+
+	return handle ? kernel_model_object(&fixture->model, handle) : NULL;
+}
+
+static void of_a_go_program_it_is_told_where_labels_lie(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_process(fixture, 3);
+	say_runtime(fixture, RUNTIME_GO, &go_126);
+	learn(fixture, 2 * MS);
+	assert_non_null(labels(fixture));
+	assert_int_equal(labels(fixture)->current, -8);
+	assert_int_equal(labels(fixture)->goroutine_labels, 352);
+	// Of one that has ended nothing is left.
+	spaces_end(fixture->spaces, &key);
+	assert_null(labels(fixture));
+}
+
+static void of_an_unknown_go_no_labels_are_read(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_process(fixture, 3);
+	say_runtime(fixture, RUNTIME_GO, &go_128);
+	learn(fixture, 2 * MS);
+	assert_null(labels(fixture));
+	assert_int_equal(spaces_counts(fixture->spaces)
+				 .runtimes[RUNTIME_GO]
+				 .refused[RUNTIME_REFUSED_VERSION],
+			 1);
+}
+
+static void labels_that_are_disabled_are_not_read(void **state)
+{
+	struct fixture *fixture = *state;
+
+	spaces_disable_runtimes(fixture->spaces, 0, 1u << RUNTIME_GO);
+	begin_process(fixture, 3);
+	say_runtime(fixture, RUNTIME_GO, &go_126);
+	learn(fixture, 2 * MS);
+	assert_null(labels(fixture));
 }
 
 /* It may call C, and that may call back. */
@@ -1506,7 +1559,7 @@ static void of_a_go_program_with_libraries_no_stacks_are_copied(void **state)
 	struct fixture *fixture = *state;
 
 	begin_process(fixture, 3);
-	say_runtime(fixture, RUNTIME_GO, NULL);
+	say_runtime(fixture, RUNTIME_GO, &go_126);
 	learn(fixture, 2 * MS);
 	assert_false(may_copy(fixture));
 	play(0x7f0000000000, 0x1000, 8, 0);
@@ -2247,6 +2300,9 @@ int main(void)
 		TEST(stacks_of_code_that_changes_them_are_not_copied),
 		TEST(stacks_of_a_process_with_code_of_no_file_are_not_copied),
 		TEST(of_a_go_program_goroutines_stacks_are_copied),
+		TEST(of_a_go_program_it_is_told_where_labels_lie),
+		TEST(of_an_unknown_go_no_labels_are_read),
+		TEST(labels_that_are_disabled_are_not_read),
 		TEST(of_a_go_program_with_libraries_no_stacks_are_copied),
 		TEST(stacks_that_were_elsewhere_are_not_copied_again),
 		TEST(stacks_of_a_jvm_are_not_copied),

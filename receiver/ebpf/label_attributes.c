@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "label_attributes.h"
+
+#include "printable.h"
+#include "sample_labels.h"
+
+#include <string.h>
+
+#define KEY_PREFIX "process.context.label."
+
+enum { PREFIX_BYTES = sizeof(KEY_PREFIX) - 1 };
+
+/* To @to; returns how many bytes. */
+static size_t clean_text(char *to, const char *from, size_t bytes)
+{
+	strings_sanitize_utf8(to, from, bytes);
+	printable_strip_controls(to, bytes);
+	return bytes;
+}
+
+static uint32_t key_string(const struct label_text *text, struct profcol_builder *builder)
+{
+	char key[PREFIX_BYTES + SAMPLE_LABEL_KEY_BYTES] = KEY_PREFIX;
+	size_t bytes = clean_text(key + PREFIX_BYTES, text->key, text->key_bytes);
+
+	return profcol_builder_string(builder, key, PREFIX_BYTES + bytes);
+}
+
+static uint32_t value_string(const struct label_text *text, struct profcol_builder *builder)
+{
+	char value[SAMPLE_LABEL_VALUE_BYTES];
+	size_t bytes = text->value_bytes;
+
+	// The character that was cut in two.
+	if (text->is_cut)
+		bytes = strings_cut_utf8(text->value, bytes, bytes - 1);
+	bytes = clean_text(value, text->value, bytes);
+	return profcol_builder_string(builder, value, bytes);
+}
+
+/* Those of one row. */
+static bool build_row(struct label_attributes *attributes, const void *labels,
+		      struct profcol_builder *builder)
+{
+	struct label_reader reader = sample_labels_begin(labels);
+	uint32_t keys[SAMPLE_LABELS];
+	struct label_text text;
+	size_t count = 0;
+
+	while (count < SAMPLE_LABELS && sample_labels_next(&reader, &text)) {
+		struct profcol_attribute attribute = { .key = key_string(&text, builder) };
+		size_t same = 0;
+
+		while (same < count && keys[same] != attribute.key)
+			same++;
+		if (same < count)
+			continue;
+		keys[count++] = attribute.key;
+		attribute.value.type = PROFCOL_VALUE_STRING;
+		attribute.value.string = value_string(&text, builder);
+		if (!VECTOR_PUSH(&attributes->ids, profcol_builder_attribute(builder, &attribute)))
+			return false;
+	}
+	return VECTOR_PUSH(&attributes->limits, (uint32_t)attributes->ids.count);
+}
+
+bool label_attributes_build(struct label_attributes *attributes, const struct capture *capture,
+			    struct profcol_builder *builder)
+{
+	attributes->ids.count = attributes->limits.count = 0;
+	for (size_t i = 0; i < capture->labels.count; i++)
+		if (!build_row(attributes, capture_labels(capture, (uint32_t)i), builder))
+			return false;
+	return true;
+}
+
+void label_attributes_deinit(struct label_attributes *attributes)
+{
+	VECTOR_DEINIT(&attributes->ids);
+	VECTOR_DEINIT(&attributes->limits);
+}

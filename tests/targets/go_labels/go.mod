@@ -1,0 +1,3 @@
+module example.com/go_labels
+
+go 1.13
