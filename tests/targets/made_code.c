@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Computes in code that it has made in memory of no file, for as long as it lives. Says where that
- * lies: its address, and how long it is, in hexadecimal digits. With a file as its argument it
- * waits for a byte, and maps that, as those do who write a jitdump.
+ * lies: its address, and how long it is, in hexadecimal digits. The first argument says which
+ * memory: `private`, which it is without one, `shared`, or `twice`, mapped at two places. With a
+ * file as its second argument it waits for a byte, and maps that, as those do who write a jitdump.
  */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Counts down from ten million, with a frame pointer. */
 #if defined(__x86_64__)
@@ -34,30 +37,62 @@ static const uint32_t made[] = {
 };
 #endif
 
+enum { BYTES = 4096 };
+
+/* Write the code to memory that is mapped at another place, too, where it may be executed. */
+static void *make_twice(void)
+{
+	int fd = memfd_create("twice", MFD_CLOEXEC);
+	void *memory, *written;
+
+	if (fd < 0 || ftruncate(fd, BYTES))
+		return MAP_FAILED;
+	memory = mmap(NULL, BYTES, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	written = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED || written == MAP_FAILED)
+		return MAP_FAILED;
+	memcpy(written, made, sizeof(made));
+	return memory;
+}
+
+static void *make_once(int sharing)
+{
+	void *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return memory;
+	memcpy(memory, made, sizeof(made));
+	return mprotect(memory, BYTES, PROT_READ | PROT_EXEC) ? MAP_FAILED : memory;
+}
+
+static void *make(const char *kind)
+{
+	if (!strcmp(kind, "twice"))
+		return make_twice();
+	return make_once(strcmp(kind, "shared") != 0 ? MAP_PRIVATE : MAP_SHARED);
+}
+
 static int map_file(const char *path)
 {
 	int fd;
 
 	(void)getchar();
 	fd = open(path, O_RDONLY);
-	return fd < 0 || mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED;
+	return fd < 0 || mmap(NULL, BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED;
 }
 
 int main(int argc, char **argv)
 {
-	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = make(argc > 1 ? argv[1] : "private");
 	void (*count)(void);
 
 	if (memory == MAP_FAILED)
-		return 1;
-	memcpy(memory, made, sizeof(made));
-	if (mprotect(memory, 4096, PROT_READ | PROT_EXEC))
 		return 1;
 	__builtin___clear_cache((char *)memory, (char *)memory + sizeof(made));
 	memcpy(&count, &memory, sizeof(count));
 	printf("%lx %zx\n", (unsigned long)(uintptr_t)memory, sizeof(made));
 	fflush(stdout);
-	if (argc > 1 && map_file(argv[1]))
+	if (argc > 2 && map_file(argv[2]))
 		return 1;
 	for (;;)
 		count();
