@@ -163,9 +163,35 @@ static __attribute__((noinline)) int unwind_by_leaf(struct unwind_walk *walk)
 	return unwind_by_frame_pointer(walk);
 }
 
+/*
+ * A caller whose code, where it goes on, does nothing but take its frame down and return: that says
+ * where the return address is, whatever the frame pointer. Trampolines are such code. Negative: it
+ * does something else, or cannot be read.
+ */
+static __attribute__((noinline)) int unwind_by_epilogue(struct unwind_walk *walk)
+{
+#ifdef UNWIND_ARM64
+	// Of what is known of the stack pointer there nothing follows; trampolines have frames.
+	(void)walk;
+#else
+	// add $depth, %rsp; ret, with a depth of one byte, which has a sign.
+	static const __u64 add_and_ret = 0xc300c48348, but_depth = 0xff00ffffff;
+	__u64 code;
+
+	if (unwind_code_before(walk, walk->at.pc + sizeof(code), &code) &&
+	    (code & but_depth) == add_and_ret && !(code >> 24 & 0x87))
+		return unwind_below(walk, walk->at.sp + (code >> 24 & 0x78) + 8, 0);
+#endif
+	return -1;
+}
+
 /* By no table. @frame: what is reported. */
 static __always_inline int unwind_without_table(struct unwind_walk *walk, __u64 frame)
 {
+	int end = walk->at.exact ? -1 : unwind_by_epilogue(walk);
+
+	if (end >= 0)
+		return end;
 	// Compilers that write code to memory keep frame pointers, or not, in all of it.
 	if (walk->at.exact && frame & UNWIND_FRAME_FILE)
 		return unwind_by_leaf(walk);
