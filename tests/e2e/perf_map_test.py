@@ -13,6 +13,7 @@ from collections import Counter
 
 import pytest
 
+from made_names import PID, Producer, assert_named
 from profcol_run import pipeline, read_profile
 from profile_files import Samples
 from target_run import cpu_ms
@@ -242,6 +243,40 @@ def test_a_jitdump_has_names_and_lines(make, names_of, tmp_path):
 
 
 # ---- producers ----
+
+
+_JAVA = """
+class Hot {
+    static int innermost(int n) { int x = 0; for (int i = 0; i < n; i++) x = x * 31 + i; return x; }
+    static int middle(int n) { return innermost(n) + 1; }
+    public static void main(String[] arguments) {
+        for (int x = 0; ; x += middle(1000000)) if (x == 42) System.out.println(x);
+    }
+}
+"""
+
+
+def test_java(start_profcol, start_target, tmp_path):
+    """`jcmd PID Compiler.perfmap` has it write what its code is called at that moment."""
+    if not shutil.which("jcmd"):
+        pytest.skip("needs a JDK: apt-get install openjdk-17-jdk-headless")
+    (tmp_path / "Hot.java").write_text(_JAVA)
+    subprocess.run(["javac", "Hot.java"], cwd=tmp_path, check=True, timeout=120)
+    options = ("-XX:+PreserveFramePointer", "-XX:CompileCommand=dontinline,Hot.innermost")
+    producer = Producer(
+        name="java",
+        command=("java", *options, "-cp", ".", "Hot"),
+        hot="int Hot.innermost(int)",
+        caller="int Hot.middle(int)",
+        disabled=("hotspot",),
+        tell=("jcmd", PID, "Compiler.perfmap"),
+    )
+    target = start_target(*producer.command, cwd=tmp_path, stdout=subprocess.DEVNULL)
+    try:
+        target.wait_burnt(1000)
+        assert_named(producer, start_profcol, target, tmp_path / "out")
+    finally:
+        pathlib.Path(f"/tmp/perf-{target.pid}.map").unlink(missing_ok=True)
 
 
 def test_node(start_profcol, start_target, tmp_path):
