@@ -219,6 +219,8 @@ def test_a_long_name_is_cut_and_printable(make, names_of):
 
 # ---- jitdump ----
 
+JITDUMP_HEAD = 40  # bytes
+
 
 def jitdump(made, name):
     """A file as `perf inject --jit` reads it: header, lines, code."""
@@ -240,6 +242,27 @@ def test_a_jitdump_has_names_and_lines(make, names_of, tmp_path):
     made.target.process.stdin.write("\n")
     made.target.process.stdin.flush()
     assert are_named(names_of(made))
+
+
+def test_a_jitdump_grows(make, start_profcol, tmp_path):
+    """Code is compiled, and written down, as long as the program runs."""
+    exporters = {"pprof": {"directory": str(tmp_path / "out"), "interval": "1s"}}
+    start_profcol(pipeline(exporters=exporters)).wait_ready()
+    dump = tmp_path / "jit-1.dump"
+    made = make(arguments=["private", dump], stdin=subprocess.PIPE)
+    records = jitdump(made, NAME)
+    dump.write_bytes(records[:JITDUMP_HEAD])
+    made.target.process.stdin.write("\n")
+    made.target.process.stdin.flush()
+    samples = Samples(tmp_path / "out")
+
+    def is_called(name):
+        return any(sample.frames[0].name == name for sample in samples.of(made.target.pid))
+
+    wait_until(lambda: is_called(UNNAMED), "a sample without a name")
+    with dump.open("ab") as file:
+        file.write(records[JITDUMP_HEAD:])
+    wait_until(lambda: is_called(NAME), "a sample with a name")
 
 
 # ---- producers ----

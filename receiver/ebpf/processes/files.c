@@ -329,7 +329,8 @@ struct held {
 	struct file_ends ends;
 };
 
-static int take_held(struct files *files, uint32_t id, struct held *ret)
+/* @as_seen: -ESTALE if it has been written to since it was. */
+static int take_held(struct files *files, uint32_t id, bool as_seen, struct held *ret)
 {
 	const struct file *file;
 	int status = -ENOENT;
@@ -338,7 +339,7 @@ static int take_held(struct files *files, uint32_t id, struct held *ret)
 	pthread_mutex_lock(&files->lock);
 	file = file_rows_find(&files->rows, id);
 	if (file && file->fd >= 0)
-		status = is_as_seen(file, &ret->touched) ? 0 : -ESTALE;
+		status = !as_seen || is_as_seen(file, &ret->touched) ? 0 : -ESTALE;
 	if (!status) {
 		ret->fd = duplicate_held(files, file_rows_find(&files->rows, id));
 		ret->place = (struct file_place){ file->device, file->owner };
@@ -362,13 +363,25 @@ static bool has_same_ends(struct files *files, const struct held *held)
 int files_open(struct files *files, uint32_t file)
 {
 	struct held held;
-	int fd = take_held(files, file, &held);
+	int fd = take_held(files, file, true, &held);
 
 	if (fd)
 		return fd;
 	fd = held.touched && !has_same_ends(files, &held)
 		     ? -ESTALE
 		     : opener_open(files->calls, held.place, held.fd, open_limit_ns);
+	close(held.fd);
+	return fd;
+}
+
+int files_open_grown(struct files *files, uint32_t file)
+{
+	struct held held;
+	int fd = take_held(files, file, false, &held);
+
+	if (fd)
+		return fd;
+	fd = opener_open(files->calls, held.place, held.fd, open_limit_ns);
 	close(held.fd);
 	return fd;
 }

@@ -60,6 +60,9 @@ uint32_t files_recognize(struct files *files, const struct file_search *search);
  * rights since, the first and the last bytes are compared. */
 int files_open(struct files *files, uint32_t file);
 
+/* The same, whatever has been written to it since. */
+int files_open_grown(struct files *files, uint32_t file);
+
 /* Has @file, which is held, been written to since it was found, as files_open sees it? False also
  * when it is not held. */
 bool files_is_stale(struct files *files, uint32_t file);

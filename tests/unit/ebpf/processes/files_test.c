@@ -166,6 +166,24 @@ static struct file_search search_of_memfd(int fd, void **memory, char path[64])
 						 .inode = stat_of.st_ino } };
 }
 
+static void a_file_that_grows_can_be_opened_as_such(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = fixture->files;
+	char path[PATH_MAX], text[16] = "";
+	struct file_search search = make(fixture, "jit-1.dump", "head", path);
+	uint32_t id = files_identify(files, &search);
+	int fd;
+
+	write_file(path, "head and more");
+	assert_int_equal(files_open(files, id), -ESTALE);
+	fd = files_open_grown(files, id);
+	assert_true(fd >= 0);
+	assert_int_equal(read(fd, text, sizeof(text)), strlen("head and more"));
+	close(fd);
+	assert_int_equal(files_open_grown(files, id + 1), -ENOENT);
+}
+
 /* Compilers write code to it, at another place than that at which it is executed. */
 static void memory_that_looks_like_a_file_is_none(void **state)
 {
@@ -557,6 +575,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FILES_TEST(a_file_keeps_its_id_until_it_changes),
 		FILES_TEST(recognizing_takes_nothing),
+		FILES_TEST(a_file_that_grows_can_be_opened_as_such),
 		FILES_TEST(memory_that_looks_like_a_file_is_none),
 		FILES_TEST(a_program_without_a_name_is_another_when_it_is_written_anew),
 		FILES_TEST(a_hash_outlives_its_file),
