@@ -253,11 +253,38 @@ static __attribute__((noinline)) int unwind_by_made_leaf(struct unwind_walk *wal
 #endif
 }
 
+/*
+ * A caller whose code, where it goes on, does nothing but take its frame down and return: that says
+ * where the return address is, whatever the frame pointer. Trampolines are such code. Negative: it
+ * does something else, or cannot be read.
+ */
+static __attribute__((noinline)) int unwind_by_epilogue(struct unwind_walk *walk)
+{
+#ifdef UNWIND_ARM64
+	// Of what is known of the stack pointer there nothing follows; trampolines have frames.
+	(void)walk;
+#else
+	// add $depth, %rsp; ret, with a depth of one byte, which has a sign.
+	static const __u64 add_and_ret = 0xc300c48348, but_depth = 0xff00ffffff;
+	__u64 code;
+
+	if (unwind_code_before(walk, walk->at.pc + sizeof(code), &code) &&
+	    (code & but_depth) == add_and_ret && !(code >> 24 & 0x87))
+		return unwind_below(walk, walk->at.sp + (code >> 24 & 0x78) + 8, 0);
+#endif
+	return -1;
+}
+
 /* By no table. @frame: what is reported. */
 static __always_inline int unwind_without_table(struct unwind_walk *walk, __u64 frame)
 {
+	int end;
+
 	if (walk->at.exact)
 		return frame & UNWIND_FRAME_FILE ? unwind_by_leaf(walk) : unwind_by_made_leaf(walk);
+	end = unwind_by_epilogue(walk);
+	if (end >= 0)
+		return end;
 	// Compilers that write files without tables keep frame pointers in all of it: the leaf that
 	// led here is one of these.
 	if (walk->at.guessed)

@@ -110,8 +110,9 @@ make_cpython() {
 
 make_pip() {
 	/usr/bin/python3 -m venv work
+	# shellcheck disable=SC2086 # several packages
 	work/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-deps \
-		--no-compile --target root "$1" >&2
+		--no-compile --target root $1 >&2
 	echo "$1"
 }
 

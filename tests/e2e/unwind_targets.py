@@ -241,6 +241,7 @@ _FRAMES = [
         transit=0.3,
     ),
     Target("jit", "jit.c", _gcc("-O2"), functions=18),
+    Target("jit_trampoline", "jit.c", _gcc("-O2", "-DWITHOUT_FRAME_POINTER"), functions=18),
 ]
 
 _TAIL_CHAINS = frozenset(

@@ -8,6 +8,9 @@ import language_runtimes
 
 _PYTHON = "print('hello')\n"
 _NODE = "console.log('hello')\n"
+_WASMTIME = "import wasmtime\nwasmtime.Engine()\nprint('hello')\n"
+_DOTNET = "import clr_loader\nimport pythonnet\nprint('hello')\n"
+_JPYPE = "import jpype\njpype.startJVM()\njpype.java.lang.System.out.println('hello')\n"
 _GO = 'package main\n\nfunc main() {\n\tprint("hello\\n")\n}\n'
 _JAVA = """\
 class Hello {
@@ -22,6 +25,10 @@ pytestmark = pytest.mark.runtimes
 # By language: the file, what is in it, and what the program is given before its path.
 HELLO = {
     "python": ("hello.py", _PYTHON, []),
+    "wasmtime": ("hello.py", _WASMTIME, []),
+    "dotnet": ("hello.py", _DOTNET, []),
+    "beam": ("none", "", ["-noshell", "-eval", 'io:format("hello~n"), halt().', "-extra"]),
+    "jpype": ("hello.py", _JPYPE, []),
     "node": ("hello.js", _NODE, []),
     "go": ("hello.go", _GO, ["run"]),
     "jdk": ("Hello.java", _JAVA, ["-cp"]),

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Computes in code that it has made in memory of no file, for as long as it lives. Says where that
- * lies: its address, and how long it is, in hexadecimal digits. With a file as its argument it
- * waits for a byte, and maps that, as those do who write a jitdump; with `short` the code does
- * nothing but make its frame and leave it.
+ * lies: its address, and how long it is, in hexadecimal digits. The first argument says which
+ * memory: `private`, which it is without one, `shared`, or `twice`, mapped at two places; or it is
+ * `short`, and the code does nothing but make its frame and leave it. With a file as its second
+ * argument it waits for a byte, and maps that, as those do who write a jitdump.
  */
+#define _GNU_SOURCE
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Counts down from ten million, with a frame pointer. */
 #if defined(__x86_64__)
@@ -48,32 +50,71 @@ static const uint32_t made_short[] = {
 };
 #endif
 
+enum { BYTES = 4096 };
+
+struct code {
+	const void *bytes;
+	size_t size;
+};
+
+/* Write the code to memory that is mapped at another place, too, where it may be executed. */
+static void *make_twice(const struct code *code)
+{
+	int fd = memfd_create("twice", MFD_CLOEXEC);
+	void *memory, *written;
+
+	if (fd < 0 || ftruncate(fd, BYTES))
+		return MAP_FAILED;
+	memory = mmap(NULL, BYTES, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	written = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED || written == MAP_FAILED)
+		return MAP_FAILED;
+	memcpy(written, code->bytes, code->size);
+	return memory;
+}
+
+static void *make_once(const struct code *code, int sharing)
+{
+	void *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return memory;
+	memcpy(memory, code->bytes, code->size);
+	return mprotect(memory, BYTES, PROT_READ | PROT_EXEC) ? MAP_FAILED : memory;
+}
+
+static void *make(const char *kind, const struct code *code)
+{
+	if (!strcmp(kind, "twice"))
+		return make_twice(code);
+	return make_once(code, strcmp(kind, "shared") != 0 ? MAP_PRIVATE : MAP_SHARED);
+}
+
 static int map_file(const char *path)
 {
 	int fd;
 
 	(void)getchar();
 	fd = open(path, O_RDONLY);
-	return fd < 0 || mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED;
+	return fd < 0 || mmap(NULL, BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED;
 }
 
 int main(int argc, char **argv)
 {
-	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	bool is_short = argc > 1 && !strcmp(argv[1], "short");
-	size_t size = is_short ? sizeof(made_short) : sizeof(made);
+	const char *kind = argc > 1 ? argv[1] : "private";
+	struct code code = strcmp(kind, "short") != 0
+				   ? (struct code){ made, sizeof(made) }
+				   : (struct code){ made_short, sizeof(made_short) };
+	void *memory = make(kind, &code);
 	void (*count)(void);
 
 	if (memory == MAP_FAILED)
 		return 1;
-	memcpy(memory, is_short ? (const void *)made_short : made, size);
-	if (mprotect(memory, 4096, PROT_READ | PROT_EXEC))
-		return 1;
-	__builtin___clear_cache((char *)memory, (char *)memory + size);
+	__builtin___clear_cache((char *)memory, (char *)memory + code.size);
 	memcpy(&count, &memory, sizeof(count));
-	printf("%lx %zx\n", (unsigned long)(uintptr_t)memory, size);
+	printf("%lx %zx\n", (unsigned long)(uintptr_t)memory, code.size);
 	fflush(stdout);
-	if (argc > 1 && !is_short && map_file(argv[1]))
+	if (argc > 2 && map_file(argv[2]))
 		return 1;
 	for (;;)
 		count();

@@ -230,7 +230,8 @@ static void hand_over(struct deferred *deferred)
 	// On another stack than the thread began with, or where code had to be looked at: the
 	// kernel side will do better.
 	if (deferred->is_copied &&
-	    (head->end == UNWIND_END_NOT_COPIED || head->end == UNWIND_END_GUESSED))
+	    (head->end == UNWIND_END_NOT_COPIED || head->end == UNWIND_END_GUESSED ||
+	     head->end == UNWIND_END_BAD_POINTER))
 		tables_copy_no_more(deferred->tables, &key);
 	memcpy(deferred->record.frames + words, deferred->labels, head->label_bytes);
 	deferred->take(deferred->context, &deferred->record,
@@ -284,7 +285,7 @@ static void verify(struct deferred *deferred, const struct sample_head *head,
 
 	if ((result->found != TABLES_FOUND && !result->guessed) ||
 	    result->found == TABLES_IN_PROCESS || result->end == UNWIND_END_NOT_COPIED ||
-	    result->marked)
+	    result->end == UNWIND_END_BAD_POINTER || result->marked)
 		comparison = UNKNOWN;
 	else if (result->count == head->user_words && result->end == head->end &&
 		 !memcmp(deferred->record.frames, head + 1, bytes))

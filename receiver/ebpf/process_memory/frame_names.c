@@ -6,6 +6,8 @@
 #include <sys/random.h>
 
 static const uint64_t RENEW_NS = 10000000000; /* names of code that may be replaced */
+/* How long who names no code is not asked again: at first, and at most. */
+static const uint64_t NO_MAP_NS = 1000000000, NO_MAP_MOST_NS = 30000000000;
 
 enum {
 	GATHER_NS = 2000000,   /* from the first frame on, others of the process are waited for */
@@ -428,6 +430,16 @@ void frame_names_note_map(const struct frame_names *names, struct named_process 
 		if (row != INTERN_MISSING)
 			process->rows.frames.items[row].map_bytes = bytes;
 	}
+}
+
+void frame_names_note_no_map(struct named_process *process, uint64_t now_ns)
+{
+	uint64_t rest_ns = 2 * process->no_map_rest_ns;
+
+	if (!rest_ns)
+		rest_ns = NO_MAP_NS;
+	process->no_map_rest_ns = rest_ns < NO_MAP_MOST_NS ? rest_ns : NO_MAP_MOST_NS;
+	process->no_map_ns = now_ns + process->no_map_rest_ns;
 }
 
 bool frame_names_know_map(const struct frame_names *names, const struct named_process *process,

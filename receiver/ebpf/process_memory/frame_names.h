@@ -75,7 +75,8 @@ struct named_process {
 	uint64_t asked_ns;               /* ...and of what is being read */
 	uint64_t last_ns;                /* when something was asked for last */
 	bool silent;                     /* nothing is read any more */
-	uint64_t no_map_ns;              /* until then it names no code in memory of no file */
+	uint64_t no_map_ns;              /* until then it names no code in memory of no file... */
+	uint64_t no_map_rest_ns;         /* ...for so long; 0: it was not looked for in vain */
 	struct named_process *next;      /* in its chain */
 	TAILQ_ENTRY(named_process) open; /* in frame_names.open: something is wanted or asked */
 	bool is_open;
@@ -133,6 +134,10 @@ void frame_names_learn(struct frame_names *names, struct named_process *process,
 /* The file that names code of @process was read for @count @frames when it was @bytes long. */
 void frame_names_note_map(const struct frame_names *names, struct named_process *process,
 			  const struct runtime_frame *frames, size_t count, uint64_t bytes);
+
+/* @process has no such file, as far as is known at @now_ns. It may have one soon: it is looked for
+ * again after a second, then two, four, up to half a minute. */
+void frame_names_note_no_map(struct named_process *process, uint64_t now_ns);
 
 /* Has it been, for all of these? Then there is nothing new in it. */
 bool frame_names_know_map(const struct frame_names *names, const struct named_process *process,

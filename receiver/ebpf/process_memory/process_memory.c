@@ -25,9 +25,6 @@ enum {
 	OPENED_NS = 10000000,
 };
 
-/* Who names no code may do so later. */
-static const uint64_t NO_MAP_NS = 30000000000;
-
 /* A request that a worker has. */
 struct flight {
 	bool used;
@@ -357,7 +354,7 @@ static void end_places(struct process_memory *memory, const struct flight *fligh
 	pthread_mutex_lock(&memory->lock);
 	process = frame_names_process(&memory->names, &flight->key);
 	if (process && !has_map)
-		process->no_map_ns = clock_monotonic_ns() + NO_MAP_NS;
+		frame_names_note_no_map(process, clock_monotonic_ns());
 	pthread_mutex_unlock(&memory->lock);
 	end_frames(memory, flight, has_map ? FRAME_GONE : FRAME_UNKNOWN, false);
 }

@@ -84,7 +84,7 @@ size_t file_rows_memory(const struct file_rows *rows)
 struct lookup {
 	const struct file_rows *rows;
 	const struct file_look *look;
-	bool raw, unsettled;
+	bool unsettled;
 	uint64_t device, inode;
 	uint32_t id;
 };
@@ -119,8 +119,7 @@ static bool look_equal(uint32_t place, const void *context)
 	const struct lookup *lookup = context;
 	const struct file *file = &lookup->rows->rows.items[place];
 
-	return file_is(file, lookup->look, lookup->raw) &&
-	       is_unsettled(file) == lookup->unsettled &&
+	return file_is(file, lookup->look, false) && is_unsettled(file) == lookup->unsettled &&
 	       (file->fd >= 0 || file_look_same_place(&file->look, lookup->look));
 }
 
@@ -144,10 +143,9 @@ struct file *file_rows_find(const struct file_rows *rows, uint32_t id)
 	return file_at(rows, intern_find(&rows->by_id, id_hash(id), id_equal, &lookup));
 }
 
-struct file *file_rows_find_look(const struct file_rows *rows, const struct file_look *look,
-				 bool raw)
+struct file *file_rows_find_look(const struct file_rows *rows, const struct file_look *look)
 {
-	struct lookup lookup = { .rows = rows, .look = look, .raw = raw };
+	struct lookup lookup = { .rows = rows, .look = look };
 
 	return file_at(rows, intern_find(&rows->by_look, pair_hash(look->device, look->inode),
 					 look_equal, &lookup));

@@ -66,10 +66,9 @@ void file_rows_deinit(struct file_rows *rows); /* closes what is held */
 
 /* All valid until the next row is added, or some are evicted; NULL: none. */
 struct file *file_rows_find(const struct file_rows *rows, uint32_t id);
-/* By what it is; @raw: it is known not to be an ELF file. Found is what is held open, or what lies
- * in a place that is told from all others (file_look.h), and was not written just before. */
-struct file *file_rows_find_look(const struct file_rows *rows, const struct file_look *look,
-				 bool raw);
+/* By what it is. Found is what is held open, or what lies in a place that is told from all others
+ * (file_look.h), and was not written just before. */
+struct file *file_rows_find_look(const struct file_rows *rows, const struct file_look *look);
 /* Has a file with @look been met so soon after it was written that it is not found by that? */
 bool file_rows_met_unsettled(const struct file_rows *rows, const struct file_look *look);
 struct file *file_rows_find_alias(const struct file_rows *rows, const struct mapped_file *mapped);

@@ -67,6 +67,13 @@ static bool is_raw(const struct opened *opened)
 	return opened->ends.hashed && !opened->ends.elf;
 }
 
+/* Is it memory that only looks like a file: shared, or mapped twice by a compiler that writes to it
+ * at one place what it runs at the other? */
+static bool is_memory(const struct opened *opened)
+{
+	return is_raw(opened) && !opened->look.links;
+}
+
 /* The file that @search leads to, of which there has been no look yet; NULL. By another path, or in
  * another root, the numbers may be another file's since. */
 static struct file *find_unseen(const struct files *files, const struct file_search *search)
@@ -83,7 +90,7 @@ static struct file *find_unseen(const struct files *files, const struct file_sea
 static struct file *file_of(struct files *files, const struct file_search *search,
 			    const struct opened *opened)
 {
-	struct file *file = file_rows_find_look(&files->rows, &opened->look, is_raw(opened));
+	struct file *file = file_rows_find_look(&files->rows, &opened->look);
 
 	// One that could not be opened when it was first met is seen now.
 	if (!file)
@@ -113,7 +120,7 @@ static int files_find(struct files *files, const struct file_search *search, uin
 	if (ret->fd < 0)
 		return ret->fd;
 	pthread_mutex_lock(&files->lock);
-	file = file_rows_find_look(&files->rows, &ret->look, false);
+	file = file_rows_find_look(&files->rows, &ret->look);
 	if (file)
 		ret->ends = file->ends;
 	pthread_mutex_unlock(&files->lock);
@@ -198,6 +205,10 @@ static uint32_t identify(struct files *files, const struct file_search *search)
 	if (id != PROCESS_NO_FILE)
 		return id;
 	fd = files_find(files, search, find_limit_ns, &opened);
+	if (fd >= 0 && is_memory(&opened)) {
+		close(fd);
+		fd = -EINVAL;
+	}
 	if (fd == -EINVAL)
 		return PROCESS_NO_FILE;
 	pthread_mutex_lock(&files->lock);
@@ -229,7 +240,7 @@ static uint32_t recognize(struct files *files, const struct file_search *search)
 		return PROCESS_NO_FILE;
 	close(fd);
 	pthread_mutex_lock(&files->lock);
-	file = file_rows_find_look(&files->rows, &look, false);
+	file = file_rows_find_look(&files->rows, &look);
 	if (file)
 		file_rows_touch(&files->rows, file);
 	id = file ? file->id : PROCESS_NO_FILE;
@@ -318,7 +329,8 @@ struct held {
 	struct file_ends ends;
 };
 
-static int take_held(struct files *files, uint32_t id, struct held *ret)
+/* @as_seen: -ESTALE if it has been written to since it was. */
+static int take_held(struct files *files, uint32_t id, bool as_seen, struct held *ret)
 {
 	const struct file *file;
 	int status = -ENOENT;
@@ -327,7 +339,7 @@ static int take_held(struct files *files, uint32_t id, struct held *ret)
 	pthread_mutex_lock(&files->lock);
 	file = file_rows_find(&files->rows, id);
 	if (file && file->fd >= 0)
-		status = is_as_seen(file, &ret->touched) ? 0 : -ESTALE;
+		status = !as_seen || is_as_seen(file, &ret->touched) ? 0 : -ESTALE;
 	if (!status) {
 		ret->fd = duplicate_held(files, file_rows_find(&files->rows, id));
 		ret->place = (struct file_place){ file->device, file->owner };
@@ -351,13 +363,25 @@ static bool has_same_ends(struct files *files, const struct held *held)
 int files_open(struct files *files, uint32_t file)
 {
 	struct held held;
-	int fd = take_held(files, file, &held);
+	int fd = take_held(files, file, true, &held);
 
 	if (fd)
 		return fd;
 	fd = held.touched && !has_same_ends(files, &held)
 		     ? -ESTALE
 		     : opener_open(files->calls, held.place, held.fd, open_limit_ns);
+	close(held.fd);
+	return fd;
+}
+
+int files_open_grown(struct files *files, uint32_t file)
+{
+	struct held held;
+	int fd = take_held(files, file, false, &held);
+
+	if (fd)
+		return fd;
+	fd = opener_open(files->calls, held.place, held.fd, open_limit_ns);
 	close(held.fd);
 	return fd;
 }

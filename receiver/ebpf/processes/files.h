@@ -8,9 +8,8 @@
  * is another file with another id. While its descriptor is held nothing else can have its device
  * and inode; later also the place has to be the same. A file that was written to within the last
  * ticks of the clock when it was met is a new one at the next mapping, since a write that followed
- * at once may have left no trace. Of a file without a name left (memfd, shared memory) that is not
- * in the format of programs only device and inode count: what compilers write code to grows while
- * it is mapped.
+ * at once may have left no trace. What has no name left (memfd, shared memory) and is not in the
+ * format of programs is no file: compilers write code to such memory.
  *
  * What there is room for is bounded. Who knows which files are needed has the others forgotten in
  * time (files_evict), by when they were used last: mapped anew, read, or needed when room was made.
@@ -47,7 +46,8 @@ enum { FILES_REFUSED = UINT32_MAX - 2 };
 /*
  * The id of the file that @search finds, which is held open from now on; also when it
  * cannot be opened now but can be told from others. PROCESS_NO_FILE for what is no
- * regular file, FILES_REFUSED for what is counted so. From one thread at a time.
+ * regular file, or memory that only looks like one, FILES_REFUSED for what is counted so. From one
+ * thread at a time.
  */
 uint32_t files_identify(struct files *files, const struct file_search *search);
 
@@ -59,6 +59,9 @@ uint32_t files_recognize(struct files *files, const struct file_search *search);
  * another one by now, or another negative errno. Of one that was removed, linked or given other
  * rights since, the first and the last bytes are compared. */
 int files_open(struct files *files, uint32_t file);
+
+/* The same, whatever has been written to it since. */
+int files_open_grown(struct files *files, uint32_t file);
 
 /* Has @file, which is held, been written to since it was found, as files_open sees it? False also
  * when it is not held. */

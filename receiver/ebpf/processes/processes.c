@@ -669,7 +669,10 @@ static int open_jitdump(struct processes *processes, const struct process_key *k
 		path = processes_file_path(processes, code[i].file);
 		if (!is_jitdump(path))
 			continue;
-		fd = processes_open_file(processes, code[i].file);
+		// It is written to as long as there is new code.
+		fd = files_open_grown(processes->watch.files, code[i].file);
+		if (fd == -ENOENT)
+			fd = processes_open_file(processes, code[i].file);
 		*bytes_ret =
 			fd >= 0 && !processes_recall_file(fd, &stat) ? (uint64_t)stat.st_size : 0;
 	}

@@ -115,6 +115,7 @@ enum number {
 static enum number read_number(struct reader *reader, uint64_t *ret)
 {
 	int digits = 0;
+	bool prefixed = false;
 
 	for (*ret = 0;;) {
 		int byte = next_byte(reader), digit = digit_of(byte);
@@ -123,8 +124,11 @@ static enum number read_number(struct reader *reader, uint64_t *ret)
 			return END_OF_LINE;
 		if (byte == ' ' && digits)
 			return NUMBER;
-		if ((byte == 'x' || byte == 'X') && digits == 1 && !*ret)
+		if ((byte == 'x' || byte == 'X') && digits == 1 && !*ret && !prefixed) {
+			prefixed = true;
+			digits = 0;
 			continue;
+		}
 		if (digit < 0 || digits++ == NUMBER_DIGITS)
 			return NO_NUMBER;
 		*ret = *ret << 4 | (uint64_t)digit;

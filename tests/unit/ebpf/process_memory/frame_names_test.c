@@ -311,6 +311,28 @@ static void a_map_is_known_for_what_was_looked_for_in_it(void **state)
 	assert_true(frame_names_know_map(&names, process, frames, 2, 101));
 }
 
+static void a_map_is_looked_for_again_later_and_later(void **state)
+{
+	static const uint64_t rests_s[] = { 1, 2, 4, 8, 16, 30, 30 };
+	struct frame_question asked = question(7, 1);
+	struct named_process *process;
+	uint64_t now = MS;
+
+	(void)state;
+	asked.runtime = RUNTIME_NONE;
+	ask(7, 2, now);
+	process = frame_names_process(&names, &asked.key);
+	assert_int_equal(read_next(now + 100 * MS, FRAME_NAMED), 1);
+	for (size_t i = 0; i < sizeof(rests_s) / sizeof(*rests_s); i++) {
+		frame_names_note_no_map(process, now);
+		now += rests_s[i] * 1000 * MS;
+		frame_names_ask(&names, &asked, now - 1);
+		assert_int_equal(frame_names_due_ns(&names), UINT64_MAX);
+	}
+	frame_names_ask(&names, &asked, now);
+	assert_true(frame_names_due_ns(&names) < UINT64_MAX);
+}
+
 static void a_program_that_stays_unknown_is_given_up(void **state)
 {
 	uint64_t now = 10 * MS;
@@ -342,6 +364,7 @@ int main(void)
 		TEST(who_waits_waits_for_what_was_asked_before),
 		TEST(a_program_that_is_not_known_yet_is_waited_for),
 		TEST(a_map_is_known_for_what_was_looked_for_in_it),
+		TEST(a_map_is_looked_for_again_later_and_later),
 		TEST(a_program_that_stays_unknown_is_given_up),
 	};
 

@@ -84,7 +84,7 @@ static void seeing_a_file_takes_no_memory(void **state)
 		before = file_rows_memory(rows);
 		file_rows_see(rows, file, &look);
 		assert_int_equal(file_rows_memory(rows), before);
-		assert_ptr_equal(file_rows_find_look(rows, &look, false), file);
+		assert_ptr_equal(file_rows_find_look(rows, &look), file);
 	}
 }
 

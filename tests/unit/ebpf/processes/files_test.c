@@ -149,42 +149,6 @@ static void recognizing_takes_nothing(void **state)
 	assert_int_equal(files_recognize(files, &search), PROCESS_NO_FILE);
 }
 
-static void a_file_without_a_name_stays_one_while_it_grows(void **state)
-{
-	struct fixture *fixture = *state;
-	struct files *files = fixture->files;
-	char path[64], hash[HTLHASH_HEX], later[HTLHASH_HEX];
-	int fd = memfd_create("jit", MFD_CLOEXEC);
-	struct stat stat_of;
-	struct file_search search;
-	uint32_t id;
-	void *memory;
-
-	assert_true(fd >= 0 && ftruncate(fd, 4096) == 0 && fstat(fd, &stat_of) == 0);
-	memory = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
-	assert_ptr_not_equal(memory, MAP_FAILED);
-	snprintf(path, sizeof(path), "/memfd:jit (deleted)");
-	search = (struct file_search){ .mapped = { .pid = (uint32_t)getpid(),
-						   .start = (uintptr_t)memory,
-						   .limit = (uintptr_t)memory + 4096,
-						   .path = path,
-						   .device = stat_of.st_dev,
-						   .inode = stat_of.st_ino } };
-	id = files_identify(files, &search);
-	if (files_open(files, id) < 0) {
-		print_message("skipped: /proc/PID/map_files needs CAP_CHECKPOINT_RESTORE\n");
-		skip();
-	}
-	assert_true(files_htlhash(files, id, hash));
-	assert_int_equal(ftruncate(fd, 8192), 0);
-	assert_int_equal(files_identify(files, &search), id);
-	// The hash is what names it to others: it stays what it was.
-	assert_true(files_htlhash(files, id, later));
-	assert_string_equal(later, hash);
-	munmap(memory, 4096);
-	close(fd);
-}
-
 /* What a mapping of @fd, which has no name, would show. */
 static struct file_search search_of_memfd(int fd, void **memory, char path[64])
 {
@@ -200,6 +164,50 @@ static struct file_search search_of_memfd(int fd, void **memory, char path[64])
 						 .path = path,
 						 .device = stat_of.st_dev,
 						 .inode = stat_of.st_ino } };
+}
+
+static void a_file_that_grows_can_be_opened_as_such(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = fixture->files;
+	char path[PATH_MAX], text[16] = "";
+	struct file_search search = make(fixture, "jit-1.dump", "head", path);
+	uint32_t id = files_identify(files, &search);
+	int fd;
+
+	write_file(path, "head and more");
+	assert_int_equal(files_open(files, id), -ESTALE);
+	fd = files_open_grown(files, id);
+	assert_true(fd >= 0);
+	assert_int_equal(read(fd, text, sizeof(text)), strlen("head and more"));
+	close(fd);
+	assert_int_equal(files_open_grown(files, id + 1), -ENOENT);
+}
+
+/* Compilers write code to it, at another place than that at which it is executed. */
+static void memory_that_looks_like_a_file_is_none(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = fixture->files;
+	int fd = memfd_create("program", MFD_CLOEXEC);
+	struct file_search search;
+	char path[64];
+	void *memory;
+
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	search = search_of_memfd(fd, &memory, path);
+	if (files_identify(files, &search) != PROCESS_NO_FILE) {
+		print_message("skipped: /proc/PID/map_files needs CAP_CHECKPOINT_RESTORE\n");
+		skip();
+	}
+	assert_int_equal(pwrite(fd, "\x55\x48\x89\xe5", 4, 0), 4);
+	assert_int_equal(files_identify(files, &search), PROCESS_NO_FILE);
+	assert_int_equal(files_state(files).files, 0);
+	// A program that is written to it then is one.
+	assert_int_equal(pwrite(fd, "\177ELF one", 8, 0), 8);
+	assert_int_not_equal(files_identify(files, &search), PROCESS_NO_FILE);
+	munmap(memory, 4096);
+	close(fd);
 }
 
 static void a_program_without_a_name_is_another_when_it_is_written_anew(void **state)
@@ -567,7 +575,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FILES_TEST(a_file_keeps_its_id_until_it_changes),
 		FILES_TEST(recognizing_takes_nothing),
-		FILES_TEST(a_file_without_a_name_stays_one_while_it_grows),
+		FILES_TEST(a_file_that_grows_can_be_opened_as_such),
+		FILES_TEST(memory_that_looks_like_a_file_is_none),
 		FILES_TEST(a_program_without_a_name_is_another_when_it_is_written_anew),
 		FILES_TEST(a_hash_outlives_its_file),
 		FILES_TEST(every_file_that_can_be_read_has_a_hash),

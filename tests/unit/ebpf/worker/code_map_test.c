@@ -53,6 +53,17 @@ static void an_entry_names_what_it_holds(void **state)
 	assert_string_equal(name_in("1000 20 no newline", 0x1000), "no newline");
 }
 
+/* As HotSpot writes them (`jcmd PID Compiler.perfmap`): all 16 digits behind the prefix. */
+static void numbers_may_have_all_their_digits(void **state)
+{
+	static const char map[] = "0x00007f975cec7600 0x0000000000000218 int Hot.innermost(int)\n";
+
+	(void)state;
+	assert_string_equal(name_in(map, 0x7f975cec7600), "int Hot.innermost(int)");
+	assert_string_equal(name_in(map, 0x7f975cec7817), "int Hot.innermost(int)");
+	assert_string_equal(name_in(map, 0x7f975cec7818), "");
+}
+
 static void the_last_entry_counts(void **state)
 {
 	static const char map[] = "1000 100 old\n1040 10 inner\n1000 20 new\n";
@@ -73,6 +84,9 @@ static void lines_that_are_none_are_passed_over(void **state)
 		"1000 \n",
 		"1000 10\n",
 		"10000000000000000000 10 a\n",
+		"0x00000000000001000 10 a\n",
+		"0x 10 a\n",
+		"0x0x1000 10 a\n",
 		"-1 10 a\n",
 		"\377\377\377\n",
 		"1000 0 empty\n",
@@ -255,6 +269,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_entry_names_what_it_holds),
+		cmocka_unit_test(numbers_may_have_all_their_digits),
 		cmocka_unit_test(the_last_entry_counts),
 		cmocka_unit_test(lines_that_are_none_are_passed_over),
 		cmocka_unit_test(a_long_name_is_cut),
