@@ -158,14 +158,14 @@ class Run:
         assert loads.keys() == objects.keys()
 
     def check_balance(self):
-        """The program started, sampled, ended, and lost nothing."""
+        """The program started, sampled, ended; a busy machine may have had no room for some."""
         log = self.text("log")
         print(log)
         assert READY in log
         assert self.text("status") == "0"
         (balance,) = parse_balances(log)
         balance.check()
-        assert balance.exported > 0 and balance.lost == 0
+        assert balance.exported > 0 and balance.lost_on_the_way == 0
 
     def check_first_samples(self):
         """Stacks of programs that were not known yet have been copied, and walked later."""
