@@ -266,23 +266,12 @@ def test_a_jitdump_grows(make, start_profcol, tmp_path):
 # ---- producers ----
 
 
-_JAVA = """
-class Hot {
-    static int innermost(int n) { int x = 0; for (int i = 0; i < n; i++) x = x * 31 + i; return x; }
-    static int middle(int n) { return innermost(n) + 1; }
-    public static void main(String[] arguments) {
-        for (int x = 0; ; x += middle(1000000)) if (x == 42) System.out.println(x);
-    }
-}
-"""
-
-
-def test_java(start_profcol, start_target, tmp_path):
+def test_java(source, start_profcol, start_target, tmp_path):
     """`jcmd PID Compiler.perfmap` has it write what its code is called at that moment."""
     if not shutil.which("jcmd"):
         pytest.skip("needs a JDK: apt-get install openjdk-17-jdk-headless")
-    (tmp_path / "Hot.java").write_text(_JAVA)
-    subprocess.run(["javac", "Hot.java"], cwd=tmp_path, check=True, timeout=120)
+    program = source / "tests/targets/made_names/Hot.java"
+    subprocess.run(["javac", "-d", tmp_path, program], check=True, timeout=120)
     options = ("-XX:+PreserveFramePointer", "-XX:CompileCommand=dontinline,Hot.innermost")
     producer = Producer(
         name="java",

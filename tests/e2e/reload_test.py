@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 
@@ -13,6 +14,7 @@ import pytest
 from free_port import free_port
 from own_pids import own_pids
 from profcol_run import pipeline, read_profile, with_metrics
+from profile_files import Samples
 from settling import settled
 from target_run import Target
 from waiting import wait_until
@@ -343,3 +345,42 @@ def test_other_plugins_need_a_restart(start_profcol, tmp_path):
         _reload(run, configuration)
     assert run.log.count("service::plugins has changed, which needs a restart") == 2
     run.stop()
+
+
+# By interpreter: a program of tests/targets/made_names, and what its function is called.
+_RUNTIMES = {
+    "python": (["/usr/bin/python3", "hot_python.py"], "innermost"),
+    "v8": (["node", "hot.js"], "innermost"),
+    "hotspot": (["java", "-cp", ".", "Hot.java"], "Hot.innermost"),
+}
+
+
+@pytest.mark.parametrize("interpreter", _RUNTIMES)
+def test_a_runtime_is_switched_off_and_on(
+    source, start_profcol, start_target, tmp_path, interpreter
+):
+    command, name = _RUNTIMES[interpreter]
+    if not shutil.which(command[0]):
+        pytest.skip(f"no {command[0]}; run: scripts/setup.sh test")
+    target = start_target(*command, cwd=source / "tests/targets/made_names")
+    samples = Samples(tmp_path / "out")
+
+    def configuration(disabled):
+        exporters = {"pprof": {"directory": str(tmp_path / "out"), "interval": "1s"}}
+        receiver = {"interpreters": {interpreter: {"disabled": disabled}}}
+        return pipeline(receiver=receiver, exporters=exporters)
+
+    def new_names(known):
+        return {called for sample in samples.of(target.pid)[known:] for called in sample.names}
+
+    run = start_profcol(configuration(True)).wait_ready()
+    for disabled in (True, False, True):
+        _reload(run, configuration(disabled))
+        samples.wait_latest()
+        known = len(samples.of(target.pid))
+        if disabled:
+            target.wait_burnt(1000)
+            samples.wait_latest()
+            assert len(samples.of(target.pid)) > known and name not in new_names(known)
+        else:
+            wait_until(lambda: name in new_names(known), f"'{name}' of {interpreter}")

@@ -18,4 +18,10 @@ public class Hot {
 	public static int back(IntUnaryOperator function, int n) {
 		return function.applyAsInt(n) + 1;
 	}
+
+	public static void main(String[] arguments) {
+		for (int x = 0;; x += middle(1000000))
+			if (x == 42)
+				System.out.println(x);
+	}
 }
