@@ -127,7 +127,7 @@ function whereInput(shell: Shell): HTMLElement {
 }
 
 function typeChoice(shell: Shell): HTMLElement | null {
-	const kinds = shell.status?.kinds ?? [];
+	const kinds = shell.opened.length ? shell.opened[0].kinds : shell.status?.kinds ?? [];
 
 	if (kinds.length < 2) return null;
 	return choice(
@@ -285,7 +285,7 @@ function rarer(elements: (HTMLElement | null)[]): (HTMLElement | null)[] {
 
 export function drawBar(bar: HTMLElement, shell: Shell, search: Search): void {
 	const names = shell.opened.map((one) => visible(one.name)).join(" compared with ");
-	const choices = [typeChoice, groupChoice, compareButton, whereInput];
+	const choices = [groupChoice, compareButton, whereInput];
 
 	redraw(
 		bar,
@@ -298,6 +298,7 @@ export function drawBar(bar: HTMLElement, shell: Shell, search: Search): void {
 		...(shell.isServed ? [rangeChoice(shell), liveToggle(shell)] : []),
 		optionsButton(bar),
 		...rarer([
+			typeChoice(shell),
 			...(shell.isServed ? choices.map((make) => make(shell)) : []),
 			frameToggles(shell),
 			colourChoice(shell),
