@@ -166,7 +166,9 @@ function compareWithBefore(shell: Shell): void {
 
 function compareButton(shell: Shell): HTMLElement {
 	const base = shell.covered("base_");
-	const time = base ? rangeText(base[0], base[1]) : "nothing kept";
+	// Until the answer is there nobody knows.
+	const nothing = shell.whole?.base ? "nothing kept" : "…";
+	const time = base ? rangeText(base[0], base[1]) : nothing;
 
 	if (hasBase(shell.state))
 		return el(
