@@ -81,16 +81,18 @@ def page_figures(directory):
         page.wait("performance.getEntriesByName('first-contentful-paint').length")
         first = page.evaluate(_FIRST_PAINT)
         page.evaluate(_OBSERVE)
-        left, top = page.evaluate(
-            "(() => { const box = document.querySelector('canvas:not([hidden])')"
-            ".getBoundingClientRect(); return [box.left, box.top]; })()"
+        left, bottom = page.evaluate(
+            "(() => { const box = document.querySelector('.graph')"
+            ".getBoundingClientRect(); return [box.left, box.bottom]; })()"
         )
         figures = {"frames": FRAMES, "bytes": html.stat().st_size, "first_paint_ms": first}
-        # The third row from the root: most of the tree.
-        figures["zoom_ms"] = _event_ms(page, "click", lambda: page.click(left + 100, top + 45))
+        # The third row from the root, which is at the bottom: most of the tree.
+        figures["zoom_ms"] = _event_ms(page, "click", lambda: page.click(left + 100, bottom - 45))
+        assert page.evaluate("!document.querySelector('.crumbs').hidden"), "nothing was zoomed into"
         figures["zoom_out_ms"] = _event_ms(page, "keydown", lambda: page.key("Escape"))
         page.evaluate("document.querySelector('input[type=search]').focus()")
         figures["search_ms"] = _event_ms(page, "keydown", lambda: page.key("7"))
+        assert "frames" in page.text(".result"), "nothing was found"
         assert not page.messages, page.messages
         return figures
     finally:

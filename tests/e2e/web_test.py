@@ -549,8 +549,34 @@ def test_a_file_is_dropped(page, served, ending):
     window.evaluate(DROP % json.dumps([f"/api/profile.{ending}?{query}"]))
     window.wait("document.querySelector('.file')")
     find_frame(window, "burn_leaf")
+    if ending == "pb.gz":  # which has two kinds of values
+        window.choose("what is counted", "cpu:nanoseconds")
+        window.wait("/^[0-9.]+ m?s$/m.test(document.querySelector('footer > span').innerText)")
+        find_frame(window, "burn_leaf")
     window.press("back to what is live")
     window.wait("!document.querySelector('.file')")
+
+
+# One request behind its length, as `record -o x.otlp` writes them.
+DROP_RECORD = """(async () => {
+    const bytes = await (await fetch(%s)).arrayBuffer();
+    const length = new DataView(new ArrayBuffer(4));
+    length.setUint32(0, bytes.byteLength);
+    const data = new DataTransfer();
+    data.items.add(new File([length.buffer, bytes, length.buffer, bytes], 'twice.otlp'));
+    document.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true }));
+})()"""
+
+
+def test_requests_behind_their_lengths_are_dropped(page, served):
+    window = page("?live=0")
+    start = served.json("/api/status.json")["from"]
+    query = urllib.parse.urlencode({"comm": "burn", "from": start - 1000, "to": start + 5000})
+    window.evaluate(DROP_RECORD % json.dumps(f"/api/profile.otlp?{query}"))
+    window.wait("document.querySelector('.file')?.innerText === 'twice.otlp'")
+    total = served.json("/api/top.json", comm="burn", **{"from": start - 1000, "to": start + 5000})
+    shown = window.text("footer > span").partition(" ")[0].replace(",", "")
+    assert int(shown) == 2 * total["total"] > 0
 
 
 # Keeps what is written onto canvases from now on.

@@ -127,7 +127,7 @@ function whereInput(shell: Shell): HTMLElement {
 }
 
 function typeChoice(shell: Shell): HTMLElement | null {
-	const kinds = shell.status?.kinds ?? [];
+	const kinds = shell.opened.length ? shell.opened[0].kinds : shell.status?.kinds ?? [];
 
 	if (kinds.length < 2) return null;
 	return choice(
@@ -166,7 +166,9 @@ function compareWithBefore(shell: Shell): void {
 
 function compareButton(shell: Shell): HTMLElement {
 	const base = shell.covered("base_");
-	const time = base ? rangeText(base[0], base[1]) : "nothing kept";
+	// Until the answer is there nobody knows.
+	const nothing = shell.whole?.base ? "nothing kept" : "…";
+	const time = base ? rangeText(base[0], base[1]) : nothing;
 
 	if (hasBase(shell.state))
 		return el(
@@ -285,7 +287,7 @@ function rarer(elements: (HTMLElement | null)[]): (HTMLElement | null)[] {
 
 export function drawBar(bar: HTMLElement, shell: Shell, search: Search): void {
 	const names = shell.opened.map((one) => visible(one.name)).join(" compared with ");
-	const choices = [typeChoice, groupChoice, compareButton, whereInput];
+	const choices = [groupChoice, compareButton, whereInput];
 
 	redraw(
 		bar,
@@ -298,6 +300,7 @@ export function drawBar(bar: HTMLElement, shell: Shell, search: Search): void {
 		...(shell.isServed ? [rangeChoice(shell), liveToggle(shell)] : []),
 		optionsButton(bar),
 		...rarer([
+			typeChoice(shell),
 			...(shell.isServed ? choices.map((make) => make(shell)) : []),
 			frameToggles(shell),
 			colourChoice(shell),

@@ -9,7 +9,7 @@ import { Frame, isOfProgram, Tree } from "./tree";
 
 const ROW = 18;
 const CHAR = 6.7; // about the width of a letter, pixels
-const MIN_WIDTH = 0.5;
+const MIN_WIDTH = 0.7;
 
 export type Colour = "kind" | "file" | "diff";
 
@@ -44,6 +44,8 @@ export class Graph {
 	private boxes: Box[] = [];
 	private fills: [string[], string[]] = [[], []]; // by frame: as usual, and faded
 	private filled = ""; // what these colours are of
+	private readonly colourTexts = new Map<number, string>();
+	private lastFill = ""; // the canvas' colour
 	private scrolled = 0; // of what is painted, pixels, as the next two
 	private viewHeight = 0;
 	private fullHeight = 0;
@@ -184,7 +186,10 @@ export class Graph {
 		this.measure();
 		this.keepColours();
 		this.boxes = this.place(tree, width);
-		for (const box of this.boxes) this.paintBox(context, tree, box);
+		this.lastFill = "";
+		// All of one thing before the next: to change the colour costs more than to fill a box.
+		for (const box of this.boxes) this.fillBox(context, tree, box);
+		for (const box of this.boxes) this.paintFrame(context, tree, box);
 	}
 
 	private keepColours(): void {
@@ -239,37 +244,48 @@ export class Graph {
 		return sum;
 	}
 
-	private paintBox(context: CanvasRenderingContext2D, tree: Tree, box: Box): void {
+	private isMatch(tree: Tree, node: number): boolean {
+		return this.matches?.[tree.frame[node]] === 1;
+	}
+
+	private isFaded(tree: Tree, box: Box): boolean {
+		const isOther = this.matches !== null && !this.isMatch(tree, box.node);
+
+		return isOther || box.row < tree.depth[this.root];
+	}
+
+	private fillBox(context: CanvasRenderingContext2D, tree: Tree, box: Box): void {
 		const y = this.rowY(box.row) - this.scrolled;
+		const gap = box.width > 1 ? 0.5 : 0;
+		let fill = this.dark ? "#c05bd8" : "#e58cf5";
 
-		if (box.node < 0) {
-			context.fillStyle = this.dark ? "#2a3036" : "#e9edf0";
-			context.fillRect(box.x, y, box.width, ROW - 1);
-			return;
-		}
+		if (box.node < 0) fill = this.dark ? "#2a3036" : "#e9edf0";
+		else if (!this.isMatch(tree, box.node))
+			fill = this.fillOf(tree, box.node, this.isFaded(tree, box));
+		if (fill !== this.lastFill) context.fillStyle = this.lastFill = fill;
+		context.fillRect(box.x, y, box.width - gap, ROW - 1);
+	}
+
+	// What is on a box: marks and the name.
+	private paintFrame(context: CanvasRenderingContext2D, tree: Tree, box: Box): void {
+		const isMarked = box.node === this.selected || box.node === this.hovered;
+
+		if (box.node < 0 || (box.width <= 3 && !isMarked)) return;
+		const y = this.rowY(box.row) - this.scrolled;
 		const frame = tree.frames[tree.frame[box.node]];
-		const isMatch = this.matches?.[tree.frame[box.node]] === 1;
-		const faded = (this.matches && !isMatch) || box.row < tree.depth[this.root];
-
-		context.fillStyle = isMatch
-			? this.dark
-				? "#c05bd8"
-				: "#e58cf5"
-			: this.fillOf(tree, box.node, Boolean(faded));
-		context.fillRect(box.x, y, Math.max(box.width - 0.5, 0.5), ROW - 1);
 		if (frame.inlined && box.width > 3) {
 			context.strokeStyle = this.dark ? "rgba(255,255,255,.35)" : "rgba(0,0,0,.3)";
 			context.setLineDash([2, 2]);
 			context.strokeRect(box.x + 0.5, y + 0.5, box.width - 1.5, ROW - 2);
 			context.setLineDash([]);
 		}
-		if (box.node === this.selected || box.node === this.hovered) {
+		if (isMarked) {
 			context.strokeStyle = this.dark ? "#fff" : "#000";
 			context.lineWidth = box.node === this.selected ? 2 : 1;
 			context.strokeRect(box.x + 0.5, y + 0.5, Math.max(box.width - 1.5, 1), ROW - 2);
 			context.lineWidth = 1;
 		}
-		this.paintName(context, frame, box, y, Boolean(faded));
+		this.paintName(context, frame, box, y, this.isFaded(tree, box));
 	}
 
 	private paintName(
@@ -338,8 +354,14 @@ export class Graph {
 		return this.hsl(hue, 62 * strength, lightness(hue, this.dark) + pale + 6 * shade);
 	}
 
+	// Of few colours there are many boxes.
 	private hsl(hue: number, saturation: number, light: number): string {
-		return `hsl(${hue.toFixed(0)} ${saturation.toFixed(0)}% ${light.toFixed(0)}%)`;
+		const [h, s, l] = [Math.round(hue), Math.round(saturation), Math.round(light)];
+		const key = (h * 128 + s) * 128 + l;
+		let text = this.colourTexts.get(key);
+
+		if (text === undefined) this.colourTexts.set(key, (text = `hsl(${h} ${s}% ${l}%)`));
+		return text;
 	}
 
 	private nodeAt(event: MouseEvent): number {

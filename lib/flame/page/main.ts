@@ -5,13 +5,14 @@ import { drawAccount } from "./account";
 import { drawBar } from "./bar";
 import { drawCrumbs, drawDetails, Tip } from "./details";
 import { el, replace } from "./dom";
-import { isJson, openFile, Opened, treeOfFiles } from "./files";
+import { isJson, openFile } from "./files";
 import { Colour, Graph } from "./graph";
 import { makeHelp } from "./help";
 import { onKey } from "./keys";
 import { Search } from "./search";
 import { ask, Status } from "./server";
 import type { Shell } from "./shell";
+import { kindCalled, Opened, treeOfStacks } from "./stacks";
 import { readState, State, View, writeState } from "./state";
 import { Load, Strip } from "./strip";
 import { drawGroups, FunctionTable } from "./tables";
@@ -43,6 +44,8 @@ class Page implements Shell {
 	private json: FlameJson | null = null;
 	private load: Load | null = null;
 	private callersTree: Tree | null = null;
+	private openedTree: Tree | null = null;
+	private openedKey = ""; // what it was made of
 	private failure = "";
 	private asked = 0; // counts requests: the answer to an older one is late
 	private timer = 0;
@@ -164,12 +167,17 @@ class Page implements Shell {
 		return this.hasServer && !this.opened.length;
 	}
 
+	// Of a file.
+	private get counted() {
+		return this.opened.length ? kindCalled(this.opened[0], this.state.type) : null;
+	}
+
 	get type(): string {
-		return this.opened[0]?.type ?? this.json?.type ?? "";
+		return this.counted?.type ?? this.json?.type ?? "";
 	}
 
 	get unit(): string {
-		return this.opened[0]?.unit ?? this.json?.unit ?? "";
+		return this.counted?.unit ?? this.json?.unit ?? "";
 	}
 
 	text(value: number): string {
@@ -240,27 +248,22 @@ class Page implements Shell {
 			clearTimeout(this.timer);
 			this.asked++;
 			if (isJson(first)) {
-				this.opened = [
-					{
-						name: files[0].name,
-						type: first.type,
-						unit: first.unit,
-						stacks: [],
-						frames: [],
-					},
-				];
+				const kind = { type: first.type, unit: first.unit, stacks: [] };
+
+				this.opened = [{ name: files[0].name, kinds: [kind], frames: [] }];
 				this.json = first;
 				this.whole = treeOfJson(first);
 			} else {
 				const second = opened[1] && !isJson(opened[1]) ? opened[1] : null;
 
 				this.json = null;
-				this.whole = treeOfFiles(first, second);
 				this.opened = second ? [first, second] : [first];
 			}
 			this.failure = "";
 			this.strip.element.hidden = true;
-			this.change({ zoom: "", view: this.view === "groups" ? "flame" : this.view });
+			const view = this.view === "groups" ? "flame" : this.view;
+
+			this.change({ zoom: "", type: "", view });
 		} catch (error) {
 			this.failure = `${files[0].name} cannot be shown: ${
 				error instanceof Error ? error.message : String(error)
@@ -272,7 +275,7 @@ class Page implements Shell {
 	closeFiles(): void {
 		this.opened = [];
 		this.strip.element.hidden = false;
-		this.change({ zoom: "" }, true);
+		this.change({ zoom: "", type: "" }, true);
 	}
 
 	// ---- what is shown ----
@@ -310,7 +313,19 @@ class Page implements Shell {
 		return this.state.inverted && this.view !== "groups" ? inverted(tree) : tree;
 	}
 
+	// Of files that the page has read itself.
+	private treeOfOpened(): Tree {
+		const [now, base] = this.opened;
+		const wanted = this.state.type;
+		const key = `${this.asked} ${wanted}`;
+
+		if (key !== this.openedKey) this.openedTree = treeOfStacks(now, base ?? null, wanted);
+		this.openedKey = key;
+		return this.openedTree as Tree;
+	}
+
 	private drawBody(): void {
+		if (this.opened.length && !this.json) this.whole = this.treeOfOpened();
 		if (!this.whole) return;
 		const selected = this.selected > 0 && this.shown ? this.names(this.selected) : "";
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the parts of the page know of the whole, and may ask it for.
 
-import type { Opened } from "./files";
 import type { Status } from "./server";
+import type { Opened } from "./stacks";
 import type { State } from "./state";
 import type { Frame, Tree } from "./tree";
 

@@ -108,6 +108,8 @@ export class Strip {
 	}
 
 	private paint(): void {
+		// To ask for the size of what is not there costs a layout, too.
+		if (this.element.hidden) return;
 		const ratio = window.devicePixelRatio || 1;
 		const width = this.element.clientWidth;
 		const context = this.canvas.getContext("2d");

@@ -137,6 +137,31 @@ function sumUp(parent: Int32Array, self: Float64Array): Float64Array {
 	return total;
 }
 
+// Lists of children, the heaviest first. Most nodes have one, so that sorting all costs more.
+function linkChildren(
+	parent: Int32Array,
+	weight: Float64Array,
+	firstChild: Int32Array,
+	nextSibling: Int32Array
+): void {
+	const siblings: number[] = [];
+
+	for (let i = parent.length - 1; i > 0; i--) {
+		nextSibling[i] = firstChild[parent[i]];
+		firstChild[parent[i]] = i;
+	}
+	for (let node = 0; node < parent.length; node++) {
+		const first = firstChild[node];
+
+		if (first < 0 || nextSibling[first] < 0) continue;
+		siblings.length = 0;
+		for (let child = first; child >= 0; child = nextSibling[child]) siblings.push(child);
+		siblings.sort((a, b) => weight[b] - weight[a] || a - b);
+		firstChild[node] = siblings[0];
+		siblings.forEach((child, i) => (nextSibling[child] = siblings[i + 1] ?? -1));
+	}
+}
+
 export function makeTree(
 	frames: Frame[],
 	parent: Int32Array,
@@ -150,26 +175,18 @@ export function makeTree(
 	const depth = new Int32Array(count);
 	const firstChild = new Int32Array(count).fill(-1);
 	const nextSibling = new Int32Array(count).fill(-1);
-	const order = new Int32Array(count);
 	let height = 1;
 
 	for (let i = 1; i < count; i++) {
 		depth[i] = depth[parent[i]] + 1;
 		height = Math.max(height, depth[i] + 1);
-		order[i] = i;
 	}
-	// The lightest first: each goes in front of those that are there.
 	const weight = total.map(
 		(value, i) =>
 			Math.max(value, 0) +
 			(baseTotal ? (Math.max(baseTotal[i], 0) * (total[0] || 1)) / (baseTotal[0] || 1) : 0)
 	);
-	order.sort((a, b) => weight[a] - weight[b] || b - a);
-	for (const i of order) {
-		if (!i) continue;
-		nextSibling[i] = firstChild[parent[i]];
-		firstChild[parent[i]] = i;
-	}
+	linkChildren(parent, weight, firstChild, nextSibling);
 	return {
 		frames,
 		parent,
@@ -189,18 +206,22 @@ export function makeTree(
 export function treeOfJson(json: FlameJson): Tree {
 	const text = (id: number) => json.strings[id] ?? "";
 	const columns = json.frames;
-	const frames = columns.name.map((name, i) => {
-		const [file, source] = [text(columns.file[i]), text(columns.source[i])];
+	const guessed = new Map<number, string>(); // by file and source: many frames share them
+	const guess = (file: number, source: number) => {
+		const key = file * json.strings.length + source;
+		let kind = guessed.get(key);
 
-		return {
-			name: text(name),
-			file,
-			source,
-			line: columns.line[i],
-			kind: text(columns.kind[i]) || kindOf(file, source),
-			inlined: columns.inlined[i] === 1,
-		};
-	});
+		if (kind === undefined) guessed.set(key, (kind = kindOf(text(file), text(source))));
+		return kind;
+	};
+	const frames = columns.name.map((name, i) => ({
+		name: text(name),
+		file: text(columns.file[i]),
+		source: text(columns.source[i]),
+		line: columns.line[i],
+		kind: text(columns.kind[i]) || guess(columns.file[i], columns.source[i]),
+		inlined: columns.inlined[i] === 1,
+	}));
 
 	if (frames.length) frames[0] = { ...frames[0], name: "all", kind: "root" };
 	return makeTree(
