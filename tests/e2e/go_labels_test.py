@@ -4,6 +4,7 @@ goroutine had when it was sampled, and no others; however the program is built, 
 """
 import collections
 import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import os
@@ -22,6 +23,7 @@ RATE = 997
 TOGETHER = 2
 BURN_MS = 3000
 ROUNDS = 20
+PATIENCE_S = 60  # until the first labels; a program without any fails alone
 LEAST_SEEN = 20  # samples of each function
 
 PREFIX = "process.context.label."
@@ -147,10 +149,13 @@ def observe(programs, cases, start_profcol, start_target, directory):
 
     def observe_one(name, path):
         target = start_target(path)
+        target.wait_burnt(BURN_MS)
+        samples.wait_latest()
         # Before the program is known its samples have no labels.
-        wait_until(
-            lambda: any(map(labels_of, samples.of(target.pid))), f"labels of {name}", step_s=0.5
-        )
+        with contextlib.suppress(TimeoutError):
+            wait_until(
+                lambda: any(map(labels_of, samples.of(target.pid))), "labels", PATIENCE_S, 0.5
+            )
         samples.wait_latest()
         before = len(samples.of(target.pid))
         for _ in range(ROUNDS):

@@ -62,13 +62,16 @@ static const struct row *find_row(const char *version)
 
 /* ---- where the current g is ---- */
 
-/* The code of the function of that name in Go's table of functions; without bytes: none. */
+/* The code of the function of that name, by Go's table of functions, or, of before Go 1.16, by
+ * symbols; without bytes: none. */
 static struct elf_piece find_code(const struct runtime_file *file, const char *name)
 {
 	const struct pclntab *table = &file->source->go;
 	size_t name_at = table->version == PCLNTAB_116 ? 8 : 4;
 
-	for (uint64_t i = 0; table->version && i < table->function_count; i++) {
+	if (table->version == PCLNTAB_NONE)
+		return elf_view_code(file->view, elf_view_function(file->view, name), CODE_BYTES);
+	for (uint64_t i = 0; i < table->function_count; i++) {
 		struct elf_piece record = pclntab_record(table, i);
 		const char *found;
 		uint32_t offset;
