@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "promises.h"
 
+#include "receiver/ebpf/runtimes/go/labels.h"
 #include "receiver/ebpf/runtimes/hotspot/hotspot.h"
 #include "receiver/ebpf/worker/answer.h"
 
@@ -364,6 +365,7 @@ struct runtime_body {
 		struct protocol_runtime hotspot;
 		struct hotspot_layout layout;
 		struct protocol_runtime go;
+		struct go_layout go_layout;
 	} said;
 	char text[sizeof(text)];
 };
@@ -378,7 +380,8 @@ static struct runtime_body runtime_body_make(void)
 		.said = {
 			.hotspot = { RUNTIME_HOTSPOT, sizeof(struct hotspot_layout) },
 			.layout = { .block_bytes = 16, .code_bytes = 8, .complete_bytes = 4 },
-			.go = { RUNTIME_GO, 0 },
+			.go = { RUNTIME_GO, sizeof(struct go_layout) },
+			.go_layout = { .version = "go1.22.1" },
 		},
 	};
 
@@ -468,7 +471,8 @@ static void test_what_cannot_be_said_of_runtimes_is_refused(void **state)
 	RUNTIME_REFUSED(body.said.hotspot.bytes -= 8);
 	RUNTIME_REFUSED(body.said.hotspot.bytes += 8);
 	RUNTIME_REFUSED(body.said.hotspot.bytes = UINT32_MAX);
-	RUNTIME_REFUSED(body.said.go.bytes = 8);
+	RUNTIME_REFUSED(body.said.go.bytes = 0);
+	RUNTIME_REFUSED(body.said.go.bytes += 8);
 	RUNTIME_REFUSED(body.said.go.number = RUNTIME_HOTSPOT);
 	RUNTIME_REFUSED(body.said.layout.words[0] = 0);
 }
