@@ -54,6 +54,7 @@ class Case:
     name: str
     flags: tuple = ()
     has_c: bool = False
+    tells_in_c: bool = True  # stacks lead from C to the function that tells which labels it has
 
 
 CASES = (
@@ -134,7 +135,7 @@ def observe_samples(samples):
 
 
 def functions(case):
-    return LABELS | IN_C if case.has_c else LABELS
+    return LABELS | IN_C if case.has_c and case.tells_in_c else LABELS
 
 
 def observe(programs, cases, start_profcol, start_target, directory):
