@@ -10,10 +10,10 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 
 import pytest
 
+import go_programs
 from decided import Decision, Share, assert_rare
 from profcol_run import pipeline, with_metrics
 from profile_files import Samples
@@ -67,19 +67,8 @@ CASES = (
 
 def build(go, case, source, directory, name=None):
     """The path of the program, by the Go at `go`."""
-    name = name or case.name
-    folder = directory / f"{name}.source"
-    shutil.copytree(source / "tests/targets/go_labels", folder)
-    environment = os.environ | {
-        "GOWORK": "off",
-        "GOTOOLCHAIN": "local",
-        "CGO_ENABLED": str(int(case.has_c)),
-    }
-    path = directory / name
-    command = [go, "build", *case.flags, "-o", path, "."]
-    made = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
-    return path
+    sources = source / "tests/targets/go_labels"
+    return go_programs.build(go, sources, directory / (name or case.name), case.flags, case.has_c)
 
 
 def labels_of(sample):

@@ -10,10 +10,10 @@ import json
 import os
 import re
 import shutil
-import subprocess
 
 import pytest
 
+import go_programs
 from decided import Share, assert_rare
 from profcol_run import pipeline
 from profile_files import Samples
@@ -57,19 +57,8 @@ _BESIDE = re.compile(
 
 def build(go, case, source, directory, name=None):
     """The path of the program, by the Go at `go`."""
-    name = name or case.name
-    folder = directory / f"{name}.source"
-    shutil.copytree(source / "tests/targets/go_names", folder)
-    environment = os.environ | {
-        "GOWORK": "off",
-        "GOTOOLCHAIN": "local",
-        "CGO_ENABLED": str(int(case.has_c)),
-    }
-    path = directory / name
-    command = [go, "build", *case.flags, "-o", path, "."]
-    made = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
-    return path
+    sources = source / "tests/targets/go_names"
+    return go_programs.build(go, sources, directory / (name or case.name), case.flags, case.has_c)
 
 
 def told(path):
