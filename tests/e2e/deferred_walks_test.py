@@ -191,10 +191,11 @@ def test_stacks_of_goroutines_are_copied_and_walked_in_user_space(
         target.wait_burnt(cpu_ms)
         return run.metrics().value("profcol_unwind_copied_stacks", walked="at_once")
 
-    early, late = copied_after(GOROUTINES_MS), copied_after(GOROUTINES_MS)
+    early = copied_after(GOROUTINES_MS)
+    # Until a busy machine has got to know the program, more is deferred than there is room for.
+    ends, read = collections.Counter(), set(profile_paths(tmp_path / "out"))
     # One copy that is not enough would be the last one.
-    assert late - early >= 0.1 * RATE * GOROUTINES_MS / 1000
-    ends, read = collections.Counter(), set()
+    assert copied_after(GOROUTINES_MS) - early >= 0.1 * RATE * GOROUTINES_MS / 1000
 
     def rounds():
         end_ms = target.cpu_ms() + GOROUTINES_CAP_MS
@@ -209,6 +210,6 @@ def test_stacks_of_goroutines_are_copied_and_walked_in_user_space(
     try:
         assert_rare(CUT_GOROUTINES, rounds(), "stacks that were cut")
     finally:
-        print(early, late, dict(ends))
+        print(early, dict(ends))
     target.kill()
     run.stop()

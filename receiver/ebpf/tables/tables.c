@@ -4,7 +4,6 @@
 #include "base/base.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -347,45 +346,6 @@ struct process_memory_tables tables_for_memory(struct tables *tables)
 	return (struct process_memory_tables){ find_runtime, learn_look, tables };
 }
 
-/* Their names, with commas between them. */
-static void list_runtimes(uint32_t numbers, char *text, size_t bytes)
-{
-	size_t length = 0;
-
-	*text = '\0';
-	for (size_t i = 0; i < RUNTIMES; i++)
-		if (numbers & 1u << i && all_runtimes[i] && length < bytes)
-			length += (size_t)snprintf(text + length, bytes - length, "%s%s",
-						   length ? ", " : "", all_runtimes[i]->name);
-}
-
-/* Load a program that walks stacks of processes with runtimes, if one is wanted. */
-static void load_next_walk(struct tables *tables)
-{
-	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
-	uint32_t number, wanted;
-	char names[128];
-
-	if (!tables->load_walk)
-		return;
-	pthread_mutex_lock(&tables->lock);
-	number = spaces_next_walk(tables->spaces, &wanted);
-	pthread_mutex_unlock(&tables->lock);
-	if (!number)
-		return;
-	error = tables->load_walk(tables->load_context, wanted, number);
-	pthread_mutex_lock(&tables->lock);
-	spaces_learn_walk(tables->spaces, number, !error);
-	pthread_mutex_unlock(&tables->lock);
-	if (!error)
-		return;
-	list_runtimes(wanted, names, sizeof(names));
-	profcol_log_warn(tables->host->logger,
-			 "%s, stacks of programs that run by %s are cut there",
-			 profcol_error_message(error), names);
-	profcol_metric_add(tables->metrics.walks_refused, 1);
-}
-
 /* When something is to be done that nobody tells of. */
 static uint64_t next_deadline(struct tables *tables, uint64_t housekeeping)
 {
@@ -488,7 +448,7 @@ static void *tables_run(void *context)
 		if (worker_pool_is_busy(tables->pool))
 			worker_pool_run(tables->pool, clock_monotonic_ns() + PASS_NS);
 		look_at_next(tables);
-		load_next_walk(tables);
+		tables_load_next_walk(tables);
 		now = clock_monotonic_ns();
 		if (now >= housekeeping) {
 			keep_house(tables);
@@ -552,9 +512,9 @@ static bool create_parts(struct tables *tables, const struct tables_maps *maps)
 	if (tables->spaces)
 		spaces_disable_runtimes(tables->spaces, tables->disabled_runtimes,
 					tables->unlabelled_runtimes);
-	tables->load_walk = maps->load_walk;
-	tables->load_context = maps->context;
-	if (tables->spaces && tables->load_walk)
+	tables->loader.load_walk = maps->load_walk;
+	tables->loader.context = maps->context;
+	if (tables->spaces && maps->load_walk)
 		spaces_walk_apart(tables->spaces);
 	if (tables->spaces)
 		tables->met =
@@ -603,6 +563,7 @@ void tables_stop(struct tables *tables)
 		return;
 	missed_stop(&tables->missed);
 	pthread_join(tables->thread, NULL);
+	tables_end_loading(tables);
 	tables->running = false;
 	if (tables->kept.cache)
 		page_cache_stop(tables->kept.cache);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the parts of tables.h have of each other: tables.c is the thread, and what wakes it;
- * tables_walks.c answers walks that are finished in user space, from any thread.
+ * tables_walks.c answers walks that are finished in user space, from any thread; tables_loader.c
+ * loads the programs that walk stacks of processes with runtimes.
  */
 #pragma once
 
@@ -21,6 +22,17 @@
 #include "worker/worker.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+
+/* Of the thread of the tables, but for what that of the loader is given. */
+struct walk_loader {
+	struct profcol_error *(*load_walk)(void *context, uint32_t runtimes, uint32_t number);
+	void *context;             /* load_walk's */
+	uint32_t number, runtimes; /* what is loaded */
+	pthread_t thread;
+	bool running;      /* to be joined */
+	atomic_bool ended; /* that will not take long */
+};
 
 struct tables {
 	const struct profcol_host *host;
@@ -48,10 +60,18 @@ struct tables {
 	size_t index_bytes, rules_bytes; /* of the mappings */
 
 	/* Of the thread: */
-	struct profcol_error *(*load_walk)(void *context, uint32_t runtimes, uint32_t number);
-	void *load_context;
+	struct walk_loader loader;
 	struct worker_pool *pool;
 	struct kept_pages kept;
 	pthread_t thread;
 	bool running;
 };
+
+/* ---- tables_loader.c; the thread of the tables ---- */
+
+/* Load a program that walks stacks of processes with runtimes, if one is wanted and none is being
+ * loaded. */
+void tables_load_next_walk(struct tables *tables);
+
+/* Waits until nothing is being loaded any more. */
+void tables_end_loading(struct tables *tables);
