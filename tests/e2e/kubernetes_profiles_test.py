@@ -128,7 +128,7 @@ def test_one_of_two_containers_is_kept_from_its_first_sample_on(
         tmp_path / "some",
         node,
         by_kubeconfig(kubeconfig) | {"extract": {"labels": [{"key": "keep", "tag_name": "keep"}]}},
-        receiver={"hold_new_containers": "20s"},
+        receiver={"hold_new_containers": "10m"},  # however slow the machine
         filter={"include_attributes": [{"key": "keep", "values": ["yes"]}]},
     )
     run = start_profcol(with_all(configuration, tmp_path / "all")).wait_ready()
