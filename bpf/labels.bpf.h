@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The labels of a sample: the runtime of the program finds where their text lies, and here it is
- * read into the record. What is read is the process's own: a label may lie anywhere, and be of any
- * length.
+ * read into the record. The process alone decides what is read: a label may lie anywhere, and be of
+ * any length.
  */
 #pragma once
 

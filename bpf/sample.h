@@ -114,7 +114,7 @@ struct sample_labels {
 	__u32 reserved;
 };
 
-/* What is missing of them. */
+/* A flag tells what is missing of a sample's labels. */
 enum sample_labels_flag {
 	SAMPLE_LABELS_CUT = 1,        /* of a value, what is beyond SAMPLE_LABEL_VALUE_BYTES */
 	SAMPLE_LABELS_LEFT_OUT = 2,   /* more than SAMPLE_LABELS, and keys that are too long */

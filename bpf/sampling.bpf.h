@@ -82,7 +82,7 @@ static __always_inline __u64 *frames_of(struct sample_head *record)
 	return (__u64 *)(record + 1);
 }
 
-/* What an event tells of a sample besides the thread. */
+/* An event tells this of its sample, besides the thread. */
 struct sampled {
 	__u64 time_ns;
 	__u64 value;  /* of sample_head */
@@ -145,7 +145,8 @@ static __always_inline bool has_room(struct cpu_buffer *buffer, __u64 bytes)
 	return waiting_bytes(buffer, ring_bytes - bytes) <= ring_bytes - bytes;
 }
 
-/* What is missing is fetched at once: the next walks want it, too. */
+/* Does the sample's walk miss something? The receiver fetches that at once: the next walks want it,
+ * too. */
 static __always_inline bool is_urgent(struct cpu_buffer *buffer, const struct sample_head *head)
 {
 	if ((head->end != UNWIND_END_NO_PAGE && !buffer->unknown && !buffer->walk.meets_new) ||

@@ -93,8 +93,9 @@ static inline __u64 cpython_mix(__u64 mixed, __u64 word)
 }
 
 /*
- * A text is told from others by these words: how many characters it has, three words of its first
- * bytes, 0 where it is shorter, and its last 8 bytes; 0 where it has fewer.
+ * Mixes the number that tells a text from others. Into it go how many characters the text has,
+ * three words of its first bytes, 0 where it is shorter, and its last 8 bytes; 0 where it has
+ * fewer.
  */
 static inline __u32 cpython_text_check(__u64 characters, const __u64 words[CPYTHON_TEXT_WORDS])
 {

@@ -176,8 +176,9 @@ static __always_inline void go_find_in_bucket(struct unwind_walk *walk)
 	}
 }
 
-/* Finds those of a map. What is still to be moved to more buckets, in one of more than 26, is left
- * out. Where it stands is in of_runtime: the verifier follows less of what it does not know. */
+/* Finds the labels of a map. A map of more than 26 that is growing still has some in its old
+ * buckets: they are left out. Where it stands is in of_runtime: the verifier follows less of what
+ * it does not know. */
 static __noinline void go_find_in_map(struct unwind_walk *walk, __u64 labels)
 {
 	__u64 *at = &walk->of_runtime[0], *next = &walk->of_runtime[1], address;

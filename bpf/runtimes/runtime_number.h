@@ -31,7 +31,7 @@ enum runtime_number {
 	RUNTIMES = 32,    /* one more than the last */
 };
 
-/* Those whose frames are native code's: of these walks need to know nothing. */
+/* Runtimes whose frames are native code's: walks need to know nothing of them. */
 #define RUNTIMES_OF_NATIVE_FRAMES (1u << RUNTIME_GO)
 
 _Static_assert(UNWIND_RANGE_RUNTIME + RUNTIMES <= UNWIND_RANGE_LOOP, "kinds are different ones");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may ask: the Host header, so that pages of others cannot reach a server of this machine under
- * a name of theirs, and the token. Any thread.
+ * Access decides who may ask, by the Host header, so that pages of others cannot reach a server of
+ * this machine under a name of theirs, and by the token. Any thread.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each path gives. docs/web.md describes them. One thread at a time. */
+/* Each path has its answer; docs/web.md describes them. One thread at a time. */
 #pragma once
 
 #include "history.h"

@@ -176,3 +176,15 @@ void elf_facts_read(const void *file, size_t size, struct elf_facts *ret)
 	ret->readable_code = machine_is_known(elf.e_machine, is_64_bit);
 	facts_read_segments(ret, file, size, &elf, is_64_bit);
 }
+
+uint64_t elf_facts_code_limit(const struct elf_facts *facts, uint64_t address)
+{
+	for (size_t i = 0; i < facts->segment_count; i++) {
+		const struct worker_segment *segment = &facts->segments[i];
+
+		if (segment->executable && address >= segment->address &&
+		    address - segment->address < segment->memory_bytes)
+			return segment->address + segment->memory_bytes;
+	}
+	return 0;
+}

@@ -35,3 +35,6 @@ void elf_facts_read(const void *file, size_t size, struct elf_facts *ret);
  * section or segment has it), as far as @facts has none yet. */
 void elf_facts_read_notes(struct elf_facts *facts, const void *bytes, size_t size,
 			  uint64_t alignment);
+
+/* The address where the executable segment around @address ends; 0: there is none. */
+uint64_t elf_facts_code_limit(const struct elf_facts *facts, uint64_t address);

@@ -19,19 +19,6 @@ struct table {
 	uint32_t shift; /* from its strings to those of @symbols */
 };
 
-/* The address where the executable segment around @address ends; 0 when there is none. */
-static uint64_t code_limit(const struct elf_facts *facts, uint64_t address)
-{
-	for (size_t i = 0; i < facts->segment_count; i++) {
-		const struct worker_segment *segment = &facts->segments[i];
-
-		if (segment->executable && address >= segment->address &&
-		    address - segment->address < segment->memory_bytes)
-			return segment->address + segment->memory_bytes;
-	}
-	return 0;
-}
-
 /* Keep what ends with a NUL and has an offset that fits. */
 static bool table_take_strings(struct table *table, const struct elf_bytes *bytes)
 {
@@ -92,7 +79,7 @@ static bool candidate_from_symbol(const struct table *table, Elf64_Sym *symbol,
 	// The lowest bit of a function of 32-bit ARM says which instructions it is made of.
 	if (table->sections->machine == EM_ARM && !label)
 		symbol->st_value &= ~1ull;
-	limit = code_limit(table->facts, symbol->st_value);
+	limit = elf_facts_code_limit(table->facts, symbol->st_value);
 	if (symbol->st_shndx == SHN_UNDEF || !limit ||
 	    !name_is_usable(table, symbol->st_name, label))
 		return false;

@@ -25,19 +25,6 @@ static bool is_named(const struct function_ranges *ranges, uint64_t address)
 	return at < ranges->count && ranges->ranges[at].start <= address;
 }
 
-/* Where the code around @address ends; 0: there is none. */
-static uint64_t code_limit(const struct elf_facts *facts, uint64_t address)
-{
-	for (size_t i = 0; i < facts->segment_count; i++) {
-		const struct worker_segment *segment = &facts->segments[i];
-
-		if (segment->executable && address >= segment->address &&
-		    address - segment->address < segment->memory_bytes)
-			return segment->address + segment->memory_bytes;
-	}
-	return 0;
-}
-
 /* Entries that begin where no name is, by address. The caller frees *@ret. */
 static int collect_entries(const struct function_ranges *ranges, const struct unwind_source *source,
 			   struct entry **ret, size_t *count_ret)
@@ -102,7 +89,7 @@ static bool merge_all(struct merging *merging, const struct unwind_source *sourc
 	const struct function_ranges *named = merging->named;
 
 	for (size_t i = 0; i < count; i++) {
-		uint64_t start = entries[i].start, code = code_limit(facts, start);
+		uint64_t start = entries[i].start, code = elf_facts_code_limit(facts, start);
 		uint64_t limit = unwind_entries_limit(source, entries[i].position);
 
 		if (limit > code)

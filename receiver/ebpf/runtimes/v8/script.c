@@ -84,16 +84,6 @@ struct source {
 static struct source sources[SOURCES]; // of the worker, which has one thread
 static size_t next_source;
 
-static uint32_t character_at(const uint8_t *bytes, size_t index, bool wide)
-{
-	uint16_t character;
-
-	if (!wide)
-		return bytes[index];
-	memcpy(&character, bytes + 2 * index, sizeof(character));
-	return character;
-}
-
 static bool ends_line(uint32_t character, uint32_t next)
 {
 	return character == '\n' || (character == '\r' && next != '\n') || character == 0x2028 ||
@@ -137,11 +127,11 @@ static void count_lines(const uint8_t *bytes, size_t count, bool wide, uint64_t 
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
-		uint32_t character = character_at(bytes, i, wide);
+		uint32_t character = v8_character_at(bytes, i, wide);
 
 		if (character > '\r' && character < 0x2028)
 			continue;
-		if (!ends_line(character, character_at(bytes, i + 1, wide)))
+		if (!ends_line(character, v8_character_at(bytes, i + 1, wide)))
 			continue;
 		++*lines;
 		*line_start = (uint32_t)(first + i + 1);

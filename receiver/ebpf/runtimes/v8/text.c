@@ -44,7 +44,7 @@ void v8_append(struct v8_text *text, const char *bytes, size_t length)
 	text->length += length;
 }
 
-static uint32_t character_at(const uint8_t *bytes, size_t index, bool wide)
+uint32_t v8_character_at(const uint8_t *bytes, size_t index, bool wide)
 {
 	uint16_t character;
 
@@ -58,10 +58,10 @@ static uint32_t character_at(const uint8_t *bytes, size_t index, bool wide)
 static void append_characters(struct v8_text *text, const uint8_t *bytes, size_t count, bool wide)
 {
 	for (size_t i = 0; i < count; i++) {
-		uint32_t character = character_at(bytes, i, wide);
+		uint32_t character = v8_character_at(bytes, i, wide);
 
 		if (character >> 10 == 0xd800 >> 10 && i + 1 < count) {
-			uint32_t next = character_at(bytes, i + 1, wide);
+			uint32_t next = v8_character_at(bytes, i + 1, wide);
 
 			if (next >> 10 == 0xdc00 >> 10) {
 				character = 0x10000 + ((character & 0x3ff) << 10 | (next & 0x3ff));

@@ -31,3 +31,6 @@ enum runtime_outcome v8_append_text(const struct v8_heap *heap, uint64_t object,
 
 /* Appends as much as there is room for. */
 void v8_append(struct v8_text *text, const char *bytes, size_t length);
+
+/* Character @index of those at @bytes, which has it: of two bytes each if @wide, else of one. */
+uint32_t v8_character_at(const uint8_t *bytes, size_t index, bool wide);
