@@ -73,6 +73,7 @@ struct profiling_config {
 	uint64_t unwind_memory_bytes;  /* 1 MiB to 1 GiB: of unwind tables in the kernel */
 	const char *cache_directory;   /* "": pages of unwind rules are not kept on disk */
 	uint64_t cache_bytes;          /* of that directory, 1 MiB to 1 TiB */
+	int64_t worker_uid;
 	uint64_t process_memory_bytes; /* 1 MiB to 1 GiB: of what is known of processes */
 	uint64_t symbol_memory_bytes;  /* 1 MiB to 4 GiB: of what files call their functions */
 	struct profcol_list debug_directories;

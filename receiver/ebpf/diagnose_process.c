@@ -130,6 +130,9 @@ static void await(struct looking *looking)
 		worker_pool_run(looking->pool, deadline_ns);
 }
 
+/* Workers of this pool read what belongs to one process, and are asked nothing else. */
+static const struct origin only_origin = { { UINT32_MAX - 1, 0 }, 0 }; /* OWNER_UNKNOWN */
+
 /* ---- its files ---- */
 
 /* As processes_visit_function. */
@@ -139,7 +142,8 @@ static bool look_at_file(void *context, const struct proc_mapping *mapping, int 
 
 	looking->mapping = mapping;
 	looking->files++;
-	if (worker_pool_ask_pages(looking->pool, looking->files, looking->files, fd, NULL, 0))
+	if (worker_pool_ask_pages(looking->pool, looking->files, only_origin, looking->files, fd,
+				  NULL, 0))
 		await(looking);
 	return looking->files < FILES_MOST;
 }
@@ -252,7 +256,7 @@ static void look_at_memory(struct looking *looking)
 			    "run as root, or with CAP_SYS_PTRACE; see kernel.yama.ptrace_scope");
 			continue;
 		}
-		if (worker_pool_ask_attach(looking->pool, 1, fd, &found->process))
+		if (worker_pool_ask_attach(looking->pool, 1, only_origin, fd, &found->process))
 			await(looking);
 		tell(looking, found);
 	}
@@ -275,7 +279,7 @@ void profiling_diagnose_process(const void *config, uint32_t pid, struct profcol
 	int status = 0;
 
 	snprintf(subject, sizeof(subject), "process %u", pid);
-	looking.pool = worker_pool_create(&looking.host, "", take_answer, &looking);
+	looking.pool = worker_pool_create(&looking.host, "", WORKER_UID, take_answer, &looking);
 	error = looking.pool ? worker_pool_start(looking.pool)
 			     : profcol_error_create(PROFCOL_NO_MEMORY, "no memory for a worker");
 	if (!error)

@@ -68,6 +68,7 @@ static bool create_parts(struct profiling *profiling)
 	const struct profcol_host *host = profiling->host;
 	const struct profiling_config *settings = &profiling->settings->config;
 	const struct symbols_settings symbols = {
+		.worker_uid = (uint32_t)settings->worker_uid,
 		.memory_bytes = settings->symbol_memory_bytes,
 		.debug_directories = settings->debug_directories,
 		.without_lines = profiling_runtimes_without_lines(settings),
@@ -84,11 +85,13 @@ static bool create_parts(struct profiling *profiling)
 				      processes_kernel_code(profiling->processes));
 	if (profiling->symbols)
 		profiling->memory = process_memory_create(
-			host, profiling->processes, settings->process_memory_bytes / NAMES_SHARE);
+			host, profiling->processes, (uint32_t)settings->worker_uid,
+			settings->process_memory_bytes / NAMES_SHARE);
 	if (profiling->memory)
-		profiling->tables = tables_create(host, profiling->processes, profiling->memory,
-						  settings->unwind_memory_bytes,
-						  settings->process_memory_bytes / FOUND_SHARE);
+		profiling->tables =
+			tables_create(host, profiling->processes, profiling->memory,
+				      (uint32_t)settings->worker_uid, settings->unwind_memory_bytes,
+				      settings->process_memory_bytes / FOUND_SHARE);
 	if (profiling->tables)
 		tables_disable_runtimes(profiling->tables, profiling_disabled_runtimes(settings),
 					profiling_runtimes_without_labels(settings));

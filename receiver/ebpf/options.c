@@ -194,6 +194,10 @@ const struct profcol_option profiling_options[] = {
 			      "not"),
 	PROFCOL_OPTION_BYTES("cache_size", struct profiling_config, cache_bytes, "64MiB", 1 << 20,
 			     1ll << 40, "disk space that `cache_directory` may take"),
+	PROFCOL_OPTION_INT("worker_uid", struct profiling_config, worker_uid, "2111111111", 1,
+			   4294967293,
+			   "user and group of the processes that read files and memory "
+			   "of programs: a number that nobody else has"),
 	PROFCOL_OPTION_BYTES("process_memory", struct profiling_config, process_memory_bytes,
 			     "32MiB", 1 << 20, 1 << 30,
 			     "memory for what is known of processes, their mappings and files"),

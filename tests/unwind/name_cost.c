@@ -21,6 +21,8 @@
 
 enum { QUESTIONS = 1000 };
 
+static const struct origin machine = { .owner = { 0, 0 } };
+
 struct run {
 	struct fake_host fake;
 	struct worker_pool *pool;
@@ -81,7 +83,8 @@ static void ask(struct run *run, int index, const char *name)
 			((uint64_t)rand() << 16 ^ (uint64_t)rand()) % run->code.file_bytes;
 		uint64_t begin = clock_monotonic_ns(), took;
 
-		if (!worker_pool_ask(run->pool, 1, fcntl(index, F_DUPFD_CLOEXEC, 0), &offset, 1))
+		if (!worker_pool_ask(run->pool, 1, machine, fcntl(index, F_DUPFD_CLOEXEC, 0),
+				     &offset, 1))
 			return;
 		took = wait_answer(run, begin);
 		first = i ? first : took;
@@ -105,7 +108,7 @@ static void measure(char *name)
 
 	memset(&run, 0, sizeof(run));
 	fake_host_init(&run.fake);
-	run.pool = worker_pool_create(&run.fake.host, "purpose=cost", take, &run);
+	run.pool = worker_pool_create(&run.fake.host, "purpose=cost", WORKER_UID, take, &run);
 	profcol_error_destroy(worker_pool_start(run.pool));
 	if (debug) {
 		*debug++ = '\0';
@@ -115,7 +118,7 @@ static void measure(char *name)
 	files.index = file_index_begin();
 	index = fcntl(files.index, F_DUPFD_CLOEXEC, 0);
 	begin = clock_monotonic_ns();
-	if (files.file < 0 || index < 0 || !worker_pool_ask_index(run.pool, 1, &files)) {
+	if (files.file < 0 || index < 0 || !worker_pool_ask_index(run.pool, 1, machine, &files)) {
 		fprintf(stderr, "%s: cannot be asked about\n", name);
 		return;
 	}

@@ -14,7 +14,7 @@
 enum {
 	LOOKS_MOST = 64,        /* that wait */
 	QUESTIONS_MOST = 32768, /* the same */
-	FLIGHTS = 16,           /* requests that a worker has */
+	FLIGHTS = 32,           /* requests that workers have: more than one owner may */
 	FRAMES_MOST = 512,      /* in one request: some milliseconds */
 	REST_FACTOR = 4,        /* a process rests so many times as long as it was read... */
 	MAP_REST_NS = 250,      /* ...or for each byte of the file that names its code */
@@ -76,7 +76,8 @@ struct process_memory {
 static void take_answer(void *context, const struct worker_answer *answer);
 
 struct process_memory *process_memory_create(const struct profcol_host *host,
-					     struct processes *processes, size_t most_bytes)
+					     struct processes *processes, uint32_t worker_uid,
+					     size_t most_bytes)
 {
 	struct process_memory *memory = calloc(1, sizeof(*memory));
 
@@ -90,7 +91,7 @@ struct process_memory *process_memory_create(const struct profcol_host *host,
 	pthread_cond_init(&memory->answered, NULL);
 	frame_names_init(&memory->names, most_bytes);
 	memory_metrics_init(&memory->metrics, host);
-	memory->pool = worker_pool_create(host, "purpose=memory", take_answer, memory);
+	memory->pool = worker_pool_create(host, "purpose=memory", worker_uid, take_answer, memory);
 	if (!memory->pool || !VECTOR_RESERVE(&memory->told.looks, LOOKS_MOST) ||
 	    !VECTOR_RESERVE(&memory->taken.looks, LOOKS_MOST)) {
 		process_memory_destroy(memory);
@@ -278,8 +279,10 @@ static void begin_look(struct process_memory *memory, const struct process_look 
 	*flight = (struct flight){ .is_look = true, .look = *look };
 	fd = open_for(memory, look->key.pid, flight);
 	flight->used = true;
-	if (fd >= 0 && worker_pool_ask_attach(memory->pool, (uint32_t)(flight - memory->flights),
-					      fd, &look->process))
+	if (fd >= 0 &&
+	    worker_pool_ask_attach(memory->pool, (uint32_t)(flight - memory->flights),
+				   processes_memory_origin(memory->processes, look->key.pid), fd,
+				   &look->process))
 		return;
 	flight->used = false;
 	spent_ns = clock_monotonic_ns() - flight->begun_ns;
@@ -331,15 +334,17 @@ static bool take_frames(struct process_memory *memory, struct flight *flight)
 static void ask_frames(struct process_memory *memory, struct flight *flight, int fd,
 		       const struct runtime_process *about)
 {
+	struct origin origin = processes_memory_origin(memory->processes, flight->key.pid);
 	uint32_t tag = (uint32_t)(flight - memory->flights);
 	enum frame_state state;
 
 	flight->used = true;
 	if (fd >= 0 && about &&
-	    worker_pool_ask_names(memory->pool, tag, fd, about, flight->frames, flight->count))
+	    worker_pool_ask_names(memory->pool, tag, origin, fd, about, flight->frames,
+				  flight->count))
 		return;
 	if (fd >= 0 && !about &&
-	    worker_pool_ask_map(memory->pool, tag, fd, flight->frames, flight->count))
+	    worker_pool_ask_map(memory->pool, tag, origin, fd, flight->frames, flight->count))
 		return;
 	flight->used = false;
 	state = fd < 0 ? state_of_errno(fd) : FRAME_CROWDED;
@@ -415,7 +420,8 @@ static bool begin_frames(struct process_memory *memory)
 	struct flight *flight = free_flight(memory);
 	struct runtime_process about;
 
-	if (!flight || !worker_pool_has_room(memory->pool) || !take_frames(memory, flight))
+	if (!flight || !worker_pool_has_room(memory->pool, OWNER_MACHINE) ||
+	    !take_frames(memory, flight))
 		return false;
 	if (flight->runtime == RUNTIME_NONE)
 		begin_places(memory, flight);

@@ -43,7 +43,8 @@ struct process_memory_tables {
 /* NULL without memory. @processes is borrowed until destroy. At most @most_bytes of names are kept.
  */
 struct process_memory *process_memory_create(const struct profcol_host *host,
-					     struct processes *processes, size_t most_bytes);
+					     struct processes *processes, uint32_t worker_uid,
+					     size_t most_bytes);
 void process_memory_destroy(struct process_memory *memory); /* accepts NULL; stops first */
 
 /* Start the thread; the worker only when there is something to read. */

@@ -83,6 +83,7 @@ static int look(int fd, int flags, struct file_look *ret)
 		return -errno;
 	*ret = (struct file_look){
 		.mode = got.stx_mode,
+		.uid = got.stx_uid,
 		.device = makedev(got.stx_dev_major, got.stx_dev_minor),
 		.inode = got.stx_ino,
 		.links = got.stx_nlink,

@@ -16,6 +16,7 @@
 
 struct file_look {
 	uint32_t mode;          /* st_mode */
+	uint32_t uid;           /* st_uid */
 	uint64_t device, inode; /* as stat(2) shows them */
 	uint64_t links;         /* names that it has */
 	int64_t size;           /* bytes */

@@ -179,6 +179,7 @@ void file_mapped_by(struct file *file, const struct mapped_file *mapped)
 {
 	if (!owner_is(file->owner, mapped->owner))
 		file->owner = OWNER_SHARED;
+	file->one_container &= file->container == mapped->owner.container;
 }
 
 bool file_has_path(const struct file *file, const struct mapped_file *mapped)
@@ -292,6 +293,8 @@ struct file *file_rows_add(struct file_rows *rows, const struct mapped_file *map
 		.device = mapped->device,
 		.inode = mapped->inode,
 		.owner = mapped->owner,
+		.one_container = true,
+		.container = mapped->owner.container,
 		.fd = -1,
 		.root = FILE_ROOT_NONE,
 	};

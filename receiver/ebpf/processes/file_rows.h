@@ -20,6 +20,9 @@ struct file {
 	char *path;             /* owned: as the kernel printed it; NULL: there was no room */
 	uint64_t device, inode; /* as maps prints them */
 	struct owner owner;     /* of the processes that mapped it; OWNER_SHARED: several */
+	uint64_t container;     /* of the first of these processes */
+	bool one_container;     /* of all of them */
+	bool machines;          /* it lies where only the machine's root installs files */
 	bool seen;              /* has been opened: there is a look at it */
 	bool changed;           /* files_changed has told of it */
 	struct file_ends ends;
@@ -108,6 +111,12 @@ bool file_rows_has_root(const struct file_rows *rows, const struct file *file,
 /* @pid, whose root is @root, maps @file. With an unknown root it may be anybody's. */
 void file_rows_note_root(struct file_rows *rows, struct file *file, uint32_t pid,
 			 const struct process_root *root);
+
+/* A process whose root is the machine's maps @file, which it calls @path. */
+void file_note_machines(struct file *file, const char *path);
+
+/* Who can have written @file; with @own not the machine's root, even if that has. */
+struct origin file_origin(const struct file *file, bool own);
 
 /* It has been used, and goes later than those that were not. */
 void file_rows_touch(struct file_rows *rows, struct file *file);

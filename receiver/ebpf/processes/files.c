@@ -21,7 +21,8 @@ struct files {
 	pthread_mutex_t lock; /* over `rows` */
 	struct timed_calls *calls;
 	struct file_rows rows;
-	uint64_t evict_again_ns; /* not before: perhaps there is nothing to be had */
+	struct process_root host_root; /* all zero: cannot be told */
+	uint64_t evict_again_ns;       /* not before: perhaps there is nothing to be had */
 };
 
 struct files *files_create(size_t max_open, size_t max_bytes, uint32_t ids)
@@ -31,6 +32,7 @@ struct files *files_create(size_t max_open, size_t max_bytes, uint32_t ids)
 	if (!files)
 		return NULL;
 	pthread_mutex_init(&files->lock, NULL);
+	(void)process_root_of_host(&files->host_root);
 	file_rows_init(&files->rows, max_open, max_bytes, ids);
 	files->calls = timed_calls_create();
 	if (!files->calls) {
@@ -259,6 +261,9 @@ static void note_root(struct files *files, uint32_t id, const struct file_search
 	file = file_rows_find(&files->rows, id);
 	if (file)
 		file_rows_note_root(&files->rows, file, search->root_pid, &search->root);
+	if (file && process_root_is_known(&search->root) &&
+	    process_root_equal(&search->root, &files->host_root))
+		file_note_machines(file, search->mapped.path);
 	pthread_mutex_unlock(&files->lock);
 }
 
@@ -292,6 +297,19 @@ bool files_root(struct files *files, uint32_t id, struct process_root *ret, uint
 	}
 	pthread_mutex_unlock(&files->lock);
 	return known;
+}
+
+struct origin files_origin(struct files *files, uint32_t id, bool own)
+{
+	struct origin origin = { .owner = { OWNER_OF_FILE.uid, id } };
+	const struct file *file;
+
+	pthread_mutex_lock(&files->lock);
+	file = file_rows_find(&files->rows, id);
+	if (file)
+		origin = file_origin(file, own);
+	pthread_mutex_unlock(&files->lock);
+	return origin;
 }
 
 int files_open_in_root(struct files *files, const struct root_files_search *search, size_t *next)

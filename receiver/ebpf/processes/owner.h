@@ -1,29 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Whose a process is, so that nobody's processes cost others anything.
- *
- * A user may have many numbers in user namespaces that he made, so there the one counts who made
- * the outermost of them. A container counts beside its user: most run as root of the machine. A
- * user to whom cgroups were handed over may call them as containers are called; timed_calls.h
- * bounds what all containers of one user take together.
- */
+/* Whose a process is (origin.h), so that nobody's processes cost others anything. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-struct owner {
-	uint32_t uid;
-	uint64_t container; /* a hash of its id; 0: none */
-};
-
-/* Of what several owners have, such as libraries; and of a process that was gone too soon. */
-static const struct owner OWNER_SHARED = { UINT32_MAX, 0 }, OWNER_UNKNOWN = { UINT32_MAX - 1, 0 };
-
-static inline bool owner_is(struct owner a, struct owner b)
-{
-	return a.uid == b.uid && a.container == b.container;
-}
+#include "origin.h"
 
 /*
  * The user of the process whose directory in /proc is open as @process; OWNER_UNKNOWN.uid when it

@@ -633,6 +633,16 @@ bool processes_is_of_root(struct processes *processes, uint32_t file,
 	       process_root_equal(&found, root);
 }
 
+struct origin processes_file_origin(struct processes *processes, uint32_t file, bool own)
+{
+	return files_origin(processes->watch.files, file, own);
+}
+
+struct origin processes_memory_origin(struct processes *processes, uint32_t pid)
+{
+	return (struct origin){ .owner = owner_of(processes, pid) };
+}
+
 int processes_open_memory(struct processes *processes, uint32_t pid, uint32_t *uid_ret)
 {
 	return memory_open(files_calls(processes->watch.files), pid, owner_of(processes, pid),

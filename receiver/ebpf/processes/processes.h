@@ -22,6 +22,7 @@
 #include "proc_read.h"
 #include "proc_thread.h"
 #include "process_root.h"
+#include "origin.h"
 
 #include <profcol/component.h>
 
@@ -243,6 +244,12 @@ void processes_tell_again(struct processes *processes);
  * as it does not change.
  */
 int processes_open_file(struct processes *processes, uint32_t file);
+
+/* Who can have written @file, or the memory of process @pid, and where that lies. With @own, the
+ * processes that map the file have said something of it: it is not only the machine's root. Never
+ * waits. Any thread. */
+struct origin processes_file_origin(struct processes *processes, uint32_t file, bool own);
+struct origin processes_memory_origin(struct processes *processes, uint32_t pid);
 
 /* What is known of a file's debug information, by which it is looked for. */
 struct process_debug_query {

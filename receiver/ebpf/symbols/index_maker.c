@@ -83,6 +83,14 @@ int index_maker_open(struct index_maker *maker, struct known_file *file)
 	return TAKE_FD(fd);
 }
 
+struct origin index_maker_origin(const struct index_maker *maker, const struct known_file *file,
+				 bool own)
+{
+	if (file->id == SYMBOLS_VDSO)
+		return (struct origin){ .owner = OWNER_MACHINE };
+	return processes_file_origin(maker->processes, file->id, own);
+}
+
 /* Ask with what @debug has brought, which is taken; fd -1: without a debug file. */
 static int ask(struct index_maker *maker, struct known_file *file,
 	       const struct process_debug_file *debug)
@@ -103,7 +111,9 @@ static int ask(struct index_maker *maker, struct known_file *file,
 		index_maker_forget(file);
 		return status;
 	}
-	file->asked = worker_pool_ask_index(maker->pool, file->id, &files);
+	file->asked = worker_pool_ask_index(
+		maker->pool, file->id,
+		index_maker_origin(maker, file, debug->fd >= 0 && debug->in_own_root), &files);
 	if (!file->asked) {
 		index_maker_forget(file);
 		return -EAGAIN;

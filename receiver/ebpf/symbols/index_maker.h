@@ -30,6 +30,11 @@ void index_maker_init(struct index_maker *maker, const struct profcol_host *host
  * caller's; -EINVAL: it is no regular file; or another negative errno. */
 int index_maker_open(struct index_maker *maker, struct known_file *file);
 
+/* Whose bytes a worker reads that is asked about @file, or about an index of it that has been made
+ * with what lies in a root of its own (@own). */
+struct origin index_maker_origin(const struct index_maker *maker, const struct known_file *file,
+				 bool own);
+
 /* Ask for what @file has itself. 0; -EAGAIN: ask again; -EINVAL: it is no regular file; or another
  * negative errno when it cannot be opened. */
 int index_maker_ask(struct index_maker *maker, struct known_file *file);

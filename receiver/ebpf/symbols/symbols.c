@@ -263,7 +263,8 @@ struct symbols *symbols_create(const struct profcol_host *host, struct processes
 	symbols->host = host;
 	symbols->processes = processes;
 	symbols->kernel = kernel_create("");
-	symbols->pool = worker_pool_create(host, "purpose=symbols", symbols_take_answer, symbols);
+	symbols->pool = worker_pool_create(host, "purpose=symbols", settings->worker_uid,
+					   symbols_take_answer, symbols);
 	symbols->has_vdso = worker_read_vdso(&symbols->vdso);
 	symbols->names_bytes = settings->memory_bytes / NAMES_SHARE;
 	symbols->indexes_bytes = settings->memory_bytes - symbols->names_bytes;
@@ -367,6 +368,13 @@ static size_t symbols_collect_offsets(struct symbols *symbols, const struct miss
 	return count;
 }
 
+/* Of @file's index. */
+static struct origin symbols_index_origin(const struct symbols *symbols,
+					  const struct known_file *file)
+{
+	return index_maker_origin(&symbols->maker, file, file->index.in_own_root);
+}
+
 /* Ask a worker for the functions at the first @count offsets, by the file's index. */
 static bool symbols_ask_functions(struct symbols *symbols, struct known_file *file, size_t count)
 {
@@ -375,7 +383,8 @@ static bool symbols_ask_functions(struct symbols *symbols, struct known_file *fi
 	if (fd < 0)
 		return false;
 	file->index.used = symbols->known.round;
-	return worker_pool_ask(symbols->pool, file->id, fd, symbols->offsets, count);
+	return worker_pool_ask(symbols->pool, file->id, symbols_index_origin(symbols, file), fd,
+			       symbols->offsets, count);
 }
 
 static int compare_addresses(const void *left, const void *right)
@@ -420,8 +429,9 @@ static bool symbols_ask_lines(struct symbols *symbols, struct known_file *file, 
 		return false;
 	}
 	count = symbols_make_addresses(symbols, file, count);
-	file->asked_lines = worker_pool_ask_lines(symbols->pool, file->id, content, fd,
-						  symbols->offsets, count);
+	file->asked_lines = worker_pool_ask_lines(symbols->pool, file->id,
+						  index_maker_origin(&symbols->maker, file, false),
+						  content, fd, symbols->offsets, count);
 	return file->asked_lines;
 }
 
@@ -446,6 +456,16 @@ static bool symbols_ask_index(struct symbols *symbols, struct known_file *file, 
 	return false;
 }
 
+/* For a request of any kind about @file? */
+static bool symbols_has_room(const struct symbols *symbols, const struct known_file *file)
+{
+	struct owner as_it_is = index_maker_origin(&symbols->maker, file, false).owner;
+	struct owner own = index_maker_origin(&symbols->maker, file, true).owner;
+
+	return worker_pool_has_room(symbols->pool, as_it_is) &&
+	       worker_pool_has_room(symbols->pool, own);
+}
+
 /* Ask for what @group misses, unless that is under way. True when an answer can be waited for. */
 static bool symbols_ask(struct symbols *symbols, const struct miss_group *group, uint64_t now_ns)
 {
@@ -457,7 +477,7 @@ static bool symbols_ask(struct symbols *symbols, const struct miss_group *group,
 	if (now_ns < file->retry_ns)
 		return false;
 	count = symbols_collect_offsets(symbols, group, QUERY_NO_LINES);
-	if (count && !worker_pool_has_room(symbols->pool))
+	if (count && !symbols_has_room(symbols, file))
 		return true;
 	if (count) {
 		file->asked = symbols_ask_lines(symbols, file, count);
@@ -468,7 +488,7 @@ static bool symbols_ask(struct symbols *symbols, const struct miss_group *group,
 	count = symbols_collect_offsets(symbols, group, QUERY_NO_NAME);
 	if (!count)
 		return false;
-	if (!worker_pool_has_room(symbols->pool))
+	if (!symbols_has_room(symbols, file))
 		return true;
 	if (file->debug_wanted && index_maker_ask_debug(&symbols->maker, file))
 		return true;

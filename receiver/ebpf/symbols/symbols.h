@@ -20,6 +20,7 @@ struct symbols_settings {
 	 * much for names. */
 	uint64_t memory_bytes;
 	struct profcol_list debug_directories; /* absolute paths; borrowed until destroy */
+	uint32_t worker_uid;                   /* whom workers become */
 	uint32_t without_lines; /* 1 << enum runtime_number each: whose files are not asked */
 };
 

@@ -389,13 +389,15 @@ bool pages_wants(const struct pages *pages)
 	return pages->queue.count > 0;
 }
 
-bool pages_next_request(struct pages *pages, struct pages_request *ret)
+bool pages_next_request(struct pages *pages, bool (*may_ask)(void *context, uint32_t file),
+			void *context, struct pages_request *ret)
 {
 	for (size_t at = 0; at < pages->queue.count;) {
 		struct code_file *file = pages_find_file(pages, pages->queue.items[at]);
 
 		// The rest of what is wanted of a file comes after the answer that is due.
-		if (file->page_request || file->state == CODE_FILE_ASKED) {
+		if (file->page_request || file->state == CODE_FILE_ASKED ||
+		    (may_ask && !may_ask(context, pages->queue.items[at]))) {
 			at++;
 			continue;
 		}

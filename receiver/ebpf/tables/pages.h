@@ -129,8 +129,10 @@ void pages_ask_by_group(struct pages *pages);
 
 bool pages_wants(const struct pages *pages); /* is there something to ask, or under way? */
 
-/* What to ask next; it counts as under way then. False: nothing. */
-bool pages_next_request(struct pages *pages, struct pages_request *ret);
+/* What to ask next, of the files of which @may_ask (NULL: of all) says so; it counts as under way
+ * then. False: nothing. */
+bool pages_next_request(struct pages *pages, bool (*may_ask)(void *context, uint32_t file),
+			void *context, struct pages_request *ret);
 
 /* The request could not be made, for want of a worker or of memory: it waits for pages_retry. */
 void pages_forget_request(struct pages *pages, uint32_t file, uint64_t now_ns);

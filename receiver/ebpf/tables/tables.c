@@ -19,8 +19,8 @@ enum {
 static void take_answer(void *context, const struct worker_answer *answer);
 
 struct tables *tables_create(const struct profcol_host *host, struct processes *processes,
-			     struct process_memory *memory, uint64_t limit_bytes,
-			     size_t found_bytes)
+			     struct process_memory *memory, uint32_t worker_uid,
+			     uint64_t limit_bytes, size_t found_bytes)
 {
 	struct tables *tables = calloc(1, sizeof(*tables));
 
@@ -33,7 +33,7 @@ struct tables *tables_create(const struct profcol_host *host, struct processes *
 	tables->found_bytes = found_bytes;
 	pthread_mutex_init(&tables->lock, NULL);
 	tables_metrics_init(&tables->metrics, host);
-	tables->pool = worker_pool_create(host, "purpose=unwind", take_answer, tables);
+	tables->pool = worker_pool_create(host, "purpose=unwind", worker_uid, take_answer, tables);
 	if (!missed_init(&tables->missed) || !tables->pool) {
 		tables_destroy(tables);
 		return NULL;
@@ -228,7 +228,9 @@ static void ask_worker(struct tables *tables, uint32_t file, const uint32_t *num
 	// else's.
 	uint64_t content = tables->known.lap << 32 | (file + 1ull);
 
-	if (worker_pool_ask_pages(tables->pool, file, content, fd, numbers, count))
+	if (worker_pool_ask_pages(tables->pool, file,
+				  processes_file_origin(tables->processes, file, false), content,
+				  fd, numbers, count))
 		return;
 	kept_pages_keep(&tables->kept, tables->processes,
 			&(struct worker_answer){ .file = file, .outcome = WORKER_MISSING });
@@ -242,7 +244,9 @@ static void take_kept(struct tables *tables)
 {
 	struct page_cache_reply *reply;
 
-	while (worker_pool_has_room(tables->pool) && (reply = kept_pages_next(&tables->kept))) {
+	// Most are files of the machine's.
+	while (worker_pool_has_room(tables->pool, OWNER_MACHINE) &&
+	       (reply = kept_pages_next(&tables->kept))) {
 		if (reply->found)
 			learn(tables, &reply->answer);
 		else
@@ -252,6 +256,15 @@ static void take_kept(struct tables *tables)
 	}
 }
 
+/* Is there room for a request about @file? */
+static bool may_ask(void *context, uint32_t file)
+{
+	const struct tables *tables = context;
+
+	return worker_pool_has_room(tables->pool,
+				    processes_file_origin(tables->processes, file, false).owner);
+}
+
 /* One request of those that wait. False: there is none, or no room for it. */
 static bool ask_next(struct tables *tables)
 {
@@ -259,10 +272,10 @@ static bool ask_next(struct tables *tables)
 	bool more;
 	int fd;
 
-	if (!worker_pool_has_room(tables->pool) || !kept_pages_has_room(&tables->kept))
+	if (!kept_pages_has_room(&tables->kept))
 		return false;
 	pthread_mutex_lock(&tables->lock);
-	more = pages_next_request(tables->pages, &request);
+	more = pages_next_request(tables->pages, may_ask, tables, &request);
 	pthread_mutex_unlock(&tables->lock);
 	if (!more)
 		return false;

@@ -28,8 +28,8 @@ struct unwind_rule;
  * @found_bytes, UNWIND_OBJECT_BYTES at least, what walks in user space keep of its pages. Processes
  * with runtimes are looked at by @memory. */
 struct tables *tables_create(const struct profcol_host *host, struct processes *processes,
-			     struct process_memory *memory, uint64_t limit_bytes,
-			     size_t found_bytes);
+			     struct process_memory *memory, uint32_t worker_uid,
+			     uint64_t limit_bytes, size_t found_bytes);
 void tables_destroy(struct tables *tables); /* accepts NULL; stops first */
 
 /*

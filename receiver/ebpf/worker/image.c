@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "image.h"
 
-#include <sys/mman.h>
-
 void image_init(struct image *image, const void *file, size_t file_bytes)
 {
 	*image = (struct image){ .file = file, .file_bytes = file_bytes };
@@ -13,12 +11,6 @@ void image_deinit(struct image *image)
 {
 	if (image->has_source)
 		unwind_source_deinit(&image->source);
-}
-
-void image_release(const struct image *image)
-{
-	if (image->mapped)
-		madvise((void *)(uintptr_t)image->file, image->file_bytes, MADV_DONTNEED);
 }
 
 static void recognise(struct image *image)

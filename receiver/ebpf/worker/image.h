@@ -26,7 +26,6 @@ enum { IMAGE_MACHINE = EM_AARCH64 };
 struct image {
 	const void *file; /* borrowed */
 	size_t file_bytes;
-	bool mapped; /* the file is a mapping of its own: what has been read of it may be let go */
 	struct elf_facts facts;
 	bool has_source; /* the next have been read */
 	struct elf_view view;
@@ -55,8 +54,5 @@ void image_read_lines(struct image *image);
 
 /* The runtime that says which functions run where in @file; NULL: none. */
 const struct runtime *image_lines_by(const struct runtime_file *file);
-
-/* Let go of what was read of the file, which can be read again. */
-void image_release(const struct image *image);
 
 size_t image_memory(const struct image *image); /* bytes on the heap */

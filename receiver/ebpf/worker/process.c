@@ -22,19 +22,28 @@ void worker_request_destroy(struct worker_request *request)
 }
 
 struct profcol_error *worker_start(struct worker_process *process, const struct profcol_host *host,
-				   uint64_t now_ns)
+				   uint32_t uid, uint64_t now_ns)
 {
-	struct worker_process started = { .state = WORKER_STARTING, .since_ns = now_ns };
+	const struct protocol_hello hello = { .magic = PROTOCOL_MAGIC, .uid = uid };
+	struct worker_process started = {
+		.state = WORKER_STARTING,
+		.owner = OWNER_NOBODY,
+		.since_ns = now_ns,
+	};
 	struct profcol_error *error = host->spawn_helper(host, &started.socket, &started.pid);
 
-	if (!error)
-		*process = started;
-	return error;
+	if (error)
+		return error;
+	*process = started;
+	// There is room for it. If its end is closed already, the start fails by that.
+	(void)!send(process->socket, &hello, sizeof(hello), MSG_NOSIGNAL | MSG_DONTWAIT);
+	return NULL;
 }
 
 void worker_give(struct worker_process *process, struct worker_request *request, uint64_t now_ns)
 {
 	process->state = WORKER_BUSY;
+	process->owner = request->origin.owner;
 	process->since_ns = now_ns;
 	process->request = request;
 	process->sent = 0;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "protocol.h"
+#include "origin.h"
 
 #include <profcol/component.h>
 
@@ -16,6 +17,8 @@
 struct worker_request {
 	struct worker_request *next;
 	uint32_t file;
+	struct origin origin;
+	uint64_t since_ns;           /* CLOCK_MONOTONIC, when it was asked */
 	int fds[PROTOCOL_MAX_FILES]; /* owned; -1: none, or sent */
 	/* as sent: */
 	struct protocol_request head;
@@ -33,9 +36,10 @@ enum worker_state {
 
 struct worker_process {
 	enum worker_state state;
-	int socket;        /* owned */
-	pid_t pid;         /* ours to reap */
-	uint64_t since_ns; /* of the last step forward: state, request sent, answer begun */
+	struct owner owner; /* whose bytes it reads; OWNER_NOBODY: it has read none */
+	int socket;         /* owned */
+	pid_t pid;          /* ours to reap */
+	uint64_t since_ns;  /* of the last step forward: state, request sent, answer begun */
 	struct worker_request *request; /* owned; while BUSY */
 	size_t sent;                    /* bytes of head and asked */
 	struct protocol_header header;
@@ -50,9 +54,10 @@ enum worker_event {
 	WORKER_BABBLED, /* what it sends is no message */
 };
 
-/* @process is NONE. On success it is STARTING. */
-PROFCOL_MUST_CHECK struct profcol_error *
-worker_start(struct worker_process *process, const struct profcol_host *host, uint64_t now_ns);
+/* @process is NONE. On success it is STARTING, as user @uid if it can be. */
+PROFCOL_MUST_CHECK struct profcol_error *worker_start(struct worker_process *process,
+						      const struct profcol_host *host, uint32_t uid,
+						      uint64_t now_ns);
 
 /* Hand @request (taken) to an IDLE process; worker_advance sends it. */
 void worker_give(struct worker_process *process, struct worker_request *request, uint64_t now_ns);

@@ -4,6 +4,7 @@
  * same program on the same machine, so structs travel as they are; the profiler
  * still treats every byte of an answer as hostile (answer_read).
  *
+ *   profiler: hello                     once
  *   worker:   header, text              once: ready, or why not
  *   profiler: request, asked            with descriptors, sent along with the first byte
  *   worker:   header, facts, segments, ranges, text             to FUNCTIONS
@@ -41,6 +42,11 @@ enum protocol_kind {
 	/* The descriptor is a file in which a program names its code: */
 	PROTOCOL_MAP, /* asked: frames, by the addresses of their code, ascending */
 	PROTOCOL_KINDS,
+};
+
+struct protocol_hello {
+	uint32_t magic;
+	uint32_t uid; /* whom to become */
 };
 
 /* Followed by what is asked, 8 bytes each. */
@@ -115,6 +121,7 @@ struct protocol_names {
 	uint32_t reserved; /* 0 */
 };
 
+_Static_assert(sizeof(struct protocol_hello) == 8, "no padding");
 _Static_assert(sizeof(struct protocol_process) == 16, "no padding, 8-byte multiple");
 _Static_assert(sizeof(struct protocol_names) == 16, "no padding");
 _Static_assert(sizeof(struct runtime_frame) == 24, "no padding, 8-byte multiple");

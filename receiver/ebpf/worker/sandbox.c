@@ -9,6 +9,7 @@
 #include <linux/capability.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/capability.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -28,8 +29,8 @@
 #endif
 
 enum {
-	NOBODY = 65534,
-	OPEN_FILES = 16, /* stdio, the socket, files in work, and those a confused sender adds */
+	NOBODY = 65534,  /* the one number that every user namespace has, if not for us alone */
+	OPEN_FILES = 24, /* stdio, the socket, files that are kept or in work, and some to spare */
 };
 
 /*
@@ -45,7 +46,10 @@ static struct profcol_error *sandbox_close_files(int socket)
 
 	if (null < 0)
 		return profcol_error_errno(errno, "open '/dev/null'");
-	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+	// What stands there is the host's, a journal's socket for one. A sanitizer's report needs
+	// it.
+	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+	    (!SANITIZED && dup2(null, STDERR_FILENO) < 0))
 		return profcol_error_errno(errno, "redirect standard input and output");
 	if ((socket > 3 && close_range(3, (unsigned int)socket - 1, 0)) ||
 	    close_range((unsigned int)socket + 1, ~0u, 0))
@@ -53,27 +57,46 @@ static struct profcol_error *sandbox_close_files(int socket)
 	return NULL;
 }
 
-/* What may be refused to a profiler that is itself confined: walls it could not climb anyway. */
-static void sandbox_leave_user(void)
+static bool sandbox_has(int capability)
+{
+	cap_flag_value_t value = CAP_CLEAR;
+	cap_t set = cap_get_proc();
+
+	if (!set)
+		return false;
+	cap_get_flag(set, capability, CAP_EFFECTIVE, &value);
+	cap_free(set);
+	return value == CAP_SET;
+}
+
+static bool sandbox_become(uint32_t uid)
+{
+	return !setresgid(uid, uid, uid) && !setresuid(uid, uid, uid);
+}
+
+/*
+ * Without the right to change its user a process stays that of the profiler, which nobody else can
+ * signal either. What has no CAP_KILL could not end a worker of another user.
+ */
+static void sandbox_leave_user(uint32_t uid)
 {
 	for (int capability = 0; capability <= CAP_LAST_CAP; capability++)
 		if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) && errno == EPERM)
 			break;
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	if (geteuid() == 0) {
-		if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY))
-			return;
-		if (setresuid(NOBODY, NOBODY, NOBODY))
-			return;
-	}
+	if (!sandbox_has(CAP_SETUID) || !sandbox_has(CAP_SETGID) || !sandbox_has(CAP_KILL) ||
+	    setgroups(0, NULL))
+		return;
+	if (!sandbox_become(uid)) // there is no such number in this user namespace
+		(void)sandbox_become(NOBODY);
 }
 
-static struct profcol_error *sandbox_drop_privileges(void)
+static struct profcol_error *sandbox_drop_privileges(uint32_t uid)
 {
 	cap_t none;
 	int result;
 
-	sandbox_leave_user();
+	sandbox_leave_user(uid);
 	none = cap_init();
 	if (!none)
 		return profcol_error_errno(errno, "drop capabilities");
@@ -134,12 +157,22 @@ static struct profcol_error *sandbox_limit_resources(void)
 }
 
 static const int allowed_calls[] = {
-	SCMP_SYS(recvmsg),       SCMP_SYS(sendmsg),   SCMP_SYS(close),
-	SCMP_SYS(lseek),         SCMP_SYS(pread64),   SCMP_SYS(munmap),
-	SCMP_SYS(mremap),        SCMP_SYS(madvise),   SCMP_SYS(brk),
-	SCMP_SYS(futex),         SCMP_SYS(exit),      SCMP_SYS(exit_group),
-	SCMP_SYS(clock_gettime), SCMP_SYS(getpid),    SCMP_SYS(restart_syscall),
-	SCMP_SYS(rt_sigreturn),  SCMP_SYS(getrandom),
+	SCMP_SYS(close),
+	SCMP_SYS(lseek),
+	SCMP_SYS(pread64),
+	SCMP_SYS(munmap),
+	SCMP_SYS(mremap),
+	SCMP_SYS(madvise),
+	SCMP_SYS(brk),
+	SCMP_SYS(futex),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+	SCMP_SYS(getpid),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(restart_syscall),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(fstatfs),
 };
 
 #if SANITIZED
@@ -162,7 +195,30 @@ static int filter_allow(scmp_filter_ctx filter, const int *calls, size_t count)
 	return 0;
 }
 
-static int filter_fill(scmp_filter_ctx filter)
+/* Messages go over its own socket alone, and memory may be had, but none that can be executed. */
+static int filter_allow_some(scmp_filter_ctx filter, int socket)
+{
+	const struct {
+		int call;
+		struct scmp_arg_cmp argument;
+	} some[] = {
+		{ SCMP_SYS(recvmsg), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)socket) },
+		{ SCMP_SYS(sendmsg), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)socket) },
+		{ SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
+		{ SCMP_SYS(mprotect), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
+	};
+
+	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+		int result =
+			seccomp_rule_add(filter, SCMP_ACT_ALLOW, some[i].call, 1, some[i].argument);
+
+		if (result < 0)
+			return result;
+	}
+	return 0;
+}
+
+static int filter_fill(scmp_filter_ctx filter, int socket)
 {
 	int result = filter_allow(filter, allowed_calls, sizeof(allowed_calls) / sizeof(int));
 
@@ -171,24 +227,19 @@ static int filter_fill(scmp_filter_ctx filter)
 		result = filter_allow(filter, sanitizer_calls,
 				      sizeof(sanitizer_calls) / sizeof(int));
 #endif
-	// Memory may be had, but none that can be executed.
 	if (!result)
-		result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
-					  SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-	if (!result)
-		result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
-					  SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+		result = filter_allow_some(filter, socket);
 	return result;
 }
 
-static struct profcol_error *sandbox_filter_calls(void)
+static struct profcol_error *sandbox_filter_calls(int socket)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	int result;
 
 	if (!filter)
 		return profcol_error_create(PROFCOL_NO_MEMORY, "create system call filter");
-	result = filter_fill(filter);
+	result = filter_fill(filter, socket);
 	if (!result)
 		result = seccomp_load(filter);
 	seccomp_release(filter);
@@ -201,17 +252,17 @@ static struct profcol_error *sandbox_filter_calls(void)
 		"CONFIG_SECCOMP_FILTER and no outer filter that forbids seccomp");
 }
 
-struct profcol_error *sandbox_enter(int socket)
+struct profcol_error *sandbox_enter(int socket, uint32_t uid)
 {
 	struct profcol_error *error = sandbox_close_files(socket);
 
 	if (!error)
-		error = sandbox_drop_privileges();
+		error = sandbox_drop_privileges(uid);
 	if (!error)
 		error = sandbox_follow_parent(socket);
 	if (!error)
 		error = sandbox_limit_resources();
 	if (!error)
-		error = sandbox_filter_calls();
+		error = sandbox_filter_calls(socket);
 	return error;
 }

@@ -8,6 +8,7 @@
 
 #include "answer.h"
 #include "base/base.h"
+#include "foreign_file.h"
 #include "memory_answer.h"
 #include "sandbox.h"
 
@@ -36,6 +37,7 @@ enum { SILENT_LIMIT = 15 };
 struct kept_image {
 	uint64_t content;
 	uint64_t last_used; /* request number; 0: free */
+	struct foreign_file file;
 	struct image image;
 };
 
@@ -49,11 +51,8 @@ struct helper {
 
 static void kept_image_drop(struct kept_image *kept)
 {
-	const struct image *image = &kept->image;
-
-	if (image->file_bytes)
-		munmap((void *)(uintptr_t)image->file, image->file_bytes);
 	image_deinit(&kept->image);
+	foreign_file_close(&kept->file);
 	*kept = (struct kept_image){ 0 };
 }
 
@@ -184,11 +183,12 @@ static struct kept_image *serve_make_room(struct helper *helper, size_t file_byt
 	}
 }
 
-static int serve_map(struct helper *helper, int fd, uint64_t content, struct kept_image **ret)
+/* *@fd is taken if it is needed any longer. */
+static int serve_map(struct helper *helper, int *fd, uint64_t content, struct kept_image **ret)
 {
-	off_t bytes = lseek(fd, 0, SEEK_END);
+	off_t bytes = lseek(*fd, 0, SEEK_END);
 	struct kept_image *kept;
-	void *file = NULL;
+	int result;
 
 	if (bytes < 0)
 		return -errno;
@@ -197,19 +197,16 @@ static int serve_map(struct helper *helper, int fd, uint64_t content, struct kep
 	kept = serve_make_room(helper, (size_t)bytes, NULL);
 	if (!kept)
 		return -ENOMEM;
-	if (bytes) {
-		file = mmap(NULL, (size_t)bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (file == MAP_FAILED)
-			return -errno;
-	}
-	image_init(&kept->image, file ? file : "", (size_t)bytes);
-	kept->image.mapped = file;
+	result = foreign_file_open(&kept->file, fd, (size_t)bytes);
+	if (result)
+		return result;
+	image_init(&kept->image, kept->file.bytes, kept->file.size);
 	kept->content = content;
 	*ret = kept;
 	return 0;
 }
 
-static int serve_find(struct helper *helper, int fd, uint64_t content, struct kept_image **ret)
+static int serve_find(struct helper *helper, int *fd, uint64_t content, struct kept_image **ret)
 {
 	int result = 0;
 
@@ -224,7 +221,7 @@ static int serve_find(struct helper *helper, int fd, uint64_t content, struct ke
 	return result;
 }
 
-/* A file that is mapped for one request. */
+/* Memory that the profiler has made for an index, mapped for one request. */
 struct mapping {
 	void *bytes; /* "" for an empty one */
 	size_t size;
@@ -243,7 +240,7 @@ static int mapping_init(struct mapping *mapping, int fd, int protection, int fla
 
 	if (bytes < 0)
 		return fd < 0 ? -EBADF : -errno;
-	if ((uint64_t)bytes > HELPER_MAX_MAPPED)
+	if (bytes > WORKER_INDEX_BYTES)
 		return -EFBIG;
 	mapping->bytes = "";
 	if (!bytes)
@@ -270,14 +267,15 @@ static int serve_functions(struct helper *helper, const struct received *receive
 }
 
 struct made_from {
-	struct mapping file, index, debug;
+	struct foreign_file file, debug;
+	struct mapping index;
 };
 
 static void made_from_cleanup(struct made_from *from)
 {
-	mapping_cleanup(&from->file);
+	foreign_file_close(&from->file);
+	foreign_file_close(&from->debug);
 	mapping_cleanup(&from->index);
-	mapping_cleanup(&from->debug);
 }
 
 /* What has been read of both files can be read again. */
@@ -285,13 +283,11 @@ static void made_from_release(const void *context)
 {
 	const struct made_from *from = context;
 
-	if (from->file.size)
-		madvise(from->file.bytes, from->file.size, MADV_DONTNEED);
-	if (from->debug.size)
-		madvise(from->debug.bytes, from->debug.size, MADV_DONTNEED);
+	foreign_file_release(&from->file);
+	foreign_file_release(&from->debug);
 }
 
-static int serve_index(struct helper *helper, const struct received *received, size_t asked_count,
+static int serve_index(struct helper *helper, struct received *received, size_t asked_count,
 		       void **body_ret, size_t *bytes_ret)
 {
 	CLEANUP(made_from_cleanup) struct made_from from = { 0 };
@@ -301,13 +297,13 @@ static int serve_index(struct helper *helper, const struct received *received, s
 
 	// Room for what it takes to make one.
 	serve_drop_all(helper);
-	result = mapping_init(&from.file, received->fds[0], PROT_READ, MAP_PRIVATE);
+	result = foreign_file_open(&from.file, &received->fds[0], HELPER_MAX_MAPPED);
 	if (!result)
 		result = mapping_init(&from.index, received->fds[1], PROT_READ | PROT_WRITE,
 				      MAP_SHARED);
 	// A debug file that cannot be mapped costs the file's own names nothing.
 	if (!result && asked_count && received->fds[2] >= 0 &&
-	    !mapping_init(&from.debug, received->fds[2], PROT_READ, MAP_PRIVATE)) {
+	    !foreign_file_open(&from.debug, &received->fds[2], HELPER_MAX_MAPPED)) {
 		files.debug = from.debug.bytes;
 		files.debug_bytes = from.debug.size;
 		files.debug_found_by =
@@ -318,18 +314,33 @@ static int serve_index(struct helper *helper, const struct received *received, s
 	files.file = from.file.bytes;
 	files.file_bytes = from.file.size;
 	result = functions_make(&files, from.index.bytes, from.index.size, &made);
+	if (!result && (from.file.torn || from.debug.torn))
+		result = -EIO;
 	if (result)
 		return result;
 	made.index.debug_refused |= asked_count && !from.debug.size;
 	return answer_write_index(&made, body_ret, bytes_ret);
 }
 
-static int serve_pages(struct helper *helper, const struct received *received, uint64_t content,
+/* What was read of @kept's file is let go: what is asked for next lies elsewhere in it. If it was
+ * torn, nothing that was read of it holds. */
+static int serve_release(struct kept_image *kept, int result)
+{
+	bool torn = kept->file.torn;
+
+	if (torn)
+		kept_image_drop(kept);
+	else
+		foreign_file_release(&kept->file);
+	return torn ? -EIO : result;
+}
+
+static int serve_pages(struct helper *helper, struct received *received, uint64_t content,
 		       size_t asked_count, void **body_ret, size_t *bytes_ret)
 {
 	struct kept_image *kept;
 	int result = received->fds[0] < 0 ? -EBADF
-					  : serve_find(helper, received->fds[0], content, &kept);
+					  : serve_find(helper, &received->fds[0], content, &kept);
 
 	if (result)
 		return result;
@@ -339,24 +350,21 @@ static int serve_pages(struct helper *helper, const struct received *received, u
 	if (!result)
 		result = answer_write_pages(&kept->image, helper->asked, asked_count, body_ret,
 					    bytes_ret);
-	// What is asked for next lies elsewhere in the file.
-	image_release(&kept->image);
-	return result;
+	return serve_release(kept, result);
 }
 
-static int serve_lines(struct helper *helper, const struct received *received, uint64_t content,
+static int serve_lines(struct helper *helper, struct received *received, uint64_t content,
 		       size_t asked_count, void **body_ret, size_t *bytes_ret)
 {
 	struct kept_image *kept;
 	int result = received->fds[0] < 0 ? -EBADF
-					  : serve_find(helper, received->fds[0], content, &kept);
+					  : serve_find(helper, &received->fds[0], content, &kept);
 
 	if (result)
 		return result;
 	image_read_lines(&kept->image);
 	result = answer_write_lines(&kept->image, helper->asked, asked_count, body_ret, bytes_ret);
-	image_release(&kept->image);
-	return result;
+	return serve_release(kept, result);
 }
 
 /* About the memory of a process, or what it names its code in: nothing is kept. */
@@ -393,7 +401,7 @@ static bool serve_receive(struct helper *helper, struct protocol_request *reques
 }
 
 static int serve_request(struct helper *helper, const struct protocol_request *request,
-			 const struct received *received, void **body_ret, size_t *bytes_ret)
+			 struct received *received, void **body_ret, size_t *bytes_ret)
 {
 	switch (request->kind) {
 	case PROTOCOL_PAGES:
@@ -443,12 +451,18 @@ int worker_helper(int socket)
 {
 	static struct helper helper; // 40 KiB; one per process
 	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+	struct protocol_hello hello;
 
 	if (socket <= STDERR_FILENO)
 		return 1;
+	if (recv(socket, &hello, sizeof(hello), MSG_WAITALL) != sizeof(hello) ||
+	    hello.magic != PROTOCOL_MAGIC)
+		return 1;
 	if (setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &silent_step, sizeof(silent_step)))
 		return 1;
-	error = sandbox_enter(socket);
+	if (foreign_files_init())
+		return 1;
+	error = sandbox_enter(socket, hello.uid);
 	if (error)
 		return serve_complain(socket, error);
 	helper.socket = socket;

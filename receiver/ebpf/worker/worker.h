@@ -11,10 +11,16 @@
  * the others go on. One slow file never holds up another: more workers are started as long as
  * requests wait behind it.
  *
+ * A worker reads the bytes of one owner (origin.h): who takes one over learns and spoils nothing of
+ * others. There are few, so the one that has been idle for longest ends when another owner's bytes
+ * are to be read, and an owner with several gives one up for one who has none.
+ *
  * Threads: one at a time. Workers live as long as the program (host->spawn_helper
  * forks from a thread that does).
  */
 #pragma once
+
+#include "origin.h"
 
 #include <profcol/component.h>
 
@@ -145,7 +151,7 @@ enum worker_outcome {
 	WORKER_CRASHED,    /* a worker died of the file */
 	WORKER_TIMED_OUT,  /* a worker was ended after 5 s without an answer */
 	WORKER_MISBEHAVED, /* the answer failed the checks; the worker was ended */
-	WORKER_MISSING,    /* not the file's fault: no worker could be had, ask again later */
+	WORKER_MISSING,    /* no worker could be had, or others had to have it: ask again later */
 };
 
 /*
@@ -207,25 +213,36 @@ typedef void (*worker_answered_function)(void *context, const struct worker_answ
 
 struct worker_pool;
 
+/*
+ * The user and group of workers, if they can be that: a number that nobody has been given, so that
+ * nobody can signal them. It lies where no distribution hands out any, nor containers' maps reach.
+ */
+enum { WORKER_UID = 2111111111 };
+
 /* @answered comes from inside worker_pool_run; @label, "purpose=symbols", tells the pool's metrics
- * from another one's. @host is borrowed until destroy. NULL: no memory. */
+ * from another one's. Workers are user @uid. @host is borrowed until destroy. NULL: no memory. */
 struct worker_pool *worker_pool_create(const struct profcol_host *host, const char *label,
-				       worker_answered_function answered, void *context);
+				       uint32_t uid, worker_answered_function answered,
+				       void *context);
 
 void worker_pool_destroy(struct worker_pool *pool); /* ends the workers; accepts NULL */
 
 /* Start the first worker and wait until it is shut in (at most 5 s). */
 PROFCOL_MUST_CHECK struct profcol_error *worker_pool_start(struct worker_pool *pool);
 
-bool worker_pool_has_room(const struct worker_pool *pool); /* for one more request */
+/* For one more request about bytes of @owner? If not, the pool is busy. */
+bool worker_pool_has_room(const struct worker_pool *pool, struct owner owner);
 
 /*
+ * All that follow queue a request about bytes of @origin. Where workers hang
+ * already, the answer is WORKER_MISSING.
+ *
  * Queue one request for the functions at @offsets (sorted, 1 to WORKER_MAX_OFFSETS, copied) of
  * @file, by its index, open as @fd. Takes @fd, also when it returns false: the queue is full, or
  * memory is.
  */
-bool worker_pool_ask(struct worker_pool *pool, uint32_t file, int fd, const uint64_t *offsets,
-		     size_t count);
+bool worker_pool_ask(struct worker_pool *pool, uint32_t file, struct origin origin, int fd,
+		     const uint64_t *offsets, size_t count);
 
 /* What an index is made of. The descriptors are taken by who is asked. */
 struct worker_index_files {
@@ -236,7 +253,7 @@ struct worker_index_files {
 };
 
 /* Queue one request for the index of @file. Takes @files as above. */
-bool worker_pool_ask_index(struct worker_pool *pool, uint32_t file,
+bool worker_pool_ask_index(struct worker_pool *pool, uint32_t file, struct origin origin,
 			   const struct worker_index_files *files);
 
 /*
@@ -245,8 +262,8 @@ bool worker_pool_ask_index(struct worker_pool *pool, uint32_t file,
  * @content tells versions of the file apart: a worker may answer from what it remembers of an
  * equal one. Takes @fd as above.
  */
-bool worker_pool_ask_lines(struct worker_pool *pool, uint32_t file, uint64_t content, int fd,
-			   const uint64_t *addresses, size_t count);
+bool worker_pool_ask_lines(struct worker_pool *pool, uint32_t file, struct origin origin,
+			   uint64_t content, int fd, const uint64_t *addresses, size_t count);
 
 /*
  * Queue one for unwind rules. @content tells versions of the file apart: a worker may answer from
@@ -254,24 +271,24 @@ bool worker_pool_ask_lines(struct worker_pool *pool, uint32_t file, uint64_t con
  * once, at most WORKER_MAX_PAGES. With @count 0 it is about the facts, and about all pages when the
  * file's code spans at most WORKER_SMALL_PAGES. Takes @fd as above.
  */
-bool worker_pool_ask_pages(struct worker_pool *pool, uint32_t file, uint64_t content, int fd,
-			   const uint32_t *pages, size_t count);
+bool worker_pool_ask_pages(struct worker_pool *pool, uint32_t file, struct origin origin,
+			   uint64_t content, int fd, const uint32_t *pages, size_t count);
 
 /*
  * What does the runtime of @process, whose data do not matter, find in that process, the memory of
  * which is @fd (/proc/PID/mem)? @tag comes back as worker_answer.file. Takes @fd, as above.
  */
-bool worker_pool_ask_attach(struct worker_pool *pool, uint32_t tag, int fd,
+bool worker_pool_ask_attach(struct worker_pool *pool, uint32_t tag, struct origin origin, int fd,
 			    const struct runtime_process *process);
 
 /* The same: what are these @frames called? 1 to WORKER_MAX_FRAMES. */
-bool worker_pool_ask_names(struct worker_pool *pool, uint32_t tag, int fd,
+bool worker_pool_ask_names(struct worker_pool *pool, uint32_t tag, struct origin origin, int fd,
 			   const struct runtime_process *process,
 			   const struct runtime_frame *frames, size_t count);
 
 /* The same: what does @fd, a perf map or a jitdump, call the code at the addresses (`object`) of
  * these @frames, which are ascending? */
-bool worker_pool_ask_map(struct worker_pool *pool, uint32_t tag, int fd,
+bool worker_pool_ask_map(struct worker_pool *pool, uint32_t tag, struct origin origin, int fd,
 			 const struct runtime_frame *frames, size_t count);
 
 /*

@@ -30,6 +30,7 @@ execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libc.so.6
 profcol_worker_test(calls_oracle_test)
 target_link_libraries(calls_oracle_test PRIVATE profcol_ebpf_tables)
 target_compile_definitions(calls_oracle_test PRIVATE C_LIBRARY="${c_library}")
+profcol_worker_test(foreign_file_test)
 profcol_worker_test(foreign_memory_test)
 profcol_worker_test(pages_read_test ${worker_folder}/promises.c)
 profcol_worker_test(pages_test ${worker_folder}/page_rules.c ${worker_folder}/promises.c
@@ -37,5 +38,6 @@ profcol_worker_test(pages_test ${worker_folder}/page_rules.c ${worker_folder}/pr
 profcol_worker_test(code_map_test)
 profcol_worker_test(memory_answer_test)
 profcol_worker_test(rule_list_test)
+profcol_worker_test(stuck_test)
 profcol_worker_test(worker_pages_test ${worker_folder}/page_rules.c ${symbols_folder}/fake_host.c)
 profcol_passes_time(worker_pages_test)

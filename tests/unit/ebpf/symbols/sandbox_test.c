@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+enum { UID = 2111111111 };
+
 /* A child in the sandbox that waits for a byte, does @act and ends with what that returned. */
 struct prisoner {
 	pid_t pid;
@@ -36,7 +38,7 @@ static struct prisoner prisoner_start(int (*act)(void))
 		struct iovec part = { &byte, 1 };
 		struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 
-		if (sandbox_enter(ends[1]) || sendmsg(ends[1], &message, 0) != 1 ||
+		if (sandbox_enter(ends[1], UID) || sendmsg(ends[1], &message, 0) != 1 ||
 		    recvmsg(ends[1], &message, 0) != 1)
 			_exit(99);
 		_exit(act());
@@ -180,15 +182,15 @@ static void test_nothing_is_left_to_misuse(void **state)
 	expect_line(status, "CapAmb:\t0000000000000000\n");
 	if (geteuid() == 0) {
 		expect_line(status, "CapBnd:\t0000000000000000\n");
-		expect_line(status, "Uid:\t65534\t65534\t65534\t65534\n");
-		expect_line(status, "Gid:\t65534\t65534\t65534\t65534\n");
+		expect_line(status, "Uid:\t2111111111\t2111111111\t2111111111\t2111111111\n");
+		expect_line(status, "Gid:\t2111111111\t2111111111\t2111111111\t2111111111\n");
 		expect_line(status, "Groups:\t \n");
 	}
 	snprintf(path, sizeof(path), "/proc/%d/limits", prisoner.pid);
 	assert_int_equal(file_read(AT_FDCWD, path, 1 << 16, &limits, NULL), 0);
 	expect_line(limits, "Max file size             0 ");
 	expect_line(limits, "Max core file size        0 ");
-	expect_line(limits, "Max open files            16 ");
+	expect_line(limits, "Max open files            24 ");
 	assert_int_equal(prisoner_end(&prisoner), 7 << 8);
 }
 

@@ -23,6 +23,8 @@
 
 #define MS 1000000ull
 
+static const struct origin machine = { .owner = { 0, 0 } };
+
 enum { MAX_FILES = 64, PATIENCE_MS = 120000 };
 
 struct fixture {
@@ -59,8 +61,8 @@ static int setup(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	fake_host_init(&fixture->fake);
-	fixture->pool =
-		worker_pool_create(&fixture->fake.host, "purpose=test", take_answer, fixture);
+	fixture->pool = worker_pool_create(&fixture->fake.host, "purpose=test", WORKER_UID,
+					   take_answer, fixture);
 	*state = fixture;
 	time_stands(); // no worker is slow unless a test makes it so
 	return fixture->pool ? 0 : -1;
@@ -97,7 +99,7 @@ static void ask_path(struct fixture *fixture, uint32_t file, const char *path)
 
 	assert_true(files.file >= 0);
 	assert_true(files.index >= 0);
-	assert_true(worker_pool_ask_index(fixture->pool, file, &files));
+	assert_true(worker_pool_ask_index(fixture->pool, file, machine, &files));
 }
 
 static void ask(struct fixture *fixture, uint32_t file)
@@ -161,18 +163,18 @@ static void test_functions_are_found_by_the_index(void **state)
 	uint64_t offset = 0x1000;
 
 	start(fixture);
-	assert_true(worker_pool_ask_index(fixture->pool, 0, &files));
+	assert_true(worker_pool_ask_index(fixture->pool, 0, machine, &files));
 	expect_answer(fixture, 0);
 	assert_int_equal(fixture->files[0].ranges, 0);
 	assert_int_equal(file_index_finish(index, fixture->files[0].index_bytes), 0);
 	for (uint32_t file = 1; file < 4; file++) {
-		assert_true(worker_pool_ask(fixture->pool, file, dup(index), &offset, 1));
+		assert_true(worker_pool_ask(fixture->pool, file, machine, dup(index), &offset, 1));
 		expect_answer(fixture, file);
 		assert_int_equal(fixture->files[file].ranges, 1);
 	}
 	// Nobody can write to it any more, and what is no index is none.
 	assert_int_equal(write(index, "", 1), -1);
-	assert_true(worker_pool_ask(fixture->pool, 4,
+	assert_true(worker_pool_ask(fixture->pool, 4, machine,
 				    open(SYMBOLS_FILES "/full.so", O_RDONLY | O_CLOEXEC), &offset,
 				    1));
 	assert_true(run_until(fixture, 4, PATIENCE_MS));
@@ -184,9 +186,9 @@ static void test_many_files_need_one_worker(void **state)
 	struct fixture *fixture = *state;
 
 	start(fixture);
-	for (uint32_t file = 0; file < 20; file++)
+	for (uint32_t file = 0; file < 12; file++)
 		ask(fixture, file);
-	for (uint32_t file = 0; file < 20; file++)
+	for (uint32_t file = 0; file < 12; file++)
 		expect_answer(fixture, file);
 	assert_int_equal(fixture->fake.helper_count, 1);
 }
@@ -197,12 +199,77 @@ static void test_the_queue_is_bounded(void **state)
 	uint64_t offset = 0;
 	uint32_t asked = 0;
 
-	while (worker_pool_has_room(fixture->pool)) {
-		assert_true(worker_pool_ask(fixture->pool, asked % MAX_FILES,
+	while (worker_pool_has_room(fixture->pool, OWNER_MACHINE)) {
+		assert_true(worker_pool_ask(fixture->pool, asked % MAX_FILES, machine,
 					    open("/dev/null", O_RDONLY), &offset, 1));
 		assert_true(++asked < 1000);
 	}
-	assert_false(worker_pool_ask(fixture->pool, 0, open("/dev/null", O_RDONLY), &offset, 1));
+	assert_false(worker_pool_ask(fixture->pool, 0, machine, open("/dev/null", O_RDONLY),
+				     &offset, 1));
+}
+
+static void ask_of(struct fixture *fixture, uint32_t file, uint32_t uid)
+{
+	const struct worker_index_files files = {
+		.file = open(SYMBOLS_FILES "/full.so", O_RDONLY | O_CLOEXEC),
+		.index = file_index_begin(),
+		.debug = -1,
+	};
+	const struct origin origin = { .owner = { uid, 0 } };
+
+	assert_true(worker_pool_ask_index(fixture->pool, file, origin, &files));
+}
+
+/* How many processes have been started, of which the last one has read a file for user @uid. */
+static size_t started_for(struct fixture *fixture, uint32_t file, uint32_t uid)
+{
+	fixture->files[file].answered = false;
+	passed_ns += MS;
+	ask_of(fixture, file, uid);
+	expect_answer(fixture, file);
+	return fixture->fake.helper_count;
+}
+
+static void test_a_worker_reads_for_one_owner(void **state)
+{
+	struct fixture *fixture = *state;
+
+	start(fixture);
+	assert_int_equal(started_for(fixture, 0, 1000), 1); // it had read nobody's
+	assert_int_equal(started_for(fixture, 0, 1000), 1);
+	assert_int_equal(started_for(fixture, 1, 1001), 2);
+	// Both are kept.
+	assert_int_equal(started_for(fixture, 0, 1000), 2);
+	assert_int_equal(started_for(fixture, 1, 1001), 2);
+}
+
+/* With a worker for each of as many owners as there are places, the one longest idle goes. */
+static void test_workers_of_those_longest_idle_end(void **state)
+{
+	enum { PLACES = 6 };
+	struct fixture *fixture = *state;
+
+	start(fixture);
+	for (uint32_t i = 0; i < PLACES; i++)
+		assert_int_equal(started_for(fixture, i, 1000 + i), 1 + i);
+	assert_int_equal(started_for(fixture, 0, 1000), PLACES);
+	assert_int_equal(started_for(fixture, PLACES, 2000), PLACES + 1);
+	assert_int_equal(started_for(fixture, 0, 1000), PLACES + 1);
+	assert_int_equal(started_for(fixture, 1, 1001), PLACES + 2);
+}
+
+static void test_an_owner_leaves_room_for_others(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct owner greedy = { 1000, 0 }, other = { 1001, 0 };
+	uint32_t asked = 0;
+
+	while (worker_pool_has_room(fixture->pool, greedy))
+		ask_of(fixture, asked++, greedy.uid);
+	assert_in_range(asked, 8, 31);
+	assert_true(worker_pool_has_room(fixture->pool, other));
+	ask_of(fixture, asked, other.uid);
+	expect_answer(fixture, asked);
 }
 
 static void test_what_is_no_file_is_unreadable(void **state)
@@ -350,7 +417,7 @@ static void ask_pages(struct fixture *fixture, uint32_t file, const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
-	assert_true(worker_pool_ask_pages(fixture->pool, file, 77, fd, NULL, 0));
+	assert_true(worker_pool_ask_pages(fixture->pool, file, machine, 77, fd, NULL, 0));
 }
 
 /* The file shrinks after the worker has mapped it. */
@@ -397,8 +464,8 @@ static void expect_end_with_parent(bool stopped)
 		struct fixture fixture = { 0 };
 
 		fake_host_init(&fixture.fake);
-		fixture.pool = worker_pool_create(&fixture.fake.host, "purpose=test", take_answer,
-						  &fixture);
+		fixture.pool = worker_pool_create(&fixture.fake.host, "purpose=test", WORKER_UID,
+						  take_answer, &fixture);
 		if (worker_pool_start(fixture.pool))
 			_exit(1);
 		if (write(report[1], &fixture.fake.helpers[0], sizeof(pid_t)) != sizeof(pid_t))
@@ -466,7 +533,9 @@ static int lying_body(int socket)
 	struct protocol_header header = { .magic = PROTOCOL_MAGIC };
 	char noise[64] = { 1 };
 	struct protocol_request request;
+	struct protocol_hello hello;
 
+	(void)!recv(socket, &hello, sizeof(hello), MSG_WAITALL);
 	(void)!write(socket, &header, sizeof(header));
 	if (recv(socket, &request, sizeof(request), MSG_WAITALL) != sizeof(request))
 		return 1;
@@ -535,6 +604,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_what_is_no_file_is_unreadable, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_large_files_are_read_up_to_a_limit, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_worker_reads_for_one_owner, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_workers_of_those_longest_idle_end, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_an_owner_leaves_room_for_others, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_a_slow_file_holds_up_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_hang_ends_after_five_seconds, setup,

@@ -166,7 +166,7 @@ static size_t expect_request(struct fixture *fixture, uint32_t file, uint32_t fi
 {
 	struct pages_request request;
 
-	assert_true(pages_next_request(fixture->pages, &request));
+	assert_true(pages_next_request(fixture->pages, NULL, NULL, &request));
 	assert_int_equal(request.file, file);
 	if (request.count)
 		assert_int_equal(request.numbers[0], first);
@@ -177,7 +177,7 @@ static void expect_no_request(struct fixture *fixture)
 {
 	struct pages_request request;
 
-	assert_false(pages_next_request(fixture->pages, &request));
+	assert_false(pages_next_request(fixture->pages, NULL, NULL, &request));
 }
 
 static void learn(struct fixture *fixture, uint64_t now_ns)
@@ -273,7 +273,7 @@ static void requests_may_be_of_one_group_each(void **state)
 	learn(fixture, 2 * MS);
 	pages_miss(fixture->pages, 7, 0x20000 + 17 * PAGE, 3 * MS);
 	pages_miss(fixture->pages, 7, 0x20000, 3 * MS);
-	assert_true(pages_next_request(fixture->pages, &request));
+	assert_true(pages_next_request(fixture->pages, NULL, NULL, &request));
 	assert_int_equal(request.count, 8);
 	assert_int_equal(request.group, 2);
 	assert_int_equal(request.numbers[7], 2 + 7);
@@ -281,7 +281,7 @@ static void requests_may_be_of_one_group_each(void **state)
 	for (uint32_t i = 2; i < 10; i++)
 		model_answer_add(&fixture->answer, i, 16);
 	learn(fixture, 4 * MS);
-	assert_true(pages_next_request(fixture->pages, &request));
+	assert_true(pages_next_request(fixture->pages, NULL, NULL, &request));
 	assert_int_equal(request.count, 8);
 	assert_int_equal(request.group, 2 + 16);
 	assert_int_equal(request.numbers[0], 2 + 16);
@@ -296,7 +296,7 @@ static void a_small_file_is_one_group(void **state)
 	begin_process(fixture, 20);
 	learn(fixture, 2 * MS);
 	pages_miss(fixture->pages, 7, 0x20000 + 9 * PAGE, 3 * MS);
-	assert_true(pages_next_request(fixture->pages, &request));
+	assert_true(pages_next_request(fixture->pages, NULL, NULL, &request));
 	assert_int_equal(request.group, PAGES_WHOLE);
 }
 
@@ -592,7 +592,7 @@ static void everything_that_is_missed_is_asked_for(void **state)
 	learn(fixture, 2 * MS);
 	for (uint64_t i = 0; i < COUNT; i += 4)
 		pages_miss(fixture->pages, 7, i * PAGE, 3 * MS);
-	while (pages_next_request(fixture->pages, &request)) {
+	while (pages_next_request(fixture->pages, NULL, NULL, &request)) {
 		assert_int_equal(request.file, 7);
 		model_answer_init(&fixture->answer, 7, 0, 0, COUNT);
 		for (size_t i = 0; i < request.count; i++)
@@ -1707,7 +1707,7 @@ static void without_room_it_is_not_tried_for_ever(void **state)
 	for (; time < 10000; time += 200) {
 		struct pages_request request;
 
-		if (pages_next_request(fixture->pages, &request)) {
+		if (pages_next_request(fixture->pages, NULL, NULL, &request)) {
 			attempts++;
 			model_answer_init(&fixture->answer, 7, 0x21000, 0x20000, 64);
 			model_answer_add(&fixture->answer, 64, 64);

@@ -24,6 +24,8 @@
 
 enum { MAX_FILES = 16, PATIENCE_MS = 120000 };
 
+static const struct origin machine = { .owner = { 0, 0 } };
+
 struct fixture {
 	struct fake_host fake;
 	struct worker_pool *pool;
@@ -61,8 +63,8 @@ static int setup(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	fake_host_init(&fixture->fake);
-	fixture->pool =
-		worker_pool_create(&fixture->fake.host, "purpose=test", take_answer, fixture);
+	fixture->pool = worker_pool_create(&fixture->fake.host, "purpose=test", WORKER_UID,
+					   take_answer, fixture);
 	*state = fixture;
 	time_stands(); // no worker is slow unless a test makes it so
 	return fixture->pool ? 0 : -1;
@@ -94,7 +96,8 @@ static void ask(struct fixture *fixture, uint32_t file, const char *path, const 
 
 	assert_true(fd >= 0);
 	fixture->files[file].answered = false;
-	assert_true(worker_pool_ask_pages(fixture->pool, file, file + 1, fd, pages, count));
+	assert_true(
+		worker_pool_ask_pages(fixture->pool, file, machine, file + 1, fd, pages, count));
 }
 
 /* Run until @file is answered; false after @ms. */
@@ -204,7 +207,7 @@ static void test_an_index_of_the_same_file(void **state)
 		assert_int_equal(ftruncate(files.index, 1 << 20), 0);
 		expect_work_goes_on(fixture);
 		fixture->files[MAX_FILES - 1].answered = false;
-		assert_true(worker_pool_ask_index(fixture->pool, MAX_FILES - 1, &files));
+		assert_true(worker_pool_ask_index(fixture->pool, MAX_FILES - 1, machine, &files));
 		expect_outcome(fixture, MAX_FILES - 1, WORKER_ANSWERED);
 		assert_false(fixture->files[MAX_FILES - 1].has_tables);
 	}
@@ -233,15 +236,17 @@ static void test_requests_are_bounded(void **state)
 	uint32_t pages[WORKER_MAX_PAGES + 1] = { 0 };
 	unsigned int asked = 0;
 
-	assert_false(worker_pool_ask_pages(fixture->pool, 0, 1, open("/dev/null", O_RDONLY), pages,
+	assert_false(worker_pool_ask_pages(fixture->pool, 0, machine, 1,
+					   open("/dev/null", O_RDONLY), pages,
 					   WORKER_MAX_PAGES + 1));
-	while (worker_pool_has_room(fixture->pool)) {
-		assert_true(worker_pool_ask_pages(fixture->pool, 0, 1, open("/dev/null", O_RDONLY),
-						  pages, WORKER_MAX_PAGES));
+	while (worker_pool_has_room(fixture->pool, OWNER_MACHINE)) {
+		assert_true(worker_pool_ask_pages(fixture->pool, 0, machine, 1,
+						  open("/dev/null", O_RDONLY), pages,
+						  WORKER_MAX_PAGES));
 		assert_true(++asked < 1000);
 	}
-	assert_false(
-		worker_pool_ask_pages(fixture->pool, 0, 1, open("/dev/null", O_RDONLY), pages, 1));
+	assert_false(worker_pool_ask_pages(fixture->pool, 0, machine, 1,
+					   open("/dev/null", O_RDONLY), pages, 1));
 }
 
 static void test_what_is_no_file_is_unreadable(void **state)
@@ -320,7 +325,9 @@ static int answer_with(int socket, const void *body, size_t bytes)
 {
 	struct protocol_header header = { .magic = PROTOCOL_MAGIC };
 	struct protocol_request request;
+	struct protocol_hello hello;
 
+	(void)!recv(socket, &hello, sizeof(hello), MSG_WAITALL);
 	(void)!write(socket, &header, sizeof(header));
 	if (recv(socket, &request, sizeof(request), MSG_WAITALL) != sizeof(request))
 		return 1;
