@@ -110,6 +110,25 @@ def test_a_map_may_come_later(make, start_profcol, tmp_path):
     wait_until(lambda: is_called(NAME), "a sample with a name")
 
 
+def test_a_map_may_be_written_anew(make, start_profcol, tmp_path):
+    """As JVMs do, and not be longer than before."""
+    exporters = {"pprof": {"directory": str(tmp_path / "out"), "interval": "1s"}}
+    start_profcol(pipeline(exporters=exporters)).wait_ready()
+    made = make()
+    elsewhere = made.entry().replace(made.start, f"{1:0{len(made.start)}x}", 1)
+    made.map.write_text(elsewhere)
+    samples = Samples(tmp_path / "out")
+
+    def is_called(name):
+        return any(sample.frames[0].name == name for sample in samples.of(made.target.pid))
+
+    wait_until(lambda: is_called(UNNAMED), "a sample without a name")
+    samples.wait_latest()
+    assert len(made.entry()) == len(elsewhere)
+    made.map.write_text(made.entry())
+    wait_until(lambda: is_called(NAME), "a sample with a name")
+
+
 def test_the_newest_entry_counts(make, names_of):
     made = make()
     made.map.write_text(made.entry("old") + made.entry())
@@ -272,7 +291,7 @@ def test_java(source, start_profcol, start_target, tmp_path):
         pytest.skip("needs a JDK: apt-get install openjdk-17-jdk-headless")
     program = source / "tests/targets/made_names/Hot.java"
     subprocess.run(["javac", "-d", tmp_path, program], check=True, timeout=120)
-    options = ("-XX:+PreserveFramePointer", "-XX:CompileCommand=dontinline,Hot.innermost")
+    options = ("-XX:+PreserveFramePointer", "-XX:CompileCommand=dontinline,Hot.*")
     producer = Producer(
         name="java",
         command=("java", *options, "-cp", ".", "Hot"),

@@ -422,13 +422,14 @@ void frame_names_learn(struct frame_names *names, struct named_process *process,
 }
 
 void frame_names_note_map(const struct frame_names *names, struct named_process *process,
-			  const struct runtime_frame *frames, size_t count, uint64_t bytes)
+			  const struct runtime_frame *frames, size_t count,
+			  struct code_map_state state)
 {
 	for (size_t i = 0; i < count; i++) {
 		uint32_t row = find_row(names, &process->rows, RUNTIME_NONE, &frames[i]);
 
 		if (row != INTERN_MISSING)
-			process->rows.frames.items[row].map_bytes = bytes;
+			process->rows.frames.items[row].map = state;
 	}
 }
 
@@ -443,12 +444,14 @@ void frame_names_note_no_map(struct named_process *process, uint64_t now_ns)
 }
 
 bool frame_names_know_map(const struct frame_names *names, const struct named_process *process,
-			  const struct runtime_frame *frames, size_t count, uint64_t bytes)
+			  const struct runtime_frame *frames, size_t count,
+			  struct code_map_state state)
 {
 	for (size_t i = 0; i < count; i++) {
 		uint32_t row = find_row(names, &process->rows, RUNTIME_NONE, &frames[i]);
 
-		if (row == INTERN_MISSING || process->rows.frames.items[row].map_bytes != bytes)
+		if (row == INTERN_MISSING ||
+		    !code_map_state_equal(process->rows.frames.items[row].map, state))
 			return false;
 	}
 	return true;

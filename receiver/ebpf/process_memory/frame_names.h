@@ -51,9 +51,9 @@ struct frame_name {
 struct named_frame {
 	uint32_t runtime;
 	enum frame_state state;
-	uint64_t retry_ns;  /* not to be read again before */
-	uint64_t last_ns;   /* when it was asked for last */
-	uint64_t map_bytes; /* of the file in which it was looked for last; 0: in none yet */
+	uint64_t retry_ns;         /* not to be read again before */
+	uint64_t last_ns;          /* when it was asked for last */
+	struct code_map_state map; /* in which it was looked for last; all zero: in none yet */
 	struct runtime_frame frame;
 	struct frame_name *name; /* owned; with FRAME_NAMED, or while it is read anew; or NULL */
 };
@@ -131,9 +131,10 @@ void frame_names_learn(struct frame_names *names, struct named_process *process,
 		       const struct runtime_frame *frame, enum frame_state state,
 		       struct frame_name *name, uint64_t now_ns);
 
-/* The file that names code of @process was read for @count @frames when it was @bytes long. */
+/* The file that names code of @process was read for @count @frames in this @state. */
 void frame_names_note_map(const struct frame_names *names, struct named_process *process,
-			  const struct runtime_frame *frames, size_t count, uint64_t bytes);
+			  const struct runtime_frame *frames, size_t count,
+			  struct code_map_state state);
 
 /* @process has no such file, as far as is known at @now_ns. It may have one soon: it is looked for
  * again after a second, then two, four, up to half a minute. */
@@ -141,7 +142,8 @@ void frame_names_note_no_map(struct named_process *process, uint64_t now_ns);
 
 /* Has it been, for all of these? Then there is nothing new in it. */
 bool frame_names_know_map(const struct frame_names *names, const struct named_process *process,
-			  const struct runtime_frame *frames, size_t count, uint64_t bytes);
+			  const struct runtime_frame *frames, size_t count,
+			  struct code_map_state state);
 
 /* All that is wanted of @process has @state. */
 void frame_names_give_up(struct frame_names *names, struct named_process *process,

@@ -37,7 +37,7 @@ struct flight {
 	uint32_t runtime;
 	struct runtime_frame frames[FRAMES_MOST];
 	size_t count;
-	uint64_t map_bytes; /* of code in memory of no file: how long the file is that names it */
+	struct code_map_state map; /* of the file that names code in memory of no file */
 };
 
 /* With room for LOOKS_MOST looks. */
@@ -373,7 +373,7 @@ static bool is_map_known(struct process_memory *memory, const struct flight *fli
 	pthread_mutex_lock(&memory->lock);
 	process = frame_names_process(&memory->names, &flight->key);
 	known = process && frame_names_know_map(&memory->names, process, flight->frames,
-						flight->count, flight->map_bytes);
+						flight->count, flight->map);
 	pthread_mutex_unlock(&memory->lock);
 	return known;
 }
@@ -384,7 +384,7 @@ static void begin_places(struct process_memory *memory, struct flight *flight)
 	int fd;
 
 	flight->begun_ns = clock_monotonic_ns();
-	fd = processes_open_code_map(memory->processes, &flight->key, &flight->map_bytes);
+	fd = processes_open_code_map(memory->processes, &flight->key, &flight->map);
 	flight->opened_ns = clock_monotonic_ns();
 	flight->uid = UINT32_MAX;
 	if (fd == -ENOENT || fd == -EPERM || fd == -ELOOP || fd == -ENXIO || fd == -EXDEV ||
@@ -492,7 +492,7 @@ static uint64_t rest_ns(const struct flight *flight, uint64_t now_ns)
 	if (flight->runtime != RUNTIME_NONE)
 		return REST_FACTOR * (now_ns - flight->begun_ns);
 	return MAP_REST_NS *
-	       (flight->map_bytes < WORKER_MAP_MOST ? flight->map_bytes : WORKER_MAP_MOST);
+	       (flight->map.bytes < WORKER_MAP_MOST ? flight->map.bytes : WORKER_MAP_MOST);
 }
 
 /* The answered frames of @flight; the lock is held. */
@@ -519,7 +519,7 @@ static void learn_frames(struct process_memory *memory, const struct flight *fli
 	process->due_ns = now + rest_ns(flight, now);
 	if (flight->runtime == RUNTIME_NONE)
 		frame_names_note_map(&memory->names, process, flight->frames, flight->count,
-				     flight->map_bytes);
+				     flight->map);
 }
 
 /* Is it the process's own fault that there is no answer? Then it is not read again. */

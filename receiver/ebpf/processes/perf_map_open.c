@@ -98,18 +98,22 @@ static int open_in_root(uint32_t pid, uint32_t number)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+static int64_t nanoseconds(struct timespec time)
+{
+	// A file system of the owner's own shows any time.
+	return (int64_t)((uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec);
+}
+
 /* Was it written since the process started? A file of an earlier one may have its number. */
 static bool is_of_its_time(const struct opening *opening)
 {
 	struct timespec real, boot;
-	int64_t written, started;
+	int64_t started;
 
 	clock_gettime(CLOCK_REALTIME, &real);
 	clock_gettime(CLOCK_BOOTTIME, &boot);
-	started = (real.tv_sec - boot.tv_sec) * 1000000000 + real.tv_nsec - boot.tv_nsec +
-		  (int64_t)opening->start_boottime_ns;
-	written = opening->stat.st_mtim.tv_sec * 1000000000 + opening->stat.st_mtim.tv_nsec;
-	return written >= started - CLOCKS_DIFFER_NS;
+	started = nanoseconds(real) - nanoseconds(boot) + (int64_t)opening->start_boottime_ns;
+	return nanoseconds(opening->stat.st_mtim) >= started - CLOCKS_DIFFER_NS;
 }
 
 static void run_open(struct timed_call *call)
@@ -131,7 +135,7 @@ static void run_open(struct timed_call *call)
 }
 
 int perf_map_open(struct timed_calls *calls, const struct perf_map_search *search,
-		  uint64_t limit_ns, uint64_t *bytes_ret)
+		  uint64_t limit_ns, struct code_map_state *ret)
 {
 	struct opening *opening = calloc(1, sizeof(*opening));
 	int result;
@@ -147,7 +151,10 @@ int perf_map_open(struct timed_calls *calls, const struct perf_map_search *searc
 	opening->fd = -1;
 	if (!timed_calls_make(calls, &opening->call, limit_ns))
 		return -ETIMEDOUT;
-	*bytes_ret = (uint64_t)opening->stat.st_size;
+	*ret = (struct code_map_state){
+		.bytes = (uint64_t)opening->stat.st_size,
+		.modified_ns = nanoseconds(opening->stat.st_mtim),
+	};
 	result = opening->status ? opening->status : TAKE_FD(opening->fd);
 	opening_destroy(&opening->call);
 	return result;

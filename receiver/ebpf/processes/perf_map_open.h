@@ -8,7 +8,19 @@
 
 #include "timed_calls.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/* What tells one content of such a file from another. */
+struct code_map_state {
+	uint64_t bytes;      /* how long it is */
+	int64_t modified_ns; /* when it was written to: one that is written anew may be as long */
+};
+
+static inline bool code_map_state_equal(struct code_map_state a, struct code_map_state b)
+{
+	return a.bytes == b.bytes && a.modified_ns == b.modified_ns;
+}
 
 struct perf_map_search {
 	uint32_t pid;
@@ -21,7 +33,6 @@ struct perf_map_search {
  * process's own user, written since it started, that no link leads to. -ENOENT when there is none,
  * -EPERM when it is somebody else's or older, -ETIMEDOUT after @limit_ns or while an earlier call
  * for the process still waits, or another negative errno.
- * *@bytes_ret: how long it is.
  */
 int perf_map_open(struct timed_calls *calls, const struct perf_map_search *search,
-		  uint64_t limit_ns, uint64_t *bytes_ret);
+		  uint64_t limit_ns, struct code_map_state *ret);

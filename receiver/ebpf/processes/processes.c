@@ -662,7 +662,7 @@ static bool is_jitdump(const char *path)
 }
 
 static int open_jitdump(struct processes *processes, const struct process_key *key,
-			uint64_t *bytes_ret)
+			struct code_map_state *ret)
 {
 	CLEANUP_FREE struct process_code *code = calloc(CODE_MOST, sizeof(*code));
 	size_t count = code ? processes_code(processes, key, code, CODE_MOST) : 0;
@@ -683,24 +683,24 @@ static int open_jitdump(struct processes *processes, const struct process_key *k
 		fd = files_open_grown(processes->watch.files, code[i].file);
 		if (fd == -ENOENT)
 			fd = processes_open_file(processes, code[i].file);
-		*bytes_ret =
+		// It is written to at its end.
+		ret->bytes =
 			fd >= 0 && !processes_recall_file(fd, &stat) ? (uint64_t)stat.st_size : 0;
 	}
 	return fd;
 }
 
 int processes_open_code_map(struct processes *processes, const struct process_key *key,
-			    uint64_t *bytes_ret)
+			    struct code_map_state *ret)
 {
 	const struct perf_map_search search = {
 		.pid = key->pid,
 		.owner = owner_of(processes, key->pid),
 		.start_boottime_ns = key->start_boottime_ns,
 	};
-	int fd = perf_map_open(files_calls(processes->watch.files), &search, READ_LIMIT_NS,
-			       bytes_ret);
+	int fd = perf_map_open(files_calls(processes->watch.files), &search, READ_LIMIT_NS, ret);
 
-	return fd == -ENOENT ? open_jitdump(processes, key, bytes_ret) : fd;
+	return fd == -ENOENT ? open_jitdump(processes, key, ret) : fd;
 }
 
 int processes_read_cgroups(struct processes *processes, int directory, char **text_ret,

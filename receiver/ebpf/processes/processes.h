@@ -18,11 +18,12 @@
 #pragma once
 
 #include "kernel_code.h"
+#include "origin.h"
 #include "packages.h"
+#include "perf_map_open.h"
 #include "proc_read.h"
 #include "proc_thread.h"
 #include "process_root.h"
-#include "origin.h"
 
 #include <profcol/component.h>
 
@@ -298,10 +299,10 @@ bool processes_is_of_root(struct processes *processes, uint32_t file,
  */
 int processes_open_memory(struct processes *processes, uint32_t pid, uint32_t *uid_ret);
 
-/* The file in which @key's program names code that it has made, and how long it is: a perf map, as
+/* The file in which @key's program names code that it has made, and its state: a perf map, as
  * perf_map_open() has it, or else a jitdump that it has mapped. Negative errno; waits as above. */
 int processes_open_code_map(struct processes *processes, const struct process_key *key,
-			    uint64_t *bytes_ret);
+			    struct code_map_state *ret);
 
 /* As proc_read_cgroups: what a process belongs to whose directory in /proc is open as @directory.
  */

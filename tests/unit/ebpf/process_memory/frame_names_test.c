@@ -288,7 +288,13 @@ static void a_program_that_is_not_known_yet_is_waited_for(void **state)
 	assert_true(frame_names_are_settled(&names, 100 * MS, 200 * MS));
 }
 
-/* A map that has not grown still has names of code that had not run before. */
+/* A map that has been written to once. */
+static struct code_map_state map_of(uint64_t bytes)
+{
+	return (struct code_map_state){ .bytes = bytes, .modified_ns = 1 };
+}
+
+/* A map that has not changed still has names of code that had not run before. */
 static void a_map_is_known_for_what_was_looked_for_in_it(void **state)
 {
 	struct runtime_frame frames[] = { { .object = 1 }, { .object = 2 } };
@@ -303,12 +309,15 @@ static void a_map_is_known_for_what_was_looked_for_in_it(void **state)
 		frame_names_ask(&names, &asked, MS);
 	}
 	process = frame_names_process(&names, &(struct process_key){ 7, 3, 5 });
-	frame_names_note_map(&names, process, frames, 1, 100);
-	assert_true(frame_names_know_map(&names, process, frames, 1, 100));
-	assert_false(frame_names_know_map(&names, process, frames, 1, 101));
-	assert_false(frame_names_know_map(&names, process, frames, 2, 100));
-	frame_names_note_map(&names, process, frames, 2, 101);
-	assert_true(frame_names_know_map(&names, process, frames, 2, 101));
+	frame_names_note_map(&names, process, frames, 1, map_of(100));
+	assert_true(frame_names_know_map(&names, process, frames, 1, map_of(100)));
+	assert_false(frame_names_know_map(&names, process, frames, 1, map_of(101)));
+	assert_false(frame_names_know_map(&names, process, frames, 2, map_of(100)));
+	// One that is written anew may be as long as before.
+	assert_false(frame_names_know_map(&names, process, frames, 1,
+					  (struct code_map_state){ 100, .modified_ns = 2 }));
+	frame_names_note_map(&names, process, frames, 2, map_of(101));
+	assert_true(frame_names_know_map(&names, process, frames, 2, map_of(101)));
 }
 
 static void a_map_is_looked_for_again_later_and_later(void **state)
