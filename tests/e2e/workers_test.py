@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processes that read files and memory of programs: each reads for one owner, nobody on the
+machine can end them, and what they read costs profcol nothing.
+"""
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+
+import pytest
+
+from profcol_run import pipeline
+from waiting import wait_until
+
+NOBODY = 65534
+ALICE, BOB = 12345, 12346
+WORKER_UID = 2111111111
+HOLE = 256 << 20  # bytes
+
+
+def status_of(pid):
+    text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+
+
+def descriptors_of(pid):
+    return {int(fd.name): os.readlink(fd) for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
+
+
+@pytest.fixture
+def program_of(build_target, open_path):
+    """A program that computes, as a file of its own for each user, whom nobody else can read."""
+    def make(uid):
+        path = open_path / f"spin{uid}"
+        shutil.copy(build_target("burn"), path)
+        path.chmod(0o500)
+        os.chown(path, uid, uid)
+        return path
+
+    return make
+
+
+def as_user(uid, *command):
+    return ("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *command)
+
+
+@pytest.fixture
+def all_read(program_of, start_profcol, start_target):
+    """A run that has looked into the programs of two users."""
+    run = start_profcol(pipeline()).wait_ready()
+    targets = [start_target(*as_user(uid, program_of(uid))) for uid in (ALICE, BOB)]
+    for target in targets:
+        target.wait_burnt(500)
+    return run
+
+
+def test_workers_have_nothing(all_read):
+    workers = wait_until(all_read.children, "workers")
+    for pid in workers:
+        status = status_of(pid)
+        assert status["Uid"].split() == [str(WORKER_UID)] * 4, status["Uid"]
+        assert status["Gid"].split() == [str(WORKER_UID)] * 4, status["Gid"]
+        assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {
+            "0" * 16
+        }
+        assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
+
+
+def test_workers_have_no_descriptor_of_ours(all_read):
+    """But the socket that they answer on, and files that they read."""
+    for pid in wait_until(all_read.children, "workers"):
+        descriptors = descriptors_of(pid)
+        assert [descriptors.pop(fd) for fd in (0, 1, 2)] == ["/dev/null"] * 3
+        sockets = [to for to in descriptors.values() if to.startswith("socket:")]
+        assert len(sockets) == 1
+        assert not [to for to in descriptors.values() if "journal" in to or "log" in to]
+
+
+def test_each_user_has_workers_of_his_own(all_read):
+    """The machine's libraries, Alice's program and Bob's are read by three."""
+    wait_until(
+        lambda: all_read.metrics().value("profcol_worker_starts", purpose="unwind") >= 3,
+        "three workers for unwind tables",
+    )
+
+
+def test_nobody_can_kill_a_worker(all_read):
+    script = """if True:
+        import os, sys
+        refused = 0
+        for pid in map(int, sys.argv[1:]):
+            try:
+                os.kill(pid, 9)
+            except PermissionError:
+                refused += 1
+        print(refused)
+        """
+    workers = [str(pid) for pid in wait_until(all_read.children, "workers")]
+    command = as_user(NOBODY, sys.executable, "-c", script, *workers)
+    refused = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert int(refused) == len(workers)
+
+
+def with_hole(program):
+    """`program`'s bytes with a symbol table whose names lie all over a hole, and how long it is."""
+    data = bytearray(program.read_bytes())
+    count = HOLE // 4096
+    symbols_at = (len(data) + 7) & ~7
+    names_at = (symbols_at + 24 * count + 4095) & ~4095
+    (entry,) = struct.unpack_from("<Q", data, 24)
+    data += bytes(symbols_at - len(data))
+    for number in range(count):
+        data += struct.pack("<IBBHQQ", number * 4096 + 1, 0x12, 0, 1, entry, 0)
+    sections_at = names_at + HOLE
+    sections = bytes(64)
+    sections += struct.pack("<IIQQQQIIQQ", 0, 1, 6, entry, 0x1000, 0x1000, 0, 0, 16, 0)
+    sections += struct.pack(
+        "<IIQQQQIIQQ", 0, 2, 0, 0, symbols_at, 24 * count, 3, 0, 8, 24
+    )
+    sections += struct.pack("<IIQQQQIIQQ", 0, 3, 0, 0, names_at, HOLE, 0, 0, 1, 0)
+    struct.pack_into("<Q", data, 40, sections_at)
+    struct.pack_into("<HHH", data, 58, 64, 4, 0)
+    return bytes(data), sections_at, sections
+
+
+def test_holes_stay_holes(build_target, start_profcol, start_target):
+    """A page of a file in memory belongs to who reads it first by mapping it, and stays."""
+    data, sections_at, sections = with_hole(build_target("burn"))
+    file = os.memfd_create("hole", 0)
+    os.write(file, data)
+    os.pwrite(file, sections, sections_at)
+    os.fchmod(file, 0o755)
+    path = f"/proc/{os.getpid()}/fd/{file}"
+    reading = os.open(path, os.O_RDONLY)
+    os.close(file)  # what is open for writing is not executed
+    target = start_target(f"/proc/self/fd/{reading}", pass_fds=[reading])
+    target.wait_burnt(100)
+    blocks = os.fstat(reading).st_blocks
+    run = start_profcol(pipeline()).wait_ready()
+    target.wait_burnt(500)
+    wait_until(
+        lambda: run.metrics().value("profcol_symbol_sources", source="symtab"),
+        "an index of its functions",
+    )
+    assert os.fstat(reading).st_blocks == blocks
+    os.close(reading)
+    run.stop(signal.SIGTERM)
