@@ -342,12 +342,32 @@ static void visit_memlock(const struct requirements_environment *environment,
 				       "nothing can be sampled");
 }
 
+/* Whom the processes become that read files and memory of programs. */
+static void visit_workers(const struct requirements_environment *environment,
+			  struct profcol_findings *findings)
+{
+	static const int needed[] = { CAP_SETUID, CAP_SETGID, CAP_KILL };
+	bool all = true;
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		all &= environment->has_capability(environment->context, needed[i]);
+	if (all)
+		findings_add_fine(findings, "workers",
+				  "they are user 'worker_uid', whom nobody "
+				  "else is");
+	else
+		findings_add_fine(findings, "workers",
+				  "they are the user that profcol is, without its capabilities; to "
+				  "be one of their own takes CAP_SETUID, CAP_SETGID and CAP_KILL");
+}
+
 static void visit_capabilities(const struct requirements_environment *environment,
 			       struct profcol_findings *findings)
 {
 	for (size_t i = 0; i < sizeof(needed_capabilities) / sizeof(needed_capabilities[0]); i++)
 		visit_capability(environment, &needed_capabilities[i], findings);
 	visit_memlock(environment, findings);
+	visit_workers(environment, findings);
 }
 
 /* ---- facilities ---- */

@@ -257,6 +257,14 @@ def test_by_default_it_may_do_what_it_needs_and_no_more(render):
     assert security["seccompProfile"] == {"type": "Unconfined"}
 
 
+def test_workers_may_have_a_user_of_their_own(render):
+    by_default, own = (
+        set(pod_of(render(values))["containers"][0]["securityContext"]["capabilities"]["add"])
+        for values in ({}, {"presets": {"profiling": {"ownWorkerUser": True}}})
+    )
+    assert own - by_default == {"SETUID", "SETGID", "SETPCAP", "KILL"} and by_default < own
+
+
 @pytest.mark.parametrize("about", ["defaults", "a limit on the cost"])
 def test_bounds_on_memory_come_in_their_order(render, about):
     objects = render(VALUES[about])

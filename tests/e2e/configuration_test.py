@@ -296,6 +296,7 @@ BOUNDS = {
     "process_memory": ["1023KiB", "1025MiB"],
     "symbol_memory": ["1023KiB", "4097MiB"],
     "debug_directories": [["usr/lib/debug"]],
+    "worker_uid": [0, 4294967294],
     "unnamed_functions": ["names"],
     "cache_size": ["1023KiB", "1025GiB"],
     "probes": [

@@ -356,19 +356,21 @@ static void the_running_kernel_is_recognised_as_mended(void **state)
 static struct {
 	struct profcol_findings base;
 	char text[4096]; /* "subject=verdict|" of each */
-	char remedies[2048];
+	char details[4096], remedies[2048];
 } seen;
 
 static void see(struct profcol_findings *findings, const struct profcol_finding *finding)
 {
 	static const char *const verdicts[] = { "fine", "lacking", "missing" };
 	size_t used = strlen(seen.text), remedies = strlen(seen.remedies);
+	size_t details = strlen(seen.details);
 
 	(void)findings;
 	snprintf(seen.text + used, sizeof(seen.text) - used, "%s=%s|", finding->subject,
 		 verdicts[finding->verdict]);
 	snprintf(seen.remedies + remedies, sizeof(seen.remedies) - remedies, "%s\n",
 		 finding->remedy);
+	snprintf(seen.details + details, sizeof(seen.details) - details, "%s\n", finding->detail);
 	if (finding->verdict == PROFCOL_FINE)
 		assert_string_equal(finding->remedy, "");
 	else
@@ -419,6 +421,19 @@ static void each_missing_capability_is_named_with_its_line(void **state)
 	expect_finding("capability SYS_RESOURCE=fine|");
 	assert_non_null(strstr(seen.remedies, "securityContext: {capabilities: {add: [BPF]}}"));
 	assert_non_null(strstr(seen.remedies, "AmbientCapabilities=CAP_SYS_PTRACE"));
+}
+
+static void it_says_whom_workers_become(void **state)
+{
+	(void)state;
+	visit();
+	assert_non_null(strstr(seen.details, "they are user 'worker_uid'"));
+	machine.missing[0] = CAP_KILL;
+	machine.missing[1] = -1;
+	visit();
+	expect_finding("workers=fine|");
+	assert_non_null(
+		strstr(seen.details, "to be one of their own takes CAP_SETUID, CAP_SETGID"));
 }
 
 static void syslog_is_asked_for_only_where_addresses_are_hidden(void **state)
@@ -512,6 +527,7 @@ int main(void)
 		WITH_MACHINE(the_running_kernel_is_recognised_as_mended),
 		WITH_MACHINE(a_usual_machine_is_fine_throughout),
 		WITH_MACHINE(each_missing_capability_is_named_with_its_line),
+		WITH_MACHINE(it_says_whom_workers_become),
 		WITH_MACHINE(syslog_is_asked_for_only_where_addresses_are_hidden),
 		WITH_MACHINE(sys_resource_is_asked_for_only_where_memlock_is_low),
 		WITH_MACHINE(hidden_processes_and_paranoia_are_lacks),

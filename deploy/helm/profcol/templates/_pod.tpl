@@ -17,7 +17,8 @@ seLinuxOptions:
   type: spc_t
 capabilities:
   drop: [ALL]
-  add: [BPF, PERFMON, SYS_PTRACE, DAC_READ_SEARCH, CHECKPOINT_RESTORE, SYSLOG]
+  add: [BPF, PERFMON, SYS_PTRACE, DAC_READ_SEARCH, CHECKPOINT_RESTORE, SYSLOG
+    {{- if .Values.presets.profiling.ownWorkerUser }}, SETUID, SETGID, SETPCAP, KILL{{ end }}]
 {{- else }}
 runAsNonRoot: true
 runAsUser: 10001
