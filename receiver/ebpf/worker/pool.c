@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+enum { SWITCHES = 4 }; /* starts for another owner that count as one */
+
 static const uint64_t request_limit_ns = 5000 * MS; /* a large program takes 0.1 s */
 static const uint64_t start_limit_ns = 5000 * MS;
 static const uint64_t idle_limit_ns = 30000 * MS;    /* after which a worker ends, */
@@ -120,6 +122,7 @@ static void pool_give_up(struct worker_pool *pool, struct worker_process *proces
 							 : pool->bad_answers,
 			   1);
 	pool_kill(pool, process, hangs ? request->origin : STUCK_NOWHERE);
+	pool->bad_ends++;
 	if (!request)
 		return;
 	pool_report_outcome(pool, request, outcome);
@@ -146,14 +149,18 @@ static void pool_start_failed(struct worker_pool *pool, const char *why, size_t 
 			pool->complaint, (unsigned long long)(longest_pause_ns / 1000 / MS));
 }
 
-void pool_start_process(struct worker_pool *pool, struct worker_process *process, struct owner owner,
-			uint64_t now_ns)
+void pool_start_process(struct worker_pool *pool, struct worker_process *process,
+			struct owner owner, uint64_t now_ns)
 {
 	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
 
 	if (pool->start_allowance_ns < now_ns)
 		pool->start_allowance_ns = now_ns;
-	pool->start_allowance_ns += POOL_START_INTERVAL_NS;
+	// The first, and those in the place of bad ones, count in full.
+	pool->start_allowance_ns += owner_is(owner, OWNER_NOBODY) || pool->bad_ends
+					    ? POOL_START_INTERVAL_NS
+					    : POOL_START_INTERVAL_NS / SWITCHES;
+	pool->bad_ends -= pool->bad_ends > 0;
 	error = worker_start(process, pool->host, pool->uid, now_ns);
 	if (error) {
 		const char *why = profcol_error_message(error);
@@ -231,6 +238,7 @@ static void pool_lose(struct worker_pool *pool, struct worker_process *process)
 		pool_give_up(pool, process, WORKER_CRASHED);
 	} else {
 		// It was dead before it saw the file.
+		pool->bad_ends++;
 		if (process->request)
 			requests_add_first(&pool->requests, TAKE(process->request));
 		pool_kill(pool, process, STUCK_NOWHERE);

@@ -14,12 +14,13 @@
 #define MS 1000000ull
 
 enum {
-	POOL_PROCESSES = 6,
+	POOL_PROCESSES = 8,
 	POOL_OF_OWNER = 4, /* at most of these */
 	POOL_START_BURST = 8,
 };
 
-/* Between starts, sustained, after POOL_START_BURST at once. */
+/* Between starts in the place of those that ended badly, sustained, after POOL_START_BURST at once;
+ * four times as many are started for other owners. */
 static const uint64_t POOL_START_INTERVAL_NS = 500 * MS;
 
 struct worker_pool {
@@ -34,6 +35,7 @@ struct worker_pool {
 	size_t answers;                     /* since worker_pool_run was called */
 	uint32_t last_id;
 	uint64_t start_allowance_ns; /* when the starts so far would be even with the rate */
+	unsigned int bad_ends;       /* of processes in whose place none has been started yet */
 	unsigned int failed_starts;  /* in a row */
 	uint64_t no_start_before_ns;
 	char complaint[PROTOCOL_MAX_COMPLAINT + 1]; /* of the last start that failed */

@@ -246,7 +246,7 @@ static void test_a_worker_reads_for_one_owner(void **state)
 /* With a worker for each of as many owners as there are places, the one longest idle goes. */
 static void test_workers_of_those_longest_idle_end(void **state)
 {
-	enum { PLACES = 6 };
+	enum { PLACES = 8 };
 	struct fixture *fixture = *state;
 
 	start(fixture);
