@@ -132,6 +132,12 @@ static __always_inline __u64 kernel_pid_tgid(void)
 	return bpf_get_current_pid_tgid();
 }
 
+/* Does the CPU run its idle task? That of each has the number 0, which no other thread has. */
+static __always_inline bool kernel_is_idle(void)
+{
+	return !(__u32)kernel_pid_tgid();
+}
+
 /* The thread's name, of 16 bytes; after its NUL whatever the kernel left there. */
 static __always_inline void kernel_comm(char *comm)
 {

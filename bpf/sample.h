@@ -164,7 +164,7 @@ enum sample_counter {
 	SAMPLE_COUNTER_RING_FULL,    /* lost: user space was too slow */
 	SAMPLE_COUNTER_NOT_DEFERRED, /* of those emitted: that should have been, but for the bounds
 				      */
-	SAMPLE_COUNTER_RUN_NS,       /* time inside the program, but for unselected ones */
+	SAMPLE_COUNTER_RUN_NS,       /* time inside the program, but for idle and unselected ones */
 	SAMPLE_COUNTER_COUNT,
 };
 
@@ -182,10 +182,14 @@ struct sample_counters {
  * The program writes `written` after the record; the receiver reads up to `published`. They are
  * one but where other CPUs may see stores in another order (arm64): there `published` follows
  * with the next tick, long after. Once no program runs any more, `written` may be read.
+ *
+ * A receiver that sets `awaited` is woken by the next record, which clears it. Where others may see
+ * stores in another order, it may miss one that is written at that moment.
  */
 struct sample_buffer {
 	__u64 written;   /* bytes since load */
 	__u64 published; /* of these */
+	__u64 awaited;   /* 0 or 1; in the line that the program writes anyway */
 	struct sample_counters counters;
 	__u64 consumed __attribute__((aligned(64))); /* of these, by the receiver */
 	__u64 reserved[7];

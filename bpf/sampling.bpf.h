@@ -157,6 +157,15 @@ static __always_inline bool is_urgent(struct cpu_buffer *buffer, const struct sa
 	return true;
 }
 
+/* Does the receiver sleep until there is a record? It is woken once. */
+static __always_inline bool is_awaited(struct cpu_buffer *buffer)
+{
+	if (!*(volatile __u64 *)&buffer->shared.awaited)
+		return false;
+	*(volatile __u64 *)&buffer->shared.awaited = 0;
+	return true;
+}
+
 /* The record is whole: hand it to the receiver. */
 static __always_inline void publish(struct cpu_buffer *buffer, const struct sample_head *head,
 				    __u32 frames)
@@ -171,7 +180,9 @@ static __always_inline void publish(struct cpu_buffer *buffer, const struct samp
 #if defined(__TARGET_ARCH_x86)
 	*(volatile __u64 *)&buffer->shared.published = buffer->shared.written;
 #endif
-	buffer->shared.counters.of[SAMPLE_COUNTER_EMITTED]++;
+	// A barrier on x86: the reader says that it sleeps, and looks for records once more.
+	__sync_fetch_and_add(&buffer->shared.counters.of[SAMPLE_COUNTER_EMITTED], 1);
+	wake |= is_awaited(buffer);
 	// Of those that wait for room, the one that passes the bound.
 	if (!wake && (waiting > wakeup_bytes || waiting + size <= wakeup_bytes))
 		return;
@@ -469,7 +480,7 @@ static __always_inline void take_sample(void *context, const bpf_user_pt_regs_t 
 	struct sample_head *head;
 
 	count->of[SAMPLE_COUNTER_TAKEN]++;
-	// The idle task of each CPU, or a process outside of the profiler's PID namespace.
+	// A process outside of the profiler's PID namespace, or the idle task of a CPU.
 	if (!pid_tgid && (!emit_idle || bpf_get_current_pid_tgid())) {
 		count->of[SAMPLE_COUNTER_IDLE]++;
 		return;

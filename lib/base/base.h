@@ -12,6 +12,7 @@
 #include "close_later.h"
 #include "file.h"
 #include "findings.h"
+#include "housekeeping.h"
 #include "intern.h"
 #include "lookup.h"
 #include "memory_budget.h"

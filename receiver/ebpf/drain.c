@@ -10,10 +10,12 @@
 #include <time.h>
 
 /*
- * Ten rounds a second keep the buffers small and the table of processes close
- * behind the samples, at about 0.02 % of a CPU.
+ * Ten rounds a second keep the buffers small and the table of processes close behind the samples.
+ * After a round without one the thread sleeps until there is one: a round for nothing takes 50 us
+ * on a CPU that sleeps otherwise. The last figure is for machines on which a wake-up may be missed
+ * (bpf/sample.h).
  */
-enum { ROUND_MS = 100, REST_NS = 2000000 };
+enum { ROUND_MS = 100, REST_NS = 2000000, IDLE_ROUND_MS = 5000 };
 
 /* While samples wait for what is missing of their stacks: it comes in some milliseconds, and nobody
  * is in a hurry. */
@@ -38,7 +40,11 @@ struct drain {
 	pthread_t thread;
 	bool running;
 	atomic_bool stopping;
-	int wait_ms; /* until the next round; of the thread */
+	int wait_ms;         /* until the next round; of the thread, as the next two */
+	uint64_t rested_ns;  /* no round before (CLOCK_MONOTONIC) */
+	uint64_t last_count; /* drain->count of the round before */
+	void (*nearly_full)(void *context); /* as drain_on_nearly_full says */
+	void *nearly_full_context;
 
 	pthread_mutex_t lock; /* over `open`; held for a round's appends or for a swap */
 	struct capture *open; /* owned */
@@ -216,6 +222,21 @@ static void finish_walks(struct drain *drain)
 	deferred_release(drain->deferred, clock_monotonic_ns(), known_ns, append, drain);
 }
 
+/* How long after this round the next one comes, unless something wakes the thread. The lock is
+ * held.
+ */
+static int next_wait_ms(struct drain *drain)
+{
+	bool is_idle = drain->count == drain->last_count;
+
+	drain->last_count = drain->count;
+	if (!is_idle)
+		processes_note_sampling(drain->processes);
+	if (deferred_count(drain->deferred))
+		return DEFERRED_ROUND_MS;
+	return is_idle && sampler_await(drain->sampler) ? IDLE_ROUND_MS : ROUND_MS;
+}
+
 /* Append all that lies in the buffers to the open batch, after what has waited. */
 static int drain_take(struct drain *drain)
 {
@@ -225,7 +246,7 @@ static int drain_take(struct drain *drain)
 	select_release(drain->select, take_wanted, drain);
 	status = sampler_drain(drain->sampler);
 	finish_walks(drain);
-	drain->wait_ms = deferred_count(drain->deferred) ? DEFERRED_ROUND_MS : ROUND_MS;
+	drain->wait_ms = next_wait_ms(drain);
 	pthread_mutex_unlock(&drain->lock);
 	return status;
 }
@@ -259,6 +280,18 @@ static void drain_settle(struct drain *drain, uint64_t deadline_ns)
 	drain_finish_walks(drain, settled_ns);
 }
 
+/* Wait for the next round. 0 or a negative errno. */
+static int wait_round(struct drain *drain)
+{
+	int status = sampler_wait(drain->sampler, drain->wait_ms);
+	uint64_t now = clock_monotonic_ns();
+
+	// Each CPU may wake this thread, and what is missing may stay so.
+	if (now < drain->rested_ns)
+		nanosleep(&(struct timespec){ .tv_nsec = (long)(drain->rested_ns - now) }, NULL);
+	return status;
+}
+
 static void *drain_run(void *context)
 {
 	struct drain *drain = context;
@@ -267,16 +300,12 @@ static void *drain_run(void *context)
 	pthread_setname_np(pthread_self(), "drain");
 	drain->wait_ms = ROUND_MS;
 	while (!atomic_load_explicit(&drain->stopping, memory_order_acquire)) {
-		uint64_t due_ns = clock_monotonic_ns() + (uint64_t)drain->wait_ms * 1000000;
-		bool early;
-
-		status = sampler_wait(drain->sampler, drain->wait_ms);
-		early = clock_monotonic_ns() < due_ns;
+		status = wait_round(drain);
 		if (!status)
 			status = drain_take(drain);
-		// Each CPU may wake this thread, and what is missing may stay so.
-		if (early)
-			nanosleep(&(struct timespec){ .tv_nsec = REST_NS }, NULL);
+		if (drain_is_nearly_full(drain))
+			drain->nearly_full(drain->nearly_full_context);
+		drain->rested_ns = clock_monotonic_ns() + REST_NS;
 		if (status) {
 			sampler_detach(drain->sampler);
 			profcol_log_error(
@@ -379,6 +408,8 @@ struct capture *drain_change_period(struct drain *drain, struct capture *empty, 
 	drain->late_ns = drain->changed_ns;
 	drain->changed_ns = changed_ns;
 	pthread_mutex_unlock(&drain->lock);
+	// What was drained here was not awaited any more.
+	sampler_wake(drain->sampler);
 	return closed;
 }
 
@@ -410,6 +441,12 @@ bool drain_is_nearly_full(struct drain *drain)
 	nearly = capture_used(drain->open) > NEARLY_FULL_BYTES;
 	pthread_mutex_unlock(&drain->lock);
 	return nearly;
+}
+
+void drain_on_nearly_full(struct drain *drain, void (*tell)(void *context), void *context)
+{
+	drain->nearly_full = tell;
+	drain->nearly_full_context = context;
 }
 
 uint64_t drain_count(struct drain *drain)

@@ -57,6 +57,10 @@ uint64_t drain_period_ns(const struct drain *drain); /* from the thread that cha
 /* Is the open batch so full that it should be closed before its time? */
 bool drain_is_nearly_full(struct drain *drain);
 
+/* Have @tell told of that, in every round of the thread while it is so: from that thread, under no
+ * lock. Before drain_start. */
+void drain_on_nearly_full(struct drain *drain, void (*tell)(void *context), void *context);
+
 /* Samples taken out of the buffers so far, kept or not. */
 uint64_t drain_count(struct drain *drain);
 

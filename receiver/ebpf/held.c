@@ -360,13 +360,14 @@ static void check_item(struct held *held, size_t at, uint64_t now_ns)
 	}
 }
 
-void held_check(struct held *held, uint64_t now_ns)
+bool held_check(struct held *held, uint64_t now_ns)
 {
 	if (!held->batches.count)
-		return;
+		return false;
 	for (size_t i = 0; i < held->batches.count; i++)
 		check_item(held, i, now_ns);
 	drop_empty_items(held);
+	return held->batches.count;
 }
 
 void held_flush(struct held *held)

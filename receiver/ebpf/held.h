@@ -32,8 +32,8 @@ void held_destroy(struct held *held); /* accepts NULL; held_flush has been calle
 /* Hold what has to wait of @batch (taken), pass on the rest. @now_ns: CLOCK_MONOTONIC. */
 void held_add(struct held *held, struct profcol_batch *batch, uint64_t now_ns);
 
-/* Pass on what need not wait any longer. Cheap when nothing is held. */
-void held_check(struct held *held, uint64_t now_ns);
+/* Pass on what need not wait any longer. Cheap when nothing is held. True: something is. */
+bool held_check(struct held *held, uint64_t now_ns);
 
 /* Pass on all, and hold nothing from now on. */
 void held_flush(struct held *held);

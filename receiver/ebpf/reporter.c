@@ -15,9 +15,9 @@
 #include <string.h>
 #include <time.h>
 
-enum {
-	HOUSEKEEPING_NS = 1000000000, /* CPUs that came or went, books of the kernel side */
-};
+/* So many samples since the last look are work for who keeps house: below it there are as many on a
+ * machine that does nothing but log. */
+enum { WORK_SAMPLES = 10 };
 
 /*
  * For the table of processes to reach the batch's end. It is there in a moment but where a machine
@@ -52,17 +52,20 @@ struct reporter {
 	uint64_t booked[SAMPLE_COUNTER_COUNT]; /* totals of the kernel side already accounted */
 	struct profcol_metric *runs, *run_time, *ring_lost, *not_deferred, *map_bytes;
 	struct event_metrics events;
-	uint64_t random;   /* state of the jitter */
-	bool cpus_failed;  /* said once until it is mended */
-	bool rules_failed; /* the same */
+	struct housekeeping housekeeping; /* CPUs that came or went, books of the kernel side */
+	uint64_t looked_count;            /* drain_count when it was last */
+	uint64_t random;                  /* state of the jitter */
+	bool cpus_failed;                 /* said once until it is mended */
+	bool rules_failed;                /* the same */
 	uint64_t file_lap; /* processes_files.lap as far as the kernel side has heard of it */
 	uint64_t refused;  /* batches since the last line about them */
 	uint64_t refusal_quiet_until_ns;
 
 	pthread_t thread;
 	bool running;
-	pthread_mutex_t lock; /* over the two below */
+	pthread_mutex_t lock; /* over those below */
 	pthread_cond_t wake;
+	bool hurries; /* the open batch is nearly full */
 	bool stopping;
 	uint64_t deadline_ns; /* of the last report; 0 before stopping */
 };
@@ -113,6 +116,17 @@ static void register_metrics(struct reporter *reporter)
 			     "Memory of the BPF maps, the buffers of the CPUs included");
 }
 
+/* The drain thread's. */
+static void hurry(void *context)
+{
+	struct reporter *reporter = context;
+
+	pthread_mutex_lock(&reporter->lock);
+	reporter->hurries = true;
+	pthread_cond_signal(&reporter->wake);
+	pthread_mutex_unlock(&reporter->lock);
+}
+
 struct reporter *reporter_create(const struct profcol_host *host,
 				 const struct profiling_config *config, struct drain *drain,
 				 struct processes *processes, struct process_memory *memory,
@@ -147,6 +161,7 @@ struct reporter *reporter_create(const struct profcol_host *host,
 		return NULL;
 	}
 	capture_init(reporter->spare, 0);
+	drain_on_nearly_full(drain, hurry, reporter);
 	return reporter;
 }
 
@@ -413,19 +428,47 @@ static uint64_t next_interval(struct reporter *reporter)
 			  (1 + share * reporter->config->reporter_jitter));
 }
 
-/* Sleep until @until_ns or until told to stop; true then. */
+/* Sleep until @until_ns, or until the open batch is nearly full, or until told to stop; true then.
+ */
 static bool wait_until(struct reporter *reporter, uint64_t until_ns)
 {
 	struct timespec until = clock_timespec(until_ns);
 	bool stopping;
 
 	pthread_mutex_lock(&reporter->lock);
-	while (!reporter->stopping &&
+	while (!reporter->stopping && !reporter->hurries &&
 	       !pthread_cond_clockwait(&reporter->wake, &reporter->lock, CLOCK_MONOTONIC, &until))
 		;
 	stopping = reporter->stopping;
+	reporter->hurries = false;
 	pthread_mutex_unlock(&reporter->lock);
 	return stopping;
+}
+
+static void check_held(struct reporter *reporter)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (held_check(reporter->held, now))
+		housekeeping_note_work(&reporter->housekeeping, now);
+}
+
+/* What nobody tells of is looked at with every batch, and in between. */
+static void keep_house(struct reporter *reporter)
+{
+	uint64_t count = drain_count(reporter->drain), now;
+	bool has_work = count - reporter->looked_count >= WORK_SAMPLES;
+
+	reporter->looked_count = count;
+	follow_cpus(reporter);
+	follow_files(reporter);
+	book_counters(reporter);
+	check_held(reporter);
+	symbols_tend(reporter->symbols);
+	now = clock_monotonic_ns();
+	if (has_work || reporter->cpus_failed || reporter->rules_failed)
+		housekeeping_note_work(&reporter->housekeeping, now);
+	housekeeping_note_look(&reporter->housekeeping, now);
 }
 
 static void *reporter_run(void *context)
@@ -435,15 +478,11 @@ static void *reporter_run(void *context)
 
 	pthread_setname_np(pthread_self(), "reporter");
 	for (;;) {
-		uint64_t pause = clock_monotonic_ns() + HOUSEKEEPING_NS;
+		uint64_t look = reporter->housekeeping.due_ns;
 
-		if (wait_until(reporter, pause < due ? pause : due))
+		if (wait_until(reporter, look < due ? look : due))
 			break;
-		follow_cpus(reporter);
-		follow_files(reporter);
-		book_counters(reporter);
-		held_check(reporter->held, clock_monotonic_ns());
-		symbols_tend(reporter->symbols);
+		keep_house(reporter);
 		if (check_cost(reporter)) {
 			due = clock_monotonic_ns() + next_interval(reporter);
 			continue;
@@ -451,6 +490,7 @@ static void *reporter_run(void *context)
 		if (clock_monotonic_ns() < due && !drain_is_nearly_full(reporter->drain))
 			continue;
 		report_once(reporter, 0);
+		check_held(reporter);
 		due += next_interval(reporter);
 		// After a suspend or a slow consumer, do not catch up with a burst of batches.
 		if (due < clock_monotonic_ns())
@@ -471,6 +511,8 @@ struct profcol_error *reporter_start(struct reporter *reporter)
 	reading = read_cost(reporter);
 	cost_init(&reporter->cost, reporter->host, reporter->config, &reading);
 	reporter->cost_due_ns = reading.now_ns + COST_NS;
+	housekeeping_note_work(&reporter->housekeeping, reading.now_ns);
+	housekeeping_note_look(&reporter->housekeeping, reading.now_ns);
 	status = pthread_create(&reporter->thread, NULL, reporter_run, reporter);
 	if (status)
 		return profcol_error_errno(status, "start the reporter thread");

@@ -2,7 +2,8 @@
 /*
  * The reporter thread: closes the open batch every reporter_interval, turns it into profiles and
  * passes them on, those of new containers when these are known. It also keeps the books of the
- * kernel side and follows CPUs that come and go, once a second.
+ * kernel side and follows CPUs that come and go, once a second, or every ten where next to nothing
+ * is sampled.
  *
  * Threads: all calls from the host's; the reporter's own is in reporter.c.
  */

@@ -155,7 +155,11 @@ static void find_turns(struct sample_buffers *buffers, bool stopped)
 	buffers->turn_count = 0;
 	for (unsigned int cpu = 0; cpu < buffers->count; cpu++) {
 		const struct sample_head *record;
+		struct sample_buffer *buffer = buffer_of(buffers, cpu);
 
+		// The first one has woken the reader: the others need not.
+		if (__atomic_load_n(&buffer->awaited, __ATOMIC_RELAXED))
+			__atomic_store_n(&buffer->awaited, 0, __ATOMIC_RELAXED);
 		buffers->limits[cpu] = read_limit(buffers, cpu, stopped, is_later);
 		record = next_record(buffers, cpu);
 		if (record)
@@ -188,6 +192,21 @@ int sample_buffers_take(struct sample_buffers *buffers, bool stopped, sample_buf
 			sink(buffers, 0, turn);
 	}
 	return status;
+}
+
+bool sample_buffers_await(struct sample_buffers *buffers)
+{
+	for (unsigned int cpu = 0; cpu < buffers->count; cpu++)
+		__atomic_store_n(&buffer_of(buffers, cpu)->awaited, 1, __ATOMIC_RELAXED);
+	// Either a program sees that it is awaited, or its record is seen here.
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (unsigned int cpu = 0; cpu < buffers->count; cpu++) {
+		const struct sample_buffer *buffer = buffer_of(buffers, cpu);
+
+		if (__atomic_load_n(&buffer->written, __ATOMIC_RELAXED) != buffer->consumed)
+			return false;
+	}
+	return true;
 }
 
 void sample_buffers_counters(const struct sample_buffers *buffers, unsigned int first,

@@ -50,6 +50,10 @@ void sample_buffers_deinit(struct sample_buffers *buffers); /* also of a zeroed 
 int sample_buffers_take(struct sample_buffers *buffers, bool stopped, sample_buffers_function take,
 			void *context);
 
+/* The next record of any CPU wakes the reader, once for each CPU; until the next take. False: there
+ * is one already. By who takes. */
+bool sample_buffers_await(struct sample_buffers *buffers);
+
 /* Totals over the buffers from @first to @limit, exclusive, by enum sample_counter. */
 void sample_buffers_counters(const struct sample_buffers *buffers, unsigned int first,
 			     unsigned int limit, uint64_t totals[SAMPLE_COUNTER_COUNT]);

@@ -374,12 +374,17 @@ int sampler_wait(struct sampler *sampler, int timeout_ms)
 		{ .fd = sampler->wake_fd, .events = POLLIN },
 	};
 
-	// The kernel wakes us only when much waits: mostly this is a timer.
+	// The kernel wakes us only when much waits, or a sample is awaited: mostly this is a timer.
 	if (poll(fds, 2, timeout_ms) < 0 && errno != EINTR)
 		return -errno;
 	if (fds[1].revents)
 		(void)eventfd_read(sampler->wake_fd, &(eventfd_t){ 0 });
 	return 0;
+}
+
+bool sampler_await(struct sampler *sampler)
+{
+	return sample_buffers_await(&sampler->buffers);
 }
 
 void sampler_wake(struct sampler *sampler)

@@ -34,6 +34,10 @@ PROFCOL_MUST_CHECK struct profcol_error *sampler_start(struct sampler *sampler);
 /* Wait until many records are there, at most @timeout_ms. 0 or a negative errno. */
 int sampler_wait(struct sampler *sampler, int timeout_ms);
 
+/* The next sampler_wait returns for the next sample already; until the next drain. False: there is
+ * one. From who drains. */
+bool sampler_await(struct sampler *sampler);
+
 /* Make a sampler_wait under way return. Any thread. */
 void sampler_wake(struct sampler *sampler);
 

@@ -252,6 +252,12 @@ def agent_cpu(measurement, _bare):
     return measurement["cpu"] and measurement["cpu"]["total_s"] / measurement["seconds"]
 
 
+def wakeups(measurement, _bare):
+    """Of all threads, a second."""
+    woken = measurement.get("wakeups")
+    return None if woken is None else sum(woken.values()) / measurement["seconds"]
+
+
 def _memory(key):
     return lambda measurement, _bare: measurement.get("memory", {}).get(key)
 
@@ -347,6 +353,7 @@ FIGURES = (
     Figure("process", "agent, CPU time per process that ran", "us", cpu_per_process),
     Figure("agent", "agent, CPU time / one CPU", "%", agent_cpu),
     Figure("cost", "agent and BPF, CPU time / one CPU", "%", whole_cost),
+    Figure("wakeups", "wake-ups of its threads a second", "", wakeups),
     Figure("rss", "peak RSS, each process at its own moment", "MiB", _memory("peak_rss_bytes")),
     Figure("sum_rss", "peak RSS, all at one moment", "MiB", _memory("peak_sum_rss_bytes")),
     Figure("anonymous", "peak anonymous RSS", "MiB", _memory("peak_anonymous_bytes")),

@@ -45,6 +45,7 @@ def measurement(profiler="profcol", number=1, observations=1900, **changes):
         "seconds": 10.0,
         "due": {"idle": 500, "kernel": 100, "user": 1890, "other": 10, "names": {"sh": 10}},
         "cpu": {"total_s": 0.2, "user_s": 0.15, "system_s": 0.05},
+        "wakeups": {"drain": 100, "processes": 25},
         "ends": {
             "start": {"rss_bytes": 4 << 20, "descriptors": 30},
             "end": {"rss_bytes": 5 << 20, "descriptors": 31},
@@ -129,6 +130,7 @@ def test_each_figure_of_a_measurement():
             "system": 0.05 / 1900,
             "agent": 0.02,
             "cost": (0.2 + 0.0100025) / 10,
+            "wakeups": 12.5,
             "rss": 8 << 20,
             "sum_rss": 6 << 20,
             "anonymous": 2 << 20,

@@ -13,6 +13,7 @@ import load_run
 import perf_record
 import plan
 import sink
+import thread_usage
 from process_usage import Cpu, MemoryWatch, bpf_objects_held, held_now
 from profilers import Profilers
 
@@ -41,14 +42,15 @@ class Window:
     def __init__(self, meter, process):
         self._meter = meter
         self._process = process
-        self._held = self._cpu_before = None
-        self.before = self.after = self.cpu = None
+        self._held = self._cpu_before = self._threads_before = None
+        self.before = self.after = self.cpu = self.threads = None
         self.ends = {}  # what the profiler held at the "start" of the window, and at its "end"
 
     def open(self):
         if self._process:
             self._held = bpf_objects_held(self._process.pid)
             self.ends["start"] = held_now(self._process.pid)
+            self._threads_before = thread_usage.uses(self._process.pid)
             self._cpu_before = Cpu.of(self._process.pid)
         self.before = self._meter.snapshot()
 
@@ -57,6 +59,8 @@ class Window:
         if not self._process:
             return
         self.cpu = Cpu.of(self._process.pid).since(self._cpu_before)
+        after = thread_usage.uses(self._process.pid)
+        self.threads = thread_usage.between(self._threads_before, after)
         self.ends["end"] = held_now(self._process.pid)
         if self._process.poll() is not None:
             raise children.ChildFailed("the profiler ended before the measurement did")
@@ -214,6 +218,8 @@ def _account(window, load):
         "seconds": (span[1] - span[0]) / 1e9,
         "due": due.difference(window.before, window.after),
         "cpu": window.cpu,
+        "wakeups": window.threads
+        and {name: use.sleeps for name, use in sorted(window.threads.items())},
         "ends": window.ends,
         "load": load,
     }

@@ -110,8 +110,9 @@ def test_the_figures_are_plausible(running):
     accepted = metrics.value("otelcol_receiver_accepted_profile_samples", receiver="profiling")
     assert 0 < accepted
     assert taken > 0
+    # Those on idle CPUs take no time by the program's own clock.
     runs = metrics.value("profcol_bpf_runs")
-    assert 1e-7 < metrics.value("profcol_bpf_run_seconds") / runs < 1e-3
+    assert 0 < metrics.value("profcol_bpf_run_seconds") / runs < 1e-3
     assert metrics.value("profcol_bpf_map_bytes") > 256 << 10
     assert metrics.value("otelcol_exporter_queue_capacity", exporter="otlp_grpc/away") == 7
     assert metrics.value("otelcol_exporter_queue_size", exporter="otlp_grpc/away") > 0

@@ -19,8 +19,7 @@ enum {
 	REST_FACTOR = 4,        /* a process rests so many times as long as it was read... */
 	MAP_REST_NS = 250,      /* ...or for each byte of the file that names its code */
 	PASS_NS = 10000000,     /* while a worker reads, how long something new may have to wait */
-	HOUSEKEEPING_NS = 1000000000,
-	SOON_NS = 50000000, /* whoever waits for names waits for those that are read by then */
+	SOON_NS = 50000000,     /* whoever waits for names waits for those that are read by then */
 	/* After a program was opened, until it is known whether it had executed another one. */
 	OPENED_NS = 10000000,
 };
@@ -640,12 +639,15 @@ static uint64_t next_deadline(struct process_memory *memory, uint64_t housekeepi
 static void *run(void *context)
 {
 	struct process_memory *memory = context;
-	uint64_t housekeeping = 0;
+	struct housekeeping housekeeping = { 0 };
 
 	pthread_setname_np(pthread_self(), "memory");
 	for (;;) {
-		if (!take_queue(memory, next_deadline(memory, housekeeping)))
+		if (!take_queue(memory, next_deadline(memory, housekeeping.due_ns)))
 			return NULL;
+		// Else nobody has called.
+		if (clock_monotonic_ns() < housekeeping.due_ns)
+			housekeeping_note_work(&housekeeping, clock_monotonic_ns());
 		take_questions(memory);
 		for (size_t i = 0; i < memory->taken.looks.count; i++)
 			begin_look(memory, &memory->taken.looks.items[i]);
@@ -653,10 +655,8 @@ static void *run(void *context)
 			;
 		if (worker_pool_is_busy(memory->pool))
 			worker_pool_run(memory->pool, clock_monotonic_ns() + PASS_NS);
-		if (clock_monotonic_ns() >= housekeeping) {
+		if (housekeeping_is_due(&housekeeping, clock_monotonic_ns()))
 			keep_house(memory);
-			housekeeping = clock_monotonic_ns() + HOUSEKEEPING_NS;
-		}
 	}
 }
 

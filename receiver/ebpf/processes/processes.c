@@ -18,11 +18,11 @@
 
 enum {
 	NOTES_MAX = 4096,
-	HOUSEKEEPING_NS = 1000000000,
 	/*
-	 * Records are looked at so often, and at once when a program starts. Then its libraries
-	 * follow, of which nothing wakes us: the next look comes soon, those after it in times that
-	 * double.
+	 * Records are looked at so often while anything is sampled, and at once when a program
+	 * starts. Then its libraries follow, of which nothing wakes us: the next look comes soon,
+	 * those after it in times that double. What is told of processes that are not sampled can
+	 * wait.
 	 */
 	PASS_NS = 100000000,
 	PASS_SOON_NS = 20000000,
@@ -38,6 +38,8 @@ enum {
 	READ_LIMIT_NS = 100000000,
 };
 
+static const uint64_t PASS_IDLE_NS = 5000000000;
+
 struct processes {
 	struct watch watch; /* the table in it is shared under its lock */
 	pthread_t thread;
@@ -47,7 +49,8 @@ struct processes {
 	struct note *notes;         /* owned, NOTES_MAX of them */
 	struct note *taken;         /* owned, what the thread works on */
 	size_t note_count;
-	bool woken; /* for those that wait */
+	bool woken;  /* for those that wait */
+	bool sleeps; /* the thread, for longer than while there are samples */
 	struct profcol_metric *notes_dropped;
 
 	pthread_mutex_t progress_lock; /* over what follows */
@@ -128,46 +131,65 @@ static bool show_progress(struct processes *processes, uint64_t known_ns)
 	return stopping;
 }
 
-/* In proportion to what was worked since @used_ns, so that execs are taken in together; notes are
- * not left to wait. */
-static void rest(struct processes *processes, uint64_t used_ns)
+/* When the next look may come that nobody calls for: in proportion to what was worked since
+ * @used_ns, so that execs are taken in together. */
+static uint64_t rested_ns(uint64_t used_ns)
 {
 	uint64_t rest_ns = REST_FACTOR * (clock_thread_ns() - used_ns);
 
 	if (rest_ns < REST_LEAST_NS)
 		rest_ns = REST_LEAST_NS;
-	side_band_rest(processes->watch.side_band, rest_ns < REST_MOST_NS ? rest_ns : REST_MOST_NS);
+	return clock_monotonic_ns() + (rest_ns < REST_MOST_NS ? rest_ns : REST_MOST_NS);
 }
 
-static uint64_t next_wait(uint64_t wait_ns, bool news)
+/* After a wait of @wait_ns. */
+static uint64_t next_wait(const struct watch *watch, uint64_t wait_ns)
 {
-	if (news)
-		return PASS_SOON_NS;
-	return 2 * wait_ns < PASS_NS ? 2 * wait_ns : PASS_NS;
+	uint64_t most_ns = watch->unfinished ? PASS_NS : PASS_IDLE_NS;
+
+	wait_ns = watch->news ? PASS_SOON_NS : 2 * wait_ns;
+	return wait_ns < most_ns ? wait_ns : most_ns;
+}
+
+/* Wait until the next look is due, which is @wait_ns away at most. Who calls is not left to wait,
+ * the rest is until @rested_ns. */
+static void wait_look(struct processes *processes, uint64_t wait_ns, uint64_t rested_ns)
+{
+	struct side_band *side_band = processes->watch.side_band;
+	bool called;
+	uint64_t now;
+
+	pthread_mutex_lock(&processes->queue_lock);
+	processes->sleeps = wait_ns > PASS_NS;
+	pthread_mutex_unlock(&processes->queue_lock);
+	called = side_band_wait(side_band, wait_ns);
+	now = clock_monotonic_ns();
+	if (!called && now < rested_ns)
+		side_band_rest(side_band, rested_ns - now);
 }
 
 static void *processes_run(void *context)
 {
 	struct processes *processes = context;
 	uint64_t housekeeping = clock_monotonic_ns() + HOUSEKEEPING_NS, began;
-	uint64_t wait_ns = PASS_NS, used_ns = clock_thread_ns();
+	uint64_t wait_ns = PASS_NS, rest_ns = 0, used_ns;
 	size_t count;
 
 	pthread_setname_np(pthread_self(), "processes");
 	prompt_thread();
 	do {
-		rest(processes, used_ns);
-		side_band_wait(processes->watch.side_band, wait_ns);
+		wait_look(processes, wait_ns, rest_ns);
 		used_ns = clock_thread_ns();
 		began = clock_monotonic_ns();
 		// Notes first: what the kernel told before a sample is in the rings by then.
 		count = take_notes(processes);
 		watch_pass(&processes->watch, processes->taken, count);
-		wait_ns = next_wait(wait_ns, processes->watch.news);
 		if (began >= housekeeping) {
 			watch_keep_house(&processes->watch);
 			housekeeping = began + HOUSEKEEPING_NS;
 		}
+		wait_ns = next_wait(&processes->watch, wait_ns);
+		rest_ns = rested_ns(used_ns);
 	} while (!show_progress(processes, began));
 	return NULL;
 }
@@ -247,6 +269,19 @@ void processes_note_again(struct processes *processes, const struct process_key 
 			  uint64_t time_ns)
 {
 	add_note(processes, key, time_ns, false);
+}
+
+void processes_note_sampling(struct processes *processes)
+{
+	bool wake;
+
+	// Else it looks in time.
+	pthread_mutex_lock(&processes->queue_lock);
+	wake = processes->sleeps && !processes->woken;
+	processes->woken |= wake;
+	pthread_mutex_unlock(&processes->queue_lock);
+	if (wake && processes->watch.side_band)
+		side_band_wake(processes->watch.side_band);
 }
 
 bool processes_catch_up(struct processes *processes, uint64_t deadline_ns)

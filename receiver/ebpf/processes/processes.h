@@ -135,6 +135,10 @@ void processes_note_sample(struct processes *processes, const struct process_key
 void processes_note_again(struct processes *processes, const struct process_key *key,
 			  uint64_t time_ns);
 
+/* Samples have been taken, whosever they are: what the kernel has recorded is taken in within a
+ * tenth of a second. Until then records may wait for five, but for those of execs. */
+void processes_note_sampling(struct processes *processes);
+
 /* Wait until everything noted or recorded by the kernel before this call is known, at most until
  * @deadline_ns (CLOCK_MONOTONIC). False when it is not known by then. */
 bool processes_catch_up(struct processes *processes, uint64_t deadline_ns);

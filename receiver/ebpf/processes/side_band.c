@@ -251,31 +251,34 @@ int side_band_add(struct side_band *side_band, int fd)
 	return epoll_ctl(side_band->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-void side_band_wait(struct side_band *side_band, uint64_t timeout_ns)
+bool side_band_wait(struct side_band *side_band, uint64_t timeout_ns)
 {
 	struct pollfd pollfd = { .fd = side_band->epoll_fd, .events = POLLIN };
 	struct timespec timeout = clock_timespec(timeout_ns);
 	struct epoll_event events[EVENTS_AT_ONCE];
+	bool called = false;
 	int count;
 
 	// epoll_wait() knows milliseconds only, and epoll_pwait2() came with 5.11.
 	if (ppoll(&pollfd, 1, &timeout, NULL) <= 0)
-		return;
+		return false;
 	count = epoll_wait(side_band->epoll_fd, events, EVENTS_AT_ONCE, 0);
 	for (int i = 0; i < count; i++) {
 		eventfd_t ignored;
 
 		if (events[i].data.u64 == WAKE)
-			eventfd_read(side_band->wake_fd, &ignored);
+			called = !eventfd_read(side_band->wake_fd, &ignored);
 	}
+	return called;
 }
 
-void side_band_rest(const struct side_band *side_band, uint64_t timeout_ns)
+void side_band_rest(struct side_band *side_band, uint64_t timeout_ns)
 {
 	struct pollfd pollfd = { .fd = side_band->wake_fd, .events = POLLIN };
 	struct timespec timeout = clock_timespec(timeout_ns);
 
-	(void)ppoll(&pollfd, 1, &timeout, NULL);
+	if (ppoll(&pollfd, 1, &timeout, NULL) > 0)
+		eventfd_read(side_band->wake_fd, &(eventfd_t){ 0 });
 }
 
 void side_band_wake(struct side_band *side_band)

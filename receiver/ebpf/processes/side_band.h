@@ -39,12 +39,12 @@ void side_band_take(struct side_band *side_band, uint64_t until_ns, side_band_fu
 		    void *context);
 
 /* Until a ring is well filled, what was added is readable, side_band_wake is called or @timeout_ns
- * are over. */
-void side_band_wait(struct side_band *side_band, uint64_t timeout_ns);
+ * are over. True: it was called. */
+bool side_band_wait(struct side_band *side_band, uint64_t timeout_ns);
 void side_band_wake(struct side_band *side_band); /* any thread */
 
-/* Until side_band_wake is called, or @timeout_ns are over; the next wait does not wait then. */
-void side_band_rest(const struct side_band *side_band, uint64_t timeout_ns);
+/* Until side_band_wake is called, whatever else there is, or @timeout_ns are over. */
+void side_band_rest(struct side_band *side_band, uint64_t timeout_ns);
 
 /* Wait for @fd to be readable, too; any thread. 0 or a negative errno. */
 int side_band_add(struct side_band *side_band, int fd);

@@ -170,6 +170,13 @@ void table_leave_ends(struct table *table, struct process *process);
 /* The number of a process of which this is so; each is told once. */
 bool table_take_left(struct table *table, uint32_t *pid_ret);
 
+/* Is there anything marked that was not taken, or changes that are to be told later? */
+static inline bool table_has_work(const struct table *table)
+{
+	return table->unresolved.count || table->crowded.count || table->kin.count ||
+	       table->repeated.count || table->gone.count || !TAILQ_EMPTY(&table->changed);
+}
+
 /* @process has not ended, as was believed. */
 void table_revive(struct table *table, struct process *process);
 

@@ -297,6 +297,7 @@ static void handle_note(struct watch *watch, const struct note *note)
 	need = note_need(watch, note);
 	pthread_mutex_unlock(&watch->table_lock);
 	if (need == NEED_PROGRAM || need == NEED_MAPS) {
+		watch->news = true;
 		status = scan(watch, note->key.pid,
 			      PROC_ENVIRONMENT | (need == NEED_MAPS ? PROC_MAPS : 0));
 		pthread_mutex_lock(&watch->table_lock);
@@ -378,6 +379,9 @@ static void tell_changes(struct watch *watch)
 			watch->changed(watch->changed_context, &change.key, change.alive);
 		watch->news |= more && change.first;
 	}
+	pthread_mutex_lock(&watch->table_lock);
+	watch->unfinished = watch->repair_due || table_has_work(&watch->table);
+	pthread_mutex_unlock(&watch->table_lock);
 }
 
 void watch_pass(struct watch *watch, const struct note *notes, size_t count)

@@ -56,7 +56,8 @@ struct watch {
 	uint64_t ends_suspected_ns;           /* when they were last */
 	uint64_t follow_again_ns; /* to try to be told of ends, which has failed; or 0 */
 	bool follow_failed;       /* said once */
-	bool news;                /* the last pass brought programs that are new */
+	bool news;                /* the last pass brought programs that are new... */
+	bool unfinished;          /* ...or has left something for the next one */
 	uint64_t known_ns;        /* everything up to then has been taken in */
 	uint64_t followed_ns;     /* when the CPUs were last looked at */
 	bool repair_due;          /* records have been missed */
@@ -79,5 +80,5 @@ int watch_follow_execs(struct watch *watch);
 /* Take in all records up to now, then what @notes ask for. */
 void watch_pass(struct watch *watch, const struct note *notes, size_t count);
 
-/* Once a second: CPUs that came or went, repairs, metrics. */
+/* Once a second, or with the next pass after it: CPUs that came or went, repairs, metrics. */
 void watch_keep_house(struct watch *watch);

@@ -13,9 +13,8 @@
 
 enum { QUEUE_MAX = 4096 };
 
-static const uint64_t CATCH_UP_NS = 500000000; /* for `processes` to know what there is */
-static const uint64_t RETRY_NS = 1000000000;   /* of what could not be decided */
-static const uint64_t HOUSEKEEPING_NS = 1000000000;
+static const uint64_t CATCH_UP_NS = 500000000;       /* for `processes` to know what there is */
+static const uint64_t RETRY_NS = 1000000000;         /* of what could not be decided */
 static const uint64_t SWEEP_NS = 30000000000;        /* how often ended programs are dropped... */
 static const uint64_t IDLE_NS = 60000000000;         /* ...that have not been seen for so long */
 static const uint64_t CROWDED_SWEEP_NS = 5000000000; /* the same when there are very many, all */
@@ -342,13 +341,17 @@ static void keep_house(struct select *select)
 
 /* ---- the thread ---- */
 
-/* Wait for something to decide, for a second at most. False when it is time to stop. */
+/* Wait for something to decide, for a second at most where anything was decided before. False when
+ * it is time to stop. */
 static bool take_queue(struct select *select)
 {
 	struct timespec until = clock_timespec(clock_monotonic_ns() + HOUSEKEEPING_NS);
 	bool stopping;
 
 	pthread_mutex_lock(&select->lock);
+	// Without rules that is never.
+	while (!select->stopping && !select->queue.count && !select->verdicts.rows.count)
+		pthread_cond_wait(&select->wake, &select->lock);
 	while (!select->stopping && !select->queue.count &&
 	       !pthread_cond_clockwait(&select->wake, &select->lock, CLOCK_MONOTONIC, &until))
 		;

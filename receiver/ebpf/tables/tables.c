@@ -11,9 +11,9 @@
 enum {
 	/* While a worker is asked, how long something new may have to wait. */
 	PASS_NS = 10000000,
-	HOUSEKEEPING_NS = 1000000000,
-	WAITING_NS = 200000000, /* the same, while something is to be tried again */
-	FORK_GENERATIONS = 3,   /* as bpf/fork.bpf.h has it */
+	/* While something is to be tried again. */
+	WAITING_NS = 200000000,
+	FORK_GENERATIONS = 3, /* as bpf/fork.bpf.h has it */
 };
 
 static void take_answer(void *context, const struct worker_answer *answer);
@@ -158,6 +158,7 @@ void tables_limit(struct tables *tables, uint64_t limit_bytes)
 		memory_set_limit(tables->memory, limit_bytes);
 	}
 	pthread_mutex_unlock(&tables->lock);
+	missed_wake(&tables->missed);
 }
 
 void tables_workers(const struct tables *tables, struct worker_use *use)
@@ -444,16 +445,22 @@ static bool has_waiting(struct tables *tables)
 static void *tables_run(void *context)
 {
 	struct tables *tables = context;
-	uint64_t housekeeping = 0, now;
+	struct housekeeping housekeeping = { 0 };
+	uint64_t now;
 
 	pthread_setname_np(pthread_self(), "unwind");
 	for (;;) {
 		now = clock_monotonic_ns();
 		// With answers due the pool is waited for, else the queue is.
-		if (!missed_take(&tables->missed, worker_pool_is_busy(tables->pool)
-							  ? now
-							  : next_deadline(tables, housekeeping)))
+		if (!missed_take(&tables->missed,
+				 worker_pool_is_busy(tables->pool)
+					 ? now
+					 : next_deadline(tables, housekeeping.due_ns)))
 			return NULL;
+		now = clock_monotonic_ns();
+		// Else nobody has called.
+		if (now < housekeeping.due_ns)
+			housekeeping_note_work(&housekeeping, now);
 		handle_misses(tables);
 		take_kept(tables);
 		while (ask_next(tables))
@@ -463,12 +470,10 @@ static void *tables_run(void *context)
 		look_at_next(tables);
 		tables_load_next_walk(tables);
 		now = clock_monotonic_ns();
-		if (now >= housekeeping) {
+		if (housekeeping_is_due(&housekeeping, now))
 			keep_house(tables);
-			housekeeping = now + HOUSEKEEPING_NS;
-		}
-		if (housekeeping > now + WAITING_NS && has_waiting(tables))
-			housekeeping = now + WAITING_NS;
+		if (housekeeping.due_ns > now + WAITING_NS && has_waiting(tables))
+			housekeeping.due_ns = now + WAITING_NS;
 	}
 }
 

@@ -184,6 +184,36 @@ static void a_broken_buffer_is_told_and_left_behind(void **state)
 	assert_int_equal(fixture->taken.times[0], 6);
 }
 
+static void a_reader_that_sleeps_is_awaiting_each_cpu(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(take_all(fixture, false), 0);
+	assert_true(sample_buffers_await(&fixture->buffers));
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++)
+		assert_int_equal(buffer_of(fixture, cpu)->awaited, 1);
+	// One has woken it: it takes what there is, and need not be woken for more.
+	write_record(fixture, 1, 7, 4);
+	buffer_of(fixture, 1)->awaited = 0;
+	assert_int_equal(take_all(fixture, false), 0);
+	assert_int_equal(fixture->taken.count, 1);
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++)
+		assert_int_equal(buffer_of(fixture, cpu)->awaited, 0);
+}
+
+static void a_reader_does_not_sleep_over_a_record(void **state)
+{
+	struct fixture *fixture = *state;
+
+	write_record(fixture, 2, 7, 4);
+	// Published or not: it is going to be.
+	buffer_of(fixture, 2)->published = 0;
+	assert_false(sample_buffers_await(&fixture->buffers));
+	buffer_of(fixture, 2)->published = buffer_of(fixture, 2)->written;
+	assert_int_equal(take_all(fixture, false), 0);
+	assert_true(sample_buffers_await(&fixture->buffers));
+}
+
 static void counters_are_summed(void **state)
 {
 	struct fixture *fixture = *state;
@@ -207,6 +237,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_was_written_long_ago_is_taken_unpublished,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_broken_buffer_is_told_and_left_behind, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_reader_that_sleeps_is_awaiting_each_cpu, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_reader_does_not_sleep_over_a_record, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(counters_are_summed, setup, teardown),
 	};
