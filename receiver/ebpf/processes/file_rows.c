@@ -177,8 +177,8 @@ struct file *file_rows_find_alias(const struct file_rows *rows, const struct map
 
 void file_mapped_by(struct file *file, const struct mapped_file *mapped)
 {
-	if (!owner_is(file->owner, mapped->owner))
-		file->owner = OWNER_SHARED;
+	if (!mapped->inherited)
+		file->owner = owner_join(file->owner, mapped->owner);
 }
 
 bool file_has_path(const struct file *file, const struct mapped_file *mapped)
@@ -291,7 +291,7 @@ struct file *file_rows_add(struct file_rows *rows, const struct mapped_file *map
 	struct file file = {
 		.device = mapped->device,
 		.inode = mapped->inode,
-		.owner = mapped->owner,
+		.owner = mapped->inherited ? OWNER_UNKNOWN : mapped->owner,
 		.fd = -1,
 		.root = FILE_ROOT_NONE,
 	};

@@ -19,7 +19,7 @@ struct file {
 	uint32_t id;
 	char *path;             /* owned: as the kernel printed it; NULL: there was no room */
 	uint64_t device, inode; /* as maps prints them */
-	struct owner owner;     /* of the processes that mapped it; OWNER_SHARED: several */
+	struct owner owner;     /* of the processes that mapped it, as owner_join has it */
 	bool seen;              /* has been opened: there is a look at it */
 	bool changed;           /* files_changed has told of it */
 	struct file_ends ends;

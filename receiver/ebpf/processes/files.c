@@ -473,14 +473,16 @@ bool files_htlhash(struct files *files, uint32_t id, char ret[HTLHASH_HEX])
 	return known;
 }
 
-bool files_has(struct files *files, uint32_t id)
+bool files_has(struct files *files, uint32_t id, struct owner *owner_ret)
 {
-	bool found;
+	const struct file *file;
 
 	pthread_mutex_lock(&files->lock);
-	found = file_rows_find(&files->rows, id);
+	file = file_rows_find(&files->rows, id);
+	if (file && owner_ret)
+		*owner_ret = file->owner;
 	pthread_mutex_unlock(&files->lock);
-	return found;
+	return file;
 }
 
 bool files_lookup(struct files *files, uint32_t id, struct mapped_file *ret, char **path_ret)

@@ -88,7 +88,9 @@ int files_open_in_root(struct files *files, const struct root_files_search *sear
 int files_find_packages(struct files *files, const struct root_files_search *search,
 			struct packages_found *ret);
 
-bool files_has(struct files *files, uint32_t file); /* is it known, and not forgotten? */
+/* Is @file known, and not forgotten? If so *@owner_ret (may be NULL) says whose it is, as
+ * owner_join has it of those that mapped it. */
+bool files_has(struct files *files, uint32_t file, struct owner *owner_ret);
 
 /* The htlhash that @file had when it was opened first, as hexadecimal digits. False when it never
  * was, or could not be read. */

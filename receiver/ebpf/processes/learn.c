@@ -128,6 +128,7 @@ static void learn_exec(struct table *table, const struct record *record)
 	process->leader_exited = false;
 	process->kin = false;
 	process->gives_up = false;
+	process->owner_read = false;
 	table_leave_ends(table, process);
 	// Runtimes move a process into its container between fork and exec.
 	process->container_read = false;
@@ -358,6 +359,7 @@ int learn_facts(struct table *table, struct proc_facts *facts)
 		return -ENOMEM;
 	}
 	process->owner.uid = facts->uid;
+	process->owner_read = true;
 	space = process->space;
 	if (space->begin_ns > facts->begin_ns)
 		return -EAGAIN;

@@ -561,6 +561,19 @@ static struct owner owner_of(struct processes *processes, uint32_t pid)
 	return owner;
 }
 
+struct owner processes_owner(struct processes *processes, const struct process_key *key)
+{
+	return owner_of(processes, key->pid);
+}
+
+struct owner processes_file_owner(struct processes *processes, uint32_t file)
+{
+	struct owner owner = OWNER_UNKNOWN;
+
+	(void)files_has(processes->watch.files, file, &owner);
+	return owner;
+}
+
 /* The root that @file alone belongs to, if that is not the machine's; false when there is none. */
 static bool find_own_root(struct processes *processes, uint32_t file, struct root_files_search *ret)
 {
@@ -743,7 +756,7 @@ char *processes_file_path(struct processes *processes, uint32_t file)
 
 bool processes_has_file(struct processes *processes, uint32_t file)
 {
-	return files_has(processes->watch.files, file);
+	return files_has(processes->watch.files, file, NULL);
 }
 
 struct processes_files processes_files(struct processes *processes)

@@ -25,6 +25,7 @@ struct round {
 	uint32_t pid;
 	uint64_t begin_ns; /* tells users of the pid apart */
 	struct owner owner;
+	bool inherited; /* that is its parent's still */
 	bool alive;
 	bool sampled; /* or else announced only: files that are new are left for its first sample */
 	bool cut;     /* there are more files than fit */
@@ -109,6 +110,7 @@ static bool begin_round(struct round *round)
 	round->pid = process->pid;
 	round->begin_ns = process->begin_ns;
 	round->owner = process->owner;
+	round->inherited = !process->owner_read;
 	round->alive = process->end_ns == PROCESS_ALIVE;
 	round->sampled = process->sampled_ns;
 	round->cut = false;
@@ -187,6 +189,7 @@ static void identify(struct round *round, struct files *files)
 				.device = wanted->device,
 				.inode = wanted->inode,
 				.owner = round->owner,
+				.inherited = round->inherited,
 			},
 			.roots = round->ancestors,
 			.root_count = round->ancestor_count,

@@ -44,6 +44,7 @@ struct process {
 	struct text *container; /* a reference; NULL = none */
 	struct text *pod;       /* its uid; a reference; NULL = none */
 	struct owner owner;     /* as of when it was read; before that, its parent's */
+	bool owner_read;        /* it was, of this program */
 	struct space *space;    /* a reference: the newest */
 	TAILQ_ENTRY(process) change;
 };

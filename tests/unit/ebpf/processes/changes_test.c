@@ -524,12 +524,12 @@ static void files_make_room_unless_somebody_has_mapped_them(void **state)
 		tell_mmap(table, time + 2, pid, 0x1000, 0x1000, pid, "/nowhere/prog");
 		sample(table, time + 3, pid, time, 4);
 		resolve_files(table, &lock, files);
-		assert_true(files_has(files, file_at(table, pid, 0x1000)));
+		assert_true(files_has(files, file_at(table, pid, 0x1000), NULL));
 		tell_exit(table, time + 4, pid, pid);
 		table_forget(table, time + 5);
 	}
 	for (uint64_t i = 0; i < LIBRARIES; i++)
-		assert_true(files_has(files, ids[i]));
+		assert_true(files_has(files, ids[i], NULL));
 	assert_true(files_state(files).evicted >= PROGRAMS / 2);
 	assert_int_equal(files_state(files).refused, 0);
 	files_destroy(files);

@@ -67,7 +67,7 @@ static size_t with_file(struct table *table, struct files *files, uint32_t pid, 
 	size_t found = 0;
 
 	for (size_t i = 0; i < count; i++)
-		found += files_has(files, mapping_file(mapping_of(table, pid, i)));
+		found += files_has(files, mapping_file(mapping_of(table, pid, i)), NULL);
 	return found;
 }
 
