@@ -39,6 +39,13 @@ void pages_destroy(struct pages *pages)
 	free(pages);
 }
 
+void pages_ask_owners(struct pages *pages, struct owner (*owner_of)(void *context, uint32_t file),
+		      void *context)
+{
+	pages->owner_of = owner_of;
+	pages->owner_context = context;
+}
+
 /* ---- files ---- */
 
 struct code_file *pages_find_file(const struct pages *pages, uint32_t file)
@@ -320,6 +327,10 @@ void pages_touch(struct pages *pages, uint32_t id, uint64_t file_offset, uint64_
 	    !code_file_find(file, file_offset, &index, &offset))
 		return;
 	file->pages[index].epoch = pages->epoch;
+	// There was no room for its rules, and there is some now.
+	if (file->pages[index].state == CODE_PAGE_PRESENT && file->pages[index].tries &&
+	    rule_table_has_room(pages->rules, &file->rules))
+		pages_drop_page(pages, file, index);
 	// Met while its file went by frame pointers, or dropped since.
 	if (file->pages[index].state == CODE_PAGE_ABSENT)
 		miss_page(pages, file, index, now_ns);
