@@ -2318,6 +2318,101 @@ static void who_fills_the_rules_lets_go_of_them_for_others(void **state)
 			pages_release(fixture->pages, &uses[file]);
 }
 
+/* A user has numbers of processes such that they stand where another's would. */
+static void who_has_a_bucket_makes_place_for_another_user(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_key others[UNWIND_BUCKET_SLOTS];
+	size_t left = 0;
+
+	play(0x10000, 0x1000, PROCESS_NO_FILE, 0);
+	for (uint32_t i = 0; i < UNWIND_BUCKET_SLOTS; i++) {
+		others[i] = key;
+		others[i].pid += (i + 1) * MODEL_BUCKETS;
+		space_owners[others[i].pid / MODEL_BUCKETS] = (struct owner){ 1000, 0 };
+		spaces_update(fixture->spaces, &others[i], now);
+	}
+	assert_int_equal(spaces_counts(fixture->spaces).processes, UNWIND_BUCKET_SLOTS);
+	spaces_update(fixture->spaces, &key, now);
+	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
+	// It is refused what it has had, as long as all run.
+	for (int round = 0; round < 3; round++) {
+		for (uint32_t i = 0; i < UNWIND_BUCKET_SLOTS; i++)
+			spaces_miss(fixture->spaces, &others[i], now);
+		now += 600 * MS;
+		spaces_retry(fixture->spaces, now);
+	}
+	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
+	for (uint32_t i = 0; i < UNWIND_BUCKET_SLOTS; i++)
+		left += find_of(fixture, &others[i], 0x10000).what == MODEL_BARE;
+	assert_int_equal(left, UNWIND_BUCKET_SLOTS - 1);
+}
+
+static void who_has_most_ranges_makes_room_for_another_user(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_key other = key;
+
+	for (uint64_t i = 0; i < 250; i++)
+		play(0x10000 + i * 0x2000, 0x1000, PROCESS_NO_FILE, 0);
+	for (uint32_t i = 1; i < 4; i++) {
+		other.pid = key.pid + i * MODEL_BUCKETS;
+		space_owners[other.pid / MODEL_BUCKETS] = (struct owner){ 1000, 0 };
+		played_code[0].limit += 0x1000; // of each other ones
+		spaces_update(fixture->spaces, &other, now);
+	}
+	for (uint32_t i = 0; i < 2; i++) {
+		other.pid = key.pid + (4 + i) * MODEL_BUCKETS;
+		space_owners[other.pid / MODEL_BUCKETS] = (struct owner){ 1001 + i, 0 };
+		played_code[0].limit += 0x1000;
+		spaces_update(fixture->spaces, &other, now);
+		for (int round = 0; round < 2; round++) {
+			spaces_retry(fixture->spaces, now);
+			now += 600 * MS;
+		}
+		assert_int_equal(find_of(fixture, &other, 0x10000).what, MODEL_BARE);
+	}
+	assert_true(spaces_counts(fixture->spaces).processes_evicted > 0);
+}
+
+/* All of them are in every batch. */
+static void who_has_most_pages_makes_room_for_another_user(void **state)
+{
+	struct pages_use use = { .file = 8 };
+	struct fixture *fixture = *state;
+	uint64_t limit = 2 * UNWIND_SLAB_BYTES, before;
+
+	file_owners[7] = (struct owner){ 1000, 0 };
+	file_owners[8] = (struct owner){ 1001, 0 };
+	fill(fixture, 64);
+	before = pages_counts(fixture->pages).pages;
+	assert_int_equal(pages_use(fixture->pages, &use), PAGES_PENDING);
+	assert_int_equal(expect_request(fixture, 8, 0), 0);
+	model_answer_init(&fixture->answer, 8, 0x21000, 0x20000, 6);
+	for (uint32_t page = 2; page < 8; page++)
+		model_answer_add(&fixture->answer, page, 32);
+	for (int batch = 0; batch < 3; batch++) {
+		(void)pages_learn(fixture->pages, &fixture->answer.answer, now);
+		pages_next_epoch(fixture->pages);
+		for (uint64_t page = 0; page < 64; page++)
+			pages_touch(fixture->pages, 7, 0x20000 + page * PAGE, now);
+		for (uint64_t page = 0; page < 6; page++)
+			pages_touch(fixture->pages, 8, 0x20000 + page * PAGE, now);
+		pages_evict(fixture->pages, limit);
+		now += 600 * MS;
+		pages_retry(fixture->pages, now);
+	}
+	for (uint32_t page = 0; page < 6; page++) {
+		uint32_t rule;
+
+		assert_int_equal(pages_find_rule(fixture->pages, 8, 0x20000 + page * (uint64_t)PAGE,
+						 now, &rule),
+				 PAGES_FOUND);
+	}
+	assert_in_range(pages_counts(fixture->pages).pages, before / 2, before + 6);
+	pages_release(fixture->pages, &use);
+}
+
 static void files_are_found_whatever_their_numbers(void **state)
 {
 	struct fixture *fixture = *state;
@@ -2411,6 +2506,9 @@ int main(void)
 		TEST(who_runs_keeps_its_rules_when_there_is_no_room_for_more),
 		TEST(another_users_rules_take_the_place_of_who_has_most),
 		TEST(who_fills_the_rules_lets_go_of_them_for_others),
+		TEST(who_has_a_bucket_makes_place_for_another_user),
+		SMALL(who_has_most_ranges_makes_room_for_another_user),
+		SMALL(who_has_most_pages_makes_room_for_another_user),
 		TEST(files_are_found_whatever_their_numbers),
 		TEST(anonymous_code_is_bare_and_has_no_file),
 		TEST(heaps_of_a_jvm_are_told_when_they_are_found),
