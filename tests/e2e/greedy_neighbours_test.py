@@ -35,6 +35,7 @@ def built(source):
         os.chmod(directory, 0o755)
         compile_target(source, "odd_process", directory / "ordinary", "-pthread")
         compile_target(source, "wide_frames", directory / "wide")
+        compile_target(source, "greedy", directory / "greedy", "-pthread")
         for number in range(FILLERS):
             path = directory / f"rules{number}"
             compile_target(source, "many_rules", path, f"-DNUMBER={number}")
@@ -64,6 +65,29 @@ def test_unwind_rules(around, built):
         return around.run.metrics().value("profcol_unwind_rules_refused")
 
     wait_until(are_refused, "more rules than one user may have")
+    later = around.start(built / "wide").wait_burnt(BURN_MS)
+    around.await_samples()
+    check_later(around.finish(), built / "wide", later)
+
+
+@pytest.fixture
+def own_directory(open_path):
+    """One of the user's."""
+    path = open_path / "own"
+    path.mkdir()
+    os.chown(path, USER, USER)
+    return path
+
+
+@pytest.mark.parametrize(
+    "how, count, processes",
+    [("files", 20000, 1), ("mappings", 0, 3), ("map", 0, 2), ("execute", 0, 2), ("processes", 300, 1)],
+)
+def test_processes(around, built, own_directory, how, count, processes):
+    around.profile()
+    greedy = (built / "greedy", how, own_directory, count)
+    for _ in range(processes):
+        around.start(*as_user(*greedy))
     later = around.start(built / "wide").wait_burnt(BURN_MS)
     around.await_samples()
     check_later(around.finish(), built / "wide", later)

@@ -3,8 +3,8 @@
  * What owners have of a table, a queue or a budget that all processes share, so that none of them
  * can have all of it.
  *
- * Of n owners each is sure of its share, 1/(n + 1): there is one for who comes next, too. As long as
- * there is room anyone may have more, but an eighth is kept for those that have less than their
+ * Of n owners each is sure of its share, 1/(n + 1): there is one for who comes next, too. As long
+ * as there is room anyone may have more, but an eighth is kept for those that have less than their
  * share (shares_admit). When that is used up, entries of the largest owner go (shares_largest),
  * those first that would go anyway. Containers of one user count as one here, and share that among
  * themselves, lest a user to whom cgroups were handed over be many; root's containers, which only
