@@ -36,6 +36,7 @@ void pages_destroy(struct pages *pages)
 	code_files_deinit(&pages->files);
 	code_file_destroy(pages->vdso);
 	VECTOR_DEINIT(&pages->queue);
+	shares_deinit(&pages->asked);
 	free(pages);
 }
 
@@ -56,8 +57,10 @@ struct code_file *pages_find_file(const struct pages *pages, uint32_t file)
 /* Without memory it is asked for at its next miss. */
 static void queue_file(struct pages *pages, struct code_file *file)
 {
-	if (!file->queued)
-		file->queued = VECTOR_PUSH(&pages->queue, file->id);
+	if (file->queued)
+		return;
+	pages_learn_owner(pages, file);
+	file->queued = VECTOR_PUSH(&pages->queue, file->id);
 }
 
 static enum pages_state state_of(const struct code_file *file)
@@ -400,20 +403,44 @@ bool pages_wants(const struct pages *pages)
 	return pages->queue.count > 0;
 }
 
-bool pages_next_request(struct pages *pages, struct pages_request *ret)
+/* Where the file is in the queue that comes next: the first one of the owner for whom least was
+ * asked since the queue was empty. SIZE_MAX: none. */
+static size_t find_next(const struct pages *pages)
 {
-	for (size_t at = 0; at < pages->queue.count;) {
+	uint64_t least = UINT64_MAX;
+	size_t found = SIZE_MAX;
+
+	for (size_t at = 0; at < pages->queue.count && least; at++) {
 		struct code_file *file = pages_find_file(pages, pages->queue.items[at]);
+		uint64_t asked;
 
 		// The rest of what is wanted of a file comes after the answer that is due.
-		if (file->page_request || file->state == CODE_FILE_ASKED) {
-			at++;
+		if (file->page_request || file->state == CODE_FILE_ASKED)
 			continue;
-		}
-		unqueue(pages, at);
-		if (take_request(pages, file, ret))
-			return true;
+		asked = shares_of(&pages->asked, file->owner);
+		if (asked >= least)
+			continue;
+		least = asked;
+		found = at;
 	}
+	return found;
+}
+
+bool pages_next_request(struct pages *pages, struct pages_request *ret)
+{
+	size_t at;
+
+	while ((at = find_next(pages)) != SIZE_MAX) {
+		struct code_file *file = pages_find_file(pages, pages->queue.items[at]);
+
+		unqueue(pages, at);
+		if (!take_request(pages, file, ret))
+			continue;
+		shares_add(&pages->asked, file->owner, 1);
+		return true;
+	}
+	if (!pages->queue.count)
+		shares_deinit(&pages->asked);
 	return false;
 }
 

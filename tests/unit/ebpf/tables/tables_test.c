@@ -2318,6 +2318,27 @@ static void who_fills_the_rules_lets_go_of_them_for_others(void **state)
 			pages_release(fixture->pages, &uses[file]);
 }
 
+/* One user has many files read; another one needs one. */
+static void files_of_owners_are_asked_for_in_turns(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pages_use uses[40] = { 0 };
+	struct pages_request request;
+	size_t before = 0;
+
+	for (uint32_t file = 0; file < 40; file++) {
+		file_owners[file] = (struct owner){ file == 39 ? 1001 : 1000, 0 };
+		uses[file].file = file;
+		assert_int_equal(pages_use(fixture->pages, &uses[file]), PAGES_PENDING);
+	}
+	while (pages_next_request(fixture->pages, &request) && request.file != 39)
+		before++;
+	assert_int_equal(request.file, 39);
+	assert_in_range(before, 0, 1);
+	for (uint32_t file = 0; file < 40; file++)
+		pages_release(fixture->pages, &uses[file]);
+}
+
 /* A user has numbers of processes such that they stand where another's would. */
 static void who_has_a_bucket_makes_place_for_another_user(void **state)
 {
@@ -2506,6 +2527,7 @@ int main(void)
 		TEST(who_runs_keeps_its_rules_when_there_is_no_room_for_more),
 		TEST(another_users_rules_take_the_place_of_who_has_most),
 		TEST(who_fills_the_rules_lets_go_of_them_for_others),
+		TEST(files_of_owners_are_asked_for_in_turns),
 		TEST(who_has_a_bucket_makes_place_for_another_user),
 		SMALL(who_has_most_ranges_makes_room_for_another_user),
 		SMALL(who_has_most_pages_makes_room_for_another_user),
