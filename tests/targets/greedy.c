@@ -133,6 +133,7 @@ static __attribute__((noreturn)) void live(unsigned long number)
 {
 	const struct timespec pause = { .tv_nsec = 200000000 };
 
+	prctl(PR_SET_PDEATHSIG, 9);
 	for (unsigned long i = 0; i < 100 + number % 100; i++)
 		if (mmap((void *)(0x100000000 + (number * 200 + i) * 2 * PAGE), PAGE,
 			 PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
