@@ -41,7 +41,8 @@ GREEDY = {
     "thread": (1, 0),
 }
 LOSSES = re.compile(
-    r"^profcol_\w*(lost|refused|dropped|evicted|given_up|put_off|yielded|unanswered|unasked|hanging)"
+    r"^profcol_\w*"
+    r"(lost|refused|dropped|evicted|given_up|put_off|yielded|unanswered|unasked|hanging)"
 )
 
 

@@ -45,7 +45,8 @@ def built(source):
 def as_user(*command):
     """`command` as an ordinary user runs it, who leaves some of the CPU to others."""
     number = str(USER)
-    return ("setpriv", "--reuid", number, "--regid", number, "--clear-groups", "nice", "-n", "19", *command)
+    user = ("setpriv", "--reuid", number, "--regid", number, "--clear-groups")
+    return (*user, "nice", "-n", "19", *command)
 
 
 def check_later(samples, path, later):
@@ -81,7 +82,13 @@ def own_directory(open_path):
 
 @pytest.mark.parametrize(
     "how, count, processes",
-    [("files", 20000, 1), ("mappings", 0, 3), ("map", 0, 2), ("execute", 0, 2), ("processes", 100, 1)],
+    [
+        ("files", 20000, 1),
+        ("mappings", 0, 3),
+        ("map", 0, 2),
+        ("execute", 0, 2),
+        ("processes", 100, 1),
+    ],
 )
 def test_processes(around, built, own_directory, how, count, processes):
     around.profile()

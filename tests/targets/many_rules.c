@@ -14,13 +14,13 @@
 
 __asm__(".text\n"
 	".set depth, 1000004 + " VALUE(NUMBER) " * 8192\n"
-	".rept 505\n"
-	".cfi_startproc\n"
-	".cfi_def_cfa " STACK_POINTER ", depth\n"
-	"nop; nop; nop; nop\n"
-	".cfi_endproc\n"
-	".set depth, depth + 8\n"
-	".endr\n");
+					       ".rept 505\n"
+					       ".cfi_startproc\n"
+					       ".cfi_def_cfa " STACK_POINTER ", depth\n"
+					       "nop; nop; nop; nop\n"
+					       ".cfi_endproc\n"
+					       ".set depth, depth + 8\n"
+					       ".endr\n");
 
 int main(void)
 {
