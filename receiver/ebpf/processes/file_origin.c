@@ -32,10 +32,11 @@ struct origin file_origin(const struct file *file, bool own)
 
 	if (file->machines && !own)
 		origin.owner = OWNER_MACHINE;
-	if (!owner_is(origin.owner, OWNER_SHARED))
+	if (!owner_is(origin.owner, OWNER_SHARED) && !owner_is(origin.owner, OWNER_UNKNOWN))
 		return origin;
 	// Outside of containers, a file of root's may be one of a container's root.
-	if (file->one_container && is_owners(file) && (file->look.uid || file->container))
+	if (file->has_container && !file->several_containers && is_owners(file) &&
+	    (file->look.uid || file->container))
 		origin.owner = (struct owner){ file->look.uid, file->container };
 	else
 		origin.owner = (struct owner){ OWNER_OF_FILE.uid, file->id };

@@ -12,9 +12,6 @@ enum {
 	PATH_OVERHEAD_BYTES = 16, /* of an allocation */
 	/* What tables/ keeps of a file with little code, as most are; it goes with the row. */
 	ELSEWHERE_BYTES = 256,
-	/* Beyond seven eighths it is time to make room; then half is free. */
-	MARGIN_SHARE = 8,
-	KEPT_SHARE = 2,
 	INDEXES = 3,
 	FIRST_ROWS = 64,
 	ROOTS_MOST = 2048, /* of containers, of services with mounts of their own */
@@ -59,6 +56,9 @@ void file_rows_deinit(struct file_rows *rows)
 			close(file->fd);
 		free(file->path);
 	}
+	shares_deinit(&rows->shares);
+	shares_deinit(&rows->path_shares);
+	shares_deinit(&rows->held_shares);
 	VECTOR_DEINIT(&rows->roots);
 	VECTOR_DEINIT(&rows->rows);
 	VECTOR_DEINIT(&rows->aliases);
@@ -175,11 +175,31 @@ struct file *file_rows_find_alias(const struct file_rows *rows, const struct map
 	return alias ? file_rows_find(rows, alias->file) : NULL;
 }
 
-void file_mapped_by(struct file *file, const struct mapped_file *mapped)
+/* @file's row, path and descriptor count for @owner from now on. */
+static void set_owner(struct file_rows *rows, struct file *file, struct owner owner)
 {
-	if (!owner_is(file->owner, mapped->owner))
-		file->owner = OWNER_SHARED;
-	file->one_container &= file->container == mapped->owner.container;
+	shares_move(&rows->shares, file->owner, owner, 1);
+	shares_move(&rows->path_shares, file->owner, owner, file_path_bytes(file));
+	shares_move(&rows->held_shares, file->owner, owner, file->fd >= 0);
+	file->owner = owner;
+}
+
+void file_rows_mapped_by(struct file_rows *rows, struct file *file,
+			 const struct mapped_file *mapped)
+{
+	uint64_t container = mapped->owner.container;
+
+	if (mapped->inherited)
+		return;
+	set_owner(rows, file, owner_join(file->owner, mapped->owner));
+	file->several_containers |= file->has_container && file->container != container;
+	file->has_container = true;
+	file->container = container;
+}
+
+size_t file_path_bytes(const struct file *file)
+{
+	return file->path ? strlen(file->path) + 1 + PATH_OVERHEAD_BYTES : 0;
 }
 
 bool file_has_path(const struct file *file, const struct mapped_file *mapped)
@@ -240,21 +260,23 @@ static uint32_t take_number(struct file_rows *rows)
 	return id;
 }
 
-static size_t path_bytes(const char *path)
-{
-	return path ? strlen(path) + 1 + PATH_OVERHEAD_BYTES : 0;
-}
-
-static char *take_path(struct file_rows *rows, const char *path)
+static void take_path(struct file_rows *rows, struct file *file, const char *path)
 {
 	size_t length = proc_path_length(path, strlen(path));
-	char *copy = NULL;
 
-	if (rows->path_bytes + length + 1 + PATH_OVERHEAD_BYTES <= rows->most_path_bytes)
-		copy = strndup(path, length);
-	rows->paths_refused += !copy;
-	rows->path_bytes += path_bytes(copy);
-	return copy;
+	if (shares_admit(&rows->path_shares, file->owner, length + 1 + PATH_OVERHEAD_BYTES,
+			 rows->most_path_bytes, rows->most_path_bytes - rows->path_bytes))
+		file->path = strndup(path, length);
+	rows->paths_refused += !file->path;
+	rows->path_bytes += file_path_bytes(file);
+	shares_add(&rows->path_shares, file->owner, file_path_bytes(file));
+}
+
+void file_rows_drop_path(struct file_rows *rows, struct file *file)
+{
+	rows->path_bytes -= file_path_bytes(file);
+	shares_take(&rows->path_shares, file->owner, file_path_bytes(file));
+	free(TAKE(file->path));
 }
 
 /* Room for one more than the @count of @bytes each that there are, and none beyond @most, which is
@@ -276,12 +298,12 @@ static bool reserve(void **items, size_t *capacity, size_t count, size_t most, s
 	return true;
 }
 
-/* In the rows, and in the indexes of what it will be found by. */
-static bool reserve_row(struct file_rows *rows)
+/* In the rows, and in the indexes of what it will be found by, for one more of @owner's. */
+static bool reserve_row(struct file_rows *rows, struct owner owner)
 {
 	uint32_t count = (uint32_t)rows->rows.count + 1;
 
-	return rows->rows.count < rows->most &&
+	return shares_admit(&rows->shares, owner, 1, rows->most, rows->most - rows->rows.count) &&
 	       reserve((void **)&rows->rows.items, &rows->rows.capacity, rows->rows.count,
 		       rows->most, sizeof(*rows->rows.items)) &&
 	       intern_reserve(&rows->by_id, count) && intern_reserve(&rows->by_look, count);
@@ -292,21 +314,22 @@ struct file *file_rows_add(struct file_rows *rows, const struct mapped_file *map
 	struct file file = {
 		.device = mapped->device,
 		.inode = mapped->inode,
-		.owner = mapped->owner,
-		.one_container = true,
+		.owner = mapped->inherited ? OWNER_UNKNOWN : mapped->owner,
 		.container = mapped->owner.container,
+		.has_container = !mapped->inherited,
 		.fd = -1,
 		.root = FILE_ROOT_NONE,
 	};
 	size_t place = rows->rows.count;
 
-	file.id = reserve_row(rows) ? take_number(rows) : FILE_NUMBERS_NONE;
+	file.id = reserve_row(rows, file.owner) ? take_number(rows) : FILE_NUMBERS_NONE;
 	if (file.id == FILE_NUMBERS_NONE) {
 		rows->wants_room = true;
 		rows->refused++;
 		return NULL;
 	}
-	file.path = take_path(rows, mapped->path);
+	take_path(rows, &file, mapped->path);
+	shares_add(&rows->shares, file.owner, 1);
 	file.used = ++rows->clock;
 	rows->rows.items[rows->rows.count++] = file;
 	intern_insert(&rows->by_id, id_hash(file.id), (uint32_t)place);
@@ -353,19 +376,33 @@ void file_rows_touch(struct file_rows *rows, struct file *file)
 	file->used = ++rows->clock;
 }
 
-/* The descriptor of the one not used for longest. */
-static int let_go(struct file_rows *rows)
+/* The descriptor of the one not used for longest: of the owner that holds most, if that is not the
+ * one who needs it. */
+static int let_go(struct file_rows *rows, struct owner owner)
 {
-	size_t oldest = 0;
-	int fd;
+	struct owner yielding;
+	bool yields = shares_yields(&rows->held_shares, owner, 1, &yielding);
+	size_t oldest = SIZE_MAX;
+	struct file *file;
 
-	for (size_t i = 1; i < rows->held.count; i++)
-		if (rows->rows.items[rows->held.items[i]].used <
-		    rows->rows.items[rows->held.items[oldest]].used)
+	if (!yields && shares_of(&rows->held_shares, owner)) {
+		yielding = owner;
+		yields = true;
+	}
+	for (size_t i = 0; i < rows->held.count; i++) {
+		file = &rows->rows.items[rows->held.items[i]];
+		if (yields && !owner_is(file->owner, yielding))
+			continue;
+		if (oldest == SIZE_MAX ||
+		    file->used < rows->rows.items[rows->held.items[oldest]].used)
 			oldest = i;
-	fd = TAKE_FD(rows->rows.items[rows->held.items[oldest]].fd);
+	}
+	if (oldest == SIZE_MAX)
+		return -1;
+	file = &rows->rows.items[rows->held.items[oldest]];
 	rows->held.items[oldest] = rows->held.items[--rows->held.count];
-	return fd;
+	shares_take(&rows->held_shares, file->owner, 1);
+	return TAKE_FD(file->fd);
 }
 
 int file_rows_hold(struct file_rows *rows, struct file *file, int fd)
@@ -375,60 +412,22 @@ int file_rows_hold(struct file_rows *rows, struct file *file, int fd)
 	file_rows_touch(rows, file);
 	if (file->fd >= 0 || !rows->most_open)
 		return fd;
-	if (rows->held.count >= rows->most_open)
-		surplus = let_go(rows);
+	if (rows->held.count >= rows->most_open) {
+		surplus = let_go(rows, file->owner);
+		if (surplus < 0)
+			return fd;
+	}
 	if (!VECTOR_PUSH(&rows->held, (uint32_t)(file - rows->rows.items)))
 		return fd; // nothing has been let go: there was room where one was
 	file->fd = fd;
+	shares_add(&rows->held_shares, file->owner, 1);
 	return surplus;
 }
 
 /* ---- making room ---- */
 
-bool file_rows_nearly_full(const struct file_rows *rows)
-{
-	return rows->wants_room || rows->rows.count >= rows->most - file_rows_margin(rows) ||
-	       rows->path_bytes >= rows->most_path_bytes - rows->most_path_bytes / MARGIN_SHARE;
-}
-
-size_t file_rows_margin(const struct file_rows *rows)
-{
-	return rows->most / MARGIN_SHARE;
-}
-
-static int compare_uses(const void *left, const void *right)
-{
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-	return a < b ? -1 : a > b;
-}
-
-static bool is_needed(const struct file *file, const uint32_t *needed, size_t count)
-{
-	return count && bsearch(&file->id, needed, count, sizeof(*needed), compare_ids);
-}
-
-/* Those of the rows that may go and were used at this time or before go. 0: none. */
-static uint64_t oldest_kept(const struct file_rows *rows, const uint32_t *needed, size_t count)
-{
-	CLEANUP_FREE uint64_t *uses = calloc(rows->rows.count + 1, sizeof(*uses));
-	size_t found = 0, wanted = rows->most / KEPT_SHARE;
-
-	for (size_t i = 0; uses && i < rows->rows.count; i++)
-		if (!is_needed(&rows->rows.items[i], needed, count))
-			uses[found++] = rows->rows.items[i].used;
-	if (!found)
-		return 0;
-	qsort(uses, found, sizeof(*uses), compare_uses);
-	// Where paths are what there is no room for, there may be fewer files than that.
-	wanted = rows->rows.count > wanted ? rows->rows.count - wanted : rows->rows.count / 2;
-	if (!wanted)
-		return 0;
-	return uses[(wanted < found ? wanted : found) - 1];
-}
-
-/* Places have changed. There is room in all indexes, for as much as there was. */
-static void rebuild_indexes(struct file_rows *rows)
+/* There is room in all indexes, for as much as there was. */
+void file_rows_rebuild(struct file_rows *rows)
 {
 	size_t kept = 0;
 
@@ -456,40 +455,6 @@ static void rebuild_indexes(struct file_rows *rows)
 			      (uint32_t)kept++);
 	}
 	rows->aliases.count = kept;
-}
-
-size_t file_rows_evict(struct file_rows *rows, const uint32_t *needed, size_t count, int *fds,
-		       size_t *fd_count_ret)
-{
-	uint64_t until = oldest_kept(rows, needed, count);
-	size_t kept = 0, gone;
-
-	*fd_count_ret = 0;
-	for (size_t i = 0; i < rows->rows.count; i++) {
-		struct file *file = &rows->rows.items[i];
-
-		bool is_used = is_needed(file, needed, count);
-
-		// What is mapped for long is not what was used longest ago when that ends.
-		if (is_used)
-			file_rows_touch(rows, file);
-		if (!until || is_used || file->used > until) {
-			rows->rows.items[kept++] = *file;
-			continue;
-		}
-		if (file->fd >= 0)
-			fds[(*fd_count_ret)++] = file->fd;
-		rows->path_bytes -= path_bytes(file->path);
-		free(file->path);
-	}
-	gone = rows->rows.count - kept;
-	rows->rows.count = kept;
-	rows->evicted += gone;
-	if (gone) {
-		rows->wants_room = false;
-		rebuild_indexes(rows);
-	}
-	return gone;
 }
 
 /* ---- roots ---- */

@@ -8,6 +8,7 @@
 #include "file_numbers.h"
 #include "opener.h"
 #include "process_root.h"
+#include "shares.h"
 
 #include "base/base.h"
 
@@ -19,12 +20,12 @@ struct file {
 	uint32_t id;
 	char *path;             /* owned: as the kernel printed it; NULL: there was no room */
 	uint64_t device, inode; /* as maps prints them */
-	struct owner owner;     /* of the processes that mapped it; OWNER_SHARED: several */
-	uint64_t container;     /* of the first of these processes */
-	bool one_container;     /* of all of them */
-	bool machines;          /* it lies where only the machine's root installs files */
-	bool seen;              /* has been opened: there is a look at it */
-	bool changed;           /* files_changed has told of it */
+	struct owner owner;     /* of the processes that mapped it, as owner_join has it */
+	uint64_t container;     /* of these processes; has_container: one is known */
+	bool has_container, several_containers;
+	bool machines; /* it lies where only the machine's root installs files */
+	bool seen;     /* has been opened: there is a look at it */
+	bool changed;  /* files_changed has told of it */
 	struct file_ends ends;
 	struct file_look look; /* what it was when it was found last */
 	int fd;                /* O_PATH; -1 = not held */
@@ -57,7 +58,8 @@ struct file_rows {
 	VECTOR(uint32_t) held; /* places in `rows` of those whose descriptor is held */
 	struct intern by_id, by_look, by_alias;
 	struct file_numbers numbers;
-	uint64_t clock;  /* of use */
+	struct shares shares, path_shares, held_shares; /* rows, bytes, descriptors */
+	uint64_t clock;                                 /* of use */
 	bool wants_room; /* a file got no id since room was made last */
 	size_t path_bytes;
 	uint64_t refused, paths_refused, evicted;
@@ -87,8 +89,9 @@ void file_rows_set_alias(struct file_rows *rows, const struct mapped_file *mappe
 /* Was @file met by the path of @mapped first? */
 bool file_has_path(const struct file *file, const struct mapped_file *mapped);
 
-/* The process of @mapped has mapped it, too. */
-void file_mapped_by(struct file *file, const struct mapped_file *mapped);
+/* The process of @mapped has mapped @file, too. */
+void file_rows_mapped_by(struct file_rows *rows, struct file *file,
+			 const struct mapped_file *mapped);
 
 /* Is @look at @file, if that has been pinned since it was seen? What compilers write code to grows:
  * of a file without a name that is no ELF file (@raw) the content does not count. */
@@ -121,17 +124,34 @@ struct origin file_origin(const struct file *file, bool own);
 /* It has been used, and goes later than those that were not. */
 void file_rows_touch(struct file_rows *rows, struct file *file);
 
+size_t file_path_bytes(const struct file *file); /* that its path takes */
+
+/* @file has no path any more, as if there had been no room for it. */
+void file_rows_drop_path(struct file_rows *rows, struct file *file);
+
+/* Rows have other places now: find them there. */
+void file_rows_rebuild(struct file_rows *rows);
+
 /* Is it time to make room? Before that there is some for file_rows_margin more. */
 bool file_rows_nearly_full(const struct file_rows *rows);
 size_t file_rows_margin(const struct file_rows *rows);
 
 /*
- * Forget half of what there may be, those not used for longest first, but none of @needed (ids,
- * ascending), which count as used now. Returns how many went; without memory none. Their
+ * Forget half of what there may be, first those of owners that have more than their share, and of
+ * these those not used for longest, but none of @needed (ids, ascending), which count as used now.
+ * Returns how many went; without memory none. Their
  * descriptors, as many as were held, are written to @fds, which has room for most_open, and their
  * number to *@fd_count_ret.
  */
 size_t file_rows_evict(struct file_rows *rows, const uint32_t *needed, size_t count, int *fds,
+		       size_t *fd_count_ret);
+
+/*
+ * Forget files of the largest owner, needed or not, when other owners have used up what is kept for
+ * them (shares.h), until that is free again; and paths. Returns how many files went, @most at most,
+ * whose ids, ascending, are written to @ids; descriptors as above.
+ */
+size_t file_rows_yield(struct file_rows *rows, uint32_t *ids, size_t most, int *fds,
 		       size_t *fd_count_ret);
 
 size_t file_rows_memory(const struct file_rows *rows); /* bytes */

@@ -1,29 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "files.h"
-
-#include "file_rows.h"
+#include "files_parts.h"
 #include "processes.h"
 
 #include "base/base.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <string.h>
 
 /* The thread that follows processes cannot wait for long, or it loses records; others can. */
 static const uint64_t find_limit_ns = 250000000, open_limit_ns = 1000000000;
-
-/* Where nearly all files are needed, it is not looked for others all the time. */
-static const uint64_t evict_pause_ns = 1000000000;
-
-struct files {
-	pthread_mutex_t lock; /* over `rows` */
-	struct timed_calls *calls;
-	struct file_rows rows;
-	struct process_root host_root; /* all zero: cannot be told */
-	uint64_t evict_again_ns;       /* not before: perhaps there is nothing to be had */
-};
 
 struct files *files_create(size_t max_open, size_t max_bytes, uint32_t ids)
 {
@@ -101,7 +87,7 @@ static struct file *file_of(struct files *files, const struct file_search *searc
 		file = file_rows_add(&files->rows, &search->mapped);
 	if (!file)
 		return NULL;
-	file_mapped_by(file, &search->mapped);
+	file_rows_mapped_by(&files->rows, file, &search->mapped);
 	file_rows_see(&files->rows, file, &opened->look);
 	file_rows_set_alias(&files->rows, &search->mapped, file);
 	return file;
@@ -172,7 +158,7 @@ static uint32_t identify_held(struct files *files, const struct mapped_file *map
 	    file_is(file, &look, false)) {
 		id = file->id;
 		file_rows_touch(&files->rows, file);
-		file_mapped_by(file, mapped);
+		file_rows_mapped_by(&files->rows, file, mapped);
 	}
 	pthread_mutex_unlock(&files->lock);
 	return id;
@@ -491,14 +477,16 @@ bool files_htlhash(struct files *files, uint32_t id, char ret[HTLHASH_HEX])
 	return known;
 }
 
-bool files_has(struct files *files, uint32_t id)
+bool files_has(struct files *files, uint32_t id, struct owner *owner_ret)
 {
-	bool found;
+	const struct file *file;
 
 	pthread_mutex_lock(&files->lock);
-	found = file_rows_find(&files->rows, id);
+	file = file_rows_find(&files->rows, id);
+	if (file && owner_ret)
+		*owner_ret = file->owner;
 	pthread_mutex_unlock(&files->lock);
-	return found;
+	return file;
 }
 
 bool files_lookup(struct files *files, uint32_t id, struct mapped_file *ret, char **path_ret)
@@ -559,59 +547,4 @@ bool files_has_changed(struct files *files, uint32_t id)
 	changed = file && file->fd >= 0 && file_has_changed(file);
 	pthread_mutex_unlock(&files->lock);
 	return changed;
-}
-
-bool files_want_room(struct files *files)
-{
-	uint64_t now = clock_monotonic_ns();
-	bool want;
-
-	pthread_mutex_lock(&files->lock);
-	want = now >= files->evict_again_ns && file_rows_nearly_full(&files->rows);
-	// Whatever may hinder who is told so.
-	if (want)
-		files->evict_again_ns = now + evict_pause_ns;
-	pthread_mutex_unlock(&files->lock);
-	return want;
-}
-
-size_t files_margin(const struct files *files)
-{
-	return file_rows_margin(&files->rows);
-}
-
-size_t files_evict(struct files *files, const uint32_t *needed, size_t count)
-{
-	CLEANUP_FREE int *fds = calloc(files->rows.most_open + 1, sizeof(*fds));
-	size_t fd_count, evicted;
-
-	if (!fds)
-		return 0;
-	pthread_mutex_lock(&files->lock);
-	evicted = file_rows_evict(&files->rows, needed, count, fds, &fd_count);
-	if (!file_rows_nearly_full(&files->rows))
-		files->evict_again_ns = 0;
-	pthread_mutex_unlock(&files->lock);
-	for (size_t i = 0; i < fd_count; i++)
-		close(fds[i]);
-	return evicted;
-}
-
-struct files_state files_state(struct files *files)
-{
-	const struct file_rows *rows = &files->rows;
-	struct files_state state;
-
-	pthread_mutex_lock(&files->lock);
-	state = (struct files_state){
-		.files = rows->rows.count,
-		.open = rows->held.count,
-		.memory = file_rows_memory(rows),
-		.refused = rows->refused,
-		.paths_refused = rows->paths_refused,
-		.evicted = rows->evicted,
-		.turns = rows->numbers.turns,
-	};
-	pthread_mutex_unlock(&files->lock);
-	return state;
 }

@@ -92,7 +92,9 @@ int files_open_in_root(struct files *files, const struct root_files_search *sear
 int files_find_packages(struct files *files, const struct root_files_search *search,
 			struct packages_found *ret);
 
-bool files_has(struct files *files, uint32_t file); /* is it known, and not forgotten? */
+/* Is @file known, and not forgotten? If so *@owner_ret (may be NULL) says whose it is, as
+ * owner_join has it of those that mapped it. */
+bool files_has(struct files *files, uint32_t file, struct owner *owner_ret);
 
 /* The htlhash that @file had when it was opened first, as hexadecimal digits. False when it never
  * was, or could not be read. */
@@ -113,11 +115,15 @@ bool files_want_room(struct files *files);
 size_t files_margin(const struct files *files);
 
 /*
- * Forget files until half of the room is free, those first that were not used for longest, but none
- * of @needed (@count ids, ascending), which count as used now. Returns how many; without memory
- * none. Not while files_identify runs.
+ * Forget files until half of the room is free, those first that were not used for longest, of
+ * owners with more than their share before those of others, but none of @needed (@count ids,
+ * ascending), which count as used now. Returns how many; without memory none. Not while
+ * files_identify runs.
  */
 size_t files_evict(struct files *files, const uint32_t *needed, size_t count);
+
+/* As file_rows_yield: mappings have files of @ids, which are not known any more. */
+size_t files_yield(struct files *files, uint32_t *ids, size_t most);
 
 struct files_state {
 	size_t files, open, memory; /* memory in bytes */

@@ -79,8 +79,11 @@ static void learn_fork(struct table *table, const struct record *record)
 	}
 	process->parent = record->parent;
 	process->forked_ns = record->time_ns + table->boot_offset_ns;
-	if (parent)
+	if (parent) {
 		process->owner = parent->owner;
+		process->owner_read = parent->owner_read;
+		table_mark_unowned(table, parent);
+	}
 	if (parent && parent->space) {
 		process->space = space_fork(&table->pool, table_space_at(parent, record->time_ns),
 					    record->time_ns);
@@ -128,6 +131,7 @@ static void learn_exec(struct table *table, const struct record *record)
 	process->leader_exited = false;
 	process->kin = false;
 	process->gives_up = false;
+	process->owner_read = process->unowned = false;
 	table_leave_ends(table, process);
 	// Runtimes move a process into its container between fork and exec.
 	process->container_read = false;
@@ -358,6 +362,7 @@ int learn_facts(struct table *table, struct proc_facts *facts)
 		return -ENOMEM;
 	}
 	process->owner.uid = facts->uid;
+	process->owner_read = true;
 	space = process->space;
 	if (space->begin_ns > facts->begin_ns)
 		return -EAGAIN;

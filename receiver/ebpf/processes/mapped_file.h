@@ -21,6 +21,7 @@ struct mapped_file {
 	const char *path;       /* as the kernel printed it */
 	uint64_t device, inode; /* as maps prints them */
 	struct owner owner;     /* of the process */
+	bool inherited;         /* that is its parent's: its own has not been read yet */
 };
 
 /*

@@ -4,6 +4,17 @@
 
 #include "origin.h"
 
+/* Whose it is what both have. Who is not known has no part in it; containers of one user are that
+ * user's, but for root's, which are nobody's of their own. */
+static inline struct owner owner_join(struct owner a, struct owner b)
+{
+	if (owner_is(a, b) || owner_is(b, OWNER_UNKNOWN))
+		return a;
+	if (owner_is(a, OWNER_UNKNOWN))
+		return b;
+	return a.uid == b.uid && a.uid ? (struct owner){ a.uid, 0 } : OWNER_SHARED;
+}
+
 /*
  * The user of the process whose directory in /proc is open as @process; OWNER_UNKNOWN.uid when it
  * cannot be found out. Never waits for the process. Any thread.

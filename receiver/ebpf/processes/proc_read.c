@@ -44,6 +44,16 @@ static int open_process(uint32_t pid)
 	return fd < 0 ? (errno == ENOENT ? -ESRCH : -errno) : fd;
 }
 
+int proc_read_uid(uint32_t pid, uint32_t *ret)
+{
+	CLEANUP_FD int process = open_process(pid);
+
+	if (process < 0)
+		return process;
+	*ret = owner_uid(process);
+	return 0;
+}
+
 static int read_stat(int process, struct proc_stat *ret)
 {
 	CLEANUP_FREE char *text = NULL;

@@ -54,6 +54,9 @@ static const struct timed_call_key PROC_ALL_CGROUPS = { TIMED_CALL_PROCESS,
 							UINT64_MAX,
 							{ UINT32_MAX, 0 } };
 
+/* As above, the user alone (owner.h), which never waits. */
+int proc_read_uid(uint32_t pid, uint32_t *ret);
+
 /* As above, the container id alone. */
 int proc_read_container(struct timed_calls *calls, uint32_t pid, char ret[CONTAINER_ID_SIZE],
 			char pod_uid_ret[POD_UID_SIZE]);

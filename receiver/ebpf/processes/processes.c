@@ -596,6 +596,19 @@ static struct owner owner_of(struct processes *processes, uint32_t pid)
 	return owner;
 }
 
+struct owner processes_owner(struct processes *processes, const struct process_key *key)
+{
+	return owner_of(processes, key->pid);
+}
+
+struct owner processes_file_owner(struct processes *processes, uint32_t file)
+{
+	struct owner owner = OWNER_UNKNOWN;
+
+	(void)files_has(processes->watch.files, file, &owner);
+	return owner;
+}
+
 /* The root that @file alone belongs to, if that is not the machine's; false when there is none. */
 static bool find_own_root(struct processes *processes, uint32_t file, struct root_files_search *ret)
 {
@@ -675,7 +688,17 @@ struct origin processes_file_origin(struct processes *processes, uint32_t file, 
 
 struct origin processes_memory_origin(struct processes *processes, uint32_t pid)
 {
-	return (struct origin){ .owner = owner_of(processes, pid) };
+	struct watch *watch = &processes->watch;
+	// One whose owner is not known need not be another one's.
+	struct origin origin = { .owner = { OWNER_UNKNOWN.uid, pid } };
+	const struct process *process;
+
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_newest(&watch->table, pid);
+	if (process && process->owner_read && !owner_is(process->owner, OWNER_UNKNOWN))
+		origin.owner = process->owner;
+	pthread_mutex_unlock(&watch->table_lock);
+	return origin;
 }
 
 int processes_open_memory(struct processes *processes, uint32_t pid, uint32_t *uid_ret)
@@ -788,7 +811,7 @@ char *processes_file_path(struct processes *processes, uint32_t file)
 
 bool processes_has_file(struct processes *processes, uint32_t file)
 {
-	return files_has(processes->watch.files, file);
+	return files_has(processes->watch.files, file, NULL);
 }
 
 struct processes_files processes_files(struct processes *processes)

@@ -24,6 +24,7 @@
 #include "proc_read.h"
 #include "proc_thread.h"
 #include "process_root.h"
+#include "shares.h"
 
 #include <profcol/component.h>
 
@@ -324,6 +325,11 @@ char *processes_file_path(struct processes *processes, uint32_t file);
 
 /* Is @file known, and not forgotten? */
 bool processes_has_file(struct processes *processes, uint32_t file);
+
+/* Whose a file is, as far as is known: of those that have it mapped, or had; and whose the program
+ * of @key is. */
+struct owner processes_file_owner(struct processes *processes, uint32_t file);
+struct owner processes_owner(struct processes *processes, const struct process_key *key);
 
 /* The BPF programs that have come and gone since processes_start; valid as @processes. */
 struct kernel_code *processes_kernel_code(struct processes *processes);

@@ -10,6 +10,7 @@ enum {
 	FILES_AT_ONCE = 256,
 	/* The rest has its turn a second later. */
 	CHANGED_AT_ONCE = 64,
+	YIELD_AT_ONCE = 4096, /* files: more than are kept for those that have less */
 	GENERATIONS = 8,
 	MAPPERS = 4,
 };
@@ -25,6 +26,7 @@ struct round {
 	uint32_t pid;
 	uint64_t begin_ns; /* tells users of the pid apart */
 	struct owner owner;
+	bool inherited; /* that is its parent's still */
 	bool alive;
 	bool sampled; /* or else announced only: files that are new are left for its first sample */
 	bool cut;     /* there are more files than fit */
@@ -109,6 +111,7 @@ static bool begin_round(struct round *round)
 	round->pid = process->pid;
 	round->begin_ns = process->begin_ns;
 	round->owner = process->owner;
+	round->inherited = !process->owner_read;
 	round->alive = process->end_ns == PROCESS_ALIVE;
 	round->sampled = process->sampled_ns;
 	round->cut = false;
@@ -137,6 +140,12 @@ static bool has_answer(const struct round *round, uint32_t answer)
 	return false;
 }
 
+static void let_go_of_round(struct round *round)
+{
+	for (size_t i = 0; i < round->count; i++)
+		texts_release(&round->table->pool.texts, round->files[i].path);
+}
+
 /* The process may have been dropped since: then nobody needs the answer. */
 static void end_round(struct round *round)
 {
@@ -154,8 +163,7 @@ static void end_round(struct round *round)
 		table_unannounce(round->table, process);
 	else if (process && round->cut)
 		table_mark_unresolved(round->table, process);
-	for (size_t i = 0; i < round->count; i++)
-		texts_release(&round->table->pool.texts, round->files[i].path);
+	let_go_of_round(round);
 }
 
 /* The root that the process of @round sees files through; of one that has ended its nearest living
@@ -187,6 +195,7 @@ static void identify(struct round *round, struct files *files)
 				.device = wanted->device,
 				.inode = wanted->inode,
 				.owner = round->owner,
+				.inherited = round->inherited,
 			},
 			.roots = round->ancestors,
 			.root_count = round->ancestor_count,
@@ -287,6 +296,52 @@ static void retry_refused(struct table *table)
 	table_each(table, want_refused_again, NULL);
 }
 
+/* Files that have gone although they are mapped. */
+struct gone {
+	struct table *table;
+	uint32_t files[YIELD_AT_ONCE]; /* ascending */
+	size_t count;
+	bool found; /* in the process that is looked at */
+};
+
+static void refuse_gone(void *context, struct mapping *mapping)
+{
+	struct gone *gone = context;
+
+	if (!bsearch(&mapping->file, gone->files, gone->count, sizeof(uint32_t), compare_ids))
+		return;
+	mapping->file = MAPPING_FILE_REFUSED;
+	gone->found = true;
+}
+
+/* Whoever shares a mapping with one that was looked at before is told of its next change. */
+static void refuse_gone_of(void *context, struct process *process)
+{
+	struct gone *gone = context;
+
+	gone->found = false;
+	for (struct space *own = process->space; own; own = own->older)
+		visit_space(own, refuse_gone, gone);
+	if (gone->found)
+		table_mark_changed(gone->table, process);
+}
+
+/* Files of who has most go for those of others. */
+static void yield_files(struct table *table, pthread_mutex_t *table_lock, struct files *files)
+{
+	struct gone gone = { .table = table };
+
+	gone.count = files_yield(files, gone.files, YIELD_AT_ONCE);
+	if (!gone.count)
+		return;
+	pthread_mutex_lock(table_lock);
+	table->has_refused = true;
+	table_each(table, refuse_gone_of, &gone);
+	// Others may have been refused what they are sure of.
+	retry_refused(table);
+	pthread_mutex_unlock(table_lock);
+}
+
 /* Make room among the files. Nobody else gives files to mappings meanwhile. */
 static void evict_files(struct table *table, pthread_mutex_t *table_lock, struct files *files)
 {
@@ -302,21 +357,61 @@ static void evict_files(struct table *table, pthread_mutex_t *table_lock, struct
 	if (!needed.failed)
 		evicted = files_evict(files, needed.files.items, needed.files.count);
 	VECTOR_DEINIT(&needed.files);
-	if (!evicted)
-		return;
-	pthread_mutex_lock(table_lock);
-	retry_refused(table);
-	pthread_mutex_unlock(table_lock);
+	if (evicted) {
+		pthread_mutex_lock(table_lock);
+		retry_refused(table);
+		pthread_mutex_unlock(table_lock);
+	}
+	yield_files(table, table_lock, files);
 }
 
-void resolve_files(struct table *table, pthread_mutex_t *table_lock, struct files *files)
+/* Processes that have to wait. */
+struct put_off {
+	VECTOR(uint32_t) pids;
+};
+
+/* Has the owner of @round, which is not begun then, had its time? */
+static bool has_to_wait(const struct round *round, struct read_time *time, struct put_off *put_off)
+{
+	if (!time || !round->count || read_time_is_left(time, round->owner, clock_monotonic_ns()))
+		return false;
+	// Without memory it is looked at again when it is sampled.
+	(void)VECTOR_PUSH(&put_off->pids, round->pid);
+	return true;
+}
+
+static void identify_in_time(struct round *round, struct files *files, struct read_time *time)
+{
+	uint64_t began_ns = clock_monotonic_ns();
+
+	identify(round, files);
+	if (time)
+		read_time_spend(time, round->owner, clock_monotonic_ns() - began_ns);
+}
+
+static void mark_put_off(struct table *table, pthread_mutex_t *table_lock, struct put_off *put_off)
+{
+	pthread_mutex_lock(table_lock);
+	for (size_t i = 0; i < put_off->pids.count; i++) {
+		struct process *process = table_newest(table, put_off->pids.items[i]);
+
+		if (process)
+			table_mark_unresolved(table, process);
+	}
+	pthread_mutex_unlock(table_lock);
+	VECTOR_DEINIT(&put_off->pids);
+}
+
+void resolve_files(struct table *table, pthread_mutex_t *table_lock, struct files *files,
+		   struct read_time *time)
 {
 	struct round round = { .table = table, .most = files_margin(files) };
+	struct put_off put_off = { 0 };
 
 	if (round.most > FILES_AT_ONCE)
 		round.most = FILES_AT_ONCE;
 	for (;;) {
-		bool more;
+		bool more, waits;
 
 		if (files_want_room(files))
 			evict_files(table, table_lock, files);
@@ -325,11 +420,17 @@ void resolve_files(struct table *table, pthread_mutex_t *table_lock, struct file
 		pthread_mutex_unlock(table_lock);
 		if (!more)
 			break;
-		identify(&round, files);
+		waits = has_to_wait(&round, time, &put_off);
+		if (!waits)
+			identify_in_time(&round, files, time);
 		pthread_mutex_lock(table_lock);
-		end_round(&round);
+		if (waits)
+			let_go_of_round(&round);
+		else
+			end_round(&round);
 		pthread_mutex_unlock(table_lock);
 	}
+	mark_put_off(table, table_lock, &put_off);
 }
 
 /* A file that was written to. */

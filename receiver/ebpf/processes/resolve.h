@@ -6,12 +6,15 @@
 #pragma once
 
 #include "files.h"
+#include "read_time.h"
 #include "table.h"
 
 #include <pthread.h>
 
-/* Give ids to the files of all processes that table_take_unresolved() tells of. One thread. */
-void resolve_files(struct table *table, pthread_mutex_t *table_lock, struct files *files);
+/* Give ids to the files of all processes that table_take_unresolved() tells of, but of those owners
+ * that have no @time left (NULL: all have): of these it will tell again. One thread. */
+void resolve_files(struct table *table, pthread_mutex_t *table_lock, struct files *files,
+		   struct read_time *time);
 
 /* Have files that were written to while they are mapped looked for anew, from now on: a process
  * runs what is in them. */

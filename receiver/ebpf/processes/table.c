@@ -82,6 +82,7 @@ void table_deinit(struct table *table)
 	VECTOR_DEINIT(&table->unresolved);
 	VECTOR_DEINIT(&table->crowded);
 	VECTOR_DEINIT(&table->kin);
+	VECTOR_DEINIT(&table->unowned);
 	VECTOR_DEINIT(&table->gone);
 	VECTOR_DEINIT(&table->left);
 	VECTOR_DEINIT(&table->repeated);
@@ -535,32 +536,7 @@ void table_forget(struct table *table, uint64_t time_ns)
 	texts_sweep(&table->pool.texts);
 }
 
-/* What goes sooner has the lesser rank and, within it, the lesser time. */
-struct candidate {
-	struct process *process;
-	uint64_t time_ns;
-	int rank;
-};
-
-static int compare_candidates(const void *left, const void *right)
-{
-	const struct candidate *a = left, *b = right;
-
-	if (a->rank != b->rank)
-		return a->rank < b->rank ? -1 : 1;
-	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
-}
-
-static struct candidate candidate_of(struct process *process)
-{
-	if (process->end_ns != PROCESS_ALIVE)
-		return (struct candidate){ process, process->end_ns, 0 };
-	if (!process->sampled_ns)
-		return (struct candidate){ process, process->begin_ns, 1 };
-	return (struct candidate){ process, process->sampled_ns, 2 };
-}
-
-static void process_drop(struct table *table, struct process *process)
+void table_drop(struct table *table, struct process *process)
 {
 	struct process **link = bucket_of(table, process->pid);
 
@@ -568,39 +544,4 @@ static void process_drop(struct table *table, struct process *process)
 		link = &(*link)->next;
 	*link = process->next;
 	process_destroy(table, process);
-}
-
-/* Do processes, and the texts they refer to, take more than so many eighths of what there is for
- * them? */
-static bool takes_more(const struct table *table, size_t memory_eighths, size_t text_eighths)
-{
-	const struct texts *texts = &table->pool.texts;
-
-	return table_memory(table) > table->max_bytes / 8 * memory_eighths ||
-	       texts_used(texts) > texts->max_bytes / 8 * text_eighths;
-}
-
-void table_evict(struct table *table)
-{
-	CLEANUP_FREE struct candidate *candidates = NULL;
-	struct texts *texts = &table->pool.texts;
-	size_t count = 0;
-
-	if (texts->memory > texts->max_bytes / 8 * 7)
-		texts_reclaim(texts);
-	if (!takes_more(table, 8, 7))
-		return;
-	candidates = calloc(table->count, sizeof(*candidates));
-	if (!candidates)
-		return;
-	for (size_t i = 0; i < table->bucket_count; i++)
-		for (struct process *process = table->buckets[i]; process; process = process->next)
-			candidates[count++] = candidate_of(process);
-	qsort(candidates, count, sizeof(*candidates), compare_candidates);
-	// An eighth more than needed, so that this is rare.
-	for (size_t i = 0; i < count && takes_more(table, 7, 6); i++) {
-		process_drop(table, candidates[i].process);
-		table->evicted++;
-	}
-	texts_reclaim(texts);
 }

@@ -44,6 +44,8 @@ struct process {
 	struct text *container; /* a reference; NULL = none */
 	struct text *pod;       /* its uid; a reference; NULL = none */
 	struct owner owner;     /* as of when it was read; before that, its parent's */
+	bool owner_read;        /* it was, of this program, or of the one that it was forked from */
+	bool unowned;           /* stands in table.unowned, or stood there since its last exec */
 	struct space *space;    /* a reference: the newest */
 	TAILQ_ENTRY(process) change;
 };
@@ -77,6 +79,7 @@ struct table {
 	uint64_t boot_offset_ns;     /* CLOCK_BOOTTIME - CLOCK_MONOTONIC at present */
 	VECTOR(uint32_t) unresolved; /* those followed with mappings whose file has no id yet */
 	VECTOR(uint32_t) crowded;    /* those followed that may have less than was told of */
+	VECTOR(uint32_t) unowned;    /* those that have forked, of owners that were not read */
 	VECTOR(uint32_t) kin;        /* forks that perhaps have their parent's memory */
 	TAILQ_HEAD(, process) changed;   /* those followed to tell of, the first marked first */
 	size_t told;                     /* processes that are */
@@ -215,11 +218,20 @@ void table_set_container(struct table *table, struct process *process, const cha
 void table_forget(struct table *table, uint64_t time_ns);
 
 /*
- * When over the budget, or when texts nearly are, drop what is least likely to be asked for: first
- * what has ended, the longest ago first, then what was never sampled, then the rest by its last
- * sample. A living process is read from /proc again when it is sampled.
+ * When over the budget, or when texts nearly are, drop what is least likely to be asked for of the
+ * owner that has most of what is short (shares.h), again and again: first what has ended, the
+ * longest ago first, then what was never sampled, then the rest by its last sample. A living
+ * process is read from /proc again when it is sampled.
  */
 void table_evict(struct table *table);
+
+void table_drop(struct table *table, struct process *process);
+
+/* Forks of @process have its owner, which has not been read yet. */
+void table_mark_unowned(struct table *table, struct process *process);
+
+/* One that was marked, and lives, which it is no more; NULL when there is none. */
+struct process *table_take_unowned(struct table *table);
 
 size_t table_memory(const struct table *table); /* bytes, without texts */
 

@@ -77,6 +77,24 @@ void table_mark_kin(struct table *table, struct process *process)
 		process->kin = VECTOR_PUSH(&table->kin, process->pid);
 }
 
+void table_mark_unowned(struct table *table, struct process *process)
+{
+	if (!process->owner_read && !process->unowned)
+		process->unowned = VECTOR_PUSH(&table->unowned, process->pid);
+}
+
+struct process *table_take_unowned(struct table *table)
+{
+	while (table->unowned.count) {
+		uint32_t pid = table->unowned.items[--table->unowned.count];
+		struct process *process = table_newest(table, pid);
+
+		if (process && process->unowned && process->end_ns == PROCESS_ALIVE)
+			return process;
+	}
+	return NULL;
+}
+
 struct process *table_take_kin(struct table *table)
 {
 	while (table->kin.count) {

@@ -5,6 +5,7 @@
 #include "resolve.h"
 #include "sample.h"
 #include "watch_ends.h"
+#include "watch_owners.h"
 
 #include "base/base.h"
 
@@ -65,6 +66,9 @@ static void register_metrics(struct watch *watch)
 					      "Mappings there was no memory for the path of"),
 		.files_refused = host->metric(host, PROFCOL_COUNTER, "processes_files_refused", "",
 					      "Files there was no memory for"),
+		.put_off = host->metric(host, PROFCOL_COUNTER, "processes_reads_put_off", "",
+					"Processes not read in time, since others of the same user "
+					"took too long"),
 		.files_evicted = host->metric(host, PROFCOL_COUNTER, "processes_files_evicted", "",
 					      "Files forgotten to stay within the memory budget"),
 		.malformed_environments =
@@ -97,6 +101,7 @@ void watch_deinit(struct watch *watch)
 	side_band_destroy(watch->side_band);
 	files_destroy(watch->files);
 	kernel_code_destroy(watch->kernel_code);
+	read_time_deinit(&watch->read_time);
 	VECTOR_DEINIT(&watch->told);
 	VECTOR_DEINIT(&watch->ended);
 	table_deinit(&watch->table);
@@ -191,9 +196,25 @@ static void sync_records(struct watch *watch)
 	watch->known_ns = until;
 }
 
-/* Read @pid, @parts too (enum proc_part), and take that in. 0 or a negative errno, -ESRCH when it
- * is gone. */
-static int scan(struct watch *watch, uint32_t pid, unsigned int parts)
+/* Whose @pid is, as far as that is known without reading more than that. */
+static struct owner find_owner(struct watch *watch, uint32_t pid)
+{
+	struct owner owner = OWNER_UNKNOWN;
+	const struct process *process;
+	bool known;
+
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_newest(&watch->table, pid);
+	known = process && process->owner_read;
+	if (process)
+		owner = process->owner;
+	pthread_mutex_unlock(&watch->table_lock);
+	if (!known)
+		(void)proc_read_uid(pid, &owner.uid);
+	return owner;
+}
+
+static int scan_admitted(struct watch *watch, uint32_t pid, unsigned int parts)
 {
 	int status = -EAGAIN;
 
@@ -210,6 +231,21 @@ static int scan(struct watch *watch, uint32_t pid, unsigned int parts)
 		pthread_mutex_unlock(&watch->table_lock);
 		proc_facts_deinit(&facts);
 	}
+	return status;
+}
+
+/* Read @pid, @parts too (enum proc_part), and take that in. 0 or a negative errno, -ESRCH when it
+ * is gone, -EBUSY when its owner has had its time. */
+static int scan(struct watch *watch, uint32_t pid, unsigned int parts)
+{
+	struct owner owner = find_owner(watch, pid);
+	uint64_t began_ns = clock_monotonic_ns();
+	int status;
+
+	if (!read_time_admit(&watch->read_time, owner, began_ns))
+		return -EBUSY;
+	status = scan_admitted(watch, pid, parts);
+	read_time_spend(&watch->read_time, owner, clock_monotonic_ns() - began_ns);
 	return status;
 }
 
@@ -388,13 +424,14 @@ void watch_pass(struct watch *watch, const struct note *notes, size_t count)
 {
 	watch->news = false;
 	sync_records(watch);
+	watch_read_owners(watch);
 	for (size_t i = 0; i < count; i++)
 		handle_note(watch, &notes[i]);
 	look_at_kin(watch);
 	look_at_crowded(watch);
 	watch_leave_ends(watch);
 	resolve_repeated(&watch->table, &watch->table_lock, watch->files);
-	resolve_files(&watch->table, &watch->table_lock, watch->files);
+	resolve_files(&watch->table, &watch->table_lock, watch->files, &watch->read_time);
 	tell_changes(watch);
 }
 
@@ -529,6 +566,7 @@ static void show_metrics(struct watch *watch)
 	profcol_metric_set(metrics->records_lost, (int64_t)watch->table.lost);
 	profcol_metric_set(metrics->evicted, (int64_t)watch->table.evicted);
 	profcol_metric_set(metrics->refused, (int64_t)watch->table.refused);
+	profcol_metric_set(metrics->put_off, (int64_t)watch->read_time.put_off);
 	profcol_metric_set(metrics->paths_refused,
 			   (int64_t)(watch->table.paths_refused + files.paths_refused));
 	profcol_metric_set(metrics->malformed_environments,

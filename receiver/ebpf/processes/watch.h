@@ -10,6 +10,7 @@
 #include "execs.h"
 #include "files.h"
 #include "kernel_code.h"
+#include "read_time.h"
 #include "side_band.h"
 #include "table.h"
 #include "watch_hangs.h"
@@ -29,7 +30,7 @@ struct watch_metrics {
 	struct profcol_metric *processes, *memory, *files, *files_open;          /* gauges */
 	struct profcol_metric *records_lost, *evicted, *refused, *files_refused; /* counters */
 	struct profcol_metric *malformed_environments, *claims_refused;          /* counters */
-	struct profcol_metric *paths_refused, *files_evicted;                    /* counters */
+	struct profcol_metric *paths_refused, *files_evicted, *put_off;          /* counters */
 };
 
 struct watch {
@@ -54,15 +55,16 @@ struct watch {
 	bool code_ends_tried;                 /* to load what tells of them */
 	bool ends_lost;                       /* records of such ends, since they were looked for */
 	uint64_t ends_suspected_ns;           /* when they were last */
-	uint64_t follow_again_ns; /* to try to be told of ends, which has failed; or 0 */
-	bool follow_failed;       /* said once */
-	bool news;                /* the last pass brought programs that are new... */
-	bool unfinished;          /* ...or has left something for the next one */
-	uint64_t known_ns;        /* everything up to then has been taken in */
-	uint64_t followed_ns;     /* when the CPUs were last looked at */
-	bool repair_due;          /* records have been missed */
-	struct watch_hangs hangs; /* who does not answer */
-	bool cpus_failed;         /* said once until it is mended */
+	uint64_t follow_again_ns;   /* to try to be told of ends, which has failed; or 0 */
+	bool follow_failed;         /* said once */
+	bool news;                  /* the last pass brought programs that are new... */
+	bool unfinished;            /* ...or has left something for the next one */
+	uint64_t known_ns;          /* everything up to then has been taken in */
+	uint64_t followed_ns;       /* when the CPUs were last looked at */
+	bool repair_due;            /* records have been missed */
+	struct watch_hangs hangs;   /* who does not answer */
+	struct read_time read_time; /* whose processes take how much time */
+	bool cpus_failed;           /* said once until it is mended */
 };
 
 /* False without memory. Both are borrowed until deinit; @max_bytes is for all in here. */

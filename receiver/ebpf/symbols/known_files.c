@@ -31,6 +31,7 @@ static void index_drop(struct known_files *known, struct known_file *file)
 		return;
 	close(file->index.fd);
 	known->index_bytes -= file->index.memory;
+	shares_take(&known->index_shares, file->owner, file->index.memory);
 	known->index_count--;
 	known->own_root_count -= file->index.in_own_root;
 	file->index = (struct known_index){ .fd = -1 };
@@ -55,6 +56,8 @@ void known_files_deinit(struct known_files *known)
 	VECTOR_DEINIT(&known->files);
 	VECTOR_DEINIT(&known->retired);
 	intern_deinit(&known->index);
+	shares_deinit(&known->shares);
+	shares_deinit(&known->index_shares);
 	free(known->spare);
 	*known = (struct known_files){ 0 };
 }
@@ -66,6 +69,8 @@ static void known_file_count_memory(struct known_files *known, struct known_file
 			file->ranges.capacity * sizeof(*file->ranges.items);
 
 	known->memory = known->memory - file->memory + memory;
+	shares_take(&known->shares, file->owner, file->memory);
+	shares_add(&known->shares, file->owner, memory);
 	file->memory = memory;
 }
 
@@ -94,6 +99,7 @@ static struct known_file *known_files_add(struct known_files *known, uint32_t id
 	if (!file)
 		return NULL;
 	file->id = id;
+	file->owner = OWNER_UNKNOWN;
 	file->making_fd = file->index.fd = file->maybe.fd = -1;
 	file->lap = known->lap;
 	file->arena = arena_create(MAX_FILE_BYTES);
@@ -114,6 +120,14 @@ struct known_file *known_files_find(const struct known_files *known, uint32_t id
 	uint32_t place = intern_find(&known->index, id_hash(id), id_equal, &match);
 
 	return place == INTERN_MISSING ? NULL : known->files.items[place];
+}
+
+void known_file_set_owner(struct known_files *known, struct known_file *file, struct owner owner)
+{
+	shares_move(&known->shares, file->owner, owner, file->memory);
+	if (file->index.fd >= 0)
+		shares_move(&known->index_shares, file->owner, owner, file->index.memory);
+	file->owner = owner;
 }
 
 static bool content_equal(const struct known_content *a, const struct known_content *b)
@@ -182,12 +196,14 @@ void known_file_set_index(struct known_files *known, struct known_file *file,
 	file->index = *index;
 	file->index.used = known->round;
 	known->index_bytes += index->memory;
+	shares_add(&known->index_shares, file->owner, index->memory);
 	known->index_count++;
 	known->own_root_count += index->in_own_root;
 }
 
-/* The file whose index was not used for longest and is not in use, or NULL. */
-static struct known_file *oldest_index(const struct known_files *known)
+/* The file whose index was not used for longest and is not in use, of @owner's if that is not NULL;
+ * or NULL. */
+static struct known_file *oldest_index(const struct known_files *known, const struct owner *owner)
 {
 	struct known_file *oldest = NULL;
 
@@ -195,6 +211,7 @@ static struct known_file *oldest_index(const struct known_files *known)
 		struct known_file *file = known->files.items[i];
 
 		if (file->index.fd >= 0 && !file->asked &&
+		    (!owner || owner_is(file->owner, *owner)) &&
 		    (!oldest || file->index.used < oldest->index.used))
 			oldest = file;
 	}
@@ -206,8 +223,13 @@ size_t known_files_drop_indexes(struct known_files *known, size_t budget_bytes, 
 	size_t dropped = 0;
 
 	while (known->index_bytes > budget_bytes || known->index_count > most) {
-		struct known_file *oldest = oldest_index(known);
+		struct known_file *oldest = NULL;
+		struct owner largest;
 
+		if (shares_largest(&known->index_shares, budget_bytes, &largest))
+			oldest = oldest_index(known, &largest);
+		if (!oldest)
+			oldest = oldest_index(known, NULL);
 		if (!oldest)
 			break;
 		// What was learned by one of its own root is only true as long as that is looked
@@ -358,15 +380,16 @@ const struct known_range *known_file_find(const struct known_file *file, uint64_
 	return &file->ranges.items[low];
 }
 
-/* The place of the file that was not used for longest and is not waited for, or files.count. */
-static size_t known_files_oldest(const struct known_files *known)
+/* The place of the file that was not used for longest and is not waited for, of @owner's if that is
+ * not NULL; or files.count. */
+static size_t known_files_oldest(const struct known_files *known, const struct owner *owner)
 {
 	size_t oldest = known->files.count;
 
 	for (size_t i = 0; i < known->files.count; i++) {
 		const struct known_file *file = known->files.items[i];
 
-		if (!file->asked &&
+		if (!file->asked && (!owner || owner_is(file->owner, *owner)) &&
 		    (oldest == known->files.count || file->used < known->files.items[oldest]->used))
 			oldest = i;
 	}
@@ -391,11 +414,18 @@ size_t known_files_forget(struct known_files *known, size_t budget_bytes)
 	}
 	known->retired.count = 0;
 	while (known->memory > budget_bytes) {
-		size_t oldest = known_files_oldest(known);
+		size_t oldest = known->files.count;
+		struct owner largest;
 
+		if (shares_largest(&known->shares, budget_bytes, &largest))
+			oldest = known_files_oldest(known, &largest);
+		if (oldest == known->files.count)
+			oldest = known_files_oldest(known, NULL);
 		if (oldest == known->files.count)
 			break;
 		known->memory -= known->files.items[oldest]->memory;
+		shares_take(&known->shares, known->files.items[oldest]->owner,
+			    known->files.items[oldest]->memory);
 		known_file_destroy(known, known->files.items[oldest]);
 		known->files.items[oldest] = known->files.items[--known->files.count];
 		dropped++;

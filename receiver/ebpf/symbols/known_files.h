@@ -60,6 +60,7 @@ struct known_content {
 
 struct known_file {
 	uint32_t id;
+	struct owner owner; /* as known_file_set_owner has it */
 	enum known_state state;
 	bool asked;                      /* a request is under way */
 	bool outdated;                   /* what comes of it is not to be believed */
@@ -97,8 +98,9 @@ struct known_files {
 	uint64_t lap; /* set by the owner: what was learned at another one may be of another file */
 	uint64_t last_content_id;
 	size_t memory;
-	size_t index_count, index_bytes; /* of all files */
-	size_t own_root_count;           /* files named by what lies in a root of their own */
+	struct shares shares, index_shares; /* bytes of files, and of their indexes */
+	size_t index_count, index_bytes;    /* of all files */
+	size_t own_root_count;              /* files named by what lies in a root of their own */
 };
 
 /* All zero is an empty set. */
@@ -108,6 +110,9 @@ struct known_file *known_files_find(const struct known_files *known, uint32_t id
 
 /* The entry of file @id, made when missing, and marked as used. NULL without memory. */
 struct known_file *known_files_get(struct known_files *known, uint32_t id);
+
+/* What is known of @file counts for @owner from now on; OWNER_UNKNOWN before. */
+void known_file_set_owner(struct known_files *known, struct known_file *file, struct owner owner);
 
 /* The file open as @stat describes. If it has another content than before, all is unlearned. */
 void known_file_meet(struct known_files *known, struct known_file *file, const struct stat *stat);
@@ -120,7 +125,8 @@ void known_file_set_index(struct known_files *known, struct known_file *file,
 			  const struct known_index *index);
 
 /* Drop indexes that were not used for longest, but none that a request is about, until
- * @budget_bytes and @most hold the rest. Returns how many. */
+ * @budget_bytes and @most hold the rest: those of the largest owner, while one has more than its
+ * share. Returns how many. */
 size_t known_files_drop_indexes(struct known_files *known, size_t budget_bytes, size_t most);
 
 /* Learn the facts of an answer about the file as it is now. False without memory. */
@@ -139,6 +145,6 @@ bool known_file_learn_lines(struct known_files *known, struct known_file *file,
 /* The range that holds @address, or NULL. */
 const struct known_range *known_file_find(const struct known_file *file, uint64_t address);
 
-/* Begin a new round; drop what was not used for longest until @budget_bytes hold the rest.
- * Returns how many files were dropped. */
+/* Begin a new round; drop what was not used for longest until @budget_bytes hold the rest, in the
+ * same way. Returns how many files were dropped. */
 size_t known_files_forget(struct known_files *known, size_t budget_bytes);

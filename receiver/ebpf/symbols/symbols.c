@@ -5,6 +5,7 @@
 #include "kernel.h"
 #include "known_files.h"
 #include "query.h"
+#include "symbol_misses.h"
 
 #include "../worker/worker.h"
 #include "runtimes/runtime_number.h"
@@ -31,19 +32,6 @@ static const uint64_t unopened_retry_ns = 60000000000ull;
 static const uint64_t missing_retry_ns = 1000000000ull;
 static const uint64_t remake_ns = 30000000000ull;
 
-/* A query that could not be answered from what is known. */
-struct miss {
-	struct known_file *file;
-	uint64_t offset;
-	uint32_t query;
-};
-
-/* All misses of one file: [first, first + count). */
-struct miss_group {
-	struct known_file *file;
-	size_t first, count;
-};
-
 struct symbols {
 	const struct profcol_host *host; /* borrowed */
 	struct processes *processes;     /* borrowed */
@@ -59,8 +47,7 @@ struct symbols {
 	bool has_vdso;
 
 	// Scratch of one lookup, kept for its memory.
-	VECTOR(struct miss) misses;
-	VECTOR(struct miss_group) groups;
+	struct symbol_misses misses;
 	uint64_t offsets[WORKER_MAX_OFFSETS];
 
 	struct profcol_metric *given_up[WORKER_MISSING];
@@ -111,8 +98,7 @@ void symbols_destroy(struct symbols *symbols)
 	worker_pool_destroy(symbols->pool);
 	kernel_destroy(symbols->kernel);
 	known_files_deinit(&symbols->known);
-	VECTOR_DEINIT(&symbols->misses);
-	VECTOR_DEINIT(&symbols->groups);
+	symbol_misses_deinit(&symbols->misses);
 	free(symbols);
 }
 
@@ -304,7 +290,7 @@ static void symbols_answer_known(struct symbols *symbols, struct symbol_query *q
 {
 	struct known_file *file = NULL;
 
-	symbols->misses.count = 0;
+	symbols->misses.all.count = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct symbol_query *query = &queries[i];
 
@@ -315,38 +301,8 @@ static void symbols_answer_known(struct symbols *symbols, struct symbol_query *q
 			file = known_files_get(&symbols->known, query->file);
 		if (file && query_answer(query, file, symbols->known.round) != QUERY_ANSWERED &&
 		    i <= UINT32_MAX)
-			(void)VECTOR_PUSH(&symbols->misses,
+			(void)VECTOR_PUSH(&symbols->misses.all,
 					  ((struct miss){ file, query->file_offset, (uint32_t)i }));
-	}
-}
-
-static int compare_misses(const void *left, const void *right)
-{
-	const struct miss *a = left, *b = right;
-
-	if (a->file->id != b->file->id)
-		return a->file->id < b->file->id ? -1 : 1;
-	if (a->offset != b->offset)
-		return a->offset < b->offset ? -1 : 1;
-	return 0;
-}
-
-static void symbols_group_misses(struct symbols *symbols)
-{
-	if (symbols->misses.count)
-		qsort(symbols->misses.items, symbols->misses.count, sizeof(*symbols->misses.items),
-		      compare_misses);
-	symbols->groups.count = 0;
-	for (size_t i = 0; i < symbols->misses.count; i++) {
-		const struct miss *miss = &symbols->misses.items[i];
-		struct miss_group *last =
-			symbols->groups.count ? &symbols->groups.items[symbols->groups.count - 1]
-					      : NULL;
-
-		if (last && last->file == miss->file)
-			last->count++;
-		else if (!VECTOR_PUSH(&symbols->groups, ((struct miss_group){ miss->file, i, 1 })))
-			return;
 	}
 }
 
@@ -357,7 +313,7 @@ static size_t symbols_collect_offsets(struct symbols *symbols, const struct miss
 	size_t count = 0;
 
 	for (size_t i = 0; i < group->count && count < WORKER_MAX_OFFSETS; i++) {
-		const struct miss *miss = &symbols->misses.items[group->first + i];
+		const struct miss *miss = &symbols->misses.all.items[group->first + i];
 		struct symbol_query query = { .file_offset = miss->offset };
 
 		if (count && symbols->offsets[count - 1] == miss->offset)
@@ -506,8 +462,8 @@ static bool symbols_ask_all(struct symbols *symbols, uint64_t now_ns)
 		profcol_metric_add(symbols->cache_full, 1);
 		return false;
 	}
-	for (size_t i = 0; i < symbols->groups.count; i++)
-		waiting |= symbols_ask(symbols, &symbols->groups.items[i], now_ns);
+	for (size_t i = 0; i < symbols->misses.groups.count; i++)
+		waiting |= symbols_ask(symbols, &symbols->misses.groups.items[i], now_ns);
 	return waiting;
 }
 
@@ -520,15 +476,15 @@ void symbols_lookup(struct symbols *symbols, struct symbol_query *queries, size_
 	symbols->known.lap = processes_files(symbols->processes).lap;
 	index_maker_check_roots(&symbols->maker);
 	symbols_answer_known(symbols, queries, count);
-	symbols_group_misses(symbols);
+	symbol_misses_group(&symbols->misses, &symbols->known, symbols->processes);
 	while (symbols_ask_all(symbols, now_ns)) {
 		worker_pool_run(symbols->pool, deadline_ns);
 		now_ns = clock_monotonic_ns();
 		if (now_ns >= deadline_ns)
 			break;
 	}
-	for (size_t i = 0; i < symbols->misses.count; i++) {
-		const struct miss *miss = &symbols->misses.items[i];
+	for (size_t i = 0; i < symbols->misses.all.count; i++) {
+		const struct miss *miss = &symbols->misses.all.items[i];
 
 		query_reset(&queries[miss->query]);
 		query_answer(&queries[miss->query], miss->file, symbols->known.round);

@@ -22,6 +22,7 @@ struct code_file *code_file_create(uint32_t id)
 	if (!file)
 		return NULL;
 	file->id = id;
+	file->owner = file->rules.owner = OWNER_UNKNOWN;
 	return file;
 }
 

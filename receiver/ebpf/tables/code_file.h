@@ -27,8 +27,8 @@ struct code_page {
 	uint32_t handle;
 	uint16_t length; /* bytes; what memory_free wants */
 	uint8_t state;   /* enum code_page_state */
-	uint8_t tries;   /* left to find room for it; WANTED and ASKED only */
-	uint32_t epoch;  /* when it was seen last */
+	uint8_t tries;  /* left to find room for it; of one PRESENT: its rules had none, if not 0 */
+	uint32_t epoch; /* when it was seen last */
 };
 
 enum code_file_state {
@@ -56,11 +56,13 @@ struct code_file {
 	uint32_t users;                /* how many they are */
 	uint32_t epoch;                /* when the last of them went */
 	enum code_file_state state;
-	bool page_request; /* one is under way */
-	bool queued;       /* stands in the queue of those to ask for */
-	bool waits;        /* is to be queued, at retry_ns */
-	uint64_t retry_ns; /* nothing is asked before */
-	uint32_t failures; /* attempts to learn of it that came to nothing */
+	bool page_request;   /* one is under way */
+	bool queued;         /* stands in the queue of those to ask for */
+	bool waits;          /* is to be queued, at retry_ns */
+	uint64_t retry_ns;   /* nothing is asked before */
+	uint32_t failures;   /* attempts to learn of it that came to nothing */
+	struct owner owner;  /* as of when something was learned of it last */
+	uint64_t page_bytes; /* in the kernel side's memory, of its pages */
 	struct rule_uses rules;
 	struct worker_segment *segments; /* owned: the executable ones */
 	size_t segment_count, segment_room;

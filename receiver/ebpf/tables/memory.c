@@ -31,7 +31,8 @@ struct memory {
 	VECTOR(struct slab) table;
 	VECTOR(struct grace) waiting; /* in order of time from `first` on */
 	size_t first;
-	uint64_t used_lines[KINDS]; /* of objects that are not freed */
+	uint64_t used_lines[KINDS];  /* of objects that are not freed */
+	struct shares shares[KINDS]; /* bytes */
 };
 
 struct memory *memory_create(const struct memory_slabs *slabs, uint64_t limit_bytes,
@@ -53,6 +54,8 @@ void memory_destroy(struct memory *memory)
 		return;
 	VECTOR_DEINIT(&memory->table);
 	VECTOR_DEINIT(&memory->waiting);
+	for (size_t kind = 0; kind < KINDS; kind++)
+		shares_deinit(&memory->shares[kind]);
 	free(memory);
 }
 
@@ -144,11 +147,50 @@ static bool find_lines(struct memory *memory, uint32_t count, uint32_t *slab_ret
 	return false;
 }
 
+/* Bytes that there may be of @kind. */
+static uint64_t room_of(const struct memory *memory, enum memory_kind kind)
+{
+	return memory_limit(memory) / (kind == MEMORY_FIXED ? 2 : 1);
+}
+
 static bool has_share(const struct memory *memory, enum memory_kind kind, uint32_t lines)
 {
-	uint64_t share = memory->limit * UNWIND_SLAB_LINES / 2;
+	return kind == MEMORY_DROPPABLE ||
+	       (memory->used_lines[kind] + lines) * UNWIND_LINE_BYTES <= room_of(memory, kind);
+}
 
-	return kind == MEMORY_DROPPABLE || memory->used_lines[kind] + lines <= share;
+static uint64_t free_of(const struct memory *memory, enum memory_kind kind)
+{
+	uint64_t used = kind == MEMORY_FIXED ? memory->used_lines[kind] * UNWIND_LINE_BYTES
+					     : memory_used(memory);
+	uint64_t room = room_of(memory, kind);
+
+	return used < room ? room - used : 0;
+}
+
+uint64_t memory_charge(size_t length)
+{
+	return lines_of(length) * (uint64_t)UNWIND_LINE_BYTES;
+}
+
+struct shares *memory_shares(struct memory *memory, enum memory_kind kind)
+{
+	return &memory->shares[kind];
+}
+
+bool memory_admits(const struct memory *memory, enum memory_kind kind, struct owner owner,
+		   size_t length)
+{
+	return shares_admit(&memory->shares[kind], owner, memory_charge(length),
+			    room_of(memory, kind), free_of(memory, kind));
+}
+
+bool memory_largest(const struct memory *memory, enum memory_kind kind, struct owner *ret)
+{
+	uint64_t room = room_of(memory, kind);
+
+	return free_of(memory, kind) < shares_reserve(room) &&
+	       shares_largest(&memory->shares[kind], room, ret);
 }
 
 uint32_t memory_put(struct memory *memory, enum memory_kind kind, const void *bytes, size_t length)

@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include "processes/processes.h"
+
 #include "sample.h"
 
 #include <stdbool.h>
@@ -52,6 +54,17 @@ int memory_read(const struct memory *memory, uint32_t handle, void *bytes, size_
 /* No walk that begins from now on can find the object. @kind and @length as it was put; handle 0
  * is nothing. */
 void memory_free(struct memory *memory, enum memory_kind kind, uint32_t handle, size_t length);
+
+/*
+ * Whose the objects are is for those to say who put them: what each owner has of a kind, in bytes
+ * that memory_charge() has for an object of @length. May @owner have another one? Whose go so that
+ * some of the room is free for small owners (processes/shares.h); false: nobody's.
+ */
+uint64_t memory_charge(size_t length);
+struct shares *memory_shares(struct memory *memory, enum memory_kind kind);
+bool memory_admits(const struct memory *memory, enum memory_kind kind, struct owner owner,
+		   size_t length);
+bool memory_largest(const struct memory *memory, enum memory_kind kind, struct owner *ret);
 
 /* Another limit; slabs that are there already stay until memory_trim finds them empty. */
 void memory_set_limit(struct memory *memory, uint64_t limit_bytes);

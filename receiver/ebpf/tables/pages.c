@@ -36,7 +36,15 @@ void pages_destroy(struct pages *pages)
 	code_files_deinit(&pages->files);
 	code_file_destroy(pages->vdso);
 	VECTOR_DEINIT(&pages->queue);
+	shares_deinit(&pages->asked);
 	free(pages);
+}
+
+void pages_ask_owners(struct pages *pages, struct owner (*owner_of)(void *context, uint32_t file),
+		      void *context)
+{
+	pages->owner_of = owner_of;
+	pages->owner_context = context;
 }
 
 /* ---- files ---- */
@@ -49,8 +57,10 @@ struct code_file *pages_find_file(const struct pages *pages, uint32_t file)
 /* Without memory it is asked for at its next miss. */
 static void queue_file(struct pages *pages, struct code_file *file)
 {
-	if (!file->queued)
-		file->queued = VECTOR_PUSH(&pages->queue, file->id);
+	if (file->queued)
+		return;
+	pages_learn_owner(pages, file);
+	file->queued = VECTOR_PUSH(&pages->queue, file->id);
 }
 
 static enum pages_state state_of(const struct code_file *file)
@@ -320,6 +330,10 @@ void pages_touch(struct pages *pages, uint32_t id, uint64_t file_offset, uint64_
 	    !code_file_find(file, file_offset, &index, &offset))
 		return;
 	file->pages[index].epoch = pages->epoch;
+	// There was no room for its rules, and there is some now.
+	if (file->pages[index].state == CODE_PAGE_PRESENT && file->pages[index].tries &&
+	    rule_table_has_room(pages->rules, &file->rules))
+		pages_drop_page(pages, file, index);
 	// Met while its file went by frame pointers, or dropped since.
 	if (file->pages[index].state == CODE_PAGE_ABSENT)
 		miss_page(pages, file, index, now_ns);
@@ -389,22 +403,47 @@ bool pages_wants(const struct pages *pages)
 	return pages->queue.count > 0;
 }
 
-bool pages_next_request(struct pages *pages, bool (*may_ask)(void *context, uint32_t file),
-			void *context, struct pages_request *ret)
+/* Where the file is in the queue that comes next: the first one of the owner for whom least was
+ * asked since the queue was empty. SIZE_MAX: none. */
+static size_t find_next(const struct pages *pages, bool (*may_ask)(void *context, uint32_t file),
+			void *context)
 {
-	for (size_t at = 0; at < pages->queue.count;) {
+	uint64_t least = UINT64_MAX;
+	size_t found = SIZE_MAX;
+
+	for (size_t at = 0; at < pages->queue.count && least; at++) {
 		struct code_file *file = pages_find_file(pages, pages->queue.items[at]);
+		uint64_t asked;
 
 		// The rest of what is wanted of a file comes after the answer that is due.
 		if (file->page_request || file->state == CODE_FILE_ASKED ||
-		    (may_ask && !may_ask(context, pages->queue.items[at]))) {
-			at++;
+		    (may_ask && !may_ask(context, file->id)))
 			continue;
-		}
-		unqueue(pages, at);
-		if (take_request(pages, file, ret))
-			return true;
+		asked = shares_of(&pages->asked, file->owner);
+		if (asked >= least)
+			continue;
+		least = asked;
+		found = at;
 	}
+	return found;
+}
+
+bool pages_next_request(struct pages *pages, bool (*may_ask)(void *context, uint32_t file),
+			void *context, struct pages_request *ret)
+{
+	size_t at;
+
+	while ((at = find_next(pages, may_ask, context)) != SIZE_MAX) {
+		struct code_file *file = pages_find_file(pages, pages->queue.items[at]);
+
+		unqueue(pages, at);
+		if (!take_request(pages, file, ret))
+			continue;
+		shares_add(&pages->asked, file->owner, 1);
+		return true;
+	}
+	if (!pages->queue.count)
+		shares_deinit(&pages->asked);
 	return false;
 }
 

@@ -33,6 +33,7 @@ struct pages_counts {
 	uint64_t memory;         /* bytes of user space that all of this takes now */
 	uint64_t built, evicted; /* pages, since create */
 	uint64_t refused;        /* pages and directories there was no room for */
+	uint64_t yielded;        /* times a file had to let go of its rules for other owners */
 	uint64_t failed;         /* pages whose rules could not be had */
 	uint64_t files_given_up; /* files that no worker could read */
 	uint64_t rules_refused;  /* rows whose rule there was no room for */
@@ -43,6 +44,10 @@ struct pages_counts {
  * keep, UNWIND_OBJECT_BYTES at least. NULL without memory. */
 struct pages *pages_create(struct memory *memory, struct rule_table *rules, size_t found_bytes);
 void pages_destroy(struct pages *pages); /* accepts NULL */
+
+/* @owner_of tells whose a file is; without it nobody knows. @context is borrowed until destroy. */
+void pages_ask_owners(struct pages *pages, struct owner (*owner_of)(void *context, uint32_t file),
+		      void *context);
 
 enum pages_state {
 	PAGES_PENDING,   /* nothing is known of the file yet: a request waits, or is under way */
@@ -146,8 +151,12 @@ bool pages_learn(struct pages *pages, const struct worker_answer *answer, uint64
 void pages_retry(struct pages *pages, uint64_t now_ns);
 bool pages_waits(const struct pages *pages); /* for its time, for room, or to forget more */
 
-/* Drop what was not seen for longest, until three quarters of @limit_bytes hold the rest; more when
- * something was refused since. */
+/*
+ * Drop what was not seen for longest, until three quarters of @limit_bytes hold the rest; more when
+ * something was refused since. That is first what nobody has seen for a minute, or so, then what
+ * the largest owner has. Of this also what was seen lately goes, and rules do, where small owners
+ * have used up what is kept for them.
+ */
 void pages_evict(struct pages *pages, uint64_t limit_bytes);
 
 /*

@@ -15,6 +15,20 @@ bool pages_set_entry(struct pages *pages, struct code_file *file, uint32_t index
 			      &handle, sizeof(handle));
 }
 
+void pages_learn_owner(struct pages *pages, struct code_file *file)
+{
+	struct owner owner = OWNER_UNKNOWN;
+
+	if (pages->owner_of)
+		owner = pages->owner_of(pages->owner_context, file->id);
+	shares_move(memory_shares(pages->memory, MEMORY_DROPPABLE), file->owner, owner,
+		    file->page_bytes);
+	if (file->directory)
+		shares_move(memory_shares(pages->memory, MEMORY_FIXED), file->owner, owner,
+			    memory_charge(file->page_count * sizeof(uint32_t)));
+	file->owner = file->rules.owner = owner;
+}
+
 /* It is asked for again, as often as it may be. */
 static void put_off_page(struct pages *pages, struct code_file *file, uint32_t index,
 			 uint64_t now_ns)
@@ -64,20 +78,35 @@ static void fail_page(struct pages *pages, struct code_file *file, uint32_t inde
 	pages->counts.failed++;
 }
 
+/* Bytes in the kernel side's memory; 0: there is no room for more of this owner's. */
+static uint32_t put(struct pages *pages, const struct code_file *file, enum memory_kind kind,
+		    size_t length)
+{
+	uint32_t handle = 0;
+
+	if (memory_admits(pages->memory, kind, file->owner, length))
+		handle = memory_put(pages->memory, kind, pages->page, length);
+	if (handle)
+		shares_add(memory_shares(pages->memory, kind), file->owner, memory_charge(length));
+	return handle;
+}
+
 static void put_page(struct pages *pages, struct code_file *file, uint32_t index, size_t length,
-		     uint64_t now_ns)
+		     bool complete, uint64_t now_ns)
 {
 	struct code_page *page = &file->pages[index];
-	uint32_t handle = memory_put(pages->memory, MEMORY_DROPPABLE, pages->page, length);
+	uint32_t handle = put(pages, file, MEMORY_DROPPABLE, length);
 
+	file->page_bytes += handle ? memory_charge(length) : 0;
 	if (!handle || !pages_set_entry(pages, file, index, handle)) {
-		memory_free(pages->memory, MEMORY_DROPPABLE, handle, length);
+		pages_free(pages, file, handle, length);
 		refuse_page(pages, file, index, now_ns);
 		return;
 	}
 	*page = (struct code_page){ .handle = handle,
 				    .length = (uint16_t)length,
 				    .state = CODE_PAGE_PRESENT,
+				    .tries = !complete,
 				    .epoch = pages->epoch };
 	pages->counts.pages++;
 	pages->counts.built++;
@@ -123,6 +152,7 @@ static void learn_page(struct pages *pages, struct code_file *file,
 		       uint64_t now_ns)
 {
 	uint32_t index = page->number - file->page_first;
+	bool complete;
 	size_t length;
 
 	if (page->number < file->page_first || index >= file->page_count ||
@@ -130,18 +160,18 @@ static void learn_page(struct pages *pages, struct code_file *file,
 		return;
 	// Files that nobody runs let go of their rules meanwhile. What there is no room for then
 	// comes without them.
-	if (!write_page(pages, file, answer, page, &length) && file->pages[index].tries != 1) {
+	complete = write_page(pages, file, answer, page, &length);
+	if (!complete && file->pages[index].tries != 1) {
 		put_off_page(pages, file, index, now_ns);
 		return;
 	}
-	put_page(pages, file, index, length, now_ns);
+	put_page(pages, file, index, length, complete, now_ns);
 }
 
 static bool make_directory(struct pages *pages, struct code_file *file)
 {
 	memset(pages->page, 0, file->page_count * sizeof(uint32_t));
-	file->directory = memory_put(pages->memory, MEMORY_FIXED, pages->page,
-				     file->page_count * sizeof(uint32_t));
+	file->directory = put(pages, file, MEMORY_FIXED, file->page_count * sizeof(uint32_t));
 	return file->directory != 0;
 }
 
@@ -195,6 +225,7 @@ bool pages_learn(struct pages *pages, const struct worker_answer *answer, uint64
 	if (!file)
 		return false;
 	switched = file->switches_stacks;
+	pages_learn_owner(pages, file);
 	if (is_worth_another_try(file, answer->outcome)) {
 		pages_want_again(pages, file, now_ns);
 		return false;
@@ -234,7 +265,7 @@ static void build_vdso_page(struct pages *pages, const struct unwind_source *sou
 	unwind_source_visit(source, start, start + (1u << UNWIND_PAGE_SHIFT), page_take, &page);
 	if (page_finish(&page))
 		put_page(pages, pages->vdso, index,
-			 page_layout_write(pages->page, page.first, page.rows), 0);
+			 page_layout_write(pages->page, page.first, page.rows), true, 0);
 	page_deinit(&page);
 }
 

@@ -15,11 +15,14 @@
 enum { PAGES_RETRY_NS = 500000000 };
 
 struct pages {
-	struct memory *memory;    /* borrowed */
-	struct rule_table *rules; /* borrowed */
+	struct memory *memory;                                  /* borrowed */
+	struct rule_table *rules;                               /* borrowed */
+	struct owner (*owner_of)(void *context, uint32_t file); /* or NULL */
+	void *owner_context;
 	struct code_files files;
 	struct code_file *vdso; /* owned */
 	VECTOR(uint32_t) queue; /* files to ask for */
+	struct shares asked;    /* requests by owner, since the queue was empty */
 	uint32_t bare_page;     /* handle of one that has no rules */
 	uint32_t epoch;
 	bool by_group;   /* requests are of one group of pages */
@@ -46,6 +49,15 @@ void pages_miss_remembered(struct pages *pages, struct code_file *file, uint64_t
 
 /* Lead to @handle at page @index of @file. False: the kernel's side is as it was. */
 bool pages_set_entry(struct pages *pages, struct code_file *file, uint32_t index, uint32_t handle);
+
+/* The object @handle, of a page of @file, is not led to any more. 0 is nothing. */
+void pages_free(struct pages *pages, struct code_file *file, uint32_t handle, size_t length);
+
+/* Page @index of @file, which is there, goes, if the kernel's side can be written. */
+void pages_drop_page(struct pages *pages, struct code_file *file, uint32_t index);
+
+/* Find out whose @file is now: what it has counts for that owner. */
+void pages_learn_owner(struct pages *pages, struct code_file *file);
 
 /* Nobody runs @file any more, and none of it is left: as if it had never been. */
 void pages_drop_file(struct pages *pages, struct code_file *file);

@@ -115,20 +115,36 @@ static struct range_set *find(const struct range_sets *sets, uint64_t hash, size
 	return set;
 }
 
-/* A use of the object that has these bytes; @pieces become its own when it is new. NULL when there
- * is no room. */
-static struct range_set *use(struct range_sets *sets, const void *content, size_t bytes,
-			     uint32_t count, struct range_set **pieces)
+static struct shares *shares_of_all(const struct range_sets *sets)
+{
+	return memory_shares(sets->memory, MEMORY_FIXED);
+}
+
+/* One more use, by @owner. */
+static void set_join(struct range_sets *sets, struct range_set *set, struct owner owner)
+{
+	struct owner joined = owner_join(set->owner, owner);
+
+	shares_move(shares_of_all(sets), set->owner, joined, memory_charge(set->bytes));
+	set->owner = joined;
+	set->users++;
+}
+
+/* A use by @owner of the object that has these bytes; @pieces become its own when it is new. NULL
+ * when there is no room. */
+static struct range_set *use(struct range_sets *sets, struct owner owner, const void *content,
+			     size_t bytes, uint32_t count, struct range_set **pieces)
 {
 	uint32_t low = intern_hash_seeded(content, bytes, sets->seeds[0]);
 	uint64_t hash = low | (uint64_t)intern_hash_seeded(content, bytes, sets->seeds[1]) << 32;
 	struct range_set *set = find(sets, hash, bytes, pieces != NULL), **chain;
 
 	if (set) {
-		set->users++;
+		set_join(sets, set, owner);
 		return set;
 	}
-	set = calloc(1, sizeof(*set));
+	set = memory_admits(sets->memory, MEMORY_FIXED, owner, bytes) ? calloc(1, sizeof(*set))
+								      : NULL;
 	if (!set)
 		return NULL;
 	set->handle = memory_put(sets->memory, MEMORY_FIXED, content, bytes);
@@ -136,6 +152,7 @@ static struct range_set *use(struct range_sets *sets, const void *content, size_
 		free(set);
 		return NULL;
 	}
+	shares_add(shares_of_all(sets), owner, memory_charge(bytes));
 	if (sets->count++ >= 2 * sets->chain_count)
 		grow(sets);
 	chain = &sets->chains[hash & (sets->chain_count - 1)];
@@ -144,6 +161,7 @@ static struct range_set *use(struct range_sets *sets, const void *content, size_
 	set->bytes = (uint32_t)bytes;
 	set->count = count;
 	set->users = 1;
+	set->owner = owner;
 	set->pieces = pieces;
 	*chain = set;
 	return set;
@@ -169,6 +187,7 @@ void range_sets_release(struct range_sets *sets, struct range_set *set)
 	sets->count--;
 	sets->kept_bytes -= set->ranges ? set->bytes : 0;
 	memory_free(sets->memory, MEMORY_FIXED, set->handle, set->bytes);
+	shares_take(shares_of_all(sets), set->owner, memory_charge(set->bytes));
 	// Once deep: pieces have none of their own.
 	if (set->pieces)
 		release_pieces(sets, TAKE(set->pieces), set->count & ~UNWIND_IN_PIECES);
@@ -191,8 +210,8 @@ static size_t piece_length(const struct unwind_range *ranges, size_t count)
 	return PIECE_MOST;
 }
 
-static struct range_set *use_in_pieces(struct range_sets *sets, const struct unwind_range *ranges,
-				       size_t count)
+static struct range_set *use_in_pieces(struct range_sets *sets, struct owner owner,
+				       const struct unwind_range *ranges, size_t count)
 {
 	size_t most = count / PIECE_LEAST + 1, made = 0;
 	CLEANUP_FREE struct unwind_piece *list = calloc(most, sizeof(*list));
@@ -201,8 +220,8 @@ static struct range_set *use_in_pieces(struct range_sets *sets, const struct unw
 	for (size_t at = 0; list && pieces && at < count;) {
 		size_t length = piece_length(ranges + at, count - at);
 
-		pieces[made] =
-			use(sets, ranges + at, length * sizeof(*ranges), (uint32_t)length, NULL);
+		pieces[made] = use(sets, owner, ranges + at, length * sizeof(*ranges),
+				   (uint32_t)length, NULL);
 		if (!pieces[made])
 			break;
 		list[made] = (struct unwind_piece){ .start = ranges[at].start,
@@ -211,7 +230,7 @@ static struct range_set *use_in_pieces(struct range_sets *sets, const struct unw
 		made++;
 		at += length;
 		if (at == count)
-			set = use(sets, list, made * sizeof(*list),
+			set = use(sets, owner, list, made * sizeof(*list),
 				  (uint32_t)made | UNWIND_IN_PIECES, pieces);
 	}
 	if (set && set->pieces == pieces)
@@ -233,14 +252,14 @@ static void keep_ranges(struct range_sets *sets, struct range_set *set,
 	sets->kept_bytes += set->bytes;
 }
 
-struct range_set *range_sets_use(struct range_sets *sets, const struct unwind_range *ranges,
-				 size_t count)
+struct range_set *range_sets_use(struct range_sets *sets, struct owner owner,
+				 const struct unwind_range *ranges, size_t count)
 {
 	struct range_set *set;
 
 	if (count > UNWIND_RANGES)
-		return use_in_pieces(sets, ranges, count);
-	set = use(sets, ranges, count * sizeof(*ranges), (uint32_t)count, NULL);
+		return use_in_pieces(sets, owner, ranges, count);
+	set = use(sets, owner, ranges, count * sizeof(*ranges), (uint32_t)count, NULL);
 	if (set && !set->ranges && count <= RANGE_SETS_KEPT)
 		keep_ranges(sets, set, ranges);
 	return set;

@@ -18,6 +18,7 @@ struct range_set {
 	uint32_t bytes;         /* long */
 	uint32_t handle, count; /* as unwind_process.code has them */
 	uint32_t users;
+	struct owner owner;          /* of those processes, as owner_join has it */
 	struct range_set **pieces;   /* owned, each a use; NULL: it has the ranges itself */
 	struct unwind_range *ranges; /* owned, `count` of them; NULL: too many to have them here */
 };
@@ -31,10 +32,10 @@ size_t range_sets_most(const struct range_sets *sets);
 
 size_t range_sets_memory(const struct range_sets *sets); /* bytes, of ranges in user space */
 
-/* A use of @count ranges, at least one and at most range_sets_most(), as @ranges has them. NULL
- * when there is no room. */
-struct range_set *range_sets_use(struct range_sets *sets, const struct unwind_range *ranges,
-				 size_t count);
+/* A use by @owner of @count ranges, at least one and at most range_sets_most(), as @ranges has
+ * them. NULL when there is no room, or none for more of this owner's. */
+struct range_set *range_sets_use(struct range_sets *sets, struct owner owner,
+				 const struct unwind_range *ranges, size_t count);
 
 /* No walk that begins from now on finds @set by this use of it. Accepts NULL. */
 void range_sets_release(struct range_sets *sets, struct range_set *set);

@@ -5,7 +5,8 @@
 
 enum {
 	FIRST = UNWIND_RULE_END + 1, /* numbers below are fixed ones */
-	FILE_MOST = 512,             /* of one file: libcrypto has 120 */
+	ROOM = UNWIND_RULES - FIRST,
+	FILE_MOST = 512, /* of one file: libcrypto has 120 */
 	ROUNDS = 2,
 };
 
@@ -18,6 +19,7 @@ void rule_table_deinit(struct rule_table *table)
 {
 	intern_deinit(&table->index);
 	VECTOR_DEINIT(&table->free);
+	shares_deinit(&table->shares);
 }
 
 struct lookup {
@@ -43,24 +45,55 @@ static bool is_unused(const struct rule_table *table, uint32_t number)
 	return !use->files && table->round - use->round >= ROUNDS;
 }
 
-/* All that no file has any more become free. False when there are none, or without memory. */
-static bool take_back(struct rule_table *table)
+static uint32_t count_free(const struct rule_table *table)
 {
-	for (uint32_t number = FIRST; number < table->count; number++)
-		if (is_unused(table, number) && !VECTOR_PUSH(&table->free, (uint16_t)number))
+	return UNWIND_RULES - table->count + (uint32_t)table->free.count;
+}
+
+static bool is_free(const struct rule_table *table, uint32_t number)
+{
+	return table->uses[number].round == UINT32_MAX;
+}
+
+/* What no file has any more becomes free. */
+static void take_back(struct rule_table *table)
+{
+	size_t before = table->free.count;
+
+	for (uint32_t number = FIRST; number < table->count; number++) {
+		struct rule_use *use = &table->uses[number];
+
+		if (is_free(table, number) || !is_unused(table, number))
+			continue;
+		if (!VECTOR_PUSH(&table->free, (uint16_t)number))
 			break;
-	table->taken_back += table->free.count;
-	if (!table->free.count)
-		return false;
+		*use = (struct rule_use){ .round = UINT32_MAX };
+		table->unused--;
+	}
+	if (table->free.count == before)
+		return;
+	table->taken_back += table->free.count - before;
 	// There is room for more than these.
 	intern_clear(&table->index);
-	for (uint32_t number = FIRST, next = 0; number < table->count; number++) {
-		if (next < table->free.count && table->free.items[next] == number)
-			next++;
-		else
+	for (uint32_t number = FIRST; number < table->count; number++)
+		if (!is_free(table, number))
 			intern_insert(&table->index, hash_of(&table->rules[number]), number);
+}
+
+/* May @owner have one more? What was let go of is as good as free. */
+static bool admits(const struct rule_table *table, struct owner owner)
+{
+	return shares_admit(&table->shares, owner, 1, ROOM, count_free(table) + table->unused);
+}
+
+/* Is there a place for it? */
+static bool has_place(struct rule_table *table)
+{
+	if (table->count == UNWIND_RULES && !table->free.count && table->looked != table->round) {
+		table->looked = table->round;
+		take_back(table);
 	}
-	return true;
+	return count_free(table);
 }
 
 /* A place for @rule; UNWIND_RULE_UNKNOWN without one. */
@@ -68,20 +101,18 @@ static uint32_t add_rule(struct rule_table *table, const struct unwind_rule *rul
 {
 	uint32_t number;
 
-	if (table->count < UNWIND_RULES)
-		number = table->count;
-	else if (table->free.count || take_back(table))
-		number = table->free.items[table->free.count - 1];
-	else
+	if (!has_place(table))
 		return UNWIND_RULE_UNKNOWN;
+	number = table->free.count ? table->free.items[table->free.count - 1] : table->count;
 	if (!intern_insert(&table->index, hash, number))
 		return UNWIND_RULE_UNKNOWN;
-	if (number == table->count)
-		table->count++;
-	else
+	if (table->free.count)
 		table->free.count--;
+	else
+		table->count++;
 	table->rules[number] = *rule;
 	table->uses[number] = (struct rule_use){ .round = table->round };
+	table->unused++;
 	return number;
 }
 
@@ -101,6 +132,20 @@ static size_t place_of(const struct rule_uses *uses, uint32_t number)
 	return low;
 }
 
+/* One more file, which is @owner's, has the rule of @use. */
+static void join(struct rule_table *table, struct rule_use *use, struct owner owner)
+{
+	struct owner joined = use->files ? owner_join(use->owner, owner) : owner;
+
+	if (use->files)
+		shares_take(&table->shares, use->owner, 1);
+	else
+		table->unused--;
+	shares_add(&table->shares, joined, 1);
+	use->owner = joined;
+	use->files++;
+}
+
 /* The file has rule @number. False: it cannot have any more. */
 static bool use_rule(struct rule_table *table, struct rule_uses *uses, uint32_t number)
 {
@@ -115,7 +160,7 @@ static bool use_rule(struct rule_table *table, struct rule_uses *uses, uint32_t 
 	memmove(items + place + 1, items + place, (uses->numbers.count - place) * sizeof(*items));
 	items[place] = (uint16_t)number;
 	uses->numbers.count++;
-	table->uses[number].files++;
+	join(table, &table->uses[number], uses->owner);
 	return true;
 }
 
@@ -128,10 +173,13 @@ uint32_t rule_table_use(struct rule_table *table, const struct unwind_rule *rule
 
 	if (number == INTERN_MISSING) {
 		number = UNWIND_RULE_UNKNOWN;
-		if (uses->numbers.count < FILE_MOST) {
+		if (uses->numbers.count < FILE_MOST && admits(table, uses->owner))
 			number = add_rule(table, rule, hash);
-			table->wanted |= number == UNWIND_RULE_UNKNOWN;
-		}
+		table->wanted |= number == UNWIND_RULE_UNKNOWN && uses->numbers.count < FILE_MOST;
+	} else if (!table->uses[number].files && !admits(table, uses->owner)) {
+		// One that was let go of for others does not come back that way.
+		table->wanted = true;
+		number = UNWIND_RULE_UNKNOWN;
 	}
 	if (number == UNWIND_RULE_UNKNOWN || !use_rule(table, uses, number)) {
 		table->refused++;
@@ -140,15 +188,44 @@ uint32_t rule_table_use(struct rule_table *table, const struct unwind_rule *rule
 	return number;
 }
 
+bool rule_table_has_room(struct rule_table *table, const struct rule_uses *uses)
+{
+	return uses->numbers.count < FILE_MOST && has_place(table) && admits(table, uses->owner);
+}
+
 void rule_table_release(struct rule_table *table, struct rule_uses *uses)
 {
 	for (size_t i = 0; i < uses->numbers.count; i++) {
 		struct rule_use *use = &table->uses[uses->numbers.items[i]];
 
-		use->files--;
 		use->round = table->round;
+		if (--use->files)
+			continue;
+		shares_take(&table->shares, use->owner, 1);
+		table->unused++;
 	}
 	VECTOR_DEINIT(&uses->numbers);
+}
+
+bool rule_table_most(const struct rule_table *table, struct owner *ret)
+{
+	return shares_largest(&table->shares, ROOM, ret);
+}
+
+bool rule_table_largest(const struct rule_table *table, struct owner *ret)
+{
+	return count_free(table) + table->unused < shares_reserve(ROOM) &&
+	       rule_table_most(table, ret);
+}
+
+size_t rule_table_held(const struct rule_table *table, const struct rule_uses *uses,
+		       struct owner owner)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < uses->numbers.count; i++)
+		count += owner_is(table->uses[uses->numbers.items[i]].owner, owner);
+	return count;
 }
 
 void rule_table_next_round(struct rule_table *table)

@@ -20,11 +20,7 @@ enum {
 	 */
 	RANGES_AT_ONCE = 32768,
 	PROCESS_RANGES = 64,
-	EVICTED_SHARE = 8, /* of the processes, when their ranges take too much memory */
 };
-
-/* A process is as good as running that was sampled so short a time before another one. */
-static const uint64_t RECENT_NS = 10000000000;
 
 /* @bytes more are taken, or fewer. */
 static void account(const struct spaces *spaces, int64_t bytes)
@@ -135,8 +131,7 @@ static void let_go_of_files(struct spaces *spaces, struct space_ranges *space)
 	space->use_count = 0;
 }
 
-/* It makes room, and comes back when it is sampled. */
-static void evict(struct spaces *spaces, struct space_ranges *space)
+void spaces_evict(struct spaces *spaces, struct space_ranges *space)
 {
 	withdraw(spaces, space);
 	let_go_of_files(spaces, space);
@@ -161,20 +156,6 @@ struct space_ranges *spaces_find(const struct spaces *spaces, const struct proce
 	return space && identity_of(&space->key) == identity_of(key) ? space : NULL;
 }
 
-/* When it was sampled last; 0: never. */
-static uint64_t last_sample(const struct spaces *spaces, const struct space_ranges *space)
-{
-	uint64_t noted_ns = processes_last_sample(spaces->processes, &space->key);
-
-	return noted_ns > space->missed_ns ? noted_ns : space->missed_ns;
-}
-
-/* Can one that was sampled at @sampled_ns go for another that was at @now_ns? */
-static bool can_go(uint64_t sampled_ns, uint64_t now_ns)
-{
-	return !sampled_ns || sampled_ns + RECENT_NS <= now_ns;
-}
-
 /* There is no room for it. It is tried again while it runs; else its next sample tells of it. */
 static void refuse(struct spaces *spaces, struct space_ranges *space, uint64_t now_ns)
 {
@@ -184,28 +165,7 @@ static void refuse(struct spaces *spaces, struct space_ranges *space, uint64_t n
 	spaces->counts.processes_refused += !space->counted;
 	space->counted = true;
 	space->ready_ns = now_ns + REFUSED_PAUSE_NS;
-	set_refused(spaces, space, !can_go(last_sample(spaces, space), now_ns));
-}
-
-/* A sampled process takes the place of the one among those that it could stand for that was sampled
- * longest ago. NULL: all of them run. */
-static struct space_ranges *find_rival(struct spaces *spaces, const struct space_ranges *space)
-{
-	uint32_t pids[UNWIND_BUCKET_SLOTS];
-	size_t count = process_index_rivals(spaces->index, space->key.pid, pids);
-	uint64_t own_ns = last_sample(spaces, space), oldest_ns = UINT64_MAX;
-	struct space_ranges *oldest = NULL;
-
-	for (size_t i = 0; own_ns && i < count; i++) {
-		struct space_ranges *rival = *find_place(spaces, pids[i]);
-		uint64_t sampled_ns = rival ? last_sample(spaces, rival) : UINT64_MAX;
-
-		if (sampled_ns < oldest_ns) {
-			oldest_ns = sampled_ns;
-			oldest = rival;
-		}
-	}
-	return oldest && can_go(oldest_ns, own_ns) ? oldest : NULL;
+	set_refused(spaces, space, !spaces_can_go(spaces_last_sample(spaces, space), now_ns));
 }
 
 /* Does it run code that a compiler wrote to memory? How such a one is left depends on the very
@@ -272,16 +232,17 @@ static void publish(struct spaces *spaces, struct space_ranges *space, uint64_t 
 	struct range_set *set = NULL;
 
 	if (!process_index_has_room(spaces->index, space->key.pid)) {
-		rival = find_rival(spaces, space);
+		rival = spaces_find_rival(spaces, space);
 		if (!rival) {
 			refuse(spaces, space, now_ns);
 			return;
 		}
 	}
-	set = range_sets_use(spaces->sets, spaces->list.ranges.items, spaces->list.ranges.count);
-	spaces->wants_memory |= !set && last_sample(spaces, space);
+	set = range_sets_use(spaces->sets, space->owner, spaces->list.ranges.items,
+			     spaces->list.ranges.count);
+	spaces->wants_memory |= !set && spaces_last_sample(spaces, space);
 	if (set && rival)
-		evict(spaces, rival);
+		spaces_evict(spaces, rival);
 	if (set && !tell(spaces, space, set))
 		range_sets_release(spaces->sets, TAKE(set));
 	if (!set) {
@@ -368,6 +329,7 @@ static void refresh(struct spaces *spaces, struct space_ranges *space, uint64_t 
 	code_copy_read(&spaces->code, spaces->processes, &space->key,
 		       range_sets_most(spaces->sets));
 	set_stale(spaces, space, false);
+	space->owner = processes_owner(spaces->processes, &space->key);
 	space->ready_ns = now_ns + spaces->code.count * RANGE_PAUSE_NS;
 	spaces->read += PROCESS_RANGES + spaces->code.count;
 	if (!use_files(spaces, space)) {
@@ -464,7 +426,7 @@ static void refresh_refused(struct spaces *spaces, uint64_t now_ns)
 		set_refused(spaces, space, false);
 		spaces->read++;
 		// One that does not run any more comes back with its next sample.
-		if (can_go(last_sample(spaces, space), now_ns))
+		if (spaces_can_go(spaces_last_sample(spaces, space), now_ns))
 			continue;
 		refresh(spaces, space, now_ns);
 	}
@@ -502,57 +464,13 @@ void spaces_miss(struct spaces *spaces, const struct process_key *key, uint64_t 
 		set_stale(spaces, space, true);
 }
 
-struct candidate {
-	struct space_ranges *space;
-	uint64_t sampled_ns;
-};
-
-static int compare_candidates(const void *left, const void *right)
-{
-	uint64_t a = ((const struct candidate *)left)->sampled_ns;
-	uint64_t b = ((const struct candidate *)right)->sampled_ns;
-
-	return a < b ? -1 : a > b;
-}
-
-/*
- * Those never sampled make room for those that are, or else those sampled longest ago: an eighth,
- * so that this is rare. Their memory is free a moment later: there may be walks under way.
- */
-static void make_memory(struct spaces *spaces, uint64_t now_ns)
-{
-	VECTOR(struct candidate) candidates = { 0 };
-	size_t wanted = spaces->counts.processes / EVICTED_SHARE + 1;
-
-	for (size_t i = 0; i < SPACES_CHAINS; i++)
-		for (struct space_ranges *space = spaces->chains[i]; space; space = space->next)
-			if (space->set)
-				// Without memory, another time.
-				(void)VECTOR_PUSH(
-					&candidates,
-					((struct candidate){ space, last_sample(spaces, space) }));
-	if (candidates.count)
-		qsort(candidates.items, candidates.count, sizeof(*candidates.items),
-		      compare_candidates);
-	for (size_t i = 0; i < candidates.count; i++) {
-		uint64_t sampled_ns = candidates.items[i].sampled_ns;
-
-		if ((sampled_ns && i >= wanted) || !can_go(sampled_ns, now_ns))
-			break;
-		evict(spaces, candidates.items[i].space);
-	}
-	VECTOR_DEINIT(&candidates);
-	spaces->wants_memory = false;
-}
-
 void spaces_retry(struct spaces *spaces, uint64_t now_ns)
 {
 	spaces->read = 0;
 	spaces->cut_short = false;
 	refresh_stale(spaces, now_ns);
 	refresh_refused(spaces, now_ns);
-	if (spaces->wants_memory)
-		make_memory(spaces, now_ns);
+	spaces_make_memory(spaces, now_ns);
 }
 
 bool spaces_waits(const struct spaces *spaces)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the parts of spaces.h have of each other: spaces.c knows the ranges of each process,
- * spaces_runtimes.c which of them have runtimes. One thread at a time.
+ * spaces_evict.c which of them go for others, spaces_runtimes.c which have runtimes. One thread at
+ * a time.
  */
 #pragma once
 
@@ -20,6 +21,7 @@ enum { SPACES_CHAINS = 1024 };
 struct space_ranges {
 	struct space_ranges *next; /* in its chain */
 	struct process_key key;
+	struct owner owner;     /* as of when its code was read last */
 	struct range_set *set;  /* a use; NULL: the kernel side is not told of it */
 	uint64_t told_ns;       /* since when it is told so; CLOCK_MONOTONIC */
 	uint32_t copies;        /* the same: which of its stacks may be copied; UNWIND_COPIES */
@@ -64,6 +66,25 @@ struct spaces {
 
 /* What is known of the process of @key; NULL: nothing is. */
 struct space_ranges *spaces_find(const struct spaces *spaces, const struct process_key *key);
+
+/* When it was sampled last; 0: never. */
+uint64_t spaces_last_sample(const struct spaces *spaces, const struct space_ranges *space);
+
+/* Can one that was sampled at @sampled_ns go for another that was at @now_ns? */
+bool spaces_can_go(uint64_t sampled_ns, uint64_t now_ns);
+
+/*
+ * Who makes place for @space, sampled once at least, among those that it could stand for: the one
+ * sampled longest ago, if it does not run, or else that of the owner that has most of them. NULL:
+ * nobody.
+ */
+struct space_ranges *spaces_find_rival(struct spaces *spaces, const struct space_ranges *space);
+
+/* It makes room, and comes back when it is sampled. */
+void spaces_evict(struct spaces *spaces, struct space_ranges *space);
+
+/* There is none for some process, or too little is left for owners that have little. */
+void spaces_make_memory(struct spaces *spaces, uint64_t now_ns);
 
 /* What the kernel side was told of @space is out of date: it is told anew, now or when its time
  * has come. */

@@ -401,6 +401,13 @@ static bool is_known(void *context, uint32_t file)
 	return processes_has_file(tables->processes, file);
 }
 
+static struct owner owner_of(void *context, uint32_t file)
+{
+	struct tables *tables = context;
+
+	return processes_file_owner(tables->processes, file);
+}
+
 /* Forget the files that `processes` has forgotten. The lock is held. */
 static void forget_files(struct tables *tables)
 {
@@ -524,6 +531,8 @@ static bool create_parts(struct tables *tables, const struct tables_maps *maps)
 	tables->memory = memory_create(&operations, tables->limit_bytes, clock_monotonic_ns);
 	if (tables->memory)
 		tables->pages = pages_create(tables->memory, &tables->rules, tables->found_bytes);
+	if (tables->pages)
+		pages_ask_owners(tables->pages, owner_of, tables);
 	if (tables->pages)
 		tables->spaces = spaces_create(tables->processes, tables->pages, tables->memory,
 					       &tables->index);

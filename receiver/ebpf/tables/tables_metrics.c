@@ -114,6 +114,9 @@ void tables_metrics_init(struct tables_metrics *metrics, const struct profcol_ho
 		.rules_refused =
 			host->metric(host, PROFCOL_COUNTER, "unwind_rules_refused", "",
 				     "Rows of unwind pages whose rule there was no room for"),
+		.files_yielded = host->metric(
+			host, PROFCOL_COUNTER, "unwind_files_yielded", "",
+			"Files that gave up their unwind rules for those of other users"),
 	};
 	init_runtimes(metrics, host);
 	for (size_t kind = UNWIND_SUPPORTED + 1; kind < UNWIND_UNSUPPORTED_COUNT; kind++)
@@ -142,6 +145,7 @@ void tables_metrics_show(const struct tables_metrics *metrics, const struct page
 	profcol_metric_set(metrics->processes_evicted, (int64_t)spaces->processes_evicted);
 	profcol_metric_set(metrics->files_given_up, (int64_t)pages->files_given_up);
 	profcol_metric_set(metrics->rules_refused, (int64_t)pages->rules_refused);
+	profcol_metric_set(metrics->files_yielded, (int64_t)pages->yielded);
 	for (size_t kind = UNWIND_SUPPORTED + 1; kind < UNWIND_UNSUPPORTED_COUNT; kind++)
 		profcol_metric_set(metrics->unsupported[kind], (int64_t)pages->unsupported[kind]);
 }

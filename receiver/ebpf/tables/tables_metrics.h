@@ -16,7 +16,7 @@ struct tables_metrics {
 	/* Counters: */
 	struct profcol_metric *built, *evicted, *refused, *failed, *notes_dropped;
 	struct profcol_metric *ranges_dropped, *processes_refused, *processes_evicted;
-	struct profcol_metric *files_given_up, *rules_refused, *walks_refused;
+	struct profcol_metric *files_given_up, *rules_refused, *files_yielded, *walks_refused;
 	struct profcol_metric *unsupported[UNWIND_UNSUPPORTED_COUNT];
 };
 

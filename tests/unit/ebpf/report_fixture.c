@@ -100,6 +100,13 @@ bool processes_file_htlhash(struct processes *processes, uint32_t file, char ret
 	return true;
 }
 
+struct owner processes_file_owner(struct processes *processes, uint32_t file)
+{
+	(void)processes;
+	(void)file;
+	return OWNER_UNKNOWN;
+}
+
 struct processes_files processes_files(struct processes *processes)
 {
 	(void)processes;

@@ -464,7 +464,7 @@ static void those_not_needed_make_room(void **state)
 		}
 		// More than there is room for lie between.
 		old = i < 100 ? 4711 : ids[i - 100];
-		assert_false(files_has(files, old));
+		assert_false(files_has(files, old, NULL));
 		assert_false(files_lookup(files, old, &known, &known_path));
 		assert_false(files_htlhash(files, old, hash));
 		assert_int_equal(files_open(files, old), -ENOENT);
@@ -473,7 +473,7 @@ static void those_not_needed_make_room(void **state)
 		assert_true(files_state(files).open <= OPEN_MAX_FILES);
 		assert_true(files_state(files).memory <= 16 << 10);
 	}
-	assert_true(files_has(files, needed[0]));
+	assert_true(files_has(files, needed[0], NULL));
 	assert_int_equal(files_identify(files, &kept), needed[0]);
 	assert_content(files, needed[0], "kept");
 	assert_int_equal(files_state(files).refused, 0);
@@ -498,7 +498,7 @@ static void what_is_recognized_stays(void **state)
 	}
 	assert_int_equal(files_recognize(files, &search), id);
 	assert_true(files_evict(files, NULL, 0) > 0);
-	assert_true(files_has(files, id));
+	assert_true(files_has(files, id, NULL));
 	files_destroy(files);
 }
 
@@ -518,7 +518,7 @@ static void where_all_are_needed_there_is_no_room(void **state)
 	assert_int_equal(files_evict(files, needed, count), 0);
 	assert_false(files_want_room(files)); // not all the time
 	for (size_t i = 0; i < count; i++)
-		assert_true(files_has(files, needed[i]));
+		assert_true(files_has(files, needed[i], NULL));
 	files_destroy(files);
 }
 

@@ -488,6 +488,65 @@ static void the_least_needed_goes_when_memory_ends(void **state)
 	assert_true(table_memory(table) <= TABLE_BYTES);
 }
 
+/* A process of @uid that runs, as read from /proc. */
+static void tell_owned(struct table *table, uint64_t time_ns, uint32_t pid, uint32_t uid)
+{
+	tell_fork(table, time_ns, 0, pid);
+	table_newest(table, pid)->owner = (struct owner){ uid, 0 };
+	table_newest(table, pid)->owner_read = true;
+}
+
+static void who_has_most_processes_makes_room_for_others(void **state)
+{
+	struct table *table = *state;
+
+	// Two users have few that are never sampled, or have ended; another has many that run.
+	for (uint32_t pid = 1; pid <= 100; pid++)
+		tell_owned(table, 1 * S, pid, 1000 + pid % 2);
+	for (uint32_t pid = 1; pid <= 50; pid++)
+		tell_exit(table, 2 * S, pid, pid);
+	for (uint32_t pid = 1000; pid < 21000; pid++) {
+		uint64_t time_ns = 3 * S + pid;
+		struct process_key key = key_of(pid, time_ns);
+
+		tell_owned(table, time_ns, pid, 1002);
+		tell_mmap(table, time_ns, pid, 0x1000, 0x1000, 5, "/bin/runs");
+		assert_non_null(table_note(table, &key, time_ns + 1));
+		table_evict(table);
+		assert_true(table_memory(table) <= TABLE_BYTES);
+	}
+	assert_true(table->evicted > 1000);
+	for (uint32_t pid = 1; pid <= 100; pid++)
+		assert_non_null(table_newest(table, pid));
+	assert_non_null(table_newest(table, 20999));
+	assert_null(table_newest(table, 1000));
+}
+
+static void forks_are_whose_their_parent_was_found_to_be(void **state)
+{
+	struct table *table = *state;
+	struct process *parent;
+
+	tell_owned(table, 1 * S, 1, 0);
+	tell_fork(table, 2 * S, 1, 2);
+	assert_true(table_newest(table, 2)->owner_read);
+	assert_null(table_take_unowned(table));
+	// It executes another program after it has become another user.
+	tell_name(table, RECORD_EXEC, 3 * S, 2, "shell");
+	assert_false(table_newest(table, 2)->owner_read);
+	assert_null(table_take_unowned(table));
+	tell_fork(table, 4 * S, 2, 3);
+	tell_fork(table, 4 * S, 2, 4);
+	parent = table_take_unowned(table);
+	assert_ptr_equal(parent, table_newest(table, 2));
+	assert_null(table_take_unowned(table));
+	parent->owner = (struct owner){ 1000, 0 };
+	parent->owner_read = true;
+	tell_fork(table, 5 * S, 2, 5);
+	assert_int_equal(table_newest(table, 5)->owner.uid, 1000);
+	assert_null(table_take_unowned(table));
+}
+
 /* As mapping number @number of a process that maps a file with a long path each time. */
 static void tell_long_path(struct table *table, uint64_t time_ns, uint32_t pid, uint64_t start,
 			   unsigned int number)
@@ -730,6 +789,8 @@ int main(void)
 		TABLE_TEST(an_exec_nobody_told_of_is_noticed),
 		TABLE_TEST(a_sample_after_the_end_revives_only_the_same_process),
 		TABLE_TEST(the_least_needed_goes_when_memory_ends),
+		TABLE_TEST(who_has_most_processes_makes_room_for_others),
+		TABLE_TEST(forks_are_whose_their_parent_was_found_to_be),
 		TABLE_TEST(long_paths_of_one_process_do_not_take_those_of_others),
 		TABLE_TEST(who_is_least_needed_makes_room_for_paths),
 		TABLE_TEST(what_was_lent_out_stays_readable),

@@ -105,6 +105,27 @@ static void test_a_changed_file_is_learned_anew(void **state)
 	known_files_deinit(&known);
 }
 
+static void test_the_largest_owners_files_go_first(void **state)
+{
+	struct known_files known = { 0 };
+
+	(void)state;
+	for (uint32_t id = 0; id < 1000; id++) {
+		struct known_file *file = known_files_get(&known, id);
+
+		known_file_set_owner(&known, file, (struct owner){ id < 10 ? 1001 : 1000, 0 });
+		learn(&known, file,
+		      (struct worker_range[]){ { 100, 10, F, 0, WORKER_FUNCTION, 0 } }, 1);
+		if (id == 10) // what follows is used later
+			known_files_forget(&known, SIZE_MAX);
+	}
+	assert_true(known_files_forget(&known, known.memory / 2) >= 400);
+	for (uint32_t id = 0; id < 10; id++)
+		assert_string_equal(name_at(known_files_find(&known, id), 100), "f");
+	known_files_deinit(&known);
+	assert_int_equal(known.shares.all.count, 0);
+}
+
 static void test_the_files_not_used_for_longest_go_first(void **state)
 {
 	struct known_files known = { 0 };
@@ -227,6 +248,7 @@ int main(void)
 		cmocka_unit_test(test_a_changed_file_is_learned_anew),
 		cmocka_unit_test(test_what_was_learned_in_another_lap_is_not_of_this_file),
 		cmocka_unit_test(test_the_files_not_used_for_longest_go_first),
+		cmocka_unit_test(test_the_largest_owners_files_go_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

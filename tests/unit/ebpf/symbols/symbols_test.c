@@ -42,6 +42,13 @@ struct processes {
 	} debug[MAX_DEBUG];
 };
 
+struct owner processes_file_owner(struct processes *processes, uint32_t file)
+{
+	(void)processes;
+	(void)file;
+	return OWNER_UNKNOWN;
+}
+
 struct processes_files processes_files(struct processes *processes)
 {
 	(void)processes;

@@ -203,6 +203,23 @@ void model_answer_init(struct model_answer *model, uint32_t file, uint64_t addre
 	};
 }
 
+void model_answer_add_many(struct model_answer *model, uint32_t number, int32_t mark)
+{
+	size_t i = model->answer.page_count++, rule = model->answer.rule_count;
+
+	for (size_t block = 0; block < UNWIND_BLOCKS; block++) {
+		model->rules[rule + block] =
+			(struct unwind_rule){ .cfa = UNWIND_CFA_REGISTER,
+					      .cfa_offset = mark + (int32_t)block };
+		model->rows[i][block] = (uint32_t)(WORKER_FIRST_RULE + rule + block) << 16;
+	}
+	model->pages[i] = (struct worker_page){ .number = number,
+						.row_count = UNWIND_BLOCKS,
+						.first = model->first,
+						.rows = model->rows[i] };
+	model->answer.rule_count = rule + UNWIND_BLOCKS;
+}
+
 void model_answer_add(struct model_answer *model, uint32_t number, int32_t mark)
 {
 	size_t i = model->answer.page_count++;

@@ -62,7 +62,7 @@ struct model_answer {
 	struct worker_page pages[64];
 	uint16_t first[UNWIND_BLOCKS + 1];
 	uint32_t rows[64][UNWIND_BLOCKS];
-	struct unwind_rule rules[64];
+	struct unwind_rule rules[2 * UNWIND_BLOCKS];
 };
 
 /*
@@ -72,3 +72,7 @@ struct model_answer {
 void model_answer_init(struct model_answer *model, uint32_t file, uint64_t address,
 		       uint64_t file_offset, uint32_t page_count);
 void model_answer_add(struct model_answer *model, uint32_t number, int32_t mark);
+
+/* The same of one whose blocks have a rule each, with @mark, @mark + 1, and so on: twice at most.
+ */
+void model_answer_add_many(struct model_answer *model, uint32_t number, int32_t mark);

@@ -79,6 +79,21 @@ uint64_t processes_last_sample(struct processes *processes, const struct process
 	return asked->pid != unsampled_pid ? sampled_ns[asked->pid / MODEL_BUCKETS] : 0;
 }
 
+/* Whose processes are, by their pid / MODEL_BUCKETS; and files, by their id. All zero: root's. */
+static struct owner space_owners[16], file_owners[64];
+
+struct owner processes_owner(struct processes *processes, const struct process_key *asked)
+{
+	(void)processes;
+	return space_owners[asked->pid / MODEL_BUCKETS % 16];
+}
+
+static struct owner owner_of_file(void *context, uint32_t file)
+{
+	(void)context;
+	return file < 64 ? file_owners[file] : OWNER_UNKNOWN;
+}
+
 void processes_tell_again(struct processes *processes)
 {
 	(void)processes;
@@ -121,6 +136,9 @@ static int set_up_with(void **state, uint64_t limit)
 	fixture->index = (struct process_index){ fixture->model.buckets, MODEL_BUCKETS };
 	rule_table_init(&fixture->rules, fixture->model.rules);
 	fixture->pages = pages_create(fixture->memory, &fixture->rules, 1 << 20);
+	pages_ask_owners(fixture->pages, owner_of_file, NULL);
+	memset(space_owners, 0, sizeof(space_owners));
+	memset(file_owners, 0, sizeof(file_owners));
 	fixture->spaces = spaces_create(NULL, fixture->pages, fixture->memory, &fixture->index);
 	played_count = 0;
 	unsampled_pid = 0;
@@ -1651,7 +1669,7 @@ static void what_is_not_seen_goes_first(void **state)
 	struct fixture *fixture = *state;
 	uint64_t limit = 2 * UNWIND_SLAB_BYTES;
 
-	fill(fixture, 22);
+	fill(fixture, 21);
 	for (int batch = 0; batch < 3; batch++) {
 		pages_next_epoch(fixture->pages);
 		pages_touch(fixture->pages, 7, 0x20000, 2 * MS);
@@ -1662,8 +1680,8 @@ static void what_is_not_seen_goes_first(void **state)
 	assert_true(pages_counts(fixture->pages).evicted > 0);
 	// There is room again when no walk can be reading it any more.
 	pages_miss(fixture->pages, 7, 0x20000 + PAGE, 3000 * MS);
-	assert_int_equal(expect_request(fixture, 7, 3), 4); // what is missing of its group
-	model_answer_init(&fixture->answer, 7, 0x21000, 0x20000, 22);
+	assert_int_equal(expect_request(fixture, 7, 3), 3); // what is missing of its group
+	model_answer_init(&fixture->answer, 7, 0x21000, 0x20000, 21);
 	model_answer_add(&fixture->answer, 3, 64);
 	learn(fixture, 3001 * MS);
 	assert_int_equal(mark_at(fixture, 0x400000 + PAGE), 64);
@@ -1763,7 +1781,7 @@ static void what_is_freed_is_not_evicted_for_again(void **state)
 	struct fixture *fixture = *state;
 	uint64_t evicted;
 
-	fill(fixture, 22);
+	fill(fixture, 21);
 	for (int batch = 0; batch < 3; batch++)
 		pages_next_epoch(fixture->pages);
 	pages_evict(fixture->pages, 2 * UNWIND_SLAB_BYTES);
@@ -1807,7 +1825,8 @@ static void what_cannot_be_dropped_takes_half_at_most(void **state)
 		played_code[0].start -= 0x1000;
 		spaces_update(fixture->spaces, &other, now);
 	}
-	assert_int_equal(spaces_counts(fixture->spaces).processes, 3);
+	// A third one's would take what is kept for other owners.
+	assert_int_equal(spaces_counts(fixture->spaces).processes, 2);
 	assert_true(memory_used(fixture->memory) <= UNWIND_SLAB_BYTES);
 }
 
@@ -2178,6 +2197,243 @@ static void who_runs_keeps_its_rules_when_there_is_no_room_for_more(void **state
 		assert_int_equal(fixture->rules.uses[i].files, 0);
 }
 
+/* Files of one user that run have all the rules there are. */
+static void another_users_rules_take_the_place_of_who_has_most(void **state)
+{
+	struct fixture *fixture = *state;
+	struct rule_uses others[RULE_OWNERS] = { 0 };
+	uint64_t time = 4;
+
+	for (size_t i = 0; i < RULE_OWNERS; i++)
+		others[i].owner = (struct owner){ 1000, 0 };
+	take_rules(&fixture->rules, others);
+	// There is room at once, though nobody has let go of any.
+	begin_process(fixture, 1);
+	learn(fixture, 2 * MS);
+	pages_miss(fixture->pages, 7, 0x20010, 3 * MS);
+	assert_int_equal(expect_request(fixture, 7, 2), 1);
+	model_answer_add(&fixture->answer, 2, 48);
+	learn(fixture, time * MS);
+	assert_int_equal(mark_at(fixture, 0x400010), 48);
+	for (size_t i = 0; i < RULE_OWNERS; i++)
+		rule_table_release(&fixture->rules, &others[i]);
+}
+
+/* Files of two pages that processes run. */
+enum { FILLERS = 8, FILLER_RULES = 2 * UNWIND_BLOCKS - 16 };
+
+/* Those for @file; others wait. */
+static void answer_requests(struct fixture *fixture, uint32_t file)
+{
+	struct pages_request request;
+	uint32_t others[64];
+	size_t count = 0;
+
+	while (pages_next_request(fixture->pages, NULL, NULL, &request))
+		if (request.file == file)
+			(void)pages_learn(fixture->pages, &fixture->answer.answer, now);
+		else
+			others[count++] = request.file;
+	while (count)
+		pages_forget_request(fixture->pages, others[--count], now);
+}
+
+static void run_filler(struct fixture *fixture, struct pages_use *use, uint32_t file, uint32_t uid)
+{
+	file_owners[file] = (struct owner){ uid, 0 };
+	use->file = file;
+	assert_int_equal(pages_use(fixture->pages, use), PAGES_PENDING);
+	model_answer_init(&fixture->answer, file, 0x21000, 0x20000, 2);
+	answer_requests(fixture, file);
+	assert_int_equal(pages_state(fixture->pages, file), PAGES_HAS_TABLE);
+}
+
+/* Samples of @file meet both pages, and what is asked for is answered. */
+static void answer_filler(struct fixture *fixture, uint32_t file)
+{
+	for (uint64_t page = 0; page < 2; page++) {
+		pages_miss(fixture->pages, file, 0x20000 + page * PAGE, now);
+		pages_touch(fixture->pages, file, 0x20000 + page * PAGE, now);
+	}
+	model_answer_init(&fixture->answer, file, 0x21000, 0x20000, 2);
+	for (int32_t page = 0; page < 2; page++)
+		model_answer_add_many(&fixture->answer, 2 + (uint32_t)page,
+				      (int32_t)file * 10000 + page * UNWIND_BLOCKS);
+	answer_requests(fixture, file);
+}
+
+static uint64_t known_rules(struct fixture *fixture, uint32_t file)
+{
+	uint64_t known = 0;
+	uint32_t rule;
+
+	for (uint64_t i = 0; i < FILLER_RULES; i++)
+		known += pages_find_rule(fixture->pages, file, 0x20000 + (i << UNWIND_BLOCK_SHIFT),
+					 now, &rule) == PAGES_FOUND &&
+			 rule != UNWIND_RULE_UNKNOWN;
+	return known;
+}
+
+/* A second and a half. */
+static void pass_rounds(struct fixture *fixture)
+{
+	for (int round = 0; round < 3; round++) {
+		now += 600 * MS;
+		pages_evict(fixture->pages, UINT64_MAX / 2);
+		pages_retry(fixture->pages, now);
+	}
+}
+
+static void who_fills_the_rules_lets_go_of_them_for_others(void **state)
+{
+	struct pages_use uses[24] = { 0 };
+	struct fixture *fixture = *state;
+	uint64_t filled = 0;
+
+	for (uint32_t file = 10; file < 10 + FILLERS; file++) {
+		run_filler(fixture, &uses[file], file, 1000);
+		answer_filler(fixture, file);
+		filled += known_rules(fixture, file);
+	}
+	assert_true(filled >= 6 * FILLER_RULES);
+	// Others need more than what was kept for them, while the first goes on asking.
+	for (uint32_t file = 20; file < 24; file++) {
+		run_filler(fixture, &uses[file], file, 1001 + file);
+		for (int i = 0; i < 3; i++) {
+			answer_filler(fixture, file);
+			pass_rounds(fixture);
+			for (uint32_t filler = 10; filler < 10 + FILLERS; filler++)
+				answer_filler(fixture, filler);
+		}
+	}
+	for (uint32_t file = 20; file < 24; file++)
+		assert_int_equal(known_rules(fixture, file), FILLER_RULES);
+	assert_true(pages_counts(fixture->pages).yielded > 0);
+	filled = 0;
+	for (uint32_t file = 10; file < 10 + FILLERS; file++)
+		filled += known_rules(fixture, file);
+	assert_true(filled > 0);
+	for (uint32_t file = 10; file < 24; file++)
+		if (uses[file].file)
+			pages_release(fixture->pages, &uses[file]);
+}
+
+/* One user has many files read; another one needs one. */
+static void files_of_owners_are_asked_for_in_turns(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pages_use uses[40] = { 0 };
+	struct pages_request request;
+	size_t before = 0;
+
+	for (uint32_t file = 0; file < 40; file++) {
+		file_owners[file] = (struct owner){ file == 39 ? 1001 : 1000, 0 };
+		uses[file].file = file;
+		assert_int_equal(pages_use(fixture->pages, &uses[file]), PAGES_PENDING);
+	}
+	while (pages_next_request(fixture->pages, NULL, NULL, &request) && request.file != 39)
+		before++;
+	assert_int_equal(request.file, 39);
+	assert_in_range(before, 0, 1);
+	for (uint32_t file = 0; file < 40; file++)
+		pages_release(fixture->pages, &uses[file]);
+}
+
+/* A user has numbers of processes such that they stand where another's would. */
+static void who_has_a_bucket_makes_place_for_another_user(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_key others[UNWIND_BUCKET_SLOTS];
+	size_t left = 0;
+
+	play(0x10000, 0x1000, PROCESS_NO_FILE, 0);
+	for (uint32_t i = 0; i < UNWIND_BUCKET_SLOTS; i++) {
+		others[i] = key;
+		others[i].pid += (i + 1) * MODEL_BUCKETS;
+		space_owners[others[i].pid / MODEL_BUCKETS] = (struct owner){ 1000, 0 };
+		spaces_update(fixture->spaces, &others[i], now);
+	}
+	assert_int_equal(spaces_counts(fixture->spaces).processes, UNWIND_BUCKET_SLOTS);
+	spaces_update(fixture->spaces, &key, now);
+	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
+	// It is refused what it has had, as long as all run.
+	for (int round = 0; round < 3; round++) {
+		for (uint32_t i = 0; i < UNWIND_BUCKET_SLOTS; i++)
+			spaces_miss(fixture->spaces, &others[i], now);
+		now += 600 * MS;
+		spaces_retry(fixture->spaces, now);
+	}
+	assert_int_equal(find(fixture, 0x10000).what, MODEL_BARE);
+	for (uint32_t i = 0; i < UNWIND_BUCKET_SLOTS; i++)
+		left += find_of(fixture, &others[i], 0x10000).what == MODEL_BARE;
+	assert_int_equal(left, UNWIND_BUCKET_SLOTS - 1);
+}
+
+static void who_has_most_ranges_makes_room_for_another_user(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_key other = key;
+
+	for (uint64_t i = 0; i < 250; i++)
+		play(0x10000 + i * 0x2000, 0x1000, PROCESS_NO_FILE, 0);
+	for (uint32_t i = 1; i < 4; i++) {
+		other.pid = key.pid + i * MODEL_BUCKETS;
+		space_owners[other.pid / MODEL_BUCKETS] = (struct owner){ 1000, 0 };
+		played_code[0].limit += 0x1000; // of each other ones
+		spaces_update(fixture->spaces, &other, now);
+	}
+	for (uint32_t i = 0; i < 2; i++) {
+		other.pid = key.pid + (4 + i) * MODEL_BUCKETS;
+		space_owners[other.pid / MODEL_BUCKETS] = (struct owner){ 1001 + i, 0 };
+		played_code[0].limit += 0x1000;
+		spaces_update(fixture->spaces, &other, now);
+		for (int round = 0; round < 2; round++) {
+			spaces_retry(fixture->spaces, now);
+			now += 600 * MS;
+		}
+		assert_int_equal(find_of(fixture, &other, 0x10000).what, MODEL_BARE);
+	}
+	assert_true(spaces_counts(fixture->spaces).processes_evicted > 0);
+}
+
+/* All of them are in every batch. */
+static void who_has_most_pages_makes_room_for_another_user(void **state)
+{
+	struct pages_use use = { .file = 8 };
+	struct fixture *fixture = *state;
+	uint64_t limit = 2 * UNWIND_SLAB_BYTES, before;
+
+	file_owners[7] = (struct owner){ 1000, 0 };
+	file_owners[8] = (struct owner){ 1001, 0 };
+	fill(fixture, 64);
+	before = pages_counts(fixture->pages).pages;
+	assert_int_equal(pages_use(fixture->pages, &use), PAGES_PENDING);
+	assert_int_equal(expect_request(fixture, 8, 0), 0);
+	model_answer_init(&fixture->answer, 8, 0x21000, 0x20000, 6);
+	for (uint32_t page = 2; page < 8; page++)
+		model_answer_add(&fixture->answer, page, 32);
+	for (int batch = 0; batch < 3; batch++) {
+		(void)pages_learn(fixture->pages, &fixture->answer.answer, now);
+		pages_next_epoch(fixture->pages);
+		for (uint64_t page = 0; page < 64; page++)
+			pages_touch(fixture->pages, 7, 0x20000 + page * PAGE, now);
+		for (uint64_t page = 0; page < 6; page++)
+			pages_touch(fixture->pages, 8, 0x20000 + page * PAGE, now);
+		pages_evict(fixture->pages, limit);
+		now += 600 * MS;
+		pages_retry(fixture->pages, now);
+	}
+	for (uint32_t page = 0; page < 6; page++) {
+		uint32_t rule;
+
+		assert_int_equal(pages_find_rule(fixture->pages, 8, 0x20000 + page * (uint64_t)PAGE,
+						 now, &rule),
+				 PAGES_FOUND);
+	}
+	assert_in_range(pages_counts(fixture->pages).pages, before / 2, before + 6);
+	pages_release(fixture->pages, &use);
+}
+
 static void files_are_found_whatever_their_numbers(void **state)
 {
 	struct fixture *fixture = *state;
@@ -2269,6 +2525,12 @@ int main(void)
 		TEST(a_page_waits_for_room_among_the_rules),
 		TEST(a_page_comes_without_rules_that_there_is_never_room_for),
 		TEST(who_runs_keeps_its_rules_when_there_is_no_room_for_more),
+		TEST(another_users_rules_take_the_place_of_who_has_most),
+		TEST(who_fills_the_rules_lets_go_of_them_for_others),
+		TEST(files_of_owners_are_asked_for_in_turns),
+		TEST(who_has_a_bucket_makes_place_for_another_user),
+		SMALL(who_has_most_ranges_makes_room_for_another_user),
+		SMALL(who_has_most_pages_makes_room_for_another_user),
 		TEST(files_are_found_whatever_their_numbers),
 		TEST(anonymous_code_is_bare_and_has_no_file),
 		TEST(heaps_of_a_jvm_are_told_when_they_are_found),

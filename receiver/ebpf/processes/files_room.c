@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "files_parts.h"
+
+#include "base/base.h"
+
+#include <unistd.h>
+
+/* Where nearly all files are needed, it is not looked for others all the time. */
+static const uint64_t evict_pause_ns = 1000000000;
+
+bool files_want_room(struct files *files)
+{
+	uint64_t now = clock_monotonic_ns();
+	bool want;
+
+	pthread_mutex_lock(&files->lock);
+	want = now >= files->evict_again_ns && file_rows_nearly_full(&files->rows);
+	// Whatever may hinder who is told so.
+	if (want)
+		files->evict_again_ns = now + evict_pause_ns;
+	pthread_mutex_unlock(&files->lock);
+	return want;
+}
+
+size_t files_margin(const struct files *files)
+{
+	return file_rows_margin(&files->rows);
+}
+
+static void close_all(const int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+}
+
+size_t files_evict(struct files *files, const uint32_t *needed, size_t count)
+{
+	CLEANUP_FREE int *fds = calloc(files->rows.most_open + 1, sizeof(*fds));
+	size_t fd_count, evicted;
+
+	if (!fds)
+		return 0;
+	pthread_mutex_lock(&files->lock);
+	evicted = file_rows_evict(&files->rows, needed, count, fds, &fd_count);
+	if (!file_rows_nearly_full(&files->rows))
+		files->evict_again_ns = 0;
+	pthread_mutex_unlock(&files->lock);
+	close_all(fds, fd_count);
+	return evicted;
+}
+
+size_t files_yield(struct files *files, uint32_t *ids, size_t most)
+{
+	CLEANUP_FREE int *fds = calloc(files->rows.most_open + 1, sizeof(*fds));
+	size_t fd_count, yielded;
+
+	if (!fds)
+		return 0;
+	pthread_mutex_lock(&files->lock);
+	yielded = file_rows_yield(&files->rows, ids, most, fds, &fd_count);
+	pthread_mutex_unlock(&files->lock);
+	close_all(fds, fd_count);
+	return yielded;
+}
+
+struct files_state files_state(struct files *files)
+{
+	const struct file_rows *rows = &files->rows;
+	struct files_state state;
+
+	pthread_mutex_lock(&files->lock);
+	state = (struct files_state){
+		.files = rows->rows.count,
+		.open = rows->held.count,
+		.memory = file_rows_memory(rows),
+		.refused = rows->refused,
+		.paths_refused = rows->paths_refused,
+		.evicted = rows->evicted,
+		.turns = rows->numbers.turns,
+	};
+	pthread_mutex_unlock(&files->lock);
+	return state;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch_owners.h"
+
+#include "proc_read.h"
+
+/* A hundredth of a second, at 50 us each; the rest has its turn in the next pass. */
+enum { OWNERS_AT_ONCE = 200 };
+
+/* One that was marked; 0: there is none. */
+static uint32_t take_one(struct watch *watch, uint64_t *begin_ns_ret)
+{
+	struct process *process;
+	uint32_t pid = 0;
+
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_take_unowned(&watch->table);
+	if (process) {
+		pid = process->pid;
+		*begin_ns_ret = process->begin_ns;
+	}
+	pthread_mutex_unlock(&watch->table_lock);
+	return pid;
+}
+
+static void read_one(struct watch *watch, uint32_t pid, uint64_t begin_ns)
+{
+	char id[CONTAINER_ID_SIZE], pod_uid[POD_UID_SIZE];
+	struct process *process;
+	uint32_t uid;
+	int status;
+
+	if (proc_read_uid(pid, &uid))
+		return;
+	status = proc_read_container(files_calls(watch->files), pid, id, pod_uid);
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_newest(&watch->table, pid);
+	if (process && process->begin_ns == begin_ns) {
+		process->owner.uid = uid;
+		process->owner_read = true;
+		if (!status)
+			table_set_container(&watch->table, process, id, pod_uid);
+	}
+	pthread_mutex_unlock(&watch->table_lock);
+}
+
+void watch_read_owners(struct watch *watch)
+{
+	uint64_t begin_ns;
+	uint32_t pid;
+
+	for (int i = 0; i < OWNERS_AT_ONCE && (pid = take_one(watch, &begin_ns)); i++)
+		read_one(watch, pid, begin_ns);
+}

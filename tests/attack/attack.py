@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What scripts/attack.sh runs: a profiler in a small cgroup, programs of an ordinary user that take
+what they can of it, and victims: one program that runs throughout, one that is started anew again
+and again.
+"""
+import argparse
+import collections
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(SOURCE / "tests"), str(SOURCE / "tests/e2e")]
+
+import pprof_file  # noqa: E402
+from odd_neighbour import ends_of  # noqa: E402
+from profcol_run import Profcol, pipeline, profile_paths  # noqa: E402
+
+USER = 12345
+MEMORY_BYTES = 128 << 20
+CPU_SHARE = 0.2
+VICTIM_S = 15  # so long each of them lives
+WIDE_CHAIN = {"burn_leaf", "link_0", "link_19", "main", "_start"}
+ORDINARY_CHAIN = {"burn_root", "main", "_start"}
+FILLERS = 12
+# What greedy.c does, how many of each, and its count.
+GREEDY = {
+    "files": (1, 20000),
+    "mappings": (3, 0),
+    "processes": (1, 300),
+    "map": (1, 0),
+    "name": (1, 0),
+    "fork": (1, 0),
+    "execute": (1, 0),
+    "thread": (1, 0),
+}
+LOSSES = re.compile(
+    r"^profcol_\w*"
+    r"(lost|refused|dropped|evicted|given_up|put_off|yielded|unanswered|unasked|hanging)"
+)
+
+
+class Limits:
+    """A cgroup with the memory and the CPU time of the profiler."""
+
+    def __init__(self, name):
+        root = pathlib.Path("/sys/fs/cgroup")
+        self._v2 = (root / "cgroup.controllers").exists()
+        if self._v2:
+            self._paths = [root / name]
+            (root / "cgroup.subtree_control").write_text("+memory +cpu")
+        else:
+            self._paths = [root / kind / name for kind in ("memory", "cpu", "cpuacct")]
+        for path in self._paths:
+            path.mkdir(exist_ok=True)
+        quota = int(CPU_SHARE * 100000)
+        if self._v2:
+            (self._paths[0] / "memory.max").write_text(str(MEMORY_BYTES))
+            (self._paths[0] / "cpu.max").write_text(f"{quota} 100000")
+        else:
+            (self._paths[0] / "memory.limit_in_bytes").write_text(str(MEMORY_BYTES))
+            (self._paths[1] / "cpu.cfs_period_us").write_text("100000")
+            (self._paths[1] / "cpu.cfs_quota_us").write_text(str(quota))
+
+    def prefix(self):
+        """Executes what follows within the cgroup."""
+        script = "; ".join(f"echo $$ > {path}/cgroup.procs" for path in self._paths)
+        return ("sh", "-c", f'{script}; exec "$@"', "sh")
+
+    def high_bytes(self):
+        name = "memory.peak" if self._v2 else "memory.max_usage_in_bytes"
+        path = self._paths[0] / name
+        return int(path.read_text()) if path.exists() else 0
+
+    def kills(self):
+        """How often memory ran out."""
+        name = "memory.events" if self._v2 else "memory.oom_control"
+        found = re.search(r"^oom_kill (\d+)", (self._paths[0] / name).read_text(), re.MULTILINE)
+        return int(found[1]) if found else 0
+
+    def cpu_s(self):
+        if self._v2:
+            text = (self._paths[0] / "cpu.stat").read_text()
+            return int(re.search(r"usage_usec (\d+)", text)[1]) / 1e6
+        return int((self._paths[2] / "cpuacct.usage").read_text()) / 1e9
+
+    def remove(self):
+        for path in self._paths:
+            with contextlib.suppress(OSError):
+                path.rmdir()
+
+
+def compile_all(directory):
+    def build(name, path, *flags):
+        command = ["gcc", "-g", "-O2", "-std=gnu17", "-D_GNU_SOURCE", "-fomit-frame-pointer"]
+        source = SOURCE / f"tests/targets/{name}.c"
+        subprocess.run([*command, *flags, source, "-o", directory / path, "-pthread"], check=True)
+
+    build("odd_process", "ordinary")
+    build("wide_frames", "wide")
+    build("greedy", "greedy")
+    for number in range(FILLERS):
+        build("many_rules", f"rules{number}", f"-DNUMBER={number}")
+
+
+def as_user(*command):
+    number = str(USER)
+    prefix = ("setpriv", "--reuid", number, "--regid", number, "--clear-groups", "nice", "-n", "15")
+    return [*prefix, *map(str, command)]
+
+
+class Crowd:
+    """Programs that are ended together."""
+
+    def __init__(self):
+        self._running = []
+
+    def start(self, command):
+        # A group of its own each, so that its children end with it.
+        process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
+        self._running.append(process)
+        return process
+
+    def end(self, process):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        self._running.remove(process)
+
+    def end_all(self):
+        for process in list(self._running):
+            self.end(process)
+
+
+def start_attackers(crowd, directory):
+    own = directory / "own"
+    own.mkdir()
+    os.chown(own, USER, USER)
+    for number in range(FILLERS):
+        crowd.start(as_user(directory / f"rules{number}"))
+    for how, (processes, count) in GREEDY.items():
+        for _ in range(processes):
+            crowd.start(as_user(directory / "greedy", how, own, count))
+
+
+def run_victims(crowd, directory, seconds):
+    """One after the other; their numbers."""
+    victims = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        victim = crowd.start([str(directory / "wide")])
+        victims.append(victim.pid)
+        time.sleep(min(VICTIM_S, max(0, end - time.monotonic())))
+        crowd.end(victim)
+    return set(victims)
+
+
+def judge(paths, of_victim, chain, name):
+    ends, chained = collections.Counter(), 0
+    for path in paths:
+        samples = [
+            sample
+            for sample in pprof_file.read(path).samples
+            if of_victim(sample) and sample.labels.get("comm") == name
+        ]
+        ends += ends_of(samples)
+        chained += sum(s.count for s in samples if not s.mark and chain <= set(s.names))
+    total = ends.total() - ends["kernel"]
+    share = 100 * ends["whole"] / total if total else 0
+    print(f"{name}: {ends['whole']} of {total} stacks are whole, {share:.1f} %; ", end="")
+    print(f"{chained} have all names; {dict(ends.most_common())}")
+
+
+def resident_high_bytes(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10
+
+
+def report(limits, seconds, metrics, alive, resident):
+    print(f"resident high: {resident / (1 << 20):.1f} MiB, of the first process")
+    print("of the cgroup, with its files' pages: ", end="")
+    print(f"memory high: {limits.high_bytes() / (1 << 20):.1f} MiB, killed {limits.kills()} times")
+    print(f"CPU: {100 * limits.cpu_s() / seconds:.1f} % of one")
+    print(f"profcol {'is there still' if alive else 'HAS ENDED'}; losses:")
+    for line in sorted(metrics.splitlines()):
+        if LOSSES.match(line) and not line.endswith(" 0"):
+            print(f"    {line}")
+
+
+def attack(program, minutes, directory, limits):
+    compile_all(directory)
+    crowd = Crowd()
+    out = directory / "profiles"
+    exporters = {"pprof": {"directory": str(out), "interval": "10s"}}
+    receiver = {"samples_per_second": 49, "reporter_interval": "5s"}
+    configuration = pipeline(receiver=receiver, exporters=exporters)
+    began = time.monotonic()
+    profcol = Profcol(program, directory / "run", configuration, limits.prefix())
+    try:
+        profcol.wait_ready()
+        ordinary = crowd.start([str(directory / "ordinary"), "plain"])
+        start_attackers(crowd, directory)
+        victims = run_victims(crowd, directory, 60 * minutes)
+        alive = profcol.is_running()
+        metrics = profcol.metrics().text if alive else ""
+        resident = resident_high_bytes(profcol.pid) if alive else 0
+        seconds = time.monotonic() - began
+        crowd.end_all()
+        report(limits, seconds, metrics, alive, resident)
+        if alive:
+            profcol.stop()
+        paths = profile_paths(out)
+        judge(paths, lambda s: s.labels.get("pid") in victims, WIDE_CHAIN, "wide")
+        judge(paths, lambda s: s.labels.get("pid") == ordinary.pid, ORDINARY_CHAIN, "ordinary")
+    finally:
+        crowd.end_all()
+        profcol.kill()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program", type=pathlib.Path)
+    parser.add_argument("--minutes", type=float, default=60)
+    arguments = parser.parse_args()
+    limits = Limits(f"profcol-attack-{os.getpid()}")
+    with tempfile.TemporaryDirectory(prefix="profcol-attack-") as name:
+        directory = pathlib.Path(name)
+        directory.chmod(0o755)
+        try:
+            attack(arguments.program.resolve(), arguments.minutes, directory, limits)
+        finally:
+            limits.remove()
+
+
+if __name__ == "__main__":
+    main()
