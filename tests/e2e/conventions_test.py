@@ -7,6 +7,7 @@ import sys
 import uuid
 
 import pytest
+import yaml
 
 from profcol_run import pipeline, read_profile
 from target_run import computing_shell
@@ -60,6 +61,29 @@ def test_a_service_is_known_by_its_environment(
     assert labels["process.executable.name"] == "burn"
     assert labels["pid"] == target.pid
     assert "secret" not in labels.values()
+
+
+def test_who_names_no_service_may_be_called_as_by_sdks(
+    source, start_profcol, start_target, build_target, tmp_path
+):
+    """By the statement that the receiver's documentation has for it."""
+    readme = (source / "receiver/ebpf/README.md").read_text(encoding="utf-8")
+    (text,) = (part for part in readme.split("```") if "unknown_service:" in part and "set(" in part)
+    configuration = pipeline(tmp_path / "out")
+    configuration["processors"] = yaml.safe_load(text.removeprefix("yaml"))["processors"]
+    configuration["service"]["pipelines"]["profiles"]["processors"] = ["transform"]
+    run = start_profcol(configuration).wait_ready()
+    nameless = {key: value for key, value in os.environ.items() if not key.startswith("OTEL_")}
+    targets = {
+        "checkout": start_target(build_target("burn"), env=nameless | SERVICE),
+        "unknown_service:burn": start_target(build_target("burn"), env=nameless),
+    }
+    for target in targets.values():
+        target.wait_burnt(1000)
+    run.stop()
+    profile = read_profile(tmp_path / "out")
+    for name, target in targets.items():
+        assert common_labels(samples_of(profile, target))["service.name"] == name
 
 
 def test_an_exec_changes_the_service(start_profcol, start_target, build_target, tmp_path):
