@@ -34,6 +34,13 @@ static inline bool owner_is(struct owner a, struct owner b)
 	return a.uid == b.uid && a.container == b.container;
 }
 
+/* Who pays for what @owner takes: all containers of an ordinary user together, since a user to whom
+ * cgroups were handed over can make any number of them. */
+static inline struct owner owner_payer(struct owner owner)
+{
+	return owner.uid ? (struct owner){ owner.uid, 0 } : owner;
+}
+
 struct origin {
 	struct owner owner;
 	uint64_t device; /* st_dev; 0: on no file system, such as the memory of a process */

@@ -342,7 +342,7 @@ static void visit_memlock(const struct requirements_environment *environment,
 				       "nothing can be sampled");
 }
 
-/* Whom the processes become that read files and memory of programs. */
+/* Workers read files and memory of programs: say which user they are. */
 static void visit_workers(const struct requirements_environment *environment,
 			  struct profcol_findings *findings)
 {

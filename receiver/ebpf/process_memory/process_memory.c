@@ -14,7 +14,7 @@
 enum {
 	LOOKS_MOST = 64,        /* that wait */
 	QUESTIONS_MOST = 32768, /* the same */
-	FLIGHTS = 32,           /* requests that workers have: more than one owner may */
+	FLIGHTS = 40,           /* requests that workers have, and that wait for them */
 	FRAMES_MOST = 512,      /* in one request: some milliseconds */
 	REST_FACTOR = 4,        /* a process rests so many times as long as it was read... */
 	MAP_REST_NS = 250,      /* ...or for each byte of the file that names its code */
@@ -397,7 +397,8 @@ static void begin_places(struct process_memory *memory, struct flight *flight)
 	}
 }
 
-/* The program of the frames of @flight has no such runtime: it may be that it is not known yet. */
+/* The frames of @flight cannot be read yet: the runtime of their program is not known, or workers
+ * have no room. */
 static void postpone_frames(struct process_memory *memory, const struct flight *flight)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -418,11 +419,14 @@ static bool begin_frames(struct process_memory *memory)
 {
 	struct flight *flight = free_flight(memory);
 	struct runtime_process about;
+	struct origin origin;
 
-	if (!flight || !worker_pool_has_room(memory->pool, OWNER_MACHINE) ||
-	    !take_frames(memory, flight))
+	if (!flight || !take_frames(memory, flight))
 		return false;
-	if (flight->runtime == RUNTIME_NONE)
+	origin = processes_memory_origin(memory->processes, flight->key.pid);
+	if (!worker_pool_has_room(memory->pool, origin.owner))
+		postpone_frames(memory, flight);
+	else if (flight->runtime == RUNTIME_NONE)
 		begin_places(memory, flight);
 	else if (memory->tables.find(memory->tables.context, &flight->key, flight->runtime, &about))
 		ask_frames(memory, flight, open_for(memory, flight->key.pid, flight), &about);

@@ -26,19 +26,32 @@ void file_note_machines(struct file *file, const char *path)
 			file->machines = true;
 }
 
+/* Is it known whose the processes are that have it mapped, all of them? */
+static bool has_owner(const struct file *file)
+{
+	return !owner_is(file->owner, OWNER_SHARED) && !owner_is(file->owner, OWNER_UNKNOWN);
+}
+
+static struct owner writer_of(const struct file *file)
+{
+	const struct owner alone = { OWNER_OF_FILE.uid, file->id };
+
+	// Who runs what others may write to answers for it, but for root.
+	if (!is_owners(file))
+		return has_owner(file) && !owner_is(file->owner, OWNER_MACHINE) ? file->owner
+										: alone;
+	if (has_owner(file) && file->owner.uid == file->look.uid)
+		return file->owner;
+	// Outside of containers, a file of root's may be one of a container's root.
+	if (file->has_container && !file->several_containers && (file->look.uid || file->container))
+		return (struct owner){ file->look.uid, file->container };
+	return alone;
+}
+
 struct origin file_origin(const struct file *file, bool own)
 {
-	struct origin origin = { .owner = file->owner, .device = file->look.device };
-
-	if (file->machines && !own)
-		origin.owner = OWNER_MACHINE;
-	if (!owner_is(origin.owner, OWNER_SHARED) && !owner_is(origin.owner, OWNER_UNKNOWN))
-		return origin;
-	// Outside of containers, a file of root's may be one of a container's root.
-	if (file->has_container && !file->several_containers && is_owners(file) &&
-	    (file->look.uid || file->container))
-		origin.owner = (struct owner){ file->look.uid, file->container };
-	else
-		origin.owner = (struct owner){ OWNER_OF_FILE.uid, file->id };
-	return origin;
+	return (struct origin){
+		.owner = file->machines && !own ? OWNER_MACHINE : writer_of(file),
+		.device = file->look.device,
+	};
 }

@@ -174,6 +174,7 @@ static struct file *identify_unopened(struct files *files, const struct file_sea
 
 	if (file) {
 		file_rows_touch(&files->rows, file);
+		file_rows_mapped_by(&files->rows, file, &search->mapped);
 		return file;
 	}
 	file = file_rows_add(&files->rows, &search->mapped);
@@ -229,8 +230,10 @@ static uint32_t recognize(struct files *files, const struct file_search *search)
 	close(fd);
 	pthread_mutex_lock(&files->lock);
 	file = file_rows_find_look(&files->rows, &look);
-	if (file)
+	if (file) {
 		file_rows_touch(&files->rows, file);
+		file_rows_mapped_by(&files->rows, file, &search->mapped);
+	}
 	id = file ? file->id : PROCESS_NO_FILE;
 	unsettled = !file && file_rows_met_unsettled(&files->rows, &look);
 	pthread_mutex_unlock(&files->lock);

@@ -692,12 +692,16 @@ struct origin processes_memory_origin(struct processes *processes, uint32_t pid)
 	// One whose owner is not known need not be another one's.
 	struct origin origin = { .owner = { OWNER_UNKNOWN.uid, pid } };
 	const struct process *process;
+	uint32_t uid;
 
 	pthread_mutex_lock(&watch->table_lock);
 	process = table_newest(&watch->table, pid);
 	if (process && process->owner_read && !owner_is(process->owner, OWNER_UNKNOWN))
 		origin.owner = process->owner;
 	pthread_mutex_unlock(&watch->table_lock);
+	// It may have become another user since, without an exec.
+	if (origin.owner.uid != OWNER_UNKNOWN.uid && !proc_read_uid(pid, &uid))
+		origin.owner.uid = uid;
 	return origin;
 }
 

@@ -8,12 +8,6 @@ void read_time_deinit(struct read_time *time)
 	shares_deinit(&time->spent);
 }
 
-/* All containers of an ordinary user together: shares.h. */
-static struct owner payer_of(struct owner owner)
-{
-	return (struct owner){ owner.uid, owner.uid ? 0 : owner.container };
-}
-
 bool read_time_is_left(struct read_time *time, struct owner owner, uint64_t now_ns)
 {
 	// Nobody has to be protected from root.
@@ -23,7 +17,7 @@ bool read_time_is_left(struct read_time *time, struct owner owner, uint64_t now_
 		shares_deinit(&time->spent);
 		time->since_ns = now_ns;
 	}
-	return shares_of(&time->spent, payer_of(owner)) < MOST_NS;
+	return shares_of(&time->spent, owner_payer(owner)) < MOST_NS;
 }
 
 bool read_time_admit(struct read_time *time, struct owner owner, uint64_t now_ns)
@@ -36,5 +30,5 @@ bool read_time_admit(struct read_time *time, struct owner owner, uint64_t now_ns
 
 void read_time_spend(struct read_time *time, struct owner owner, uint64_t ns)
 {
-	shares_add(&time->spent, payer_of(owner), ns);
+	shares_add(&time->spent, owner_payer(owner), ns);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time that reading processes in /proc takes, by owner: who has processes that take long to
- * read, or makes records be lost so that they are read again and again, has a quarter of the
- * thread's time for his, and leaves the rest to others. Root outside of containers has all it
+ * The time that reading processes in /proc takes is shared by owners. Each who pays (owner_payer)
+ * has a quarter of the thread's time: a user may have processes that take long to read, or make
+ * records be lost so that they are read again and again. Root outside of containers has all it
  * needs. One thread at a time.
  */
 #pragma once

@@ -301,7 +301,8 @@ struct gone {
 	struct table *table;
 	uint32_t files[YIELD_AT_ONCE]; /* ascending */
 	size_t count;
-	bool found; /* in the process that is looked at */
+	uint64_t round; /* as space.visited */
+	bool found;     /* in the process that is looked at */
 };
 
 static void refuse_gone(void *context, struct mapping *mapping)
@@ -321,7 +322,12 @@ static void refuse_gone_of(void *context, struct process *process)
 
 	gone->found = false;
 	for (struct space *own = process->space; own; own = own->older)
-		visit_space(own, refuse_gone, gone);
+		// A parent's lives on after it has gone.
+		for (struct space *space = own; space && space->visited != gone->round;
+		     space = space->parent) {
+			space->visited = gone->round;
+			visit_space(space, refuse_gone, gone);
+		}
 	if (gone->found)
 		table_mark_changed(gone->table, process);
 }
@@ -336,6 +342,7 @@ static void yield_files(struct table *table, pthread_mutex_t *table_lock, struct
 		return;
 	pthread_mutex_lock(table_lock);
 	table->has_refused = true;
+	gone.round = ++table->visits;
 	table_each(table, refuse_gone_of, &gone);
 	// Others may have been refused what they are sure of.
 	retry_refused(table);

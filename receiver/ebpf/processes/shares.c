@@ -39,7 +39,7 @@ static bool is_at(const struct shares *shares, size_t place, struct owner owner)
 
 static bool is_same_user(struct owner a, struct owner b)
 {
-	return a.uid == b.uid && (a.uid || a.container == b.container);
+	return owner_is(owner_payer(a), owner_payer(b));
 }
 
 /* Does one that counts with the one at @place stand beside it? */

@@ -230,7 +230,7 @@ void table_drop(struct table *table, struct process *process);
 /* Forks of @process have its owner, which has not been read yet. */
 void table_mark_unowned(struct table *table, struct process *process);
 
-/* One that was marked, and lives, which it is no more; NULL when there is none. */
+/* One that was marked and lives, and is marked no more; NULL when there is none. */
 struct process *table_take_unowned(struct table *table);
 
 size_t table_memory(const struct table *table); /* bytes, without texts */

@@ -53,14 +53,22 @@ static struct candidate candidate_of(struct process *process)
 	return candidate;
 }
 
-/* Of what @process has, or its texts alone. What it shares with its parent is its parent's. */
+static uint64_t bytes_of_space(const struct space *space, bool texts)
+{
+	return texts ? space->path_bytes : sizeof(*space) + mappings_memory(&space->mappings);
+}
+
+/* Of what @process has, or its texts alone. What it shares with its parent is its parent's, and its
+ * part of it too, lest what a parent that has gone leaves behind be nobody's. */
 static uint64_t bytes_of(const struct process *process, bool texts)
 {
 	uint64_t bytes = texts ? 0 : sizeof(*process);
 
-	for (const struct space *space = process->space; space; space = space->older)
-		bytes += texts ? space->path_bytes
-			       : sizeof(*space) + mappings_memory(&space->mappings);
+	for (const struct space *space = process->space; space; space = space->older) {
+		bytes += bytes_of_space(space, texts);
+		for (const struct space *parent = space->parent; parent; parent = parent->parent)
+			bytes += bytes_of_space(parent, texts) / (parent->references + 1);
+	}
 	return bytes;
 }
 
@@ -123,7 +131,7 @@ static bool drop_some(struct table *table, struct candidates *candidates, struct
 
 		if (i >= candidates->count || !owner_is(candidate->owner, owner))
 			break;
-		if (!candidate->process)
+		if (!candidate->process || !candidate->bytes)
 			continue;
 		table_drop(table, TAKE(candidate->process));
 		dropped += candidate->bytes;

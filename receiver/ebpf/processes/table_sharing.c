@@ -89,7 +89,10 @@ struct process *table_take_unowned(struct table *table)
 		uint32_t pid = table->unowned.items[--table->unowned.count];
 		struct process *process = table_newest(table, pid);
 
-		if (process && process->unowned && process->end_ns == PROCESS_ALIVE)
+		if (!process || !process->unowned)
+			continue;
+		process->unowned = false;
+		if (process->end_ns == PROCESS_ALIVE)
 			return process;
 	}
 	return NULL;

@@ -6,8 +6,8 @@
 /* A hundredth of a second, at 50 us each; the rest has its turn in the next pass. */
 enum { OWNERS_AT_ONCE = 200 };
 
-/* One that was marked; 0: there is none. */
-static uint32_t take_one(struct watch *watch, uint64_t *begin_ns_ret)
+/* One that was marked, and whose it is as far as is known; 0: there is none. */
+static uint32_t take_one(struct watch *watch, uint64_t *begin_ns_ret, struct owner *owner_ret)
 {
 	struct process *process;
 	uint32_t pid = 0;
@@ -17,6 +17,7 @@ static uint32_t take_one(struct watch *watch, uint64_t *begin_ns_ret)
 	if (process) {
 		pid = process->pid;
 		*begin_ns_ret = process->begin_ns;
+		*owner_ret = process->owner;
 	}
 	pthread_mutex_unlock(&watch->table_lock);
 	return pid;
@@ -45,9 +46,17 @@ static void read_one(struct watch *watch, uint32_t pid, uint64_t begin_ns)
 
 void watch_read_owners(struct watch *watch)
 {
+	struct owner owner;
 	uint64_t begin_ns;
 	uint32_t pid;
 
-	for (int i = 0; i < OWNERS_AT_ONCE && (pid = take_one(watch, &begin_ns)); i++)
+	for (int i = 0; i < OWNERS_AT_ONCE && (pid = take_one(watch, &begin_ns, &owner)); i++) {
+		uint64_t began_ns = clock_monotonic_ns();
+
+		// Its next fork marks it again.
+		if (!read_time_admit(&watch->read_time, owner, began_ns))
+			continue;
 		read_one(watch, pid, begin_ns);
+		read_time_spend(&watch->read_time, owner, clock_monotonic_ns() - began_ns);
+	}
 }

@@ -6,6 +6,9 @@
 /* So often is a page asked for that a walk has missed, as long as there is no room for it. */
 enum { PAGE_TRIES = 3 };
 
+/* Requests of who has most, after which turns begin anew. */
+enum { TURNS_MOST = 64 };
+
 /* Pages that come together: a walk tells of one at a time, and what calls lies near. A power of
  * two. */
 enum { MISS_GROUP = 8 };
@@ -403,11 +406,27 @@ bool pages_wants(const struct pages *pages)
 	return pages->queue.count > 0;
 }
 
-/* Where the file is in the queue that comes next: the first one of the owner for whom least was
- * asked since the queue was empty. SIZE_MAX: none. */
+/* Who may ask for no more in one search; of whom there is no room for, the next one is asked for.
+ */
+struct full_owners {
+	struct owner owners[8];
+	size_t count;
+};
+
+static bool is_full(const struct full_owners *full, struct owner owner)
+{
+	for (size_t i = 0; i < full->count; i++)
+		if (owner_is(full->owners[i], owner))
+			return true;
+	return false;
+}
+
+/* Where the file is in the queue that comes next: the first one of who pays for it and for whom
+ * least was asked of late. SIZE_MAX: none. */
 static size_t find_next(const struct pages *pages, bool (*may_ask)(void *context, uint32_t file),
 			void *context)
 {
+	struct full_owners full = { 0 };
 	uint64_t least = UINT64_MAX;
 	size_t found = SIZE_MAX;
 
@@ -417,15 +436,29 @@ static size_t find_next(const struct pages *pages, bool (*may_ask)(void *context
 
 		// The rest of what is wanted of a file comes after the answer that is due.
 		if (file->page_request || file->state == CODE_FILE_ASKED ||
-		    (may_ask && !may_ask(context, file->id)))
+		    is_full(&full, file->owner))
 			continue;
-		asked = shares_of(&pages->asked, file->owner);
+		asked = shares_of(&pages->asked, owner_payer(file->owner));
 		if (asked >= least)
 			continue;
+		if (may_ask && !may_ask(context, file->id)) {
+			if (full.count < sizeof(full.owners) / sizeof(full.owners[0]))
+				full.owners[full.count++] = file->owner;
+			continue;
+		}
 		least = asked;
 		found = at;
 	}
 	return found;
+}
+
+/* Book a request of @payer's. Old ones count for nothing, lest a newcomer have as many as others
+ * have had since the start. */
+static void note_asked(struct pages *pages, struct owner payer)
+{
+	if (shares_of(&pages->asked, payer) >= TURNS_MOST)
+		shares_deinit(&pages->asked);
+	shares_add(&pages->asked, payer, 1);
 }
 
 bool pages_next_request(struct pages *pages, bool (*may_ask)(void *context, uint32_t file),
@@ -439,7 +472,7 @@ bool pages_next_request(struct pages *pages, bool (*may_ask)(void *context, uint
 		unqueue(pages, at);
 		if (!take_request(pages, file, ret))
 			continue;
-		shares_add(&pages->asked, file->owner, 1);
+		note_asked(pages, owner_payer(file->owner));
 		return true;
 	}
 	if (!pages->queue.count)

@@ -22,7 +22,7 @@ struct pages {
 	struct code_files files;
 	struct code_file *vdso; /* owned */
 	VECTOR(uint32_t) queue; /* files to ask for */
-	struct shares asked;    /* requests by owner, since the queue was empty */
+	struct shares asked;    /* requests of late, by who pays */
 	uint32_t bare_page;     /* handle of one that has no rules */
 	uint32_t epoch;
 	bool by_group;   /* requests are of one group of pages */

@@ -107,7 +107,7 @@ static void make_others_yield(struct spaces *spaces, const struct candidate *can
 	for (size_t i = 0; i < count; i++) {
 		if (!memory_largest(spaces->memory, MEMORY_FIXED, &largest))
 			return;
-		if (candidates[i].space->set && owner_is(candidates[i].space->owner, largest))
+		if (candidates[i].space->set && owner_is(candidates[i].space->set->owner, largest))
 			spaces_evict(spaces, candidates[i].space);
 	}
 }

@@ -191,6 +191,8 @@ int foreign_file_open(struct foreign_file *file, int *fd, size_t most)
 	if (bytes)
 		result = is_mapped(*fd) ? map(file, *fd) : reserve(file, fd);
 	file->opened = !result;
+	if (result)
+		file->size = 0;
 	return result;
 }
 

@@ -30,6 +30,7 @@ struct worker_pool *worker_pool_create(const struct profcol_host *host, const ch
 	pool->context = context;
 	pool->uid = uid;
 	requests_init(&pool->requests);
+	requests_init(&pool->refused);
 	for (size_t i = 0; i < POOL_PROCESSES; i++)
 		pool->processes[i].socket = -1;
 	pool->asked = host->metric(host, PROFCOL_COUNTER, "worker_requests", label,
@@ -52,8 +53,9 @@ struct worker_pool *worker_pool_create(const struct profcol_host *host, const ch
 	return pool;
 }
 
-void pool_kill(struct worker_pool *pool, struct worker_process *process, struct origin stuck)
+void pool_kill(struct worker_pool *pool, struct worker_process *process)
 {
+	const struct origin origin = { process->owner, process->device };
 	pid_t pid;
 
 	// Before it is reaped, after which the number may be another's.
@@ -61,7 +63,7 @@ void pool_kill(struct worker_pool *pool, struct worker_process *process, struct 
 	pid = worker_kill(process);
 	profcol_metric_add(pool->alive, -1);
 	if (pid)
-		stuck_add(&pool->stuck, pid, stuck);
+		stuck_add(&pool->stuck, pid, origin, clock_monotonic_ns());
 }
 
 void worker_pool_destroy(struct worker_pool *pool)
@@ -70,7 +72,7 @@ void worker_pool_destroy(struct worker_pool *pool)
 		return;
 	for (size_t i = 0; i < POOL_PROCESSES; i++)
 		if (pool->processes[i].state != WORKER_NONE)
-			pool_kill(pool, &pool->processes[i], STUCK_NOWHERE);
+			pool_kill(pool, &pool->processes[i]);
 	// A second is plenty unless the kernel itself hangs in a file system.
 	for (unsigned int i = 0; pool->stuck.workers.count && i < 500; i++) {
 		stuck_reap(&pool->stuck);
@@ -115,13 +117,12 @@ static void pool_give_up(struct worker_pool *pool, struct worker_process *proces
 			 enum worker_outcome outcome)
 {
 	struct worker_request *request = TAKE(process->request);
-	bool hangs = outcome == WORKER_TIMED_OUT && request;
 
 	profcol_metric_add(outcome == WORKER_CRASHED     ? pool->crashes
 			   : outcome == WORKER_TIMED_OUT ? pool->timeouts
 							 : pool->bad_answers,
 			   1);
-	pool_kill(pool, process, hangs ? request->origin : STUCK_NOWHERE);
+	pool_kill(pool, process);
 	pool->bad_ends++;
 	if (!request)
 		return;
@@ -210,7 +211,7 @@ static void pool_hear(struct worker_pool *pool, struct worker_process *process, 
 	if (process->state == WORKER_STARTING) {
 		if (header->status) {
 			pool_start_failed(pool, process->body, header->body_bytes);
-			pool_kill(pool, process, STUCK_NOWHERE);
+			pool_kill(pool, process);
 			return;
 		}
 		pool->failed_starts = 0;
@@ -233,7 +234,7 @@ static void pool_lose(struct worker_pool *pool, struct worker_process *process)
 	if (process->state == WORKER_STARTING) {
 		worker_tell_end(process, end, sizeof(end));
 		pool_start_failed(pool, end, strlen(end));
-		pool_kill(pool, process, STUCK_NOWHERE);
+		pool_kill(pool, process);
 	} else if (process->state == WORKER_BUSY && process->sent) {
 		pool_give_up(pool, process, WORKER_CRASHED);
 	} else {
@@ -241,7 +242,7 @@ static void pool_lose(struct worker_pool *pool, struct worker_process *process)
 		pool->bad_ends++;
 		if (process->request)
 			requests_add_first(&pool->requests, TAKE(process->request));
-		pool_kill(pool, process, STUCK_NOWHERE);
+		pool_kill(pool, process);
 	}
 }
 
@@ -262,7 +263,7 @@ void pool_advance(struct worker_pool *pool, struct worker_process *process)
 	case WORKER_BABBLED:
 		if (process->state == WORKER_STARTING) {
 			pool_start_failed(pool, babble, sizeof(babble) - 1);
-			pool_kill(pool, process, STUCK_NOWHERE);
+			pool_kill(pool, process);
 		} else {
 			pool_give_up(pool, process, WORKER_MISBEHAVED);
 		}
@@ -289,7 +290,7 @@ static void pool_poll(struct worker_pool *pool, uint64_t timeout_ns)
 			pool_advance(pool, &pool->processes[i]);
 }
 
-static size_t pool_count_alive(const struct worker_pool *pool)
+size_t pool_count_alive(const struct worker_pool *pool)
 {
 	size_t alive = 0;
 
@@ -312,11 +313,11 @@ static void pool_expire(struct worker_pool *pool, uint64_t now_ns)
 		} else if (process->state == WORKER_STARTING &&
 			   now_ns >= process->since_ns + start_limit_ns) {
 			pool_start_failed(pool, slow, sizeof(slow) - 1);
-			pool_kill(pool, process, STUCK_NOWHERE);
+			pool_kill(pool, process);
 		} else if (process->state == WORKER_IDLE &&
 			   now_ns >= process->since_ns +
 					     (alive > 1 ? spare_limit_ns : idle_limit_ns)) {
-			pool_kill(pool, process, STUCK_NOWHERE);
+			pool_kill(pool, process);
 			alive--;
 		}
 	}

@@ -21,8 +21,10 @@ struct wanted {
 static struct worker_request *pool_add(struct worker_pool *pool, const struct wanted *wanted,
 				       const struct protocol_request *head)
 {
+	uint64_t now_ns = clock_monotonic_ns();
 	struct worker_request *request = NULL;
 
+	stuck_reap(&pool->stuck);
 	if (worker_pool_has_room(pool, wanted->origin.owner))
 		request = malloc(sizeof(*request) + head->asked_count * sizeof(*request->asked));
 	if (!request) {
@@ -34,7 +36,7 @@ static struct worker_request *pool_add(struct worker_pool *pool, const struct wa
 	*request = (struct worker_request){
 		.file = wanted->file,
 		.origin = wanted->origin,
-		.since_ns = clock_monotonic_ns(),
+		.since_ns = now_ns,
 		.head = *head,
 	};
 	memcpy(request->fds, wanted->fds, sizeof(request->fds));
@@ -42,7 +44,8 @@ static struct worker_request *pool_add(struct worker_pool *pool, const struct wa
 		pool->last_id++;
 	request->head.magic = PROTOCOL_MAGIC;
 	request->head.id = pool->last_id;
-	requests_add(stuck_forbid(&pool->stuck, wanted->origin) ? &pool->refused : &pool->requests,
+	requests_add(stuck_forbid(&pool->stuck, wanted->origin, now_ns) ? &pool->refused
+									: &pool->requests,
 		     request);
 	profcol_metric_add(pool->asked, 1);
 	return request;

@@ -14,6 +14,7 @@ static const uint64_t patience_ns = 100 * MS;
 /* Of one owner. */
 struct owned {
 	size_t busy;
+	size_t paid;       /* busy ones of all owners for whom the same one pays */
 	bool soon;         /* one is idle, or starts */
 	uint64_t since_ns; /* of the busy ones, when the last one began */
 };
@@ -31,8 +32,11 @@ static struct owned pool_owned(const struct worker_pool *pool, struct owner owne
 	for (size_t i = 0; i < POOL_PROCESSES; i++) {
 		const struct worker_process *process = &pool->processes[i];
 
-		if (process->state == WORKER_NONE ||
-		    !(is_free(process) || owner_is(process->owner, owner)))
+		if (process->state == WORKER_NONE)
+			continue;
+		owned.paid += process->state == WORKER_BUSY &&
+			      owner_is(owner_payer(process->owner), owner_payer(owner));
+		if (!is_free(process) && !owner_is(process->owner, owner))
 			continue;
 		if (process->state != WORKER_BUSY) {
 			owned.soon = true;
@@ -62,7 +66,7 @@ static struct worker_process *pool_place(struct worker_pool *pool)
 	return place;
 }
 
-/* The busy process that an owner with several can do without: the last that began. */
+/* The busy process that who pays for several can do without: the last that began. */
 static struct worker_process *pool_spare(struct worker_pool *pool)
 {
 	struct worker_process *spare = NULL;
@@ -75,9 +79,9 @@ static struct worker_process *pool_spare(struct worker_pool *pool)
 		if (process->state != WORKER_BUSY)
 			continue;
 		owned = pool_owned(pool, process->owner);
-		if (owned.busy > most || (spare && owned.busy == most && most > 1 &&
-					  process->since_ns > spare->since_ns)) {
-			most = owned.busy;
+		if (owned.paid > most ||
+		    (spare && owned.paid == most && process->since_ns > spare->since_ns)) {
+			most = owned.paid;
 			spare = process;
 		}
 	}
@@ -89,7 +93,7 @@ static uint64_t start_for_ns(const struct worker_pool *pool, const struct worker
 {
 	struct owned owned = pool_owned(pool, request->origin.owner);
 
-	if (owned.soon || owned.busy >= POOL_OF_OWNER)
+	if (owned.soon || owned.paid >= POOL_OF_PAYER)
 		return UINT64_MAX;
 	return owned.busy ? owned.since_ns + (patience_ns << 2 * (owned.busy - 1)) : 0;
 }
@@ -111,7 +115,8 @@ static struct start pool_next_start(struct worker_pool *pool)
 	     request && (place || spare); request = request->next) {
 		uint64_t at_ns = start_for_ns(pool, request);
 
-		if (!place && at_ns) // it has one already
+		// What is taken from who has several is for who has none.
+		if (!place && (at_ns || pool_owned(pool, request->origin.owner).paid))
 			continue;
 		if (!place)
 			at_ns = request->since_ns + patience_ns;
@@ -139,19 +144,24 @@ uint64_t pool_next_start_ns(const struct worker_pool *pool)
 	return at_ns > allowed_ns ? at_ns : allowed_ns;
 }
 
-/* Whatever stands in @place goes: what it was asked is to be asked again. */
+/* Nothing comes of @request (taken) now: it is to be asked again. */
+static void pool_put_off(struct worker_pool *pool, struct worker_request *request)
+{
+	profcol_metric_add(pool->put_off, 1);
+	pool_report_outcome(pool, request, WORKER_MISSING);
+	worker_request_destroy(request);
+}
+
+/* Whatever stands in @place goes. */
 static void pool_clear(struct worker_pool *pool, struct worker_process *place)
 {
 	struct worker_request *request = TAKE(place->request);
 
 	if (place->state == WORKER_NONE)
 		return;
-	pool_kill(pool, place, STUCK_NOWHERE);
-	if (!request)
-		return;
-	profcol_metric_add(pool->put_off, 1);
-	pool_report_outcome(pool, request, WORKER_MISSING);
-	worker_request_destroy(request);
+	pool_kill(pool, place);
+	if (request)
+		pool_put_off(pool, request);
 }
 
 /* Hand requests to processes that have nothing to do. */
@@ -172,14 +182,6 @@ static void pool_hand_out(struct worker_pool *pool, uint64_t now_ns)
 	}
 }
 
-static bool pool_has_process(const struct worker_pool *pool)
-{
-	for (size_t i = 0; i < POOL_PROCESSES; i++)
-		if (pool->processes[i].state != WORKER_NONE)
-			return true;
-	return false;
-}
-
 void pool_assign(struct worker_pool *pool, uint64_t now_ns)
 {
 	pool_hand_out(pool, now_ns);
@@ -191,21 +193,14 @@ void pool_assign(struct worker_pool *pool, uint64_t now_ns)
 		pool_start_process(pool, start.place, owner, now_ns);
 	}
 	// While none can be started, nobody should sit out a deadline for it.
-	while (pool->requests.first && pool->failed_starts && !pool_has_process(pool)) {
-		struct worker_request *request = requests_take(&pool->requests);
-
-		pool_report_outcome(pool, request, WORKER_MISSING);
-		worker_request_destroy(request);
-	}
+	while (pool->requests.first && pool->failed_starts && !pool_count_alive(pool))
+		pool_put_off(pool, requests_take(&pool->requests));
 }
 
 void pool_report_refused(struct worker_pool *pool)
 {
 	struct worker_request *request;
 
-	while ((request = requests_take(&pool->refused))) {
-		profcol_metric_add(pool->put_off, 1);
-		pool_report_outcome(pool, request, WORKER_MISSING);
-		worker_request_destroy(request);
-	}
+	while ((request = requests_take(&pool->refused)))
+		pool_put_off(pool, request);
 }

@@ -15,7 +15,7 @@
 
 enum {
 	POOL_PROCESSES = 8,
-	POOL_OF_OWNER = 4, /* at most of these */
+	POOL_OF_PAYER = 4, /* at most of these, of one who pays (owner_payer) */
 	POOL_START_BURST = 8,
 };
 
@@ -51,8 +51,10 @@ struct worker_pool {
 void pool_start_process(struct worker_pool *pool, struct worker_process *process,
 			struct owner owner, uint64_t now_ns);
 
-/* Whatever @process was about: NONE. @stuck: what it hangs on, or STUCK_NOWHERE. */
-void pool_kill(struct worker_pool *pool, struct worker_process *process, struct origin stuck);
+/* Whatever @process was about: NONE. */
+void pool_kill(struct worker_pool *pool, struct worker_process *process);
+
+size_t pool_count_alive(const struct worker_pool *pool); /* processes that are not NONE */
 
 /* Send and receive what goes without waiting, and act on it. */
 void pool_advance(struct worker_pool *pool, struct worker_process *process);

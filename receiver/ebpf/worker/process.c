@@ -44,6 +44,7 @@ void worker_give(struct worker_process *process, struct worker_request *request,
 {
 	process->state = WORKER_BUSY;
 	process->owner = request->origin.owner;
+	process->device = request->origin.device;
 	process->since_ns = now_ns;
 	process->request = request;
 	process->sent = 0;

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "protocol.h"
 #include "origin.h"
+#include "protocol.h"
 
 #include <profcol/component.h>
 
@@ -37,6 +37,7 @@ enum worker_state {
 struct worker_process {
 	enum worker_state state;
 	struct owner owner; /* whose bytes it reads; OWNER_NOBODY: it has read none */
+	uint64_t device;    /* where those lay that it read last; 0: nowhere */
 	int socket;         /* owned */
 	pid_t pid;          /* ours to reap */
 	uint64_t since_ns;  /* of the last step forward: state, request sent, answer begun */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that wait for a worker, in their order. An owner (origin.h) may have as many as there is
- * room left for others: nobody fills the queue, whoever comes later. One thread at a time.
+ * Requests that wait for a worker, in their order. Who pays (owner_payer) may have as many as there
+ * is room left for others: nobody fills the queue, whoever comes later. One thread at a time.
  */
 #pragma once
 

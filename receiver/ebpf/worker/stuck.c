@@ -8,9 +8,9 @@ void stuck_deinit(struct stuck_workers *stuck)
 	VECTOR_DEINIT(&stuck->workers);
 }
 
-void stuck_add(struct stuck_workers *stuck, pid_t pid, struct origin origin)
+void stuck_add(struct stuck_workers *stuck, pid_t pid, struct origin origin, uint64_t now_ns)
 {
-	if (!VECTOR_PUSH(&stuck->workers, ((struct stuck_worker){ pid, origin })))
+	if (!VECTOR_PUSH(&stuck->workers, ((struct stuck_worker){ pid, origin, now_ns })))
 		waitpid(pid, NULL, 0);
 }
 
@@ -24,15 +24,17 @@ void stuck_reap(struct stuck_workers *stuck)
 	}
 }
 
-bool stuck_forbid(const struct stuck_workers *stuck, struct origin origin)
+bool stuck_forbid(const struct stuck_workers *stuck, struct origin origin, uint64_t now_ns)
 {
-	size_t of_owner = 0, of_device = 0;
+	size_t of_payer = 0, of_device = 0;
 
 	for (size_t i = 0; i < stuck->workers.count; i++) {
 		const struct origin *other = &stuck->workers.items[i].origin;
 
-		of_owner += owner_is(other->owner, origin.owner);
+		if (now_ns - stuck->workers.items[i].killed_ns < STUCK_AFTER_NS)
+			continue;
+		of_payer += owner_is(owner_payer(other->owner), owner_payer(origin.owner));
 		of_device += origin.device && other->device == origin.device;
 	}
-	return of_owner >= STUCK_OF_OWNER || of_device >= STUCK_OF_DEVICE;
+	return of_payer >= STUCK_OF_PAYER || of_device >= STUCK_OF_DEVICE;
 }

@@ -15,12 +15,16 @@
 
 enum {
 	STUCK_OF_DEVICE = 2, /* so many of one device are enough, */
-	STUCK_OF_OWNER = 4,  /* and of one owner, who can have many devices */
+	STUCK_OF_PAYER = 4,  /* and of one who pays (owner_payer), who can have many devices */
 };
+
+/* A process that was killed has this long to end before it counts. */
+static const uint64_t STUCK_AFTER_NS = 1000000000;
 
 struct stuck_worker {
 	pid_t pid;
 	struct origin origin;
+	uint64_t killed_ns;
 };
 
 /* All zero is an empty one. */
@@ -30,15 +34,12 @@ struct stuck_workers {
 
 void stuck_deinit(struct stuck_workers *stuck);
 
-/* Of a worker that was not ended for taking too long: it hangs nowhere, and ends in a moment. */
-static const struct origin STUCK_NOWHERE = { { UINT32_MAX - 2, 0 }, 0 }; /* OWNER_NOBODY */
-
-/* Process @pid, a child that was killed while it read @origin, has not ended. Waits for it without
- * memory. */
-void stuck_add(struct stuck_workers *stuck, pid_t pid, struct origin origin);
+/* Process @pid, a child that was killed at @now_ns (CLOCK_MONOTONIC) and read @origin last, has not
+ * ended. Waits for it without memory. */
+void stuck_add(struct stuck_workers *stuck, pid_t pid, struct origin origin, uint64_t now_ns);
 
 /* Those that have ended are stuck no longer. */
 void stuck_reap(struct stuck_workers *stuck);
 
-/* Are there so many of @origin's that no other worker should read it? */
-bool stuck_forbid(const struct stuck_workers *stuck, struct origin origin);
+/* Are there so many of @origin's at @now_ns that no other worker should read it? */
+bool stuck_forbid(const struct stuck_workers *stuck, struct origin origin, uint64_t now_ns);

@@ -234,7 +234,7 @@ PROFCOL_MUST_CHECK struct profcol_error *worker_pool_start(struct worker_pool *p
 bool worker_pool_has_room(const struct worker_pool *pool, struct owner owner);
 
 /*
- * All that follow queue a request about bytes of @origin. Where workers hang
+ * The functions that follow queue a request about bytes of @origin. Where workers hang
  * already, the answer is WORKER_MISSING.
  *
  * Queue one request for the functions at @offsets (sorted, 1 to WORKER_MAX_OFFSETS, copied) of

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -208,22 +209,27 @@ static void test_the_queue_is_bounded(void **state)
 				     &offset, 1));
 }
 
-static void ask_of(struct fixture *fixture, uint32_t file, uint32_t uid)
+static void ask_on(struct fixture *fixture, uint32_t file, uint32_t uid, uint64_t device)
 {
 	const struct worker_index_files files = {
 		.file = open(SYMBOLS_FILES "/full.so", O_RDONLY | O_CLOEXEC),
 		.index = file_index_begin(),
 		.debug = -1,
 	};
-	const struct origin origin = { .owner = { uid, 0 } };
+	const struct origin origin = { .owner = { uid, 0 }, .device = device };
 
+	fixture->files[file].answered = false;
 	assert_true(worker_pool_ask_index(fixture->pool, file, origin, &files));
+}
+
+static void ask_of(struct fixture *fixture, uint32_t file, uint32_t uid)
+{
+	ask_on(fixture, file, uid, 0);
 }
 
 /* How many processes have been started, of which the last one has read a file for user @uid. */
 static size_t started_for(struct fixture *fixture, uint32_t file, uint32_t uid)
 {
-	fixture->files[file].answered = false;
 	passed_ns += MS;
 	ask_of(fixture, file, uid);
 	expect_answer(fixture, file);
@@ -270,6 +276,75 @@ static void test_an_owner_leaves_room_for_others(void **state)
 	assert_true(worker_pool_has_room(fixture->pool, other));
 	ask_of(fixture, asked, other.uid);
 	expect_answer(fixture, asked);
+}
+
+/* A process beside which @pid does not quite end when it is killed: its tracer hears of it first.
+ */
+static pid_t hold(pid_t pid)
+{
+	int ready[2];
+	pid_t tracer;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	tracer = fork();
+	if (!tracer) {
+		if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) || write(ready[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return tracer;
+}
+
+/* The last helper, which has nothing to do, hangs on a file of @device. Returns what holds it. */
+static pid_t hang(struct fixture *fixture, uint32_t file, uint32_t uid, uint64_t device)
+{
+	pid_t last = fixture->fake.helpers[fixture->fake.helper_count - 1], tracer = hold(last);
+
+	kill(last, SIGSTOP);
+	ask_on(fixture, file, uid, device);
+	turn(fixture);
+	passed_ns += 5000 * MS;
+	assert_true(run_until(fixture, file, PATIENCE_MS));
+	assert_int_equal(fixture->files[file].outcome, WORKER_TIMED_OUT);
+	return tracer;
+}
+
+static void test_where_workers_hang_no_others_go(void **state)
+{
+	enum { ALICE = 1000, BOB, CAROL, TAPE = 7, DISK };
+	struct fixture *fixture = *state;
+	pid_t tracers[2];
+
+	if (geteuid() != 0) {
+		print_message("workers can be traced by root only\n");
+		skip();
+	}
+	start(fixture);
+	tracers[0] = hang(fixture, 0, ALICE, TAPE);
+	assert_int_equal(started_for(fixture, 1, BOB), 2);
+	tracers[1] = hang(fixture, 0, BOB, TAPE);
+	passed_ns += 1000 * MS;
+	ask_on(fixture, 2, CAROL, TAPE);
+	assert_true(run_until(fixture, 2, PATIENCE_MS));
+	assert_int_equal(fixture->files[2].outcome, WORKER_MISSING);
+	assert_int_equal(fake_host_metric(&fixture->fake, "worker_put_off", "purpose=test"), 1);
+	ask_on(fixture, 3, CAROL, DISK);
+	expect_answer(fixture, 3);
+	for (size_t i = 0; i < 2; i++) {
+		kill(tracers[i], SIGKILL);
+		assert_int_equal(waitpid(tracers[i], NULL, 0), tracers[i]);
+	}
+	// They end as soon as nobody holds them.
+	do {
+		ask_on(fixture, 4, CAROL, TAPE);
+		assert_true(run_until(fixture, 4, PATIENCE_MS));
+	} while (fixture->files[4].outcome == WORKER_MISSING);
+	assert_int_equal(fixture->files[4].outcome, WORKER_ANSWERED);
 }
 
 static void test_what_is_no_file_is_unreadable(void **state)
@@ -609,6 +684,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_workers_of_those_longest_idle_end, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_an_owner_leaves_room_for_others, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_where_workers_hang_no_others_go, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_a_slow_file_holds_up_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_hang_ends_after_five_seconds, setup,

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+static const uint64_t LATER = 2 * 1000000000ull;
+
 enum { ALICE = 1000, BOB, DISK = 7, TAPE, CARDS, DRUM, RADIO };
 
 /* A child that does not end. */
@@ -48,15 +50,15 @@ static void test_two_of_a_device_are_enough(void **state)
 	struct stuck_workers stuck = { 0 };
 
 	(void)state;
-	stuck_add(&stuck, child(), origin(ALICE, DISK));
-	assert_false(stuck_forbid(&stuck, origin(ALICE, DISK)));
-	stuck_add(&stuck, child(), origin(BOB, DISK));
+	stuck_add(&stuck, child(), origin(ALICE, DISK), 0);
+	assert_false(stuck_forbid(&stuck, origin(ALICE, DISK), LATER));
+	stuck_add(&stuck, child(), origin(BOB, DISK), 0);
 	stuck_reap(&stuck);
-	assert_true(stuck_forbid(&stuck, origin(ALICE, DISK)));
-	assert_true(stuck_forbid(&stuck, origin(0, DISK)));
-	assert_false(stuck_forbid(&stuck, origin(ALICE, TAPE)));
+	assert_true(stuck_forbid(&stuck, origin(ALICE, DISK), LATER));
+	assert_true(stuck_forbid(&stuck, origin(0, DISK), LATER));
+	assert_false(stuck_forbid(&stuck, origin(ALICE, TAPE), LATER));
 	end_all(&stuck);
-	assert_false(stuck_forbid(&stuck, origin(ALICE, DISK)));
+	assert_false(stuck_forbid(&stuck, origin(ALICE, DISK), LATER));
 }
 
 static void test_an_owner_with_many_devices_has_four(void **state)
@@ -65,12 +67,24 @@ static void test_an_owner_with_many_devices_has_four(void **state)
 
 	(void)state;
 	for (uint64_t device = DISK; device <= DRUM; device++) {
-		assert_false(stuck_forbid(&stuck, origin(ALICE, RADIO)));
-		stuck_add(&stuck, child(), origin(ALICE, device));
+		assert_false(stuck_forbid(&stuck, origin(ALICE, RADIO), LATER));
+		stuck_add(&stuck, child(), origin(ALICE, device), 0);
 	}
-	assert_true(stuck_forbid(&stuck, origin(ALICE, RADIO)));
-	assert_true(stuck_forbid(&stuck, origin(ALICE, 0))); // the memory of his processes
-	assert_false(stuck_forbid(&stuck, origin(BOB, RADIO)));
+	assert_true(stuck_forbid(&stuck, origin(ALICE, RADIO), LATER));
+	assert_true(stuck_forbid(&stuck, origin(ALICE, 0), LATER)); // the memory of his processes
+	assert_false(stuck_forbid(&stuck, origin(BOB, RADIO), LATER));
+	end_all(&stuck);
+}
+
+static void test_containers_of_a_user_count_together(void **state)
+{
+	struct stuck_workers stuck = { 0 };
+
+	(void)state;
+	for (uint64_t container = 1; container <= STUCK_OF_PAYER; container++)
+		stuck_add(&stuck, child(), (struct origin){ { ALICE, container }, container }, 0);
+	assert_true(stuck_forbid(&stuck, origin(ALICE, RADIO), LATER));
+	assert_false(stuck_forbid(&stuck, origin(0, RADIO), LATER));
 	end_all(&stuck);
 }
 
@@ -79,10 +93,10 @@ static void test_who_ends_in_a_moment_counts_for_nobody(void **state)
 	struct stuck_workers stuck = { 0 };
 
 	(void)state;
-	for (int i = 0; i < STUCK_OF_OWNER + 1; i++)
-		stuck_add(&stuck, child(), STUCK_NOWHERE);
-	assert_false(stuck_forbid(&stuck, origin(ALICE, 0)));
-	assert_false(stuck_forbid(&stuck, origin(ALICE, DISK)));
+	for (int i = 0; i < STUCK_OF_PAYER; i++)
+		stuck_add(&stuck, child(), origin(ALICE, DISK), 5);
+	assert_false(stuck_forbid(&stuck, origin(ALICE, DISK), 4 + STUCK_AFTER_NS));
+	assert_true(stuck_forbid(&stuck, origin(ALICE, DISK), 5 + STUCK_AFTER_NS));
 	end_all(&stuck);
 }
 
@@ -91,6 +105,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_two_of_a_device_are_enough),
 		cmocka_unit_test(test_an_owner_with_many_devices_has_four),
+		cmocka_unit_test(test_containers_of_a_user_count_together),
 		cmocka_unit_test(test_who_ends_in_a_moment_counts_for_nobody),
 	};
 
