@@ -294,7 +294,7 @@ def test_java(source, start_profcol, start_target, tmp_path):
     options = ("-XX:+PreserveFramePointer", "-XX:CompileCommand=dontinline,Hot.*")
     producer = Producer(
         name="java",
-        command=("java", *options, "-cp", ".", "Hot"),
+        command=("java", *options, "-cp", ".", "Hot", "10000"),  # compiled for good within moments
         hot="int Hot.innermost(int)",
         caller="int Hot.middle(int)",
         disabled=("hotspot",),

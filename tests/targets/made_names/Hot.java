@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Computes, and has others compute. */
+/** Computes, and has others compute: so many steps a call as it is told, or a million. */
 import java.util.function.IntUnaryOperator;
 
 public class Hot {
@@ -20,8 +20,9 @@ public class Hot {
 	}
 
 	public static void main(String[] arguments) {
-		// Calls are so many that all is compiled for good within moments.
-		for (int x = 0;; x += middle(10000))
+		int steps = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 1000000;
+
+		for (int x = 0;; x += middle(steps))
 			if (x == 42)
 				System.out.println(x);
 	}
