@@ -4,6 +4,7 @@ profiler, which sends to both.
 """
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import time
@@ -124,6 +125,14 @@ class Gateway:
             assert self._process.poll() is None, self.log.read_text()
             assert time.monotonic() < end, self.log.read_text()
             time.sleep(0.05)
+        # It says so before it listens to signals: it does once all its threads wait for something.
+        while not self._is_asleep():
+            assert time.monotonic() < end, self.log.read_text()
+            time.sleep(0.01)
+
+    def _is_asleep(self):
+        stats = pathlib.Path(f"/proc/{self._process.pid}/task").glob("*/stat")
+        return {stat.read_text().rpartition(")")[2].split()[0] for stat in stats} == {"S"}
 
     def stop(self):
         """As on SIGTERM: what it holds is written first."""
