@@ -132,7 +132,10 @@ class Gateway:
 
     def _is_asleep(self):
         stats = pathlib.Path(f"/proc/{self._process.pid}/task").glob("*/stat")
-        return {stat.read_text().rpartition(")")[2].split()[0] for stat in stats} == {"S"}
+        try:
+            return {stat.read_text().rpartition(")")[2].split()[0] for stat in stats} == {"S"}
+        except OSError:  # a thread has ended
+            return False
 
     def stop(self):
         """As on SIGTERM: what it holds is written first."""
