@@ -262,7 +262,11 @@ struct profcol_error *http_sockets_open(const char *text, struct http_sockets *r
 
 void http_sockets_deinit(struct http_sockets *sockets)
 {
-	for (size_t i = 0; i < sockets->count; i++)
+	for (size_t i = 0; i < sockets->count; i++) {
+		// A process that is being forked has it too, for a moment: nobody listens there
+		// any more, and the port is free at once.
+		shutdown(sockets->fds[i], SHUT_RDWR);
 		close(sockets->fds[i]);
+	}
 	sockets->count = 0;
 }

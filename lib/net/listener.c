@@ -26,8 +26,12 @@ struct profcol_error *listener_init(struct listener *listener, const char *text,
 
 void listener_close(struct listener *listener)
 {
-	if (listener->fd >= 0)
+	if (listener->fd >= 0) {
+		// A process that is being forked has it too, for a moment: nobody listens there
+		// any more, and the port is free at once.
+		shutdown(listener->fd, SHUT_RDWR);
 		close(listener->fd);
+	}
 	listener->fd = -1;
 }
 
