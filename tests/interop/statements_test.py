@@ -15,7 +15,7 @@ import pytest
 import otlp_file
 import otlp_request
 from big_request import Feeder
-from collectors import START_BOUND_S
+from collectors import START_BOUND_S, is_asleep
 from free_port import free_port
 from peer_paths import peer_path
 from waiting import wait_until
@@ -343,7 +343,7 @@ class _Collector:
     def _is_ready(self):
         log = self._log.read_text()
         assert self._process.poll() is None, log
-        return "Everything is ready" in log
+        return "Everything is ready" in log and is_asleep(self._process.pid)
 
     def send(self, body):
         connection = http.client.HTTPConnection(self._http, timeout=START_BOUND_S)

@@ -70,6 +70,17 @@ class Sink:
         self._process.stdout.close()
 
 
+def is_asleep(pid):
+    """Do all threads of the process wait for something? A Collector says that it is ready before it
+    listens to signals, which it does once this holds.
+    """
+    stats = pathlib.Path(f"/proc/{pid}/task").glob("*/stat")
+    try:
+        return {stat.read_text().rpartition(")")[2].split()[0] for stat in stats} == {"S"}
+    except OSError:  # a thread has ended
+        return False
+
+
 class Gateway:
     """A run of the OpenTelemetry Collector 0.159: OTLP in over gRPC and HTTP, to `exporters`.
 
@@ -125,17 +136,9 @@ class Gateway:
             assert self._process.poll() is None, self.log.read_text()
             assert time.monotonic() < end, self.log.read_text()
             time.sleep(0.05)
-        # It says so before it listens to signals: it does once all its threads wait for something.
-        while not self._is_asleep():
+        while not is_asleep(self._process.pid):
             assert time.monotonic() < end, self.log.read_text()
             time.sleep(0.01)
-
-    def _is_asleep(self):
-        stats = pathlib.Path(f"/proc/{self._process.pid}/task").glob("*/stat")
-        try:
-            return {stat.read_text().rpartition(")")[2].split()[0] for stat in stats} == {"S"}
-        except OSError:  # a thread has ended
-            return False
 
     def stop(self):
         """As on SIGTERM: what it holds is written first."""
