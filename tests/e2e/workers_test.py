@@ -48,9 +48,9 @@ def as_user(uid, *command):
 
 
 @pytest.fixture
-def all_read(program_of, start_profcol, start_target):
+def all_read(program_of, start_profcol, start_target, tmp_path):
     """A run that has looked into the programs of two users."""
-    run = start_profcol(pipeline()).wait_ready()
+    run = start_profcol(pipeline(tmp_path / "out")).wait_ready()
     targets = [start_target(*as_user(uid, program_of(uid))) for uid in (ALICE, BOB)]
     for target in targets:
         target.wait_burnt(500)
@@ -126,7 +126,7 @@ def with_hole(program):
     return bytes(data), sections_at, sections
 
 
-def test_holes_stay_holes(build_target, start_profcol, start_target):
+def test_holes_stay_holes(build_target, start_profcol, start_target, tmp_path):
     """A page of a file in memory belongs to who reads it first by mapping it, and stays."""
     data, sections_at, sections = with_hole(build_target("burn"))
     file = os.memfd_create("hole", 0)
@@ -139,7 +139,7 @@ def test_holes_stay_holes(build_target, start_profcol, start_target):
     target = start_target(f"/proc/self/fd/{reading}", pass_fds=[reading])
     target.wait_burnt(100)
     blocks = os.fstat(reading).st_blocks
-    run = start_profcol(pipeline()).wait_ready()
+    run = start_profcol(pipeline(tmp_path / "out")).wait_ready()
     target.wait_burnt(500)
     wait_until(
         lambda: run.metrics().value("profcol_symbol_sources", source="symtab"),
