@@ -17,7 +17,7 @@ enum {
 	FIRST = UNWIND_RULE_END + 1,
 	OF_FILE = 512,
 	ROOM = UNWIND_RULES - FIRST,
-	OF_ONE = ROOM - ROOM / 8, /* owner, if nobody has less */
+	OF_ONE = ROOM - ROOM / 8,     /* owner, if nobody has less */
 	FILES = OF_ONE / OF_FILE + 1, /* to fill all of that */
 	NEXT = FILES + 1
 };
