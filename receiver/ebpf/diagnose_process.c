@@ -32,6 +32,7 @@ struct looking {
 	const struct profiling_config *config;
 	struct profcol_findings *findings;
 	struct worker_pool *pool; /* owned */
+	struct origin origin;     /* of all that it reads: one process and its files */
 	uint32_t pid;
 	const struct proc_mapping *mapping; /* that is asked about */
 	uint32_t files;                     /* so many were */
@@ -130,9 +131,6 @@ static void await(struct looking *looking)
 		worker_pool_run(looking->pool, deadline_ns);
 }
 
-/* Workers of this pool read what belongs to one process, and are asked nothing else. */
-static const struct origin only_origin = { { UINT32_MAX - 1, 0 }, 0 }; /* OWNER_UNKNOWN */
-
 /* ---- its files ---- */
 
 /* As processes_visit_function. */
@@ -142,8 +140,8 @@ static bool look_at_file(void *context, const struct proc_mapping *mapping, int 
 
 	looking->mapping = mapping;
 	looking->files++;
-	if (worker_pool_ask_pages(looking->pool, looking->files, only_origin, looking->files, fd,
-				  NULL, 0))
+	if (worker_pool_ask_pages(looking->pool, looking->files, looking->origin, looking->files,
+				  fd, NULL, 0))
 		await(looking);
 	return looking->files < FILES_MOST;
 }
@@ -256,7 +254,7 @@ static void look_at_memory(struct looking *looking)
 			    "run as root, or with CAP_SYS_PTRACE; see kernel.yama.ptrace_scope");
 			continue;
 		}
-		if (worker_pool_ask_attach(looking->pool, 1, only_origin, fd, &found->process))
+		if (worker_pool_ask_attach(looking->pool, 1, looking->origin, fd, &found->process))
 			await(looking);
 		tell(looking, found);
 	}
@@ -270,6 +268,7 @@ void profiling_diagnose_process(const void *config, uint32_t pid, struct profcol
 			  .version = "",
 			  .metric = no_metric,
 			  .spawn_helper = fork_worker },
+		.origin = { .owner = OWNER_UNKNOWN },
 		.config = config,
 		.findings = findings,
 		.pid = pid,

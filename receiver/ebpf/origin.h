@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose bytes are read, and where they lie. Bytes can be made to take over who reads them: so what
- * has read those of one owner reads nobody else's, and what cannot be ended while it waits for one
- * file system costs that one.
+ * An origin says whose bytes a worker reads, and on which file system they lie. Crafted bytes can
+ * take over the worker that reads them: so a worker reads the bytes of one owner only, and one that
+ * cannot be ended while it waits for a file system counts against that file system.
  */
 #pragma once
 
@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 /*
- * Whose a process is, or who can have written a file.
+ * An owner is the user and the container that a process belongs to, or that can have written a
+ * file.
  *
  * A user may have many numbers in user namespaces that he made, so there the one counts who made
  * the outermost of them. A container counts beside its user: most run as root of the machine. A
@@ -34,11 +35,17 @@ static inline bool owner_is(struct owner a, struct owner b)
 	return a.uid == b.uid && a.container == b.container;
 }
 
-/* Who pays for what @owner takes: all containers of an ordinary user together, since a user to whom
- * cgroups were handed over can make any number of them. */
+/* The owner that @owner's share is counted for. All containers of an ordinary user count as that
+ * user: one to whom cgroups were handed over can make any number of them. */
 static inline struct owner owner_payer(struct owner owner)
 {
 	return owner.uid ? (struct owner){ owner.uid, 0 } : owner;
+}
+
+/* Does the same one pay for both? */
+static inline bool owner_pays_with(struct owner a, struct owner b)
+{
+	return owner_is(owner_payer(a), owner_payer(b));
 }
 
 struct origin {

@@ -36,6 +36,7 @@ struct flight {
 	uint32_t runtime;
 	struct runtime_frame frames[FRAMES_MOST];
 	size_t count;
+	struct origin origin;      /* of frames: as of when they were taken */
 	struct code_map_state map; /* of the file that names code in memory of no file */
 };
 
@@ -333,17 +334,17 @@ static bool take_frames(struct process_memory *memory, struct flight *flight)
 static void ask_frames(struct process_memory *memory, struct flight *flight, int fd,
 		       const struct runtime_process *about)
 {
-	struct origin origin = processes_memory_origin(memory->processes, flight->key.pid);
 	uint32_t tag = (uint32_t)(flight - memory->flights);
 	enum frame_state state;
 
 	flight->used = true;
 	if (fd >= 0 && about &&
-	    worker_pool_ask_names(memory->pool, tag, origin, fd, about, flight->frames,
+	    worker_pool_ask_names(memory->pool, tag, flight->origin, fd, about, flight->frames,
 				  flight->count))
 		return;
 	if (fd >= 0 && !about &&
-	    worker_pool_ask_map(memory->pool, tag, origin, fd, flight->frames, flight->count))
+	    worker_pool_ask_map(memory->pool, tag, flight->origin, fd, flight->frames,
+				flight->count))
 		return;
 	flight->used = false;
 	state = fd < 0 ? state_of_errno(fd) : FRAME_CROWDED;
@@ -419,12 +420,11 @@ static bool begin_frames(struct process_memory *memory)
 {
 	struct flight *flight = free_flight(memory);
 	struct runtime_process about;
-	struct origin origin;
 
 	if (!flight || !take_frames(memory, flight))
 		return false;
-	origin = processes_memory_origin(memory->processes, flight->key.pid);
-	if (!worker_pool_has_room(memory->pool, origin.owner))
+	flight->origin = processes_memory_origin(memory->processes, flight->key.pid);
+	if (!worker_pool_has_room(memory->pool, flight->origin.owner))
 		postpone_frames(memory, flight);
 	else if (flight->runtime == RUNTIME_NONE)
 		begin_places(memory, flight);

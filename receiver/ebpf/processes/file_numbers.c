@@ -57,3 +57,10 @@ size_t file_numbers_memory(const struct file_numbers *numbers)
 	return (numbers->passed.capacity + numbers->passed_next.capacity) *
 	       sizeof(*numbers->passed.items);
 }
+
+int file_numbers_compare(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	return a < b ? -1 : a > b;
+}

@@ -18,6 +18,9 @@
 
 enum { FILE_NUMBERS_NONE = UINT32_MAX };
 
+/* Orders numbers (uint32_t), for qsort(3) and bsearch(3). */
+int file_numbers_compare(const void *left, const void *right);
+
 struct file_numbers {
 	uint32_t half;  /* how many there are in each */
 	uint32_t next;  /* number to be given, unless it is passed over */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who can have written a file: whoever reads it reads what they wrote. */
+/* The origin of a file: the owner that can have written it, and its file system. */
 #include "file_rows.h"
 
 #include <string.h>

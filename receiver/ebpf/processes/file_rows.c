@@ -231,13 +231,6 @@ bool file_owns_alias(const struct file *file)
 
 /* ---- adding ---- */
 
-static int compare_ids(const void *left, const void *right)
-{
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-
-	return a < b ? -1 : a > b;
-}
-
 static bool turn_numbers(struct file_rows *rows)
 {
 	size_t count = rows->rows.count;
@@ -247,7 +240,7 @@ static bool turn_numbers(struct file_rows *rows)
 		return false;
 	for (size_t i = 0; i < count; i++)
 		used[i] = rows->rows.items[i].id;
-	qsort(used, count, sizeof(*used), compare_ids);
+	qsort(used, count, sizeof(*used), file_numbers_compare);
 	return file_numbers_turn(&rows->numbers, used, count);
 }
 

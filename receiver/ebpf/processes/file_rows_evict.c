@@ -25,20 +25,13 @@ bool file_rows_nearly_full(const struct file_rows *rows)
 		       rows->most_path_bytes - kept_bytes - rows->most_path_bytes / MARGIN_SHARE;
 }
 
-static int compare_ids(const void *left, const void *right)
-{
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-
-	return a < b ? -1 : a > b;
-}
-
 static bool is_needed(const struct file *file, const uint32_t *needed, size_t count)
 {
-	return count && bsearch(&file->id, needed, count, sizeof(*needed), compare_ids);
+	return count && bsearch(&file->id, needed, count, sizeof(*needed), file_numbers_compare);
 }
 
-/* What goes first has the lesser one: files of owners with more than their share, then others, and
- * of these what was not used for longest. */
+/* A row with a lesser order goes earlier: those of owners with more than their share first, then
+ * others; of both those not used for longest. */
 static uint64_t order_of(const struct file_rows *rows, const struct file *file)
 {
 	uint64_t held = shares_of(&rows->shares, file->owner);
@@ -53,7 +46,7 @@ static int compare_orders(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* Those of the rows that may go and have this order or a lesser one go. 0: none. */
+/* The order up to which rows go that may go. 0: none goes. */
 static uint64_t last_to_go(const struct file_rows *rows, const uint32_t *needed, size_t count)
 {
 	CLEANUP_FREE uint64_t *orders = calloc(rows->rows.count + 1, sizeof(*orders));
@@ -158,7 +151,7 @@ size_t file_rows_yield(struct file_rows *rows, uint32_t *ids, size_t most, int *
 	}
 	rows->rows.count = kept;
 	if (gone) {
-		qsort(ids, gone, sizeof(*ids), compare_ids);
+		qsort(ids, gone, sizeof(*ids), file_numbers_compare);
 		rows->wants_room = false;
 		file_rows_rebuild(rows);
 	}

@@ -81,8 +81,8 @@ bool files_lookup(struct files *files, uint32_t file, struct mapped_file *ret, c
  * certain. */
 bool files_root(struct files *files, uint32_t file, struct process_root *ret, uint32_t *pid_ret);
 
-/* Who can have written @file, as far as is known now, and where it lies; with @own, leaving out
- * that the machine's root has. Never waits. */
+/* The origin of @file, as far as it is known now. With @own it is not the machine's root, even if
+ * that wrote the file. Never waits. */
 struct origin files_origin(struct files *files, uint32_t file, bool own);
 
 /* As root_files_open. */

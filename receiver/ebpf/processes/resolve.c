@@ -2,6 +2,7 @@
 #include "resolve.h"
 
 #include "base/base.h"
+#include "file_numbers.h"
 
 #include <errno.h>
 
@@ -246,13 +247,6 @@ static void collect_needed(void *context, struct process *process)
 	}
 }
 
-static int compare_ids(const void *left, const void *right)
-{
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-
-	return a < b ? -1 : a > b;
-}
-
 static void look_for_refused(void *context, struct mapping *mapping)
 {
 	bool *found = context;
@@ -309,7 +303,8 @@ static void refuse_gone(void *context, struct mapping *mapping)
 {
 	struct gone *gone = context;
 
-	if (!bsearch(&mapping->file, gone->files, gone->count, sizeof(uint32_t), compare_ids))
+	if (!bsearch(&mapping->file, gone->files, gone->count, sizeof(uint32_t),
+		     file_numbers_compare))
 		return;
 	mapping->file = MAPPING_FILE_REFUSED;
 	gone->found = true;
@@ -360,7 +355,8 @@ static void evict_files(struct table *table, pthread_mutex_t *table_lock, struct
 	table_each(table, collect_needed, &needed);
 	pthread_mutex_unlock(table_lock);
 	if (needed.files.count)
-		qsort(needed.files.items, needed.files.count, sizeof(uint32_t), compare_ids);
+		qsort(needed.files.items, needed.files.count, sizeof(uint32_t),
+		      file_numbers_compare);
 	if (!needed.failed)
 		evicted = files_evict(files, needed.files.items, needed.files.count);
 	VECTOR_DEINIT(&needed.files);

@@ -37,18 +37,13 @@ static bool is_at(const struct shares *shares, size_t place, struct owner owner)
 	return place < shares->all.count && owner_is(shares->all.items[place].owner, owner);
 }
 
-static bool is_same_user(struct owner a, struct owner b)
-{
-	return owner_is(owner_payer(a), owner_payer(b));
-}
-
 /* Does one that counts with the one at @place stand beside it? */
 static bool has_fellow(const struct shares *shares, size_t place)
 {
 	const struct share *at = &shares->all.items[place];
 
-	return (place > 0 && is_same_user(at[-1].owner, at->owner)) ||
-	       (place + 1 < shares->all.count && is_same_user(at[1].owner, at->owner));
+	return (place > 0 && owner_pays_with(at[-1].owner, at->owner)) ||
+	       (place + 1 < shares->all.count && owner_pays_with(at[1].owner, at->owner));
 }
 
 void shares_add(struct shares *shares, struct owner owner, uint64_t amount)
@@ -122,7 +117,7 @@ static struct user user_at(const struct shares *shares, size_t first)
 	struct user user = { .first = first };
 
 	for (size_t i = first;
-	     i < shares->all.count && is_same_user(items[i].owner, items[first].owner); i++) {
+	     i < shares->all.count && owner_pays_with(items[i].owner, items[first].owner); i++) {
 		user.held += items[i].held;
 		user.count++;
 	}
@@ -135,7 +130,7 @@ static struct user user_of(const struct shares *shares, struct owner owner)
 	struct owner first = { owner.uid, owner.uid ? 0 : owner.container };
 	size_t place = place_of(shares, first);
 
-	if (place < shares->all.count && is_same_user(shares->all.items[place].owner, owner))
+	if (place < shares->all.count && owner_pays_with(shares->all.items[place].owner, owner))
 		return user_at(shares, place);
 	return (struct user){ .first = place };
 }
@@ -190,7 +185,7 @@ bool shares_yields(const struct shares *shares, struct owner owner, uint64_t amo
 	if (!find_largest(shares, &user, &share))
 		return false;
 	*ret = share.owner;
-	if (is_same_user(share.owner, owner)) {
+	if (owner_pays_with(share.owner, owner)) {
 		most = share.held;
 		own = shares_of(shares, owner);
 	} else {

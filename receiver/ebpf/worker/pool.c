@@ -55,7 +55,7 @@ struct worker_pool *worker_pool_create(const struct profcol_host *host, const ch
 
 void pool_kill(struct worker_pool *pool, struct worker_process *process)
 {
-	const struct origin origin = { process->owner, process->device };
+	const struct origin origin = process->origin;
 	pid_t pid;
 
 	// Before it is reaped, after which the number may be another's.
@@ -169,7 +169,7 @@ void pool_start_process(struct worker_pool *pool, struct worker_process *process
 		pool_start_failed(pool, why, strlen(why));
 		return;
 	}
-	process->owner = owner;
+	process->origin.owner = owner;
 	atomic_store(&pool->pids[process - pool->processes], process->pid);
 	profcol_metric_add(pool->starts, 1);
 	profcol_metric_add(pool->alive, 1);

@@ -51,24 +51,38 @@ static struct worker_request *pool_add(struct worker_pool *pool, const struct wa
 	return request;
 }
 
+/* The same with what it asks for: as many words of 8 bytes at @asked as @head says, 1 to @most. */
+static bool pool_ask(struct worker_pool *pool, const struct wanted *wanted,
+		     const struct protocol_request *head, size_t most, const void *asked)
+{
+	struct worker_request *request;
+
+	if (!head->asked_count || head->asked_count > most) {
+		close_later(wanted->fds[0]);
+		return false;
+	}
+	request = pool_add(pool, wanted, head);
+	if (request)
+		memcpy(request->asked, asked, head->asked_count * sizeof(*request->asked));
+	return request;
+}
+
+/* How many words @count things take, @each; too many where the number does not fit. */
+static uint32_t words(size_t count, size_t each)
+{
+	return count < UINT32_MAX / each ? (uint32_t)(count * each) : UINT32_MAX;
+}
+
 bool worker_pool_ask(struct worker_pool *pool, uint32_t file, struct origin origin, int fd,
 		     const uint64_t *offsets, size_t count)
 {
 	const struct protocol_request head = {
-		.asked_count = (uint32_t)count,
+		.asked_count = words(count, 1),
 		.kind = PROTOCOL_FUNCTIONS,
 	};
 	const struct wanted wanted = { file, origin, { fd, -1, -1 } };
-	struct worker_request *request;
 
-	if (!count || count > WORKER_MAX_OFFSETS) {
-		close_later(fd);
-		return false;
-	}
-	request = pool_add(pool, &wanted, &head);
-	if (request)
-		memcpy(request->asked, offsets, count * sizeof(*offsets));
-	return request;
+	return pool_ask(pool, &wanted, &head, WORKER_MAX_OFFSETS, offsets);
 }
 
 bool worker_pool_ask_index(struct worker_pool *pool, uint32_t file, struct origin origin,
@@ -91,20 +105,12 @@ bool worker_pool_ask_lines(struct worker_pool *pool, uint32_t file, struct origi
 {
 	const struct protocol_request head = {
 		.content = content,
-		.asked_count = (uint32_t)count,
+		.asked_count = words(count, 1),
 		.kind = PROTOCOL_LINES,
 	};
 	const struct wanted wanted = { file, origin, { fd, -1, -1 } };
-	struct worker_request *request;
 
-	if (!count || count > WORKER_MAX_PLACES) {
-		close_later(fd);
-		return false;
-	}
-	request = pool_add(pool, &wanted, &head);
-	if (request)
-		memcpy(request->asked, addresses, count * sizeof(*addresses));
-	return request;
+	return pool_ask(pool, &wanted, &head, WORKER_MAX_PLACES, addresses);
 }
 
 bool worker_pool_ask_pages(struct worker_pool *pool, uint32_t file, struct origin origin,
@@ -185,19 +191,12 @@ bool worker_pool_ask_names(struct worker_pool *pool, uint32_t tag, struct origin
 bool worker_pool_ask_map(struct worker_pool *pool, uint32_t tag, struct origin origin, int fd,
 			 const struct runtime_frame *frames, size_t count)
 {
+	enum { WORDS = sizeof(*frames) / sizeof(uint64_t) };
 	const struct protocol_request head = {
-		.asked_count = (uint32_t)(count * sizeof(*frames) / sizeof(uint64_t)),
+		.asked_count = words(count, WORDS),
 		.kind = PROTOCOL_MAP,
 	};
 	const struct wanted wanted = { tag, origin, { fd, -1, -1 } };
-	struct worker_request *request;
 
-	if (!count || count > WORKER_MAX_FRAMES) {
-		close_later(fd);
-		return false;
-	}
-	request = pool_add(pool, &wanted, &head);
-	if (request)
-		memcpy(request->asked, frames, count * sizeof(*frames));
-	return request;
+	return pool_ask(pool, &wanted, &head, (size_t)WORKER_MAX_FRAMES * WORDS, frames);
 }

@@ -22,7 +22,7 @@ struct owned {
 /* Has it read nobody's bytes yet? */
 static bool is_free(const struct worker_process *process)
 {
-	return owner_is(process->owner, OWNER_NOBODY);
+	return owner_is(process->origin.owner, OWNER_NOBODY);
 }
 
 static struct owned pool_owned(const struct worker_pool *pool, struct owner owner)
@@ -35,8 +35,8 @@ static struct owned pool_owned(const struct worker_pool *pool, struct owner owne
 		if (process->state == WORKER_NONE)
 			continue;
 		owned.paid += process->state == WORKER_BUSY &&
-			      owner_is(owner_payer(process->owner), owner_payer(owner));
-		if (!is_free(process) && !owner_is(process->owner, owner))
+			      owner_pays_with(process->origin.owner, owner);
+		if (!is_free(process) && !owner_is(process->origin.owner, owner))
 			continue;
 		if (process->state != WORKER_BUSY) {
 			owned.soon = true;
@@ -78,7 +78,7 @@ static struct worker_process *pool_spare(struct worker_pool *pool)
 
 		if (process->state != WORKER_BUSY)
 			continue;
-		owned = pool_owned(pool, process->owner);
+		owned = pool_owned(pool, process->origin.owner);
 		if (owned.paid > most ||
 		    (spare && owned.paid == most && process->since_ns > spare->since_ns)) {
 			most = owned.paid;
@@ -173,8 +173,9 @@ static void pool_hand_out(struct worker_pool *pool, uint64_t now_ns)
 
 		if (process->state != WORKER_IDLE)
 			continue;
-		request = is_free(process) ? requests_take(&pool->requests)
-					   : requests_take_of(&pool->requests, process->owner);
+		request = is_free(process)
+				  ? requests_take(&pool->requests)
+				  : requests_take_of(&pool->requests, process->origin.owner);
 		if (!request)
 			continue;
 		worker_give(process, request, now_ns);

@@ -27,7 +27,7 @@ struct profcol_error *worker_start(struct worker_process *process, const struct 
 	const struct protocol_hello hello = { .magic = PROTOCOL_MAGIC, .uid = uid };
 	struct worker_process started = {
 		.state = WORKER_STARTING,
-		.owner = OWNER_NOBODY,
+		.origin.owner = OWNER_NOBODY,
 		.since_ns = now_ns,
 	};
 	struct profcol_error *error = host->spawn_helper(host, &started.socket, &started.pid);
@@ -43,8 +43,7 @@ struct profcol_error *worker_start(struct worker_process *process, const struct 
 void worker_give(struct worker_process *process, struct worker_request *request, uint64_t now_ns)
 {
 	process->state = WORKER_BUSY;
-	process->owner = request->origin.owner;
-	process->device = request->origin.device;
+	process->origin = request->origin;
 	process->since_ns = now_ns;
 	process->request = request;
 	process->sent = 0;

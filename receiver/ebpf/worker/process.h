@@ -36,11 +36,11 @@ enum worker_state {
 
 struct worker_process {
 	enum worker_state state;
-	struct owner owner; /* whose bytes it reads; OWNER_NOBODY: it has read none */
-	uint64_t device;    /* where those lay that it read last; 0: nowhere */
-	int socket;         /* owned */
-	pid_t pid;          /* ours to reap */
-	uint64_t since_ns;  /* of the last step forward: state, request sent, answer begun */
+	struct origin
+		origin; /* whose bytes it reads (OWNER_NOBODY: none yet), and where the last lay */
+	int socket;     /* owned */
+	pid_t pid;      /* ours to reap */
+	uint64_t since_ns; /* of the last step forward: state, request sent, answer begun */
 	struct worker_request *request; /* owned; while BUSY */
 	size_t sent;                    /* bytes of head and asked */
 	struct protocol_header header;

@@ -22,7 +22,7 @@ bool requests_have_room(const struct requests *requests, struct owner owner)
 
 	for (const struct worker_request *request = requests->first; request;
 	     request = request->next)
-		own += owner_is(owner_payer(request->origin.owner), owner_payer(owner));
+		own += owner_pays_with(request->origin.owner, owner);
 	return requests->count < REQUESTS_MOST && own < REQUESTS_MOST - requests->count;
 }
 

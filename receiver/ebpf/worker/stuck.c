@@ -33,7 +33,7 @@ bool stuck_forbid(const struct stuck_workers *stuck, struct origin origin, uint6
 
 		if (now_ns - stuck->workers.items[i].killed_ns < STUCK_AFTER_NS)
 			continue;
-		of_payer += owner_is(owner_payer(other->owner), owner_payer(origin.owner));
+		of_payer += owner_pays_with(other->owner, origin.owner);
 		of_device += origin.device && other->device == origin.device;
 	}
 	return of_payer >= STUCK_OF_PAYER || of_device >= STUCK_OF_DEVICE;
