@@ -138,14 +138,14 @@ class Crowd:
             self.end(process)
 
 
-def start_attackers(crowd, directory):
+def start_attackers(crowd, directory, kinds):
     own = directory / "own"
     own.mkdir()
     os.chown(own, USER, USER)
-    for number in range(FILLERS):
+    for number in range(FILLERS if "rules" in kinds else 0):
         crowd.start(as_user(directory / f"rules{number}"))
     for how, (processes, count) in GREEDY.items():
-        for _ in range(processes):
+        for _ in range(processes if how in kinds else 0):
             crowd.start(as_user(directory / "greedy", how, own, count))
 
 
@@ -193,7 +193,7 @@ def report(limits, seconds, metrics, alive, resident):
             print(f"    {line}")
 
 
-def attack(program, minutes, directory, limits):
+def attack(program, minutes, kinds, directory, limits):
     compile_all(directory)
     crowd = Crowd()
     out = directory / "profiles"
@@ -205,7 +205,7 @@ def attack(program, minutes, directory, limits):
     try:
         profcol.wait_ready()
         ordinary = crowd.start([str(directory / "ordinary"), "plain"])
-        start_attackers(crowd, directory)
+        start_attackers(crowd, directory, kinds)
         victims = run_victims(crowd, directory, 60 * minutes)
         alive = profcol.is_running()
         metrics = profcol.metrics().text if alive else ""
@@ -227,13 +227,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--minutes", type=float, default=60)
+    kinds = ["rules", *GREEDY]
+    parser.add_argument("--kinds", nargs="*", choices=kinds, default=kinds, help="of attackers")
     arguments = parser.parse_args()
     limits = Limits(f"profcol-attack-{os.getpid()}")
     with tempfile.TemporaryDirectory(prefix="profcol-attack-") as name:
         directory = pathlib.Path(name)
         directory.chmod(0o755)
         try:
-            attack(arguments.program.resolve(), arguments.minutes, directory, limits)
+            attack(
+                arguments.program.resolve(),
+                arguments.minutes,
+                set(arguments.kinds),
+                directory,
+                limits,
+            )
         finally:
             limits.remove()
 

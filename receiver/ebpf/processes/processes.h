@@ -251,9 +251,9 @@ void processes_tell_again(struct processes *processes);
  */
 int processes_open_file(struct processes *processes, uint32_t file);
 
-/* Who can have written @file, or the memory of process @pid, and where that lies. With @own, the
- * processes that map the file have said something of it: it is not only the machine's root. Never
- * waits. Any thread. */
+/* The origin of @file, or of the memory of process @pid: the owner who can have written it, and the
+ * device. @own: the processes that map the file have said something of it, so that they count as
+ * its writers beside the machine's root. Never waits. Any thread. */
 struct origin processes_file_origin(struct processes *processes, uint32_t file, bool own);
 struct origin processes_memory_origin(struct processes *processes, uint32_t pid);
 

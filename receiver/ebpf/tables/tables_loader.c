@@ -30,6 +30,13 @@ static bool take_wanted(struct tables *tables)
 	return loader->number;
 }
 
+static void count_refusal(const struct tables_metrics *metrics, uint32_t numbers)
+{
+	for (size_t i = 0; i < RUNTIMES; i++)
+		if (numbers & 1u << i && all_runtimes[i])
+			profcol_metric_add(metrics->runtimes[i].walks_refused, 1);
+}
+
 static void load_walk(struct tables *tables)
 {
 	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
@@ -46,7 +53,7 @@ static void load_walk(struct tables *tables)
 	profcol_log_warn(tables->host->logger,
 			 "%s, stacks of programs that run by %s are cut there",
 			 profcol_error_message(error), names);
-	profcol_metric_add(tables->metrics.walks_refused, 1);
+	count_refusal(&tables->metrics, loader->runtimes);
 }
 
 static void *load_walks(void *context)

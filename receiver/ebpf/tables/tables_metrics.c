@@ -40,6 +40,17 @@ static struct profcol_metric *refused_metric(const struct profcol_host *host,
 			    "is known, by why");
 }
 
+static struct profcol_metric *walk_metric(const struct profcol_host *host,
+					  const struct runtime *runtime)
+{
+	char labels[64];
+
+	snprintf(labels, sizeof(labels), "runtime=%s", runtime->name);
+	return host->metric(host, PROFCOL_COUNTER, "runtime_walks_refused", labels,
+			    "Programs that walk stacks of a language runtime and that the kernel "
+			    "has refused");
+}
+
 /* Is there anything about it that may be refused? */
 static bool is_refusable(const struct runtime *runtime)
 {
@@ -53,6 +64,7 @@ static void init_runtimes(struct tables_metrics *metrics, const struct profcol_h
 			continue;
 		metrics->runtimes[i].known = runtime_metric(host, all_runtimes[i], "known");
 		metrics->runtimes[i].unknown = runtime_metric(host, all_runtimes[i], "unknown");
+		metrics->runtimes[i].walks_refused = walk_metric(host, all_runtimes[i]);
 		for (size_t j = 0; is_refusable(all_runtimes[i]) && j < RUNTIME_REFUSALS; j++)
 			if (refusals[j])
 				metrics->runtimes[i].refused[j] =
@@ -107,10 +119,6 @@ void tables_metrics_init(struct tables_metrics *metrics, const struct profcol_ho
 			"Processes that made room for others in the unwinder's tables"),
 		.files_given_up = host->metric(host, PROFCOL_COUNTER, "unwind_files_given_up", "",
 					       "Files that could not be read for their rules"),
-		.walks_refused = host->metric(
-			host, PROFCOL_COUNTER, "runtime_walks_refused", "",
-			"Programs that walk stacks of language runtimes and that the kernel has "
-			"refused"),
 		.rules_refused =
 			host->metric(host, PROFCOL_COUNTER, "unwind_rules_refused", "",
 				     "Rows of unwind pages whose rule there was no room for"),

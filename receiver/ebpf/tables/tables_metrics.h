@@ -12,11 +12,12 @@ struct tables_metrics {
 	struct tables_runtime_metrics {
 		struct profcol_metric *known, *unknown; /* gauges; NULL: no such runtime */
 		struct profcol_metric *refused[RUNTIME_REFUSALS]; /* by reason */
+		struct profcol_metric *walks_refused;             /* a counter */
 	} runtimes[RUNTIMES];
 	/* Counters: */
 	struct profcol_metric *built, *evicted, *refused, *failed, *notes_dropped;
 	struct profcol_metric *ranges_dropped, *processes_refused, *processes_evicted;
-	struct profcol_metric *files_given_up, *rules_refused, *files_yielded, *walks_refused;
+	struct profcol_metric *files_given_up, *rules_refused, *files_yielded;
 	struct profcol_metric *unsupported[UNWIND_UNSUPPORTED_COUNT];
 };
 
