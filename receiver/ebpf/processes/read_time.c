@@ -1,11 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "read_time.h"
 
-static const uint64_t WINDOW_NS = 1000000000, MOST_NS = 250000000;
+/* Who has read nothing for a second may spend a quarter of one at once, as when many programs
+ * start; whoever reads without end has a quarter of each moment, and so keeps nobody waiting long. */
+enum { PART = 4 };
+static const uint64_t MOST_NS = 250000000;
+
+/* A reading that took very long does not keep all others of its owner waiting for longer than what
+ * is beyond MOST_NS here is written off: a second. */
+static const uint64_t DEBT_NS = 500000000;
+
+/* So often at most is what has been spent written off, so that no time is lost by rounding. */
+static const uint64_t STEP_NS = 5000000;
 
 void read_time_deinit(struct read_time *time)
 {
 	shares_deinit(&time->spent);
+}
+
+static void write_off(struct read_time *time, uint64_t now_ns)
+{
+	if (now_ns < time->since_ns + STEP_NS)
+		return;
+	shares_shrink(&time->spent, (now_ns - time->since_ns) / PART);
+	time->since_ns = now_ns;
 }
 
 bool read_time_is_left(struct read_time *time, struct owner owner, uint64_t now_ns)
@@ -13,10 +31,7 @@ bool read_time_is_left(struct read_time *time, struct owner owner, uint64_t now_
 	// Nobody has to be protected from root.
 	if (!owner.uid && !owner.container)
 		return true;
-	if (now_ns - time->since_ns >= WINDOW_NS) {
-		shares_deinit(&time->spent);
-		time->since_ns = now_ns;
-	}
+	write_off(time, now_ns);
 	return shares_of(&time->spent, owner_payer(owner)) < MOST_NS;
 }
 
@@ -30,5 +45,8 @@ bool read_time_admit(struct read_time *time, struct owner owner, uint64_t now_ns
 
 void read_time_spend(struct read_time *time, struct owner owner, uint64_t ns)
 {
-	shares_add(&time->spent, owner_payer(owner), ns);
+	uint64_t spent = shares_of(&time->spent, owner_payer(owner));
+	uint64_t room = DEBT_NS - (spent < DEBT_NS ? spent : DEBT_NS);
+
+	shares_add(&time->spent, owner_payer(owner), ns < room ? ns : room);
 }

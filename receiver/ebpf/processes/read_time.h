@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The time that reading processes in /proc takes is shared by owners. Each who pays (owner_payer)
- * has a quarter of the thread's time: a user may have processes that take long to read, or make
- * records be lost so that they are read again and again. Root outside of containers has all it
- * needs. One thread at a time.
+ * has a quarter of the thread's time, of which what he has not used is kept for a second: a user
+ * may have processes that take long to read, or make records be lost so that they are read again
+ * and again. What one reading takes beyond that delays the
+ * next, by a second at most. Root outside of containers has
+ * all it needs. One thread at a time.
  */
 #pragma once
 
@@ -11,7 +13,7 @@
 
 /* All zero is a beginning. */
 struct read_time {
-	struct shares spent; /* nanoseconds, by user, since: */
+	struct shares spent; /* nanoseconds, by user, that are not written off yet, as of: */
 	uint64_t since_ns;
 	uint64_t put_off; /* processes that were not read */
 };
@@ -19,7 +21,7 @@ struct read_time {
 void read_time_deinit(struct read_time *time);
 
 /* May a process of @owner be read at @now_ns (CLOCK_MONOTONIC)? If not that is counted: it is read
- * at its next sample after that second. */
+ * at its next sample after that. */
 bool read_time_admit(struct read_time *time, struct owner owner, uint64_t now_ns);
 
 /* The same, and nothing is counted. */

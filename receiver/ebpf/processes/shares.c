@@ -89,6 +89,25 @@ void shares_take(struct shares *shares, struct owner owner, uint64_t amount)
 	shares->others -= shares->others < amount ? shares->others : amount;
 }
 
+void shares_shrink(struct shares *shares, uint64_t amount)
+{
+	size_t kept = 0;
+
+	shares->users = 0;
+	shares->others -= shares->others < amount ? shares->others : amount;
+	for (size_t i = 0; i < shares->all.count; i++) {
+		struct share share = shares->all.items[i];
+
+		if (share.held <= amount)
+			continue;
+		share.held -= amount;
+		shares->users += !kept || !owner_pays_with(shares->all.items[kept - 1].owner,
+							   share.owner);
+		shares->all.items[kept++] = share;
+	}
+	shares->all.count = kept;
+}
+
 void shares_move(struct shares *shares, struct owner from, struct owner to, uint64_t amount)
 {
 	if (owner_is(from, to))

@@ -41,6 +41,9 @@ void shares_deinit(struct shares *shares);
 void shares_add(struct shares *shares, struct owner owner, uint64_t amount);
 void shares_take(struct shares *shares, struct owner owner, uint64_t amount);
 
+/* Each owner has @amount less, or nothing. */
+void shares_shrink(struct shares *shares, uint64_t amount);
+
 /* @amount of what @from has is @to's from now on. */
 void shares_move(struct shares *shares, struct owner from, struct owner to, uint64_t amount);
 

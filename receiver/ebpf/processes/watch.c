@@ -214,6 +214,20 @@ static struct owner find_owner(struct watch *watch, uint32_t pid)
 	return owner;
 }
 
+/* Was there more in the mappings of @pid than could be kept, so lately that it is no use to read
+ * them again? */
+static bool had_too_much(struct watch *watch, uint32_t pid, uint64_t now_ns)
+{
+	const struct process *process;
+	bool had;
+
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_newest(&watch->table, pid);
+	had = process && process->space && now_ns < process->space->reread_ns;
+	pthread_mutex_unlock(&watch->table_lock);
+	return had;
+}
+
 static int scan_admitted(struct watch *watch, uint32_t pid, unsigned int parts)
 {
 	int status = -EAGAIN;
@@ -235,13 +249,15 @@ static int scan_admitted(struct watch *watch, uint32_t pid, unsigned int parts)
 }
 
 /* Read @pid, @parts too (enum proc_part), and take that in. 0 or a negative errno, -ESRCH when it
- * is gone, -EBUSY when its owner has had its time. */
+ * is gone, -EBUSY when its owner has had its time, or there was too much to read lately. */
 static int scan(struct watch *watch, uint32_t pid, unsigned int parts)
 {
 	struct owner owner = find_owner(watch, pid);
 	uint64_t began_ns = clock_monotonic_ns();
 	int status;
 
+	if ((parts & PROC_MAPS) && had_too_much(watch, pid, began_ns))
+		return -EBUSY;
 	if (!read_time_admit(&watch->read_time, owner, began_ns))
 		return -EBUSY;
 	status = scan_admitted(watch, pid, parts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who takes long to read is not read any more in that second. */
+/* Who takes long to read is read a quarter of the time, a little at a time. */
 #include "processes/read_time.h"
 
 #include <setjmp.h>
@@ -26,8 +26,47 @@ static void who_takes_long_leaves_time_to_others(void **state)
 	assert_int_equal(time.put_off, 1);
 	assert_true(read_time_admit(&time, other, 5 * S));
 	// Containers are no way to have more.
-	assert_false(read_time_admit(&time, (struct owner){ 1000, 3 }, 5 * S + 900 * MS));
+	assert_false(read_time_admit(&time, (struct owner){ 1000, 3 }, 5 * S + 4 * MS));
 	assert_true(read_time_admit(&time, someone, 6 * S));
+	read_time_deinit(&time);
+}
+
+static void who_reads_without_end_has_a_quarter_of_each_moment(void **state)
+{
+	struct read_time time = { 0 };
+	uint64_t now = 5 * S, read = 0, longest = 0, run = 0;
+
+	(void)state;
+	while (now < 25 * S) {
+		if (read_time_admit(&time, someone, now)) {
+			read_time_spend(&time, someone, 2 * MS);
+			read += 2 * MS;
+			run += 2 * MS;
+			now += 2 * MS;
+		} else {
+			run = 0;
+			now += MS;
+		}
+		if (now > 10 * S && run > longest)
+			longest = run;
+	}
+	assert_in_range(read, 5 * S, 5 * S + 260 * MS);
+	assert_in_range(longest, MS, 20 * MS);
+	read_time_deinit(&time);
+}
+
+static void a_long_reading_is_written_off_in_a_second(void **state)
+{
+	struct read_time time = { 0 };
+
+	(void)state;
+	assert_true(read_time_admit(&time, someone, 5 * S));
+	read_time_spend(&time, someone, 400 * MS);
+	assert_false(read_time_admit(&time, someone, 5 * S + 590 * MS));
+	assert_true(read_time_admit(&time, someone, 5 * S + 610 * MS));
+	read_time_spend(&time, someone, 60 * S);
+	assert_false(read_time_admit(&time, someone, 6 * S + 600 * MS));
+	assert_true(read_time_admit(&time, someone, 6 * S + 620 * MS));
 	read_time_deinit(&time);
 }
 
@@ -48,6 +87,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_takes_long_leaves_time_to_others),
+		cmocka_unit_test(who_reads_without_end_has_a_quarter_of_each_moment),
+		cmocka_unit_test(a_long_reading_is_written_off_in_a_second),
 		cmocka_unit_test(root_has_all_it_needs),
 	};
 

@@ -91,6 +91,28 @@ static void who_has_little_loses_nothing(void **state)
 	shares_deinit(&shares);
 }
 
+static void what_all_have_shrinks_together(void **state)
+{
+	const struct owner in_container = { 1000, 3 };
+	struct shares shares = { 0 };
+
+	(void)state;
+	shares_add(&shares, someone, 10);
+	shares_add(&shares, in_container, 30);
+	shares_add(&shares, other, 20);
+	assert_int_equal(shares.users, 2);
+	shares_shrink(&shares, 10);
+	assert_int_equal(shares_of(&shares, someone), 0);
+	assert_int_equal(shares_of(&shares, in_container), 20);
+	assert_int_equal(shares_of(&shares, other), 10);
+	assert_int_equal(shares.users, 2);
+	shares_shrink(&shares, 15);
+	assert_int_equal(shares.users, 1);
+	shares_shrink(&shares, 15);
+	assert_int_equal(shares.users + shares.all.count, 0);
+	shares_deinit(&shares);
+}
+
 static void containers_of_a_user_share_what_is_the_users(void **state)
 {
 	struct shares shares = { 0 };
@@ -203,6 +225,7 @@ int main(void)
 		cmocka_unit_test(who_is_alone_has_all_but_what_is_kept),
 		cmocka_unit_test(who_comes_last_gets_its_share),
 		cmocka_unit_test(who_has_little_loses_nothing),
+		cmocka_unit_test(what_all_have_shrinks_together),
 		cmocka_unit_test(containers_of_a_user_share_what_is_the_users),
 		cmocka_unit_test(of_a_user_the_largest_container_goes_first),
 		cmocka_unit_test(roots_containers_count_each),
