@@ -46,8 +46,10 @@ LOSSES = re.compile(
 )
 
 
-class Limits:
-    """A cgroup with the memory and the CPU time of the profiler."""
+class Group:
+    """A cgroup of its own, as a user's slice or a pod is: programs in it have one share of the CPUs
+    together, however many they are.
+    """
 
     def __init__(self, name):
         root = pathlib.Path("/sys/fs/cgroup")
@@ -59,6 +61,23 @@ class Limits:
             self._paths = [root / kind / name for kind in ("memory", "cpu", "cpuacct")]
         for path in self._paths:
             path.mkdir(exist_ok=True)
+
+    def prefix(self):
+        """Executes what follows within the cgroup."""
+        script = "; ".join(f"echo $$ > {path}/cgroup.procs" for path in self._paths)
+        return ("sh", "-c", f'{script}; exec "$@"', "sh")
+
+    def remove(self):
+        for path in self._paths:
+            with contextlib.suppress(OSError):
+                path.rmdir()
+
+
+class Limits(Group):
+    """The profiler's, with its memory and CPU time."""
+
+    def __init__(self, name):
+        super().__init__(name)
         quota = int(CPU_SHARE * 100000)
         if self._v2:
             (self._paths[0] / "memory.max").write_text(str(MEMORY_BYTES))
@@ -67,11 +86,6 @@ class Limits:
             (self._paths[0] / "memory.limit_in_bytes").write_text(str(MEMORY_BYTES))
             (self._paths[1] / "cpu.cfs_period_us").write_text("100000")
             (self._paths[1] / "cpu.cfs_quota_us").write_text(str(quota))
-
-    def prefix(self):
-        """Executes what follows within the cgroup."""
-        script = "; ".join(f"echo $$ > {path}/cgroup.procs" for path in self._paths)
-        return ("sh", "-c", f'{script}; exec "$@"', "sh")
 
     def high_bytes(self):
         name = "memory.peak" if self._v2 else "memory.max_usage_in_bytes"
@@ -89,11 +103,6 @@ class Limits:
             text = (self._paths[0] / "cpu.stat").read_text()
             return int(re.search(r"usage_usec (\d+)", text)[1]) / 1e6
         return int((self._paths[2] / "cpuacct.usage").read_text()) / 1e9
-
-    def remove(self):
-        for path in self._paths:
-            with contextlib.suppress(OSError):
-                path.rmdir()
 
 
 def compile_all(directory):
@@ -138,23 +147,23 @@ class Crowd:
             self.end(process)
 
 
-def start_attackers(crowd, directory, kinds):
+def start_attackers(crowd, group, directory, kinds):
     own = directory / "own"
     own.mkdir()
     os.chown(own, USER, USER)
     for number in range(FILLERS if "rules" in kinds else 0):
-        crowd.start(as_user(directory / f"rules{number}"))
+        crowd.start([*group.prefix(), *as_user(directory / f"rules{number}")])
     for how, (processes, count) in GREEDY.items():
         for _ in range(processes if how in kinds else 0):
-            crowd.start(as_user(directory / "greedy", how, own, count))
+            crowd.start([*group.prefix(), *as_user(directory / "greedy", how, own, count)])
 
 
-def run_victims(crowd, directory, seconds):
+def run_victims(crowd, group, directory, seconds):
     """One after the other; their numbers."""
     victims = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        victim = crowd.start([str(directory / "wide")])
+        victim = crowd.start([*group.prefix(), str(directory / "wide")])
         victims.append(victim.pid)
         time.sleep(min(VICTIM_S, max(0, end - time.monotonic())))
         crowd.end(victim)
@@ -193,7 +202,8 @@ def report(limits, seconds, metrics, alive, resident):
             print(f"    {line}")
 
 
-def attack(program, minutes, kinds, directory, limits):
+def attack(program, minutes, kinds, directory, groups):
+    limits, attackers, others = groups
     compile_all(directory)
     crowd = Crowd()
     out = directory / "profiles"
@@ -204,9 +214,9 @@ def attack(program, minutes, kinds, directory, limits):
     profcol = Profcol(program, directory / "run", configuration, limits.prefix())
     try:
         profcol.wait_ready()
-        ordinary = crowd.start([str(directory / "ordinary"), "plain"])
-        start_attackers(crowd, directory, kinds)
-        victims = run_victims(crowd, directory, 60 * minutes)
+        ordinary = crowd.start([*others.prefix(), str(directory / "ordinary"), "plain"])
+        start_attackers(crowd, attackers, directory, kinds)
+        victims = run_victims(crowd, others, directory, 60 * minutes)
         alive = profcol.is_running()
         metrics = profcol.metrics().text if alive else ""
         resident = resident_high_bytes(profcol.pid) if alive else 0
@@ -230,9 +240,10 @@ def main():
     kinds = ["rules", *GREEDY]
     parser.add_argument("--kinds", nargs="*", choices=kinds, default=kinds, help="of attackers")
     arguments = parser.parse_args()
-    limits = Limits(f"profcol-attack-{os.getpid()}")
-    with tempfile.TemporaryDirectory(prefix="profcol-attack-") as name:
-        directory = pathlib.Path(name)
+    name = f"profcol-attack-{os.getpid()}"
+    groups = Limits(name), Group(f"{name}-user"), Group(f"{name}-others")
+    with tempfile.TemporaryDirectory(prefix="profcol-attack-") as path:
+        directory = pathlib.Path(path)
         directory.chmod(0o755)
         try:
             attack(
@@ -240,10 +251,11 @@ def main():
                 arguments.minutes,
                 set(arguments.kinds),
                 directory,
-                limits,
+                groups,
             )
         finally:
-            limits.remove()
+            for group in groups:
+                group.remove()
 
 
 if __name__ == "__main__":

@@ -214,18 +214,18 @@ static struct owner find_owner(struct watch *watch, uint32_t pid)
 	return owner;
 }
 
-/* Was there more in the mappings of @pid than could be kept, so lately that it is no use to read
- * them again? */
-static bool had_too_much(struct watch *watch, uint32_t pid, uint64_t now_ns)
+/* Have the mappings of @pid been read so lately, for how long they are, that it is too early to
+ * read them again? */
+static bool is_too_early(struct watch *watch, uint32_t pid, uint64_t now_ns)
 {
 	const struct process *process;
-	bool had;
+	bool early;
 
 	pthread_mutex_lock(&watch->table_lock);
 	process = table_newest(&watch->table, pid);
-	had = process && process->space && now_ns < process->space->reread_ns;
+	early = process && process->space && now_ns < process->space->reread_ns;
 	pthread_mutex_unlock(&watch->table_lock);
-	return had;
+	return early;
 }
 
 static int scan_admitted(struct watch *watch, uint32_t pid, unsigned int parts)
@@ -249,14 +249,14 @@ static int scan_admitted(struct watch *watch, uint32_t pid, unsigned int parts)
 }
 
 /* Read @pid, @parts too (enum proc_part), and take that in. 0 or a negative errno, -ESRCH when it
- * is gone, -EBUSY when its owner has had its time, or there was too much to read lately. */
+ * is gone, -EBUSY when its owner has had its time, or it was read too lately for its length. */
 static int scan(struct watch *watch, uint32_t pid, unsigned int parts)
 {
 	struct owner owner = find_owner(watch, pid);
 	uint64_t began_ns = clock_monotonic_ns();
 	int status;
 
-	if ((parts & PROC_MAPS) && had_too_much(watch, pid, began_ns))
+	if ((parts & PROC_MAPS) && is_too_early(watch, pid, began_ns))
 		return -EBUSY;
 	if (!read_time_admit(&watch->read_time, owner, began_ns))
 		return -EBUSY;
@@ -278,7 +278,7 @@ static enum need note_need(struct watch *watch, const struct note *note)
 		return process->container_read ? NEED_NOTHING : NEED_CONTAINER;
 	if (!process->space)
 		return NEED_MAPS;
-	// There was no room, or it did not let itself be looked at.
+	// It takes long, there was no room, or it did not let itself be looked at.
 	if (note->time_ns < process->space->reread_ns)
 		return NEED_NOTHING;
 	if (!process->space->complete)
