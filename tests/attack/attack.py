@@ -21,6 +21,7 @@ sys.path[:0] = [str(SOURCE / "tests"), str(SOURCE / "tests/e2e")]
 import pprof_file  # noqa: E402
 from odd_neighbour import ends_of  # noqa: E402
 from profcol_run import Profcol, pipeline, profile_paths  # noqa: E402
+from waiting import wait_until  # noqa: E402
 
 USER = 12345
 MEMORY_BYTES = 128 << 20
@@ -40,6 +41,10 @@ GREEDY = {
     "execute": (1, 0),
     "thread": (1, 0),
 }
+CRAFTED = ("holes", "aliases", "frames")  # what crafted.py makes of a program
+LOCKED = ("memory", "exec", "turns")  # how locked_memory.c keeps its lock
+KINDS = ["rules", *GREEDY, *CRAFTED, *(f"locked-{how}" for how in LOCKED), "silent"]
+SILENT_PROGRAMS = 8
 LOSSES = re.compile(
     r"^profcol_\w*"
     r"(lost|refused|dropped|evicted|given_up|put_off|yielded|unanswered|unasked|hanging)"
@@ -113,7 +118,10 @@ def compile_all(directory):
 
     build("odd_process", "ordinary")
     build("wide_frames", "wide")
+    build("burn", "plain")
     build("greedy", "greedy")
+    build("locked_memory", "locked_memory")
+    build("silent_file_system", "silent_file_system")
     for number in range(FILLERS):
         build("many_rules", f"rules{number}", f"-DNUMBER={number}")
 
@@ -147,6 +155,42 @@ class Crowd:
             self.end(process)
 
 
+def start_crafted(crowd, group, directory, kinds):
+    crafted = SOURCE / "tests/attack/crafted.py"
+    for how in CRAFTED:
+        if how in kinds:
+            command = as_user(sys.executable, crafted, how, directory / "own", directory / "plain")
+            crowd.start([*group.prefix(), *command])
+
+
+def start_locked(crowd, group, directory, kinds):
+    for how in LOCKED:
+        if f"locked-{how}" in kinds:
+            mount = directory / f"locked-{how}"
+            mount.mkdir()
+            # Becomes the user by itself, once it has mounted.
+            crowd.start([*group.prefix(), directory / "locked_memory", mount, str(USER), "8", how])
+
+
+def start_silent(crowd, group, directory):
+    """Programs on a file system that does not answer the profiler any more."""
+    mount = directory / "silent"
+    mount.mkdir()
+    command = [directory / "silent_file_system", mount, directory / "plain", directory / "run"]
+    server = crowd.start([*group.prefix(), *command])
+    wait_until(lambda: os.path.ismount(mount), "the mount")
+    for _ in range(SILENT_PROGRAMS):
+        crowd.start([*group.prefix(), *as_user(mount / "program")])
+    time.sleep(1)  # they need it themselves
+    server.send_signal(signal.SIGUSR1)
+
+
+def unmount_silent(directory):
+    mount = directory / "silent"
+    if mount in {pathlib.Path(line.split()[4]) for line in open("/proc/self/mountinfo")}:
+        subprocess.run(["umount", "-l", mount], check=True)
+
+
 def start_attackers(crowd, group, directory, kinds):
     own = directory / "own"
     own.mkdir()
@@ -156,6 +200,10 @@ def start_attackers(crowd, group, directory, kinds):
     for how, (processes, count) in GREEDY.items():
         for _ in range(processes if how in kinds else 0):
             crowd.start([*group.prefix(), *as_user(directory / "greedy", how, own, count)])
+    start_crafted(crowd, group, directory, kinds)
+    start_locked(crowd, group, directory, kinds)
+    if "silent" in kinds:
+        start_silent(crowd, group, directory)
 
 
 def run_victims(crowd, group, directory, seconds):
@@ -230,6 +278,7 @@ def attack(program, minutes, kinds, directory, groups):
         judge(paths, lambda s: s.labels.get("pid") == ordinary.pid, ORDINARY_CHAIN, "ordinary")
     finally:
         crowd.end_all()
+        unmount_silent(directory)
         profcol.kill()
 
 
@@ -237,8 +286,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--minutes", type=float, default=60)
-    kinds = ["rules", *GREEDY]
-    parser.add_argument("--kinds", nargs="*", choices=kinds, default=kinds, help="of attackers")
+    parser.add_argument("--kinds", nargs="*", choices=KINDS, default=KINDS, help="of attackers")
     arguments = parser.parse_args()
     name = f"profcol-attack-{os.getpid()}"
     groups = Limits(name), Group(f"{name}-user"), Group(f"{name}-others")

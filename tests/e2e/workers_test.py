@@ -6,12 +6,12 @@ import os
 import pathlib
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 
 import pytest
 
+from crafted_elf import with_hole
 from profcol_run import pipeline
 from waiting import wait_until
 
@@ -104,31 +104,10 @@ def test_nobody_can_kill_a_worker(all_read):
     assert int(refused) == len(workers)
 
 
-def with_hole(program):
-    """`program`'s bytes with a symbol table whose names lie all over a hole, and how long it is."""
-    data = bytearray(program.read_bytes())
-    count = HOLE // 4096
-    symbols_at = (len(data) + 7) & ~7
-    names_at = (symbols_at + 24 * count + 4095) & ~4095
-    (entry,) = struct.unpack_from("<Q", data, 24)
-    data += bytes(symbols_at - len(data))
-    for number in range(count):
-        data += struct.pack("<IBBHQQ", number * 4096 + 1, 0x12, 0, 1, entry, 0)
-    sections_at = names_at + HOLE
-    sections = bytes(64)
-    sections += struct.pack("<IIQQQQIIQQ", 0, 1, 6, entry, 0x1000, 0x1000, 0, 0, 16, 0)
-    sections += struct.pack(
-        "<IIQQQQIIQQ", 0, 2, 0, 0, symbols_at, 24 * count, 3, 0, 8, 24
-    )
-    sections += struct.pack("<IIQQQQIIQQ", 0, 3, 0, 0, names_at, HOLE, 0, 0, 1, 0)
-    struct.pack_into("<Q", data, 40, sections_at)
-    struct.pack_into("<HHH", data, 58, 64, 4, 0)
-    return bytes(data), sections_at, sections
-
-
 def test_holes_stay_holes(build_target, start_profcol, start_target, tmp_path):
     """A page of a file in memory belongs to who reads it first by mapping it, and stays."""
-    data, sections_at, sections = with_hole(build_target("burn"))
+    program = build_target("burn").read_bytes()
+    data, sections_at, sections = with_hole(program, HOLE)
     file = os.memfd_create("hole", 0)
     os.write(file, data)
     os.pwrite(file, sections, sections_at)
