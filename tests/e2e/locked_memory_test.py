@@ -12,6 +12,7 @@ import pytest
 from free_port import free_port
 from odd_neighbour import assert_whole, named, since_exec
 from target_run import Target
+from waiting import wait_until
 
 BURN_MS = 700  # of CPU time, at 199 samples a second
 LEAST = 60  # samples of that
@@ -24,11 +25,16 @@ MANY = 12
 WITHOUT_LEAKS = ("env", "ASAN_OPTIONS=exitcode=99:detect_leaks=0")
 
 
+def as_user(*command):
+    return ("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", *command)
+
+
 @pytest.fixture(scope="module")
 def built(source, tmp_path_factory):
     """The directory with the programs of these tests."""
     directory = tmp_path_factory.mktemp("locked")
-    for name, target in {"ordinary": "odd_process", "locked": "locked_memory"}.items():
+    targets = {"ordinary": "odd_process", "locked": "locked_memory", "greedy": "greedy"}
+    for name, target in targets.items():
         command = ["gcc", "-g", "-O2", "-std=gnu17", "-D_GNU_SOURCE", "-fomit-frame-pointer"]
         file = source / "tests/targets" / f"{target}.c"
         subprocess.run([*command, file, "-o", directory / name, "-pthread"], check=True)
@@ -83,6 +89,22 @@ def test_who_is_there_after_the_start(around, lock, built, tmp_path, how):
     samples = around.finish()  # in order, too: it is told to end while they hold the lock
     assert around.metrics.value("profcol_processes_unanswered") > 0
     check_later(samples, path, later)
+
+
+@pytest.mark.alone
+def test_who_is_there_while_records_are_lost(around, lock, built, tmp_path):
+    """Then all processes are looked at again: of one in an exec that waits, the kernel does not even
+    say whether it lives.
+    """
+    around.profile(WITHOUT_LEAKS)
+    lock(MANY, "exec")
+    around.start(*as_user(built / "greedy", "map"))
+    wait_until(
+        lambda: around.run.metrics().value("profcol_processes_records_lost"), "a lost record"
+    )
+    path, later = start_later(around, built, tmp_path)
+    around.await_samples()
+    check_later(around.finish(), path, later)
 
 
 def test_who_is_there_before_the_start(around, lock, built, tmp_path):

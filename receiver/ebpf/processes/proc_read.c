@@ -8,7 +8,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum {
 	/* 65530 mappings (vm.max_map_count) of the usual 100 bytes are 6.5 MB. */
@@ -18,7 +21,7 @@ enum {
 	ENVIRON_MAX_BYTES = 512 << 10,
 };
 
-/* In the place of a process's number: what of the process can only wait for all cgroups. */
+/* Beside a process's number: what of the process waits for its exec alone. */
 static const uint64_t BASICS = 1ull << 32;
 
 /* One process being read. */
@@ -34,7 +37,12 @@ struct reading {
 	bool by_thread; /* the leader has ended, and another one was read */
 };
 
-static int open_process(uint32_t pid)
+struct timed_call_key proc_basics_key(uint32_t pid, struct owner owner)
+{
+	return (struct timed_call_key){ TIMED_CALL_PROCESS, pid | BASICS, owner };
+}
+
+int proc_open(uint32_t pid)
 {
 	char path[32];
 	int fd;
@@ -46,7 +54,7 @@ static int open_process(uint32_t pid)
 
 int proc_read_uid(uint32_t pid, uint32_t *ret)
 {
-	CLEANUP_FD int process = open_process(pid);
+	CLEANUP_FD int process = proc_open(pid);
 
 	if (process < 0)
 		return process;
@@ -54,7 +62,13 @@ int proc_read_uid(uint32_t pid, uint32_t *ret)
 	return 0;
 }
 
-static int read_stat(int process, struct proc_stat *ret)
+/* A leader that has ended while its threads go on is a zombie too. */
+static bool is_lone_zombie(const struct proc_stat *stat)
+{
+	return (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
+}
+
+int proc_read_stat(int process, struct proc_stat *ret)
 {
 	CLEANUP_FREE char *text = NULL;
 	size_t length;
@@ -62,13 +76,9 @@ static int read_stat(int process, struct proc_stat *ret)
 
 	if (status)
 		return status == -ENOENT ? -ESRCH : status;
-	return proc_stat_parse(text, length, ret) ? 0 : -EBADMSG;
-}
-
-/* A leader that has ended while its threads go on is a zombie too. */
-static bool is_lone_zombie(const struct proc_stat *stat)
-{
-	return (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
+	if (!proc_stat_parse(text, length, ret))
+		return -EBADMSG;
+	return is_lone_zombie(ret) ? -ESRCH : 0;
 }
 
 static void read_executable(int process, struct proc_facts *ret)
@@ -111,33 +121,57 @@ static int read_memory(int process, struct reading *reading)
 	return status == -ESRCH || status == -ENOMEM ? status : 0;
 }
 
+static struct owner owner_of(const struct proc_facts *facts)
+{
+	return (struct owner){ facts->uid, owner_container(facts->container_id) };
+}
+
+/* Read the cgroup of a process whose directory is @process, if that can be asked for. */
+static int read_container_in_turn(struct reading *reading, int process)
+{
+	return timed_call_goes_on(&reading->call, PROC_ALL_CGROUPS)
+		       ? read_container(process, &reading->facts)
+		       : 0;
+}
+
+/*
+ * Whose it is comes first: from then on it is he who pays for what waits. A leader that ended
+ * before its threads shows none of what the others still have: @thread_ret is one of these then, or
+ * -1.
+ */
+static int read_basics(struct reading *reading, int process, int *thread_ret)
+{
+	struct proc_facts *facts = &reading->facts;
+	int status;
+
+	facts->uid = owner_uid(process);
+	status = read_container_in_turn(reading, process);
+	if (status == -ESRCH || status == -ENOMEM)
+		return status;
+	if (!timed_call_goes_on(&reading->call, proc_basics_key(reading->pid, owner_of(facts))))
+		return -EBUSY;
+	status = proc_read_stat(process, &facts->stat);
+	if (status || facts->stat.state != 'Z')
+		return status;
+	*thread_ret = proc_open_thread(reading->pid);
+	reading->by_thread = *thread_ret >= 0;
+	return reading->by_thread ? read_container_in_turn(reading, *thread_ret) : 0;
+}
+
 static int read_process(struct reading *reading)
 {
 	struct proc_facts *facts = &reading->facts;
-	CLEANUP_FD int process = open_process(reading->pid);
+	CLEANUP_FD int process = proc_open(reading->pid);
 	CLEANUP_FD int thread = -1;
 	struct timed_call_key key = { TIMED_CALL_PROCESS, reading->pid, OWNER_UNKNOWN };
-	int status = process < 0 ? process : read_stat(process, &facts->stat);
+	int status = process < 0 ? process : read_basics(reading, process, &thread);
 
-	if (!status && is_lone_zombie(&facts->stat))
-		status = -ESRCH;
-	if (status)
+	if (process < 0 || status == -ESRCH || status == -ENOMEM || status == -EBUSY)
 		return status;
-	facts->uid = owner_uid(process);
-	if (timed_call_goes_on(&reading->call, PROC_ALL_CGROUPS))
-		status = read_container(process, facts);
-	// A leader that ended before its threads shows none of what the others still have.
-	if (facts->stat.state == 'Z') {
-		thread = proc_open_thread(reading->pid);
-		if (thread < 0)
-			return 0;
-		reading->by_thread = true;
-		status = read_container(thread, facts);
-	}
-	if (status == -ESRCH || status == -ENOMEM)
-		return status;
+	if (facts->stat.state == 'Z' && !reading->by_thread)
+		return 0;
 	read_executable(thread < 0 ? process : thread, facts);
-	key.owner = (struct owner){ facts->uid, owner_container(facts->container_id) };
+	key.owner = owner_of(facts);
 	facts->hangs = reading->parts && !timed_call_goes_on(&reading->call, key);
 	return reading->parts && !facts->hangs ? read_memory(thread < 0 ? process : thread, reading)
 					       : 0;
@@ -169,7 +203,7 @@ static struct reading *reading_create(uint32_t pid, unsigned int parts)
 	reading->call = (struct timed_call){
 		.run = run_read,
 		.destroy = reading_destroy,
-		.key = { TIMED_CALL_PROCESS, pid | BASICS, OWNER_SHARED },
+		.key = proc_basics_key(pid, OWNER_SHARED),
 	};
 	reading->pid = pid;
 	reading->parts = parts;
@@ -237,7 +271,7 @@ void proc_facts_deinit(struct proc_facts *facts)
 int proc_read_container(struct timed_calls *calls, uint32_t pid, char ret[CONTAINER_ID_SIZE],
 			char pod_uid_ret[POD_UID_SIZE])
 {
-	CLEANUP_FD int process = open_process(pid);
+	CLEANUP_FD int process = proc_open(pid);
 	CLEANUP_FREE char *text = NULL;
 	size_t length;
 	int status;
@@ -274,8 +308,11 @@ int proc_walk(int (*visit)(void *context, uint32_t pid), void *context)
 
 bool proc_is_alive(uint32_t pid)
 {
-	CLEANUP_FD int process = open_process(pid);
-	struct proc_stat stat;
+	CLEANUP_FD int process = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd ended = { .fd = process, .events = POLLIN };
 
-	return process >= 0 && !read_stat(process, &stat) && !is_lone_zombie(&stat);
+	// Where it cannot be asked (descriptors have run out), nobody is taken for dead.
+	if (process < 0)
+		return errno != ESRCH;
+	return poll(&ended, 1, 0) != 1 || !(ended.revents & POLLIN);
 }

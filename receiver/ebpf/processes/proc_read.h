@@ -54,6 +54,16 @@ static const struct timed_call_key PROC_ALL_CGROUPS = { TIMED_CALL_PROCESS,
 							UINT64_MAX,
 							{ UINT32_MAX, 0 } };
 
+/* What of @pid, which is @owner's, waits for its exec. */
+struct timed_call_key proc_basics_key(uint32_t pid, struct owner owner);
+
+/* The directory of @pid in /proc, O_PATH, or a negative errno, -ESRCH when there is none. */
+int proc_open(uint32_t pid);
+
+/* The stat of the process, or thread, whose directory is @process: 0, -ESRCH when it has ended with
+ * all its threads, or another negative errno. For timed_calls.h: it waits for its exec. */
+int proc_read_stat(int process, struct proc_stat *ret);
+
 /* As above, the user alone (owner.h), which never waits. */
 int proc_read_uid(uint32_t pid, uint32_t *ret);
 
@@ -79,5 +89,5 @@ bool proc_is_one_memory(struct timed_calls *calls, uint32_t pid, uint32_t other,
  */
 int proc_walk(int (*visit)(void *context, uint32_t pid), void *context);
 
-/* Is there a process @pid that still runs? (A zombie does not.) */
+/* Is there a process @pid of which a thread still runs? (A zombie does not.) It never waits. */
 bool proc_is_alive(uint32_t pid);

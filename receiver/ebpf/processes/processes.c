@@ -765,6 +765,13 @@ int processes_open_code_map(struct processes *processes, const struct process_ke
 	return fd == -ENOENT ? open_jitdump(processes, key, ret) : fd;
 }
 
+int processes_look(struct processes *processes, uint32_t pid, bool executable,
+		   struct proc_look *ret)
+{
+	return proc_look(files_calls(processes->watch.files), pid, owner_of(processes, pid),
+			 executable, ret);
+}
+
 int processes_read_cgroups(struct processes *processes, int directory, char **text_ret,
 			   size_t *length_ret)
 {

@@ -21,6 +21,7 @@
 #include "origin.h"
 #include "packages.h"
 #include "perf_map_open.h"
+#include "proc_look.h"
 #include "proc_read.h"
 #include "proc_thread.h"
 #include "process_root.h"
@@ -308,6 +309,10 @@ int processes_open_memory(struct processes *processes, uint32_t pid, uint32_t *u
  * perf_map_open() has it, or else a jitdump that it has mapped. Negative errno; waits as above. */
 int processes_open_code_map(struct processes *processes, const struct process_key *key,
 			    struct code_map_state *ret);
+
+/* As proc_look, of whoever is known to have @pid. */
+int processes_look(struct processes *processes, uint32_t pid, bool executable,
+		   struct proc_look *ret);
 
 /* As proc_read_cgroups: what a process belongs to whose directory in /proc is open as @directory.
  */

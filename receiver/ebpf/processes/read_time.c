@@ -2,7 +2,8 @@
 #include "read_time.h"
 
 /* Who has read nothing for a second may spend a quarter of one at once, as when many programs
- * start; whoever reads without end has a quarter of each moment, and so keeps nobody waiting long. */
+ * start; whoever reads without end has a quarter of each moment, and so keeps nobody waiting long.
+ */
 enum { PART = 4 };
 static const uint64_t MOST_NS = 250000000;
 

@@ -101,8 +101,8 @@ void shares_shrink(struct shares *shares, uint64_t amount)
 		if (share.held <= amount)
 			continue;
 		share.held -= amount;
-		shares->users += !kept || !owner_pays_with(shares->all.items[kept - 1].owner,
-							   share.owner);
+		shares->users +=
+			!kept || !owner_pays_with(shares->all.items[kept - 1].owner, share.owner);
 		shares->all.items[kept++] = share;
 	}
 	shares->all.count = kept;

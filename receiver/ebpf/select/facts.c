@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 enum {
-	STAT_MAX_BYTES = 4096,
 	STATUS_MAX_BYTES = 16 << 10,
 	GENERATIONS = 64,    /* of ancestors that are looked at */
 	FIRST_PROCESSES = 2, /* init and the parent of the kernel's threads have no parent */
@@ -24,97 +23,42 @@ static const uint32_t OUTSIDE = UINT32_MAX;
 /* What was read counts only when it is known by then that the program is the same still. */
 static const uint64_t RECHECK_NS = 100000000;
 
-/* An open process of /proc: its descriptor goes on to mean the same one. */
-struct source {
-	int directory;  /* or negative */
-	bool by_thread; /* it is a thread's, since the main thread has ended */
-	struct proc_stat stat;
-};
-
-static void source_close(struct source *source)
-{
-	if (source->directory >= 0)
-		close(source->directory);
-}
-
-static bool read_stat(int directory, struct proc_stat *ret)
-{
-	CLEANUP_FREE char *text = NULL;
-	size_t length;
-
-	return !file_read(directory, "stat", STAT_MAX_BYTES, &text, &length) &&
-	       proc_stat_parse(text, length, ret);
-}
-
-/* Of a process that has ended and is only waited for, nothing is right any more. */
-static bool is_over(const struct proc_stat *stat)
-{
-	return (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
-}
-
-/* What the main thread of @pid had its other threads still have. */
-static void source_go_by_thread(struct source *source, uint32_t pid)
-{
-	int thread = proc_open_thread(pid);
-
-	if (thread < 0)
-		return;
-	close(source->directory);
-	source->directory = thread;
-	source->by_thread = true;
-}
-
-static struct source source_open(uint32_t pid)
-{
-	struct source source = { .directory = -1 };
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%u", pid);
-	source.directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (source.directory >= 0 &&
-	    (!read_stat(source.directory, &source.stat) || is_over(&source.stat))) {
-		close(source.directory);
-		source.directory = -1;
-	}
-	if (source.directory >= 0 && source.stat.state == 'Z')
-		source_go_by_thread(&source, pid);
-	return source;
-}
-
 /* What /proc says is rounded down; a tick more, for a kernel that does it otherwise. */
-static struct process_origin source_origin(const struct source *source)
+static struct process_origin look_origin(const struct proc_look *look)
 {
 	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
-	uint64_t start_ns = source->stat.start_ticks * tick_ns;
+	uint64_t start_ns = look->stat.start_ticks * tick_ns;
 
 	return (struct process_origin){
-		.parent = source->stat.parent ? source->stat.parent : OUTSIDE,
+		.parent = look->stat.parent ? look->stat.parent : OUTSIDE,
 		.earliest_ns = start_ns > tick_ns ? start_ns - tick_ns : 0,
 		.latest_ns = start_ns + 2 * tick_ns,
 	};
 }
 
-/* That of @key, if the number has not got another user meanwhile. */
-static struct source source_open_key(const struct process_key *key)
+/* As processes_look, of @key: -ESRCH as well when the number has got another user meanwhile. */
+static int look_at(struct processes *processes, const struct process_key *key, bool executable,
+		   struct proc_look *ret)
 {
-	struct source source = source_open(key->pid);
-	struct process_origin origin = source_origin(&source);
+	int status = processes_look(processes, key->pid, executable, ret);
+	struct process_origin origin;
 
-	if (source.directory < 0 || (origin.earliest_ns <= key->start_boottime_ns &&
-				     key->start_boottime_ns <= origin.latest_ns))
-		return source;
-	source_close(&source);
-	source.directory = -1;
-	return source;
+	if (status)
+		return status;
+	origin = look_origin(ret);
+	if (origin.earliest_ns <= key->start_boottime_ns &&
+	    key->start_boottime_ns <= origin.latest_ns)
+		return 0;
+	proc_look_close(ret);
+	return -ESRCH;
 }
 
-/* False when it is not to be had; a thread of the kernel has none. */
-static bool read_executable(const struct source *source, char ret[PATH_MAX])
+/* Is the path of its program to be had? A thread of the kernel has none. */
+static bool has_executable(const struct proc_look *look)
 {
-	ssize_t length = proc_executable(source->directory, ret);
-
 	// A leader that has ended before its threads shows none either.
-	return length > 0 || (!length && (source->stat.state != 'Z' || source->by_thread));
+	return look->executable_length > 0 ||
+	       (!look->executable_length && (look->stat.state != 'Z' || look->by_thread));
 }
 
 /* What the kernel told of the process. False when something is missing. */
@@ -136,11 +80,9 @@ static bool recall_names(struct facts *facts, struct processes *processes,
 
 /* Was it the program of the sample that /proc has just told of? Threads of the kernel have one. */
 static bool is_still_it(const struct facts *facts, struct processes *processes,
-			const struct select_subject *subject, const struct source *source)
+			const struct select_subject *subject, const struct proc_look *look)
 {
-	char path[PATH_MAX];
-
-	if (!facts->names.executable[0] && read_executable(source, path) && !path[0])
+	if (!facts->names.executable[0] && has_executable(look) && !look->executable[0])
 		return true;
 	return processes_catch_up(processes, clock_monotonic_ns() + RECHECK_NS) &&
 	       processes_still_runs(processes, &subject->key, subject->time_ns);
@@ -148,49 +90,56 @@ static bool is_still_it(const struct facts *facts, struct processes *processes,
 
 /* What is missing of that. */
 static void read_names(struct facts *facts, struct processes *processes,
-		       const struct select_subject *subject, const struct source *source)
+		       const struct select_subject *subject, const struct proc_look *look)
 {
 	struct process_names *names = &facts->names;
 	unsigned int known = 0;
 
-	if (source->directory < 0)
+	if (look->directory < 0)
 		return;
 	if (!names->parent)
-		names->parent = source->stat.parent;
+		names->parent = look->stat.parent;
 	if (!(facts->view.known & SELECT_COMM)) {
-		memcpy(names->comm, source->stat.comm, sizeof(names->comm));
+		memcpy(names->comm, look->stat.comm, sizeof(names->comm));
 		known |= SELECT_COMM;
 	}
-	if (!(facts->view.known & SELECT_EXECUTABLE) && read_executable(source, names->executable))
+	if (!(facts->view.known & SELECT_EXECUTABLE) && has_executable(look)) {
+		memcpy(names->executable, look->executable, sizeof(names->executable));
 		known |= SELECT_EXECUTABLE;
-	if (known && is_still_it(facts, processes, subject, source))
+	}
+	if (known && is_still_it(facts, processes, subject, look))
 		facts->view.known |= known;
 }
 
-static bool read_cgroups(struct facts *facts, struct processes *processes,
-			 const struct source *source)
+/* Is it not about to end? */
+static bool still_runs(struct processes *processes, uint32_t pid, const struct proc_look *look)
 {
-	return source->directory >= 0 &&
-	       !processes_read_cgroups(processes, source->directory, &facts->cgroups,
-				       &facts->view.cgroups_length);
+	struct proc_look now;
+	bool same;
+
+	if (processes_look(processes, pid, false, &now))
+		return false;
+	same = now.stat.start_ticks == look->stat.start_ticks;
+	proc_look_close(&now);
+	return same;
 }
 
 /* That of an ancestor would be a guess: a process may have been moved. */
-static void gather_cgroups(struct facts *facts, struct processes *processes,
-			   const struct source *source)
+static void gather_cgroups(struct facts *facts, struct processes *processes, uint32_t pid,
+			   const struct proc_look *look)
 {
-	struct proc_stat stat;
-
 	// One that is about to end shows the root of a hierarchy of v1.
-	if (!read_cgroups(facts, processes, source) || !read_stat(source->directory, &stat) ||
-	    is_over(&stat))
+	if (look->directory < 0 ||
+	    processes_read_cgroups(processes, look->directory, &facts->cgroups,
+				   &facts->view.cgroups_length) ||
+	    !still_runs(processes, pid, look))
 		return;
 	facts->view.cgroups = facts->cgroups;
 	facts->view.known |= SELECT_CGROUP;
 }
 
 static void gather_uid(struct facts *facts, const struct select_subject *subject,
-		       const struct source *source)
+		       const struct proc_look *look)
 {
 	CLEANUP_FREE char *text = NULL;
 	size_t length;
@@ -198,8 +147,8 @@ static void gather_uid(struct facts *facts, const struct select_subject *subject
 
 	facts->view.uid = subject->uid;
 	if (subject->uid == SAMPLE_NO_UID) {
-		if (source->directory < 0 ||
-		    file_read(source->directory, "status", STATUS_MAX_BYTES, &text, &length))
+		if (look->directory < 0 ||
+		    file_read(look->directory, "status", STATUS_MAX_BYTES, &text, &length))
 			return;
 		// The name of the process stands before it, with its newlines escaped.
 		line = strstr(text, "\nUid:");
@@ -226,11 +175,12 @@ static uint64_t lineage_bits(const struct select_rules *rules, uint32_t pid)
 static bool find_origin(struct processes *processes, uint32_t pid, uint64_t by_ns,
 			struct process_origin *ret)
 {
-	CLEANUP(source_close) struct source source = source_open(pid);
+	struct proc_look look;
+	bool found = !processes_look(processes, pid, false, &look);
 
-	*ret = source_origin(&source);
-	return (source.directory >= 0 && ret->earliest_ns <= by_ns) ||
-	       processes_origin(processes, pid, by_ns, ret);
+	*ret = look_origin(&look);
+	proc_look_close(&look);
+	return (found && ret->earliest_ns <= by_ns) || processes_origin(processes, pid, by_ns, ret);
 }
 
 struct ancestry {
@@ -291,7 +241,7 @@ void facts_gather(struct facts *facts, struct processes *processes,
 		  const struct select_rules *rules, const struct select_subject *subject,
 		  facts_lineage_function lineage_of, void *context)
 {
-	CLEANUP(source_close) struct source source = { .directory = -1 };
+	struct proc_look look = { .directory = -1 };
 	struct ancestry ancestry = { processes, rules, lineage_of, context, 0 };
 	unsigned int needs = select_rules_needs(rules);
 	bool has_names;
@@ -302,15 +252,16 @@ void facts_gather(struct facts *facts, struct processes *processes,
 	has_names = recall_names(facts, processes, subject);
 	if (!has_names || needs & SELECT_CGROUP ||
 	    (needs & SELECT_UID && subject->uid == SAMPLE_NO_UID))
-		source = source_open_key(&subject->key);
+		(void)look_at(processes, &subject->key, !has_names, &look);
 	if (!has_names)
-		read_names(facts, processes, subject, &source);
+		read_names(facts, processes, subject, &look);
 	if (needs & SELECT_UID)
-		gather_uid(facts, subject, &source);
+		gather_uid(facts, subject, &look);
 	if (needs & SELECT_CGROUP)
-		gather_cgroups(facts, processes, &source);
+		gather_cgroups(facts, processes, subject->key.pid, &look);
 	if (needs & SELECT_LINEAGE)
 		gather_lineage(facts, subject, &ancestry);
+	proc_look_close(&look);
 }
 
 void facts_deinit(struct facts *facts)
@@ -318,9 +269,12 @@ void facts_deinit(struct facts *facts)
 	free(TAKE(facts->cgroups));
 }
 
-bool facts_is_alive(const struct process_key *key)
+bool facts_is_alive(struct processes *processes, const struct process_key *key)
 {
-	CLEANUP(source_close) struct source source = source_open_key(key);
+	struct proc_look look;
+	int status = look_at(processes, key, false, &look);
 
-	return source.directory >= 0;
+	proc_look_close(&look);
+	// One that does not let itself be looked at lives.
+	return status != -ESRCH;
 }

@@ -40,4 +40,4 @@ void facts_gather(struct facts *facts, struct processes *processes,
 void facts_deinit(struct facts *facts);
 
 /* Does the process of @key still run, and is its number not another one's? */
-bool facts_is_alive(const struct process_key *key);
+bool facts_is_alive(struct processes *processes, const struct process_key *key);

@@ -304,7 +304,7 @@ static void sweep(struct select *select, uint64_t now_ns)
 	find_idlers(select, now_ns, &idlers);
 	pthread_mutex_unlock(&select->lock);
 	for (size_t i = 0; i < idlers.keys.count; i++) {
-		if (facts_is_alive(&idlers.keys.items[i]))
+		if (facts_is_alive(select->processes, &idlers.keys.items[i]))
 			continue;
 		pthread_mutex_lock(&select->lock);
 		row = verdicts_find(&select->verdicts, &idlers.keys.items[i]);

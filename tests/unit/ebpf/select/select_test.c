@@ -87,6 +87,21 @@ bool processes_still_runs(struct processes *processes, const struct process_key 
 	return true;
 }
 
+int processes_look(struct processes *processes, uint32_t pid, bool executable,
+		   struct proc_look *ret)
+{
+	int status;
+
+	(void)processes;
+	*ret = (struct proc_look){ .directory = proc_open(pid) };
+	status = ret->directory < 0 ? ret->directory : proc_read_stat(ret->directory, &ret->stat);
+	if (status)
+		proc_look_close(ret);
+	else if (executable)
+		ret->executable_length = (int)proc_executable(ret->directory, ret->executable);
+	return status;
+}
+
 int processes_read_cgroups(struct processes *processes, int directory, char **text_ret,
 			   size_t *length_ret)
 {

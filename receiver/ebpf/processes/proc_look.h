@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process of /proc, opened, and what its stat says. That waits for an exec of the process which
+ * is under way, as long as whoever keeps the lock of its memory wants (fs/proc/array.c of Linux
+ * 6.18, do_task_stat), and so is read by timed_calls.h. Any thread.
+ */
+#pragma once
+
+#include "proc_text.h"
+#include "timed_calls.h"
+
+#include <limits.h>
+
+struct proc_look {
+	int directory;  /* O_PATH, owned; it goes on to mean the same process. Or -1 */
+	bool by_thread; /* it is a thread's, since the main thread has ended */
+	struct proc_stat stat;
+	char executable[PATH_MAX]; /* as of proc_executable(), when asked for */
+	int executable_length;     /* of it, or a negative errno */
+};
+
+/*
+ * Open @pid, which costs @owner: that of OWNER_UNKNOWN is who its directory in /proc says. 0;
+ * -ESRCH when it has ended, or nobody of it runs any more; -ETIMEDOUT when it does not let itself
+ * be looked at; another negative errno. @ret is to be closed then, too.
+ */
+int proc_look(struct timed_calls *calls, uint32_t pid, struct owner owner, bool executable,
+	      struct proc_look *ret);
+void proc_look_close(struct proc_look *look);
