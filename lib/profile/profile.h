@@ -277,11 +277,15 @@ PROFCOL_MUST_CHECK struct profcol_error *pprof_encode(const struct profcol_batch
 struct pprof_decode_limits {
 	size_t max_bytes;  /* after decompression */
 	size_t max_memory; /* of the decoded tree and the batch being built */
+	/* What both take in bytes is taken from it as well, if not NULL: of a budget that others
+	 * share. */
+	struct memory_share *share;
 };
 
 /*
  * A pprof file, gzip or bare, as a batch with one resource and one profile per
- * sample type. Input is hostile: BAD_DATA says what is wrong with it.
+ * sample type. Input is hostile: BAD_DATA says what is wrong with it. NO_MEMORY, which passes,
+ * when the share's budget is used up.
  */
 PROFCOL_MUST_CHECK struct profcol_error *pprof_decode(const uint8_t *bytes, size_t length,
 						      const struct pprof_decode_limits *limits,
