@@ -266,7 +266,8 @@ struct pprof_encode_options {
  * says what a sample is worth. Samples equal in stack and labels become one.
  * Labels: sample and resource attributes, `process.pid`, `thread.id` and
  * `thread.name` under the short names pid, tid and comm; links as trace_id
- * and span_id. Timestamps have no place in pprof. Mappings, locations and functions
+ * and span_id; PROFCOL_PROFILE_NAME as profile. Of profiles with that name that tell how things
+ * stand only the newest of each resource is written. Timestamps have no place in pprof. Mappings, locations and functions
  * are written whole: compact first what was filtered.
  * *@bytes_ret is the caller's to free(). REJECTED past 256 kinds or 2^31 - 1 bytes.
  */
