@@ -21,6 +21,9 @@
 static const struct profcol_option file_options[] = {
 	PROFCOL_OPTION_STRING("include", CONFIG, include, NULL,
 			      "which files: a path with *, ?, [a-z], and ** for any folders"),
+	PROFCOL_OPTION_STRING("state_directory", CONFIG, state_directory, NULL,
+			      "where the next start finds which files have been read; empty: it "
+			      "reads all again"),
 	INTERVAL_OPTIONS(CONFIG, "no effect"),
 	PROFCOL_OPTION_END,
 };

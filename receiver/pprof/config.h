@@ -14,6 +14,7 @@ struct pprof_interval_config {
 struct pprof_file_config {
 	struct pprof_interval_config interval;
 	const char *include; /* a pattern, glob.h */
+	const char *state_directory;
 };
 
 struct pprof_remote_config {

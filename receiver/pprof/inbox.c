@@ -3,7 +3,7 @@
 
 #include "glob.h"
 #include "schedule.h"
-#include "seen.h"
+#include "seen_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +18,9 @@ struct inbox {
 	struct schedule schedule;
 	pthread_t thread;
 	struct seen seen;
+	struct seen_file file; /* with state_directory */
+	uint64_t saved;        /* changes of `seen` that are in it */
+	bool save_failed;
 	bool complained; /* of a look that was not whole */
 };
 
@@ -148,6 +151,24 @@ static void complain(struct inbox *inbox, enum glob_end end)
 	inbox->complained = end != GLOB_DONE;
 }
 
+/* A failure is told once: the next look tries again. */
+static void save(struct inbox *inbox)
+{
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+
+	if (inbox->file.directory_fd < 0 || inbox->saved == inbox->seen.changes)
+		return;
+	error = seen_file_save(&inbox->file, &inbox->seen);
+	if (!error)
+		inbox->saved = inbox->seen.changes;
+	if (error && !inbox->save_failed)
+		profcol_log_warn(inbox->intake->host->logger,
+				 "cannot keep in '%s' which files have been read: %s; after a "
+				 "restart they are read again",
+				 inbox->config->state_directory, profcol_error_message(error));
+	inbox->save_failed = error;
+}
+
 static void *run(void *argument)
 {
 	struct inbox *inbox = argument;
@@ -159,41 +180,71 @@ static void *run(void *argument)
 
 		seen_begin(&inbox->seen);
 		end = glob_visit(inbox->config->include, visit, inbox);
-		if (schedule_has_ended(&inbox->schedule))
-			break;
 		// Else what was not met may be there all the same.
 		if (end == GLOB_DONE)
 			seen_end(&inbox->seen);
-		complain(inbox, end);
+		save(inbox);
+		if (!schedule_has_ended(&inbox->schedule))
+			complain(inbox, end);
 	}
 	return NULL;
 }
 
 /* ---- life ---- */
 
+/* What an earlier run has read. */
+static struct profcol_error *load(struct inbox *inbox)
+{
+	const struct profcol_host *host = inbox->intake->host;
+	struct profcol_error *error;
+
+	if (!inbox->config->state_directory[0])
+		return NULL;
+	error = seen_file_init(&inbox->file, inbox->config->state_directory, host->id);
+	if (error)
+		return error;
+	error = seen_file_load(&inbox->file, &inbox->seen);
+	if (error)
+		profcol_log_warn(host->logger, "%s: %s; files may be read again",
+				 inbox->config->state_directory, profcol_error_message(error));
+	profcol_error_destroy(error);
+	inbox->saved = inbox->seen.changes;
+	return NULL;
+}
+
+static void inbox_free(struct inbox *inbox)
+{
+	schedule_deinit(&inbox->schedule);
+	seen_deinit(&inbox->seen);
+	seen_file_deinit(&inbox->file);
+	free(inbox);
+}
+
 struct profcol_error *inbox_create(const struct pprof_file_config *config, struct intake *intake,
 				   struct inbox **ret)
 {
 	struct inbox *inbox = calloc(1, sizeof(*inbox));
-	int status = 0;
+	struct profcol_error *error = NULL;
+	int status;
 
 	if (!inbox)
 		return profcol_error_errno(ENOMEM, "create the receiver");
 	inbox->config = config;
 	inbox->intake = intake;
+	inbox->file.directory_fd = -1;
 	status = -schedule_init(&inbox->schedule);
 	if (!status && !seen_init(&inbox->seen))
 		status = ENOMEM;
 	if (!status)
+		error = load(inbox);
+	if (!status && !error)
 		status = thread_start(&inbox->thread, run, inbox);
-	if (!status) {
+	if (!status && !error) {
 		*ret = inbox;
 		return NULL;
 	}
-	schedule_deinit(&inbox->schedule);
-	seen_deinit(&inbox->seen);
-	free(inbox);
-	return profcol_error_errno(status, "start to look for files");
+	inbox_free(inbox);
+	return error ? error : profcol_error_errno(status, "start to look for files");
 }
 
 void inbox_destroy(struct inbox *inbox)
@@ -202,7 +253,5 @@ void inbox_destroy(struct inbox *inbox)
 		return;
 	schedule_end(&inbox->schedule);
 	pthread_join(inbox->thread, NULL);
-	schedule_deinit(&inbox->schedule);
-	seen_deinit(&inbox->seen);
-	free(inbox);
+	inbox_free(inbox);
 }

@@ -3,11 +3,9 @@
 
 #include "base/base.h"
 
-enum { CAPACITY = 2 * SEEN_MOST };
-
 bool seen_init(struct seen *seen)
 {
-	*seen = (struct seen){ .entries = calloc(CAPACITY, sizeof(*seen->entries)) };
+	*seen = (struct seen){ .entries = calloc(SEEN_CAPACITY, sizeof(*seen->entries)) };
 	return seen->entries;
 }
 
@@ -49,7 +47,7 @@ static struct seen_entry *place_of(const struct seen *seen, const struct seen_en
 	struct seen_entry *entry;
 
 	for (;; hash++) {
-		entry = &seen->entries[hash % CAPACITY];
+		entry = &seen->entries[hash % SEEN_CAPACITY];
 		if (!entry->round ||
 		    (entry->inode == wanted->inode && entry->device == wanted->device &&
 		     entry->bytes == wanted->bytes && entry->modified_ns == wanted->modified_ns))
@@ -74,6 +72,7 @@ static void put(struct seen *seen, const struct seen_entry *entry, uint32_t roun
 	struct seen_entry *place = place_of(seen, entry);
 
 	seen->count += !place->round;
+	seen->changes += !place->round;
 	seen->met += place->round != round;
 	*place = *entry;
 	place->round = round;
@@ -97,7 +96,8 @@ void seen_end(struct seen *seen)
 	if (seen->met == seen->count || !seen_init(&fresh))
 		return;
 	fresh.round = seen->round;
-	for (size_t i = 0; i < CAPACITY; i++)
+	fresh.changes = seen->changes + 1;
+	for (size_t i = 0; i < SEEN_CAPACITY; i++)
 		if (seen->entries[i].round == seen->round)
 			put(&fresh, &seen->entries[i], fresh.round);
 	seen_deinit(seen);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-enum { SEEN_MOST = 65536 };
+enum { SEEN_MOST = 65536, SEEN_CAPACITY = 2 * SEEN_MOST };
 
 struct seen_entry {
 	uint64_t device, inode, bytes, modified_ns;
@@ -18,9 +18,10 @@ struct seen_entry {
 };
 
 struct seen {
-	struct seen_entry *entries; /* owned: a hash table, half full at most */
+	struct seen_entry *entries; /* owned: a hash table of SEEN_CAPACITY, half full at most */
 	size_t count, met;          /* that are known; of these, in this round */
 	uint32_t round;
+	uint64_t changes; /* of what is known, so far */
 };
 
 /* False without memory. */

@@ -141,6 +141,21 @@ def test_files_are_read_once_and_new_ones_followed(start_profcol, samples, tmp_p
     assert "in/broken.pb: not a pprof file" in run.log
 
 
+def test_the_next_start_reads_what_is_new(start_profcol, samples, tmp_path):
+    data = samples["random_10.pb"]
+    receiver = _file_receiver(tmp_path / "in/*")
+    receiver["file"]["state_directory"] = str(tmp_path / "state")
+    _put(tmp_path / "in/first", data)
+    run = start_profcol(_into(tmp_path / "out", receiver)).wait_ready()
+    wait_until(lambda: run.metrics().value(ACCEPTED), "the first")
+    run.stop()
+    _put(tmp_path / "in/second", b"broken")
+    run = start_profcol(_into(tmp_path / "out", receiver)).wait_ready()
+    wait_until(lambda: run.metrics().value("profcol_pprof_unread"), "the second")
+    run.stop()
+    assert run.balance().taken == 0
+
+
 # ---- clients ----
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which files a pattern finds, which of them are remembered, and what URLs stand for. */
 #include "glob.h"
-#include "seen.h"
+#include "seen_file.h"
 #include "target.h"
 
 #include "base/base.h"
@@ -205,6 +205,67 @@ static void memory_is_bounded(void **state)
 	assert_true(seen_add(&seen, &status));
 }
 
+static void the_next_start_knows_what_has_been_read(void **state)
+{
+	CLEANUP(tree_deinit) struct tree tree;
+	CLEANUP(seen_deinit) struct seen seen, again, other;
+	CLEANUP(seen_file_deinit) struct seen_file file, of_other;
+	struct stat first = status_of(1, 10), second = status_of(UINT64_MAX, INT64_MAX);
+
+	(void)state;
+	tree_init(&tree);
+	first.st_mtim = (struct timespec){ .tv_sec = 1, .tv_nsec = 2 };
+	assert_true(seen_init(&seen) && seen_init(&again) && seen_init(&other));
+	assert_null(seen_file_init(&file, tree.directory, "pprof/a b"));
+	assert_null(seen_file_init(&of_other, tree.directory, "pprof"));
+	assert_null(seen_file_load(&file, &seen));
+	seen_begin(&seen);
+	assert_true(seen_add(&seen, &first) && seen_add(&seen, &second));
+	assert_null(seen_file_save(&file, &seen));
+	assert_null(seen_file_save(&file, &seen));
+	assert_null(seen_file_load(&file, &again));
+	assert_int_equal(again.count, 2);
+	assert_true(seen_find(&again, &first) && seen_find(&again, &second));
+	assert_null(seen_file_load(&of_other, &other));
+	assert_int_equal(other.count, 0);
+}
+
+static void assert_damaged(const struct tree *tree, const char *text)
+{
+	CLEANUP(seen_deinit) struct seen seen;
+	CLEANUP(seen_file_deinit) struct seen_file file;
+	CLEANUP_FREE char *path = NULL;
+	struct profcol_error *error;
+	FILE *stream;
+
+	assert_true(asprintf(&path, "%s/pprof.seen", tree->directory) > 0);
+	stream = fopen(path, "w");
+	assert_non_null(stream);
+	fputs(text, stream);
+	assert_int_equal(fclose(stream), 0);
+	assert_true(seen_init(&seen));
+	assert_null(seen_file_init(&file, tree->directory, "pprof"));
+	error = seen_file_load(&file, &seen);
+	if (!error)
+		fail_msg("'%s' is taken", text);
+	profcol_error_destroy(error);
+}
+
+static void what_is_damaged_is_no_knowledge(void **state)
+{
+	CLEANUP(tree_deinit) struct tree tree;
+
+	(void)state;
+	tree_init(&tree);
+	assert_damaged(&tree, "");
+	assert_damaged(&tree, "1 2 3 4\n");
+	assert_damaged(&tree, "profcol pprof files 1\n1 2 3\n");
+	assert_damaged(&tree, "profcol pprof files 1\n1 2 3 4");
+	assert_damaged(&tree, "profcol pprof files 1\n1 2 3 -4\n");
+	assert_damaged(&tree, "profcol pprof files 1\n1 2 18446744073709551616 4\n");
+	assert_damaged(&tree, "profcol pprof files 1\n1 2 18446744073709551615 4\n");
+}
+
 /* ---- URLs ---- */
 
 static void assert_target(const struct pprof_remote_config *config, size_t index, const char *url,
@@ -263,6 +324,8 @@ int main(void)
 		cmocka_unit_test(braces_are_no_pattern),
 		cmocka_unit_test(a_file_is_known_until_it_changes_or_goes),
 		cmocka_unit_test(memory_is_bounded),
+		cmocka_unit_test(the_next_start_knows_what_has_been_read),
+		cmocka_unit_test(what_is_damaged_is_no_knowledge),
 		cmocka_unit_test(urls_are_asked_for_as_they_are),
 		cmocka_unit_test(servers_are_asked_for_each_profile),
 	};
