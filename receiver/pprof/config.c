@@ -40,7 +40,7 @@ static const struct profcol_option remote_options[] = {
 			    "heap, allocs, block, mutex ..."),
 	PROFCOL_OPTION_DURATION("profile_duration", CONFIG, duration_ns, "10s", PROFCOL_SECOND,
 				PROFCOL_HOUR, "how long a server samples for `profile`"),
-	INTERVAL_OPTIONS(CONFIG, "of a request; 0 = 1m, and profile_duration"),
+	INTERVAL_OPTIONS(CONFIG, "of a request; 0 = 1m, and as long as the server samples"),
 	PROFCOL_OPTION_ENUM("compression", CONFIG, http.compression, "", net_post_compression_names,
 			    "no effect: requests have no body"),
 	NET_HTTP_CLIENT_OPTIONS(CONFIG, http, "0"),
@@ -95,13 +95,21 @@ static struct profcol_error *check_file(const struct pprof_file_config *config)
 	return fault ? profcol_error_create(PROFCOL_CONFIG, "file.include: %s", fault) : NULL;
 }
 
+static struct profcol_error *check_further(const char *url)
+{
+	if (!url[0])
+		return profcol_error_create(PROFCOL_CONFIG,
+					    "remote.endpoints: one of them is empty; leave it out");
+	return net_http_check_url("remote.endpoints", url);
+}
+
 static struct profcol_error *check_urls(const struct pprof_remote_config *config)
 {
 	struct profcol_error *error = net_http_check_url("remote.endpoint", config->http.endpoint);
 	size_t count = target_count(config);
 
 	for (size_t i = 0; i < config->endpoints.count && !error; i++)
-		error = net_http_check_url("remote.endpoints", config->endpoints.items[i]);
+		error = check_further(config->endpoints.items[i]);
 	if (error)
 		return error;
 	if (!count)

@@ -38,7 +38,7 @@ static uint64_t deadline_of(const struct scraper *scraper)
 	uint64_t patience_ns = config->interval.timeout_ns;
 
 	if (!patience_ns)
-		patience_ns = PATIENCE_NS + (scraper->target.is_timed ? config->duration_ns : 0);
+		patience_ns = PATIENCE_NS + scraper->target.duration_ns;
 	return clock_monotonic_ns() + patience_ns;
 }
 

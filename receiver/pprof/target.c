@@ -8,7 +8,7 @@
 
 #define PPROF_PATH "/debug/pprof"
 
-enum { NAME_MAX_BYTES = 64 };
+enum { NAME_MAX_BYTES = 64, SECONDS_MOST = 60 * 60 };
 
 static const char name_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				   "0123456789_-.";
@@ -85,6 +85,18 @@ static bool split(struct target *target)
 	return target->port && target->address && target->name;
 }
 
+/* As Go's servers understand it: 30 s where the URL says nothing. */
+static uint64_t find_duration(const struct target *target)
+{
+	const char *query = strchr(target->url, '?');
+	const char *seconds = query ? strstr(query, "seconds=") : NULL;
+	unsigned long count = strcmp(target->name, "profile") ? 0 : 30;
+
+	if (seconds)
+		count = strtoul(seconds + 8, NULL, 10);
+	return (count < SECONDS_MOST ? count : SECONDS_MOST) * (uint64_t)PROFCOL_SECOND;
+}
+
 bool target_init(struct target *target, const struct pprof_remote_config *config, size_t index)
 {
 	const struct profcol_list *names = &config->profiles;
@@ -96,7 +108,7 @@ bool target_init(struct target *target, const struct pprof_remote_config *config
 				   : strdup(url);
 	if (!target->url || !split(target))
 		return false;
-	target->is_timed = !strcmp(target->name, "profile") || strstr(target->url, "seconds=");
+	target->duration_ns = find_duration(target);
 	return true;
 }
 

@@ -15,7 +15,7 @@ struct target {
 	char *url;            /* owned, as all texts */
 	char *name;           /* "heap": the last part of its path */
 	char *address, *port; /* of the server; an address without brackets */
-	bool is_timed;        /* the server samples while we wait */
+	uint64_t duration_ns; /* for which the server samples, while we wait */
 };
 
 /* URLs that are configured, and one of them, borrowed. */

@@ -315,6 +315,25 @@ static void servers_are_asked_for_each_profile(void **state)
 	assert_target(&config, 3, "http://b:2/debug/pprof/profile?seconds=5", "profile", "b", "2");
 }
 
+static void assert_duration(const char *url, uint64_t seconds)
+{
+	const struct pprof_remote_config config = { .http.endpoint = url };
+	CLEANUP(target_deinit) struct target target;
+
+	assert_true(target_init(&target, &config, 0));
+	assert_int_equal(target.duration_ns / PROFCOL_SECOND, seconds);
+}
+
+static void a_server_that_samples_is_waited_for(void **state)
+{
+	(void)state;
+	assert_duration("http://a/debug/pprof/heap", 0);
+	assert_duration("http://a/debug/pprof/heap?seconds=120", 120);
+	assert_duration("http://a/debug/pprof/profile", 30);
+	assert_duration("http://a/debug/pprof/profile?x=1&seconds=5", 5);
+	assert_duration("http://a/?seconds=99999999999999999999", 3600);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +347,7 @@ int main(void)
 		cmocka_unit_test(what_is_damaged_is_no_knowledge),
 		cmocka_unit_test(urls_are_asked_for_as_they_are),
 		cmocka_unit_test(servers_are_asked_for_each_profile),
+		cmocka_unit_test(a_server_that_samples_is_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

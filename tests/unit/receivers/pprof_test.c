@@ -348,6 +348,7 @@ static void what_cannot_be_is_refused(void **state)
 {
 	struct fixture fixture;
 	const char *const bad[] = { "heap", "../x" };
+	const char *const urls[] = { "http://a", "" };
 
 	(void)state;
 	fixture_init(&fixture);
@@ -366,6 +367,9 @@ static void what_cannot_be_is_refused(void **state)
 	assert_config_error(&fixture, "leave the query out");
 	fake_host_set_list(&fixture.fake, "remote.profiles", bad, 2);
 	assert_config_error(&fixture, "remote.profiles: '../x' is no name");
+	fake_host_set_list(&fixture.fake, "remote.profiles", bad, 0);
+	fake_host_set_list(&fixture.fake, "remote.endpoints", urls, 2);
+	assert_config_error(&fixture, "remote.endpoints: one of them is empty");
 	fake_host_set_int(&fixture.fake, "self", true);
 	assert_config_error(&fixture, "self: profcol is no Go program");
 	fake_host_deinit(&fixture.fake);
