@@ -26,7 +26,7 @@ static char *name_of(const char *id)
 		else
 			to += sprintf(to, "%%%02X", (unsigned char)*id);
 	if (name)
-		strcpy(to, ".seen");
+		memcpy(to, ".seen", sizeof(".seen"));
 	return name;
 }
 
