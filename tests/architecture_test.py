@@ -15,6 +15,8 @@ OPTION = re.compile(r'\bPROFCOL_OPTION_\w+\(\s*"(\w+)"')
 COMPONENT_ROOTS = ("receiver", "processors", "extensions", "exporters")
 # Values of the example that are no defaults, and say so there.
 EXAMPLES = [
+    ("receivers", "pprof", "file", "include"),
+    ("receivers", "pprof", "remote", "endpoint"),
     ("processors", "resource", "attributes"),
     ("processors", "attributes", "actions"),
     ("exporters", "file", "path"),

@@ -13,20 +13,8 @@
 
 #define CONFIG struct net_post_config
 
-static const struct profcol_option compression_options[] = {
-	PROFCOL_OPTION_INT("level", struct net_post_compression_config, level, "0", INT32_MIN,
-			   INT32_MAX, "1 to 9, of zstd to 19; else the usual one"),
-	PROFCOL_OPTION_END,
-};
-
-static const struct profcol_option cookies_options[] = {
-	PROFCOL_OPTION_BOOL("enabled", struct net_post_cookies_config, enabled, "false",
-			    "no effect"),
-	PROFCOL_OPTION_END,
-};
-
 static const struct profcol_option otlp_http_options[] = {
-	PROFCOL_OPTION_STRING("endpoint", CONFIG, endpoint, NULL,
+	PROFCOL_OPTION_STRING("endpoint", CONFIG, http.endpoint, NULL,
 			      "URL of the peer, to which /v1development/profiles is added; "
 			      "https:// is TLS"),
 	PROFCOL_OPTION_STRING("profiles_endpoint", CONFIG, profiles_endpoint, NULL,
@@ -35,44 +23,13 @@ static const struct profcol_option otlp_http_options[] = {
 			      "no effect: profcol sends profiles only"),
 	PROFCOL_OPTION_STRING("metrics_endpoint", CONFIG, metrics_endpoint, NULL, "no effect"),
 	PROFCOL_OPTION_STRING("logs_endpoint", CONFIG, logs_endpoint, NULL, "no effect"),
-	PROFCOL_OPTION_SECRET("proxy_url", CONFIG, proxy_url,
-			      "http://[USER:PASSWORD@]HOST[:PORT], instead of the environment's"),
-	PROFCOL_OPTION_NESTED("tls", CONFIG, tls, net_tls_client_options,
-			      "for https:// alone; the scheme says whether TLS is on"),
-	PROFCOL_OPTION_ENUM("compression", CONFIG, compression, "gzip", net_post_compression_names,
+	PROFCOL_OPTION_ENUM("compression", CONFIG, http.compression, "gzip",
+			    net_post_compression_names,
 			    "of requests; snappy, x-snappy-framed and lz4 become gzip, with a "
 			    "warning; \"\" is none"),
-	PROFCOL_OPTION_NESTED("compression_params", CONFIG, compression_params, compression_options,
-			      "how hard to try"),
 	PROFCOL_OPTION_ENUM("encoding", CONFIG, encoding, "proto", net_post_encoding_names,
 			    "json is not supported"),
-	PROFCOL_OPTION_MAP("headers", CONFIG, headers,
-			   "sent with each request, e.g. authorization; values are never shown"),
-	PROFCOL_OPTION_BYTES("read_buffer_size", CONFIG, read_buffer_bytes, "0", 0, 16 << 20,
-			     "no effect"),
-	PROFCOL_OPTION_BYTES("write_buffer_size", CONFIG, write_buffer_bytes, "512KiB", 0, 16 << 20,
-			     "no effect"),
-	PROFCOL_OPTION_INT("max_idle_conns", CONFIG, max_idle_conns, "100", 0, INT32_MAX,
-			   "no effect: each request has a connection of its own"),
-	PROFCOL_OPTION_INT("max_idle_conns_per_host", CONFIG, max_idle_conns_per_host, "0", 0,
-			   INT32_MAX, "no effect"),
-	PROFCOL_OPTION_INT("max_conns_per_host", CONFIG, max_conns_per_host, "0", 0, INT32_MAX,
-			   "no effect: sending_queue.num_consumers bounds them"),
-	PROFCOL_OPTION_DURATION("idle_conn_timeout", CONFIG, idle_conn_timeout_ns, "90s", 0, 0,
-				"no effect"),
-	PROFCOL_OPTION_BOOL("disable_keep_alives", CONFIG, disable_keep_alives, "false",
-			    "no effect: it is as if true"),
-	PROFCOL_OPTION_BOOL("force_attempt_http2", CONFIG, force_attempt_http2, "true",
-			    "no effect: requests are HTTP/1.1"),
-	PROFCOL_OPTION_DURATION("http2_read_idle_timeout", CONFIG, http2_read_idle_timeout_ns, "0s",
-				0, 0, "no effect"),
-	PROFCOL_OPTION_DURATION("http2_ping_timeout", CONFIG, http2_ping_timeout_ns, "0s", 0, 0,
-				"no effect"),
-	PROFCOL_OPTION_NESTED("cookies", CONFIG, cookies, cookies_options, "no effect"),
-	PROFCOL_OPTION_NESTED("auth", CONFIG, auth, net_auth_options,
-			      "authenticator extensions are not supported; use headers"),
-	PROFCOL_OPTION_LIST("middlewares", CONFIG, middlewares, NULL,
-			    "not supported: must be empty"),
+	NET_HTTP_CLIENT_OPTIONS(CONFIG, http, "512KiB"),
 	PROFCOL_OPTION_END,
 };
 

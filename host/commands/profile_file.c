@@ -76,7 +76,7 @@ static struct profcol_error *add_folded(const uint8_t *bytes, size_t length, str
 static struct profcol_error *add_pprof(const uint8_t *bytes, size_t length, struct flame *flame,
 				       enum flame_side side)
 {
-	const struct pprof_decode_limits limits = { FILE_MAX_BYTES, MEMORY_MAX_BYTES };
+	const struct pprof_decode_limits limits = { FILE_MAX_BYTES, MEMORY_MAX_BYTES, NULL };
 	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
 	struct profcol_error *error = pprof_decode(bytes, length, &limits, &batch);
 

@@ -31,6 +31,13 @@ struct profcol_builder;
  */
 #define PROFCOL_FRAME_LABEL "profcol.frame.label"
 
+/*
+ * Attribute of a profile that a program shows by a name, "heap" or "mutex": which one it is, since
+ * the types of its samples do not tell all of them apart. One with a duration of 0 is how things
+ * stand at its time, and takes the place of those before it.
+ */
+#define PROFCOL_PROFILE_NAME "profcol.profile.name"
+
 /* Bytes with a length, followed by a NUL that the length does not count. */
 struct profcol_text {
 	const char *bytes;

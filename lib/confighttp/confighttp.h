@@ -87,6 +87,8 @@ struct confighttp_server_config {
 extern const char *const confighttp_transport_names[];
 extern const struct profcol_option confighttp_tls_options[];  /* struct confighttp_tls_config */
 extern const struct profcol_option confighttp_cors_options[]; /* struct confighttp_cors_config */
+/* The same where they have an effect. */
+extern const struct profcol_option confighttp_cors_server_options[];
 extern const struct profcol_option confighttp_auth_options[]; /* struct confighttp_auth_config */
 
 /*
@@ -130,6 +132,47 @@ extern const struct profcol_option confighttp_auth_options[]; /* struct confight
 				    "no effect"),                                                  \
 		PROFCOL_OPTION_LIST("compression_algorithms", config,                              \
 				    server.compression_algorithms, NULL, "no effect"),             \
+		PROFCOL_OPTION_LIST("middlewares", config, server.middlewares, NULL,               \
+				    "not supported: must be empty")
+
+/* The same of a server that takes bodies (lib/net). */
+#define CONFIGHTTP_BODY_SERVER_OPTIONS(config, server, fallback_)                                  \
+	PROFCOL_OPTION_STRING("endpoint", config, server.endpoint, fallback_,                      \
+			      "HOST:PORT to listen at; no host or 0.0.0.0 = all addresses"),       \
+		PROFCOL_OPTION_ENUM("transport", config, server.transport, "tcp",                  \
+				    confighttp_transport_names, "there is no other"),              \
+		PROFCOL_OPTION_SECTION("tls", config, server.tls, server.tls_named,                \
+				       confighttp_tls_options,                                     \
+				       "no TLS unless this section is there"),                     \
+		PROFCOL_OPTION_SECTION(                                                            \
+			"cors", config, server.cors, server.cors_named,                            \
+			confighttp_cors_server_options,                                            \
+			"which other origins' scripts may send, and read the answers"),            \
+		PROFCOL_OPTION_NESTED("auth", config, server.auth, confighttp_auth_options,        \
+				      "not supported: authenticator must be empty"),               \
+		PROFCOL_OPTION_BYTES(                                                              \
+			"max_request_body_size", config, server.max_request_body_bytes, "20MiB",   \
+			0, INT32_MAX,                                                              \
+			"of the largest request, before and after decompression; 0 = 20MiB"),      \
+		PROFCOL_OPTION_BOOL("include_metadata", config, server.include_metadata, "false",  \
+				    "no effect: nothing here uses what clients send along"),       \
+		PROFCOL_OPTION_MAP("response_headers", config, server.response_headers,            \
+				   "added to each answer; 32 at most"),                            \
+		PROFCOL_OPTION_LIST("compression_algorithms", config,                              \
+				    server.compression_algorithms, NULL,                           \
+				    "no effect: gzip, zstd, deflate and zlib are taken"),          \
+		PROFCOL_OPTION_DURATION("read_timeout", config, server.read_timeout_ns, "0s", 0,   \
+					0, "for sending a body; 0 = 1m"),                          \
+		PROFCOL_OPTION_DURATION("read_header_timeout", config,                             \
+					server.read_header_timeout_ns, "1m", 0, 0,                 \
+					"for sending the head of a request; 0 = 10s"),             \
+		PROFCOL_OPTION_DURATION("write_timeout", config, server.write_timeout_ns, "30s",   \
+					0, 0, "for taking an answer; 0 = 1m"),                     \
+		PROFCOL_OPTION_DURATION(                                                           \
+			"idle_timeout", config, server.idle_timeout_ns, "1m", 0, 0,                \
+			"how long a connection may wait for its next request; 0 = 1m"),            \
+		PROFCOL_OPTION_BOOL("keep_alives_enabled", config, server.keep_alives_enabled,     \
+				    "true", "several requests on one connection"),                 \
 		PROFCOL_OPTION_LIST("middlewares", config, server.middlewares, NULL,               \
 				    "not supported: must be empty")
 

@@ -63,3 +63,20 @@ const struct profcol_option confighttp_auth_options[] = {
 	PROFCOL_OPTION_LIST("request_params", AUTH, request_params, NULL, "no effect"),
 	PROFCOL_OPTION_END,
 };
+
+#define CORS struct confighttp_cors_config
+
+const struct profcol_option confighttp_cors_server_options[] = {
+	PROFCOL_OPTION_LIST("allowed_origins", CORS, allowed_origins, NULL,
+			    "https://shop.example, with one * for any text; none = no script may"),
+	PROFCOL_OPTION_LIST("allowed_headers", CORS, allowed_headers, NULL,
+			    "what scripts may send; * = anything; none named = Accept, "
+			    "Content-Type and X-Requested-With"),
+	PROFCOL_OPTION_LIST("exposed_headers", CORS, exposed_headers, NULL,
+			    "headers of answers that scripts may read"),
+	PROFCOL_OPTION_INT("max_age", CORS, max_age, "0", 0, INT32_MAX,
+			   "seconds for which a browser need not ask again; 0 = its own choice"),
+	PROFCOL_OPTION_END,
+};
+
+#undef CORS

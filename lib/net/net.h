@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lib/net: OTLP for components that talk to peers: a client of gRPC's on its C core, one of HTTP,
- * and a server of both on nghttp2 and libevent. The one header that other folders include.
+ * and a server of both on nghttp2 and libevent. The one header that other folders include; what is
+ * about clients of HTTP stands in net_http.h.
  *
  * gRPC's core starts threads of its own with the first client and keeps them until the last one is
  * destroyed. What only looks at a configuration (`..._validate`) does not start it.
@@ -200,91 +201,6 @@ void net_client_destroy(struct net_client *client);
  */
 void net_client_diagnose(const struct net_client_config *config, struct profcol_findings *findings);
 
-/* ---- poster (poster.c and others): OTLP over HTTP, to a peer ---- */
-
-/* As the Collector's clients of HTTP call them; "" is none. */
-enum net_post_compression {
-	NET_POST_EMPTY,
-	NET_POST_GZIP,
-	NET_POST_ZLIB,
-	NET_POST_DEFLATE, /* which is zlib in HTTP */
-	NET_POST_ZSTD,
-	NET_POST_SNAPPY, /* gzip instead, as the next two */
-	NET_POST_FRAMED_SNAPPY,
-	NET_POST_LZ4,
-	NET_POST_NONE
-};
-
-enum net_post_encoding { NET_POST_PROTO, NET_POST_JSON };
-
-struct net_post_compression_config {
-	int64_t level; /* 0 = the usual one */
-};
-
-struct net_post_cookies_config {
-	bool enabled;
-};
-
-struct net_post_config {
-	const char *endpoint;          /* the profiles' path is added */
-	const char *profiles_endpoint; /* taken as it is */
-	const char *traces_endpoint, *metrics_endpoint, *logs_endpoint; /* no effect */
-	const char *proxy_url;
-	struct net_tls_client_config tls;
-	int compression; /* enum net_post_compression */
-	struct net_post_compression_config compression_params;
-	int encoding;               /* enum net_post_encoding */
-	struct profcol_map headers; /* values are secret */
-	struct net_auth_config auth;
-	struct profcol_list middlewares;
-	/* No effect: each request has a connection of its own. */
-	uint64_t read_buffer_bytes, write_buffer_bytes;
-	int64_t max_idle_conns, max_idle_conns_per_host, max_conns_per_host;
-	uint64_t idle_conn_timeout_ns, http2_read_idle_timeout_ns, http2_ping_timeout_ns;
-	bool disable_keep_alives, force_attempt_http2;
-	struct net_post_cookies_config cookies;
-};
-
-/* For the option table of a component that has a struct net_post_config. */
-extern const char *const net_post_compression_names[];
-extern const char *const net_post_encoding_names[];
-
-/* What the tables cannot say: URLs, TLS settings, headers. Opens no file. */
-PROFCOL_MUST_CHECK struct profcol_error *net_post_validate(const struct net_post_config *config);
-
-struct net_poster;
-
-/*
- * A client of the configured URL (@config and @logger borrowed until destroy), which says that it
- * is @version. Reads the TLS files: CONFIG when one is missing or unusable, naming file and key.
- * Connects with each request, through a proxy where proxy_url or the environment names one.
- */
-PROFCOL_MUST_CHECK struct profcol_error *net_poster_create(const struct net_post_config *config,
-							   const char *version,
-							   const struct profcol_logger *logger,
-							   struct net_poster **ret);
-
-/* Where it sends to; borrowed. */
-const char *net_poster_url(const struct net_poster *poster);
-
-/*
- * Send @bytes, an ExportProfilesServiceRequest. Blocks until the answer is there, @deadline_ns
- * (CLOCK_MONOTONIC; UINT64_MAX = none) or net_poster_cancel. @answer is filled always, HTTP's
- * statuses as codes of gRPC: 429 and 413 are resource_exhausted, the former with a retry, 502 to
- * 504 unavailable, 404 unimplemented. Any thread, any number at once.
- */
-void net_poster_post(struct net_poster *poster, const uint8_t *bytes, size_t length,
-		     uint64_t deadline_ns, struct net_answer *answer);
-
-/* Ends all requests in progress with NET_CANCELED, and those that follow at once. Any thread. */
-void net_poster_cancel(struct net_poster *poster);
-
-/* No request may be in progress. Accepts NULL. */
-void net_poster_destroy(struct net_poster *poster);
-
-/* For profcol_component.diagnose of an exporter: are the TLS files usable, does somebody answer? */
-void net_poster_diagnose(const struct net_post_config *config, struct profcol_findings *findings);
-
 /* ---- TLS of a server (tls_server.c) ---- */
 
 struct net_tls_server_config {
@@ -392,6 +308,22 @@ enum net_refusal {
 /* In lower_snake_case, for labels of metrics: "connections", "calls", "head", "flood" ... */
 const char *net_refusal_name(enum net_refusal refusal);
 
+/* What a refusal is, for the log. */
+const char *net_refusal_text(enum net_refusal refusal);
+
+/* What a receiver counts of them: figures, and a line a minute, for an attack is nothing else. The
+ * server's thread. */
+struct net_refusals {
+	const struct profcol_host *host; /* borrowed */
+	struct profcol_metric *counts[NET_REFUSALS];
+	uint64_t notice_after_ns; /* CLOCK_MONOTONIC: no line before */
+};
+
+/* Registers the metric receiver_refused_connections, of @transport, "http". */
+void net_refusals_init(struct net_refusals *refusals, const struct profcol_host *host,
+		       const char *transport);
+void net_refusals_count(struct net_refusals *refusals, enum net_refusal refusal, const char *peer);
+
 struct confighttp_server_config;
 struct memory_budget;
 struct memory_share;
@@ -417,6 +349,10 @@ struct net_service {
 	/* For all messages that are handled, inflated and with what handle takes. Borrowed until
 	 * destroy; NULL = no bound. */
 	struct memory_budget *budget;
+
+	/* Of HTTP: bodies of any type, and answers in plain text instead of OTLP's, 204 without one
+	 * for what was taken. */
+	bool is_plain;
 };
 
 /*
@@ -454,7 +390,8 @@ PROFCOL_MUST_CHECK struct profcol_error *net_server_create(const struct net_serv
 /*
  * The same for OTLP over HTTP, versions 1.1 and 2: POST to @path (borrowed, like @config and
  * @logger, until destroy). Codes of answers become HTTP's statuses as the Collector's receiver maps
- * them, their texts a google.rpc.Status in the request's encoding.
+ * them, their texts a google.rpc.Status in the request's encoding, or of a service that is_plain
+ * the body.
  */
 PROFCOL_MUST_CHECK struct profcol_error *
 net_http_server_create(const struct confighttp_server_config *config, const char *path,
@@ -481,6 +418,12 @@ void net_server_stop(struct net_server *server);
  */
 void net_server_shutdown(struct net_server *server, uint64_t deadline_ns);
 
+/*
+ * Until when the server of a receiver answers, of which the host wants to be rid of by @deadline_ns
+ * (both CLOCK_MONOTONIC): half of the time that is left, and a little more.
+ */
+uint64_t net_server_last_answer_ns(uint64_t deadline_ns);
+
 /* Shut down, if it has not been. Accepts NULL. */
 void net_server_destroy(struct net_server *server);
 
@@ -491,3 +434,5 @@ void net_server_destroy(struct net_server *server);
 void net_server_diagnose(const struct net_server_config *config, struct profcol_findings *findings);
 void net_http_server_diagnose(const struct confighttp_server_config *config,
 			      struct profcol_findings *findings);
+
+#include "net_http.h"

@@ -21,6 +21,7 @@ enum {
 #define PATIENCE_NS          (60 * SECOND_NS)
 #define PATIENCE_FULL_MIN_NS (5 * SECOND_NS)
 #define PATIENCE_HEAD_NS     (10 * SECOND_NS)
+#define ANSWERING_NS         (SECOND_NS / 5)
 
 /* ---- for the other parts ---- */
 
@@ -344,6 +345,21 @@ const char *net_server_address(const struct net_server *server)
 }
 
 /* ---- the end ---- */
+
+/*
+ * Half of the time, for who comes after us in the pipelines has to send what it has got: an
+ * exporter without a queue, which handles calls of ours until then (sending_stop_waiting). And a
+ * little more, in which what it says in the end becomes an answer; a call that is cut off looks to
+ * the client as if nobody knew what became of it.
+ */
+uint64_t net_server_last_answer_ns(uint64_t deadline_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+	uint64_t extra_ns = left_ns / 4 < ANSWERING_NS ? left_ns / 4 : ANSWERING_NS;
+
+	return now_ns + left_ns / 2 + extra_ns;
+}
 
 /* Under the lock: wait, at most until @deadline_ns, until there is none of @left. */
 static void server_let_end(struct net_server *server, const size_t *left, uint64_t deadline_ns)

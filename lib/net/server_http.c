@@ -2,7 +2,7 @@
 /*
  * OTLP over HTTP, whichever version of it: what the head of a request asks for, and the answer.
  * Statuses, texts and bodies are those of the Collector's receiver; opentelemetry-proto,
- * docs/specification.md, "OTLP/HTTP".
+ * docs/specification.md, "OTLP/HTTP". A service of other bodies is answered in plain text.
  */
 #include "server.h"
 
@@ -116,7 +116,7 @@ bool http_call_read_head(struct net_call *call)
 		return false;
 	if (!value_is(value, length, "POST"))
 		return refuse_plain(call, 405, strdup("405 method not allowed, supported: [POST]"));
-	if (!read_type(call))
+	if (!call->server->service.is_plain && !read_type(call))
 		return refuse_plain(call, 415,
 				    strdup("415 unsupported media type, supported: "
 					   "[application/json, application/x-protobuf]"));
@@ -209,6 +209,33 @@ static bool make_body(struct net_call *call)
 	return true;
 }
 
+static bool make_otlp(struct net_call *call)
+{
+	return response_add(&call->response, false, "content-type", "%s",
+			    call->is_json ? json_type : proto_type) &&
+	       make_body(call);
+}
+
+/* A line of text; nothing where there is nothing to say. */
+static bool make_plain(struct net_call *call)
+{
+	struct response *response = &call->response;
+	int length;
+	char *text;
+
+	if (response->status == 200) {
+		response->status = 204;
+		return true;
+	}
+	length = asprintf(&text, "%s\n", call->answer.message ? call->answer.message : "");
+	if (length < 0)
+		return false;
+	response->body = (uint8_t *)text;
+	response->length = (size_t)length;
+	return response_add(response, false, "content-type", "text/plain; charset=utf-8") &&
+	       response_add(response, false, "x-content-type-options", "nosniff");
+}
+
 bool http_call_make_response(struct net_call *call)
 {
 	const struct net_answer *answer = &call->answer;
@@ -216,9 +243,7 @@ bool http_call_make_response(struct net_call *call)
 	uint64_t delay_s = (answer->retry_delay_ns + 999999999) / 1000000000;
 
 	response->status = status_of(call);
-	if (!response_add(response, false, "content-type", "%s",
-			  call->is_json ? json_type : proto_type) ||
-	    !make_body(call))
+	if (!(call->server->service.is_plain ? make_plain(call) : make_otlp(call)))
 		return false;
 	if (response->status != 503)
 		return true;

@@ -266,7 +266,8 @@ struct pprof_encode_options {
  * says what a sample is worth. Samples equal in stack and labels become one.
  * Labels: sample and resource attributes, `process.pid`, `thread.id` and
  * `thread.name` under the short names pid, tid and comm; links as trace_id
- * and span_id. Timestamps have no place in pprof. Mappings, locations and functions
+ * and span_id; PROFCOL_PROFILE_NAME as profile. Of profiles with that name that tell how things
+ * stand only the newest of each resource is written. Timestamps have no place in pprof. Mappings, locations and functions
  * are written whole: compact first what was filtered.
  * *@bytes_ret is the caller's to free(). REJECTED past 256 kinds or 2^31 - 1 bytes.
  */
@@ -277,11 +278,15 @@ PROFCOL_MUST_CHECK struct profcol_error *pprof_encode(const struct profcol_batch
 struct pprof_decode_limits {
 	size_t max_bytes;  /* after decompression */
 	size_t max_memory; /* of the decoded tree and the batch being built */
+	/* What both take in bytes is taken from it as well, if not NULL: of a budget that others
+	 * share. */
+	struct memory_share *share;
 };
 
 /*
  * A pprof file, gzip or bare, as a batch with one resource and one profile per
- * sample type. Input is hostile: BAD_DATA says what is wrong with it.
+ * sample type. Input is hostile: BAD_DATA says what is wrong with it. NO_MEMORY, which passes,
+ * when the share's budget is used up.
  */
 PROFCOL_MUST_CHECK struct profcol_error *pprof_decode(const uint8_t *bytes, size_t length,
 						      const struct pprof_decode_limits *limits,

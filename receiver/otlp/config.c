@@ -33,57 +33,10 @@ static const struct profcol_option grpc_options[] = {
 
 #undef GRPC
 
-#define CORS struct confighttp_cors_config
-
-static const struct profcol_option cors_options[] = {
-	PROFCOL_OPTION_LIST("allowed_origins", CORS, allowed_origins, NULL,
-			    "https://shop.example, with one * for any text; none = no script may"),
-	PROFCOL_OPTION_LIST("allowed_headers", CORS, allowed_headers, NULL,
-			    "what scripts may send; * = anything; none named = Accept, "
-			    "Content-Type and X-Requested-With"),
-	PROFCOL_OPTION_LIST("exposed_headers", CORS, exposed_headers, NULL,
-			    "headers of answers that scripts may read"),
-	PROFCOL_OPTION_INT("max_age", CORS, max_age, "0", 0, INT32_MAX,
-			   "seconds for which a browser need not ask again; 0 = its own choice"),
-	PROFCOL_OPTION_END,
-};
-
-#undef CORS
-
 #define HTTP struct otlp_http_config
 
 static const struct profcol_option http_options[] = {
-	PROFCOL_OPTION_STRING("endpoint", HTTP, server.endpoint, "localhost:4318",
-			      "HOST:PORT to listen at; no host or 0.0.0.0 = all addresses"),
-	PROFCOL_OPTION_ENUM("transport", HTTP, server.transport, "tcp", confighttp_transport_names,
-			    "there is no other"),
-	PROFCOL_OPTION_SECTION("tls", HTTP, server.tls, server.tls_named, confighttp_tls_options,
-			       "no TLS unless this section is there"),
-	PROFCOL_OPTION_SECTION("cors", HTTP, server.cors, server.cors_named, cors_options,
-			       "which other origins' scripts may send, and read the answers"),
-	PROFCOL_OPTION_NESTED("auth", HTTP, server.auth, confighttp_auth_options,
-			      "not supported: authenticator must be empty"),
-	PROFCOL_OPTION_BYTES("max_request_body_size", HTTP, server.max_request_body_bytes, "20MiB",
-			     0, INT32_MAX,
-			     "of the largest request, before and after decompression; 0 = 20MiB"),
-	PROFCOL_OPTION_BOOL("include_metadata", HTTP, server.include_metadata, "false",
-			    "no effect: nothing here uses what clients send along"),
-	PROFCOL_OPTION_MAP("response_headers", HTTP, server.response_headers,
-			   "added to each answer; 32 at most"),
-	PROFCOL_OPTION_LIST("compression_algorithms", HTTP, server.compression_algorithms, NULL,
-			    "no effect: gzip, zstd, deflate and zlib are taken"),
-	PROFCOL_OPTION_DURATION("read_timeout", HTTP, server.read_timeout_ns, "0s", 0, 0,
-				"for sending a body; 0 = 1m"),
-	PROFCOL_OPTION_DURATION("read_header_timeout", HTTP, server.read_header_timeout_ns, "1m", 0,
-				0, "for sending the head of a request; 0 = 10s"),
-	PROFCOL_OPTION_DURATION("write_timeout", HTTP, server.write_timeout_ns, "30s", 0, 0,
-				"for taking an answer; 0 = 1m"),
-	PROFCOL_OPTION_DURATION("idle_timeout", HTTP, server.idle_timeout_ns, "1m", 0, 0,
-				"how long a connection may wait for its next request; 0 = 1m"),
-	PROFCOL_OPTION_BOOL("keep_alives_enabled", HTTP, server.keep_alives_enabled, "true",
-			    "several requests on one connection"),
-	PROFCOL_OPTION_LIST("middlewares", HTTP, server.middlewares, NULL,
-			    "not supported: must be empty"),
+	CONFIGHTTP_BODY_SERVER_OPTIONS(HTTP, server, "localhost:4318"),
 	PROFCOL_OPTION_STRING("traces_url_path", HTTP, traces_path, "/v1/traces",
 			      "no effect: profcol receives profiles only"),
 	PROFCOL_OPTION_STRING("metrics_url_path", HTTP, metrics_path, "/v1/metrics", "no effect"),

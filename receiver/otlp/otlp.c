@@ -36,7 +36,6 @@ enum {
 #define BUDGET_MOST_BYTES ((uint64_t)4 << 30)
 
 #define NOTICE_INTERVAL_NS UINT64_C(60000000000)
-#define ANSWERING_NS       UINT64_C(200000000)
 
 enum otlp_protocol { OTLP_GRPC, OTLP_HTTP, OTLP_PROTOCOLS };
 
@@ -46,9 +45,8 @@ struct otlp_front {
 	struct net_server *server;      /* from start, if the protocol is configured */
 	size_t max_memory;              /* of one request, to decode it */
 	struct profcol_metric *accepted, *refused, *refused_requests;
-	struct profcol_metric *unheard[NET_REFUSALS];
+	struct net_refusals unheard;
 	_Atomic uint64_t notice_after_ns; /* CLOCK_MONOTONIC: no line about refusals before */
-	uint64_t unheard_after_ns;        /* the same of those unheard; the server's thread */
 };
 
 struct otlp_receiver {
@@ -121,33 +119,11 @@ static bool otlp_admit(void *context, struct net_call *call, struct net_answer *
 	return false;
 }
 
-/* An attack is one line a minute, and figures. */
 static void otlp_count_unheard(void *context, enum net_refusal refusal, const char *peer)
 {
-	static const char *const texts[NET_REFUSALS] = {
-		[NET_REFUSED_CONNECTION] =
-			"there are too many connections; raise the limit of open "
-			"files (ulimit -n) or of memory if they are wanted",
-		[NET_REFUSED_CALLS] = "there are too many requests at once",
-		[NET_REFUSED_HEAD] = "a request has too much metadata",
-		[NET_REFUSED_FLOOD] = "a client floods the connection with pings, resets or frames "
-				      "of no use",
-		[NET_REFUSED_SLOW] = "a client takes too long to say what it wants, or to hear it",
-		[NET_REFUSED_PROTOCOL] = "a client does not speak HTTP, or breaks its rules",
-		[NET_REFUSED_TLS] = "the TLS handshake with a client failed",
-		[NET_REFUSED_MEMORY] = "there is no memory to decompress a request",
-	};
 	struct otlp_front *front = context;
-	uint64_t now = clock_monotonic_ns();
 
-	profcol_metric_add(front->unheard[refusal], 1);
-	if (now < front->unheard_after_ns)
-		return;
-	front->unheard_after_ns = now + NOTICE_INTERVAL_NS;
-	profcol_log_warn(front->receiver->host->logger,
-			 "refused %s unheard: %s; profcol_receiver_refused_connections counts "
-			 "others",
-			 peer, texts[refusal]);
+	net_refusals_count(&front->unheard, refusal, peer);
 }
 
 /* ---- the whole call ---- */
@@ -289,14 +265,7 @@ static void otlp_register(struct otlp_front *front, const char *transport)
 		host->metric(host, PROFCOL_COUNTER, "receiver_refused_requests", label,
 			     "requests refused unread: broken, of another service or version, or "
 			     "too large for the memory that there is");
-	for (int i = 0; i < NET_REFUSALS; i++) {
-		snprintf(label, sizeof(label), "transport=%s,reason=%s", transport,
-			 net_refusal_name((enum net_refusal)i));
-		front->unheard[i] =
-			host->metric(host, PROFCOL_COUNTER, "receiver_refused_connections", label,
-				     "connections ended, and calls refused, before there was a "
-				     "request: too many, too slow, broken, or a flood");
-	}
+	net_refusals_init(&front->unheard, host, transport);
 }
 
 static struct profcol_error *otlp_create(const struct profcol_host *host, const void *options,
@@ -394,24 +363,10 @@ static struct profcol_error *otlp_start(void *self)
 	return error;
 }
 
-/*
- * Half of the time, for who comes after us in the pipelines has to send what it has got: an
- * exporter without a queue, which handles calls of ours until then (sending_stop_waiting). And a
- * little more, in which what it says in the end becomes an answer; a call that is cut off looks to
- * the client as if nobody knew what became of it.
- */
-static uint64_t otlp_last_answer_ns(uint64_t now_ns, uint64_t deadline_ns)
-{
-	uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-	uint64_t extra_ns = left_ns / 4 < ANSWERING_NS ? left_ns / 4 : ANSWERING_NS;
-
-	return now_ns + left_ns / 2 + extra_ns;
-}
-
 static struct profcol_error *otlp_shutdown(void *self, uint64_t deadline_ns)
 {
 	struct otlp_receiver *receiver = self;
-	uint64_t last_ns = otlp_last_answer_ns(clock_monotonic_ns(), deadline_ns);
+	uint64_t last_ns = net_server_last_answer_ns(deadline_ns);
 
 	// Both of them by the same moment: the second has ended its calls meanwhile.
 	for (int i = 0; i < OTLP_PROTOCOLS; i++)

@@ -3,7 +3,8 @@
  * A client of the OTLP server that sends anything: its connection ends when it leaves, no call and
  * no room stays behind, and what reaches the service is within its bounds. The first byte says
  * after how many of the others there is a pause, with its highest bit that HTTP/2's first words
- * are in the input, too, and with the next one that the server speaks OTLP over HTTP.
+ * are in the input, too, and with the next two that the server speaks OTLP over HTTP, and that it
+ * is one of any body instead.
  */
 #include "loop/loop.h"
 #include "net/server.h"
@@ -55,7 +56,7 @@ static void ignore(evutil_socket_t fd, short what, void *context)
 }
 
 /* A server without threads: its loop and its workers run here. */
-static struct net_server *create_server(bool is_http)
+static struct net_server *create_server(bool is_http, bool is_plain)
 {
 	static const char *const origins[] = { "http://*.a" };
 	static const struct confighttp_server_config http = {
@@ -72,8 +73,9 @@ static struct net_server *create_server(bool is_http)
 	server->config = &config;
 	if (is_http)
 		server->http = (struct server_http){ .config = &http, .path = "/p" };
-	server->service =
-		(struct net_service){ .admit = admit, .handle = handle, .budget = &budget };
+	server->service = (struct net_service){
+		.admit = admit, .handle = handle, .budget = &budget, .is_plain = is_plain
+	};
 	server->bounds = bounds_choose(1 << 24, MESSAGE_MAX);
 	server->patience = (struct server_patience){ UINT64_MAX / 4, UINT64_MAX / 4, UINT64_MAX / 4,
 						     UINT64_MAX / 4 };
@@ -135,22 +137,23 @@ static void talk(struct net_server *server, int fd, const void *from, size_t siz
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	static struct net_server *servers[2];
-	struct net_server *server;
+	static struct net_server *servers[4];
+	struct net_server **server_place, *server;
 	int pair[2];
 	size_t first;
 
 	if (!size)
 		return 0;
-	server = servers[bytes[0] >> 6 & 1];
-	if (!server)
-		server = servers[bytes[0] >> 6 & 1] = create_server(bytes[0] >> 6 & 1);
+	server_place = &servers[bytes[0] >> 5 & 3];
+	if (!*server_place)
+		*server_place = create_server(bytes[0] & 0x40, bytes[0] & 0x20);
+	server = *server_place;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair))
 		return 0;
 	connection_create(server, pair[0], &server->peers[0], "unix:");
 	if (!(bytes[0] & 0x80))
 		talk(server, pair[1], "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
-	first = (bytes[0] & 0x3fu) < size ? bytes[0] & 0x3fu : size - 1;
+	first = (bytes[0] & 0x1fu) < size ? bytes[0] & 0x1fu : size - 1;
 	talk(server, pair[1], bytes + 1, first);
 	talk(server, pair[1], bytes + 1 + first, size - 1 - first);
 	shutdown(pair[1], SHUT_WR);

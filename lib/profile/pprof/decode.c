@@ -95,7 +95,9 @@ static struct profcol_error *decode_plain(const uint8_t *bytes, size_t length,
 					  struct profcol_batch **ret)
 {
 	CLEANUP_ARENA struct arena *arena = arena_create(limits->max_memory);
-	struct budget budget = { .arena = arena, .max_bytes = limits->max_memory };
+	struct budget budget = { .arena = arena,
+				 .max_bytes = limits->max_memory,
+				 .share = limits->share };
 	ProtobufCAllocator allocator = { allocate, release, &budget };
 	struct profcol_error *error = check_wire(bytes, length, limits);
 	Perftools__Profile *file;
@@ -124,6 +126,7 @@ struct profcol_error *pprof_decode(const uint8_t *bytes, size_t length,
 
 	if (!gzip_is_magic(bytes, length))
 		return decode_plain(bytes, length, limits, ret);
-	error = gzip_inflate(bytes, length, limits->max_bytes, &plain, &plain_length);
+	error = gzip_inflate(bytes, length, limits->max_bytes, limits->share, &plain,
+			     &plain_length);
 	return error ? error : decode_plain(plain, plain_length, limits, ret);
 }

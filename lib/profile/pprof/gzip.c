@@ -44,6 +44,7 @@ struct profcol_error *gzip_compress(const uint8_t *bytes, size_t length, int lev
 struct output {
 	uint8_t *bytes;
 	size_t length, capacity, max_bytes;
+	struct memory_share *share; /* borrowed; NULL = none */
 };
 
 /*
@@ -65,6 +66,9 @@ static struct profcol_error *output_reserve(struct output *output)
 					    output->max_bytes);
 	if (grown > limit || grown < output->capacity)
 		grown = limit;
+	if (output->share && !memory_share_take(output->share, grown - output->capacity))
+		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory to inflate: %s",
+					    memory_share_reason(output->share));
 	bytes = realloc(output->bytes, grown);
 	if (!bytes)
 		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory to inflate");
@@ -128,9 +132,10 @@ static struct profcol_error *inflate_members(z_stream *stream, const uint8_t *by
 }
 
 struct profcol_error *gzip_inflate(const uint8_t *bytes, size_t length, size_t max_bytes,
-				   uint8_t **bytes_ret, size_t *length_ret)
+				   struct memory_share *share, uint8_t **bytes_ret,
+				   size_t *length_ret)
 {
-	struct output output = { .max_bytes = max_bytes };
+	struct output output = { .max_bytes = max_bytes, .share = share };
 	z_stream stream = { 0 };
 	struct profcol_error *error;
 

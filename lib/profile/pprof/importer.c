@@ -22,12 +22,11 @@ void *importer_alloc(struct importer *importer, size_t count, size_t item_size)
 
 struct profcol_error *importer_check_memory(const struct importer *importer)
 {
-	size_t used = arena_memory(importer->budget->arena) +
-		      profile_memory(profcol_builder_peek(importer->builder));
+	size_t batch = profile_memory(profcol_builder_peek(importer->builder));
 
-	if (used > importer->budget->max_bytes)
+	if (arena_memory(importer->budget->arena) + batch > importer->budget->max_bytes)
 		return budget_exceeded(importer->budget);
-	return NULL;
+	return budget_set_batch(importer->budget, batch) ? NULL : budget_error(importer->budget);
 }
 
 /* A text of the file as a string of the batch, repaired when it is not UTF-8. */

@@ -45,7 +45,8 @@ enum { STRING_UNUSED = UINT32_MAX, SAMPLES_BETWEEN_MEMORY_CHECKS = 1024 };
 
 struct profcol_error *importer_no_memory(void);
 
-/* BAD_DATA when the arena and the batch have passed the limit together. */
+/* BAD_DATA when the arena and the batch have passed the limit together, NO_MEMORY when the share
+ * gives no more. */
 struct profcol_error *importer_check_memory(const struct importer *importer);
 
 /* Room for @count items in the arena, zeroed; NULL, to be answered by budget_error(). */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum rank { RANK_SAMPLE, RANK_LINK, RANK_RESOURCE };
+enum rank { RANK_SAMPLE, RANK_LINK, RANK_PROFILE, RANK_RESOURCE };
 
 void labels_init(struct labels *labels, const struct profcol_batch *batch,
 		 struct string_numbers *strings)
@@ -223,6 +223,14 @@ static void draft_link(struct labels *labels, uint32_t id)
 	draft_id(labels, "span_id", link.span_id, sizeof(link.span_id));
 }
 
+static void draft_name(struct labels *labels, uint32_t name)
+{
+	if (name)
+		draft_string(labels, RANK_PROFILE,
+			     string_numbers_add(labels->strings, "profile", 7),
+			     string_numbers_get(labels->strings, name));
+}
+
 static int draft_compare(const void *left, const void *right)
 {
 	const struct draft_label *a = left, *b = right;
@@ -322,13 +330,15 @@ static bool source_equal(uint32_t row, const void *context)
 
 	return source->resource_attributes == lookup->wanted.resource_attributes &&
 	       source->sample_attributes == lookup->wanted.sample_attributes &&
-	       source->link == lookup->wanted.link;
+	       source->link == lookup->wanted.link &&
+	       source->profile_name == lookup->wanted.profile_name;
 }
 
 uint32_t labels_number(struct labels *labels, struct label_source source)
 {
 	struct source_lookup lookup = { .sources = labels->sources.items, .wanted = source };
-	uint32_t words[] = { source.resource_attributes, source.sample_attributes, source.link };
+	uint32_t words[] = { source.resource_attributes, source.sample_attributes, source.link,
+			     source.profile_name };
 	uint32_t hash = intern_hash(words, sizeof(words));
 	uint32_t row = intern_find(&labels->source_index, hash, source_equal, &lookup);
 	size_t begin = labels->labels.count;
@@ -338,6 +348,7 @@ uint32_t labels_number(struct labels *labels, struct label_source source)
 	labels->drafts.count = 0;
 	draft_list(labels, RANK_SAMPLE, source.sample_attributes);
 	draft_link(labels, source.link);
+	draft_name(labels, source.profile_name);
 	draft_list(labels, RANK_RESOURCE, source.resource_attributes);
 	candidate_make(labels);
 	source.set = candidate_intern(labels, begin);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The labels of samples: from the attributes of the sample and its resource and
- * from its link. Equal sets of labels get one number, so samples can be compared
- * by it.
+ * The labels of samples: from the attributes of the sample and its resource, from its
+ * link, and from the name that a profile has (PROFCOL_PROFILE_NAME). Equal sets of labels get one
+ * number, so samples can be compared by it.
  *
- * On one key the sample's own attributes win over its link, and that over the
- * resource. An array of strings or integers becomes several labels of one key,
- * other values that pprof lacks become text (true, 2.5, hex digits, JSON); a unit
- * survives on integers only.
+ * On one key the sample's own attributes win over its link, that over the profile's
+ * name, and that over the resource. An array of strings or integers becomes several labels of one
+ * key, other values that pprof lacks become text (true, 2.5, hex digits, JSON); a unit survives on
+ * integers only.
  *
  * Running out of memory sets `failed`, to be asked once at the end.
  */
@@ -29,10 +29,11 @@ struct draft_label {
 	uint32_t position; /* values of one key keep their order */
 };
 
-/* What determines a set: remembered, since few such triples repeat in many samples. */
+/* What determines a set: remembered, since few of these repeat in many samples. */
 struct label_source {
 	uint32_t resource_attributes, sample_attributes; /* attribute list ids */
 	uint32_t link;
+	uint32_t profile_name; /* string id of the batch; 0 = none */
 	uint32_t set;
 };
 

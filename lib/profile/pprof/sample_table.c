@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sample_table.h"
 
+#include "named_profiles.h"
+
 #include "../columns.h"
 
 #include <string.h>
@@ -69,7 +71,7 @@ static int64_t sample_total(const struct profcol_batch *batch, uint32_t sample)
 
 static void add_profile(struct sample_table *table, const struct profcol_batch *batch,
 			const struct value_columns *columns, struct labels *labels,
-			uint32_t resource_attributes, uint32_t id)
+			uint32_t resource_attributes, uint32_t name, uint32_t id)
 {
 	const uint32_t *stacks = COLUMN(batch, COLUMN_SAMPLE_STACK, uint32_t);
 	const uint32_t *attributes = COLUMN(batch, COLUMN_SAMPLE_ATTRIBUTES, uint32_t);
@@ -83,6 +85,7 @@ static void add_profile(struct sample_table *table, const struct profcol_batch *
 			.resource_attributes = resource_attributes,
 			.sample_attributes = attributes[i],
 			.link = links[i],
+			.profile_name = name,
 		};
 		struct sample_key key = { stacks[i], labels_number(labels, source) };
 		int64_t total = sample_total(batch, i);
@@ -99,22 +102,34 @@ static void add_profile(struct sample_table *table, const struct profcol_batch *
 	}
 }
 
+/* The profiles of one resource that are not out of date. */
+static void add_resource(struct sample_table *table, const struct profcol_batch *batch,
+			 const struct value_columns *columns, const struct named_profiles *named,
+			 struct labels *labels, uint32_t id)
+{
+	struct profcol_range scopes, profiles;
+	uint32_t attributes = profcol_batch_resource(batch, id, &scopes).attributes;
+
+	for (uint32_t i = scopes.begin; i < scopes.end; i++) {
+		profcol_batch_scope(batch, i, &profiles);
+		for (uint32_t j = profiles.begin; j < profiles.end; j++)
+			if (!named->is_superseded[j])
+				add_profile(table, batch, columns, labels, attributes,
+					    named->names[j], j);
+	}
+}
+
 void sample_table_init(struct sample_table *table, const struct profcol_batch *batch,
 		       const struct value_columns *columns, struct labels *labels)
 {
 	uint32_t resources = profcol_batch_count(batch, PROFCOL_RESOURCES);
+	struct named_profiles named;
 
 	*table = (struct sample_table){ 0 };
-	for (uint32_t i = 0; i < resources; i++) {
-		struct profcol_range scopes, profiles;
-		uint32_t attributes = profcol_batch_resource(batch, i, &scopes).attributes;
-
-		for (uint32_t j = scopes.begin; j < scopes.end; j++) {
-			profcol_batch_scope(batch, j, &profiles);
-			for (uint32_t k = profiles.begin; k < profiles.end; k++)
-				add_profile(table, batch, columns, labels, attributes, k);
-		}
-	}
+	table->failed = !named_profiles_init(&named, batch, columns);
+	for (uint32_t i = 0; i < resources && !table->failed; i++)
+		add_resource(table, batch, columns, &named, labels, i);
+	named_profiles_deinit(&named);
 }
 
 void sample_table_deinit(struct sample_table *table)

@@ -155,7 +155,7 @@ static struct profcol_batch *batch_of(const struct history *history, const char 
 static int64_t pprof_sum(const struct profcol_batch *batch, const char *type)
 {
 	const struct pprof_encode_options options = { .compression_level = 1 };
-	const struct pprof_decode_limits limits = { 64 << 20, 64 << 20 };
+	const struct pprof_decode_limits limits = { 64 << 20, 64 << 20, NULL };
 	PROFCOL_CLEANUP_BATCH struct profcol_batch *decoded = NULL;
 	CLEANUP_FREE uint8_t *bytes = NULL;
 	size_t length;

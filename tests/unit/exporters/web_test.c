@@ -315,7 +315,7 @@ static void a_saved_page_has_its_own_policy(void **state)
 
 static void a_profile_from_now_on_ends_when_its_time_is_covered(void **state)
 {
-	const struct pprof_decode_limits limits = { 64 << 20, 64 << 20 };
+	const struct pprof_decode_limits limits = { 64 << 20, 64 << 20, NULL };
 	PROFCOL_CLEANUP_BATCH struct profcol_batch *decoded = NULL;
 	struct web_chance chance = { 8 };
 	struct fake_host fake;

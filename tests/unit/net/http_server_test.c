@@ -427,6 +427,34 @@ static void configured_headers_are_in_each_answer(void **state)
 	assert_says(answer, "x-served-by: profcol\r\n");
 }
 
+static void a_plain_service_takes_any_type_and_answers_in_text(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	CLEANUP_FREE char *taken = NULL, *untyped = NULL, *refused = NULL, *large = NULL;
+	CLEANUP_FREE uint8_t *body = calloc(1, (1 << 20) + 1);
+
+	(void)state;
+	fixture_begin(&fixture);
+	fixture.is_plain = true;
+	fixture.http.max_request_body_bytes = 1 << 20;
+	server_fixture_start(&fixture);
+	taken = ask(&fixture, POST "Content-Type: application/octet-stream\r\n", "ping", 4);
+	assert_says(taken, "HTTP/1.1 204 ");
+	assert_null(strstr(taken, "content-type"));
+	assert_string_equal(taken + strlen(taken) - 4, "\r\n\r\n");
+	untyped = ask(&fixture, POST, "ping", 4);
+	assert_says(untyped, "HTTP/1.1 204 ");
+	large = ask(&fixture, POST, body, (1 << 20) + 1);
+	assert_says(large, "HTTP/1.1 413 ");
+	assert_says(large, "max_request_body_size");
+	fixture.say =
+		(struct net_answer){ .code = NET_INVALID_ARGUMENT, .message = "no \"pprof\"" };
+	refused = ask(&fixture, POST, "ping", 4);
+	assert_says(refused, "HTTP/1.1 400 ");
+	assert_says(refused, "content-type: text/plain; charset=utf-8\r\n");
+	assert_says(refused, "\r\n\r\nno \"pprof\"\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -442,6 +470,7 @@ int main(void)
 		cmocka_unit_test(a_body_of_unknown_length_may_end_while_it_waits_for_room),
 		cmocka_unit_test(scripts_of_allowed_origins_may_send),
 		cmocka_unit_test(configured_headers_are_in_each_answer),
+		cmocka_unit_test(a_plain_service_takes_any_type_and_answers_in_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

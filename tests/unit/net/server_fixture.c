@@ -136,6 +136,7 @@ static struct profcol_error *fixture_try(struct server_fixture *fixture)
 		.handle = service_handle,
 		.refused = service_refused,
 		.budget = fixture->budget.most ? &fixture->budget : NULL,
+		.is_plain = fixture->is_plain,
 	};
 	struct profcol_error *error;
 

@@ -19,6 +19,7 @@ struct server_fixture {
 	struct net_server_config config;      /* defaults, at a port of 127.0.0.1 */
 	struct confighttp_server_config http; /* defaults */
 	bool is_http;                         /* before the start: OTLP over HTTP, not gRPC */
+	bool is_plain;                        /* of HTTP: any body, answers in plain text */
 	struct profcol_logger logger;
 	struct net_server *server;
 	char endpoint[128], target[128]; /* for clients */

@@ -589,6 +589,62 @@ static void too_many_kinds_of_samples_are_refused(void **state)
 	assert_null(bytes);
 }
 
+/* A profile that a program shows as @name, with one sample without a stack. */
+static void add_named(struct profcol_builder *builder, const char *name, uint64_t time,
+		      uint64_t duration, int64_t value)
+{
+	uint32_t attribute =
+		profcol_builder_attribute_string(builder, PROFCOL_PROFILE_NAME, name, strlen(name));
+	struct profcol_profile profile = {
+		.sample_type = profcol_builder_cstring(builder, "contentions"),
+		.sample_unit = profcol_builder_cstring(builder, "count"),
+		.time_unix_ns = time,
+		.duration_ns = duration,
+		.attributes = profcol_builder_attribute_list(builder, &attribute, 1),
+	};
+
+	profcol_builder_add_profile(builder, &profile);
+	add_value(builder, 0, 0, value);
+}
+
+static int64_t value_of(const Perftools__Profile *profile, const char *name)
+{
+	const Perftools__Sample *found = NULL;
+
+	for (size_t i = 0; i < profile->n_sample; i++) {
+		const Perftools__Label *label = find_label(profile, profile->sample[i], "profile");
+
+		if (!string_is(profile, label->str, name))
+			continue;
+		assert_null(found);
+		found = profile->sample[i];
+	}
+	assert_non_null(found);
+	return found->value[0];
+}
+
+static void the_newest_state_takes_the_place_of_earlier_ones(void **state)
+{
+	struct profcol_builder *builder = profcol_builder_create();
+	Perftools__Profile *profile;
+
+	(void)state;
+	open_scope(builder, 0);
+	add_named(builder, "mutex", 2 * SECOND, 0, 20);
+	add_named(builder, "block", SECOND, 0, 1);
+	add_named(builder, "mutex", 3 * SECOND, 0, 30);
+	add_named(builder, "mutex", SECOND, 0, 10);
+	// What has come about in a window adds up.
+	add_named(builder, "profile", SECOND, SECOND, 100);
+	add_named(builder, "profile", 2 * SECOND, SECOND, 200);
+	profile = encode_builder(builder);
+	assert_int_equal(profile->n_sample, 3);
+	assert_int_equal(value_of(profile, "mutex"), 30);
+	assert_int_equal(value_of(profile, "block"), 1);
+	assert_int_equal(value_of(profile, "profile"), 300);
+	perftools__profile__free_unpacked(profile, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -600,6 +656,7 @@ int main(void)
 		cmocka_unit_test(zero_labels_survive),
 		cmocka_unit_test(arrays_become_labels_or_text),
 		cmocka_unit_test(samples_equal_in_stack_and_labels_become_one),
+		cmocka_unit_test(the_newest_state_takes_the_place_of_earlier_ones),
 		cmocka_unit_test(sums_stop_at_the_limit),
 		cmocka_unit_test(mappings_carry_build_ids_and_flags),
 		cmocka_unit_test(zero_rows_get_an_id),

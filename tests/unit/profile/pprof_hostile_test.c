@@ -166,6 +166,38 @@ static void memory_is_bounded(void **state)
 	assert_bad(pprof_decode(bytes, 2 * samples, &limits, &batch), "");
 }
 
+static void a_share_bounds_what_is_decoded_at_once(void **state)
+{
+	enum { LENGTH = 1 << 20 };
+	struct memory_budget budget = { .most = 1 << 20 };
+	struct memory_share other = { .budget = &budget }, share = { .budget = &budget };
+	const struct pprof_decode_limits shared = { 16 << 20, 64 << 20, &share };
+	CLEANUP_FREE uint8_t *zeros = calloc(1, LENGTH), *packed = NULL, *bytes = NULL;
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	struct profcol_error *error;
+	struct small_file file;
+	size_t packed_length, length;
+
+	(void)state;
+	small_file_init(&file);
+	bytes = small_file_pack(&file, &length);
+	packed = gzip(zeros, LENGTH, &packed_length);
+	assert_true(memory_share_take(&other, 900 << 10));
+	error = pprof_decode(packed, packed_length, &shared, &batch);
+	assert_int_equal(profcol_error_code(error), PROFCOL_NO_MEMORY);
+	profcol_error_destroy(error);
+	memory_share_give(&share);
+	error = pprof_decode(bytes, length, &shared, &batch);
+	assert_int_equal(profcol_error_code(error), PROFCOL_NO_MEMORY);
+	profcol_error_destroy(error);
+	memory_share_give(&share);
+	memory_share_give(&other);
+	error = pprof_decode(bytes, length, &shared, &batch);
+	assert_null(error);
+	assert_true(share.taken >= profile_memory(batch));
+	memory_share_give(&share);
+}
+
 static void garbage_is_refused(void **state)
 {
 	static const struct {
@@ -220,6 +252,7 @@ int main(void)
 		cmocka_unit_test(members_of_gzip_are_joined),
 		cmocka_unit_test(a_gzip_bomb_is_refused),
 		cmocka_unit_test(memory_is_bounded),
+		cmocka_unit_test(a_share_bounds_what_is_decoded_at_once),
 		cmocka_unit_test(garbage_is_refused),
 		cmocka_unit_test(unknown_fields_are_skipped),
 	};

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the receiver `pprof` passes on, what it tells clients, what it counts, and what it bounds.
+ */
+#include "fake_host.h"
+#include "pprof_small_file.h"
+
+#include "base/base.h"
+#include "profile/profile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+extern const struct profcol_component profcol_receiver_pprof;
+
+enum { PATIENCE_MS = 120000 };
+
+struct fixture {
+	struct fake_host fake;
+	char directory[64], include[96];
+	uint16_t port;
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t changed;
+	unsigned int batches;
+	struct profcol_batch *last;    /* owned */
+	struct profcol_error *refusal; /* of the next batch; owned */
+};
+
+static struct fixture *fixture_of(const struct profcol_host *host)
+{
+	return (struct fixture *)((uintptr_t)host - offsetof(struct fixture, fake.host));
+}
+
+static struct profcol_error *next_consume(const struct profcol_host *host,
+					  struct profcol_batch *batch)
+{
+	struct fixture *fixture = fixture_of(host);
+	struct profcol_error *refusal;
+
+	pthread_mutex_lock(&fixture->lock);
+	profcol_batch_unref(fixture->last);
+	fixture->last = batch;
+	fixture->batches++;
+	refusal = TAKE(fixture->refusal);
+	pthread_cond_broadcast(&fixture->changed);
+	pthread_mutex_unlock(&fixture->lock);
+	return refusal;
+}
+
+static void wait_batches(struct fixture *fixture, unsigned int count)
+{
+	pthread_mutex_lock(&fixture->lock);
+	while (fixture->batches < count)
+		pthread_cond_wait(&fixture->changed, &fixture->lock);
+	pthread_mutex_unlock(&fixture->lock);
+}
+
+/* As the host's decoder would fill in what the file leaves out, text only. */
+static void set_texts(const struct profcol_option *table, char *base)
+{
+	for (const struct profcol_option *option = table; option->key; option++) {
+		char *field = base + option->offset;
+
+		if (option->type == PROFCOL_OPTION_STRING || option->type == PROFCOL_OPTION_SECRET)
+			*(const char **)(void *)field = "";
+		else if (option->type == PROFCOL_OPTION_NESTED)
+			set_texts(option->nested, field);
+	}
+}
+
+static void fixture_init(struct fixture *fixture)
+{
+	*fixture = (struct fixture){ 0 };
+	pthread_mutex_init(&fixture->lock, NULL);
+	pthread_cond_init(&fixture->changed, NULL);
+	strcpy(fixture->directory, "/tmp/profcol-pprof-XXXXXX");
+	assert_non_null(mkdtemp(fixture->directory));
+	snprintf(fixture->include, sizeof(fixture->include), "%s/*", fixture->directory);
+	fake_host_init(&fixture->fake, &profcol_receiver_pprof);
+	fixture->fake.host.consume_next = next_consume;
+	set_texts(profcol_receiver_pprof.options, fixture->fake.config);
+}
+
+static void fixture_deinit(struct fixture *fixture)
+{
+	CLEANUP_FREE char *command = NULL;
+
+	fake_host_shutdown(&fixture->fake);
+	fake_host_deinit(&fixture->fake);
+	profcol_batch_unref(fixture->last);
+	profcol_error_destroy(fixture->refusal);
+	for (unsigned int i = 0; i < 8; i++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), "%s/%u", fixture->directory, i);
+		(void)unlink(path);
+	}
+	assert_int_equal(rmdir(fixture->directory), 0);
+	pthread_cond_destroy(&fixture->changed);
+	pthread_mutex_destroy(&fixture->lock);
+}
+
+/* ---- files ---- */
+
+static void start_files(struct fixture *fixture)
+{
+	fixture_init(fixture);
+	fake_host_set_int(&fixture->fake, "file", true);
+	fake_host_set_text(&fixture->fake, "file.include", fixture->include);
+	fake_host_set_int(&fixture->fake, "file.collection_interval", PROFCOL_MILLISECOND);
+}
+
+/* File @number, which nobody has written to for a minute. */
+static void put_file(const struct fixture *fixture, unsigned int number, const void *bytes,
+		     size_t length)
+{
+	char path[128], hidden[128];
+	const struct timespec times[2] = { { .tv_sec = time(NULL) - 60 },
+					   { .tv_sec = time(NULL) - 60 } };
+	FILE *file;
+
+	snprintf(hidden, sizeof(hidden), "%s.new", fixture->directory);
+	snprintf(path, sizeof(path), "%s/%u", fixture->directory, number);
+	file = fopen(hidden, "wb");
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, length, file), length);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(utimensat(AT_FDCWD, hidden, times, 0), 0);
+	assert_int_equal(rename(hidden, path), 0);
+}
+
+static uint8_t *small(size_t *length)
+{
+	struct small_file file;
+
+	small_file_init(&file);
+	return small_file_pack(&file, length);
+}
+
+static void wait_unread(struct fixture *fixture, int64_t count)
+{
+	while (fake_host_metric(&fixture->fake, "pprof_unread") < count)
+		poll(NULL, 0, 1);
+}
+
+static void a_file_is_read_once_whatever_it_is_called(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	size_t length;
+	CLEANUP_FREE uint8_t *bytes = small(&length);
+	char from[128], to[128];
+
+	(void)state;
+	start_files(&fixture);
+	put_file(&fixture, 0, bytes, length);
+	fake_host_start(&fixture.fake);
+	wait_batches(&fixture, 1);
+	snprintf(from, sizeof(from), "%s/0", fixture.directory);
+	snprintf(to, sizeof(to), "%s/1", fixture.directory);
+	assert_int_equal(rename(from, to), 0);
+	// Each of these has been looked at with all that was there before.
+	put_file(&fixture, 2, bytes, length);
+	wait_batches(&fixture, 2);
+	put_file(&fixture, 3, "broken", 6);
+	wait_unread(&fixture, 1);
+	put_file(&fixture, 4, "again", 5);
+	wait_unread(&fixture, 2);
+	assert_int_equal(fixture.batches, 2);
+	assert_int_equal(fake_host_metric(&fixture.fake, "pprof_unread"), 2);
+	assert_int_equal(fake_host_log_count(&fixture.fake, "cannot take a profile of"), 1);
+	assert_int_equal(fixture.fake.taken,
+			 fake_host_metric(&fixture.fake, "receiver_accepted_profile_samples"));
+}
+
+static void a_file_that_is_refused_for_now_is_read_again(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	size_t length;
+	CLEANUP_FREE uint8_t *bytes = small(&length);
+
+	(void)state;
+	start_files(&fixture);
+	fixture.refusal = profcol_error_create(PROFCOL_UNAVAILABLE, "the queue is full");
+	put_file(&fixture, 0, bytes, length);
+	fake_host_start(&fixture.fake);
+	wait_batches(&fixture, 2);
+	assert_int_equal(fake_host_log_count(&fixture.fake, "the queue is full"), 1);
+}
+
+static void what_is_no_file_is_left_alone(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	char path[128];
+
+	(void)state;
+	start_files(&fixture);
+	snprintf(path, sizeof(path), "%s/0", fixture.directory);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	put_file(&fixture, 1, "broken", 6);
+	fake_host_start(&fixture.fake);
+	wait_unread(&fixture, 1);
+}
+
+/* ---- clients ---- */
+
+static uint16_t free_port(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t length = sizeof(address);
+	CLEANUP_FD int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+	return ntohs(address.sin_port);
+}
+
+static void start_server(struct fixture *fixture)
+{
+	fixture_init(fixture);
+	fixture->port = free_port();
+	snprintf(fixture->include, sizeof(fixture->include), "127.0.0.1:%u", fixture->port);
+	fake_host_set_int(&fixture->fake, "server", true);
+	fake_host_set_text(&fixture->fake, "server.endpoint", fixture->include);
+	fake_host_set_int(&fixture->fake, "server.max_request_body_size", 1 << 20);
+	fake_host_set_int(&fixture->fake, "server.keep_alives_enabled", true);
+	fake_host_start(&fixture->fake);
+}
+
+/* The answer to a POST of @bytes; free(). */
+static char *post(const struct fixture *fixture, const void *bytes, size_t length)
+{
+	const struct sockaddr_in address = { .sin_family = AF_INET,
+					     .sin_port = htons(fixture->port),
+					     .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	CLEANUP_FD int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char head[256], *heard = calloc(1, 65536);
+	size_t at = 0;
+
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	snprintf(head, sizeof(head),
+		 "POST /v1/pprof HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+		 "Content-Length: %zu\r\n\r\n",
+		 length);
+	assert_int_equal(send(fd, head, strlen(head), MSG_NOSIGNAL), strlen(head));
+	(void)!send(fd, bytes, length, MSG_NOSIGNAL);
+	while (at < 65535) {
+		struct pollfd ready = { .fd = fd, .events = POLLIN };
+		ssize_t part;
+
+		assert_true(poll(&ready, 1, PATIENCE_MS) > 0);
+		part = read(fd, heard + at, 65535 - at);
+		if (part <= 0)
+			break;
+		at += (size_t)part;
+	}
+	return heard;
+}
+
+static void assert_answers(const struct fixture *fixture, const void *bytes, size_t length,
+			   const char *status, const char *part)
+{
+	CLEANUP_FREE char *answer = post(fixture, bytes, length);
+
+	if (strncmp(answer, status, strlen(status)) != 0 || !strstr(answer, part))
+		fail_msg("not '%s', '%s': %s", status, part, answer);
+}
+
+static uint8_t *gzip(const uint8_t *bytes, size_t length, size_t *length_ret)
+{
+	size_t bound = compressBound(length) + 64;
+	uint8_t *packed = malloc(bound);
+	z_stream stream = { .next_in = (Bytef *)(uintptr_t)bytes,
+			    .avail_in = (unsigned int)length,
+			    .next_out = packed,
+			    .avail_out = (unsigned int)bound };
+
+	assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY),
+			 Z_OK);
+	assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+	*length_ret = stream.total_out;
+	deflateEnd(&stream);
+	return packed;
+}
+
+static void clients_are_told_what_became_of_it(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	size_t length, packed_length;
+	CLEANUP_FREE uint8_t *bytes = small(&length), *packed = gzip(bytes, length, &packed_length);
+
+	(void)state;
+	start_server(&fixture);
+	assert_answers(&fixture, bytes, length, "HTTP/1.1 204 ", "");
+	assert_answers(&fixture, packed, packed_length, "HTTP/1.1 204 ", "");
+	assert_answers(&fixture, "nonsense", 8, "HTTP/1.1 400 ", "not a pprof file");
+	assert_answers(&fixture, "", 0, "HTTP/1.1 400 ", "empty");
+	assert_answers(&fixture, packed, packed_length - 9, "HTTP/1.1 400 ", "cut short");
+	fixture.refusal = profcol_error_create(PROFCOL_UNAVAILABLE, "the queue is full");
+	assert_answers(&fixture, bytes, length, "HTTP/1.1 503 ", "retry-after: 1\r\n");
+	fixture.refusal = profcol_error_create(PROFCOL_REJECTED, "never");
+	assert_answers(&fixture, bytes, length, "HTTP/1.1 500 ", "never");
+	assert_int_equal(fixture.batches, 4);
+	assert_int_equal(fake_host_metric(&fixture.fake, "pprof_unread"), 3);
+	assert_int_equal(fake_host_metric(&fixture.fake, "receiver_refused_profile_samples"),
+			 fake_host_metric(&fixture.fake, "receiver_accepted_profile_samples"));
+}
+
+static void bombs_and_large_bodies_end_at_a_bound(void **state)
+{
+	enum { LENGTH = 32 << 20 };
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	CLEANUP_FREE uint8_t *zeros = calloc(1, LENGTH), *packed = NULL;
+	size_t packed_length;
+
+	(void)state;
+	packed = gzip(zeros, LENGTH, &packed_length);
+	start_server(&fixture);
+	assert_answers(&fixture, zeros, (1 << 20) + 1, "HTTP/1.1 413 ", "max_request_body_size");
+	assert_answers(&fixture, packed, packed_length, "HTTP/1.1 400 ",
+		       "gzip holds more than 16777216 bytes");
+	assert_int_equal(fixture.batches, 0);
+}
+
+/* ---- configurations ---- */
+
+static void assert_config_error(struct fixture *fixture, const char *text)
+{
+	struct profcol_error *error = profcol_receiver_pprof.validate(fixture->fake.config);
+
+	if (!error || !strstr(profcol_error_message(error), text))
+		fail_msg("'%s' is not in '%s'", text, error ? profcol_error_message(error) : "");
+	profcol_error_destroy(error);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+	struct fixture fixture;
+	const char *const bad[] = { "heap", "../x" };
+	const char *const urls[] = { "http://a", "" };
+
+	(void)state;
+	fixture_init(&fixture);
+	assert_config_error(&fixture, "at least one of file, remote and server");
+	fake_host_set_int(&fixture.fake, "file", true);
+	assert_config_error(&fixture, "file.include: name the files");
+	fake_host_set_text(&fixture.fake, "file.include", "/tmp/{a,b}");
+	assert_config_error(&fixture, "file.include: profcol knows no alternatives");
+	fake_host_set_text(&fixture.fake, "file.include", "/tmp/*");
+	fake_host_set_int(&fixture.fake, "remote", true);
+	assert_config_error(&fixture, "remote.endpoint: name a URL");
+	fake_host_set_text(&fixture.fake, "remote.endpoint", "localhost:6060");
+	assert_config_error(&fixture, "remote.endpoint: 'localhost:6060' is not a URL");
+	fake_host_set_text(&fixture.fake, "remote.endpoint", "http://localhost:6060?x=1");
+	fake_host_set_list(&fixture.fake, "remote.profiles", bad, 1);
+	assert_config_error(&fixture, "leave the query out");
+	fake_host_set_list(&fixture.fake, "remote.profiles", bad, 2);
+	assert_config_error(&fixture, "remote.profiles: '../x' is no name");
+	fake_host_set_list(&fixture.fake, "remote.profiles", bad, 0);
+	fake_host_set_list(&fixture.fake, "remote.endpoints", urls, 2);
+	assert_config_error(&fixture, "remote.endpoints: one of them is empty");
+	fake_host_set_int(&fixture.fake, "self", true);
+	assert_config_error(&fixture, "self: profcol is no Go program");
+	fake_host_deinit(&fixture.fake);
+	assert_int_equal(rmdir(fixture.directory), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_file_is_read_once_whatever_it_is_called),
+		cmocka_unit_test(a_file_that_is_refused_for_now_is_read_again),
+		cmocka_unit_test(what_is_no_file_is_left_alone),
+		cmocka_unit_test(clients_are_told_what_became_of_it),
+		cmocka_unit_test(bombs_and_large_bodies_end_at_a_bound),
+		cmocka_unit_test(what_cannot_be_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
