@@ -405,16 +405,16 @@ static void mark_put_off(struct table *table, pthread_mutex_t *table_lock, struc
 	VECTOR_DEINIT(&put_off->pids);
 }
 
-void resolve_files(struct table *table, pthread_mutex_t *table_lock, struct files *files,
-		   struct read_time *time)
+bool resolve_files(struct table *table, pthread_mutex_t *table_lock, struct files *files,
+		   struct read_time *time, uint64_t until_ns)
 {
 	struct round round = { .table = table, .most = files_margin(files) };
 	struct put_off put_off = { 0 };
+	bool more, waits;
 
 	if (round.most > FILES_AT_ONCE)
 		round.most = FILES_AT_ONCE;
-	for (;;) {
-		bool more, waits;
+	do {
 
 		if (files_want_room(files))
 			evict_files(table, table_lock, files);
@@ -432,8 +432,9 @@ void resolve_files(struct table *table, pthread_mutex_t *table_lock, struct file
 		else
 			end_round(&round);
 		pthread_mutex_unlock(table_lock);
-	}
+	} while (clock_monotonic_ns() < until_ns);
 	mark_put_off(table, table_lock, &put_off);
+	return more;
 }
 
 /* A file that was written to. */

@@ -12,9 +12,10 @@
 #include <pthread.h>
 
 /* Give ids to the files of all processes that table_take_unresolved() tells of, but of those owners
- * that have no @time left (NULL: all have): of these it will tell again. One thread. */
-void resolve_files(struct table *table, pthread_mutex_t *table_lock, struct files *files,
-		   struct read_time *time);
+ * that have no @time left (NULL: all have): of these it will tell again. True: it was @until_ns
+ * (CLOCK_MONOTONIC) before that was done. One thread. */
+bool resolve_files(struct table *table, pthread_mutex_t *table_lock, struct files *files,
+		   struct read_time *time, uint64_t until_ns);
 
 /* Have files that were written to while they are mapped looked for anew, from now on: a process
  * runs what is in them. */

@@ -31,6 +31,10 @@ enum {
 	FILE_IDS = UNWIND_FRAME_FILES - 2,
 	/* Processes whose mappings are read again in one pass because there are so many. */
 	CROWDED_AT_ONCE = 16,
+	/* So long at most, but for what a single one takes, others wait to be told of. */
+	SLICE_NS = 50000000,
+	/* What is to be done then is for the next pass: new notes are waiting. */
+	PASS_MOST_NS = 1000000000,
 };
 
 static size_t files_open_max(void)
@@ -436,19 +440,50 @@ static void tell_changes(struct watch *watch)
 	pthread_mutex_unlock(&watch->table_lock);
 }
 
-void watch_pass(struct watch *watch, const struct note *notes, size_t count)
+/* Take in what notes say until @until_ns; how many that were. One is, at least. */
+static size_t handle_notes(struct watch *watch, const struct note *notes, size_t count,
+			   uint64_t until_ns)
 {
-	watch->news = false;
-	sync_records(watch);
-	watch_read_owners(watch);
-	for (size_t i = 0; i < count; i++)
-		handle_note(watch, &notes[i]);
+	size_t done = 0;
+
+	while (done < count) {
+		handle_note(watch, &notes[done++]);
+		if (clock_monotonic_ns() >= until_ns)
+			break;
+	}
+	return done;
+}
+
+/* Tell what has been found out by about @until_ns. True: there is more. */
+static bool settle(struct watch *watch, uint64_t until_ns)
+{
+	bool more;
+
 	look_at_kin(watch);
 	look_at_crowded(watch);
 	watch_leave_ends(watch);
 	resolve_repeated(&watch->table, &watch->table_lock, watch->files);
-	resolve_files(&watch->table, &watch->table_lock, watch->files, &watch->read_time);
+	more = resolve_files(&watch->table, &watch->table_lock, watch->files, &watch->read_time,
+			     until_ns);
 	tell_changes(watch);
+	return more;
+}
+
+void watch_pass(struct watch *watch, const struct note *notes, size_t count)
+{
+	uint64_t now = clock_monotonic_ns(), end_ns = now + PASS_MOST_NS;
+	size_t done = 0;
+	bool more;
+
+	watch->news = false;
+	sync_records(watch);
+	watch_read_owners(watch);
+	// Who can be read quickly does not wait for who comes after him and cannot.
+	do {
+		done += handle_notes(watch, notes + done, count - done, now + SLICE_NS);
+		more = settle(watch, clock_monotonic_ns() + SLICE_NS);
+		now = clock_monotonic_ns();
+	} while (done < count || (more && now < end_ns));
 }
 
 static int scan_visited(void *context, uint32_t pid)

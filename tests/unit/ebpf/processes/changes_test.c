@@ -238,9 +238,9 @@ static void files_found_are_a_change(void **state)
 	begin_sampled(table);
 	tell_mmap(table, 13 * S, 10, 0x5000, 0x1000, 4711, "/nowhere/lib.so");
 	assert_string_equal(changes(table), "+10/4");
-	resolve_files(table, &lock, files, NULL);
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	assert_string_equal(changes(table), "+10/4");
-	resolve_files(table, &lock, files, NULL);
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	assert_string_equal(changes(table), "");
 	files_destroy(files);
 }
@@ -294,12 +294,12 @@ static void programs_nobody_has_sampled_take_no_ids(void **state)
 		tell_mmap(table, 11 * S + 1, pid, 0x1000, 0x1000, pid, "/nowhere/prog");
 		announce(table, 11 * S + 2, pid, 10 * S, 4);
 	}
-	resolve_files(table, &lock, files, NULL);
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	assert_int_equal(files_state(files).files, 0);
 	assert_string_equal(changes(table), "");
 	// Its first sample makes it one like all.
 	sample(table, 12 * S, 10, 10 * S, 4);
-	resolve_files(table, &lock, files, NULL);
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	assert_int_equal(files_state(files).files, 1);
 	assert_string_equal(changes(table), "+10/4");
 	files_destroy(files);
@@ -317,15 +317,15 @@ static void a_library_never_met_ends_what_was_told(void **state)
 	tell_name(table, RECORD_EXEC, 11 * S, 10, "prog");
 	tell_mmap(table, 11 * S + 1, 10, 0x1000, 0x1000, 0, "//anon");
 	announce(table, 11 * S + 2, 10, 10 * S, 4);
-	resolve_files(table, &lock, files, NULL);
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	assert_string_equal(changes(table), "+10/4");
 	tell_mmap(table, 11 * S + 3, 10, 0x5000, 0x1000, 4711, "/nowhere/lib.so");
-	resolve_files(table, &lock, files, NULL);
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	assert_string_equal(changes(table), "-10/4");
 	tell_mmap(table, 11 * S + 4, 10, 0x8000, 0x1000, 0, "//anon");
 	assert_string_equal(changes(table), "");
 	sample(table, 12 * S, 10, 10 * S, 4);
-	resolve_files(table, &lock, files, NULL);
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	assert_string_equal(changes(table), "+10/4");
 	tell_exit(table, 14 * S, 10, 10);
 	assert_string_equal(changes(table), "-10/4");
@@ -507,7 +507,7 @@ static void files_make_room_unless_somebody_has_mapped_them(void **state)
 	begin_sampled(table);
 	for (uint64_t i = 0; i < LIBRARIES; i++)
 		tell_mmap(table, 13 * S, 10, 0x5000 + i * 0x1000, 0x1000, 1 + i, "/nowhere/lib.so");
-	resolve_files(table, &lock, files, NULL);
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	for (uint64_t i = 0; i < LIBRARIES; i++)
 		ids[i] = file_at(table, 10, 0x5000 + i * 0x1000);
 	// A child sees them through its parent, and has covered one of them.
@@ -523,7 +523,7 @@ static void files_make_room_unless_somebody_has_mapped_them(void **state)
 		tell_name(table, RECORD_EXEC, time + 1, pid, "prog");
 		tell_mmap(table, time + 2, pid, 0x1000, 0x1000, pid, "/nowhere/prog");
 		sample(table, time + 3, pid, time, 4);
-		resolve_files(table, &lock, files, NULL);
+		resolve_files(table, &lock, files, NULL, UINT64_MAX);
 		assert_true(files_has(files, file_at(table, pid, 0x1000), NULL));
 		tell_exit(table, time + 4, pid, pid);
 		table_forget(table, time + 5);

@@ -90,23 +90,23 @@ static void what_is_refused_is_resolved_when_there_is_room(void **state)
 	assert_non_null(files);
 	begin(table, 10 * S, 10);
 	map_files(table, 11 * S, 10, 1, MANY);
-	resolve_files(table, &lock, files, NULL);
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	begin(table, 20 * S, 20);
 	map_files(table, 21 * S, 20, 1000, 1);
-	resolve_files(table, &lock, files, NULL);
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	// All room is for what is mapped: neither an id nor a wait for one.
 	assert_int_equal(mapping_of(table, 20, 0)->file, MAPPING_FILE_REFUSED);
 	assert_int_equal(mapping_file(mapping_of(table, 20, 0)), PROCESS_NO_FILE);
 	is_told(table, 20);
 	// Nor is it looked for again all the time.
 	refused = files_state(files).refused;
-	resolve_files(table, &lock, files, NULL);
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	table_mark_unresolved(table, table_newest(table, 20));
-	resolve_files(table, &lock, files, NULL);
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	assert_int_equal(files_state(files).refused, refused);
 	end(table, 30 * S, 10);
 	passed_ns += pause_ns;
-	resolve_files(table, &lock, files, NULL);
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	assert_int_equal(with_file(table, files, 20, 1), 1);
 	assert_true(is_told(table, 20));
 	files_destroy(files);
@@ -125,17 +125,17 @@ static void all_who_see_a_mapping_are_told_of_its_file(void **state)
 	child.exec_id = 4;
 	begin(table, 10 * S, 10);
 	map_files(table, 11 * S, 10, 1, MANY);
-	resolve_files(table, &lock, files, NULL);
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	begin(table, 20 * S, 20);
 	map_files(table, 21 * S, 20, 1000, 1);
 	tell_fork(table, 22 * S, 20, 21);
 	assert_non_null(table_note(table, &child, 23 * S));
-	resolve_files(table, &lock, files, NULL);
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	assert_int_equal(mapping_of(table, 21, 0)->file, MAPPING_FILE_REFUSED);
 	is_told(table, 20);
 	end(table, 30 * S, 10);
 	passed_ns += pause_ns;
-	resolve_files(table, &lock, files, NULL);
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	assert_int_equal(with_file(table, files, 21, 1), 1);
 	while (table_take_change(table, clock_monotonic_ns(), &change)) {
 		parent_told |= change.key.pid == 20 && change.alive;
@@ -155,11 +155,11 @@ static void what_nobody_needs_is_in_nobodys_way(void **state)
 	for (uint32_t i = 0; i < MANY; i++) {
 		begin(table, (10 + 10 * i) * S, 100 + i);
 		map_files(table, (11 + 10 * i) * S, 100 + i, 1 + i, 1);
-		resolve_files(table, &lock, files, NULL);
+		resolve_files(table, &lock, files, NULL, UINT64_MAX);
 		end(table, (12 + 10 * i) * S, 100 + i);
 		begin(table, (14 + 10 * i) * S, 10);
 		map_files(table, (15 + 10 * i) * S, 10, 1000 + i * MANY, FEW);
-		resolve_files(table, &lock, files, NULL);
+		resolve_files(table, &lock, files, NULL, UINT64_MAX);
 		assert_int_equal(with_file(table, files, 10, FEW), FEW);
 		end(table, (16 + 10 * i) * S, 10);
 	}
@@ -179,7 +179,7 @@ static void who_maps_most_files_lets_go_of_them_for_others(void **state)
 	table_newest(table, 10)->owner = (struct owner){ 1000, 0 };
 	table_newest(table, 10)->owner_read = true;
 	map_files(table, 11 * S, 10, 1, MANY);
-	resolve_files(table, &lock, files, NULL);
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	mapped = with_file(table, files, 10, MANY);
 	assert_in_range(mapped, 1, MANY - 1);
 	is_told(table, 10);
@@ -189,7 +189,7 @@ static void who_maps_most_files_lets_go_of_them_for_others(void **state)
 	for (uint32_t i = 0; i < 4; i++) {
 		map_files(table, (21 + i) * S, 20, 1000, 3 * (i + 1));
 		passed_ns += pause_ns;
-		resolve_files(table, &lock, files, NULL);
+		resolve_files(table, &lock, files, NULL, UINT64_MAX);
 	}
 	assert_int_equal(with_file(table, files, 20, 12), 12);
 	assert_true(with_file(table, files, 10, MANY) < mapped);
