@@ -52,12 +52,29 @@ struct thread_struct {
 #endif
 } __attribute__((preserve_access_index));
 
+/* include/linux/{uidgid_types,cred}.h */
+typedef struct {
+	unsigned int val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+} __attribute__((preserve_access_index));
+
+/* include/linux/sched.h: how often the thread was given a CPU */
+struct sched_info {
+	unsigned long pcount;
+} __attribute__((preserve_access_index));
+
 /* include/linux/sched.h */
 struct task_struct {
 	struct task_struct *group_leader;
 	struct task_struct *real_parent;
 	struct pid *thread_pid;
 	int pid, tgid;
+	int on_cpu;
+	struct sched_info sched_info;
+	const struct cred *cred;
 	char comm[16];
 	__u64 start_boottime;
 	__u64 self_exec_id;
@@ -214,19 +231,38 @@ static __always_inline bool kernel_has_user_part(void)
 }
 
 /*
- * Where the user's registers lie since the current thread entered the kernel; to be read as
+ * Where the user's registers lie since a thread entered the kernel; to be read as
  * struct pt_regs___kernel. Kernels before 5.15 (dd6e10fbd9fb "bpf: Add bpf_task_pt_regs() helper")
  * do not say; there it is what task_pt_regs() computes, with stacks of 16 KiB.
  */
-static __always_inline const struct pt_regs___kernel *kernel_user_registers(void)
+static __always_inline bool kernel_has_task_pt_regs(void)
+{
+	return bpf_core_enum_value_exists(enum bpf_func_id___kernel,
+					  BPF_FUNC_task_pt_regs___kernel);
+}
+
+static __always_inline const struct pt_regs___kernel *
+kernel_registers_on_stack(struct task_struct *task)
 {
 	enum { STACK_BYTES = 16384 };
 
-	if (kernel_has_current_task_btf() &&
-	    bpf_core_enum_value_exists(enum bpf_func_id___kernel, BPF_FUNC_task_pt_regs___kernel))
-		return (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
-	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), stack) + STACK_BYTES -
+	return BPF_CORE_READ(task, stack) + STACK_BYTES -
 	       bpf_core_type_size(struct pt_regs___kernel);
+}
+
+/* Of the current thread. */
+static __always_inline const struct pt_regs___kernel *kernel_user_registers(void)
+{
+	if (kernel_has_current_task_btf() && kernel_has_task_pt_regs())
+		return (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+	return kernel_registers_on_stack((void *)bpf_get_current_task());
+}
+
+/* Of @task, a pointer whose type the verifier knows. */
+static __always_inline const struct pt_regs___kernel *kernel_registers_of(struct task_struct *task)
+{
+	return kernel_has_task_pt_regs() ? (void *)bpf_task_pt_regs((void *)task)
+					 : kernel_registers_on_stack(task);
 }
 
 /*

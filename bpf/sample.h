@@ -10,6 +10,7 @@
 #include "code_end_record.h"
 #include "events/event_state.h"
 #include "events/off_cpu_detail.h"
+#include "events/off_cpu_pass.h"
 #include "exec_record.h"
 #include "unwind_cursor.h"
 #include "unwind_tables.h"
@@ -99,10 +100,23 @@ enum sample_deferred_flag {
 	   elsewhere. */
 	SAMPLE_DEFERRED_WHOLE = 32,
 	SAMPLE_DEFERRED_MARKED = 64, /* the leaf's caller was guessed */
+	/* The stack is still to be read, while its thread sleeps: struct sample_unread follows in
+	   its place. */
+	SAMPLE_DEFERRED_UNREAD = 512,
 	/* Two bits, enum unwind_frame: the code is not at hand later. */
 	SAMPLE_DEFERRED_FRAME_SHIFT = 7,
 	SAMPLE_DEFERRED_FRAME_MASK = 3,
 };
+
+/* Of a wait that has not ended: what is to be read of the stack, and how to tell whether that is
+ * still the one that the thread waits with. */
+struct sample_unread {
+	__u64 runs;        /* how often the thread was given a CPU; SAMPLE_RUNS_UNKNOWN */
+	__u64 stack_bytes; /* to read, from sample_deferred.stack on, at most */
+};
+
+/* The kernel does not count it. */
+#define SAMPLE_RUNS_UNKNOWN (~0ull)
 
 /*
  * Labels that the program has given what the thread runs, as the program's own runtime keeps them:

@@ -330,8 +330,9 @@ static __always_inline bool walk_begins(const bpf_user_pt_regs_t *registers,
 {
 	struct unwind_walk *walk = &buffer->walk;
 	__u32 identity = unwind_identity(head->start_boottime_ns, head->exec_id);
-	int end = registers && kernel_interrupted_user(registers) ? unwind_begin_at(registers, walk)
-								  : unwind_begin_entered(walk);
+	int end = registers && kernel_interrupted_user(registers)
+			  ? unwind_begin_at(registers, walk)
+			  : unwind_begin_entered(walk, kernel_user_registers());
 
 	walk->copies = walk->program = walk->labels = 0;
 	if (defer_verify)

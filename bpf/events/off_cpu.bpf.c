@@ -16,9 +16,13 @@ char LICENSE[] SEC("license") = "GPL";
  * not; 0: by the budget. */
 const volatile __u32 fixed_share = 0;
 
-/* Of a thread. */
+/*
+ * Of a thread. Who ends a wait, and who tells of one that goes on (unfinished.bpf.h), may meet:
+ * each takes the time since `since_ns` by an exchange, so that nobody else has it.
+ */
 struct wait_note {
-	__u64 since_ns; /* CLOCK_MONOTONIC; 0: it runs, or was never seen to leave a CPU */
+	__u64 since_ns; /* CLOCK_MONOTONIC, of what was not told of yet; 0: it runs, or was never
+			   seen to leave a CPU */
 	__u32 how;      /* enum off_cpu_state */
 };
 
@@ -94,15 +98,19 @@ static __always_inline void decide(struct event_state *state, struct task_struct
 				   __u64 now_ns)
 {
 	struct wait_note *note = bpf_task_storage_get(&wait_notes, task, NULL, 0);
+	__u64 since_ns;
 
 	// A new thread, or one that has left before anybody looked.
 	if (!note || !note->since_ns)
 		return;
-	state->pending_value = weigh(state, now_ns - note->since_ns);
+	since_ns = __sync_lock_test_and_set(&note->since_ns, 0);
+	// All of it was told of at this moment.
+	if (!since_ns || since_ns >= now_ns)
+		return;
+	state->pending_value = weigh(state, now_ns - since_ns);
 	state->pending_ns = now_ns;
 	state->pending_tid = (__u32)task->pid;
 	state->pending_detail = (__u16)note->how;
-	note->since_ns = 0;
 	if (!state->pending_value && !fixed_share)
 		event_note(state, now_ns, false);
 }
@@ -126,10 +134,10 @@ int note_switch(__u64 *context)
 	return 0;
 }
 
-/* In the system call, or the fault, that the thread has waited in. */
-static __always_inline __u16 detail_of(__u32 how)
+/* In the system call, or the fault, that the thread waits in, which has entered the kernel with the
+ * registers at @entry. */
+static __always_inline __u16 detail_of(const struct pt_regs___kernel *entry, __u32 how)
 {
-	const struct pt_regs___kernel *entry = kernel_user_registers();
 	long call;
 
 #if defined(__TARGET_ARCH_x86)
@@ -156,7 +164,7 @@ static __always_inline void take_pending(void *context, __u32 skip)
 		return;
 	sampled.value = state->pending_value;
 	sampled.time_ns = state->pending_ns;
-	sampled.detail = detail_of(state->pending_detail);
+	sampled.detail = detail_of(kernel_user_registers(), state->pending_detail);
 	state->pending_value = 0;
 	kept = event_take(context, NULL, state, cpu, &sampled);
 	if (!fixed_share)
@@ -179,3 +187,5 @@ int sample_in_finish_task_switch(void *context)
 	take_pending(context, 0);
 	return 0;
 }
+
+#include "unfinished.bpf.h"

@@ -29,6 +29,7 @@ _TARGETS = {
         "shadow_stack.c",
         ["gcc", *_FRAME_POINTERS, "-fno-optimize-sibling-calls", "-fno-ipa-icf"],
     ),
+    "sleeps": ("sleeps.c", ["gcc", *_FRAME_POINTERS]),
     "waits": ("waits.c", ["gcc", *_FRAME_POINTERS]),
 }
 

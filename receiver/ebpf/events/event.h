@@ -33,6 +33,8 @@ struct event_module {
 	/* Load and attach. *@self_ret is written on success; stop and destroy follow. */
 	struct profcol_error *(*start)(const struct event_start *start, void **self_ret);
 	struct profcol_error *(*follow_cpus)(void *self); /* NULL: nothing is to be done */
+	/* As events_tell(); NULL: nothing goes on. */
+	int (*tell)(void *self, struct event_records *records);
 	void (*set_rate)(void *self, uint32_t rate);
 	void (*stop)(void *self); /* no program runs any more */
 	void (*destroy)(void *self);

@@ -106,6 +106,21 @@ struct profcol_error *events_follow_cpus(struct events *events)
 	return first;
 }
 
+int events_tell(struct events *events, struct event_records *records)
+{
+	int first = 0;
+
+	for (size_t i = 0; i < MODULES && !events->stopped; i++) {
+		int status = events->selves[i] && modules[i]->tell
+				     ? modules[i]->tell(events->selves[i], records)
+				     : 0;
+
+		if (!first)
+			first = status;
+	}
+	return first;
+}
+
 void events_limit(struct events *events, double share)
 {
 	for (size_t i = 0; i < MODULES; i++) {
