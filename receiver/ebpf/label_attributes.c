@@ -10,7 +10,7 @@
 
 enum { PREFIX_BYTES = sizeof(KEY_PREFIX) - 1 };
 
-/* To @to; returns how many bytes. */
+/* To @to, where there is room for a NUL, too; returns how many bytes. */
 static size_t clean_text(char *to, const char *from, size_t bytes)
 {
 	strings_sanitize_utf8(to, from, bytes);
@@ -20,7 +20,7 @@ static size_t clean_text(char *to, const char *from, size_t bytes)
 
 static uint32_t key_string(const struct label_text *text, struct profcol_builder *builder)
 {
-	char key[PREFIX_BYTES + SAMPLE_LABEL_KEY_BYTES] = KEY_PREFIX;
+	char key[PREFIX_BYTES + SAMPLE_LABEL_KEY_BYTES + 1] = KEY_PREFIX;
 	size_t bytes = clean_text(key + PREFIX_BYTES, text->key, text->key_bytes);
 
 	return profcol_builder_string(builder, key, PREFIX_BYTES + bytes);
@@ -28,7 +28,7 @@ static uint32_t key_string(const struct label_text *text, struct profcol_builder
 
 static uint32_t value_string(const struct label_text *text, struct profcol_builder *builder)
 {
-	char value[SAMPLE_LABEL_VALUE_BYTES];
+	char value[SAMPLE_LABEL_VALUE_BYTES + 1];
 	size_t bytes = text->value_bytes;
 
 	// The character that was cut in two.

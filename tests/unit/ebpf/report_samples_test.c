@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 static void a_sample_carries_names_and_whose_it_is(void **state)
@@ -202,6 +203,23 @@ static void labels_are_text(void **state)
 	assert_int_equal(fixture_labelled("left_out"), 1);
 }
 
+static void the_longest_labels_are_whole(void **state)
+{
+	struct sample_record record = sample_record_make(7, 8, 1500, (__u64[]){ 0x1000 }, 0, 1);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	char key[SAMPLE_LABEL_KEY_BYTES], value[SAMPLE_LABEL_VALUE_BYTES + 1] = { 0 };
+	char name[sizeof("process.context.label.") + SAMPLE_LABEL_KEY_BYTES];
+
+	(void)state;
+	memset(key, 'k', sizeof(key));
+	memset(value, 'v', SAMPLE_LABEL_VALUE_BYTES);
+	snprintf(name, sizeof(name), "process.context.label.%.64s", key);
+	sample_record_add_label(&record, key, sizeof(key), value, SAMPLE_LABEL_VALUE_BYTES);
+	fixture_append(&record);
+	batch = fixture_build();
+	assert_string_equal(fixture_sample_attribute(batch, 0, name), value);
+}
+
 static void labels_that_cannot_be_read_are_counted(void **state)
 {
 	static const __u64 frames[] = { 0x400800 };
@@ -228,6 +246,7 @@ int main(void)
 		WITH_CAPTURE(the_window_holds_every_sample),
 		WITH_CAPTURE(labels_are_attributes_of_their_samples),
 		WITH_CAPTURE(labels_are_text),
+		WITH_CAPTURE(the_longest_labels_are_whole),
 		WITH_CAPTURE(labels_that_cannot_be_read_are_counted),
 	};
 
