@@ -84,6 +84,7 @@ struct task_struct {
 	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
+enum { KERNEL_STACK_BYTES = 16384 };     /* THREAD_SIZE, without KASAN */
 enum { KERNEL_PF_KTHREAD = 0x00200000 }; /* of task_struct.flags */
 
 /* arch/{x86,arm64}/include/asm/ptrace.h */
@@ -244,9 +245,7 @@ static __always_inline bool kernel_has_task_pt_regs(void)
 static __always_inline const struct pt_regs___kernel *
 kernel_registers_on_stack(struct task_struct *task)
 {
-	enum { STACK_BYTES = 16384 };
-
-	return BPF_CORE_READ(task, stack) + STACK_BYTES -
+	return BPF_CORE_READ(task, stack) + KERNEL_STACK_BYTES -
 	       bpf_core_type_size(struct pt_regs___kernel);
 }
 
@@ -263,6 +262,32 @@ static __always_inline const struct pt_regs___kernel *kernel_registers_of(struct
 {
 	return kernel_has_task_pt_regs() ? (void *)bpf_task_pt_regs((void *)task)
 					 : kernel_registers_on_stack(task);
+}
+
+/* The number of the system call that has entered the kernel with the registers at @entry; negative:
+ * it was an interrupt, or a fault. */
+static __always_inline long kernel_system_call(const struct pt_regs___kernel *entry)
+{
+#if defined(__TARGET_ARCH_x86)
+	return (long)BPF_CORE_READ(entry, orig_ax);
+#else
+	return BPF_CORE_READ(entry, syscallno);
+#endif
+}
+
+/*
+ * Does the program, whose own stack is at @stack, run because of what the current thread does?
+ * Interrupts have stacks of their own where they interrupt the kernel, and where they interrupt
+ * user mode there is no system call. The kernel's count of interrupts is a variable that programs
+ * cannot find everywhere.
+ */
+static __always_inline bool kernel_acts_for_thread(__u64 stack)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	if (stack - (__u64)task->stack >= KERNEL_STACK_BYTES)
+		return false;
+	return task->flags & KERNEL_PF_KTHREAD || kernel_system_call(kernel_user_registers()) >= 0;
 }
 
 /*

@@ -128,11 +128,13 @@ struct sample_labels {
 	__u32 reserved;
 };
 
-/* A flag tells what is missing of a sample's labels. */
+/* Flags tell what is missing of a sample's labels, and one what comes with them. */
 enum sample_labels_flag {
 	SAMPLE_LABELS_CUT = 1,        /* of a value, what is beyond SAMPLE_LABEL_VALUE_BYTES */
 	SAMPLE_LABELS_LEFT_OUT = 2,   /* more than SAMPLE_LABELS, and keys that are too long */
 	SAMPLE_LABELS_UNREADABLE = 4, /* they do not lie where the program says */
+	/* Nothing is missing: of a wait, struct off_cpu_waker follows the labels. */
+	SAMPLE_LABELS_WAKER = 8,
 };
 
 /* The key follows, then the value, then zeros up to a multiple of 8. No byte of it is text yet. */
@@ -148,7 +150,8 @@ enum {
 	SAMPLE_LABEL_VALUE_BYTES = 256,
 	SAMPLE_LABEL_BYTES =
 		sizeof(struct sample_label) + SAMPLE_LABEL_KEY_BYTES + SAMPLE_LABEL_VALUE_BYTES,
-	SAMPLE_MAX_LABEL_BYTES = sizeof(struct sample_labels) + SAMPLE_LABELS * SAMPLE_LABEL_BYTES,
+	SAMPLE_MAX_LABEL_BYTES = sizeof(struct sample_labels) + SAMPLE_LABELS * SAMPLE_LABEL_BYTES +
+				 sizeof(struct off_cpu_waker),
 };
 
 /* Nobody asked: nothing is selected by it. */

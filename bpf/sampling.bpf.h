@@ -28,10 +28,11 @@ enum { URGENT_NS = 10000000 }; /* wake the receiver for a sample at most so ofte
  * one page has it. */
 struct cpu_buffer {
 	struct sample_buffer shared;
-	__u64 consumed; /* as the receiver's was when it was looked at last */
-	__u64 woken_ns; /* when the receiver was woken last for what is missing */
-	bool unknown;   /* the process has no ranges of its own */
-	bool is_taken;  /* an event's walk goes on in this slot */
+	__u64 consumed;             /* as the receiver's was when it was looked at last */
+	__u64 woken_ns;             /* when the receiver was woken last for what is missing */
+	bool unknown;               /* the process has no ranges of its own */
+	bool is_taken;              /* an event's walk goes on in this slot */
+	struct off_cpu_waker waker; /* of an event's sample; pid 0: there is none */
 	struct defer_budget defer_budget;
 	struct unwind_cursor begun; /* where the walk began; only if that is to be verified */
 	struct unwind_walk walk;
@@ -451,6 +452,30 @@ __noinline int add_labels(__u32 slot)
 	return 0;
 }
 
+/* Appends who has ended the wait to the record, whose labels are complete: there is room. Global,
+ * as above. */
+__noinline int add_waker(__u32 slot)
+{
+	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &slot);
+	struct sample_labels *labels;
+	__u64 bytes;
+
+	if (!buffer)
+		return 0;
+	labels = labels_of(buffer);
+	bytes = record_of(buffer)->label_bytes;
+	if (!labels || bytes > SAMPLE_MAX_LABEL_BYTES - sizeof(buffer->waker))
+		return 0;
+	if (!bytes) {
+		*labels = (struct sample_labels){ 0 };
+		bytes = sizeof(*labels);
+	}
+	labels->flags |= SAMPLE_LABELS_WAKER;
+	__builtin_memcpy((void *)labels + bytes, &buffer->waker, sizeof(buffer->waker));
+	record_of(buffer)->label_bytes = (__u16)(bytes + sizeof(buffer->waker));
+	return 0;
+}
+
 /* The record is complete but for what the receiver is to finish, and for labels. */
 static __always_inline void finish_sample(struct cpu_buffer *buffer, struct sample_head *head,
 					  __u32 slot, __u32 kernel_frames, __u32 user_frames)
@@ -463,6 +488,8 @@ static __always_inline void finish_sample(struct cpu_buffer *buffer, struct samp
 		defer(slot, true);
 	if (runtimes_known && buffer->walk.labels)
 		add_labels(slot);
+	if (events_slot && buffer->waker.pid)
+		add_waker(slot);
 	publish(buffer, head, kernel_frames + user_frames);
 }
 

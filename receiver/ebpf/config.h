@@ -52,6 +52,7 @@ struct unheeded_config {
 
 struct off_cpu_config {
 	int64_t max_events; /* samples in a second on each CPU, about; 1 to 10000 */
+	bool wakers;        /* who has ended each wait */
 };
 
 struct page_faults_config {

@@ -38,6 +38,32 @@ static uint32_t value_string(const struct label_text *text, struct profcol_build
 	return profcol_builder_string(builder, value, bytes);
 }
 
+static bool add(struct label_attributes *attributes, uint32_t attribute)
+{
+	return VECTOR_PUSH(&attributes->ids, attribute);
+}
+
+/* Who has ended a wait, if that is known. */
+static bool build_waker(struct label_attributes *attributes, const void *labels,
+			struct profcol_builder *builder)
+{
+	const struct off_cpu_waker *waker = sample_labels_waker(labels);
+	struct profcol_attribute name = { .value.type = PROFCOL_VALUE_STRING };
+	char comm[sizeof(waker->comm) + 1];
+
+	if (!waker)
+		return true;
+	name.key = profcol_builder_cstring(builder, "profcol.waker.thread.name");
+	name.value.string = profcol_builder_string(
+		builder, comm,
+		clean_text(comm, waker->comm, strnlen(waker->comm, sizeof(waker->comm))));
+	return add(attributes, profcol_builder_attribute(builder, &name)) &&
+	       add(attributes, profcol_builder_attribute_int(builder, "profcol.waker.process.pid",
+							     waker->pid)) &&
+	       add(attributes,
+		   profcol_builder_attribute_int(builder, "profcol.waker.thread.id", waker->tid));
+}
+
 /* Those of one row. */
 static bool build_row(struct label_attributes *attributes, const void *labels,
 		      struct profcol_builder *builder)
@@ -61,7 +87,8 @@ static bool build_row(struct label_attributes *attributes, const void *labels,
 		if (!VECTOR_PUSH(&attributes->ids, profcol_builder_attribute(builder, &attribute)))
 			return false;
 	}
-	return VECTOR_PUSH(&attributes->limits, (uint32_t)attributes->ids.count);
+	return build_waker(attributes, labels, builder) &&
+	       VECTOR_PUSH(&attributes->limits, (uint32_t)attributes->ids.count);
 }
 
 bool label_attributes_build(struct label_attributes *attributes, const struct capture *capture,

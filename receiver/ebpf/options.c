@@ -133,6 +133,8 @@ static const struct profcol_option off_cpu_options[] = {
 	PROFCOL_OPTION_INT("max_events", struct off_cpu_config, max_events, "200", 1, 10000,
 			   "samples in a second on each CPU, about: where there would be more, "
 			   "short waits are kept by lot, and stand for those that are not"),
+	PROFCOL_OPTION_BOOL("wakers", struct off_cpu_config, wakers, "false",
+			    "tell which thread has ended each wait; each wake-up costs more then"),
 	PROFCOL_OPTION_END,
 };
 

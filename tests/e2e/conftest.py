@@ -30,6 +30,7 @@ _TARGETS = {
         ["gcc", *_FRAME_POINTERS, "-fno-optimize-sibling-calls", "-fno-ipa-icf"],
     ),
     "sleeps": ("sleeps.c", ["gcc", *_FRAME_POINTERS]),
+    "wakes": ("wakes.c", ["gcc", *_FRAME_POINTERS]),
     "waits": ("waits.c", ["gcc", *_FRAME_POINTERS]),
 }
 

@@ -95,6 +95,29 @@ def test_waits_have_the_stack_that_they_began_with(waits):
         assert "run" in sample.names[at:], sample.names
 
 
+def test_who_has_ended_a_wait_is_told(program, build_target, tmp_path):
+    path = tmp_path / "out.pb.gz"
+    result = _record_all(
+        program,
+        *("-o", path, "--event", "off-cpu", "--frequency", 10000),
+        *("--set", "receivers.profiling.off_cpu.wakers=true", "--", build_target("wakes")),
+    )
+    (tid,) = re.findall(r"waker (\d+)", result.stdout)
+    waits = collections.defaultdict(collections.Counter)
+    for sample in pprof_file.read(path).samples:
+        for function in {"wait_pipe", "wait_condition", "wait_sleep"} & set(sample.names):
+            if sample.labels["profcol.wait.reason"] != "runnable":
+                key = [sample.labels.get(f"profcol.waker.{of}") for of in ("thread.name", "thread.id")]
+                assert sample.labels.get("profcol.waker.process.pid") in (sample.labels["pid"], None)
+                waits[function][tuple(key)] += sample.count
+    # Not each one was a wait for the other thread: that of the mutex may be, or nobody was late.
+    for function in ("wait_pipe", "wait_condition"):
+        told = waits[function]["waker", int(tid)]
+        assert told > 0.95 * waits[function].total(), waits[function]
+    # A timer ends it, whatever thread runs then.
+    assert waits["wait_sleep"][None, None] > 0.99 * waits["wait_sleep"].total(), waits["wait_sleep"]
+
+
 def test_time_on_and_off_cpus_is_that_of_the_wall_clock(program, build_target, tmp_path):
     path = tmp_path / "out.pb.gz"
     result = _record_all(program, "-o", path, "--event", "wall", "--", build_target("waits"), 5)

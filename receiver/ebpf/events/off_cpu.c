@@ -25,7 +25,7 @@ enum { FIRST_THRESHOLD_NS = 5000000, LEAST_THRESHOLD_NS = 1000 };
 
 struct off_cpu {
 	struct off_cpu_bpf *programs;
-	struct bpf_link *samples, *notes;
+	struct bpf_link *samples, *notes, *wakers;
 	struct unfinished unfinished;
 	struct event_states states;
 	uint32_t cpus, rate; /* samples in a second on each of the CPUs */
@@ -53,6 +53,7 @@ static void off_cpu_stop(void *self)
 	unfinished_deinit(&waits->unfinished);
 	if (!waits->notes && !waits->samples)
 		return;
+	bpf_link__destroy(TAKE(waits->wakers));
 	bpf_link__destroy(TAKE(waits->notes));
 	bpf_link__destroy(TAKE(waits->samples));
 	wait_for_programs();
@@ -100,6 +101,7 @@ static int load(struct off_cpu *waits, const struct event_start *start, bool by_
 	bpf_program__set_autoload(waits->programs->progs.sample_after_switch, by_tracepoint);
 	bpf_program__set_autoload(waits->programs->progs.sample_in_finish_task_switch,
 				  !by_tracepoint);
+	bpf_program__set_autoload(waits->programs->progs.note_waker, start->config->off_cpu.wakers);
 	status = event_prepare(waits->programs->obj, start);
 	if (!status)
 		status = off_cpu_bpf__load(waits->programs);
@@ -155,6 +157,10 @@ static int try(struct off_cpu *waits, const struct event_start *start, bool by_t
 	if (!status) {
 		waits->notes = bpf_program__attach(waits->programs->progs.note_switch);
 		status = waits->notes ? 0 : -errno;
+	}
+	if (!status && start->config->off_cpu.wakers) {
+		waits->wakers = bpf_program__attach(waits->programs->progs.note_waker);
+		status = waits->wakers ? 0 : -errno;
 	}
 	if (!status)
 		status = unfinished_init(&waits->unfinished, waits->programs->progs.look_at_waits,
