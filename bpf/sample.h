@@ -34,10 +34,11 @@ enum {
 
 /* Why the thread was sampled: the numbers of events, of which 0 is none. */
 enum sample_origin {
-	SAMPLE_CPU_CLOCK = 1,   /* one tick of the timer of this CPU; its value is 1 */
-	SAMPLE_PAGE_FAULTS = 2, /* page faults, this one and those of before that it stands for */
-	SAMPLE_OFF_CPU = 3,     /* a wait that is over; nanoseconds */
-	SAMPLE_WALL = 4,        /* of no record: what a report makes of two others, nanoseconds */
+	SAMPLE_CPU_CLOCK = 1,     /* one tick of the timer of this CPU; its value is 1 */
+	SAMPLE_PAGE_FAULTS = 2,   /* page faults, this one and those of before that it stands for */
+	SAMPLE_OFF_CPU = 3,       /* a wait that is over; nanoseconds */
+	SAMPLE_MEMORY_GROWTH = 4, /* anonymous memory that was taken; bytes */
+	SAMPLE_WALL = 5,          /* of no record: what a report makes of two others, nanoseconds */
 	SAMPLE_ORIGINS,
 };
 

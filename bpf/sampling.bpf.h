@@ -90,6 +90,7 @@ struct sampled {
 	__u16 origin; /* enum sample_origin */
 	__u16 detail; /* of sample_head */
 	__u32 skip;   /* frames of the kernel's stack that are those of the program itself */
+	bool is_user; /* the kernel's part is left out */
 };
 
 static __always_inline void fill_head(struct sample_head *head, __u32 slot, __u64 pid_tgid,
@@ -521,7 +522,7 @@ static __always_inline void take_sample(void *context, const bpf_user_pt_regs_t 
 	buffer->unknown = false;
 	buffer->walk.labels = 0;
 	fill_head(head, slot, pid_tgid, sampled);
-	if (!registers || !kernel_interrupted_user(registers))
+	if (!sampled->is_user && (!registers || !kernel_interrupted_user(registers)))
 		kernel_frames = frame_count(bpf_get_stack(context, frames_of(head),
 							  SAMPLE_MAX_KERNEL_FRAMES * sizeof(__u64),
 							  sampled->skip),

@@ -12,12 +12,9 @@
 #include "base/base.h"
 
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /* A threshold to begin with, until the budget has found its own: 200 samples a second of a CPU
  * whose threads wait one after the other. */
@@ -39,13 +36,6 @@ static uint32_t off_cpu_rate(const struct profiling_config *config)
 	return (uint32_t)config->off_cpu.max_events;
 }
 
-/* Waits until programs that had begun are over: the kernel runs them with preemption disabled, and
- * that command is a grace period of its RCU (kernel/sched/membarrier.c). */
-static void wait_for_programs(void)
-{
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
-}
-
 static void off_cpu_stop(void *self)
 {
 	struct off_cpu *waits = self;
@@ -56,7 +46,7 @@ static void off_cpu_stop(void *self)
 	bpf_link__destroy(TAKE(waits->wakers));
 	bpf_link__destroy(TAKE(waits->notes));
 	bpf_link__destroy(TAKE(waits->samples));
-	wait_for_programs();
+	event_wait_for_programs();
 }
 
 static void off_cpu_unload(struct off_cpu *waits)
