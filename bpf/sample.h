@@ -104,6 +104,8 @@ enum sample_deferred_flag {
 	/* The stack is still to be read, while its thread sleeps: struct sample_unread follows in
 	   its place. */
 	SAMPLE_DEFERRED_UNREAD = 512,
+	/* It was read later, as far as it can be; what is known of its code has not been asked. */
+	SAMPLE_DEFERRED_READ = 1024,
 	/* Two bits, enum unwind_frame: the code is not at hand later. */
 	SAMPLE_DEFERRED_FRAME_SHIFT = 7,
 	SAMPLE_DEFERRED_FRAME_MASK = 3,

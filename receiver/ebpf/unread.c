@@ -84,6 +84,7 @@ static void parts_of(struct reading *reading, const void *record, size_t length)
 	memcpy(&reading->unread, bytes + offset + sizeof(reading->deferred),
 	       sizeof(reading->unread));
 	reading->deferred.flags &= ~(uint32_t)SAMPLE_DEFERRED_UNREAD;
+	reading->deferred.flags |= SAMPLE_DEFERRED_READ;
 }
 
 /* The record, with @stack_bytes of the stack, which are in their place already. */

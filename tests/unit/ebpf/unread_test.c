@@ -133,6 +133,7 @@ static void the_stack_comes_in_its_place(void **state)
 	assert_int_equal(memory.asked[0].runs, 9);
 	assert_int_equal(memory.asked[0].address, STACK - SAMPLE_RED_ZONE_BYTES);
 	assert_int_equal(memory.asked[0].bytes, 256);
+	assert_true(taken.record.deferred.flags & SAMPLE_DEFERRED_READ);
 	// Whole words of it.
 	assert_int_equal(taken.record.head.deferred_bytes, sizeof(struct sample_deferred) + 200);
 	assert_int_equal(taken.record.head.kernel_count, KERNEL);
