@@ -45,13 +45,9 @@ static __always_inline bool defer_is_within_budget(struct defer_budget *budget, 
 
 #define DEFER_REGISTER(number, name) deferred->registers[number] = UNWIND_ENTRY(walk, name);
 
-/* The window is not needed any more: it takes the registers. */
-static __always_inline bool defer_registers(struct unwind_walk *walk,
-					    struct sample_deferred *deferred)
+/* Of the registers that unwind_begin_entered() has read into the window. */
+static __always_inline void defer_window(struct unwind_walk *walk, struct sample_deferred *deferred)
 {
-	if (bpf_probe_read_kernel(walk->window, bpf_core_type_size(struct pt_regs___kernel),
-				  kernel_user_registers()))
-		return false;
 	__builtin_memset(deferred->registers, 0, sizeof(deferred->registers));
 #if defined(__TARGET_ARCH_x86)
 	DEFER_REGISTER(0, ax)
@@ -72,6 +68,16 @@ static __always_inline bool defer_registers(struct unwind_walk *walk,
 	// The others are carried.
 	__builtin_memcpy(deferred->registers, UNWIND_ENTRY(walk, regs), 29 * sizeof(__u64));
 #endif
+}
+
+/* The window is not needed any more: it takes the registers. */
+static __always_inline bool defer_registers(struct unwind_walk *walk,
+					    struct sample_deferred *deferred)
+{
+	if (bpf_probe_read_kernel(walk->window, bpf_core_type_size(struct pt_regs___kernel),
+				  kernel_user_registers()))
+		return false;
+	defer_window(walk, deferred);
 	return true;
 }
 
@@ -88,11 +94,10 @@ static __always_inline void defer_cursor(const struct unwind_cursor *at,
 			  (at->guessed ? SAMPLE_DEFERRED_GUESSED : 0);
 }
 
-/* How much of the stack may be of use: a process's first thread has nothing above where its
+/* How much of @task's stack may be of use: a process's first thread has nothing above where its
  * arguments are. A multiple of 8. */
-static __always_inline __u64 defer_stack_most(__u64 sp)
+static __always_inline __u64 defer_stack_most(struct task_struct *task, __u64 sp)
 {
-	struct task_struct *task = (void *)bpf_get_current_task();
 	__u64 top = BPF_CORE_READ(task, mm, start_stack);
 
 	return top > sp && top - sp < defer_stack_bytes ? (top - sp + 8) & ~7ull
@@ -103,7 +108,7 @@ static __always_inline __u64 defer_stack_most(__u64 sp)
  * missing. Returns how many bytes. */
 static __noinline __u64 defer_stack(void *to, __u64 sp)
 {
-	__u64 most = defer_stack_most(sp), bytes = 0;
+	__u64 most = defer_stack_most((void *)bpf_get_current_task(), sp), bytes = 0;
 
 #pragma clang loop unroll(disable)
 	for (int i = 0; i <= SAMPLE_MAX_STACK_BYTES / SAMPLE_STACK_PIECE_BYTES; i++) {

@@ -52,12 +52,29 @@ struct thread_struct {
 #endif
 } __attribute__((preserve_access_index));
 
+/* include/linux/{uidgid_types,cred}.h */
+typedef struct {
+	unsigned int val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+} __attribute__((preserve_access_index));
+
+/* include/linux/sched.h: how often the thread was given a CPU */
+struct sched_info {
+	unsigned long pcount;
+} __attribute__((preserve_access_index));
+
 /* include/linux/sched.h */
 struct task_struct {
 	struct task_struct *group_leader;
 	struct task_struct *real_parent;
 	struct pid *thread_pid;
 	int pid, tgid;
+	int on_cpu;
+	struct sched_info sched_info;
+	const struct cred *cred;
 	char comm[16];
 	__u64 start_boottime;
 	__u64 self_exec_id;
@@ -67,6 +84,7 @@ struct task_struct {
 	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
+enum { KERNEL_STACK_BYTES = 16384 };     /* THREAD_SIZE, without KASAN */
 enum { KERNEL_PF_KTHREAD = 0x00200000 }; /* of task_struct.flags */
 
 /* arch/{x86,arm64}/include/asm/ptrace.h */
@@ -214,19 +232,62 @@ static __always_inline bool kernel_has_user_part(void)
 }
 
 /*
- * Where the user's registers lie since the current thread entered the kernel; to be read as
+ * Where the user's registers lie since a thread entered the kernel; to be read as
  * struct pt_regs___kernel. Kernels before 5.15 (dd6e10fbd9fb "bpf: Add bpf_task_pt_regs() helper")
  * do not say; there it is what task_pt_regs() computes, with stacks of 16 KiB.
  */
+static __always_inline bool kernel_has_task_pt_regs(void)
+{
+	return bpf_core_enum_value_exists(enum bpf_func_id___kernel,
+					  BPF_FUNC_task_pt_regs___kernel);
+}
+
+static __always_inline const struct pt_regs___kernel *
+kernel_registers_on_stack(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, stack) + KERNEL_STACK_BYTES -
+	       bpf_core_type_size(struct pt_regs___kernel);
+}
+
+/* Of the current thread. */
 static __always_inline const struct pt_regs___kernel *kernel_user_registers(void)
 {
-	enum { STACK_BYTES = 16384 };
-
-	if (kernel_has_current_task_btf() &&
-	    bpf_core_enum_value_exists(enum bpf_func_id___kernel, BPF_FUNC_task_pt_regs___kernel))
+	if (kernel_has_current_task_btf() && kernel_has_task_pt_regs())
 		return (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
-	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), stack) + STACK_BYTES -
-	       bpf_core_type_size(struct pt_regs___kernel);
+	return kernel_registers_on_stack((void *)bpf_get_current_task());
+}
+
+/* Of @task, a pointer whose type the verifier knows. */
+static __always_inline const struct pt_regs___kernel *kernel_registers_of(struct task_struct *task)
+{
+	return kernel_has_task_pt_regs() ? (void *)bpf_task_pt_regs((void *)task)
+					 : kernel_registers_on_stack(task);
+}
+
+/* The number of the system call that has entered the kernel with the registers at @entry; negative:
+ * it was an interrupt, or a fault. */
+static __always_inline long kernel_system_call(const struct pt_regs___kernel *entry)
+{
+#if defined(__TARGET_ARCH_x86)
+	return (long)BPF_CORE_READ(entry, orig_ax);
+#else
+	return BPF_CORE_READ(entry, syscallno);
+#endif
+}
+
+/*
+ * Does the program, whose own stack is at @stack, run because of what the current thread does?
+ * Interrupts have stacks of their own where they interrupt the kernel, and where they interrupt
+ * user mode there is no system call. The kernel's count of interrupts is a variable that programs
+ * cannot find everywhere.
+ */
+static __always_inline bool kernel_acts_for_thread(__u64 stack)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	if (stack - (__u64)task->stack >= KERNEL_STACK_BYTES)
+		return false;
+	return task->flags & KERNEL_PF_KTHREAD || kernel_system_call(kernel_user_registers()) >= 0;
 }
 
 /*

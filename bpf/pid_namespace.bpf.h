@@ -36,6 +36,11 @@ static __always_inline __u32 pid_namespace_tgid(struct task_struct *task)
 				   : (__u32)BPF_CORE_READ(task, tgid);
 }
 
+static __always_inline __u32 pid_namespace_tid(struct task_struct *task)
+{
+	return pid_namespace_inode ? pid_namespace_number(task) : (__u32)BPF_CORE_READ(task, pid);
+}
+
 /* As bpf_get_current_pid_tgid(). */
 static __always_inline __u64 pid_namespace_current(void)
 {

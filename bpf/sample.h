@@ -10,6 +10,7 @@
 #include "code_end_record.h"
 #include "events/event_state.h"
 #include "events/off_cpu_detail.h"
+#include "events/off_cpu_pass.h"
 #include "exec_record.h"
 #include "unwind_cursor.h"
 #include "unwind_tables.h"
@@ -33,10 +34,11 @@ enum {
 
 /* Why the thread was sampled: the numbers of events, of which 0 is none. */
 enum sample_origin {
-	SAMPLE_CPU_CLOCK = 1,   /* one tick of the timer of this CPU; its value is 1 */
-	SAMPLE_PAGE_FAULTS = 2, /* page faults, this one and those of before that it stands for */
-	SAMPLE_OFF_CPU = 3,     /* a wait that is over; nanoseconds */
-	SAMPLE_WALL = 4,        /* of no record: what a report makes of two others, nanoseconds */
+	SAMPLE_CPU_CLOCK = 1,     /* one tick of the timer of this CPU; its value is 1 */
+	SAMPLE_PAGE_FAULTS = 2,   /* page faults, this one and those of before that it stands for */
+	SAMPLE_OFF_CPU = 3,       /* a wait that is over; nanoseconds */
+	SAMPLE_MEMORY_GROWTH = 4, /* anonymous memory that was taken; bytes */
+	SAMPLE_WALL = 5,          /* of no record: what a report makes of two others, nanoseconds */
 	SAMPLE_ORIGINS,
 };
 
@@ -99,10 +101,25 @@ enum sample_deferred_flag {
 	   elsewhere. */
 	SAMPLE_DEFERRED_WHOLE = 32,
 	SAMPLE_DEFERRED_MARKED = 64, /* the leaf's caller was guessed */
+	/* The stack is still to be read, while its thread sleeps: struct sample_unread follows in
+	   its place. */
+	SAMPLE_DEFERRED_UNREAD = 512,
+	/* It was read later, as far as it can be; what is known of its code has not been asked. */
+	SAMPLE_DEFERRED_READ = 1024,
 	/* Two bits, enum unwind_frame: the code is not at hand later. */
 	SAMPLE_DEFERRED_FRAME_SHIFT = 7,
 	SAMPLE_DEFERRED_FRAME_MASK = 3,
 };
+
+/* Of a wait that has not ended: what is to be read of the stack, and how to tell whether that is
+ * still the one that the thread waits with. */
+struct sample_unread {
+	__u64 runs;        /* how often the thread was given a CPU; SAMPLE_RUNS_UNKNOWN */
+	__u64 stack_bytes; /* to read, from sample_deferred.stack on, at most */
+};
+
+/* The kernel does not count it. */
+#define SAMPLE_RUNS_UNKNOWN (~0ull)
 
 /*
  * Labels that the program has given what the thread runs, as the program's own runtime keeps them:
@@ -114,11 +131,13 @@ struct sample_labels {
 	__u32 reserved;
 };
 
-/* A flag tells what is missing of a sample's labels. */
+/* Flags tell what is missing of a sample's labels, and one what comes with them. */
 enum sample_labels_flag {
 	SAMPLE_LABELS_CUT = 1,        /* of a value, what is beyond SAMPLE_LABEL_VALUE_BYTES */
 	SAMPLE_LABELS_LEFT_OUT = 2,   /* more than SAMPLE_LABELS, and keys that are too long */
 	SAMPLE_LABELS_UNREADABLE = 4, /* they do not lie where the program says */
+	/* Nothing is missing: of a wait, struct off_cpu_waker follows the labels. */
+	SAMPLE_LABELS_WAKER = 8,
 };
 
 /* The key follows, then the value, then zeros up to a multiple of 8. No byte of it is text yet. */
@@ -134,7 +153,8 @@ enum {
 	SAMPLE_LABEL_VALUE_BYTES = 256,
 	SAMPLE_LABEL_BYTES =
 		sizeof(struct sample_label) + SAMPLE_LABEL_KEY_BYTES + SAMPLE_LABEL_VALUE_BYTES,
-	SAMPLE_MAX_LABEL_BYTES = sizeof(struct sample_labels) + SAMPLE_LABELS * SAMPLE_LABEL_BYTES,
+	SAMPLE_MAX_LABEL_BYTES = sizeof(struct sample_labels) + SAMPLE_LABELS * SAMPLE_LABEL_BYTES +
+				 sizeof(struct off_cpu_waker),
 };
 
 /* Nobody asked: nothing is selected by it. */

@@ -28,10 +28,11 @@ enum { URGENT_NS = 10000000 }; /* wake the receiver for a sample at most so ofte
  * one page has it. */
 struct cpu_buffer {
 	struct sample_buffer shared;
-	__u64 consumed; /* as the receiver's was when it was looked at last */
-	__u64 woken_ns; /* when the receiver was woken last for what is missing */
-	bool unknown;   /* the process has no ranges of its own */
-	bool is_taken;  /* an event's walk goes on in this slot */
+	__u64 consumed;             /* as the receiver's was when it was looked at last */
+	__u64 woken_ns;             /* when the receiver was woken last for what is missing */
+	bool unknown;               /* the process has no ranges of its own */
+	bool is_taken;              /* an event's walk goes on in this slot */
+	struct off_cpu_waker waker; /* of an event's sample; pid 0: there is none */
 	struct defer_budget defer_budget;
 	struct unwind_cursor begun; /* where the walk began; only if that is to be verified */
 	struct unwind_walk walk;
@@ -89,6 +90,7 @@ struct sampled {
 	__u16 origin; /* enum sample_origin */
 	__u16 detail; /* of sample_head */
 	__u32 skip;   /* frames of the kernel's stack that are those of the program itself */
+	bool is_user; /* the kernel's part is left out */
 };
 
 static __always_inline void fill_head(struct sample_head *head, __u32 slot, __u64 pid_tgid,
@@ -330,8 +332,9 @@ static __always_inline bool walk_begins(const bpf_user_pt_regs_t *registers,
 {
 	struct unwind_walk *walk = &buffer->walk;
 	__u32 identity = unwind_identity(head->start_boottime_ns, head->exec_id);
-	int end = registers && kernel_interrupted_user(registers) ? unwind_begin_at(registers, walk)
-								  : unwind_begin_entered(walk);
+	int end = registers && kernel_interrupted_user(registers)
+			  ? unwind_begin_at(registers, walk)
+			  : unwind_begin_entered(walk, kernel_user_registers());
 
 	walk->copies = walk->program = walk->labels = 0;
 	if (defer_verify)
@@ -450,6 +453,30 @@ __noinline int add_labels(__u32 slot)
 	return 0;
 }
 
+/* Appends who has ended the wait to the record, whose labels are complete: there is room. Global,
+ * as above. */
+__noinline int add_waker(__u32 slot)
+{
+	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &slot);
+	struct sample_labels *labels;
+	__u64 bytes;
+
+	if (!buffer)
+		return 0;
+	labels = labels_of(buffer);
+	bytes = record_of(buffer)->label_bytes;
+	if (!labels || bytes > SAMPLE_MAX_LABEL_BYTES - sizeof(buffer->waker))
+		return 0;
+	if (!bytes) {
+		*labels = (struct sample_labels){ 0 };
+		bytes = sizeof(*labels);
+	}
+	labels->flags |= SAMPLE_LABELS_WAKER;
+	__builtin_memcpy((void *)labels + bytes, &buffer->waker, sizeof(buffer->waker));
+	record_of(buffer)->label_bytes = (__u16)(bytes + sizeof(buffer->waker));
+	return 0;
+}
+
 /* The record is complete but for what the receiver is to finish, and for labels. */
 static __always_inline void finish_sample(struct cpu_buffer *buffer, struct sample_head *head,
 					  __u32 slot, __u32 kernel_frames, __u32 user_frames)
@@ -462,6 +489,8 @@ static __always_inline void finish_sample(struct cpu_buffer *buffer, struct samp
 		defer(slot, true);
 	if (runtimes_known && buffer->walk.labels)
 		add_labels(slot);
+	if (events_slot && buffer->waker.pid)
+		add_waker(slot);
 	publish(buffer, head, kernel_frames + user_frames);
 }
 
@@ -493,7 +522,7 @@ static __always_inline void take_sample(void *context, const bpf_user_pt_regs_t 
 	buffer->unknown = false;
 	buffer->walk.labels = 0;
 	fill_head(head, slot, pid_tgid, sampled);
-	if (!registers || !kernel_interrupted_user(registers))
+	if (!sampled->is_user && (!registers || !kernel_interrupted_user(registers)))
 		kernel_frames = frame_count(bpf_get_stack(context, frames_of(head),
 							  SAMPLE_MAX_KERNEL_FRAMES * sizeof(__u64),
 							  sampled->skip),

@@ -20,30 +20,38 @@ struct {
 	__type(value, struct select_bucket);
 } select_unselected SEC(".maps");
 
-/* Is the current process one of them? Its identity is computed only where its number is there. */
-static __always_inline bool select_drops(void)
+/* The slot of process number @pid, which says what identity is meant; 0: it has none. */
+static __always_inline __u64 select_slot(__u32 pid)
 {
 	struct select_bucket *bucket;
-	__u32 pid, number, exec_id;
-	__u64 start_boottime_ns;
+	__u32 number = pid & (SELECT_BUCKETS - 1);
 
-	if (!select_active)
-		return false;
-	pid = (__u32)(pid_namespace_current() >> 32);
-	if (!pid)
-		return false; // a free slot would be taken for that of the idle task
-	number = pid & (SELECT_BUCKETS - 1);
+	if (!select_active || !pid)
+		return 0; // a free slot would be taken for that of the idle task
 	bucket = bpf_map_lookup_elem(&select_unselected, &number);
 	if (!bucket)
-		return false;
+		return 0;
 #pragma unroll
 	for (int i = 0; i < SELECT_SLOTS; i++) {
 		__u64 who = *(volatile __u64 *)&bucket->slots[i];
 
-		if ((__u32)who != pid)
-			continue;
-		kernel_task_identity(&start_boottime_ns, &exec_id);
-		return who >> 32 == unwind_identity(start_boottime_ns, exec_id);
+		if ((__u32)who == pid)
+			return who;
 	}
-	return false;
+	return 0;
+}
+
+/* Is the current process one of them? Its identity is computed only where its number is there. */
+static __always_inline bool select_drops(void)
+{
+	__u64 start_boottime_ns, who;
+	__u32 exec_id;
+
+	if (!select_active)
+		return false;
+	who = select_slot((__u32)(pid_namespace_current() >> 32));
+	if (!who)
+		return false;
+	kernel_task_identity(&start_boottime_ns, &exec_id);
+	return who >> 32 == unwind_identity(start_boottime_ns, exec_id);
 }

@@ -122,11 +122,11 @@ static __always_inline int unwind_begin_at(const bpf_user_pt_regs_t *user, struc
 #endif
 }
 
-/* Begins where the current thread, which is in the kernel, has entered it. As above. */
-static __always_inline int unwind_begin_entered(struct unwind_walk *walk)
+/* Begins where a thread, which is in the kernel, has entered it, with the registers at @entry. As
+ * above. */
+static __always_inline int unwind_begin_entered(struct unwind_walk *walk,
+						const struct pt_regs___kernel *entry)
 {
-	const struct pt_regs___kernel *entry = kernel_user_registers();
-
 	unwind_reset(walk);
 	walk->entry = (__u64)entry;
 	// All at once: each reading has its price.

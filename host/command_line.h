@@ -22,10 +22,11 @@ enum command {
 
 /* What `record` takes samples of. */
 enum record_event {
-	RECORD_CPU,         /* time on CPUs */
-	RECORD_OFF_CPU,     /* time that threads wait */
-	RECORD_WALL,        /* both */
-	RECORD_PAGE_FAULTS, /* their number */
+	RECORD_CPU,           /* time on CPUs */
+	RECORD_OFF_CPU,       /* time that threads wait */
+	RECORD_WALL,          /* both */
+	RECORD_PAGE_FAULTS,   /* their number */
+	RECORD_MEMORY_GROWTH, /* bytes */
 };
 
 /* Of `record` and `top`. Texts are borrowed from argv. */

@@ -95,6 +95,7 @@ struct profcol_error *command_line_read_event(const char *value, enum record_eve
 		[RECORD_OFF_CPU] = "off-cpu",
 		[RECORD_WALL] = "wall",
 		[RECORD_PAGE_FAULTS] = "page-faults",
+		[RECORD_MEMORY_GROWTH] = "memory-growth",
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -103,7 +104,7 @@ struct profcol_error *command_line_read_event(const char *value, enum record_eve
 			return NULL;
 		}
 	return profcol_error_create(PROFCOL_CONFIG,
-				    "flag '--event' takes cpu, off-cpu, wall or page-faults, not "
-				    "'%s'",
+				    "flag '--event' takes cpu, off-cpu, wall, page-faults or "
+				    "memory-growth, not '%s'",
 				    value);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "event_budget.h"
+#include "off_cpu_detail.h"
 
 enum event_counter {
 	EVENT_COUNTER_SEEN,    /* events of processes, kept or not */
@@ -26,7 +27,8 @@ struct event_state {
 	__u32 pending_tid;   /* in the machine's own PID namespace */
 	__u16 pending_detail;
 	__u16 reserved;
-	__u64 reserved_too[4];
+	struct off_cpu_waker pending_waker;
+	__u64 own_stack; /* of a program that asks where it runs */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct event_budget) == 32, "layout of a budget");

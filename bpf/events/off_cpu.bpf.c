@@ -16,10 +16,16 @@ char LICENSE[] SEC("license") = "GPL";
  * not; 0: by the budget. */
 const volatile __u32 fixed_share = 0;
 
-/* Of a thread. */
+/*
+ * Of a thread. Who ends a wait, and who tells of one that goes on (unfinished.bpf.h), may meet:
+ * each takes the time since `since_ns` by an exchange, so that nobody else has it.
+ */
 struct wait_note {
-	__u64 since_ns; /* CLOCK_MONOTONIC; 0: it runs, or was never seen to leave a CPU */
+	__u64 since_ns; /* CLOCK_MONOTONIC, of what was not told of yet; 0: it runs, or was never
+			   seen to leave a CPU */
 	__u32 how;      /* enum off_cpu_state */
+	__u32 reserved;
+	struct off_cpu_waker waker; /* only if note_waker() runs */
 };
 
 struct {
@@ -76,6 +82,7 @@ static __always_inline void note_leaving(struct event_state *state, struct task_
 		state->counters[EVENT_COUNTER_UNKNOWN]++;
 		return;
 	}
+	note->waker.pid = 0;
 	note->since_ns = now_ns;
 	note->how = how_of(task, preempted);
 }
@@ -94,15 +101,20 @@ static __always_inline void decide(struct event_state *state, struct task_struct
 				   __u64 now_ns)
 {
 	struct wait_note *note = bpf_task_storage_get(&wait_notes, task, NULL, 0);
+	__u64 since_ns;
 
 	// A new thread, or one that has left before anybody looked.
 	if (!note || !note->since_ns)
 		return;
-	state->pending_value = weigh(state, now_ns - note->since_ns);
+	since_ns = __sync_lock_test_and_set(&note->since_ns, 0);
+	// All of it was told of at this moment.
+	if (!since_ns || since_ns >= now_ns)
+		return;
+	state->pending_value = weigh(state, now_ns - since_ns);
 	state->pending_ns = now_ns;
 	state->pending_tid = (__u32)task->pid;
 	state->pending_detail = (__u16)note->how;
-	note->since_ns = 0;
+	state->pending_waker = note->waker;
 	if (!state->pending_value && !fixed_share)
 		event_note(state, now_ns, false);
 }
@@ -126,17 +138,12 @@ int note_switch(__u64 *context)
 	return 0;
 }
 
-/* In the system call, or the fault, that the thread has waited in. */
-static __always_inline __u16 detail_of(__u32 how)
+/* In the system call, or the fault, that the thread waits in, which has entered the kernel with the
+ * registers at @entry. */
+static __always_inline __u16 detail_of(const struct pt_regs___kernel *entry, __u32 how)
 {
-	const struct pt_regs___kernel *entry = kernel_user_registers();
-	long call;
+	long call = kernel_system_call(entry);
 
-#if defined(__TARGET_ARCH_x86)
-	call = (long)BPF_CORE_READ(entry, orig_ax);
-#else
-	call = BPF_CORE_READ(entry, syscallno);
-#endif
 	if (call < 0 || call >= OFF_CPU_CALL_MASK)
 		call = -1;
 	return (__u16)(how << OFF_CPU_STATE_SHIFT | (__u32)(call + 1));
@@ -156,9 +163,9 @@ static __always_inline void take_pending(void *context, __u32 skip)
 		return;
 	sampled.value = state->pending_value;
 	sampled.time_ns = state->pending_ns;
-	sampled.detail = detail_of(state->pending_detail);
+	sampled.detail = detail_of(kernel_user_registers(), state->pending_detail);
 	state->pending_value = 0;
-	kept = event_take(context, NULL, state, cpu, &sampled);
+	kept = event_take(context, NULL, state, cpu, &sampled, &state->pending_waker);
 	if (!fixed_share)
 		event_note(state, sampled.time_ns, kept);
 }
@@ -179,3 +186,31 @@ int sample_in_finish_task_switch(void *context)
 	take_pending(context, 0);
 	return 0;
 }
+
+/* Where a wait is ended, by whoever runs: before the thread may run on another CPU. What interrupts
+ * do, and what comes with them, is not the work of the thread that they interrupt. */
+SEC("tp_btf/sched_waking")
+int note_waker(__u64 *context)
+{
+	struct event_state *state = event_state_of(bpf_get_smp_processor_id());
+	struct task_struct *task = (void *)context[0];
+	struct wait_note *note;
+	__u64 pid_tgid;
+
+	if (!state || !is_of_process(task))
+		return 0;
+	// As a number, which the verifier takes an address for only where it was in memory.
+	*(volatile __u64 *)&state->own_stack = (__u64)&pid_tgid;
+	if (!kernel_acts_for_thread(*(volatile __u64 *)&state->own_stack))
+		return 0;
+	note = bpf_task_storage_get(&wait_notes, task, NULL, 0);
+	pid_tgid = pid_namespace_current();
+	if (!note || !pid_tgid)
+		return 0;
+	note->waker.pid = (__u32)(pid_tgid >> 32);
+	note->waker.tid = (__u32)pid_tgid;
+	kernel_comm(note->waker.comm);
+	return 0;
+}
+
+#include "unfinished.bpf.h"

@@ -14,6 +14,14 @@ enum off_cpu_state {
 	OFF_CPU_RUNNING,         /* of no wait: see SAMPLE_WALL */
 };
 
+/* The thread that has ended a wait. */
+struct off_cpu_waker {
+	__u32 pid; /* thread group, in the profiler's PID namespace; 0: not known, or an interrupt
+		    */
+	__u32 tid;
+	char comm[16]; /* of the thread; after its NUL may be anything */
+};
+
 enum {
 	OFF_CPU_CALL_MASK = 0xfff, /* number of the system call it was in, + 1; 0: in none */
 	OFF_CPU_STATE_SHIFT = 12,  /* enum off_cpu_state */

@@ -23,7 +23,7 @@ int sample_page_faults(struct bpf_perf_event_data *ctx)
 	if (!state)
 		return 0;
 	sampled.value = event_weigh(state, faults_each);
-	kept = sampled.value && event_take(ctx, &ctx->regs, state, cpu, &sampled);
+	kept = sampled.value && event_take(ctx, &ctx->regs, state, cpu, &sampled, NULL);
 	event_note(state, sampled.time_ns, kept);
 	return 0;
 }

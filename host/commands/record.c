@@ -222,6 +222,7 @@ static struct profcol_error *finish(struct recording *recording,
 		[RECORD_OFF_CPU] = "what was recorded has ended no wait",
 		[RECORD_WALL] = "what was recorded has used no CPU time, and ended no wait",
 		[RECORD_PAGE_FAULTS] = "what was recorded has had no page faults",
+		[RECORD_MEMORY_GROWTH] = "what was recorded has taken next to no memory",
 	};
 	// Of a file without such attributes it is one group of all, which the page leaves out.
 	const struct flame_settings settings = {

@@ -21,6 +21,9 @@ static json_t *event(const struct record_options *options)
 	case RECORD_PAGE_FAULTS:
 		return json_pack("{s:[s], s:{s:i, s:i}}", "events", "page_faults", "page_faults",
 				 "max_events", budget, "period", 1);
+	case RECORD_MEMORY_GROWTH:
+		return json_pack("{s:[s], s:{s:i}}", "events", "memory_growth", "memory_growth",
+				 "max_events", budget);
 	default:
 		return json_object();
 	}

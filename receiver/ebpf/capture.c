@@ -297,13 +297,14 @@ static uint32_t append_labels(struct capture *capture, const struct sample_head 
 
 	if (!head->label_bytes)
 		return 0;
-	capture->label_fates[CAPTURE_LABELS_WHOLE] += !labels->flags;
+	capture->label_fates[CAPTURE_LABELS_WHOLE] +=
+		!(labels->flags & ~SAMPLE_LABELS_WAKER) && labels->count;
 	capture->label_fates[CAPTURE_LABELS_CUT] += (labels->flags & SAMPLE_LABELS_CUT) != 0;
 	capture->label_fates[CAPTURE_LABELS_LEFT_OUT] +=
 		(labels->flags & SAMPLE_LABELS_LEFT_OUT) != 0;
 	capture->label_fates[CAPTURE_LABELS_UNREADABLE] +=
 		(labels->flags & SAMPLE_LABELS_UNREADABLE) != 0;
-	if (!labels->count)
+	if (!labels->count && !(labels->flags & SAMPLE_LABELS_WAKER))
 		return 0;
 	row = intern_labels(capture, (const uint64_t *)labels,
 			    head->label_bytes / sizeof(uint64_t));

@@ -52,6 +52,11 @@ struct unheeded_config {
 
 struct off_cpu_config {
 	int64_t max_events; /* samples in a second on each CPU, about; 1 to 10000 */
+	bool wakers;        /* who has ended each wait */
+};
+
+struct memory_growth_config {
+	int64_t max_events; /* samples in a second on each CPU, about; 1 to 10000 */
 };
 
 struct page_faults_config {
@@ -65,6 +70,7 @@ struct profiling_config {
 	struct off_cpu_config off_cpu;
 	double off_cpu_threshold; /* 0 to 1: the share of waits that is sampled; 0: by max_events */
 	struct page_faults_config page_faults;
+	struct memory_growth_config memory_growth;
 	uint64_t reporter_interval_ns;
 	double reporter_jitter; /* 0 to 1: share of the interval, added or taken away */
 	uint64_t symbolization_wait_ns;

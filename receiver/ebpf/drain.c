@@ -2,6 +2,7 @@
 #include "drain.h"
 
 #include "deferred/deferred.h"
+#include "unread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,6 +24,10 @@ enum { DEFERRED_ROUND_MS = 25 };
 
 /* At the end, for the last samples whose processes are not decided. */
 static const uint64_t SETTLE_NS = 1000000000;
+
+/* For stacks of threads that sleep, each time a batch is closed: they are read at once, but for
+ * those of processes that keep whoever reads them. */
+static const uint64_t READ_STACKS_NS = 1000000000;
 
 static const uint64_t NOTE_AGAIN_NS = 1000000000;
 
@@ -46,12 +51,20 @@ struct drain {
 	void (*nearly_full)(void *context); /* as drain_on_nearly_full says */
 	void *nearly_full_context;
 
-	pthread_mutex_t lock; /* over `open`; held for a round's appends or for a swap */
-	struct capture *open; /* owned */
-	struct capture *late; /* owned: of the period before; NULL before the first change */
-	uint64_t changed_ns;  /* CLOCK_MONOTONIC: samples of before were taken at that period... */
-	uint64_t late_ns;     /* ...and those of before this at yet another one */
-	uint64_t count;       /* records taken out of the buffers */
+	pthread_mutex_t tell_lock; /* over those of waits; taken before `lock` */
+	struct event_records told;
+	struct unread_list reading;
+	struct unread_metrics stacks; /* registered only if there may be any */
+	bool cannot_tell;             /* said once */
+
+	pthread_mutex_t
+		lock; /* over `open`, and `unread`; held for a round's appends or for a swap */
+	struct capture *open;      /* owned */
+	struct unread_list unread; /* wanted samples of waits, whose stacks are to be read */
+	struct capture *late;      /* owned: of the period before; NULL before the first change */
+	uint64_t changed_ns; /* CLOCK_MONOTONIC: samples of before were taken at that period... */
+	uint64_t late_ns;    /* ...and those of before this at yet another one */
+	uint64_t count;      /* records taken out of the buffers */
 };
 
 static const char *lost_cause(int status)
@@ -125,14 +138,13 @@ static void append(void *context, const void *record, size_t length)
 		ask_names(drain, to, known);
 }
 
-/* A wanted sample: appended now, or once its walk is finished. */
-static void take_wanted(void *context, const void *record, size_t length)
+/* A whole sample: appended now, or once its walk is finished. */
+static void take_whole(void *context, const void *record, size_t length)
 {
 	struct drain *drain = context;
 	const struct sample_head *head = record;
 	struct process_key key;
 
-	drain->host->account(drain->host, PROFCOL_TAKEN, NULL, 1);
 	if (length < sizeof(*head) || !head->deferred_bytes) {
 		append(drain, record, length);
 		return;
@@ -143,6 +155,32 @@ static void take_wanted(void *context, const void *record, size_t length)
 	key = (struct process_key){ head->pid, head->exec_id, head->start_boottime_ns };
 	processes_note_sample(drain->processes, &key, head->time_ns);
 	tables_note_sample(drain->tables, head);
+}
+
+/* Without what has no room to wait. The lock is held. */
+static void take_unread(struct drain *drain, const void *record, size_t length)
+{
+	struct unread_list one = { 0 };
+
+	if (unread_add(&drain->unread, record, length))
+		return;
+	if (unread_add(&one, record, length))
+		unread_read(&one, drain->processes, 0, &drain->stacks, take_whole, drain);
+	else
+		drain->host->account(drain->host, PROFCOL_LOST, lost_cause(-ENOMEM), 1);
+	unread_list_deinit(&one);
+}
+
+/* A wanted sample. */
+static void take_wanted(void *context, const void *record, size_t length)
+{
+	struct drain *drain = context;
+
+	drain->host->account(drain->host, PROFCOL_TAKEN, NULL, 1);
+	if (unread_is(record, length))
+		take_unread(drain, record, length);
+	else
+		take_whole(drain, record, length);
 }
 
 static void take_record(void *context, const void *record, size_t length)
@@ -162,6 +200,17 @@ static void wake(void *context)
 	sampler_wake(drain->sampler);
 }
 
+/* Only where waits are sampled. */
+static void register_stacks(struct drain *drain, const struct profiling_config *config)
+{
+	uint32_t wanted = 0;
+
+	// Has been refused before.
+	profcol_error_destroy(events_wanted(config, &wanted));
+	if (wanted & 1u << SAMPLE_OFF_CPU)
+		unread_register(&drain->stacks, drain->host);
+}
+
 struct drain *drain_create(const struct profcol_host *host, const struct profiling_config *config,
 			   struct processes *processes, struct process_memory *memory,
 			   struct tables *tables, struct select *select)
@@ -176,6 +225,8 @@ struct drain *drain_create(const struct profcol_host *host, const struct profili
 	drain->tables = tables;
 	drain->select = select;
 	pthread_mutex_init(&drain->lock, NULL);
+	pthread_mutex_init(&drain->tell_lock, NULL);
+	register_stacks(drain, config);
 	drain->sampler = sampler_create(host, config, take_record, drain);
 	if (drain->sampler)
 		select_on_decided(select, wake, drain);
@@ -207,6 +258,10 @@ void drain_destroy(struct drain *drain)
 	if (drain->late)
 		capture_deinit(drain->late);
 	free(drain->late);
+	unread_list_deinit(&drain->unread);
+	unread_list_deinit(&drain->reading);
+	VECTOR_DEINIT(&drain->told.bytes);
+	pthread_mutex_destroy(&drain->tell_lock);
 	pthread_mutex_destroy(&drain->lock);
 	free(drain);
 }
@@ -265,6 +320,73 @@ static void drain_finish_walks(struct drain *drain, uint64_t deadline_ns)
 	pthread_mutex_unlock(&drain->lock);
 }
 
+/* ---- waits that have not ended ---- */
+
+/* Decide about the samples that were told of. The lock is held. */
+static void take_told(struct drain *drain)
+{
+	const uint8_t *bytes = drain->told.bytes.items;
+	size_t left = drain->told.bytes.count;
+
+	while (left >= sizeof(struct sample_head)) {
+		const struct sample_head *head = (const void *)bytes;
+		size_t length = sizeof(*head) +
+				((size_t)head->kernel_count + head->user_words) * sizeof(uint64_t) +
+				head->deferred_bytes;
+
+		// Ours, and whole; if it is not, nothing that follows can be found.
+		if (length > left)
+			break;
+		if (select_takes(drain->select, head, length))
+			take_wanted(drain, head, length);
+		bytes += length;
+		left -= length;
+	}
+}
+
+/* From unread_read(), which no lock is held for. */
+static void take_read(void *context, const void *record, size_t length)
+{
+	struct drain *drain = context;
+
+	pthread_mutex_lock(&drain->lock);
+	take_whole(drain, record, length);
+	pthread_mutex_unlock(&drain->lock);
+}
+
+/* The stacks of all that is wanted so far. The lock of telling is held. */
+static void read_stacks(struct drain *drain)
+{
+	struct unread_list list;
+
+	pthread_mutex_lock(&drain->lock);
+	list = drain->unread;
+	drain->unread = drain->reading;
+	pthread_mutex_unlock(&drain->lock);
+	unread_read(&list, drain->processes, clock_monotonic_ns() + READ_STACKS_NS, &drain->stacks,
+		    take_read, drain);
+	drain->reading = list;
+}
+
+void drain_tell(struct drain *drain)
+{
+	int status;
+
+	pthread_mutex_lock(&drain->tell_lock);
+	drain->told.bytes.count = 0;
+	status = sampler_tell(drain->sampler, &drain->told);
+	if (status && !drain->cannot_tell)
+		profcol_log_warn(drain->host->logger,
+				 "look at threads that sleep: %s, waits are told of when they end",
+				 strerror(-status));
+	drain->cannot_tell |= status;
+	pthread_mutex_lock(&drain->lock);
+	take_told(drain);
+	pthread_mutex_unlock(&drain->lock);
+	read_stacks(drain);
+	pthread_mutex_unlock(&drain->tell_lock);
+}
+
 /* No further sample comes: decide about those that are waiting. */
 static void drain_settle(struct drain *drain, uint64_t deadline_ns)
 {
@@ -277,6 +399,9 @@ static void drain_settle(struct drain *drain, uint64_t deadline_ns)
 	select_release(drain->select, take_wanted, drain);
 	select_lose(drain->select);
 	pthread_mutex_unlock(&drain->lock);
+	pthread_mutex_lock(&drain->tell_lock);
+	read_stacks(drain);
+	pthread_mutex_unlock(&drain->tell_lock);
 	drain_finish_walks(drain, settled_ns);
 }
 
@@ -341,6 +466,7 @@ void drain_stop(struct drain *drain, uint64_t deadline_ns)
 {
 	if (!drain->running)
 		return;
+	drain_tell(drain);
 	sampler_detach(drain->sampler);
 	atomic_store_explicit(&drain->stopping, true, memory_order_release);
 	sampler_wake(drain->sampler);

@@ -34,6 +34,12 @@ PROFCOL_MUST_CHECK struct profcol_error *drain_start(struct drain *drain);
 void drain_stop(struct drain *drain, uint64_t deadline_ns);
 
 /*
+ * Have threads that sleep told of, up to now: for the batch that is about to be closed. Waits for
+ * processes whose stacks are to be read, for a second at most. Under no lock; also by drain_stop.
+ */
+void drain_tell(struct drain *drain);
+
+/*
  * Close the open batch and open @empty (taken; cleared by the caller) in its place. The
  * closed one is the caller's until it gives it back here.
  */

@@ -10,7 +10,7 @@
 
 enum { PREFIX_BYTES = sizeof(KEY_PREFIX) - 1 };
 
-/* To @to; returns how many bytes. */
+/* To @to, where there is room for a NUL, too; returns how many bytes. */
 static size_t clean_text(char *to, const char *from, size_t bytes)
 {
 	strings_sanitize_utf8(to, from, bytes);
@@ -20,7 +20,7 @@ static size_t clean_text(char *to, const char *from, size_t bytes)
 
 static uint32_t key_string(const struct label_text *text, struct profcol_builder *builder)
 {
-	char key[PREFIX_BYTES + SAMPLE_LABEL_KEY_BYTES] = KEY_PREFIX;
+	char key[PREFIX_BYTES + SAMPLE_LABEL_KEY_BYTES + 1] = KEY_PREFIX;
 	size_t bytes = clean_text(key + PREFIX_BYTES, text->key, text->key_bytes);
 
 	return profcol_builder_string(builder, key, PREFIX_BYTES + bytes);
@@ -28,7 +28,7 @@ static uint32_t key_string(const struct label_text *text, struct profcol_builder
 
 static uint32_t value_string(const struct label_text *text, struct profcol_builder *builder)
 {
-	char value[SAMPLE_LABEL_VALUE_BYTES];
+	char value[SAMPLE_LABEL_VALUE_BYTES + 1];
 	size_t bytes = text->value_bytes;
 
 	// The character that was cut in two.
@@ -36,6 +36,32 @@ static uint32_t value_string(const struct label_text *text, struct profcol_build
 		bytes = strings_cut_utf8(text->value, bytes, bytes - 1);
 	bytes = clean_text(value, text->value, bytes);
 	return profcol_builder_string(builder, value, bytes);
+}
+
+static bool add(struct label_attributes *attributes, uint32_t attribute)
+{
+	return VECTOR_PUSH(&attributes->ids, attribute);
+}
+
+/* Who has ended a wait, if that is known. */
+static bool build_waker(struct label_attributes *attributes, const void *labels,
+			struct profcol_builder *builder)
+{
+	const struct off_cpu_waker *waker = sample_labels_waker(labels);
+	struct profcol_attribute name = { .value.type = PROFCOL_VALUE_STRING };
+	char comm[sizeof(waker->comm) + 1];
+
+	if (!waker)
+		return true;
+	name.key = profcol_builder_cstring(builder, "profcol.waker.thread.name");
+	name.value.string = profcol_builder_string(
+		builder, comm,
+		clean_text(comm, waker->comm, strnlen(waker->comm, sizeof(waker->comm))));
+	return add(attributes, profcol_builder_attribute(builder, &name)) &&
+	       add(attributes, profcol_builder_attribute_int(builder, "profcol.waker.process.pid",
+							     waker->pid)) &&
+	       add(attributes,
+		   profcol_builder_attribute_int(builder, "profcol.waker.thread.id", waker->tid));
 }
 
 /* Those of one row. */
@@ -61,7 +87,8 @@ static bool build_row(struct label_attributes *attributes, const void *labels,
 		if (!VECTOR_PUSH(&attributes->ids, profcol_builder_attribute(builder, &attribute)))
 			return false;
 	}
-	return VECTOR_PUSH(&attributes->limits, (uint32_t)attributes->ids.count);
+	return build_waker(attributes, labels, builder) &&
+	       VECTOR_PUSH(&attributes->limits, (uint32_t)attributes->ids.count);
 }
 
 bool label_attributes_build(struct label_attributes *attributes, const struct capture *capture,

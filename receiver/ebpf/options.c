@@ -133,6 +133,15 @@ static const struct profcol_option off_cpu_options[] = {
 	PROFCOL_OPTION_INT("max_events", struct off_cpu_config, max_events, "200", 1, 10000,
 			   "samples in a second on each CPU, about: where there would be more, "
 			   "short waits are kept by lot, and stand for those that are not"),
+	PROFCOL_OPTION_BOOL("wakers", struct off_cpu_config, wakers, "false",
+			    "tell which thread has ended each wait; each wake-up costs more then"),
+	PROFCOL_OPTION_END,
+};
+
+static const struct profcol_option memory_growth_options[] = {
+	PROFCOL_OPTION_INT("max_events", struct memory_growth_config, max_events, "200", 1, 10000,
+			   "samples in a second on each CPU, about: where there would be more, "
+			   "each stands for more bytes"),
 	PROFCOL_OPTION_END,
 };
 
@@ -151,11 +160,14 @@ const struct profcol_option profiling_options[] = {
 			   1, 10000, "samples taken on each CPU in a second"),
 	PROFCOL_OPTION_LIST("events", struct profiling_config, events, "[cpu]",
 			    "what samples are taken of: `cpu` (the timer), `off_cpu`, "
-			    "`page_faults`, `wall` (`cpu` and `off_cpu`, as one)"),
+			    "`page_faults`, `memory_growth`, `wall` (`cpu` and `off_cpu`, as one)"),
 	PROFCOL_OPTION_NESTED("off_cpu", struct profiling_config, off_cpu, off_cpu_options,
 			      "the event `off_cpu`: time that threads wait"),
 	PROFCOL_OPTION_NESTED("page_faults", struct profiling_config, page_faults,
 			      page_faults_options, "the event `page_faults`"),
+	PROFCOL_OPTION_NESTED("memory_growth", struct profiling_config, memory_growth,
+			      memory_growth_options,
+			      "the event `memory_growth`: bytes of anonymous memory"),
 	PROFCOL_OPTION_DURATION("reporter_interval", struct profiling_config, reporter_interval_ns,
 				"5s", 100 * PROFCOL_MILLISECOND, PROFCOL_HOUR,
 				"how often samples are passed on as a batch"),

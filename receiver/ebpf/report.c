@@ -336,7 +336,7 @@ static uint32_t sample_attributes(struct report *report, const struct capture *c
 	uint32_t own = member->end - member->begin, *to;
 
 	report->sample_attributes.count = 0;
-	if (!VECTOR_RESERVE(&report->sample_attributes, (size_t)own + 4 + SAMPLE_LABELS))
+	if (!VECTOR_RESERVE(&report->sample_attributes, (size_t)own + 4 + SAMPLE_LABELS + 3))
 		return UINT32_MAX;
 	to = report->sample_attributes.items;
 	for (uint32_t i = member->begin; i < member->end; i++)

@@ -345,9 +345,11 @@ static void report_late(struct reporter *reporter, uint64_t limit_ns)
 
 static void report_once(struct reporter *reporter, uint64_t limit_ns)
 {
-	uint64_t now = clock_monotonic_ns(), begin_ns;
+	uint64_t now, begin_ns;
 	struct capture *closed;
 
+	drain_tell(reporter->drain);
+	now = clock_monotonic_ns();
 	capture_clear(reporter->spare, now);
 	closed = drain_swap(reporter->drain, reporter->spare);
 	begin_ns = closed->begin_ns;

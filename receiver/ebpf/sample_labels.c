@@ -30,7 +30,22 @@ bool sample_labels_check(const void *labels, size_t bytes)
 			return false;
 		at += text_bytes(label);
 	}
+	if (head->flags & SAMPLE_LABELS_WAKER)
+		at += sizeof(struct off_cpu_waker);
 	return at == bytes;
+}
+
+const struct off_cpu_waker *sample_labels_waker(const void *labels)
+{
+	struct label_reader reader = sample_labels_begin(labels);
+	const struct sample_labels *head = labels;
+	struct label_text text;
+
+	if (!(head->flags & SAMPLE_LABELS_WAKER))
+		return NULL;
+	while (sample_labels_next(&reader, &text))
+		;
+	return (const void *)reader.at;
 }
 
 struct label_reader sample_labels_begin(const void *labels)

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct off_cpu_waker;
+
 /* One of them; its text is borrowed from the record. */
 struct label_text {
 	const char *key, *value; /* any bytes */
@@ -26,6 +28,9 @@ bool sample_labels_check(const void *labels, size_t bytes);
 
 /* All of @labels, which add up and are borrowed. */
 struct label_reader sample_labels_begin(const void *labels);
+
+/* Of a wait: who has ended it; NULL: that is not known. Borrowed, as above. */
+const struct off_cpu_waker *sample_labels_waker(const void *labels);
 
 /* False: there is no further one. */
 bool sample_labels_next(struct label_reader *reader, struct label_text *ret);

@@ -393,6 +393,16 @@ void sampler_wake(struct sampler *sampler)
 	eventfd_write(sampler->wake_fd, 1);
 }
 
+int sampler_tell(struct sampler *sampler, struct event_records *records)
+{
+	int status;
+
+	pthread_mutex_lock(&sampler->lock);
+	status = events_tell(sampler->events_besides, records);
+	pthread_mutex_unlock(&sampler->lock);
+	return status;
+}
+
 struct profcol_error *sampler_follow_cpus(struct sampler *sampler)
 {
 	struct profcol_error *error = NULL;

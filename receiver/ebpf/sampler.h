@@ -44,6 +44,9 @@ void sampler_wake(struct sampler *sampler);
 /* Take all records there are, without waiting. 0 or a negative errno. */
 int sampler_drain(struct sampler *sampler);
 
+/* As events_tell(). Does nothing once detached. Any thread. */
+int sampler_tell(struct sampler *sampler, struct event_records *records);
+
 /* CPUs that came online are sampled too; see perf/perf.h. Does nothing once detached. */
 PROFCOL_MUST_CHECK struct profcol_error *sampler_follow_cpus(struct sampler *sampler);
 

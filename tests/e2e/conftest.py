@@ -24,11 +24,14 @@ _TARGETS = {
     "forks": ("forks.c", ["gcc", "-O2", "-fomit-frame-pointer"]),
     "made_code": ("made_code.c", ["gcc", *_FRAME_POINTERS]),
     "mangled_names": ("mangled_names.cc", ["g++", *_FRAME_POINTERS]),
+    "memory_growth": ("memory_growth.c", ["gcc", *_FRAME_POINTERS]),
     "page_faults": ("page_faults.c", ["gcc", *_FRAME_POINTERS]),
     "shadow_stack": (
         "shadow_stack.c",
         ["gcc", *_FRAME_POINTERS, "-fno-optimize-sibling-calls", "-fno-ipa-icf"],
     ),
+    "sleeps": ("sleeps.c", ["gcc", *_FRAME_POINTERS]),
+    "wakes": ("wakes.c", ["gcc", *_FRAME_POINTERS]),
     "waits": ("waits.c", ["gcc", *_FRAME_POINTERS]),
 }
 

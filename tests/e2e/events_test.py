@@ -95,6 +95,29 @@ def test_waits_have_the_stack_that_they_began_with(waits):
         assert "run" in sample.names[at:], sample.names
 
 
+def test_who_has_ended_a_wait_is_told(program, build_target, tmp_path):
+    path = tmp_path / "out.pb.gz"
+    result = _record_all(
+        program,
+        *("-o", path, "--event", "off-cpu", "--frequency", 10000),
+        *("--set", "receivers.profiling.off_cpu.wakers=true", "--", build_target("wakes")),
+    )
+    (tid,) = re.findall(r"waker (\d+)", result.stdout)
+    waits = collections.defaultdict(collections.Counter)
+    for sample in pprof_file.read(path).samples:
+        for function in {"wait_pipe", "wait_condition", "wait_sleep"} & set(sample.names):
+            if sample.labels["profcol.wait.reason"] != "runnable":
+                key = [sample.labels.get(f"profcol.waker.{of}") for of in ("thread.name", "thread.id")]
+                assert sample.labels.get("profcol.waker.process.pid") in (sample.labels["pid"], None)
+                waits[function][tuple(key)] += sample.count
+    # Not each one was a wait for the other thread: that of the mutex may be, or nobody was late.
+    for function in ("wait_pipe", "wait_condition"):
+        told = waits[function]["waker", int(tid)]
+        assert told > 0.95 * waits[function].total(), waits[function]
+    # A timer ends it, whatever thread runs then.
+    assert waits["wait_sleep"][None, None] > 0.99 * waits["wait_sleep"].total(), waits["wait_sleep"]
+
+
 def test_time_on_and_off_cpus_is_that_of_the_wall_clock(program, build_target, tmp_path):
     path = tmp_path / "out.pb.gz"
     result = _record_all(program, "-o", path, "--event", "wall", "--", build_target("waits"), 5)
@@ -132,6 +155,33 @@ def test_page_faults_are_as_many_as_the_kernel_counts(program, build_target, tmp
     assert touched + lost >= 2000 and touched <= 1.01 * 2000
 
 
+def test_memory_growth_is_what_a_program_takes(program, build_target, tmp_path):
+    path = tmp_path / "out.pb.gz"
+    result = _record_all(
+        program, "-o", path, "--event", "memory-growth", "--frequency", 10000, "--", build_target("memory_growth")
+    )
+    assert result.returncode == 0, result.stderr
+    profile = pprof_file.read(path)
+    assert profile.sample_types == (("memory_growth", "bytes"),)
+    grown = collections.Counter()
+    for sample in profile.samples:
+        # A fault leaves no functions of the kernel: the leaf is who took the memory.
+        grown[sample.names[0]] += sample.count
+    for function, mebibytes in {"grow_small": 64, "grow_huge": 64, "grow_again": 128}.items():
+        assert grown[function] == pytest.approx(mebibytes << 20, rel=0.03), grown
+
+
+def test_few_samples_of_memory_growth_have_the_same_sum(program, build_target, tmp_path):
+    path = tmp_path / "out.pb.gz"
+    result = _record_all(
+        program, "-o", path, "--event", "memory-growth", "--frequency", 3000, "--", build_target("memory_growth")
+    )
+    profile = pprof_file.read(path)
+    taken = sum(sample.count for sample in profile.samples if "main" in sample.names)
+    # Some 450 samples and more, kept or not: six standard errors are 28 %.
+    assert taken == pytest.approx(256 << 20, rel=0.3), result.stderr
+
+
 def test_several_events_are_columns_of_one_file(start_profcol, burner, tmp_path):
     directory = tmp_path / "out"
     receiver = {"samples_per_second": 99, "events": ["cpu", "off_cpu", "page_faults"]}
@@ -162,7 +212,7 @@ def test_the_reference_s_threshold_is_the_share_of_waits(program, build_target, 
 @pytest.mark.parametrize(
     "events, words",
     [
-        (["cpu", "naps"], "'naps' is none; write cpu, off_cpu, page_faults or wall"),
+        (["cpu", "naps"], "'naps' is none; write cpu, off_cpu, page_faults, memory_growth or wall"),
         (["wall", "cpu"], "'wall' has all that 'cpu' and 'off_cpu' have"),
     ],
 )
@@ -184,4 +234,4 @@ def test_events_that_do_not_exist_are_refused(program, tmp_path, events, words):
 def test_an_event_that_does_not_exist_is_a_wrong_usage(program, tmp_path):
     result = record(program, "-o", tmp_path / "out.pb.gz", "--event", "naps", "--", "true")
     assert result.returncode == 2
-    assert "takes cpu, off-cpu, wall or page-faults" in result.stderr
+    assert "takes cpu, off-cpu, wall, page-faults or memory-growth" in result.stderr

@@ -391,6 +391,12 @@ static bool finish_at_once(struct deferred *deferred, const struct sample_head *
 	       (result->found == TABLES_NO_CODE && result->guessed);
 }
 
+/* Has nobody looked how the stack goes on? */
+static bool is_unwalked(const struct sample_deferred *from)
+{
+	return from->flags & (SAMPLE_DEFERRED_WHOLE | SAMPLE_DEFERRED_READ);
+}
+
 /* True when it has gone on. */
 static bool take_at_once(struct deferred *deferred, const struct sample_head *head,
 			 const struct sample_deferred *from, size_t stack_bytes)
@@ -398,22 +404,23 @@ static bool take_at_once(struct deferred *deferred, const struct sample_head *he
 	bool is_copied = from->flags & SAMPLE_DEFERRED_WHOLE, done;
 	struct walk_result result;
 
-	if (!(from->flags & (SAMPLE_DEFERRED_WHOLE | SAMPLE_DEFERRED_VERIFY)))
+	if (!is_unwalked(from) && !(from->flags & SAMPLE_DEFERRED_VERIFY))
 		return false;
 	done = finish_at_once(deferred, head, from, stack_bytes, &result);
 	if (is_copied)
 		profcol_metric_add(deferred->copied[done ? AT_ONCE : LATER], 1);
-	else if (done)
+	else if (done && from->flags & SAMPLE_DEFERRED_VERIFY)
 		verify(deferred, head, &result);
-	if (done && is_copied)
-		hand_over(deferred);
-	return done && is_copied;
+	if (!done || !is_unwalked(from))
+		return false;
+	hand_over(deferred);
+	return true;
 }
 
 static void take_without_room(struct deferred *deferred, const struct sample_head *head,
 			      const struct sample_deferred *from, size_t stack_bytes)
 {
-	if (from->flags & SAMPLE_DEFERRED_WHOLE)
+	if (is_unwalked(from))
 		(void)finish(deferred, head, from, stack_bytes);
 	else
 		restore(deferred, head);

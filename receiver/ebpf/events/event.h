@@ -33,16 +33,21 @@ struct event_module {
 	/* Load and attach. *@self_ret is written on success; stop and destroy follow. */
 	struct profcol_error *(*start)(const struct event_start *start, void **self_ret);
 	struct profcol_error *(*follow_cpus)(void *self); /* NULL: nothing is to be done */
+	/* As events_tell(); NULL: nothing goes on. */
+	int (*tell)(void *self, struct event_records *records);
 	void (*set_rate)(void *self, uint32_t rate);
 	void (*stop)(void *self); /* no program runs any more */
 	void (*destroy)(void *self);
 	const struct event_states *(*states)(const void *self);
 };
 
-extern const struct event_module event_off_cpu, event_page_faults;
+extern const struct event_module event_memory_growth, event_off_cpu, event_page_faults;
 
 /* Before load: @object uses the sampler's maps, and has a state for each CPU. A negative errno. */
 int event_prepare(struct bpf_object *object, const struct event_start *start);
+
+/* After its links are gone: waits until programs of tracepoints that had begun are over. */
+void event_wait_for_programs(void);
 
 /* After load. A negative errno; deinit in both cases. */
 int event_states_init(struct event_states *states, const struct bpf_object *object, uint32_t count);

@@ -6,11 +6,15 @@
 #include "base/base.h"
 
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-static const struct event_module *const modules[] = { &event_off_cpu, &event_page_faults };
+static const struct event_module *const modules[] = { &event_off_cpu, &event_page_faults,
+						      &event_memory_growth };
 
 enum { MODULES = sizeof(modules) / sizeof(modules[0]) };
 
@@ -106,6 +110,21 @@ struct profcol_error *events_follow_cpus(struct events *events)
 	return first;
 }
 
+int events_tell(struct events *events, struct event_records *records)
+{
+	int first = 0;
+
+	for (size_t i = 0; i < MODULES && !events->stopped; i++) {
+		int status = events->selves[i] && modules[i]->tell
+				     ? modules[i]->tell(events->selves[i], records)
+				     : 0;
+
+		if (!first)
+			first = status;
+	}
+	return first;
+}
+
 void events_limit(struct events *events, double share)
 {
 	for (size_t i = 0; i < MODULES; i++) {
@@ -172,6 +191,13 @@ int event_prepare(struct bpf_object *object, const struct event_start *start)
 	if (!status)
 		status = sampling_settings_size_maps(object, &start->settings);
 	return status ? status : sampling_settings_share_maps(object, start->sampler);
+}
+
+/* The kernel runs them with preemption disabled, and that command is a grace period of its RCU
+ * (kernel/sched/membarrier.c). */
+void event_wait_for_programs(void)
+{
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
 int event_states_init(struct event_states *states, const struct bpf_object *object, uint32_t count)

@@ -13,6 +13,8 @@
 
 #include <profcol/component.h>
 
+#include "base/base.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -55,6 +57,15 @@ uint32_t events_running(const struct events *events); /* 1 << enum sample_origin
 
 /* CPUs that have come online are looked after. */
 PROFCOL_MUST_CHECK struct profcol_error *events_follow_cpus(struct events *events);
+
+/* Records as those in the buffers (bpf/sample.h), one after the other. */
+struct event_records {
+	VECTOR(uint8_t) bytes; /* owned */
+};
+
+/* Adds what goes on for long to @records, as far as it was not told of yet: waits that have not
+ * ended. Their stacks are unread (struct sample_unread). 0 or a negative errno. */
+int events_tell(struct events *events, struct event_records *records);
 
 /* From now on only this @share of the samples that are configured, 0 to 1; of each event at least
  * one in a second on each CPU. */

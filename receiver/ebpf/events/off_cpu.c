@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Off-CPU time. A wait is sampled when it is over, by a program that runs as the thread that has
- * waited: kernels since 6.16 have a tracepoint there, on others a kprobe has to do.
+ * waited: kernels since 6.16 have a tracepoint there, on others a kprobe has to do. Of one that has
+ * not ended, unfinished.h tells when a batch is closed.
  */
-#include "event.h"
+#include "unfinished.h"
 
 #include "libbpf_messages.h"
 #include "off_cpu.skel.h"
@@ -11,12 +12,9 @@
 #include "base/base.h"
 
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /* A threshold to begin with, until the budget has found its own: 200 samples a second of a CPU
  * whose threads wait one after the other. */
@@ -24,31 +22,31 @@ enum { FIRST_THRESHOLD_NS = 5000000, LEAST_THRESHOLD_NS = 1000 };
 
 struct off_cpu {
 	struct off_cpu_bpf *programs;
-	struct bpf_link *samples, *notes;
+	struct bpf_link *samples, *notes, *wakers;
+	struct unfinished unfinished;
 	struct event_states states;
+	uint32_t cpus, rate; /* samples in a second on each of the CPUs */
 };
+
+/* Of waits that have not ended, in each pass: the stack of each is read by several system calls. */
+enum { UNFINISHED_MOST = 2000 };
 
 static uint32_t off_cpu_rate(const struct profiling_config *config)
 {
 	return (uint32_t)config->off_cpu.max_events;
 }
 
-/* Waits until programs that had begun are over: the kernel runs them with preemption disabled, and
- * that command is a grace period of its RCU (kernel/sched/membarrier.c). */
-static void wait_for_programs(void)
-{
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
-}
-
 static void off_cpu_stop(void *self)
 {
 	struct off_cpu *waits = self;
 
+	unfinished_deinit(&waits->unfinished);
 	if (!waits->notes && !waits->samples)
 		return;
+	bpf_link__destroy(TAKE(waits->wakers));
 	bpf_link__destroy(TAKE(waits->notes));
 	bpf_link__destroy(TAKE(waits->samples));
-	wait_for_programs();
+	event_wait_for_programs();
 }
 
 static void off_cpu_unload(struct off_cpu *waits)
@@ -93,6 +91,7 @@ static int load(struct off_cpu *waits, const struct event_start *start, bool by_
 	bpf_program__set_autoload(waits->programs->progs.sample_after_switch, by_tracepoint);
 	bpf_program__set_autoload(waits->programs->progs.sample_in_finish_task_switch,
 				  !by_tracepoint);
+	bpf_program__set_autoload(waits->programs->progs.note_waker, start->config->off_cpu.wakers);
 	status = event_prepare(waits->programs->obj, start);
 	if (!status)
 		status = off_cpu_bpf__load(waits->programs);
@@ -149,6 +148,13 @@ static int try(struct off_cpu *waits, const struct event_start *start, bool by_t
 		waits->notes = bpf_program__attach(waits->programs->progs.note_switch);
 		status = waits->notes ? 0 : -errno;
 	}
+	if (!status && start->config->off_cpu.wakers) {
+		waits->wakers = bpf_program__attach(waits->programs->progs.note_waker);
+		status = waits->wakers ? 0 : -errno;
+	}
+	if (!status)
+		status = unfinished_init(&waits->unfinished, waits->programs->progs.look_at_waits,
+					 &waits->programs->bss->off_cpu_pass);
 	if (status)
 		off_cpu_unload(waits);
 	return status;
@@ -162,6 +168,8 @@ static struct profcol_error *off_cpu_start(const struct event_start *start, void
 
 	if (!waits)
 		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory for off-CPU time");
+	waits->cpus = start->settings.cpus;
+	waits->rate = off_cpu_rate(start->config);
 	status = try(waits, start, true);
 	if (status == -ENOENT)
 		status = try(waits, start, false);
@@ -179,7 +187,17 @@ static void off_cpu_set_rate(void *self, uint32_t rate)
 {
 	struct off_cpu *waits = self;
 
+	waits->rate = rate;
 	__atomic_store_n(&waits->programs->data->event_limits.rate, rate, __ATOMIC_RELAXED);
+}
+
+static int off_cpu_tell(void *self, struct event_records *records)
+{
+	struct off_cpu *waits = self;
+	uint64_t most = (uint64_t)waits->rate * waits->cpus;
+
+	return unfinished_tell(&waits->unfinished, most < UNFINISHED_MOST ? most : UNFINISHED_MOST,
+			       records);
 }
 
 static const struct event_states *off_cpu_states(const void *self)
@@ -193,6 +211,7 @@ const struct event_module event_off_cpu = {
 	.origin = SAMPLE_OFF_CPU,
 	.rate = off_cpu_rate,
 	.start = off_cpu_start,
+	.tell = off_cpu_tell,
 	.set_rate = off_cpu_set_rate,
 	.stop = off_cpu_stop,
 	.destroy = off_cpu_destroy,

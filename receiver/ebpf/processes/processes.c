@@ -711,6 +711,12 @@ int processes_open_memory(struct processes *processes, uint32_t pid, uint32_t *u
 			   READ_LIMIT_NS, uid_ret);
 }
 
+ssize_t processes_read_stack(struct processes *processes, const struct stack_query *query, void *to)
+{
+	return stack_read(files_calls(processes->watch.files), query,
+			  owner_of(processes, query->pid), READ_LIMIT_NS, to);
+}
+
 enum { CODE_MOST = 1024 }; /* mappings of a process among which a jitdump is looked for */
 
 /* A jitdump is told by its name, jit-PID.dump, and that it is mapped as if it were code. */

@@ -26,6 +26,7 @@
 #include "proc_thread.h"
 #include "process_root.h"
 #include "shares.h"
+#include "stack_read.h"
 
 #include <profcol/component.h>
 
@@ -304,6 +305,10 @@ bool processes_is_of_root(struct processes *processes, uint32_t file,
  * errno. It waits a moment for processes that do not let it: whoever holds a lock does not ask.
  */
 int processes_open_memory(struct processes *processes, uint32_t pid, uint32_t *uid_ret);
+
+/* Read the stack of a thread that sleeps, as stack_read(). Waits as above. */
+ssize_t processes_read_stack(struct processes *processes, const struct stack_query *query,
+			     void *to);
 
 /* The file in which @key's program names code that it has made, and its state: a perf map, as
  * perf_map_open() has it, or else a jitdump that it has mapped. Negative errno; waits as above. */

@@ -349,6 +349,9 @@ static void capture_refuses_labels_that_do_not_add_up(void **state)
 	bad = good;
 	bad.head.label_bytes += 8;
 	assert_int_equal(append(&capture, &bad), -EBADMSG);
+	bad = good;
+	sample_record_labels(&bad)->flags = SAMPLE_LABELS_WAKER;
+	assert_int_equal(append(&capture, &bad), -EBADMSG);
 	// Behind the end of the record.
 	assert_int_equal(capture_append(&capture, &good, sample_record_length(&good) - 8, &process),
 			 -EBADMSG);

@@ -43,6 +43,10 @@ profcol_unit_test(ebpf_options_test
 		${receiver}/options.c ${receiver}/overhead.c ${receiver}/settings.c ${receiver}/unheeded.c
 	LIBRARIES profcol_config profcol_ebpf_select profcol_bpf_perf_event m)
 
+profcol_unit_test(ebpf_unread_test SOURCES unread_test.c ${receiver}/unread.c)
+target_include_directories(ebpf_unread_test PRIVATE ${receiver})
+target_link_libraries(ebpf_unread_test PRIVATE profcol_bpf_perf_event)
+
 profcol_unit_test(ebpf_sample_buffers_test
 	SOURCES sample_buffers_test.c ${receiver}/sample_buffers.c)
 target_link_libraries(ebpf_sample_buffers_test PRIVATE profcol_bpf_perf_event)
@@ -51,9 +55,9 @@ profcol_unit_test(ebpf_sampler_test
 	SOURCES sampler_test.c ${receiver}/sampler.c ${receiver}/sample_buffers.c
 		${receiver}/recent_rules.c ${receiver}/libbpf_messages.c
 		${receiver}/address_mask.c ${receiver}/sampling_settings.c
-		${receiver}/events/event_kinds.c ${receiver}/events/events.c ${receiver}/events/off_cpu.c
-		${receiver}/events/page_faults.c ${receiver}/events/wait_reason.c
-	LIBRARIES profcol_bpf_perf_event profcol_bpf_off_cpu profcol_bpf_page_faults profcol_ebpf_perf profcol_ebpf_tables)
+		${receiver}/events/event_kinds.c ${receiver}/events/events.c ${receiver}/events/memory_growth.c ${receiver}/events/off_cpu.c
+		${receiver}/events/page_faults.c ${receiver}/events/unfinished.c ${receiver}/events/wait_reason.c
+	LIBRARIES profcol_bpf_perf_event profcol_bpf_memory_growth profcol_bpf_off_cpu profcol_bpf_page_faults profcol_ebpf_perf profcol_ebpf_tables)
 
 profcol_unit_test(ebpf_recent_rules_test SOURCES recent_rules_test.c ${receiver}/recent_rules.c
 	LIBRARIES profcol_bpf_perf_event profcol_ebpf_inner_maps third_party::bpf)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Which processes exist, what they have mapped, and the files behind it.
 foreach(test changes code code_ends environment file_numbers file_rows files htlhash memory_open owner packages proc_thread records
-		read_time resolve root_files shares table text timed_calls)
+		read_time resolve root_files shares stack_read table text timed_calls)
 	profcol_unit_test(processes_${test}_test SOURCES processes/${test}_test.c
 		LIBRARIES profcol_ebpf_processes)
 endforeach()

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 static void a_sample_carries_names_and_whose_it_is(void **state)
@@ -143,6 +144,31 @@ static void the_window_holds_every_sample(void **state)
 	assert_true(sample.timestamps_unix_ns[1] < profile.time_unix_ns + profile.duration_ns);
 }
 
+static void who_has_ended_a_wait_is_told(void **state)
+{
+	static const __u64 frames[] = { 0x400800 };
+	struct sample_record wait = sample_record_make(7, 8, 1500, frames, 0, 1), other = wait;
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+
+	(void)state;
+	wait.head.origin = other.head.origin = SAMPLE_OFF_CPU;
+	sample_record_add_label(&wait, "color", 5, "red", 3);
+	sample_record_add_waker(&wait, &(struct off_cpu_waker){ 11, 12, "sil\nver" });
+	sample_record_add_waker(&other, &(struct off_cpu_waker){ 11, 13, "0123456789abcdef" });
+	fixture_append(&wait);
+	fixture_append(&other);
+	batch = fixture_build();
+	assert_int_equal(profcol_batch_count(batch, PROFCOL_SAMPLES), 2);
+	assert_string_equal(fixture_sample_attribute(batch, 0, "profcol.waker.thread.name"),
+			    "sil?ver");
+	assert_string_equal(fixture_sample_attribute(batch, 0, "process.context.label.color"),
+			    "red");
+	assert_string_equal(fixture_sample_attribute(batch, 1, "profcol.waker.thread.name"),
+			    "0123456789abcdef");
+	// A waker is no label.
+	assert_int_equal(fixture_labelled("whole"), 1);
+}
+
 static void labels_are_attributes_of_their_samples(void **state)
 {
 	static const __u64 frames[] = { 0x400800 };
@@ -202,6 +228,23 @@ static void labels_are_text(void **state)
 	assert_int_equal(fixture_labelled("left_out"), 1);
 }
 
+static void the_longest_labels_are_whole(void **state)
+{
+	struct sample_record record = sample_record_make(7, 8, 1500, (__u64[]){ 0x1000 }, 0, 1);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	char key[SAMPLE_LABEL_KEY_BYTES], value[SAMPLE_LABEL_VALUE_BYTES + 1] = { 0 };
+	char name[sizeof("process.context.label.") + SAMPLE_LABEL_KEY_BYTES];
+
+	(void)state;
+	memset(key, 'k', sizeof(key));
+	memset(value, 'v', SAMPLE_LABEL_VALUE_BYTES);
+	snprintf(name, sizeof(name), "process.context.label.%.64s", key);
+	sample_record_add_label(&record, key, sizeof(key), value, SAMPLE_LABEL_VALUE_BYTES);
+	fixture_append(&record);
+	batch = fixture_build();
+	assert_string_equal(fixture_sample_attribute(batch, 0, name), value);
+}
+
 static void labels_that_cannot_be_read_are_counted(void **state)
 {
 	static const __u64 frames[] = { 0x400800 };
@@ -226,8 +269,10 @@ int main(void)
 		WITH_CAPTURE(without_timestamps_samples_are_counts),
 		WITH_CAPTURE(a_window_ends_after_its_last_sample_and_never_empty),
 		WITH_CAPTURE(the_window_holds_every_sample),
+		WITH_CAPTURE(who_has_ended_a_wait_is_told),
 		WITH_CAPTURE(labels_are_attributes_of_their_samples),
 		WITH_CAPTURE(labels_are_text),
+		WITH_CAPTURE(the_longest_labels_are_whole),
 		WITH_CAPTURE(labels_that_cannot_be_read_are_counted),
 	};
 

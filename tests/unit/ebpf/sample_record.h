@@ -65,6 +65,17 @@ static inline struct sample_labels *sample_record_labels(struct sample_record *r
 	return labels;
 }
 
+/* Of a wait: who has ended it, after the labels. */
+static inline void sample_record_add_waker(struct sample_record *record,
+					   const struct off_cpu_waker *waker)
+{
+	struct sample_labels *labels = sample_record_labels(record);
+
+	memcpy((__u8 *)labels + record->head.label_bytes, waker, sizeof(*waker));
+	labels->flags |= SAMPLE_LABELS_WAKER;
+	record->head.label_bytes += sizeof(*waker);
+}
+
 /* One label more, as the kernel side writes it; there is room. */
 static inline struct sample_label *sample_record_add_label(struct sample_record *record,
 							   const void *key, size_t key_bytes,

@@ -273,6 +273,7 @@ static void record_takes_an_event(void **state)
 		{ "record -o a --event off-cpu", RECORD_OFF_CPU },
 		{ "record -o a --event=wall", RECORD_WALL },
 		{ "record -o a --event page-faults", RECORD_PAGE_FAULTS },
+		{ "record -o a --event memory-growth", RECORD_MEMORY_GROWTH },
 	};
 
 	(void)state;
@@ -354,8 +355,8 @@ static void what_record_cannot_do_is_refused(void **state)
 	       "unexpected word './shop'; a program to run stands behind '--': -- ./shop");
 	refuse("record -o a --frequency 10001",
 	       "flag '--frequency' takes a whole number from 1 to 10000, not '10001'");
-	refuse("record -o a --event off_cpu",
-	       "flag '--event' takes cpu, off-cpu, wall or page-faults, not 'off_cpu'");
+	refuse("record -o a --event off_cpu", "flag '--event' takes cpu, off-cpu, wall, "
+					      "page-faults or memory-growth, not 'off_cpu'");
 	refuse("record -o a --comm abcdefghijklmnopq",
 	       "flag '--comm' takes a name of 1 to 15 bytes, which is all that the kernel keeps of "
 	       "one: --comm 'abcdefghijklmno'");

@@ -215,6 +215,40 @@ static bool take_copy(struct deferred *deferred, const struct record *record)
 	return deferred_take(deferred, record, copy_length, TAKEN_NS, take, NULL);
 }
 
+/* As one whose stack was read while its thread slept. */
+static struct record a_read_one(void)
+{
+	struct record record = a_copy();
+	struct sample_deferred *from = (struct sample_deferred *)&record.frames[KERNEL];
+
+	from->flags &= ~(__u32)SAMPLE_DEFERRED_WHOLE;
+	from->flags |= SAMPLE_DEFERRED_READ;
+	return record;
+}
+
+static void a_stack_that_was_read_goes_on_at_once(void **state)
+{
+	struct record record = a_read_one();
+
+	assert_false(take_copy(*state, &record));
+	assert_int_equal(out.count, 1);
+	assert_int_equal(out.head.end, UNWIND_END_ENTRY);
+	assert_int_equal(out.head.user_words, 2);
+}
+
+static void without_room_a_stack_that_was_read_goes_as_far_as_is_known(void **state)
+{
+	struct record record = a_read_one();
+	unsigned int waiting = 0;
+
+	known.is_current = false;
+	while (take_copy(*state, &record))
+		waiting++;
+	assert_true(waiting > 100);
+	assert_int_equal(out.count, 1);
+	assert_int_equal(out.head.user_words, 2);
+}
+
 static void a_copied_stack_goes_on_at_once(void **state)
 {
 	struct record record = a_copy();
@@ -523,6 +557,8 @@ int main(void)
 		TEST(at_the_end_nobody_waits),
 		TEST(what_there_is_no_room_for_is_counted),
 		TEST(malformed_ones_go_on_as_they_are),
+		TEST(a_stack_that_was_read_goes_on_at_once),
+		TEST(without_room_a_stack_that_was_read_goes_as_far_as_is_known),
 		TEST(a_copied_stack_goes_on_at_once),
 		TEST(a_copied_stack_waits_for_rules),
 		TEST(a_copied_stack_of_code_that_has_changed_since_waits),

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unread.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Of a pass over all threads, which tells of some 2,000 at most, with 1.5 KB each. */
+enum { MOST_WORDS = (4 << 20) / sizeof(uint64_t) };
+
+static const char *const results[UNREAD_RESULTS] = {
+	[UNREAD_READ] = "stack=read",
+	[UNREAD_ENDED] = "stack=ended",
+	[UNREAD_REFUSED] = "stack=refused",
+	[UNREAD_NO_TIME] = "stack=no_time",
+};
+
+/* A record in parts. What follows the head is copied, since it grows. */
+struct reading {
+	struct sample_head head;
+	uint64_t frames[SAMPLE_MAX_KERNEL_FRAMES];
+	struct sample_deferred deferred;
+	struct sample_unread unread;
+	uint8_t record[sizeof(struct sample_head) + SAMPLE_MAX_KERNEL_FRAMES * sizeof(uint64_t) +
+		       SAMPLE_MAX_DEFERRED_BYTES];
+	size_t length;
+};
+
+void unread_list_deinit(struct unread_list *list)
+{
+	VECTOR_DEINIT(&list->words);
+}
+
+void unread_register(struct unread_metrics *metrics, const struct profcol_host *host)
+{
+	for (size_t i = 0; i < UNREAD_RESULTS; i++)
+		metrics->of[i] = host->metric(host, PROFCOL_COUNTER, "unfinished_waits", results[i],
+					      "Samples of waits that had not ended when a batch "
+					      "was closed, by what became of the stack");
+}
+
+/* Where the deferred walk of such a record is; 0: it is none, or does not add up. */
+static size_t deferred_offset(const void *record, size_t length)
+{
+	const struct sample_head *head = record;
+	const struct sample_deferred *deferred;
+	size_t offset;
+
+	if (length < sizeof(*head) || head->kernel_count > SAMPLE_MAX_KERNEL_FRAMES ||
+	    head->user_words || head->label_bytes ||
+	    head->deferred_bytes != sizeof(*deferred) + sizeof(struct sample_unread))
+		return 0;
+	offset = sizeof(*head) + head->kernel_count * sizeof(uint64_t);
+	deferred = (const void *)((const uint8_t *)record + offset);
+	return length == offset + head->deferred_bytes && deferred->flags & SAMPLE_DEFERRED_UNREAD
+		       ? offset
+		       : 0;
+}
+
+bool unread_is(const void *record, size_t length)
+{
+	return deferred_offset(record, length) != 0;
+}
+
+bool unread_add(struct unread_list *list, const void *record, size_t length)
+{
+	size_t words = length / sizeof(uint64_t);
+
+	if (list->words.count + 1 + words > MOST_WORDS || !VECTOR_RESERVE(&list->words, 1 + words))
+		return false;
+	list->words.items[list->words.count++] = length;
+	memcpy(list->words.items + list->words.count, record, words * sizeof(uint64_t));
+	list->words.count += words;
+	return true;
+}
+
+static void parts_of(struct reading *reading, const void *record, size_t length)
+{
+	const uint8_t *bytes = record;
+	size_t offset = deferred_offset(record, length);
+
+	memcpy(&reading->head, bytes, sizeof(reading->head));
+	memcpy(reading->frames, bytes + sizeof(reading->head), offset - sizeof(reading->head));
+	memcpy(&reading->deferred, bytes + offset, sizeof(reading->deferred));
+	memcpy(&reading->unread, bytes + offset + sizeof(reading->deferred),
+	       sizeof(reading->unread));
+	reading->deferred.flags &= ~(uint32_t)SAMPLE_DEFERRED_UNREAD;
+	reading->deferred.flags |= SAMPLE_DEFERRED_READ;
+}
+
+/* The record, with @stack_bytes of the stack, which are in their place already. */
+static void assemble(struct reading *reading, size_t stack_bytes)
+{
+	size_t frames = reading->head.kernel_count * sizeof(uint64_t);
+	uint8_t *to = reading->record;
+
+	reading->head.deferred_bytes = (uint16_t)(sizeof(reading->deferred) + stack_bytes);
+	memcpy(to, &reading->head, sizeof(reading->head));
+	memcpy(to + sizeof(reading->head), reading->frames, frames);
+	memcpy(to + sizeof(reading->head) + frames, &reading->deferred, sizeof(reading->deferred));
+	reading->length = sizeof(reading->head) + frames + reading->head.deferred_bytes;
+}
+
+/* Of a wait that is over: whose it was, and for how long. */
+static void assemble_ended(struct reading *reading)
+{
+	reading->head.kernel_count = reading->head.deferred_bytes = 0;
+	reading->head.end = UNWIND_END_UNREADABLE;
+	memcpy(reading->record, &reading->head, sizeof(reading->head));
+	reading->length = sizeof(reading->head);
+}
+
+/* From deferred.stack on, to where it belongs in the record. As processes_read_stack(). */
+static ssize_t read_from(struct reading *reading, struct processes *processes)
+{
+	size_t frames = reading->head.kernel_count * sizeof(uint64_t);
+	struct stack_query query = {
+		.pid = reading->head.pid,
+		.tid = reading->head.tid,
+		.runs = reading->unread.runs,
+		.address = reading->deferred.stack,
+		.bytes = reading->unread.stack_bytes < SAMPLE_MAX_STACK_BYTES
+				 ? reading->unread.stack_bytes
+				 : SAMPLE_MAX_STACK_BYTES,
+	};
+
+	if (reading->unread.runs == SAMPLE_RUNS_UNKNOWN)
+		return -EOPNOTSUPP;
+	return processes_read_stack(processes, &query,
+				    reading->record + sizeof(reading->head) + frames +
+					    sizeof(reading->deferred));
+}
+
+static enum unread_result read_one(struct reading *reading, struct processes *processes,
+				   uint64_t deadline_ns)
+{
+	ssize_t bytes = -ETIMEDOUT;
+
+	if (clock_monotonic_ns() < deadline_ns)
+		bytes = read_from(reading, processes);
+	// Below the stack pointer there need not be any memory.
+	if (bytes < 0 && bytes != -ESTALE && bytes != -ETIMEDOUT &&
+	    reading->deferred.stack < reading->deferred.sp) {
+		reading->deferred.stack = reading->deferred.sp & ~7ull;
+		bytes = read_from(reading, processes);
+	}
+	if (bytes == -ESTALE) {
+		assemble_ended(reading);
+		return UNREAD_ENDED;
+	}
+	assemble(reading, bytes > 0 ? (size_t)bytes & ~(size_t)7 : 0);
+	if (bytes > 0)
+		return UNREAD_READ;
+	return bytes == -ETIMEDOUT ? UNREAD_NO_TIME : UNREAD_REFUSED;
+}
+
+void unread_read(struct unread_list *list, struct processes *processes, uint64_t deadline_ns,
+		 const struct unread_metrics *metrics,
+		 void (*take)(void *context, const void *record, size_t length), void *context)
+{
+	struct reading reading;
+
+	for (size_t at = 0; at < list->words.count;) {
+		size_t length = list->words.items[at++];
+		enum unread_result result;
+
+		parts_of(&reading, list->words.items + at, length);
+		at += length / sizeof(uint64_t);
+		result = read_one(&reading, processes, deadline_ns);
+		profcol_metric_add(metrics->of[result], 1);
+		take(context, reading.record, reading.length);
+	}
+	list->words.count = 0;
+}
