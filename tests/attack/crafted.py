@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""crafted.py HOW DIRECTORY PROGRAM: executes without end what is PROGRAM with sections that cost
-their reader much, each time as a file that nobody has seen before; HOW is a function of
-tests/crafted_elf.py. PROGRAM computes until it is killed.
+"""crafted.py holes|aliases|frames DIRECTORY PROGRAM: executes PROGRAM, which computes until it is
+killed, again and again with sections that cost their reader much (tests/crafted_elf.py), each time
+as a file that nobody has seen before.
 """
 import os
 import pathlib

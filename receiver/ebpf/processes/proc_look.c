@@ -34,7 +34,7 @@ static void looking_destroy(struct timed_call *call)
 	free(looking);
 }
 
-/* What the main thread of @looking had its other threads still have. */
+/* Look by another thread of @looking's process: its main thread has nothing any more. */
 static void go_by_thread(struct looking *looking)
 {
 	int thread = proc_open_thread(looking->pid);
@@ -55,8 +55,12 @@ static int look(struct looking *looking)
 	found->directory = proc_open(looking->pid);
 	if (found->directory < 0)
 		return found->directory;
-	if (owner_is(looking->owner, OWNER_UNKNOWN))
-		key.owner = (struct owner){ owner_uid(found->directory), 0 };
+	if (owner_is(looking->owner, OWNER_UNKNOWN)) {
+		uint32_t uid = owner_uid(found->directory);
+
+		if (uid)
+			key.owner = (struct owner){ uid, 0 };
+	}
 	if (!timed_call_goes_on(&looking->call, key))
 		return -ETIMEDOUT;
 	status = proc_read_stat(found->directory, &found->stat);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process of /proc, opened, and what its stat says. That waits for an exec of the process which
- * is under way, as long as whoever keeps the lock of its memory wants (fs/proc/array.c of Linux
- * 6.18, do_task_stat), and so is read by timed_calls.h. Any thread.
+ * proc_look() opens a process of /proc and reads its stat. The stat waits for an exec of the
+ * process that is under way, as long as whoever keeps the lock of its memory wants (fs/proc/array.c
+ * of Linux 6.18, do_task_stat), and so is read by timed_calls.h. Any thread.
  */
 #pragma once
 
@@ -20,7 +20,8 @@ struct proc_look {
 };
 
 /*
- * Open @pid, which costs @owner: that of OWNER_UNKNOWN is who its directory in /proc says. 0;
+ * Open @pid, which costs @owner; where that is OWNER_UNKNOWN, the user whom its directory in /proc
+ * names, unless that is root, whose containers it does not tell apart. 0;
  * -ESRCH when it has ended, or nobody of it runs any more; -ETIMEDOUT when it does not let itself
  * be looked at; another negative errno. @ret is to be closed then, too.
  */

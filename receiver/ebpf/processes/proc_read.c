@@ -126,18 +126,20 @@ static struct owner owner_of(const struct proc_facts *facts)
 	return (struct owner){ facts->uid, owner_container(facts->container_id) };
 }
 
-/* Read the cgroup of a process whose directory is @process, if that can be asked for. */
+/* Read the cgroup of a process whose directory is @process, if that can be asked for. -ESRCH,
+ * -ENOMEM, or 0: what is not ours to read stays empty. */
 static int read_container_in_turn(struct reading *reading, int process)
 {
-	return timed_call_goes_on(&reading->call, PROC_ALL_CGROUPS)
-		       ? read_container(process, &reading->facts)
-		       : 0;
+	int status = timed_call_goes_on(&reading->call, PROC_ALL_CGROUPS)
+			     ? read_container(process, &reading->facts)
+			     : 0;
+
+	return status == -ESRCH || status == -ENOMEM ? status : 0;
 }
 
 /*
- * Whose it is comes first: from then on it is he who pays for what waits. A leader that ended
- * before its threads shows none of what the others still have: @thread_ret is one of these then, or
- * -1.
+ * The owner comes first: from then on it is he who pays for what waits. A leader that ended before
+ * its threads shows none of what the others still have: @thread_ret is one of these then, or -1.
  */
 static int read_basics(struct reading *reading, int process, int *thread_ret)
 {
@@ -146,7 +148,7 @@ static int read_basics(struct reading *reading, int process, int *thread_ret)
 
 	facts->uid = owner_uid(process);
 	status = read_container_in_turn(reading, process);
-	if (status == -ESRCH || status == -ENOMEM)
+	if (status)
 		return status;
 	if (!timed_call_goes_on(&reading->call, proc_basics_key(reading->pid, owner_of(facts))))
 		return -EBUSY;
@@ -166,7 +168,7 @@ static int read_process(struct reading *reading)
 	struct timed_call_key key = { TIMED_CALL_PROCESS, reading->pid, OWNER_UNKNOWN };
 	int status = process < 0 ? process : read_basics(reading, process, &thread);
 
-	if (process < 0 || status == -ESRCH || status == -ENOMEM || status == -EBUSY)
+	if (status)
 		return status;
 	if (facts->stat.state == 'Z' && !reading->by_thread)
 		return 0;

@@ -230,6 +230,7 @@ void processes_stop(struct processes *processes)
 		return;
 	pthread_mutex_lock(&processes->progress_lock);
 	processes->stopping = true;
+	atomic_store(&processes->watch.ending, true);
 	pthread_mutex_unlock(&processes->progress_lock);
 	side_band_wake(processes->watch.side_band);
 	pthread_join(processes->thread, NULL);

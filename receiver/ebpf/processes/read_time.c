@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "read_time.h"
 
-/* Who has read nothing for a second may spend a quarter of one at once, as when many programs
- * start; whoever reads without end has a quarter of each moment, and so keeps nobody waiting long.
- */
+/* An owner of whom nothing was read for a second may have a quarter of one at once, as when many
+ * programs start; one that is read without end has a quarter of each moment, and so keeps nobody
+ * waiting long. */
 enum { PART = 4 };
 static const uint64_t MOST_NS = 250000000;
 
-/* A reading that took very long does not keep all others of its owner waiting for longer than what
- * is beyond MOST_NS here is written off: a second. */
+/* More than that is not owed: a reading that took very long keeps the next ones of its owner
+ * waiting for a second, not longer. */
 static const uint64_t DEBT_NS = 500000000;
 
 /* So often at most is what has been spent written off, so that no time is lost by rounding. */

@@ -253,7 +253,8 @@ static int scan_admitted(struct watch *watch, uint32_t pid, unsigned int parts)
 }
 
 /* Read @pid, @parts too (enum proc_part), and take that in. 0 or a negative errno, -ESRCH when it
- * is gone, -EBUSY when its owner has had its time, or it was read too lately for its length. */
+ * is gone, -EBUSY when its owner has had its time or lets us wait, or it was read too lately for
+ * its length. */
 static int scan(struct watch *watch, uint32_t pid, unsigned int parts)
 {
 	struct owner owner = find_owner(watch, pid);
@@ -446,7 +447,7 @@ static size_t handle_notes(struct watch *watch, const struct note *notes, size_t
 {
 	size_t done = 0;
 
-	while (done < count) {
+	while (done < count && !atomic_load(&watch->ending)) {
 		handle_note(watch, &notes[done++]);
 		if (clock_monotonic_ns() >= until_ns)
 			break;
@@ -483,7 +484,7 @@ void watch_pass(struct watch *watch, const struct note *notes, size_t count)
 		done += handle_notes(watch, notes + done, count - done, now + SLICE_NS);
 		more = settle(watch, clock_monotonic_ns() + SLICE_NS);
 		now = clock_monotonic_ns();
-	} while (done < count || (more && now < end_ns));
+	} while ((done < count || (more && now < end_ns)) && !atomic_load(&watch->ending));
 }
 
 static int scan_visited(void *context, uint32_t pid)

@@ -62,6 +62,7 @@ struct watch {
 	uint64_t known_ns;          /* everything up to then has been taken in */
 	uint64_t followed_ns;       /* when the CPUs were last looked at */
 	bool repair_due;            /* records have been missed */
+	atomic_bool ending;         /* what is not done yet is left */
 	struct watch_hangs hangs;   /* who does not answer */
 	struct read_time read_time; /* whose processes take how much time */
 	bool cpus_failed;           /* said once until it is mended */
