@@ -425,6 +425,11 @@ static void ask_again(const struct locations *locations, const struct capture *c
 		    capture_question(capture, frame, &question))
 			process_memory_ask(parts->memory, &question);
 	}
+	for (size_t thread = 0; thread < capture->threads.count; thread++) {
+		struct frame_question question = capture_thread_question(capture, thread);
+
+		process_memory_ask(parts->memory, &question);
+	}
 }
 
 /* Those of which programs say what they are called, once that had its time to come. */

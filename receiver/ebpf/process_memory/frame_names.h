@@ -12,7 +12,7 @@
 
 #include <sys/queue.h>
 
-/* A frame of a program. */
+/* A frame of a program, or, with RUNTIME_THREAD, a thread. */
 struct frame_question {
 	struct process_key key;
 	uint32_t runtime; /* enum runtime_number; RUNTIME_NONE: code in memory of no file */

@@ -53,7 +53,8 @@ struct process_memory {
 	struct worker_pool *pool; /* owned; of the thread */
 	struct silent_owners silent;
 	struct memory_metrics metrics;
-	struct flight flights[FLIGHTS]; /* by tag */
+	struct flight flights[FLIGHTS];           /* by tag */
+	struct runtime_frame frames[FRAMES_MOST]; /* of the one that is being asked for */
 
 	pthread_t thread;
 	bool running;
@@ -310,7 +311,8 @@ static void end_frames(struct process_memory *memory, const struct flight *fligh
 	}
 	pthread_cond_broadcast(&memory->answered);
 	pthread_mutex_unlock(&memory->lock);
-	memory_metrics_count(&memory->metrics, flight->runtime, state, flight->count);
+	for (size_t i = 0; i < flight->count; i++)
+		memory_metrics_count(&memory->metrics, flight->runtime, &flight->frames[i], state);
 }
 
 /* The next frames to read, into @flight. */
@@ -330,6 +332,22 @@ static bool take_frames(struct process_memory *memory, struct flight *flight)
 	return process;
 }
 
+/* What is asked of the worker: threads by their own numbers. One that has ended has number 0, which
+ * no thread has. */
+static const struct runtime_frame *asked_frames(struct process_memory *memory,
+						const struct flight *flight)
+{
+	memcpy(memory->frames, flight->frames, flight->count * sizeof(*flight->frames));
+	for (size_t i = 0; i < flight->count; i++) {
+		struct runtime_frame *frame = &memory->frames[i];
+
+		if (frame->kind == RUNTIME_THREAD)
+			proc_thread_number(flight->key.pid, (uint32_t)frame->object,
+					   &frame->position);
+	}
+	return memory->frames;
+}
+
 /* Have the frames of @flight read by way of @fd, a descriptor or a negative errno. */
 static void ask_frames(struct process_memory *memory, struct flight *flight, int fd,
 		       const struct runtime_process *about)
@@ -339,8 +357,8 @@ static void ask_frames(struct process_memory *memory, struct flight *flight, int
 
 	flight->used = true;
 	if (fd >= 0 && about &&
-	    worker_pool_ask_names(memory->pool, tag, flight->origin, fd, about, flight->frames,
-				  flight->count))
+	    worker_pool_ask_names(memory->pool, tag, flight->origin, fd, about,
+				  asked_frames(memory, flight), flight->count))
 		return;
 	if (fd >= 0 && !about &&
 	    worker_pool_ask_map(memory->pool, tag, flight->origin, fd, flight->frames,
@@ -515,7 +533,7 @@ static void learn_frames(struct process_memory *memory, const struct flight *fli
 		if (state == FRAME_NAMED && !name)
 			state = FRAME_CROWDED;
 		lines += named->line_count;
-		memory_metrics_count(&memory->metrics, flight->runtime, state, 1);
+		memory_metrics_count(&memory->metrics, flight->runtime, &flight->frames[i], state);
 		frame_names_learn(&memory->names, process, flight->runtime, &flight->frames[i],
 				  state, name, now);
 	}

@@ -18,6 +18,12 @@
 int proc_open_thread(uint32_t pid);
 
 /*
+ * The number of thread @tid of process @pid in the PID namespace that it was made in, to *@ret. 0,
+ * or a negative errno: it has ended.
+ */
+int proc_thread_number(uint32_t pid, uint32_t tid, uint32_t *ret);
+
+/*
  * The path of the program whose directory in /proc is open as @process, in @ret, without the
  * kernel's mark of a file that was removed; a file that truly is called so keeps its name. Its
  * length, 0 for a thread of the kernel, or a negative errno. May wait for a file system where the

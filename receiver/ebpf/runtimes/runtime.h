@@ -101,6 +101,10 @@ struct runtime_frame {
 	uint32_t reserved;        /* 0 */
 };
 
+/* No kind of frame: what is asked for is the name of thread `object`, the profiler's number of it;
+ * `position` is its number in the PID namespace that it was made in. */
+enum { RUNTIME_THREAD = 1 << 8 };
+
 /* A function that runs in a frame: UTF-8, without NUL. What is not known is 0, or empty. */
 struct runtime_line {
 	const char *function, *file;
@@ -179,6 +183,15 @@ struct runtime {
 					const struct runtime_memory *memory,
 					const struct runtime_frame *frame,
 					const struct runtime_lines *to);
+
+	/*
+	 * In the worker: give @to one line, whose function is the name that the program itself has
+	 * given thread number @thread, of the PID namespace it was made in. As resolve, but that
+	 * names change: it is asked again. NULL: its threads are called what the system calls them.
+	 */
+	enum runtime_outcome (*name_thread)(const struct runtime_process *process,
+					    const struct runtime_memory *memory, uint32_t thread,
+					    const struct runtime_lines *to);
 
 	/*
 	 * In the worker: which functions run at @address, an ELF address of @file, of which

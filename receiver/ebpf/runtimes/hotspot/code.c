@@ -367,7 +367,7 @@ static enum runtime_outcome tell_place(const struct runtime_process *process,
 	if (!read_scopes(reading, code, (uint32_t)place.scope, &scopes))
 		return RUNTIME_MALFORMED;
 	// Calls of which nothing has to be known are not told of.
-	if ((calls && place.offset == offset) || reading->offsets->tells_all ||
+	if ((calls && place.offset == offset) || (reading->offsets->settings & HOTSPOT_TELLS_ALL) ||
 	    is_in_loop(reading, code, &place, offset))
 		return tell_scopes(process, reading, &scopes, to);
 	before.count = 0;

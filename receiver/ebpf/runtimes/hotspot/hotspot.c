@@ -11,5 +11,6 @@ const struct runtime runtime_hotspot = {
 	.check = hotspot_check,
 	.attach = hotspot_heaps,
 	.resolve = hotspot_resolve,
+	.name_thread = hotspot_name_thread,
 	.frame_type = "jvm",
 };
