@@ -161,6 +161,10 @@ PROFCOL_MUST_CHECK bool capture_note_thread(struct capture *capture,
 /* What is to be asked to know what thread number @thread is called. */
 struct frame_question capture_thread_question(const struct capture *capture, size_t thread);
 
+/* What is to be asked to know what @process, a row of `processes`, runs, if @runtime is its own. */
+struct frame_question capture_program_question(const struct capture *capture, uint32_t process,
+					       uint32_t runtime);
+
 /* The row in `threads` of the thread that @sample was taken of; UINT32_MAX: it has none. */
 uint32_t capture_find_thread(const struct capture *capture, const struct capture_sample *sample);
 

@@ -79,3 +79,13 @@ struct frame_question capture_thread_question(const struct capture *capture, siz
 		.frame = { .object = from->tid, .kind = RUNTIME_THREAD },
 	};
 }
+
+struct frame_question capture_program_question(const struct capture *capture, uint32_t process,
+					       uint32_t runtime)
+{
+	return (struct frame_question){
+		.key = capture->processes.items[process].key,
+		.runtime = runtime,
+		.frame = { .kind = RUNTIME_PROGRAM },
+	};
+}

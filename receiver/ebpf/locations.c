@@ -426,8 +426,13 @@ static void ask_again(const struct locations *locations, const struct capture *c
 			process_memory_ask(parts->memory, &question);
 	}
 	for (size_t thread = 0; thread < capture->threads.count; thread++) {
+		const struct capture_thread *row = &capture->threads.items[thread];
 		struct frame_question question = capture_thread_question(capture, thread);
 
+		process_memory_ask(parts->memory, &question);
+		if (thread && row[-1].process == row->process)
+			continue;
+		question = capture_program_question(capture, row->process, row->runtime);
 		process_memory_ask(parts->memory, &question);
 	}
 }

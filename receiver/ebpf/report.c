@@ -123,7 +123,7 @@ struct report *report_create(const struct profcol_host *host, const struct profi
 	report->processes = processes;
 	report->memory = memory;
 	report->symbols = symbols;
-	resources_init(&report->resources, (enum resource_by)config->resource_by, processes,
+	resources_init(&report->resources, (enum resource_by)config->resource_by, processes, memory,
 		       containers);
 	report->is_wall = asks_for_wall(config);
 	register_metrics(report);

@@ -28,6 +28,7 @@ NAMES = {
 RENAMED = "a name that it has been given later on"
 # After which is judged.
 SEEN = 20
+BOUND_S = 300
 
 # Ways to collect, and to keep objects: with these, names are read;
 READ = {
@@ -96,14 +97,14 @@ def check_names(seen, target):
     def are_seen():
         return all(seen.read()[method][name] >= SEEN for method, name in NAMES.items())
 
-    wait_until(are_seen, "threads with their names", 120, step_s=0.5)
+    wait_until(are_seen, "threads with their names", BOUND_S, step_s=0.5)
     # Before the JVM is known, and while it collects, they have the system's; never another's.
     for method, name in NAMES.items():
         for other in seen.names[method]:
             assert other == name or name.startswith(other.rstrip("?")), (method, seen.names)
     target.process.stdin.write(f"{RENAMED}\n".encode())
     target.process.stdin.flush()
-    wait_until(lambda: seen.read()["runRenamed"][RENAMED], "the new name", 120, step_s=0.5)
+    wait_until(lambda: seen.read()["runRenamed"][RENAMED], "the new name", BOUND_S, step_s=0.5)
 
 
 def find_java(version):
@@ -136,7 +137,7 @@ def test_threads_have_their_names(
     wait_until(
         lambda: all(seen.read()[method].total() >= SEEN for method in NAMES),
         "threads that run their methods",
-        120,
+        BOUND_S,
         step_s=0.5,
     )
     for method, name in NAMES.items():

@@ -82,6 +82,7 @@ static void name_thread(uint32_t thread, uint16_t settings)
 	}
 	forged.reads = 0;
 	hotspot_name_thread(&forged.process, &memory, thread, &lines);
+	hotspot_describe(&forged.process, &memory, &lines);
 	if (forged.reads > READS_MOST)
 		abort();
 }

@@ -12,7 +12,8 @@
 
 #include <sys/queue.h>
 
-/* A frame of a program, or, with RUNTIME_THREAD, a thread. */
+/* A frame of a program, or, with RUNTIME_THREAD, a thread, with RUNTIME_PROGRAM the program itself.
+ */
 struct frame_question {
 	struct process_key key;
 	uint32_t runtime; /* enum runtime_number; RUNTIME_NONE: code in memory of no file */

@@ -63,7 +63,7 @@ void memory_metrics_count(struct memory_metrics *metrics, uint32_t runtime,
 
 	if (runtime < RUNTIMES && frame->kind == RUNTIME_THREAD)
 		metric = metrics->threads[runtime][state];
-	else if (runtime < RUNTIMES)
+	else if (runtime < RUNTIMES && frame->kind < RUNTIME_THREAD)
 		metric = metrics->results[runtime][state];
 	if (metric)
 		profcol_metric_add(metric, 1);

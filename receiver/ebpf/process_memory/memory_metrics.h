@@ -16,7 +16,7 @@ struct memory_metrics {
 
 void memory_metrics_init(struct memory_metrics *metrics, const struct profcol_host *host);
 
-/* @frame of @runtime, or a thread, came to @state. */
+/* @frame of @runtime, or a thread, came to @state. What a process runs is not counted. */
 void memory_metrics_count(struct memory_metrics *metrics, uint32_t runtime,
 			  const struct runtime_frame *frame, enum frame_state state);
 

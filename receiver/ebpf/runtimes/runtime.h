@@ -105,6 +105,9 @@ struct runtime_frame {
  * `position` is its number in the PID namespace that it was made in. */
 enum { RUNTIME_THREAD = 1 << 8 };
 
+/* The same: what is asked for is what the process runs; `object` is 0. */
+enum { RUNTIME_PROGRAM = RUNTIME_THREAD + 1 };
+
 /* A function that runs in a frame: UTF-8, without NUL. What is not known is 0, or empty. */
 struct runtime_line {
 	const char *function, *file;
@@ -192,6 +195,16 @@ struct runtime {
 	enum runtime_outcome (*name_thread)(const struct runtime_process *process,
 					    const struct runtime_memory *memory, uint32_t thread,
 					    const struct runtime_lines *to);
+
+	/*
+	 * In the worker: give @to one line, whose function is the runtime's version, its system
+	 * name the runtime's name, and its file what the process runs, without folders: the last
+	 * two may be empty. None of it may be of the program's arguments. As resolve. NULL: nothing
+	 * is said of that.
+	 */
+	enum runtime_outcome (*describe)(const struct runtime_process *process,
+					 const struct runtime_memory *memory,
+					 const struct runtime_lines *to);
 
 	/*
 	 * In the worker: which functions run at @address, an ELF address of @file, of which

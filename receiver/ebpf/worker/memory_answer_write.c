@@ -20,7 +20,9 @@ static void draft_frame(struct names_draft *draft, const struct memory_asked *as
 	names_draft_open(draft);
 	if (frame->kind == RUNTIME_THREAD && runtime->name_thread)
 		outcome = runtime->name_thread(&asked->process, memory, frame->position, &to);
-	else if (frame->kind != RUNTIME_THREAD && runtime->resolve)
+	else if (frame->kind == RUNTIME_PROGRAM && runtime->describe)
+		outcome = runtime->describe(&asked->process, memory, &to);
+	else if (frame->kind < RUNTIME_THREAD && runtime->resolve)
 		outcome = runtime->resolve(&asked->process, memory, frame, &to);
 	names_draft_close(draft, outcome, 0);
 }

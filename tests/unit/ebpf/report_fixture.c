@@ -159,6 +159,22 @@ static enum frame_state find_thread_name(const struct frame_question *question,
 	return FRAME_NAMED;
 }
 
+/* Process 78 runs a jar. */
+static enum frame_state find_program(const struct frame_question *question,
+				     struct frame_name **name_ret)
+{
+	struct frame_name *name;
+
+	if (question->key.pid != 78)
+		return FRAME_GONE;
+	name = calloc(1, sizeof(*name) + sizeof(*name->lines));
+	assert_non_null(name);
+	name->line_count = 1;
+	name->lines[0] = (struct frame_line){ "17.0.15+6", "shop.jar", "", 0, 0, 0 };
+	*name_ret = name;
+	return FRAME_NAMED;
+}
+
 enum frame_state process_memory_find(struct process_memory *memory,
 				     const struct frame_question *question,
 				     struct frame_name **name_ret)
@@ -167,6 +183,8 @@ enum frame_state process_memory_find(struct process_memory *memory,
 
 	(void)memory;
 	*name_ret = NULL;
+	if (question->frame.kind == RUNTIME_PROGRAM)
+		return find_program(question, name_ret);
 	if (question->frame.kind == RUNTIME_THREAD)
 		return find_thread_name(question, name_ret);
 	if (question->frame.check != 1)

@@ -25,7 +25,7 @@ foreach(part heaps offsets)
 		LIBRARIES profcol_ebpf_runtimes)
 endforeach()
 
-foreach(part names threads)
+foreach(part names program threads)
 	profcol_unit_test(runtime_hotspot_${part}_test
 		SOURCES runtimes/hotspot_${part}_test.c runtimes/hotspot_forged.c
 		LIBRARIES profcol_ebpf_runtimes)

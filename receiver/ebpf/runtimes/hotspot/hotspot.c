@@ -12,5 +12,6 @@ const struct runtime runtime_hotspot = {
 	.attach = hotspot_heaps,
 	.resolve = hotspot_resolve,
 	.name_thread = hotspot_name_thread,
+	.describe = hotspot_describe,
 	.frame_type = "jvm",
 };

@@ -68,8 +68,8 @@ enum hotspot_word {
 	HOTSPOT_WORDS,
 };
 
-/* Further words, by which threads of Java are called: numbers after those of hotspot_word. Each may
- * be missing. */
+/* Further words, by which threads of Java, and programs, are called: numbers after those of
+ * hotspot_word. Each may be missing. */
 enum hotspot_object {
 	HOTSPOT_THREADS = HOTSPOT_WORDS, /* the address of a ThreadsList; or, up to JDK 11... */
 	HOTSPOT_FIRST_THREAD,            /* ...that of a JavaThread */
@@ -78,6 +78,8 @@ enum hotspot_object {
 	HOTSPOT_OOP_SHIFT,
 	HOTSPOT_CLASS_BASE, /* ...and those to classes */
 	HOTSPOT_CLASS_SHIFT,
+	HOTSPOT_COMMAND, /* the address of a text: what is run, and its arguments */
+	HOTSPOT_VM_INFO, /* the address of a text: what the JVM is called, and more */
 	HOTSPOT_STATICS_LIMIT,
 	HOTSPOT_LIST_LENGTH = HOTSPOT_STATICS_LIMIT, /* offset of an int in a ThreadsList, */
 	HOTSPOT_LIST_ITEMS,                          /* and of the address of its items */
@@ -187,6 +189,11 @@ void hotspot_find_offsets(const struct hotspot_layout *layout, uint64_t base,
 enum runtime_outcome hotspot_name_thread(const struct runtime_process *process,
 					 const struct runtime_memory *memory, uint32_t thread,
 					 const struct runtime_lines *to);
+
+/* As runtime.describe. */
+enum runtime_outcome hotspot_describe(const struct runtime_process *process,
+				      const struct runtime_memory *memory,
+				      const struct runtime_lines *to);
 
 /* As runtime.resolve. */
 enum runtime_outcome hotspot_resolve(const struct runtime_process *process,

@@ -180,6 +180,15 @@ static bool add_up(const struct hotspot_layout *layout, const struct hotspot_off
 	       of[HOTSPOT_NMETHOD_ID] && of[HOTSPOT_NMETHOD_METHOD] && of[HOTSPOT_NMETHOD_PCS];
 }
 
+/* Lists of threads are of either kind, and other words are not about threads. */
+static bool may_be_missing(size_t number)
+{
+	return number == HOTSPOT_THREADS || number == HOTSPOT_FIRST_THREAD ||
+	       number == HOTSPOT_LIST_LENGTH || number == HOTSPOT_LIST_ITEMS ||
+	       number == HOTSPOT_THREAD_NEXT || number == HOTSPOT_COMMAND ||
+	       number == HOTSPOT_VM_INFO;
+}
+
 /* What names of threads need; false: something is missing. */
 static bool find_objects(const struct hotspot_layout *layout, uint64_t base,
 			 const struct runtime_memory *memory, uint16_t to[HOTSPOT_OBJECTS])
@@ -188,10 +197,7 @@ static bool find_objects(const struct hotspot_layout *layout, uint64_t base,
 		uint64_t address = base + layout->objects[i], word;
 		size_t number = i + HOTSPOT_WORDS;
 
-		// Lists of threads are of either kind.
-		if (!layout->objects[i] && number != HOTSPOT_THREADS &&
-		    number != HOTSPOT_FIRST_THREAD && number != HOTSPOT_LIST_LENGTH &&
-		    number != HOTSPOT_LIST_ITEMS && number != HOTSPOT_THREAD_NEXT)
+		if (!layout->objects[i] && !may_be_missing(number))
 			return false;
 		if (!layout->objects[i] || number < HOTSPOT_STATICS_LIMIT)
 			continue;
