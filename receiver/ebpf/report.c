@@ -63,6 +63,7 @@ struct report {
 	struct nameless *nameless; /* owned */
 	struct profcol_metric *ends[UNWIND_END_COUNT];
 	struct profcol_metric *label_fates[CAPTURE_LABELS_FATES];
+	struct profcol_metric *gaps;
 	bool is_wall; /* time on and off CPUs is one kind of sample */
 
 	// Scratch of one build, kept for its memory.
@@ -94,6 +95,10 @@ static void register_metrics(struct report *report)
 		report->ends[i] = host->metric(
 			host, PROFCOL_COUNTER, "unwind_stacks", ends[i].label,
 			"Stacks of samples, by what ended the walk of the user's part");
+	report->gaps =
+		host->metric(host, PROFCOL_COUNTER, "runtime_gaps", "",
+			     "Samples in whose stacks a mark stands for frames of a language "
+			     "runtime that were not on the stack");
 	for (size_t i = 0; i < CAPTURE_LABELS_FATES; i++)
 		report->label_fates[i] =
 			host->metric(host, PROFCOL_COUNTER, "labelled_samples", label_fates[i],
@@ -464,6 +469,7 @@ struct profcol_error *report_build(struct report *report, const struct capture *
 					    capture->samples.count);
 	}
 	count_ends(report, capture);
+	profcol_metric_add(report->gaps, locations_count_gaps(&report->locations, capture));
 	nameless_count(report->nameless, capture, &report->locations);
 	return profcol_builder_seal(builder, ret);
 }

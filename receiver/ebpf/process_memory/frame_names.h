@@ -38,6 +38,7 @@ enum frame_state {
 struct frame_line {
 	const char *function, *file, *system_name; /* "": not known */
 	uint32_t line, start_line, column;
+	bool is_gap; /* it stands for frames that are not here */
 };
 
 /* Of a frame, the innermost function first. */

@@ -484,6 +484,7 @@ static struct frame_name *make_name(const struct worker_answer *answer,
 			.line = lines[i].line,
 			.start_line = lines[i].start_line,
 			.column = lines[i].column,
+			.is_gap = lines[i].is_gap,
 		};
 	}
 	return name;

@@ -114,6 +114,7 @@ struct runtime_line {
 	const char *system_name; /* as the runtime has it, where `function` is told for people */
 	size_t function_bytes, file_bytes, system_name_bytes;
 	uint32_t line, start_line, column; /* from 1 on */
+	bool is_gap; /* no function: it stands for frames of the program that are not here */
 };
 
 /* Takes the lines of a frame, the innermost first. */

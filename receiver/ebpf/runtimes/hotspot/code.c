@@ -479,6 +479,7 @@ static enum runtime_outcome tell(const struct runtime_process *process, struct r
 		if (is_return_barrier(reading, frame, name, length)) {
 			line.function = in_heap;
 			line.function_bytes = strlen(in_heap);
+			line.is_gap = true;
 		}
 		return to->add(to->context, &line) ? RUNTIME_NAMED : RUNTIME_MALFORMED;
 	}
