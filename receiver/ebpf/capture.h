@@ -76,6 +76,7 @@ struct capture_comm {
 struct capture_thread {
 	uint32_t process; /* row of `processes` */
 	uint32_t tid;
+	uint32_t comm;    /* row of `comms`: what the system called it then */
 	uint32_t runtime; /* enum runtime_number */
 };
 

@@ -6,7 +6,7 @@
 
 struct thread_lookup {
 	const struct capture *capture;
-	uint32_t words[2]; /* process, tid */
+	uint32_t words[3]; /* process, tid, comm */
 };
 
 static bool thread_equal(uint32_t id, const void *context)
@@ -14,7 +14,8 @@ static bool thread_equal(uint32_t id, const void *context)
 	const struct thread_lookup *lookup = context;
 	const struct capture_thread *thread = &lookup->capture->threads.items[id];
 
-	return thread->process == lookup->words[0] && thread->tid == lookup->words[1];
+	return thread->process == lookup->words[0] && thread->tid == lookup->words[1] &&
+	       thread->comm == lookup->words[2];
 }
 
 static uint32_t find(const struct thread_lookup *lookup, uint32_t hash)
@@ -46,7 +47,8 @@ static uint32_t naming_runtime(const struct capture *capture, const uint32_t *fr
 bool capture_note_thread(struct capture *capture, const struct capture_sample *sample,
 			 const uint32_t *frames, size_t count)
 {
-	const struct thread_lookup lookup = { capture, { sample->process, sample->tid } };
+	const struct thread_lookup lookup = { capture,
+					      { sample->process, sample->tid, sample->comm } };
 	uint32_t runtime = naming_runtime(capture, frames, count), hash;
 
 	if (runtime == RUNTIME_NONE)
@@ -58,13 +60,14 @@ bool capture_note_thread(struct capture *capture, const struct capture_sample *s
 	    !intern_insert(&capture->thread_index, hash, (uint32_t)capture->threads.count))
 		return false;
 	capture->threads.items[capture->threads.count++] =
-		(struct capture_thread){ sample->process, sample->tid, runtime };
+		(struct capture_thread){ sample->process, sample->tid, sample->comm, runtime };
 	return true;
 }
 
 uint32_t capture_find_thread(const struct capture *capture, const struct capture_sample *sample)
 {
-	const struct thread_lookup lookup = { capture, { sample->process, sample->tid } };
+	const struct thread_lookup lookup = { capture,
+					      { sample->process, sample->tid, sample->comm } };
 
 	return capture->threads.count ? find(&lookup, hash_of(&lookup)) : UINT32_MAX;
 }
@@ -76,7 +79,9 @@ struct frame_question capture_thread_question(const struct capture *capture, siz
 	return (struct frame_question){
 		.key = capture->processes.items[from->process].key,
 		.runtime = from->runtime,
-		.frame = { .object = from->tid, .kind = RUNTIME_THREAD },
+		.frame = { .object = from->tid,
+			   .check = proc_thread_name_check(capture->comms.items[from->comm].text),
+			   .kind = RUNTIME_THREAD },
 	};
 }
 

@@ -35,6 +35,8 @@ struct flight {
 	struct process_key key; /* of frames: */
 	uint32_t runtime;
 	struct runtime_frame frames[FRAMES_MOST];
+	bool changed[FRAMES_MOST]; /* threads that are called otherwise than when they were sampled
+				    */
 	size_t count;
 	struct origin origin;      /* of frames: as of when they were taken */
 	struct code_map_state map; /* of the file that names code in memory of no file */
@@ -332,8 +334,14 @@ static bool take_frames(struct process_memory *memory, struct flight *flight)
 	return process;
 }
 
-/* What is asked of the worker: threads by their own numbers. One that has ended has number 0, which
- * no thread has. */
+/* Has the thread of @frame ended, or another name than when it was sampled? */
+static bool is_renamed(const struct flight *flight, const struct runtime_frame *frame)
+{
+	return proc_thread_check_now(flight->key.pid, (uint32_t)frame->object) != frame->check;
+}
+
+/* What is asked of the worker: threads by their own numbers. One that has ended, or is called
+ * otherwise by now, has number 0, which no thread has. */
 static const struct runtime_frame *asked_frames(struct process_memory *memory,
 						const struct flight *flight)
 {
@@ -341,7 +349,7 @@ static const struct runtime_frame *asked_frames(struct process_memory *memory,
 	for (size_t i = 0; i < flight->count; i++) {
 		struct runtime_frame *frame = &memory->frames[i];
 
-		if (frame->kind == RUNTIME_THREAD)
+		if (frame->kind == RUNTIME_THREAD && !is_renamed(flight, frame))
 			proc_thread_number(flight->key.pid, (uint32_t)frame->object,
 					   &frame->position);
 	}
@@ -529,6 +537,8 @@ static void learn_frames(struct process_memory *memory, const struct flight *fli
 		enum frame_state state = state_of_outcome(named->outcome);
 		struct frame_name *name = NULL;
 
+		if (state == FRAME_NAMED && flight->changed[i])
+			state = FRAME_GONE;
 		if (state == FRAME_NAMED)
 			name = make_name(answer, lines, named->line_count, flight->opened_ns);
 		if (state == FRAME_NAMED && !name)
@@ -558,7 +568,7 @@ static enum frame_state state_of_failure(enum worker_outcome outcome)
 	return outcome == WORKER_TIMED_OUT ? FRAME_SILENT : FRAME_UNREADABLE;
 }
 
-static void take_frames_answer(struct process_memory *memory, const struct flight *flight,
+static void take_frames_answer(struct process_memory *memory, struct flight *flight,
 			       const struct worker_answer *answer)
 {
 	struct named_process *process;
@@ -568,6 +578,10 @@ static void take_frames_answer(struct process_memory *memory, const struct fligh
 			   is_fault(answer->outcome));
 		return;
 	}
+	// The name was read between two looks at what the system calls the thread.
+	for (size_t i = 0; i < flight->count; i++)
+		flight->changed[i] = flight->frames[i].kind == RUNTIME_THREAD &&
+				     is_renamed(flight, &flight->frames[i]);
 	pthread_mutex_lock(&memory->lock);
 	process = frame_names_process(&memory->names, &flight->key);
 	if (process)

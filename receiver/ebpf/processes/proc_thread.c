@@ -119,6 +119,23 @@ int proc_thread_number(uint32_t pid, uint32_t tid, uint32_t *ret)
 	return result;
 }
 
+uint32_t proc_thread_check_now(uint32_t pid, uint32_t tid)
+{
+	CLEANUP_FREE char *text = NULL;
+	CLEANUP_FD int thread = -1;
+	char path[40], name[16] = "";
+	size_t length;
+
+	snprintf(path, sizeof(path), "%u/task/%u", pid, tid);
+	thread = open_in_proc(path);
+	// A newline follows the name.
+	if (thread < 0 || file_read(thread, "comm", STAT_BYTES, &text, &length) || !length)
+		return 0;
+	length--;
+	memcpy(name, text, length < sizeof(name) - 1 ? length : sizeof(name) - 1);
+	return proc_thread_name_check(name);
+}
+
 /* Does @path, in the root of @process, lead to the program of that? */
 static bool leads_to_program(int process, const char *path)
 {
