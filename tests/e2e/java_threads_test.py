@@ -5,6 +5,7 @@ them. No thread has the name of another.
 """
 import collections
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -25,6 +26,7 @@ NAMES = {
     "runOwn": "worker of its own class",
     "runRenamed": "name of before",
 }
+SHORT = "runShort"  # of threads that come and go
 RENAMED = "a name that it has been given later on"
 # After which is judged.
 SEEN = 20
@@ -49,8 +51,8 @@ def cases():
             yield pytest.param(version, flags, name in read, id=f"{version}-{name}")
 
 
-def start_threads(start_target, java, classes, flags, within=()):
-    command = [*within, java, *flags, "-cp", classes, MAIN]
+def start_threads(start_target, java, classes, flags, within=(), arguments=()):
+    command = [*within, java, *flags, "-cp", classes, MAIN, *arguments]
     target = start_target(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     # Before that, warnings about settings that will go.
     if b"ready\n" not in iter(target.process.stdout.readline, b""):
@@ -69,7 +71,7 @@ class Seen:
     def read(self):
         samples = self._samples()
         for sample in samples[self._taken :]:
-            for name in NAMES:
+            for name in (*NAMES, SHORT):
                 if f"{MAIN}.{name}" in sample.names:
                     self.names[name][sample.labels.get("comm")] += sample.count
         self._taken = len(samples)
@@ -122,6 +124,28 @@ def test_threads_have_them_in_a_pid_namespace_of_their_own(
     target = start_threads(start_target, find_java("17"), classes, (), within)
     children = pathlib.Path(f"/proc/{target.pid}/task/{target.pid}/children").read_text()
     check_names(watch(int(children), start_profcol, tmp_path / "out"), target)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("collector", ["g1", "serial", "parallel"])
+def test_no_thread_has_the_name_of_another_whatever_moves(
+    collector, classes, start_target, start_profcol, tmp_path
+):
+    java = find_java("17")
+    target = start_threads(start_target, java, classes, READ[collector], (), ("storm",))
+    seen = watch(target.pid, start_profcol, tmp_path / "out")
+    for number in range(3):
+        dump = ("GC.heap_dump", tmp_path / f"heap{number}")
+        for command in (dump, ("Thread.print",), ("GC.class_histogram",)):
+            told = subprocess.run(
+                [java.parent / "jcmd", str(target.pid), *command], stdout=subprocess.DEVNULL
+            )
+            assert not told.returncode
+    check_names(seen, target)
+    wait_until(lambda: seen.read()[SHORT].total() >= SEEN, "threads that go", BOUND_S, step_s=0.5)
+    for name in seen.names[SHORT]:
+        # Born with the name of whoever has started it.
+        assert re.match(r"short-lived thread \d+$|short-lived thr?$|coming", name), seen.names
 
 
 @pytest.mark.thorough

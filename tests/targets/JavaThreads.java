@@ -3,6 +3,8 @@
 /**
  * Threads with names, each of which computes in a method of its own, until the end of its input. Says
  * `ready` when all of them do; on each line of input the renamed one gets the name that the line is.
+ * With the argument `storm`, memory is collected and compacted all the time, and threads come and go,
+ * named by numbers, which run `runShort`.
  */
 public final class JavaThreads {
 	private static final long TURN_NS = 20_000_000;
@@ -45,6 +47,24 @@ public final class JavaThreads {
 		}
 	}
 
+	private static void runShort() {
+		burn();
+	}
+
+	private static void collect() {
+		for (;;)
+			System.gc();
+	}
+
+	private static void comeAndGo() {
+		try {
+			for (int i = 0;; i++)
+				start(new Thread(JavaThreads::runShort, "short-lived thread " + i)).join();
+		} catch (InterruptedException error) {
+			throw new AssertionError(error);
+		}
+	}
+
 	/** A class of its own, as frameworks have. */
 	private static final class Worker extends Thread {
 		Worker() {
@@ -69,6 +89,10 @@ public final class JavaThreads {
 		start(new Thread(JavaThreads::runAllocating, "allocating all the time"));
 		start(new Worker());
 		Thread renamed = start(new Thread(JavaThreads::runRenamed, "name of before"));
+		if (arguments.length > 0) {
+			start(new Thread(JavaThreads::collect, "collecting"));
+			start(new Thread(JavaThreads::comeAndGo, "coming and going"));
+		}
 		System.out.println("ready");
 		java.io.BufferedReader in = new java.io.BufferedReader(
 			new java.io.InputStreamReader(System.in));
