@@ -20,6 +20,7 @@ void capture_deinit(struct capture *capture)
 	VECTOR_DEINIT(&capture->processes);
 	VECTOR_DEINIT(&capture->frames);
 	VECTOR_DEINIT(&capture->comms);
+	VECTOR_DEINIT(&capture->threads);
 	VECTOR_DEINIT(&capture->stacks);
 	VECTOR_DEINIT(&capture->stack_frames);
 	VECTOR_DEINIT(&capture->labels);
@@ -28,6 +29,7 @@ void capture_deinit(struct capture *capture)
 	intern_deinit(&capture->process_index);
 	intern_deinit(&capture->frame_index);
 	intern_deinit(&capture->comm_index);
+	intern_deinit(&capture->thread_index);
 	intern_deinit(&capture->stack_index);
 	intern_deinit(&capture->labels_index);
 }
@@ -37,11 +39,12 @@ void capture_deinit(struct capture *capture)
 size_t capture_memory(const struct capture *capture)
 {
 	return VECTOR_BYTES(&capture->processes) + VECTOR_BYTES(&capture->frames) +
-	       VECTOR_BYTES(&capture->comms) + VECTOR_BYTES(&capture->stacks) +
-	       VECTOR_BYTES(&capture->stack_frames) + VECTOR_BYTES(&capture->samples) +
-	       VECTOR_BYTES(&capture->labels) + VECTOR_BYTES(&capture->label_words) +
-	       intern_memory(&capture->labels_index) + intern_memory(&capture->process_index) +
-	       intern_memory(&capture->frame_index) + intern_memory(&capture->comm_index) +
+	       VECTOR_BYTES(&capture->comms) + VECTOR_BYTES(&capture->threads) +
+	       VECTOR_BYTES(&capture->stacks) + VECTOR_BYTES(&capture->stack_frames) +
+	       VECTOR_BYTES(&capture->samples) + VECTOR_BYTES(&capture->labels) +
+	       VECTOR_BYTES(&capture->label_words) + intern_memory(&capture->labels_index) +
+	       intern_memory(&capture->process_index) + intern_memory(&capture->frame_index) +
+	       intern_memory(&capture->comm_index) + intern_memory(&capture->thread_index) +
 	       intern_memory(&capture->stack_index);
 }
 
@@ -70,9 +73,10 @@ size_t capture_used(const struct capture *capture)
 		      capture->stack_frames.count * sizeof(uint32_t) +
 		      capture->stacks.count * sizeof(struct capture_stack) +
 		      capture->comms.count * sizeof(struct capture_comm) +
+		      capture->threads.count * sizeof(struct capture_thread) +
 		      capture->processes.count * sizeof(struct capture_process);
 	size_t indexed = capture->frames.count + capture->stacks.count + capture->comms.count +
-			 capture->processes.count;
+			 capture->threads.count + capture->processes.count;
 
 	return GROWTH * rows + INDEX_BYTES * indexed + labels_used(capture);
 }
@@ -81,10 +85,11 @@ size_t capture_used(const struct capture *capture)
 static size_t capture_most(size_t count, size_t label_bytes)
 {
 	size_t rows = sizeof(struct capture_sample) + sizeof(struct capture_process) +
-		      sizeof(struct capture_comm) + sizeof(struct capture_stack) +
+		      sizeof(struct capture_comm) + sizeof(struct capture_thread) +
+		      sizeof(struct capture_stack) +
 		      count * (sizeof(struct capture_frame) + sizeof(uint32_t));
 
-	return GROWTH * rows + INDEX_BYTES * (count + 3) +
+	return GROWTH * rows + INDEX_BYTES * (count + 4) +
 	       labels_bytes(1, label_bytes / sizeof(uint64_t));
 }
 
@@ -101,6 +106,7 @@ void capture_clear(struct capture *capture, uint64_t begin_ns)
 	capture->processes.count = 0;
 	capture->frames.count = 0;
 	capture->comms.count = 0;
+	capture->threads.count = 0;
 	capture->stacks.count = 0;
 	capture->stack_frames.count = 0;
 	capture->samples.count = 0;
@@ -111,6 +117,7 @@ void capture_clear(struct capture *capture, uint64_t begin_ns)
 	intern_clear(&capture->process_index);
 	intern_clear(&capture->frame_index);
 	intern_clear(&capture->comm_index);
+	intern_clear(&capture->thread_index);
 	intern_clear(&capture->stack_index);
 	intern_clear(&capture->labels_index);
 }
@@ -503,7 +510,9 @@ int capture_append(struct capture *capture, const void *record, size_t length,
 		return -ENOMEM;
 	sample.stack = capture_intern_stack(capture, frames, count, head->end);
 	sample.labels = append_labels(capture, head);
-	if (sample.stack == INTERN_MISSING || !VECTOR_PUSH(&capture->samples, sample))
+	if (sample.stack == INTERN_MISSING ||
+	    !capture_note_thread(capture, &sample, frames, count) ||
+	    !VECTOR_PUSH(&capture->samples, sample))
 		return -ENOMEM;
 	*process_ret = sample.process;
 	return 0;

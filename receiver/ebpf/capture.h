@@ -72,6 +72,14 @@ struct capture_comm {
 	char text[SAMPLE_COMM_LENGTH];
 };
 
+/* A thread that was met in code of a language runtime that knows names of threads. */
+struct capture_thread {
+	uint32_t process; /* row of `processes` */
+	uint32_t tid;
+	uint32_t comm;    /* row of `comms`: what the system called it then */
+	uint32_t runtime; /* enum runtime_number */
+};
+
 /* Labels of samples, as records have them: words label_words[labels[i - 1].limit ..
  * labels[i].limit), which add up (sample_labels.h). */
 struct capture_labels {
@@ -110,6 +118,7 @@ struct capture {
 	VECTOR(struct capture_process) processes;
 	VECTOR(struct capture_frame) frames;
 	VECTOR(struct capture_comm) comms;
+	VECTOR(struct capture_thread) threads;
 	VECTOR(struct capture_stack) stacks;
 	VECTOR(uint32_t) stack_frames; /* rows of `frames` */
 	VECTOR(struct capture_labels) labels;
@@ -117,7 +126,8 @@ struct capture {
 	VECTOR(struct capture_sample) samples;
 	uint64_t label_fates[CAPTURE_LABELS_FATES]; /* samples, by each that applies */
 
-	struct intern process_index, frame_index, comm_index, stack_index, labels_index;
+	struct intern process_index, frame_index, comm_index, thread_index, stack_index,
+		labels_index;
 	struct capture_recent recent[CAPTURE_RECENT];
 };
 
@@ -139,6 +149,25 @@ int capture_append(struct capture *capture, const void *record, size_t length,
 /* What is to be asked to know what frame number @frame is called; false: nothing, since it is none
  * of a runtime's. */
 bool capture_question(const struct capture *capture, size_t frame, struct frame_question *ret);
+
+/*
+ * The thread of @sample was met in the @count frames at @frames, rows of `frames`: if they are of a
+ * runtime that knows names of threads, it has a row from now on. False without memory. Of
+ * capture_append.
+ */
+PROFCOL_MUST_CHECK bool capture_note_thread(struct capture *capture,
+					    const struct capture_sample *sample,
+					    const uint32_t *frames, size_t count);
+
+/* What is to be asked to know what thread number @thread is called. */
+struct frame_question capture_thread_question(const struct capture *capture, size_t thread);
+
+/* What is to be asked to know what @process, a row of `processes`, runs, if @runtime is its own. */
+struct frame_question capture_program_question(const struct capture *capture, uint32_t process,
+					       uint32_t runtime);
+
+/* The row in `threads` of the thread that @sample was taken of; UINT32_MAX: it has none. */
+uint32_t capture_find_thread(const struct capture *capture, const struct capture_sample *sample);
 
 /* Where the frames of stack number @stack begin in stack_frames. */
 static inline uint32_t capture_stack_begin(const struct capture *capture, uint32_t stack)

@@ -105,15 +105,23 @@ static void note_sample(struct drain *drain, struct capture_process *process, ui
 	process->noted_ns = time_ns;
 }
 
-/* What objects of runtimes, and code in memory of no file, are called is read while they are there:
- * of frames that @capture has beyond the @known ones. */
-static void ask_names(struct drain *drain, const struct capture *capture, size_t known)
-{
-	for (size_t i = known; i < capture->frames.count; i++) {
-		struct frame_question question;
+/* Rows of a capture. */
+struct rows {
+	size_t frames, threads;
+};
 
+/* What objects of runtimes, code in memory of no file, and threads are called is read while they
+ * are there: of those that @capture has beyond the @known ones. */
+static void ask_names(struct drain *drain, const struct capture *capture, struct rows known)
+{
+	struct frame_question question;
+
+	for (size_t i = known.frames; i < capture->frames.count; i++)
 		if (capture_question(capture, i, &question))
 			process_memory_ask(drain->memory, &question);
+	for (size_t i = known.threads; i < capture->threads.count; i++) {
+		question = capture_thread_question(capture, i);
+		process_memory_ask(drain->memory, &question);
 	}
 }
 
@@ -122,9 +130,14 @@ static void append(void *context, const void *record, size_t length)
 	struct drain *drain = context;
 	const struct sample_head *head = record;
 	struct capture *to = capture_for(drain, record, length);
-	size_t known = to ? to->frames.count : 0;
+	struct rows known = { 0 };
 	uint32_t process;
-	int status = to ? capture_append(to, record, length, &process) : -ESTALE;
+	int status = -ESTALE;
+
+	if (to) {
+		known = (struct rows){ to->frames.count, to->threads.count };
+		status = capture_append(to, record, length, &process);
+	}
 
 	if (status) {
 		drain->host->account(drain->host, PROFCOL_LOST, lost_cause(status), 1);

@@ -246,7 +246,7 @@ uint32_t location_runtime_type(struct resolving *resolving, uint32_t number)
 /* A frame of a language runtime's: it has no mapping, and the address of an object says nothing to
  * anybody. */
 static uint32_t runtime_location(struct resolving *resolving, const struct capture *capture,
-				 uint32_t frame_id)
+				 uint32_t frame_id, struct located_frame *located)
 {
 	struct profcol_builder *builder = resolving->builder;
 	struct profcol_line lines[RUNTIME_LINES];
@@ -262,8 +262,10 @@ static uint32_t runtime_location(struct resolving *resolving, const struct captu
 	if (state != FRAME_NAMED)
 		return location_add(builder, type, 0, 0,
 				    (struct frame_words){ .name = unnamed[state] });
-	for (size_t i = 0; i < name->line_count && i < RUNTIME_LINES; i++)
+	for (size_t i = 0; i < name->line_count && i < RUNTIME_LINES; i++) {
 		lines[location.line_count++] = runtime_line(builder, &name->lines[i]);
+		located->is_gap |= name->lines[i].is_gap;
+	}
 	location.lines = lines;
 	location.attributes = type;
 	return profcol_builder_location(builder, &location);
@@ -411,7 +413,7 @@ static uint32_t told_location(struct resolving *resolving, const struct capture 
 	if (!capture_is_of_runtime(&capture->frames.items[frame_id]))
 		return made_location(resolving, capture, frame_id, located);
 	located->has_name = true; // or it says why there is none
-	return runtime_location(resolving, capture, frame_id);
+	return runtime_location(resolving, capture, frame_id, located);
 }
 
 /* Have them asked for once more: what was not there at their first sample may be now. */
@@ -424,6 +426,16 @@ static void ask_again(const struct locations *locations, const struct capture *c
 		if (locations->frames.items[frame].is_told &&
 		    capture_question(capture, frame, &question))
 			process_memory_ask(parts->memory, &question);
+	}
+	for (size_t thread = 0; thread < capture->threads.count; thread++) {
+		const struct capture_thread *row = &capture->threads.items[thread];
+		struct frame_question question = capture_thread_question(capture, thread);
+
+		process_memory_ask(parts->memory, &question);
+		if (thread && row[-1].process == row->process)
+			continue;
+		question = capture_program_question(capture, row->process, row->runtime);
+		process_memory_ask(parts->memory, &question);
 	}
 }
 
@@ -442,6 +454,7 @@ static void locate_told(struct locations *locations, const struct capture *captu
 		if (located->is_told)
 			locations->ids.items[frame] =
 				told_location(resolving, capture, frame, located);
+		locations->gaps += located->is_gap;
 	}
 }
 
@@ -461,7 +474,7 @@ static void name_frame(struct locations *locations, struct resolving *resolving,
 static bool reserve(struct locations *locations, const struct capture *capture)
 {
 	locations->ids.count = 0;
-	locations->queries.count = 0;
+	locations->queries.count = locations->gaps = 0;
 	locations->query_frames.count = 0;
 	locations->frames.count = 0;
 	if (!VECTOR_RESERVE(&locations->ids, capture->frames.count) ||
@@ -503,4 +516,26 @@ bool locations_build(struct locations *locations, const struct capture *capture,
 		name_frame(locations, &resolving, i);
 	locate_told(locations, capture, &resolving, deadline_ns);
 	return true;
+}
+
+static bool has_gap(const struct locations *locations, const struct capture *capture,
+		    uint32_t stack)
+{
+	uint32_t limit = capture->stacks.items[stack].limit;
+
+	for (uint32_t at = capture_stack_begin(capture, stack); at < limit; at++)
+		if (locations->frames.items[capture->stack_frames.items[at]].is_gap)
+			return true;
+	return false;
+}
+
+int64_t locations_count_gaps(const struct locations *locations, const struct capture *capture)
+{
+	int64_t count = 0;
+
+	if (!locations->gaps)
+		return 0;
+	for (size_t i = 0; i < capture->samples.count; i++)
+		count += has_gap(locations, capture, capture->samples.items[i].stack);
+	return count;
 }

@@ -23,6 +23,7 @@ struct located_frame {
 	bool is_placed; /* a stack has it */
 	bool is_told;   /* the process alone may say what it is called */
 	bool has_name;  /* a function is known for it, or why there is none */
+	bool is_gap;    /* it stands for frames that are not here */
 	bool is_shown;  /* a stack shows it; only of what stacks may leave out */
 	uint32_t trace; /* of enum runtime_trace: how it stands in its runtime's own stacks */
 	uint32_t file;  /* that it lies in; PROCESS_NO_FILE: none, or in the kernel */
@@ -35,9 +36,13 @@ struct locations {
 	VECTOR(struct symbol_query) queries;
 	VECTOR(uint32_t) query_frames; /* the frame each query is for */
 	VECTOR(uint32_t) shown;        /* frames of one stack */
+	size_t gaps;                   /* frames that stand for others */
 };
 
 void locations_deinit(struct locations *locations);
+
+/* Samples of @capture in whose stacks a frame stands for others. After locations_build(). */
+int64_t locations_count_gaps(const struct locations *locations, const struct capture *capture);
 
 /* The location that ends a cut stack and says why. */
 uint32_t locations_add_reason(struct profcol_builder *builder, const char *reason);

@@ -7,6 +7,7 @@
 #include "nameless.h"
 #include "resources.h"
 #include "text.h"
+#include "thread_names.h"
 
 #include "base/base.h"
 
@@ -22,7 +23,7 @@ struct row {
 	uint32_t group; /* of resource_member */
 	uint32_t process;
 	uint32_t stack; /* id in the batch */
-	uint32_t comm;
+	uint32_t name;  /* of the thread: id of an attribute */
 	uint32_t tid;
 	uint32_t labels; /* of capture_sample */
 	uint16_t cpu;
@@ -62,12 +63,14 @@ struct report {
 	struct nameless *nameless; /* owned */
 	struct profcol_metric *ends[UNWIND_END_COUNT];
 	struct profcol_metric *label_fates[CAPTURE_LABELS_FATES];
+	struct profcol_metric *gaps;
 	bool is_wall; /* time on and off CPUs is one kind of sample */
 
 	// Scratch of one build, kept for its memory.
 	struct locations locations;
 	struct resources resources;
 	struct label_attributes labels;
+	struct thread_names threads;
 	VECTOR(uint32_t) sample_attributes; /* of one sample */
 	VECTOR(uint32_t) stacks;            /* stack id of each stack of the capture */
 	VECTOR(struct row) rows;            /* sorted by what makes samples equal, then time */
@@ -92,6 +95,10 @@ static void register_metrics(struct report *report)
 		report->ends[i] = host->metric(
 			host, PROFCOL_COUNTER, "unwind_stacks", ends[i].label,
 			"Stacks of samples, by what ended the walk of the user's part");
+	report->gaps =
+		host->metric(host, PROFCOL_COUNTER, "runtime_gaps", "",
+			     "Samples in whose stacks a mark stands for frames of a language "
+			     "runtime that were not on the stack");
 	for (size_t i = 0; i < CAPTURE_LABELS_FATES; i++)
 		report->label_fates[i] =
 			host->metric(host, PROFCOL_COUNTER, "labelled_samples", label_fates[i],
@@ -121,7 +128,7 @@ struct report *report_create(const struct profcol_host *host, const struct profi
 	report->processes = processes;
 	report->memory = memory;
 	report->symbols = symbols;
-	resources_init(&report->resources, (enum resource_by)config->resource_by, processes,
+	resources_init(&report->resources, (enum resource_by)config->resource_by, processes, memory,
 		       containers);
 	report->is_wall = asks_for_wall(config);
 	register_metrics(report);
@@ -141,6 +148,7 @@ void report_destroy(struct report *report)
 	locations_deinit(&report->locations);
 	resources_deinit(&report->resources);
 	label_attributes_deinit(&report->labels);
+	thread_names_deinit(&report->threads);
 	VECTOR_DEINIT(&report->sample_attributes);
 	VECTOR_DEINIT(&report->stacks);
 	VECTOR_DEINIT(&report->rows);
@@ -255,8 +263,8 @@ static int compare_identity(const struct row *a, const struct row *b)
 		return a->tid < b->tid ? -1 : 1;
 	if (a->cpu != b->cpu)
 		return a->cpu < b->cpu ? -1 : 1;
-	if (a->comm != b->comm)
-		return a->comm < b->comm ? -1 : 1;
+	if (a->name != b->name)
+		return a->name < b->name ? -1 : 1;
 	if (a->labels != b->labels)
 		return a->labels < b->labels ? -1 : 1;
 	if (a->detail != b->detail)
@@ -299,7 +307,7 @@ static bool sort_samples(struct report *report, const struct capture *capture)
 			.group = report->resources.members.items[sample->process].group,
 			.process = sample->process,
 			.stack = report->stacks.items[sample->stack],
-			.comm = sample->comm,
+			.name = thread_names_of(&report->threads, capture, sample),
 			.tid = with_threads ? sample->tid : 0,
 			.labels = sample->labels,
 			.cpu = with_threads ? sample->cpu : 0,
@@ -328,8 +336,8 @@ static uint32_t *put_labels(const struct label_attributes *attributes, uint32_t 
 }
 
 /* The attribute list of the samples that @row is the first of; UINT32_MAX without memory. */
-static uint32_t sample_attributes(struct report *report, const struct capture *capture,
-				  const struct row *row, struct profcol_builder *builder)
+static uint32_t sample_attributes(struct report *report, const struct row *row,
+				  struct profcol_builder *builder)
 {
 	const struct resource_member *member = &report->resources.members.items[row->process];
 	const struct event_kind *kind = event_kind_of(row->origin);
@@ -341,7 +349,7 @@ static uint32_t sample_attributes(struct report *report, const struct capture *c
 	to = report->sample_attributes.items;
 	for (uint32_t i = member->begin; i < member->end; i++)
 		*to++ = report->resources.attributes.items[i];
-	*to++ = text_attribute(builder, "thread.name", capture->comms.items[row->comm].text);
+	*to++ = row->name;
 	if (report->config->timestamps) {
 		*to++ = profcol_builder_attribute_int(builder, "thread.id", row->tid);
 		*to++ = profcol_builder_attribute_int(builder, "cpu.logical_number", row->cpu);
@@ -374,11 +382,10 @@ static bool set_values(struct report *report, const struct row *rows, size_t cou
  * One sample of the @count rows at @rows, which are equal but for their times and values. Values
  * need times: one alone would say of how much in all, and no longer of how many.
  */
-static bool add_sample(struct report *report, const struct capture *capture, const struct row *rows,
-		       size_t count, const struct clock_calibration *clock,
-		       struct profcol_builder *builder)
+static bool add_sample(struct report *report, const struct row *rows, size_t count,
+		       const struct clock_calibration *clock, struct profcol_builder *builder)
 {
-	uint32_t attributes = sample_attributes(report, capture, rows, builder);
+	uint32_t attributes = sample_attributes(report, rows, builder);
 	int64_t value = (int64_t)count;
 	struct profcol_sample sample = { .stack = rows->stack, .attributes = attributes };
 
@@ -402,8 +409,8 @@ static bool add_sample(struct report *report, const struct capture *capture, con
 	return true;
 }
 
-static bool build_samples(struct report *report, const struct capture *capture,
-			  const struct window *window, struct profcol_builder *builder)
+static bool build_samples(struct report *report, const struct window *window,
+			  struct profcol_builder *builder)
 {
 	struct clock_calibration clock = clock_calibrate();
 	const struct row *rows = report->rows.items;
@@ -418,7 +425,7 @@ static bool build_samples(struct report *report, const struct capture *capture,
 			add_profile(window, &clock, rows[i].origin, builder);
 		for (next = i + 1; next < total && !compare_identity(&rows[i], &rows[next]);)
 			next++;
-		if (!add_sample(report, capture, &rows[i], next - i, &clock, builder))
+		if (!add_sample(report, &rows[i], next - i, &clock, builder))
 			return false;
 	}
 	return true;
@@ -454,13 +461,15 @@ struct profcol_error *report_build(struct report *report, const struct capture *
 	    !build_stacks(report, capture, builder) ||
 	    !resources_build(&report->resources, capture, builder) ||
 	    !label_attributes_build(&report->labels, capture, builder) ||
-	    !sort_samples(report, capture) || !build_samples(report, capture, &window, builder)) {
+	    !thread_names_build(&report->threads, capture, report->memory, builder) ||
+	    !sort_samples(report, capture) || !build_samples(report, &window, builder)) {
 		profcol_builder_destroy(builder);
 		return profcol_error_create(PROFCOL_NO_MEMORY,
 					    "no memory for a batch of %zu samples",
 					    capture->samples.count);
 	}
 	count_ends(report, capture);
+	profcol_metric_add(report->gaps, locations_count_gaps(&report->locations, capture));
 	nameless_count(report->nameless, capture, &report->locations);
 	return profcol_builder_seal(builder, ret);
 }

@@ -7,11 +7,12 @@
 #include <string.h>
 
 void resources_init(struct resources *resources, enum resource_by by, struct processes *processes,
-		    struct containers *containers)
+		    struct process_memory *memory, struct containers *containers)
 {
 	*resources = (struct resources){
 		.by = by,
 		.processes = processes,
+		.memory = memory,
 		.containers = containers,
 		.first_clock = clock_calibrate(),
 	};
@@ -75,6 +76,40 @@ static bool add_description(struct resources *resources, struct profcol_builder 
 	return true;
 }
 
+/* What its language runtime says of it, by @line: runtime.describe. */
+static bool add_program(struct resources *resources, struct profcol_builder *builder,
+			const struct frame_line *line)
+{
+	const struct {
+		const char *key, *value;
+	} told[] = {
+		{ "process.runtime.name", line->system_name },
+		{ "process.runtime.version", line->function },
+		{ "profcol.process.main", line->file },
+	};
+
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+		if (told[i].value[0] && !add_text(resources, builder, told[i].key, told[i].value))
+			return false;
+	return true;
+}
+
+/* Of the first runtime that says something: a program has one. */
+static bool add_runtime(struct resources *resources, const struct capture *capture,
+			uint32_t process, struct profcol_builder *builder)
+{
+	for (uint32_t number = 0; number < RUNTIMES; number++) {
+		struct frame_question question = capture_program_question(capture, process, number);
+		CLEANUP_FREE struct frame_name *name = NULL;
+
+		if (all_runtimes[number] && all_runtimes[number]->describe &&
+		    process_memory_find(resources->memory, &question, &name) == FRAME_NAMED &&
+		    name->line_count)
+			return add_program(resources, builder, &name->lines[0]);
+	}
+	return true;
+}
+
 /* Who is in a pod is in one of its containers. */
 static bool add_container(struct resources *resources, struct profcol_builder *builder,
 			  const struct process_description *about)
@@ -133,6 +168,7 @@ static bool build_member(struct resources *resources, const struct capture *capt
 	container_end = (uint32_t)resources->attributes.count;
 	return add_pid(resources, builder, &row->key) &&
 	       add_description(resources, builder, &about) &&
+	       add_runtime(resources, capture, process, builder) &&
 	       VECTOR_PUSH(&resources->members,
 			   place(resources, process, begin, container_end, builder));
 }

@@ -24,7 +24,8 @@ struct resource_member {
 
 struct resources {
 	enum resource_by by;
-	struct processes *processes;   /* borrowed, as the next */
+	struct processes *processes; /* borrowed, as the next */
+	struct process_memory *memory;
 	struct containers *containers; /* that are met; may be NULL */
 	/* Of the start: a process keeps its time of creation when the wall clock is set. */
 	struct clock_calibration first_clock;
@@ -33,7 +34,7 @@ struct resources {
 };
 
 void resources_init(struct resources *resources, enum resource_by by, struct processes *processes,
-		    struct containers *containers);
+		    struct process_memory *memory, struct containers *containers);
 void resources_deinit(struct resources *resources);
 
 /* Describe every process of @capture in terms of @builder, and meet the containers of pods. False

@@ -22,7 +22,9 @@ SETTLE_MS, BURN_MS = 3000, 3000
 
 @pytest.fixture
 def burning(start_profcol, start_target, source, tmp_path):
-    """burning(arguments): the samples of a program that has run for some time, in `burn`."""
+    """burning(arguments): the samples of a program that has run for some time, in `burn`, and how many
+    stacks the profiler has counted as ones with a gap.
+    """
     if not (JDK / "bin/javac").exists():
         pytest.skip(f"no JDK with virtual threads in {JDK}")
     file = source / f"tests/targets/{MAIN}.java"
@@ -36,9 +38,10 @@ def burning(start_profcol, start_target, source, tmp_path):
         profcol = start_profcol(pipeline(tmp_path / "out", receiver)).wait_ready()
         goal = cpu_ms(target.pid) + SETTLE_MS + BURN_MS
         wait_until(lambda: cpu_ms(target.pid) >= goal, "CPU time of the virtual thread")
+        gaps = profcol.metrics().value("profcol_runtime_gaps")
         profcol.stop()
         samples = read_profile(tmp_path / "out").of_pid(target.pid)
-        return [sample for sample in samples if f"{MAIN}.burn" in sample.names]
+        return [sample for sample in samples if f"{MAIN}.burn" in sample.names], gaps
 
     return run
 
@@ -57,16 +60,17 @@ def counts(samples, *runs):
 
 
 def test_a_mark_stands_for_frames_in_the_heap(burning):
-    samples = burning()
+    samples, gaps = burning()
     marked = counts(samples, f"{MAIN}.deep", IN_HEAP, CARRIER)
     assert marked >= 50, sum(sample.count for sample in samples)
     # Before the JVM is known there are other stacks; it may be sampled where it comes back.
     assert marked > sum(sample.count for sample in samples) / 2
     assert counts(samples, IN_HEAP) == counts(samples, IN_HEAP, CARRIER)
+    assert gaps
 
 
 def test_frames_on_the_stack_are_whole(burning):
-    samples = burning("awake")
+    samples, _ = burning("awake")
     whole = (f"{MAIN}.burn", *[f"{MAIN}.deep"] * (DEPTH + 1), f"{MAIN}.begin")
     assert counts(samples, *whole) >= 50
     assert counts(samples, *whole) > sum(sample.count for sample in samples) / 2

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-static const uint64_t RENEW_NS = 10000000000; /* names of code that may be replaced */
+static const uint64_t RENEW_NS =
+	10000000000; /* names of code that may be replaced, and of threads */
 /* How long who names no code is not asked again: at first, and at most. */
 static const uint64_t NO_MAP_NS = 1000000000, NO_MAP_MOST_NS = 30000000000;
 
@@ -13,6 +14,7 @@ enum {
 	GATHER_NS = 2000000,   /* from the first frame on, others of the process are waited for */
 	RETRY_NS = 1000000000, /* what was being changed, or swapped out, may be there by then */
 	PAUSE_NS = 20000000,   /* of a program that is not known yet... */
+	THREADS_MOST = 128,    /* of those that are read at once: each takes longer than a frame */
 	WAIT_NS = 1000000000,  /* ...and how long it is waited for */
 	/* Of an index, for each row: see intern.h. */
 	SLOT_BYTES = 16,
@@ -268,18 +270,22 @@ void frame_names_trim(struct frame_names *names)
 
 /* ---- what is asked ---- */
 
+/* What has a name may get another one. */
+static bool may_change(uint32_t runtime, const struct runtime_frame *frame)
+{
+	return runtime == RUNTIME_NONE || frame->kind == RUNTIME_THREAD;
+}
+
 static bool may_be_read(const struct named_process *process, const struct named_frame *frame,
 			uint64_t now_ns)
 {
-	bool may_change = frame->runtime == RUNTIME_NONE;
-
 	switch (frame->state) {
 	case FRAME_WANTED:
 	case FRAME_ASKED:
 	case FRAME_ENDED:
 		return false;
 	case FRAME_NAMED:
-		if (!may_change)
+		if (!may_change(frame->runtime, &frame->frame))
 			return false;
 		break;
 	default:
@@ -354,16 +360,20 @@ size_t frame_names_take(struct named_process *process, uint32_t *runtime_ret,
 			struct runtime_frame *frames, size_t most)
 {
 	uint32_t runtime = process->rows.frames.items[process->rows.wanted.items[0]].runtime;
-	size_t taken = 0, kept = 0;
+	size_t taken = 0, kept = 0, threads = 0;
 
 	for (size_t i = 0; i < process->rows.wanted.count; i++) {
 		uint32_t row = process->rows.wanted.items[i];
 		struct named_frame *frame = &process->rows.frames.items[row];
 
-		if (frame->runtime != runtime || taken == most) {
+		bool is_thread = frame->frame.kind == RUNTIME_THREAD;
+
+		if (frame->runtime != runtime || taken == most ||
+		    (is_thread && threads == THREADS_MOST)) {
 			process->rows.wanted.items[kept++] = row;
 			continue;
 		}
+		threads += is_thread;
 		frame->state = FRAME_ASKED;
 		frames[taken++] = frame->frame;
 	}
@@ -409,7 +419,7 @@ void frame_names_learn(struct frame_names *names, struct named_process *process,
 		free(name);
 		return;
 	}
-	learned->retry_ns = now_ns + (name && runtime == RUNTIME_NONE ? RENEW_NS : RETRY_NS);
+	learned->retry_ns = now_ns + (name && may_change(runtime, frame) ? RENEW_NS : RETRY_NS);
 	// What had a name keeps it where nothing else has taken its place.
 	learned->state = name || !learned->name ? state : FRAME_NAMED;
 	if (name) {

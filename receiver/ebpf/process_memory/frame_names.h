@@ -12,7 +12,8 @@
 
 #include <sys/queue.h>
 
-/* A frame of a program. */
+/* A frame of a program, or, with RUNTIME_THREAD, a thread, with RUNTIME_PROGRAM the program itself.
+ */
 struct frame_question {
 	struct process_key key;
 	uint32_t runtime; /* enum runtime_number; RUNTIME_NONE: code in memory of no file */
@@ -37,6 +38,7 @@ enum frame_state {
 struct frame_line {
 	const char *function, *file, *system_name; /* "": not known */
 	uint32_t line, start_line, column;
+	bool is_gap; /* it stands for frames that are not here */
 };
 
 /* Of a frame, the innermost function first. */

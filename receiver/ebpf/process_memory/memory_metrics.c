@@ -17,6 +17,7 @@ static const char *const results[FRAME_STATES] = {
 static void init_runtime(struct memory_metrics *metrics, const struct profcol_host *host,
 			 uint32_t number, const char *name)
 {
+	const struct runtime *runtime = number < RUNTIMES ? all_runtimes[number] : NULL;
 	char labels[96];
 
 	for (size_t state = 0; state < FRAME_STATES; state++) {
@@ -27,6 +28,12 @@ static void init_runtime(struct memory_metrics *metrics, const struct profcol_ho
 			host->metric(host, PROFCOL_COUNTER, "runtime_frames", labels,
 				     "Frames of language runtimes whose names were asked for, by "
 				     "what became of it");
+		if (!runtime || !runtime->name_thread)
+			continue;
+		metrics->threads[number][state] =
+			host->metric(host, PROFCOL_COUNTER, "runtime_threads", labels,
+				     "Times that the name of a thread of a language runtime was "
+				     "read, by what became of it");
 	}
 }
 
@@ -49,11 +56,17 @@ void memory_metrics_init(struct memory_metrics *metrics, const struct profcol_ho
 	init_runtime(metrics, host, RUNTIME_NONE, "perf_map");
 }
 
-void memory_metrics_count(struct memory_metrics *metrics, uint32_t runtime, enum frame_state state,
-			  size_t count)
+void memory_metrics_count(struct memory_metrics *metrics, uint32_t runtime,
+			  const struct runtime_frame *frame, enum frame_state state)
 {
-	if (runtime < RUNTIMES && metrics->results[runtime][state])
-		profcol_metric_add(metrics->results[runtime][state], (int64_t)count);
+	struct profcol_metric *metric = NULL;
+
+	if (runtime < RUNTIMES && frame->kind == RUNTIME_THREAD)
+		metric = metrics->threads[runtime][state];
+	else if (runtime < RUNTIMES && frame->kind < RUNTIME_THREAD)
+		metric = metrics->results[runtime][state];
+	if (metric)
+		profcol_metric_add(metric, 1);
 }
 
 void memory_metrics_denied(struct memory_metrics *metrics, const struct profcol_host *host)

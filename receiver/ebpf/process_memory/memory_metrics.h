@@ -8,6 +8,7 @@
 
 struct memory_metrics {
 	struct profcol_metric *results[RUNTIMES][FRAME_STATES]; /* NULL: does not happen */
+	struct profcol_metric *threads[RUNTIMES][FRAME_STATES]; /* the same, of names of threads */
 	struct profcol_metric *bytes, *evicted, *dropped, *denied;
 	uint64_t evicted_shown, dropped_shown;
 	bool told; /* that memory cannot be opened */
@@ -15,9 +16,9 @@ struct memory_metrics {
 
 void memory_metrics_init(struct memory_metrics *metrics, const struct profcol_host *host);
 
-/* @count frames of @runtime came to @state. */
-void memory_metrics_count(struct memory_metrics *metrics, uint32_t runtime, enum frame_state state,
-			  size_t count);
+/* @frame of @runtime, or a thread, came to @state. What a process runs is not counted. */
+void memory_metrics_count(struct memory_metrics *metrics, uint32_t runtime,
+			  const struct runtime_frame *frame, enum frame_state state);
 
 /* The kernel has denied a process's memory: counted, and told once. */
 void memory_metrics_denied(struct memory_metrics *metrics, const struct profcol_host *host);

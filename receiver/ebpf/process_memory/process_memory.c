@@ -35,6 +35,8 @@ struct flight {
 	struct process_key key; /* of frames: */
 	uint32_t runtime;
 	struct runtime_frame frames[FRAMES_MOST];
+	bool changed[FRAMES_MOST]; /* threads that are called otherwise than when they were sampled
+				    */
 	size_t count;
 	struct origin origin;      /* of frames: as of when they were taken */
 	struct code_map_state map; /* of the file that names code in memory of no file */
@@ -53,7 +55,8 @@ struct process_memory {
 	struct worker_pool *pool; /* owned; of the thread */
 	struct silent_owners silent;
 	struct memory_metrics metrics;
-	struct flight flights[FLIGHTS]; /* by tag */
+	struct flight flights[FLIGHTS];           /* by tag */
+	struct runtime_frame frames[FRAMES_MOST]; /* of the one that is being asked for */
 
 	pthread_t thread;
 	bool running;
@@ -310,7 +313,8 @@ static void end_frames(struct process_memory *memory, const struct flight *fligh
 	}
 	pthread_cond_broadcast(&memory->answered);
 	pthread_mutex_unlock(&memory->lock);
-	memory_metrics_count(&memory->metrics, flight->runtime, state, flight->count);
+	for (size_t i = 0; i < flight->count; i++)
+		memory_metrics_count(&memory->metrics, flight->runtime, &flight->frames[i], state);
 }
 
 /* The next frames to read, into @flight. */
@@ -330,6 +334,28 @@ static bool take_frames(struct process_memory *memory, struct flight *flight)
 	return process;
 }
 
+/* Has the thread of @frame ended, or another name than when it was sampled? */
+static bool is_renamed(const struct flight *flight, const struct runtime_frame *frame)
+{
+	return proc_thread_check_now(flight->key.pid, (uint32_t)frame->object) != frame->check;
+}
+
+/* What is asked of the worker: threads by their own numbers. One that has ended, or is called
+ * otherwise by now, has number 0, which no thread has. */
+static const struct runtime_frame *asked_frames(struct process_memory *memory,
+						const struct flight *flight)
+{
+	memcpy(memory->frames, flight->frames, flight->count * sizeof(*flight->frames));
+	for (size_t i = 0; i < flight->count; i++) {
+		struct runtime_frame *frame = &memory->frames[i];
+
+		if (frame->kind == RUNTIME_THREAD && !is_renamed(flight, frame))
+			proc_thread_number(flight->key.pid, (uint32_t)frame->object,
+					   &frame->position);
+	}
+	return memory->frames;
+}
+
 /* Have the frames of @flight read by way of @fd, a descriptor or a negative errno. */
 static void ask_frames(struct process_memory *memory, struct flight *flight, int fd,
 		       const struct runtime_process *about)
@@ -339,8 +365,8 @@ static void ask_frames(struct process_memory *memory, struct flight *flight, int
 
 	flight->used = true;
 	if (fd >= 0 && about &&
-	    worker_pool_ask_names(memory->pool, tag, flight->origin, fd, about, flight->frames,
-				  flight->count))
+	    worker_pool_ask_names(memory->pool, tag, flight->origin, fd, about,
+				  asked_frames(memory, flight), flight->count))
 		return;
 	if (fd >= 0 && !about &&
 	    worker_pool_ask_map(memory->pool, tag, flight->origin, fd, flight->frames,
@@ -466,6 +492,7 @@ static struct frame_name *make_name(const struct worker_answer *answer,
 			.line = lines[i].line,
 			.start_line = lines[i].start_line,
 			.column = lines[i].column,
+			.is_gap = lines[i].is_gap,
 		};
 	}
 	return name;
@@ -510,12 +537,14 @@ static void learn_frames(struct process_memory *memory, const struct flight *fli
 		enum frame_state state = state_of_outcome(named->outcome);
 		struct frame_name *name = NULL;
 
+		if (state == FRAME_NAMED && flight->changed[i])
+			state = FRAME_GONE;
 		if (state == FRAME_NAMED)
 			name = make_name(answer, lines, named->line_count, flight->opened_ns);
 		if (state == FRAME_NAMED && !name)
 			state = FRAME_CROWDED;
 		lines += named->line_count;
-		memory_metrics_count(&memory->metrics, flight->runtime, state, 1);
+		memory_metrics_count(&memory->metrics, flight->runtime, &flight->frames[i], state);
 		frame_names_learn(&memory->names, process, flight->runtime, &flight->frames[i],
 				  state, name, now);
 	}
@@ -539,7 +568,7 @@ static enum frame_state state_of_failure(enum worker_outcome outcome)
 	return outcome == WORKER_TIMED_OUT ? FRAME_SILENT : FRAME_UNREADABLE;
 }
 
-static void take_frames_answer(struct process_memory *memory, const struct flight *flight,
+static void take_frames_answer(struct process_memory *memory, struct flight *flight,
 			       const struct worker_answer *answer)
 {
 	struct named_process *process;
@@ -549,6 +578,10 @@ static void take_frames_answer(struct process_memory *memory, const struct fligh
 			   is_fault(answer->outcome));
 		return;
 	}
+	// The name was read between two looks at what the system calls the thread.
+	for (size_t i = 0; i < flight->count; i++)
+		flight->changed[i] = flight->frames[i].kind == RUNTIME_THREAD &&
+				     is_renamed(flight, &flight->frames[i]);
 	pthread_mutex_lock(&memory->lock);
 	process = frame_names_process(&memory->names, &flight->key);
 	if (process)

@@ -49,7 +49,7 @@ static bool slice_cut(struct slice slice, char separator, struct slice *before, 
 static bool is_reserved(const char *key)
 {
 	static const char *const spaces[] = {
-		"cloud.", "container.", "cpu.", "host.", "k8s.", "process.", "thread.",
+		"cloud.", "container.", "cpu.", "host.", "k8s.", "process.", "profcol.", "thread.",
 	};
 
 	for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)

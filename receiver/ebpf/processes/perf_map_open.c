@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perf_map_open.h"
 
+#include "proc_text.h"
+
 #include "base/base.h"
 
 #include <errno.h>
@@ -37,23 +39,6 @@ static void opening_destroy(struct timed_call *call)
 	free(opening);
 }
 
-/* The number at the end of the line that begins with @key; false: there is none. */
-static bool last_number(const char *status, const char *key, uint32_t *ret)
-{
-	const char *line = strstr(status, key), *end, *at;
-
-	if (!line)
-		return false;
-	line += strlen(key);
-	end = line + strcspn(line, "\n");
-	for (at = end; at > line && at[-1] >= '0' && at[-1] <= '9';)
-		at--;
-	if (at == end)
-		return false;
-	*ret = (uint32_t)strtoul(at, NULL, 10);
-	return true;
-}
-
 /* The process's number in its own PID namespace, and its effective user. */
 static int read_status(uint32_t pid, uint32_t *number_ret, uint32_t *uid_ret)
 {
@@ -74,7 +59,7 @@ static int read_status(uint32_t pid, uint32_t *number_ret, uint32_t *uid_ret)
 		return -ENOENT;
 	*uid_ret = effective;
 	// A kernel without PID namespaces has no such line.
-	if (!last_number(text, "\nNSpid:", number_ret))
+	if (!proc_status_last_number(text, "\nNSpid:", number_ret))
 		*number_ret = pid;
 	return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proc_text.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
@@ -154,4 +155,20 @@ size_t proc_path_length(const char *path, size_t length)
 	if (length > mark_length && !memcmp(path + length - mark_length, mark, mark_length))
 		return length - mark_length;
 	return length;
+}
+
+bool proc_status_last_number(const char *status, const char *key, uint32_t *ret)
+{
+	const char *line = strstr(status, key), *end, *at;
+
+	if (!line)
+		return false;
+	line += strlen(key);
+	end = line + strcspn(line, "\n");
+	for (at = end; at > line && at[-1] >= '0' && at[-1] <= '9';)
+		at--;
+	if (at == end)
+		return false;
+	*ret = (uint32_t)strtoul(at, NULL, 10);
+	return true;
 }

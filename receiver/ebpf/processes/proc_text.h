@@ -38,6 +38,10 @@ struct proc_stat {
 /* False when @text is not such a line. */
 bool proc_stat_parse(const char *text, size_t length, struct proc_stat *ret);
 
+/* The number at the end of the line of /proc/PID/status that begins with @key ("\nNSpid:"), of
+ * @status, which a NUL ends. False: there is none. */
+bool proc_status_last_number(const char *status, const char *key, uint32_t *ret);
+
 /*
  * Length of @path without the mark the kernel puts behind the name of a file that
  * has been unlinked. (A file can bear such a name truthfully; then a mark more is

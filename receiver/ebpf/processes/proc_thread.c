@@ -100,6 +100,42 @@ int proc_open_thread(uint32_t pid)
 	return fd;
 }
 
+int proc_thread_number(uint32_t pid, uint32_t tid, uint32_t *ret)
+{
+	CLEANUP_FREE char *text = NULL;
+	CLEANUP_FD int thread = -1;
+	char name[40];
+	size_t length;
+	int result;
+
+	snprintf(name, sizeof(name), "%u/task/%u", pid, tid);
+	thread = open_in_proc(name);
+	if (thread < 0)
+		return thread;
+	result = file_read(thread, "status", STATUS_BYTES, &text, &length);
+	// A kernel without PID namespaces has no such line.
+	if (!result && !proc_status_last_number(text, "\nNSpid:", ret))
+		*ret = tid;
+	return result;
+}
+
+uint32_t proc_thread_check_now(uint32_t pid, uint32_t tid)
+{
+	CLEANUP_FREE char *text = NULL;
+	CLEANUP_FD int thread = -1;
+	char path[40], name[16] = "";
+	size_t length;
+
+	snprintf(path, sizeof(path), "%u/task/%u", pid, tid);
+	thread = open_in_proc(path);
+	// A newline follows the name.
+	if (thread < 0 || file_read(thread, "comm", STAT_BYTES, &text, &length) || !length)
+		return 0;
+	length--;
+	memcpy(name, text, length < sizeof(name) - 1 ? length : sizeof(name) - 1);
+	return proc_thread_name_check(name);
+}
+
 /* Does @path, in the root of @process, lead to the program of that? */
 static bool leads_to_program(int process, const char *path)
 {

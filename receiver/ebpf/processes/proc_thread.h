@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "base/base.h"
+
 #include <limits.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,6 +18,23 @@
  * does, or it is not found among the first thousand, or another negative errno.
  */
 int proc_open_thread(uint32_t pid);
+
+/*
+ * The number of thread @tid of process @pid in the PID namespace that it was made in, to *@ret. 0,
+ * or a negative errno: it has ended.
+ */
+int proc_thread_number(uint32_t pid, uint32_t tid, uint32_t *ret);
+
+/* A word by which to tell the system's name of a thread, padded with zeros, from others; not 0. */
+static inline uint32_t proc_thread_name_check(const char name[16])
+{
+	uint32_t hash = intern_hash_seeded(name, 16, 0);
+
+	return hash ? hash : 1;
+}
+
+/* The same of the name that thread @tid of process @pid has now; 0: it has ended. */
+uint32_t proc_thread_check_now(uint32_t pid, uint32_t tid);
 
 /*
  * The path of the program whose directory in /proc is open as @process, in @ret, without the

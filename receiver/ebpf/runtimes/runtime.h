@@ -101,12 +101,21 @@ struct runtime_frame {
 	uint32_t reserved;        /* 0 */
 };
 
+/* No kind of frame: what is asked for is the name of thread `object`, the profiler's number of it;
+ * `position` is its number in the PID namespace that it was made in, `check` tells by which name the
+ * system knew it when it was sampled: who names itself anew has that changed, too. */
+enum { RUNTIME_THREAD = 1 << 8 };
+
+/* The same: what is asked for is what the process runs; `object` is 0. */
+enum { RUNTIME_PROGRAM = RUNTIME_THREAD + 1 };
+
 /* A function that runs in a frame: UTF-8, without NUL. What is not known is 0, or empty. */
 struct runtime_line {
 	const char *function, *file;
 	const char *system_name; /* as the runtime has it, where `function` is told for people */
 	size_t function_bytes, file_bytes, system_name_bytes;
 	uint32_t line, start_line, column; /* from 1 on */
+	bool is_gap; /* no function: it stands for frames of the program that are not here */
 };
 
 /* Takes the lines of a frame, the innermost first. */
@@ -179,6 +188,25 @@ struct runtime {
 					const struct runtime_memory *memory,
 					const struct runtime_frame *frame,
 					const struct runtime_lines *to);
+
+	/*
+	 * In the worker: give @to one line, whose function is the name that the program itself has
+	 * given thread number @thread, of the PID namespace it was made in. As resolve, but that
+	 * names change: it is asked again. NULL: its threads are called what the system calls them.
+	 */
+	enum runtime_outcome (*name_thread)(const struct runtime_process *process,
+					    const struct runtime_memory *memory, uint32_t thread,
+					    const struct runtime_lines *to);
+
+	/*
+	 * In the worker: give @to one line, whose function is the runtime's version, its system
+	 * name the runtime's name, and its file what the process runs, without folders: the last
+	 * two may be empty. None of it may be of the program's arguments. As resolve. NULL: nothing
+	 * is said of that.
+	 */
+	enum runtime_outcome (*describe)(const struct runtime_process *process,
+					 const struct runtime_memory *memory,
+					 const struct runtime_lines *to);
 
 	/*
 	 * In the worker: which functions run at @address, an ELF address of @file, of which

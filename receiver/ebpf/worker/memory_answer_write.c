@@ -18,7 +18,11 @@ static void draft_frame(struct names_draft *draft, const struct memory_asked *as
 	enum runtime_outcome outcome = RUNTIME_MALFORMED;
 
 	names_draft_open(draft);
-	if (runtime->resolve)
+	if (frame->kind == RUNTIME_THREAD && runtime->name_thread)
+		outcome = runtime->name_thread(&asked->process, memory, frame->position, &to);
+	else if (frame->kind == RUNTIME_PROGRAM && runtime->describe)
+		outcome = runtime->describe(&asked->process, memory, &to);
+	else if (frame->kind < RUNTIME_THREAD && runtime->resolve)
 		outcome = runtime->resolve(&asked->process, memory, frame, &to);
 	names_draft_close(draft, outcome, 0);
 }

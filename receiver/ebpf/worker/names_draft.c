@@ -58,7 +58,8 @@ bool names_draft_line(void *context, const struct runtime_line *line)
 	size_t count = draft->lines.count;
 	struct worker_line to = { .line = line->line,
 				  .start_line = line->start_line,
-				  .column = line->column };
+				  .column = line->column,
+				  .is_gap = line->is_gap };
 
 	if (!line->function_bytes || count - draft->lines_before >= RUNTIME_LINES ||
 	    count >= WORKER_MAX_LINES)

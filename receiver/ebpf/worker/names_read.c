@@ -23,7 +23,8 @@ static bool lines_check(const struct worker_line *lines, size_t count, const cha
 			size_t bytes)
 {
 	for (size_t i = 0; i < count; i++)
-		if (!lines[i].function || !answer_text_begins_at(text, bytes, lines[i].function) ||
+		if (!lines[i].function || lines[i].is_gap > 1 ||
+		    !answer_text_begins_at(text, bytes, lines[i].function) ||
 		    !answer_text_begins_at(text, bytes, lines[i].file) ||
 		    !answer_text_begins_at(text, bytes, lines[i].system_name))
 			return false;

@@ -143,6 +143,7 @@ struct worker_line {
 	uint32_t function;                 /* offset in worker_answer.text, not 0 */
 	uint32_t file, system_name;        /* the same; or 0 */
 	uint32_t line, start_line, column; /* from 1 on; 0: not known */
+	uint32_t is_gap;                   /* 1: it stands for frames that are not here */
 };
 
 enum worker_outcome {

@@ -2,12 +2,12 @@
 # The receiver's own files, without a kernel. What they call is played by the tests.
 set(receiver ${CMAKE_SOURCE_DIR}/receiver/ebpf)
 
-profcol_unit_test(ebpf_capture_test SOURCES capture_test.c ${receiver}/capture.c ${receiver}/sample_labels.c)
-target_link_libraries(ebpf_capture_test PRIVATE profcol_bpf_perf_event)
+profcol_unit_test(ebpf_capture_test SOURCES capture_test.c ${receiver}/capture.c ${receiver}/capture_threads.c ${receiver}/sample_labels.c)
+target_link_libraries(ebpf_capture_test PRIVATE profcol_bpf_perf_event profcol_ebpf_runtimes)
 
 profcol_unit_test(ebpf_outdated_test
-	SOURCES outdated_test.c ${receiver}/capture.c ${receiver}/sample_labels.c ${receiver}/outdated.c)
-target_link_libraries(ebpf_outdated_test PRIVATE profcol_bpf_perf_event)
+	SOURCES outdated_test.c ${receiver}/capture.c ${receiver}/capture_threads.c ${receiver}/sample_labels.c ${receiver}/outdated.c)
+target_link_libraries(ebpf_outdated_test PRIVATE profcol_bpf_perf_event profcol_ebpf_runtimes)
 
 profcol_unit_test(ebpf_held_test
 	SOURCES held_test.c ${receiver}/containers.c ${receiver}/held.c LIBRARIES profcol_profile)
@@ -26,10 +26,10 @@ profcol_unit_test(ebpf_requirements_test
 	SOURCES requirements_test.c ${receiver}/requirements.c ${receiver}/libbpf_messages.c
 	LIBRARIES profcol_bpf_kernel_text third_party::cap)
 
-add_library(ebpf_report_fixture STATIC report_fixture.c ${receiver}/capture.c ${receiver}/sample_labels.c
+add_library(ebpf_report_fixture STATIC report_fixture.c ${receiver}/capture.c ${receiver}/capture_threads.c ${receiver}/sample_labels.c
 	${receiver}/events/event_kinds.c ${receiver}/events/wait_reason.c
 	${receiver}/containers.c ${receiver}/file_locations.c ${receiver}/label_attributes.c ${receiver}/locations.c ${receiver}/nameless.c
-	${receiver}/report.c ${receiver}/resources.c ${receiver}/text.c)
+	${receiver}/report.c ${receiver}/resources.c ${receiver}/text.c ${receiver}/thread_names.c)
 target_include_directories(ebpf_report_fixture PUBLIC ${receiver} ${CMAKE_SOURCE_DIR})
 target_link_libraries(ebpf_report_fixture PUBLIC profcol_headers profcol_ebpf_printable profcol_ebpf_runtimes profcol_profile
 	profcol_bpf_perf_event profile_otlp_conformance ${CMOCKA_LIBRARY})
@@ -66,6 +66,6 @@ foreach(test capture cost held options outdated overhead recent_rules requiremen
 	target_include_directories(ebpf_${test}_test PRIVATE ${receiver})
 endforeach()
 
-profcol_unit_test(ebpf_nameless_test SOURCES nameless_test.c ${receiver}/capture.c ${receiver}/sample_labels.c
+profcol_unit_test(ebpf_nameless_test SOURCES nameless_test.c ${receiver}/capture.c ${receiver}/capture_threads.c ${receiver}/sample_labels.c
 	${receiver}/nameless.c LIBRARIES profcol_headers profcol_base profcol_ebpf_runtimes)
 target_include_directories(ebpf_nameless_test PRIVATE ${receiver} ${CMAKE_SOURCE_DIR})

@@ -143,6 +143,38 @@ void process_memory_settle(struct process_memory *memory, uint64_t deadline_ns)
 }
 
 /* What has check word 1 is called something, with something else inlined into it. */
+/* Thread 8 has a name that the system would cut. */
+static enum frame_state find_thread_name(const struct frame_question *question,
+					 struct frame_name **name_ret)
+{
+	struct frame_name *name;
+
+	if (question->frame.object != 8)
+		return FRAME_GONE;
+	name = calloc(1, sizeof(*name) + sizeof(*name->lines));
+	assert_non_null(name);
+	name->line_count = 1;
+	name->lines[0] = (struct frame_line){ "orders and invoices", "", "", 0, 0, 0, false };
+	*name_ret = name;
+	return FRAME_NAMED;
+}
+
+/* Process 78 runs a jar. */
+static enum frame_state find_program(const struct frame_question *question,
+				     struct frame_name **name_ret)
+{
+	struct frame_name *name;
+
+	if (question->key.pid != 78)
+		return FRAME_GONE;
+	name = calloc(1, sizeof(*name) + sizeof(*name->lines));
+	assert_non_null(name);
+	name->line_count = 1;
+	name->lines[0] = (struct frame_line){ "17.0.15+6", "shop.jar", "", 0, 0, 0, false };
+	*name_ret = name;
+	return FRAME_NAMED;
+}
+
 enum frame_state process_memory_find(struct process_memory *memory,
 				     const struct frame_question *question,
 				     struct frame_name **name_ret)
@@ -151,13 +183,20 @@ enum frame_state process_memory_find(struct process_memory *memory,
 
 	(void)memory;
 	*name_ret = NULL;
+	if (question->frame.kind == RUNTIME_PROGRAM)
+		return find_program(question, name_ret);
+	if (question->frame.kind == RUNTIME_THREAD)
+		return find_thread_name(question, name_ret);
 	if (question->frame.check != 1)
 		return question->frame.check ? FRAME_GONE : FRAME_WANTED;
 	name = calloc(1, sizeof(*name) + 2 * sizeof(*name->lines));
 	assert_non_null(name);
 	name->line_count = 2;
-	name->lines[0] = (struct frame_line){ "inner", "/srv/inner.x", "inner()V", 12, 10, 3 };
-	name->lines[1] = (struct frame_line){ "outer", "", "", question->frame.position, 0, 0 };
+	name->lines[0] = (struct frame_line){
+		"inner", "/srv/inner.x", "inner()V", 12, 10, 3, question->frame.position == 99
+	};
+	name->lines[1] =
+		(struct frame_line){ "outer", "", "", question->frame.position, 0, 0, false };
 	*name_ret = name;
 	return FRAME_NAMED;
 }
@@ -271,6 +310,8 @@ static struct {
 	struct profcol_metric metric;
 } ends[UNWIND_END_COUNT + CAPTURE_LABELS_FATES];
 
+static struct profcol_metric gaps;
+
 enum { COUNTERS = sizeof(ends) / sizeof(ends[0]) };
 
 static struct profcol_metric *end_metric(const struct profcol_host *self,
@@ -282,6 +323,8 @@ static struct profcol_metric *end_metric(const struct profcol_host *self,
 	(void)self;
 	(void)doc;
 	assert_int_equal(kind, PROFCOL_COUNTER);
+	if (!strcmp(name, "runtime_gaps"))
+		return &gaps;
 	if (strcmp(name, "unwind_stacks") != 0)
 		assert_string_equal(name, "labelled_samples");
 	while (i < COUNTERS && ends[i].label[0] && strcmp(ends[i].label, label) != 0)
@@ -306,6 +349,11 @@ int64_t fixture_stacks_that_ended(const char *end)
 
 	snprintf(label, sizeof(label), "end=%s", end);
 	return counted(label);
+}
+
+int64_t fixture_gaps(void)
+{
+	return atomic_exchange(&gaps.value, 0);
 }
 
 int64_t fixture_labelled(const char *result)

@@ -56,6 +56,9 @@ struct profcol_batch *fixture_build_until(uint64_t end_ns);
 /* Samples whose walk ended so, since the last call; @end as its label says. */
 int64_t fixture_stacks_that_ended(const char *end);
 
+/* Samples counted since the last call whose stacks have a gap: of a frame at position 99. */
+int64_t fixture_gaps(void);
+
 /* Samples with labels of which that became, since the last call; @result as its label says. */
 int64_t fixture_labelled(const char *result);
 

@@ -152,6 +152,25 @@ static void containers_of_pods_are_met_as_of_their_first_sample(void **state)
 
 #define WITH_CAPTURE(test) cmocka_unit_test_setup_teardown(test, fixture_set_up, fixture_tear_down)
 
+static void a_program_is_what_its_runtime_says(void **state)
+{
+	static const __u64 frames[] = { 0x400800 };
+	const struct sample_record record = sample_record_make(78, 78, 1500, frames, 0, 1);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	CLEANUP_FREE char *text = NULL;
+
+	(void)state;
+	fixture_append(&record);
+	batch = fixture_build();
+	text = fixture_print(batch);
+	fixture_expect_text(text, "process.runtime.version");
+	fixture_expect_text(text, "17.0.15+6");
+	fixture_expect_text(text, "profcol.process.main");
+	fixture_expect_text(text, "shop.jar");
+	// What is not known is not said.
+	assert_null(strstr(text, "process.runtime.name"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +178,7 @@ int main(void)
 		WITH_CAPTURE(by_process_a_resource_says_all_of_its_process),
 		WITH_CAPTURE(by_container_samples_say_which_process),
 		WITH_CAPTURE(by_host_there_is_one_resource_without_attributes),
+		WITH_CAPTURE(a_program_is_what_its_runtime_says),
 		WITH_CAPTURE(containers_of_pods_are_met_as_of_their_first_sample),
 	};
 

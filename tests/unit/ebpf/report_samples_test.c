@@ -36,6 +36,60 @@ static void a_sample_carries_names_and_whose_it_is(void **state)
 	assert_int_equal(profcol_batch_events(batch), 1);
 }
 
+/* Is sample @number one of a thread that is called @name? */
+static bool is_of_thread(const struct profcol_batch *batch, uint32_t number, const char *name)
+{
+	struct profcol_sample sample = profcol_batch_sample(batch, number);
+	uint32_t count;
+	const uint32_t *ids = profcol_batch_attribute_list(batch, sample.attributes, &count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct profcol_attribute attribute = profcol_batch_attribute(batch, ids[i]);
+
+		if (!strcmp(profcol_batch_string(batch, attribute.key).bytes, "thread.name"))
+			return !strcmp(profcol_batch_string(batch, attribute.value.string).bytes,
+				       name);
+	}
+	return false;
+}
+
+static void a_thread_is_called_as_its_runtime_has_it(void **state)
+{
+	static const __u64 frames[] = {
+		UNWIND_FRAME_RUNTIME |
+			(unsigned long long)RUNTIME_HOTSPOT << UNWIND_FRAME_NUMBER_SHIFT | 0x1000,
+		1ull << 32,
+		0x401801,
+	};
+	struct sample_record record = sample_record_make(7, 8, 1500, frames, 0, 3);
+	struct sample_record native = sample_record_make(7, 8, 1600, &frames[2], 0, 1);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	int told = 0, system = 0, before = 0;
+
+	(void)state;
+	fixture_append(&record);
+	// The same thread, in no code of the runtime; another one, and one whose name is not known.
+	fixture_append(&native);
+	native.head.tid = 9;
+	fixture_append(&native);
+	record.head.tid = 10;
+	fixture_append(&record);
+	// When it was called otherwise, it may have had another name.
+	native.head.tid = 8;
+	strcpy(native.head.comm, "before");
+	fixture_append(&native);
+	batch = fixture_build();
+	assert_int_equal(profcol_batch_count(batch, PROFCOL_SAMPLES), 5);
+	for (uint32_t i = 0; i < 5; i++) {
+		told += is_of_thread(batch, i, "orders and invoices");
+		system += is_of_thread(batch, i, "worker");
+		before += is_of_thread(batch, i, "before");
+	}
+	assert_int_equal(told, 2);
+	assert_int_equal(system, 2);
+	assert_int_equal(before, 1);
+}
+
 static void equal_samples_become_one_with_their_times_in_order(void **state)
 {
 	static const __u64 frames[] = { 0x400800 };
@@ -265,6 +319,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_CAPTURE(a_sample_carries_names_and_whose_it_is),
+		WITH_CAPTURE(a_thread_is_called_as_its_runtime_has_it),
 		WITH_CAPTURE(equal_samples_become_one_with_their_times_in_order),
 		WITH_CAPTURE(without_timestamps_samples_are_counts),
 		WITH_CAPTURE(a_window_ends_after_its_last_sample_and_never_empty),

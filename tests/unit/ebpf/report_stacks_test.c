@@ -199,9 +199,29 @@ static void a_stack_at_the_limit_keeps_all_its_frames(void **state)
 
 #define WITH_CAPTURE(test) cmocka_unit_test_setup_teardown(test, fixture_set_up, fixture_tear_down)
 
+static void stacks_with_a_gap_are_counted(void **state)
+{
+	const __u64 runtime = UNWIND_FRAME_RUNTIME |
+			      (__u64)RUNTIME_HOTSPOT << UNWIND_FRAME_NUMBER_SHIFT | 0x1000;
+	const __u64 frames[] = { runtime, 1ull << 32 | 98, runtime, 1ull << 32 | 99, 0x401801 };
+	struct sample_record record = sample_record_make(7, 8, 1500, frames, 0, 5);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+
+	(void)state;
+	fixture_append(&record);
+	record.head.time_ns++;
+	fixture_append(&record);
+	record = sample_record_make(7, 8, 1600, frames, 0, 2);
+	fixture_append(&record);
+	batch = fixture_build();
+	assert_non_null(batch);
+	assert_int_equal(fixture_gaps(), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		WITH_CAPTURE(stacks_with_a_gap_are_counted),
 		WITH_CAPTURE(a_stack_is_cut_at_a_return_address_that_is_none_and_says_so),
 		WITH_CAPTURE(a_stack_walked_by_tables_is_not_cut_again),
 		WITH_CAPTURE(every_way_to_end_but_the_entry_is_told_by_the_stack),

@@ -25,9 +25,11 @@ foreach(part heaps offsets)
 		LIBRARIES profcol_ebpf_runtimes)
 endforeach()
 
-profcol_unit_test(runtime_hotspot_names_test
-	SOURCES runtimes/hotspot_names_test.c runtimes/hotspot_forged.c
-	LIBRARIES profcol_ebpf_runtimes)
+foreach(part names program threads)
+	profcol_unit_test(runtime_hotspot_${part}_test
+		SOURCES runtimes/hotspot_${part}_test.c runtimes/hotspot_forged.c
+		LIBRARIES profcol_ebpf_runtimes)
+endforeach()
 
 profcol_unit_test(runtime_hotspot_layout_test SOURCES runtimes/hotspot_layout_test.c
 	unwind/made_elf.c symbols/elf_files.c LIBRARIES profcol_ebpf_worker)

@@ -367,7 +367,7 @@ static enum runtime_outcome tell_place(const struct runtime_process *process,
 	if (!read_scopes(reading, code, (uint32_t)place.scope, &scopes))
 		return RUNTIME_MALFORMED;
 	// Calls of which nothing has to be known are not told of.
-	if ((calls && place.offset == offset) || reading->offsets->tells_all ||
+	if ((calls && place.offset == offset) || (reading->offsets->settings & HOTSPOT_TELLS_ALL) ||
 	    is_in_loop(reading, code, &place, offset))
 		return tell_scopes(process, reading, &scopes, to);
 	before.count = 0;
@@ -479,6 +479,7 @@ static enum runtime_outcome tell(const struct runtime_process *process, struct r
 		if (is_return_barrier(reading, frame, name, length)) {
 			line.function = in_heap;
 			line.function_bytes = strlen(in_heap);
+			line.is_gap = true;
 		}
 		return to->add(to->context, &line) ? RUNTIME_NAMED : RUNTIME_MALFORMED;
 	}

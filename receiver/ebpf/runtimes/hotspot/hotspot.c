@@ -11,5 +11,7 @@ const struct runtime runtime_hotspot = {
 	.check = hotspot_check,
 	.attach = hotspot_heaps,
 	.resolve = hotspot_resolve,
+	.name_thread = hotspot_name_thread,
+	.describe = hotspot_describe,
 	.frame_type = "jvm",
 };

@@ -68,6 +68,45 @@ enum hotspot_word {
 	HOTSPOT_WORDS,
 };
 
+/* Further words, by which threads of Java, and programs, are called: numbers after those of
+ * hotspot_word. Each may be missing. */
+enum hotspot_object {
+	HOTSPOT_THREADS = HOTSPOT_WORDS, /* the address of a ThreadsList; or, up to JDK 11... */
+	HOTSPOT_FIRST_THREAD,            /* ...that of a JavaThread */
+	HOTSPOT_HEAP,                    /* the address of the CollectedHeap */
+	HOTSPOT_OOP_BASE,                /* how short pointers to objects are made long... */
+	HOTSPOT_OOP_SHIFT,
+	HOTSPOT_CLASS_BASE, /* ...and those to classes */
+	HOTSPOT_CLASS_SHIFT,
+	HOTSPOT_COMMAND, /* the address of a text: what is run, and its arguments */
+	HOTSPOT_VM_INFO, /* the address of a text: what the JVM is called, and more */
+	HOTSPOT_STATICS_LIMIT,
+	HOTSPOT_LIST_LENGTH = HOTSPOT_STATICS_LIMIT, /* offset of an int in a ThreadsList, */
+	HOTSPOT_LIST_ITEMS,                          /* and of the address of its items */
+	HOTSPOT_THREAD_NEXT,   /* offset of an address in a JavaThread: of the next one, */
+	HOTSPOT_THREAD_SYSTEM, /* of its OSThread, */
+	HOTSPOT_THREAD_OBJECT, /* and of its object, or of where that address is: object_handle */
+	HOTSPOT_SYSTEM_ID,     /* offset of an int in an OSThread: as gettid() has it */
+	HOTSPOT_HEAP_ACTIVE,   /* offset of a byte in a CollectedHeap: objects are being moved, */
+	HOTSPOT_HEAP_COLLECTIONS, /* and of an int: how often they were */
+	HOTSPOT_KLASS_SUPER,      /* offset of an address in a Klass, */
+	HOTSPOT_KLASS_POOL,       /* of one in an InstanceKlass, */
+	HOTSPOT_KLASS_FIELDS,     /* and of that of an array: see fields_packed */
+	HOTSPOT_ALL_WORDS,
+};
+
+enum { HOTSPOT_OBJECTS = HOTSPOT_ALL_WORDS - HOTSPOT_WORDS };
+
+/* How a JVM keeps its objects. */
+enum hotspot_setting {
+	HOTSPOT_SHORT_POINTERS = 1,  /* to objects: 4 bytes (UseCompressedOops) */
+	HOTSPOT_SHORT_CLASSES = 2,   /* to their classes (UseCompressedClassPointers) */
+	HOTSPOT_COMPACT = 4,         /* these are in the first word (UseCompactObjectHeaders) */
+	HOTSPOT_MOVES_IN_PAUSES = 8, /* no object is moved while its program runs */
+	HOTSPOT_TELLS_ALL =
+		16, /* compiled code tells what runs at any place (DebugNonSafepoints) */
+};
+
 /* How an nmethod says what is where in it. */
 enum hotspot_form {
 	HOTSPOT_UNNAMED,   /* in none that is known */
@@ -94,7 +133,12 @@ struct hotspot_layout {
 	uint16_t pool_bytes;    /* of a ConstantPool, which its entries follow */
 	uint16_t place_bytes;   /* of a PcDesc */
 	uint16_t flag_bytes;    /* of a setting; 0: it is not known */
-	uint16_t reserved[2];   /* 0 */
+	uint8_t object_handle;  /* 1: THREAD_OBJECT is of the address of the object's address */
+	uint8_t fields_packed;  /* 1: fields are compressed numbers; 0: 6 of 2 bytes each */
+	uint16_t reserved;      /* 0 */
+	/* As `words`, from HOTSPOT_THREADS on; 0: there is none. */
+	uint32_t objects[HOTSPOT_OBJECTS];
+	uint32_t reserved_last; /* 0 */
 };
 
 _Static_assert(sizeof(struct hotspot_layout) % 8 == 0, "it is words");
@@ -107,9 +151,11 @@ _Static_assert(sizeof(struct hotspot_layout) <= RUNTIME_LAYOUT_BYTES, "there is 
 struct hotspot_offsets {
 	struct hotspot_data told; /* first: what the kernel side has of it */
 	uint16_t of[HOTSPOT_WORDS];
-	uint16_t version;   /* of the JDK */
-	uint16_t tells_all; /* 1: compiled code tells what runs at any place (DebugNonSafepoints) */
-	uint16_t reserved;
+	uint16_t objects[HOTSPOT_OBJECTS]; /* the same, from HOTSPOT_THREADS on */
+	uint16_t version;                  /* of the JDK */
+	uint16_t settings;                 /* of enum hotspot_setting */
+	uint16_t names_threads;            /* 1: what that needs is there */
+	uint16_t reserved[3];
 };
 
 _Static_assert(sizeof(struct hotspot_offsets) % 8 == 0, "it is words");
@@ -138,6 +184,16 @@ bool hotspot_heaps(const void *layout, uint64_t base, const struct runtime_memor
  */
 void hotspot_find_offsets(const struct hotspot_layout *layout, uint64_t base,
 			  const struct runtime_memory *memory, struct runtime_found *ret);
+
+/* As runtime.name_thread. */
+enum runtime_outcome hotspot_name_thread(const struct runtime_process *process,
+					 const struct runtime_memory *memory, uint32_t thread,
+					 const struct runtime_lines *to);
+
+/* As runtime.describe. */
+enum runtime_outcome hotspot_describe(const struct runtime_process *process,
+				      const struct runtime_memory *memory,
+				      const struct runtime_lines *to);
 
 /* As runtime.resolve. */
 enum runtime_outcome hotspot_resolve(const struct runtime_process *process,

@@ -33,7 +33,7 @@ enum {
 /* What is looked for. Of several for one word the first that is there counts. */
 static const struct field {
 	const char *type, *name, *value;
-	enum hotspot_word word;
+	int word; /* enum hotspot_word, or hotspot_object */
 	bool is_static;
 	uint8_t bytes; /* of those whose size differs between versions */
 } fields[] = {
@@ -111,6 +111,47 @@ static const struct field {
 	{ "nmethod", "_metadata_offset", "u2", HOTSPOT_NMETHOD_METADATA, false, 2 },
 	{ "nmethod", "_immutable_data", "address", HOTSPOT_NMETHOD_DATA, false, 0 },
 	{ "nmethod", "_immutable_data_size", "int", HOTSPOT_NMETHOD_DATA_BYTES, false, 0 },
+
+	{ "ThreadsSMRSupport", "_java_thread_list", "ThreadsList*", HOTSPOT_THREADS, true, 0 },
+	{ "ThreadsList", "_length", NULL, HOTSPOT_LIST_LENGTH, false, 0 },
+	{ "ThreadsList", "_threads", NULL, HOTSPOT_LIST_ITEMS, false, 0 },
+	// Up to JDK 11.
+	{ "Threads", "_thread_list", "JavaThread*", HOTSPOT_FIRST_THREAD, true, 0 },
+	{ "JavaThread", "_next", "JavaThread*", HOTSPOT_THREAD_NEXT, false, 0 },
+	{ "JavaThread", "_osthread", "OSThread*", HOTSPOT_THREAD_SYSTEM, false, 0 },
+	{ "Thread", "_osthread", "OSThread*", HOTSPOT_THREAD_SYSTEM, false, 0 },
+	{ "JavaThread", "_threadObj", "oop", HOTSPOT_THREAD_OBJECT, false, 0 },
+	{ "JavaThread", "_threadObj", "OopHandle", HOTSPOT_THREAD_OBJECT, false, 1 },
+	{ "OSThread", "_thread_id", NULL, HOTSPOT_SYSTEM_ID, false, 0 },
+	{ "Universe", "_collectedHeap", "CollectedHeap*", HOTSPOT_HEAP, true, 0 },
+	{ "CollectedHeap", "_is_gc_active", "bool", HOTSPOT_HEAP_ACTIVE, false, 0 },
+	// From JDK 21 on.
+	{ "CollectedHeap", "_is_stw_gc_active", "bool", HOTSPOT_HEAP_ACTIVE, false, 0 },
+	{ "CollectedHeap", "_total_collections", "unsigned int", HOTSPOT_HEAP_COLLECTIONS, false,
+	  0 },
+	{ "CompressedOops", "_base", "address", HOTSPOT_OOP_BASE, true, 0 },
+	{ "CompressedOops", "_shift", "int", HOTSPOT_OOP_SHIFT, true, 0 },
+	{ "CompressedKlassPointers", "_base", "address", HOTSPOT_CLASS_BASE, true, 0 },
+	{ "CompressedKlassPointers", "_shift", "int", HOTSPOT_CLASS_SHIFT, true, 0 },
+	// Up to JDK 21.
+	{ "CompressedOops", "_narrow_oop._base", "address", HOTSPOT_OOP_BASE, true, 0 },
+	{ "CompressedOops", "_narrow_oop._shift", "int", HOTSPOT_OOP_SHIFT, true, 0 },
+	{ "CompressedKlassPointers", "_narrow_klass._base", "address", HOTSPOT_CLASS_BASE, true,
+	  0 },
+	{ "CompressedKlassPointers", "_narrow_klass._shift", "int", HOTSPOT_CLASS_SHIFT, true, 0 },
+	// Up to JDK 11.
+	{ "Universe", "_narrow_oop._base", "address", HOTSPOT_OOP_BASE, true, 0 },
+	{ "Universe", "_narrow_oop._shift", "int", HOTSPOT_OOP_SHIFT, true, 0 },
+	{ "Universe", "_narrow_klass._base", "address", HOTSPOT_CLASS_BASE, true, 0 },
+	{ "Universe", "_narrow_klass._shift", "int", HOTSPOT_CLASS_SHIFT, true, 0 },
+	{ "Arguments", "_java_command", "char*", HOTSPOT_COMMAND, true, 0 },
+	{ "Abstract_VM_Version", "_s_internal_vm_info_string", "const char*", HOTSPOT_VM_INFO, true,
+	  0 },
+	{ "Klass", "_super", "Klass*", HOTSPOT_KLASS_SUPER, false, 0 },
+	{ "InstanceKlass", "_constants", "ConstantPool*", HOTSPOT_KLASS_POOL, false, 0 },
+	{ "InstanceKlass", "_fields", "Array<u2>*", HOTSPOT_KLASS_FIELDS, false, 0 },
+	// From JDK 21 on.
+	{ "InstanceKlass", "_fieldinfo_stream", "Array<u1>*", HOTSPOT_KLASS_FIELDS, false, 1 },
 };
 
 /* The types whose size is looked for. */
@@ -250,9 +291,15 @@ static void take_type(struct search *search, uint64_t address, const uint64_t *e
 /* ---- all of it ---- */
 
 /* What the size of the field behind @word says, where versions differ. */
-static void note_bytes(struct hotspot_layout *hotspot, enum hotspot_word word, uint8_t bytes)
+static void note_bytes(struct hotspot_layout *hotspot, int word, uint8_t bytes)
 {
 	switch (word) {
+	case HOTSPOT_THREAD_OBJECT:
+		hotspot->object_handle = bytes;
+		break;
+	case HOTSPOT_KLASS_FIELDS:
+		hotspot->fields_packed = bytes;
+		break;
 	case HOTSPOT_BLOB_CODE:
 		hotspot->code_bytes = bytes;
 		break;
@@ -329,11 +376,14 @@ static struct hotspot_layout search_result(const struct search *search)
 	const uint64_t *bytes = search->type_bytes;
 
 	for (size_t i = FIELDS; i--;) {
-		enum hotspot_word word = fields[i].word;
+		int word = fields[i].word;
 
 		if (!search->found[i])
 			continue;
-		hotspot.words[word] = search->found[i];
+		if (word < HOTSPOT_WORDS)
+			hotspot.words[word] = search->found[i];
+		else if (search->found[i] <= UINT32_MAX)
+			hotspot.objects[word - HOTSPOT_WORDS] = (uint32_t)search->found[i];
 		note_bytes(&hotspot, word, fields[i].bytes);
 	}
 	if (bytes[HEAP_BLOCK] <= UINT32_MAX)
@@ -382,7 +432,11 @@ bool hotspot_check(const void *layout)
 		if ((!word && is_walks) || word % (is_walks ? 8 : 4) || word >= 1ull << 47)
 			return false;
 	}
-	return (hotspot->block_bytes == 8 || hotspot->block_bytes == 16) &&
+	for (size_t i = 0; i < HOTSPOT_OBJECTS; i++)
+		if (hotspot->objects[i] % 4)
+			return false;
+	return hotspot->object_handle <= 1 && hotspot->fields_packed <= 1 &&
+	       (hotspot->block_bytes == 8 || hotspot->block_bytes == 16) &&
 	       (hotspot->code_bytes == 4 || hotspot->code_bytes == 8) &&
 	       (hotspot->complete_bytes == 2 || hotspot->complete_bytes == 4) &&
 	       (hotspot->heap_bytes == 0 || hotspot->heap_bytes == 8) && names_check(hotspot);

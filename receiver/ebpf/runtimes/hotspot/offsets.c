@@ -73,34 +73,70 @@ static void read_release(const struct hotspot_layout *layout, uint64_t base,
 	}
 }
 
-/* Is the setting called @name on? */
-static bool read_setting(const struct hotspot_layout *layout, uint64_t base,
-			 const struct runtime_memory *memory, const uint16_t *of, const char *name)
+/* The settings that matter, whose values are 0 or 1, and what they say. */
+static const struct {
+	const char *name;
+	uint16_t setting; /* of enum hotspot_setting */
+} known_settings[] = {
+	{ "DebugNonSafepoints", HOTSPOT_TELLS_ALL },
+	{ "UseCompressedOops", HOTSPOT_SHORT_POINTERS },
+	{ "UseCompressedClassPointers", HOTSPOT_SHORT_CLASSES },
+	{ "UseCompactObjectHeaders", HOTSPOT_COMPACT },
+	{ "UseSerialGC", HOTSPOT_MOVES_IN_PAUSES },
+	{ "UseParallelGC", HOTSPOT_MOVES_IN_PAUSES },
+	{ "UseG1GC", HOTSPOT_MOVES_IN_PAUSES },
+	{ "UseEpsilonGC", HOTSPOT_MOVES_IN_PAUSES },
+	{ "UseConcMarkSweepGC", HOTSPOT_MOVES_IN_PAUSES }, // up to JDK 13
+};
+
+enum { KNOWN_SETTINGS = sizeof(known_settings) / sizeof(known_settings[0]) };
+
+/* The setting whose name is at @name has a value at @value: if it matters, to *@settings. */
+static void take_setting(const struct runtime_memory *memory, uint64_t name, uint64_t value,
+			 uint16_t *settings)
+{
+	char found[32];
+	uint8_t is_on;
+
+	for (size_t i = 0; i < KNOWN_SETTINGS; i++) {
+		size_t bytes = strlen(known_settings[i].name) + 1;
+
+		if (!memory->read(memory->context, name, found, bytes) ||
+		    memcmp(found, known_settings[i].name, bytes) != 0 ||
+		    !memory->read(memory->context, value, &is_on, sizeof(is_on)))
+			continue;
+		if (is_on)
+			*settings |= known_settings[i].setting;
+		else if (known_settings[i].setting == HOTSPOT_SHORT_CLASSES)
+			*settings &= (uint16_t)~HOTSPOT_SHORT_CLASSES;
+	}
+}
+
+/* Of enum hotspot_setting, those that are on. */
+static uint16_t read_settings(const struct hotspot_layout *layout, uint64_t base,
+			      const struct runtime_memory *memory, const uint16_t *of)
 {
 	const uint64_t addresses[] = { base + layout->words[HOTSPOT_FLAGS],
 				       base + layout->words[HOTSPOT_FLAG_COUNT] };
+	// A version that cannot do without has no such setting.
+	uint16_t settings = HOTSPOT_SHORT_CLASSES;
 	uint64_t array[2], words[2];
-	size_t bytes = strlen(name) + 1;
-	char found[32];
-	uint8_t value;
 
 	if (!layout->words[HOTSPOT_FLAGS] || !layout->words[HOTSPOT_FLAG_COUNT] ||
-	    !layout->flag_bytes || bytes > sizeof(found) ||
-	    !runtime_read_words(memory, addresses, 2, array))
-		return false;
+	    !layout->flag_bytes || !runtime_read_words(memory, addresses, 2, array))
+		return 0;
 	for (uint64_t i = 0; i < array[1] && i < SETTINGS_MOST; i++) {
 		uint64_t at = array[0] + i * layout->flag_bytes;
 		const uint64_t members[] = { at + of[HOTSPOT_FLAG_NAME],
 					     at + of[HOTSPOT_FLAG_VALUE] };
 
 		if (!runtime_read_words(memory, members, 2, words))
-			return false;
+			break;
 		// The last one has no name.
-		if (words[0] && memory->read(memory->context, words[0], found, bytes) &&
-		    !memcmp(found, name, bytes))
-			return memory->read(memory->context, words[1], &value, 1) && value;
+		if (words[0])
+			take_setting(memory, words[0], words[1], &settings);
 	}
-	return false;
+	return settings;
 }
 
 static struct hotspot_data tell(const struct hotspot_layout *layout, const uint16_t *of,
@@ -144,6 +180,34 @@ static bool add_up(const struct hotspot_layout *layout, const struct hotspot_off
 	       of[HOTSPOT_NMETHOD_ID] && of[HOTSPOT_NMETHOD_METHOD] && of[HOTSPOT_NMETHOD_PCS];
 }
 
+/* Lists of threads are of either kind, and other words are not about threads. */
+static bool may_be_missing(size_t number)
+{
+	return number == HOTSPOT_THREADS || number == HOTSPOT_FIRST_THREAD ||
+	       number == HOTSPOT_LIST_LENGTH || number == HOTSPOT_LIST_ITEMS ||
+	       number == HOTSPOT_THREAD_NEXT || number == HOTSPOT_COMMAND ||
+	       number == HOTSPOT_VM_INFO;
+}
+
+/* What names of threads need; false: something is missing. */
+static bool find_objects(const struct hotspot_layout *layout, uint64_t base,
+			 const struct runtime_memory *memory, uint16_t to[HOTSPOT_OBJECTS])
+{
+	for (size_t i = 0; i < HOTSPOT_OBJECTS; i++) {
+		uint64_t address = base + layout->objects[i], word;
+		size_t number = i + HOTSPOT_WORDS;
+
+		if (!layout->objects[i] && !may_be_missing(number))
+			return false;
+		if (!layout->objects[i] || number < HOTSPOT_STATICS_LIMIT)
+			continue;
+		if (!runtime_read_words(memory, &address, 1, &word) || word > FARTHEST)
+			return false;
+		to[i] = (uint16_t)word;
+	}
+	return true;
+}
+
 void hotspot_find_offsets(const struct hotspot_layout *layout, uint64_t base,
 			  const struct runtime_memory *memory, struct runtime_found *ret)
 {
@@ -159,7 +223,9 @@ void hotspot_find_offsets(const struct hotspot_layout *layout, uint64_t base,
 	offsets.told = tell(layout, offsets.of, offsets.version);
 	if (!add_up(layout, &offsets))
 		return;
-	offsets.tells_all = read_setting(layout, base, memory, offsets.of, "DebugNonSafepoints");
+	offsets.settings = read_settings(layout, base, memory, offsets.of);
+	offsets.names_threads = find_objects(layout, base, memory, offsets.objects) &&
+				offsets.settings & HOTSPOT_MOVES_IN_PAUSES;
 	memcpy(ret->data, &offsets, sizeof(offsets));
 	ret->data_bytes = sizeof(offsets);
 }

@@ -74,13 +74,15 @@ static size_t take_character(const uint8_t *from, size_t length, size_t at, uint
 	return taken;
 }
 
-/* As UTF-8; false: there is no room. */
-static bool append_character(struct hotspot_text *to, uint32_t character)
+bool hotspot_text_character(struct hotspot_text *to, uint32_t character)
 {
-	uint8_t bytes[4];
-	size_t count = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
 	const uint8_t marks[] = { 0, 0xc0, 0xe0, 0xf0 };
+	uint8_t bytes[4];
+	size_t count;
 
+	if (character >= SURROGATES && character < SURROGATES_LIMIT)
+		character = REPLACEMENT;
+	count = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
 	if (count > sizeof(to->bytes) - to->length)
 		return false;
 	for (size_t i = count; i--; character >>= 6)
@@ -109,10 +111,26 @@ enum runtime_outcome hotspot_read_symbol(const struct hotspot_offsets *offsets,
 		return RUNTIME_UNREADABLE;
 	for (size_t at = 0; at < length;) {
 		at += take_character(bytes, length, at, &character);
-		if (!append_character(ret, character))
+		if (!hotspot_text_character(ret, character))
 			break;
 	}
 	return ret->length ? RUNTIME_NAMED : RUNTIME_MALFORMED;
+}
+
+bool hotspot_is_symbol(const struct hotspot_offsets *offsets, const struct runtime_memory *memory,
+		       uint64_t address, const char *name)
+{
+	size_t bytes = strlen(name);
+	char found[64];
+	uint16_t length;
+
+	return bytes <= sizeof(found) &&
+	       memory->read(memory->context, address + offsets->of[HOTSPOT_SYMBOL_LENGTH], &length,
+			    sizeof(length)) &&
+	       length == bytes &&
+	       memory->read(memory->context, address + offsets->of[HOTSPOT_SYMBOL_BODY], found,
+			    bytes) &&
+	       !memcmp(found, name, bytes);
 }
 
 /* ---- names of classes ---- */

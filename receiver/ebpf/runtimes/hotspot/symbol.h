@@ -26,5 +26,12 @@ enum runtime_outcome hotspot_read_symbol(const struct hotspot_offsets *offsets,
  */
 void hotspot_mask_class(struct hotspot_text *name);
 
+/* @character as UTF-8; a surrogate as U+FFFD. False: there is no room. */
+bool hotspot_text_character(struct hotspot_text *to, uint32_t character);
+
+/* Is the name at @address @name, which has less than 64 bytes? */
+bool hotspot_is_symbol(const struct hotspot_offsets *offsets, const struct runtime_memory *memory,
+		       uint64_t address, const char *name);
+
 /* Of what fits. */
 void hotspot_text_append(struct hotspot_text *to, const char *text, size_t length);

@@ -288,6 +288,35 @@ static void a_program_that_is_not_known_yet_is_waited_for(void **state)
 	assert_true(frame_names_are_settled(&names, 100 * MS, 200 * MS));
 }
 
+static void a_thread_may_get_another_name(void **state)
+{
+	struct frame_question asked = question(7, 1);
+	struct named_process *process;
+	struct runtime_frame frames[256];
+	uint32_t runtime;
+
+	(void)state;
+	asked.frame.kind = RUNTIME_THREAD;
+	frame_names_ask(&names, &asked, MS);
+	assert_int_equal(read_next(100 * MS, FRAME_NAMED), 1);
+	frame_names_ask(&names, &asked, 5000 * MS);
+	assert_int_equal(read_next(5100 * MS, FRAME_NAMED), 0);
+	frame_names_ask(&names, &asked, 11000 * MS);
+	assert_int_equal(read_next(11100 * MS, FRAME_GONE), 1);
+	// It is one of before until there is another.
+	assert_int_equal(frame_names_find(&names, &asked, &(const struct frame_name *){ NULL }),
+			 FRAME_NAMED);
+	// Of many, frames are read beside some.
+	for (uint64_t thread = 0; thread < 200; thread++) {
+		asked.frame.object = 100 + thread;
+		frame_names_ask(&names, &asked, 20000 * MS);
+	}
+	ask(7, 1, 20000 * MS);
+	process = frame_names_next(&names, 20100 * MS);
+	assert_non_null(process);
+	assert_int_equal(frame_names_take(process, &runtime, frames, 256), 129);
+}
+
 /* A map that has been written to once. */
 static struct code_map_state map_of(uint64_t bytes)
 {
@@ -372,6 +401,7 @@ int main(void)
 		TEST(an_answer_may_come_too_late),
 		TEST(who_waits_waits_for_what_was_asked_before),
 		TEST(a_program_that_is_not_known_yet_is_waited_for),
+		TEST(a_thread_may_get_another_name),
 		TEST(a_map_is_known_for_what_was_looked_for_in_it),
 		TEST(a_map_is_looked_for_again_later_and_later),
 		TEST(a_program_that_stays_unknown_is_given_up),

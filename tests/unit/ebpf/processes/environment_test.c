@@ -125,12 +125,12 @@ static void what_the_platform_knows_cannot_be_claimed(void **state)
 	PARSE("OTEL_RESOURCE_ATTRIBUTES=process.pid=1,container.id=abc,thread.id=3,"
 	      "process.executable.path=/x,process.environment_variable.SECRET=1,"
 	      "process%2Epid=1,k8s.namespace.name=kube-system,k8s.pod.uid=1,host.name=theirs,"
-	      "cloud.account.id=1,container.image.name=x,k8sx=1,hosts=2\0",
+	      "cloud.account.id=1,container.image.name=x,profcol.process.main=x,k8sx=1,hosts=2\0",
 	      &no_variables);
 	expect("k8sx", "1");
 	expect("hosts", "2");
 	assert_int_equal(count(), 2);
-	assert_int_equal(parsed.claims, 11);
+	assert_int_equal(parsed.claims, 12);
 }
 
 /* A newline, ESC, U+009B: whoever prints them has his cursor moved. */

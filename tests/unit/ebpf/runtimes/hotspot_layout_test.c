@@ -646,6 +646,17 @@ static void expect_words(const struct jdk *jdk, const struct hotspot_layout *hot
 	}
 }
 
+/* All that names of threads need, of this kind. */
+static void expect_objects(const struct hotspot_layout *hotspot, bool fields_packed)
+{
+	for (int i = HOTSPOT_WORDS; i < HOTSPOT_ALL_WORDS; i++)
+		// Up to JDK 11.
+		assert_int_equal(!hotspot->objects[i - HOTSPOT_WORDS],
+				 i == HOTSPOT_FIRST_THREAD || i == HOTSPOT_THREAD_NEXT);
+	assert_int_equal(hotspot->object_handle, 1);
+	assert_int_equal(hotspot->fields_packed, fields_packed);
+}
+
 /* As the profiler gets it. */
 static void expect_answer(const struct jdk *jdk, const struct hotspot_layout *expected)
 {
@@ -689,6 +700,7 @@ static void test_jdk_17(void **state)
 	assert_int_equal(hotspot.complete_bytes, 4);
 	assert_int_equal(hotspot.form, HOTSPOT_POINTED);
 	assert_int_equal(hotspot.deopt_bytes, 8);
+	expect_objects(&hotspot, false);
 	expect_answer(&jdk, &hotspot);
 	elf_file_deinit(&jdk.file);
 }
@@ -707,6 +719,7 @@ static void test_jdk_25(void **state)
 	assert_int_equal(hotspot.complete_bytes, 2);
 	assert_int_equal(hotspot.form, HOTSPOT_MUTABLE);
 	assert_int_equal(hotspot.deopt_bytes, 4);
+	expect_objects(&hotspot, true);
 	expect_answer(&jdk, &hotspot);
 	elf_file_deinit(&jdk.file);
 }
@@ -757,6 +770,9 @@ static void test_what_cannot_be_is_refused(void **state)
 	REFUSED(layout.complete_bytes = 0);
 	REFUSED(layout.complete_bytes = 8);
 	REFUSED(layout.heap_bytes = 4);
+	REFUSED(layout.objects[3] = 2);
+	REFUSED(layout.object_handle = 2);
+	REFUSED(layout.fields_packed = 2);
 	// Of a form it has all words of that, or it is of none.
 	for (uint8_t form = HOTSPOT_UNNAMED + 1; form < HOTSPOT_FORMS + 3; form++)
 		REFUSED(layout.form = form);

@@ -384,7 +384,7 @@ static void test_between_places_runs_what_runs_at_both(void **state)
 		// By another one.
 		expect(forged_leaf(forged, block, 64), OUTER("72"));
 		// Where all places are told of, the next one is what runs.
-		((struct hotspot_offsets *)forged->process.data)->tells_all = 1;
+		((struct hotspot_offsets *)forged->process.data)->settings = HOTSPOT_TELLS_ALL;
 		expect(forged_leaf(forged, block, 64), MIDDLE("71") OUTER("72"));
 		expect(forged_leaf(forged, block, 60), INNER("70") MIDDLE("71") OUTER("300"));
 	}

@@ -152,7 +152,7 @@ static bool tells_all(struct jvm *jvm)
 	const struct hotspot_offsets *offsets = find(jvm, &found);
 
 	assert_non_null(offsets);
-	return offsets->tells_all;
+	return offsets->settings & HOTSPOT_TELLS_ALL;
 }
 
 static void test_it_is_known_whether_code_tells_all(void **state)
@@ -181,6 +181,43 @@ static void test_it_is_known_whether_code_tells_all(void **state)
 	jvm.words[HOTSPOT_FLAG_COUNT] = UINT64_MAX;
 	jvm.setting_names[1][0] = 'd';
 	assert_false(tells_all(&jvm));
+}
+
+static uint16_t settings_of(struct jvm *jvm)
+{
+	struct runtime_found found;
+	const struct hotspot_offsets *offsets = find(jvm, &found);
+
+	assert_non_null(offsets);
+	// Nothing is said of where objects lie.
+	assert_false(offsets->names_threads);
+	return offsets->settings;
+}
+
+static void test_it_is_known_how_objects_are_kept(void **state)
+{
+	struct jvm jvm = make(HOTSPOT_POINTED, 17);
+
+	(void)state;
+	jvm.layout.flag_bytes = sizeof(struct setting);
+	jvm.words[HOTSPOT_FLAGS] = SETTINGS_AT;
+	jvm.words[HOTSPOT_FLAG_COUNT] = 2;
+	jvm.words[HOTSPOT_FLAG_NAME] = offsetof(struct setting, name);
+	jvm.words[HOTSPOT_FLAG_VALUE] = offsetof(struct setting, value);
+	for (size_t i = 0; i < 2; i++) {
+		jvm.settings[i].name = setting_address(offsetof(struct jvm, setting_names[i]));
+		jvm.settings[i].value = setting_address(offsetof(struct jvm, value));
+	}
+	// Who says nothing of classes cannot do it otherwise.
+	strcpy(jvm.setting_names[0], "UseCompressedOops");
+	strcpy(jvm.setting_names[1], "UseG1GC");
+	assert_int_equal(settings_of(&jvm), HOTSPOT_SHORT_CLASSES);
+	jvm.value = 1;
+	assert_int_equal(settings_of(&jvm),
+			 HOTSPOT_SHORT_CLASSES | HOTSPOT_SHORT_POINTERS | HOTSPOT_MOVES_IN_PAUSES);
+	strcpy(jvm.setting_names[0], "UseZGC");
+	strcpy(jvm.setting_names[1], "UseCompactObjectHeaders");
+	assert_int_equal(settings_of(&jvm), HOTSPOT_SHORT_CLASSES | HOTSPOT_COMPACT);
 }
 
 #define REFUSED(change)                                                                            \
@@ -248,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_offsets_are_as_the_tables_say),
 		cmocka_unit_test(test_versions_differ),
 		cmocka_unit_test(test_it_is_known_whether_code_tells_all),
+		cmocka_unit_test(test_it_is_known_how_objects_are_kept),
 		cmocka_unit_test(test_what_does_not_add_up_names_nothing),
 		cmocka_unit_test(test_memory_that_cannot_be_read_names_nothing),
 		cmocka_unit_test(test_a_release_is_printable),
