@@ -68,7 +68,7 @@ static void tree_deinit(struct tree *tree)
 	assert_int_equal(nftw(tree->directory, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-static bool note(void *context, const char *path)
+static void note(void *context, const char *path)
 {
 	struct tree *tree = context;
 
@@ -76,7 +76,21 @@ static bool note(void *context, const char *path)
 	strcat(tree->found, " ");
 	strcat(tree->found, path + strlen(tree->directory) + 1);
 	strcat(tree->found, " ");
-	return ++tree->count != tree->stop_after;
+	tree->count++;
+}
+
+static bool is_not_over(void *context)
+{
+	const struct tree *tree = context;
+
+	return !tree->stop_after || tree->count < tree->stop_after;
+}
+
+static enum glob_end look(struct tree *tree, const char *pattern)
+{
+	const struct glob_visitor visitor = { note, is_not_over, tree };
+
+	return glob_visit(pattern, &visitor);
 }
 
 /* @expected: paths with a blank between. */
@@ -88,7 +102,7 @@ static void assert_finds(struct tree *tree, const char *pattern, const char *exp
 	tree->found[0] = '\0';
 	tree->count = 0;
 	assert_true(asprintf(&whole, "%s/%s", tree->directory, pattern) > 0);
-	assert_int_equal(glob_visit(whole, note, tree), GLOB_DONE);
+	assert_int_equal(look(tree, whole), GLOB_DONE);
 	for (char *name = strtok(names, " "); name; name = strtok(NULL, " "), count++) {
 		CLEANUP_FREE char *part = NULL;
 
@@ -142,8 +156,23 @@ static void a_look_can_be_stopped(void **state)
 	tree_init(&tree);
 	tree.stop_after = 2;
 	assert_true(asprintf(&whole, "%s/**/*", tree.directory) > 0);
-	assert_int_equal(glob_visit(whole, note, &tree), GLOB_STOPPED);
+	assert_int_equal(look(&tree, whole), GLOB_STOPPED);
 	assert_int_equal(tree.count, 2);
+}
+
+static void what_cannot_be_reached_may_be_there(void **state)
+{
+	CLEANUP(tree_deinit) struct tree tree;
+	CLEANUP_FREE char *loop = NULL, *pattern = NULL;
+
+	(void)state;
+	tree_init(&tree);
+	assert_true(asprintf(&loop, "%s/loop", tree.directory) > 0);
+	assert_true(asprintf(&pattern, "%s/loop/a.pb", tree.directory) > 0);
+	assert_int_equal(symlink("loop", loop), 0);
+	assert_int_equal(look(&tree, pattern), GLOB_INCOMPLETE);
+	assert_int_equal(tree.count, 0);
+	assert_finds(&tree, "a.pb/b", "");
 }
 
 static void braces_are_no_pattern(void **state)
@@ -340,6 +369,7 @@ int main(void)
 		cmocka_unit_test(a_pattern_finds_what_it_names),
 		cmocka_unit_test(links_are_followed_but_not_round_in_circles),
 		cmocka_unit_test(a_look_can_be_stopped),
+		cmocka_unit_test(what_cannot_be_reached_may_be_there),
 		cmocka_unit_test(braces_are_no_pattern),
 		cmocka_unit_test(a_file_is_known_until_it_changes_or_goes),
 		cmocka_unit_test(memory_is_bounded),

@@ -212,6 +212,79 @@ static void what_is_no_file_is_left_alone(void **state)
 	wait_unread(&fixture, 1);
 }
 
+static void a_link(const struct fixture *fixture, unsigned int number, const char *target)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%u", fixture->directory, number);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+static void a_file_that_cannot_be_opened_is_told_of(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+
+	(void)state;
+	start_files(&fixture);
+	a_link(&fixture, 0, "0");
+	a_link(&fixture, 1, "nowhere");
+	fake_host_start(&fixture.fake);
+	wait_unread(&fixture, 2);
+	assert_int_equal(fake_host_log_count(&fixture.fake, "/0: open it: Too many levels"), 1);
+	assert_int_equal(fixture.batches, 0);
+}
+
+static void what_the_kernel_shows_is_not_read(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+
+	(void)state;
+	start_files(&fixture);
+	a_link(&fixture, 0, "/proc/self/status");
+	fake_host_start(&fixture.fake);
+	wait_unread(&fixture, 1);
+	assert_int_equal(fake_host_log_count(&fixture.fake, "file system of the kernel's own"), 1);
+}
+
+/* Of an earlier run: as many files as can be remembered, of which none is there any more. */
+static void remember_all(const char *directory)
+{
+	char path[128];
+	FILE *file;
+
+	assert_int_equal(mkdir(directory, 0700), 0);
+	snprintf(path, sizeof(path), "%s/pprof.seen", directory);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs("profcol pprof files 1\n", file);
+	for (unsigned int i = 0; i < 65536; i++)
+		fprintf(file, "9999 %u 1 1\n", i);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void room_is_made_for_new_files(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	size_t length;
+	CLEANUP_FREE uint8_t *bytes = small(&length);
+	char directory[80], file[128];
+
+	(void)state;
+	start_files(&fixture);
+	snprintf(directory, sizeof(directory), "%s.state", fixture.directory);
+	snprintf(file, sizeof(file), "%s/pprof.seen", directory);
+	remember_all(directory);
+	fake_host_set_text(&fixture.fake, "file.state_directory", directory);
+	put_file(&fixture, 0, bytes, length);
+	// One that cannot be reached keeps nobody from it.
+	a_link(&fixture, 1, "1");
+	fake_host_start(&fixture.fake);
+	wait_batches(&fixture, 1);
+	fake_host_shutdown(&fixture.fake);
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(rmdir(directory), 0);
+}
+
 /* ---- clients ---- */
 
 static uint16_t free_port(void)
@@ -382,6 +455,9 @@ int main(void)
 		cmocka_unit_test(a_file_is_read_once_whatever_it_is_called),
 		cmocka_unit_test(a_file_that_is_refused_for_now_is_read_again),
 		cmocka_unit_test(what_is_no_file_is_left_alone),
+		cmocka_unit_test(a_file_that_cannot_be_opened_is_told_of),
+		cmocka_unit_test(what_the_kernel_shows_is_not_read),
+		cmocka_unit_test(room_is_made_for_new_files),
 		cmocka_unit_test(clients_are_told_what_became_of_it),
 		cmocka_unit_test(bombs_and_large_bodies_end_at_a_bound),
 		cmocka_unit_test(what_cannot_be_is_refused),
