@@ -177,16 +177,20 @@ void intake_refuse(struct intake *intake, enum intake_source source, const char 
 		   const struct profcol_error *error)
 {
 	_Atomic uint64_t *notice = &intake->sources[source].notice_after_ns;
-	struct profcol_metric *unread = intake->sources[source].unread;
+	bool is_counted = profcol_error_is_counted(error);
+	struct profcol_metric *metric =
+		is_counted ? intake->sources[source].refused : intake->sources[source].unread;
 	uint64_t now = clock_monotonic_ns(), after = atomic_load(notice);
 
-	if (!profcol_error_is_counted(error))
-		profcol_metric_add(unread, 1);
+	if (!is_counted)
+		profcol_metric_add(metric, 1);
 	if (now < after ||
 	    !atomic_compare_exchange_strong(notice, &after, now + NOTICE_INTERVAL_NS))
 		return;
 	profcol_log_warn(intake->host->logger,
-			 "cannot take a profile of %s: %s; profcol_pprof_unread counts others "
-			 "(%" PRId64 ")",
-			 name, profcol_error_message(error), profcol_metric_get(unread));
+			 "cannot take a profile of %s: %s; %s counts others (%" PRId64 ")", name,
+			 profcol_error_message(error),
+			 is_counted ? "otelcol_receiver_refused_profile_samples"
+				    : "profcol_pprof_unread",
+			 profcol_metric_get(metric));
 }

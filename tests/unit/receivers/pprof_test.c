@@ -299,7 +299,7 @@ static uint16_t free_port(void)
 	return ntohs(address.sin_port);
 }
 
-static void start_server(struct fixture *fixture)
+static void fixture_init_server(struct fixture *fixture)
 {
 	fixture_init(fixture);
 	fixture->port = free_port();
@@ -308,11 +308,17 @@ static void start_server(struct fixture *fixture)
 	fake_host_set_text(&fixture->fake, "server.endpoint", fixture->include);
 	fake_host_set_int(&fixture->fake, "server.max_request_body_size", 1 << 20);
 	fake_host_set_int(&fixture->fake, "server.keep_alives_enabled", true);
+}
+
+static void start_server(struct fixture *fixture)
+{
+	fixture_init_server(fixture);
 	fake_host_start(&fixture->fake);
 }
 
-/* The answer to a POST of @bytes; free(). */
-static char *post(const struct fixture *fixture, const void *bytes, size_t length)
+/* The answer to a POST of @bytes with @header, a line or none; free(). */
+static char *post(const struct fixture *fixture, const char *header, const void *bytes,
+		  size_t length)
 {
 	const struct sockaddr_in address = { .sin_family = AF_INET,
 					     .sin_port = htons(fixture->port),
@@ -324,8 +330,8 @@ static char *post(const struct fixture *fixture, const void *bytes, size_t lengt
 	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
 	snprintf(head, sizeof(head),
 		 "POST /v1/pprof HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-		 "Content-Length: %zu\r\n\r\n",
-		 length);
+		 "%sContent-Length: %zu\r\n\r\n",
+		 header, length);
 	assert_int_equal(send(fd, head, strlen(head), MSG_NOSIGNAL), strlen(head));
 	(void)!send(fd, bytes, length, MSG_NOSIGNAL);
 	while (at < 65535) {
@@ -344,7 +350,7 @@ static char *post(const struct fixture *fixture, const void *bytes, size_t lengt
 static void assert_answers(const struct fixture *fixture, const void *bytes, size_t length,
 			   const char *status, const char *part)
 {
-	CLEANUP_FREE char *answer = post(fixture, bytes, length);
+	CLEANUP_FREE char *answer = post(fixture, "", bytes, length);
 
 	if (strncmp(answer, status, strlen(status)) != 0 || !strstr(answer, part))
 		fail_msg("not '%s', '%s': %s", status, part, answer);
@@ -388,6 +394,26 @@ static void clients_are_told_what_became_of_it(void **state)
 	assert_int_equal(fake_host_metric(&fixture.fake, "pprof_unread"), 3);
 	assert_int_equal(fake_host_metric(&fixture.fake, "receiver_refused_profile_samples"),
 			 fake_host_metric(&fixture.fake, "receiver_accepted_profile_samples"));
+}
+
+static void scripts_of_other_origins_may_not_send(void **state)
+{
+	const char *allowed[] = { "https://shop.example" };
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	size_t length;
+	CLEANUP_FREE uint8_t *bytes = small(&length);
+	CLEANUP_FREE char *refused = NULL, *taken = NULL;
+
+	(void)state;
+	fixture_init_server(&fixture);
+	fake_host_set_int(&fixture.fake, "server.cors", true);
+	fake_host_set_list(&fixture.fake, "server.cors.allowed_origins", allowed, 1);
+	fake_host_start(&fixture.fake);
+	refused = post(&fixture, "Origin: https://evil.test\r\n", bytes, length);
+	taken = post(&fixture, "Origin: https://shop.example\r\n", bytes, length);
+	assert_int_equal(strncmp(refused, "HTTP/1.1 403 ", 13), 0);
+	assert_int_equal(strncmp(taken, "HTTP/1.1 204 ", 13), 0);
+	assert_int_equal(fixture.batches, 1);
 }
 
 static void bombs_and_large_bodies_end_at_a_bound(void **state)
@@ -459,6 +485,7 @@ int main(void)
 		cmocka_unit_test(what_the_kernel_shows_is_not_read),
 		cmocka_unit_test(room_is_made_for_new_files),
 		cmocka_unit_test(clients_are_told_what_became_of_it),
+		cmocka_unit_test(scripts_of_other_origins_may_not_send),
 		cmocka_unit_test(bombs_and_large_bodies_end_at_a_bound),
 		cmocka_unit_test(what_cannot_be_is_refused),
 	};
