@@ -126,6 +126,21 @@ static struct profcol_error *check_urls(const struct pprof_remote_config *config
 	return NULL;
 }
 
+/* An answer that comes after its time never does. */
+static struct profcol_error *check_timeout(const struct pprof_remote_config *config)
+{
+	const struct profcol_list *names = &config->profiles;
+
+	for (size_t i = 0; i < names->count && config->interval.timeout_ns; i++)
+		if (!strcmp(names->items[i], "profile") &&
+		    config->interval.timeout_ns <= config->duration_ns)
+			return profcol_error_create(
+				PROFCOL_CONFIG,
+				"remote.timeout: a server samples for profile_duration before it "
+				"answers; wait longer than that, or leave the timeout out");
+	return NULL;
+}
+
 static struct profcol_error *check_remote(const struct pprof_remote_config *config)
 {
 	struct profcol_error *error = check_urls(config);
@@ -142,6 +157,8 @@ static struct profcol_error *check_remote(const struct pprof_remote_config *conf
 			error = profcol_error_create(PROFCOL_CONFIG,
 						     "remote.endpoint: with `profiles` it names a "
 						     "server; leave the query out");
+	if (!error)
+		error = check_timeout(config);
 	return error ? error : profcol_error_prefix(net_http_validate(&config->http), "remote");
 }
 

@@ -25,7 +25,7 @@ struct intake {
 
 /* Whose profile it is, and which; texts are borrowed. */
 struct intake_origin {
-	const char *address, *port, *name;
+	const char *address, *port, *path, *name;
 };
 
 void intake_init(struct intake *intake, const struct profcol_host *host);

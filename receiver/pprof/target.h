@@ -15,6 +15,7 @@ struct target {
 	char *url;            /* owned, as all texts */
 	char *name;           /* "heap": the last part of its path */
 	char *address, *port; /* of the server; an address without brackets */
+	char *path; /* "/app": what comes before /debug/pprof, or before the name; or "" */
 	uint64_t duration_ns; /* for which the server samples, while we wait */
 };
 

@@ -344,6 +344,26 @@ static void servers_are_asked_for_each_profile(void **state)
 	assert_target(&config, 3, "http://b:2/debug/pprof/profile?seconds=5", "profile", "b", "2");
 }
 
+static void assert_path(const char *url, const char *path)
+{
+	const struct pprof_remote_config config = { .http.endpoint = url };
+	CLEANUP(target_deinit) struct target target;
+
+	assert_true(target_init(&target, &config, 0));
+	assert_string_equal(target.path, path);
+}
+
+static void servers_behind_one_gateway_are_told_apart(void **state)
+{
+	(void)state;
+	assert_path("http://gw/app1/debug/pprof/heap?debug=0", "/app1");
+	assert_path("http://gw/app2/heap", "/app2");
+	assert_path("http://a/debug/pprof/heap", "");
+	assert_path("http://a/debug/pprof/?x=/b/c", "");
+	assert_path("http://a/heap", "");
+	assert_path("http://a", "");
+}
+
 static void assert_duration(const char *url, uint64_t seconds)
 {
 	const struct pprof_remote_config config = { .http.endpoint = url };
@@ -377,6 +397,7 @@ int main(void)
 		cmocka_unit_test(what_is_damaged_is_no_knowledge),
 		cmocka_unit_test(urls_are_asked_for_as_they_are),
 		cmocka_unit_test(servers_are_asked_for_each_profile),
+		cmocka_unit_test(servers_behind_one_gateway_are_told_apart),
 		cmocka_unit_test(a_server_that_samples_is_waited_for),
 	};
 

@@ -448,6 +448,7 @@ static void what_cannot_be_is_refused(void **state)
 	struct fixture fixture;
 	const char *const bad[] = { "heap", "../x" };
 	const char *const urls[] = { "http://a", "" };
+	const char *const sampled[] = { "profile" };
 
 	(void)state;
 	fixture_init(&fixture);
@@ -469,6 +470,12 @@ static void what_cannot_be_is_refused(void **state)
 	fake_host_set_list(&fixture.fake, "remote.profiles", bad, 0);
 	fake_host_set_list(&fixture.fake, "remote.endpoints", urls, 2);
 	assert_config_error(&fixture, "remote.endpoints: one of them is empty");
+	fake_host_set_list(&fixture.fake, "remote.endpoints", urls, 1);
+	fake_host_set_text(&fixture.fake, "remote.endpoint", "http://localhost:6060");
+	fake_host_set_list(&fixture.fake, "remote.profiles", sampled, 1);
+	fake_host_set_int(&fixture.fake, "remote.profile_duration", 5 * PROFCOL_SECOND);
+	fake_host_set_int(&fixture.fake, "remote.timeout", 5 * PROFCOL_SECOND);
+	assert_config_error(&fixture, "remote.timeout: a server samples");
 	fake_host_set_int(&fixture.fake, "self", true);
 	assert_config_error(&fixture, "self: profcol is no Go program");
 	fake_host_deinit(&fixture.fake);
