@@ -10,9 +10,9 @@
 
 #define INTERVAL_OPTIONS(config, timeout_doc_)                                                     \
 	PROFCOL_OPTION_DURATION("collection_interval", config, interval.collection_interval_ns,    \
-				"10s", PROFCOL_MILLISECOND, 0, "how often it is looked at"),       \
+				"10s", PROFCOL_MILLISECOND, 0, "time from one look to the next"),  \
 		PROFCOL_OPTION_DURATION("initial_delay", config, interval.initial_delay_ns, "1s",  \
-					0, 0, "from the start to the first look"),                 \
+					0, 0, "time from the start to the first look"),            \
 		PROFCOL_OPTION_DURATION("timeout", config, interval.timeout_ns, "0s", 0, 0,        \
 					timeout_doc_)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is asked of servers: the URLs of a configuration, each with every name that it is asked for.
- * Pure.
+ * A target is one profile of one server: the URLs of a configuration, each with every name that it
+ * is asked for. Pure.
  */
 #pragma once
 
