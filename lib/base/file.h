@@ -26,3 +26,9 @@ int file_read_until(int directory_fd, const char *path, size_t max_bytes, uint64
  * *@written_ret bytes of them are written all the same.
  */
 int file_write_all(int fd, struct iovec *parts, size_t count, size_t *written_ret);
+
+/*
+ * A descriptor for reading of the file that @path_fd (O_PATH) stands for, or a negative errno. The
+ * caller closes both. A caller that looks at @path_fd before opens nothing else by this.
+ */
+int file_reopen(int path_fd);

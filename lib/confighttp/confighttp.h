@@ -87,7 +87,7 @@ struct confighttp_server_config {
 extern const char *const confighttp_transport_names[];
 extern const struct profcol_option confighttp_tls_options[];  /* struct confighttp_tls_config */
 extern const struct profcol_option confighttp_cors_options[]; /* struct confighttp_cors_config */
-/* The same where they have an effect. */
+/* The rows of struct confighttp_cors_config, for a server where they have an effect. */
 extern const struct profcol_option confighttp_cors_server_options[];
 extern const struct profcol_option confighttp_auth_options[]; /* struct confighttp_auth_config */
 
@@ -135,7 +135,7 @@ extern const struct profcol_option confighttp_auth_options[]; /* struct confight
 		PROFCOL_OPTION_LIST("middlewares", config, server.middlewares, NULL,               \
 				    "not supported: must be empty")
 
-/* The same of a server that takes bodies (lib/net). */
+/* The rows as above, for a server that takes bodies (lib/net). */
 #define CONFIGHTTP_BODY_SERVER_OPTIONS(config, server, fallback_)                                  \
 	PROFCOL_OPTION_STRING("endpoint", config, server.endpoint, fallback_,                      \
 			      "HOST:PORT to listen at; no host or 0.0.0.0 = all addresses"),       \

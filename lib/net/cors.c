@@ -2,7 +2,8 @@
 /*
  * Cross-origin requests as the Collector's servers answer them (the Go package rs/cors with
  * credentials): a preflight is answered here, another request is handled whatever its origin, and
- * says in its answer whether that origin's scripts may read it.
+ * says in its answer whether that origin's scripts may read it. A service of any body refuses other
+ * origins.
  */
 #include "server.h"
 
@@ -130,6 +131,19 @@ static void add_exposed(struct net_call *call)
 	}
 	if (text)
 		response_add(&call->response, false, "access-control-expose-headers", "%s", text);
+}
+
+bool cors_allows_sender(const struct net_call *call)
+{
+	const struct confighttp_server_config *config = call->server->http.config;
+	const char *origin;
+	size_t length, count = call_head_find(call, "origin", &origin, &length);
+
+	// Browsers alone say where a script is from.
+	if (!count)
+		return true;
+	return count == 1 && config->cors_named &&
+	       list_matches(&config->cors.allowed_origins, origin, length);
 }
 
 bool cors_read_head(struct net_call *call, bool is_options)

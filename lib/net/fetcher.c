@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a peer has to say at a URL, as a whole. */
+/* A fetcher takes what a peer says at a URL, as a whole. */
 #include "http_peer.h"
 #include "net.h"
 #include "status.h"

@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/utsname.h>
 
-/* ---- who talks ---- */
+/* ---- talkers ---- */
 
 static struct profcol_error *talker_create(const struct net_http_config *config, bool is_tls,
 					   struct tls_stamp *stamp_ret, struct talker **ret)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A peer of HTTP, by the settings of the Collector's clients: whom to trust, which proxy is on the
- * way, which headers go along. Private to lib/net. A connection for each request, which HTTP/1.1
- * says the end of; the files of TLS are looked at again between two of them.
+ * way, which headers go along. Private to lib/net. Each request has a connection of its own, which
+ * is closed after the answer; the files of TLS are looked at again between two of them.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 #include <pthread.h>
 
-/* What talks by the files as they were; the last user destroys it. */
+/* A talker uses the TLS files as they were; its last user destroys it. */
 struct talker {
 	struct http_client *client;
 	unsigned int users; /* under the peer's lock; the peer itself is one */

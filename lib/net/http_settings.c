@@ -31,7 +31,7 @@ struct profcol_error *net_http_check_url(const char *key, const char *text)
 		key, text);
 }
 
-/* Those that are set by whoever asks. */
+/* Headers that profcol sets itself. */
 static bool is_reserved(const char *key)
 {
 	static const char *const reserved[] = { "content-type",   "content-encoding",

@@ -93,7 +93,7 @@ extern const struct profcol_option net_post_cookies_options[];
 		PROFCOL_OPTION_LIST("middlewares", config, http.middlewares, NULL,                 \
 				    "not supported: must be empty")
 
-/* What the tables cannot say, but for the endpoint. Opens no file. */
+/* Check what the tables cannot say, but for the endpoint. Opens no file. */
 PROFCOL_MUST_CHECK struct profcol_error *net_http_validate(const struct net_http_config *config);
 
 /* CONFIG unless @text, of configuration key @key, is empty or a URL. */

@@ -397,6 +397,9 @@ void http_call_refuse_head(struct net_call *call);
 /* Adds to the response what the origin's scripts need. True when that is all of the answer. */
 bool cors_read_head(struct net_call *call, bool is_options);
 
+/* Is @call from no script, or from one of an origin that is allowed? */
+bool cors_allows_sender(const struct net_call *call);
+
 /* ---- responses (server_grpc.c) ---- */
 
 void response_deinit(struct response *response);

@@ -116,6 +116,9 @@ bool http_call_read_head(struct net_call *call)
 		return false;
 	if (!value_is(value, length, "POST"))
 		return refuse_plain(call, 405, strdup("405 method not allowed, supported: [POST]"));
+	// A browser asks nobody before it sends a body of any type.
+	if (call->server->service.is_plain && !cors_allows_sender(call))
+		return refuse_plain(call, 403, strdup("403 scripts of this origin may not send\n"));
 	if (!call->server->service.is_plain && !read_type(call))
 		return refuse_plain(call, 415,
 				    strdup("415 unsupported media type, supported: "

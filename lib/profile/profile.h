@@ -267,8 +267,8 @@ struct pprof_encode_options {
  * Labels: sample and resource attributes, `process.pid`, `thread.id` and
  * `thread.name` under the short names pid, tid and comm; links as trace_id
  * and span_id; PROFCOL_PROFILE_NAME as profile. Of profiles with that name that tell how things
- * stand only the newest of each resource is written. Timestamps have no place in pprof. Mappings, locations and functions
- * are written whole: compact first what was filtered.
+ * stand only the newest of each resource is written. Timestamps have no place in pprof. Mappings,
+ * locations and functions are written whole: compact first what was filtered.
  * *@bytes_ret is the caller's to free(). REJECTED past 256 kinds or 2^31 - 1 bytes.
  */
 PROFCOL_MUST_CHECK struct profcol_error *pprof_encode(const struct profcol_batch *batch,

@@ -10,9 +10,9 @@
 
 #define INTERVAL_OPTIONS(config, timeout_doc_)                                                     \
 	PROFCOL_OPTION_DURATION("collection_interval", config, interval.collection_interval_ns,    \
-				"10s", PROFCOL_MILLISECOND, 0, "how often it is looked at"),       \
+				"10s", PROFCOL_MILLISECOND, 0, "time from one look to the next"),  \
 		PROFCOL_OPTION_DURATION("initial_delay", config, interval.initial_delay_ns, "1s",  \
-					0, 0, "from the start to the first look"),                 \
+					0, 0, "time from the start to the first look"),            \
 		PROFCOL_OPTION_DURATION("timeout", config, interval.timeout_ns, "0s", 0, 0,        \
 					timeout_doc_)
 
@@ -126,6 +126,21 @@ static struct profcol_error *check_urls(const struct pprof_remote_config *config
 	return NULL;
 }
 
+/* An answer that comes after its time never does. */
+static struct profcol_error *check_timeout(const struct pprof_remote_config *config)
+{
+	const struct profcol_list *names = &config->profiles;
+
+	for (size_t i = 0; i < names->count && config->interval.timeout_ns; i++)
+		if (!strcmp(names->items[i], "profile") &&
+		    config->interval.timeout_ns <= config->duration_ns)
+			return profcol_error_create(
+				PROFCOL_CONFIG,
+				"remote.timeout: a server samples for profile_duration before it "
+				"answers; wait longer than that, or leave the timeout out");
+	return NULL;
+}
+
 static struct profcol_error *check_remote(const struct pprof_remote_config *config)
 {
 	struct profcol_error *error = check_urls(config);
@@ -142,6 +157,8 @@ static struct profcol_error *check_remote(const struct pprof_remote_config *conf
 			error = profcol_error_create(PROFCOL_CONFIG,
 						     "remote.endpoint: with `profiles` it names a "
 						     "server; leave the query out");
+	if (!error)
+		error = check_timeout(config);
 	return error ? error : profcol_error_prefix(net_http_validate(&config->http), "remote");
 }
 

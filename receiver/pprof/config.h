@@ -5,7 +5,7 @@
 #include "confighttp/confighttp.h"
 #include "net/net.h"
 
-/* When a source is looked at. */
+/* The times at which a source is looked at. */
 struct pprof_interval_config {
 	uint64_t collection_interval_ns, initial_delay_ns;
 	uint64_t timeout_ns; /* 0 = the source's own */
@@ -42,10 +42,10 @@ struct pprof_config {
 	struct pprof_self_config self; /* refused */
 };
 
-/* Each has a thread of its own. */
+/* Each target has a thread of its own. */
 enum { PPROF_TARGETS_MAX = 64 };
 
 extern const struct profcol_option pprof_options[];
 
-/* What the table cannot say. Opens nothing. */
+/* Check what the table cannot say. Opens nothing. CONFIG. */
 PROFCOL_MUST_CHECK struct profcol_error *pprof_config_validate(const struct pprof_config *config);

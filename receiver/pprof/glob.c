@@ -14,8 +14,7 @@
 enum { NAMES_MOST = 1000000, DEPTH_MOST = 64 };
 
 struct walk {
-	bool (*visit)(void *context, const char *path);
-	void *context;
+	const struct glob_visitor *visitor; /* borrowed */
 	char path[PATH_MAX];
 	unsigned int names; /* looked at */
 	unsigned int depth;
@@ -48,14 +47,21 @@ static size_t append(struct walk *walk, size_t length, const char *name, size_t 
 	return length;
 }
 
+/* By errno: what is there and cannot be reached is missing, what is not there is not. */
+static void miss(struct walk *walk)
+{
+	if (errno != ENOENT && errno != ENOTDIR)
+		walk->incomplete = true;
+}
+
 static DIR *open_folder(struct walk *walk, size_t length)
 {
 	DIR *folder;
 
 	walk->path[length] = '\0';
 	folder = opendir(length ? walk->path : ".");
-	if (!folder && errno != ENOENT && errno != ENOTDIR)
-		walk->incomplete = true;
+	if (!folder)
+		miss(walk);
 	return folder;
 }
 
@@ -64,6 +70,10 @@ static struct dirent *next_name(struct walk *walk, DIR *folder)
 	struct dirent *entry;
 
 	do {
+		if (!walk->visitor->goes_on(walk->visitor->context)) {
+			walk->end = GLOB_STOPPED;
+			return NULL;
+		}
 		errno = 0;
 		entry = readdir(folder);
 		if (!entry && errno)
@@ -76,13 +86,22 @@ static struct dirent *next_name(struct walk *walk, DIR *folder)
 	return entry;
 }
 
-static bool is_folder(const struct walk *walk, const struct dirent *entry)
+/* Is there something at the path so far? */
+static bool is_there(struct walk *walk, struct stat *status)
+{
+	if (!lstat(walk->path, status))
+		return true;
+	miss(walk);
+	return false;
+}
+
+static bool is_folder(struct walk *walk, const struct dirent *entry)
 {
 	struct stat status;
 
 	if (entry->d_type != DT_UNKNOWN)
 		return entry->d_type == DT_DIR;
-	return !lstat(walk->path, &status) && S_ISDIR(status.st_mode);
+	return is_there(walk, &status) && S_ISDIR(status.st_mode);
 }
 
 /* All folders below, and this one: @rest is what follows `**`. */
@@ -141,9 +160,8 @@ static bool walk(struct walk *state, size_t length, const char *pattern)
 	const char *rest;
 
 	if (!pattern) {
-		if (!state->visit(state->context, state->path))
-			state->end = GLOB_STOPPED;
-		return state->end == GLOB_DONE;
+		state->visitor->visit(state->visitor->context, state->path);
+		return true;
 	}
 	if (part_length > NAME_MAX)
 		return true;
@@ -157,17 +175,16 @@ static bool walk(struct walk *state, size_t length, const char *pattern)
 	if (strpbrk(part, "*?[\\"))
 		return walk_names(state, length, part, rest);
 	length = append(state, length, part, part_length, false);
-	if (!length || lstat(state->path, &status))
+	if (!length || !is_there(state, &status))
 		return true;
 	if (rest)
 		state->path[length++] = '/';
 	return walk(state, length, rest);
 }
 
-enum glob_end glob_visit(const char *pattern, bool (*visit)(void *context, const char *path),
-			 void *context)
+enum glob_end glob_visit(const char *pattern, const struct glob_visitor *visitor)
 {
-	struct walk state = { .visit = visit, .context = context };
+	struct walk state = { .visitor = visitor };
 	size_t length = 0;
 
 	if (pattern[0] == '/') {

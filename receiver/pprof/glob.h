@@ -13,14 +13,18 @@ const char *glob_fault(const char *pattern);
 
 enum glob_end {
 	GLOB_DONE,
-	GLOB_STOPPED,    /* by @visit */
+	GLOB_STOPPED,    /* by @goes_on */
 	GLOB_TOO_MANY,   /* more than a million names were looked at */
-	GLOB_INCOMPLETE, /* a folder is there and could not be read */
+	GLOB_INCOMPLETE, /* what is there could not be read or reached */
 };
 
-/*
- * Call @visit with each path that @pattern matches, whatever is there; with some twice where `**`
- * comes twice. It returns false to stop.
- */
-enum glob_end glob_visit(const char *pattern, bool (*visit)(void *context, const char *path),
-			 void *context);
+struct glob_visitor {
+	/* A path that matches, whatever is there; some come twice where `**` comes twice. */
+	void (*visit)(void *context, const char *path);
+	/* Asked before each name that is looked at; false ends it. */
+	bool (*goes_on)(void *context);
+	void *context;
+};
+
+/* Call @visitor with each path that @pattern matches. Any thread. */
+enum glob_end glob_visit(const char *pattern, const struct glob_visitor *visitor);

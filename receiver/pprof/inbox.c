@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/vfs.h>
 
-/* Who writes a file in place has mostly done so by then. */
+/* A program that writes a file in place has mostly done so by then. */
 #define SETTLED_NS UINT64_C(1000000000)
 
 struct inbox {
@@ -21,18 +23,26 @@ struct inbox {
 	struct seen_file file; /* with state_directory */
 	uint64_t saved;        /* changes of `seen` that are in it */
 	bool save_failed;
+	bool is_full;    /* in this look there was no room to remember a file, which is not read */
+	bool incomplete; /* in this look a file could not be reached */
 	bool complained; /* of a look that was not whole */
 };
 
 /* ---- a file ---- */
 
+static uint64_t time_ns(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+}
+
 static bool is_settled(const struct stat *status)
 {
-	uint64_t now_ns = clock_realtime_ns();
-	uint64_t modified_ns =
-		(uint64_t)status->st_mtim.tv_sec * 1000000000 + (uint64_t)status->st_mtim.tv_nsec;
+	uint64_t now_ns = clock_realtime_ns(), touched_ns = time_ns(&status->st_mtim);
 
-	return modified_ns > now_ns || now_ns - modified_ns >= SETTLED_NS;
+	// A time to come was set by hand; this one cannot be.
+	if (touched_ns > now_ns)
+		touched_ns = time_ns(&status->st_ctim);
+	return touched_ns > now_ns || now_ns - touched_ns >= SETTLED_NS;
 }
 
 static bool is_same(const struct stat *first, const struct stat *second)
@@ -73,14 +83,35 @@ static struct profcol_error *read_all(int fd, const struct stat *status, uint8_t
 	return NULL;
 }
 
-static struct profcol_error *take(struct inbox *inbox, int fd, const struct stat *status,
-				  struct memory_share *share)
+/* What the kernel shows as files: to read it may do things, and profiles are elsewhere. */
+static bool is_of_kernel(int fd)
 {
-	CLEANUP_FREE uint8_t *bytes = NULL;
-	size_t length = (size_t)status->st_size;
-	struct profcol_batch *batch;
-	struct profcol_error *error;
+	struct statfs system;
 
+	if (fstatfs(fd, &system))
+		return false;
+	switch ((unsigned long)system.f_type) {
+	case PROC_SUPER_MAGIC:
+	case SYSFS_MAGIC:
+	case DEBUGFS_MAGIC:
+	case TRACEFS_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The bytes of a file that is open by its path alone. SYSTEM when it cannot be read. free(). */
+static struct profcol_error *read_file(int path_fd, const struct stat *status,
+				       struct memory_share *share, uint8_t **ret)
+{
+	size_t length = (size_t)status->st_size;
+	CLEANUP_FD int fd = -1;
+
+	if (is_of_kernel(path_fd))
+		return profcol_error_create(PROFCOL_BAD_DATA,
+					    "it lies on a file system of the kernel's own (proc, "
+					    "sysfs, debugfs, tracefs), which is not read");
 	if (length > INTAKE_MAX_BYTES)
 		return profcol_error_create(PROFCOL_BAD_DATA,
 					    "it has %zu bytes, more than the %zu that are read",
@@ -88,47 +119,79 @@ static struct profcol_error *take(struct inbox *inbox, int fd, const struct stat
 	if (!memory_share_take(share, length))
 		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory to read it: %s",
 					    memory_share_reason(share));
-	error = read_all(fd, status, &bytes);
-	if (!error)
-		error = intake_decode(inbox->intake, bytes, length, INTAKE_MAX_BYTES, NULL, share,
-				      &batch);
-	return error ? error : intake_pass_on(inbox->intake, INTAKE_FILE, batch);
+	fd = file_reopen(path_fd);
+	if (fd < 0)
+		return profcol_error_errno(-fd, "open it");
+	return read_all(fd, status, ret);
+}
+
+static bool passes(const struct profcol_error *error)
+{
+	return profcol_error_is_retryable(error) || profcol_error_code(error) == PROFCOL_SHUTDOWN;
 }
 
 /* Whether it is to be looked at again as it is. */
-static bool read_one(struct inbox *inbox, const char *path, int fd, const struct stat *status)
+static bool take(struct inbox *inbox, const char *path, int path_fd, const struct stat *status)
 {
-	struct memory_share share = { .budget = &inbox->intake->budget };
-	PROFCOL_CLEANUP_ERROR struct profcol_error *error = take(inbox, fd, status, &share);
-	bool passes = error && (profcol_error_is_retryable(error) ||
-				profcol_error_code(error) == PROFCOL_SHUTDOWN);
+	struct intake *intake = inbox->intake;
+	struct memory_share share = { .budget = &intake->budget };
+	CLEANUP_FREE uint8_t *bytes = NULL;
+	struct profcol_batch *batch;
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error =
+		read_file(path_fd, status, &share, &bytes);
+	// A disk or a server that fails now may not do so later.
+	bool again = error && profcol_error_code(error) == PROFCOL_SYSTEM;
 
+	if (!error)
+		error = intake_decode(intake, bytes, (size_t)status->st_size, INTAKE_MAX_BYTES,
+				      NULL, &share, &batch);
+	if (!error)
+		error = intake_pass_on(intake, INTAKE_FILE, batch);
 	memory_share_give(&share);
 	if (error)
-		intake_refuse(inbox->intake, INTAKE_FILE, path, error);
-	return passes;
+		intake_refuse(intake, INTAKE_FILE, path, error);
+	return again || (error && passes(error));
 }
 
-/* glob_visit(): a path that matches. */
-static bool visit(void *context, const char *path)
+/* A path that matches cannot be reached: what lies there is not known. */
+static void miss(struct inbox *inbox, const char *path, int errnum)
+{
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+
+	// It is gone, or a link leads nowhere.
+	if (errnum == ENOENT || errnum == ENOTDIR)
+		return;
+	error = profcol_error_errno(errnum, "open it");
+	intake_refuse(inbox->intake, INTAKE_FILE, path, error);
+	inbox->incomplete = true;
+}
+
+/* glob_visitor.visit */
+static void look_at(void *context, const char *path)
 {
 	struct inbox *inbox = context;
-	CLEANUP_FD int fd = -1;
 	struct stat status;
+	// By its path alone: to open what is no file may do things.
+	CLEANUP_FD int path_fd = open(path, O_PATH | O_CLOEXEC);
 
-	// Before it is opened: opening what is no file may do things.
-	if (stat(path, &status) || !S_ISREG(status.st_mode) || seen_find(&inbox->seen, &status) ||
-	    !is_settled(&status))
-		return !schedule_has_ended(&inbox->schedule);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) ||
-	    seen_find(&inbox->seen, &status))
-		return !schedule_has_ended(&inbox->schedule);
+	if (path_fd < 0 || fstat(path_fd, &status)) {
+		miss(inbox, path, errno);
+		return;
+	}
+	if (!S_ISREG(status.st_mode) || seen_find(&inbox->seen, &status) || !is_settled(&status))
+		return;
 	// One that there is no room to remember would be read for ever.
 	if (inbox->seen.count >= SEEN_MOST)
-		return false;
-	if (!read_one(inbox, path, fd, &status))
+		inbox->is_full = true;
+	else if (!take(inbox, path, path_fd, &status))
 		(void)seen_add(&inbox->seen, &status);
+}
+
+/* glob_visitor.goes_on */
+static bool goes_on(void *context)
+{
+	const struct inbox *inbox = context;
+
 	return !schedule_has_ended(&inbox->schedule);
 }
 
@@ -136,19 +199,20 @@ static bool visit(void *context, const char *path)
 
 static void complain(struct inbox *inbox, enum glob_end end)
 {
-	static const char *const texts[] = {
-		[GLOB_DONE] = NULL,
-		[GLOB_STOPPED] = "there are more than 65536 of them",
-		[GLOB_TOO_MANY] = "more than a million names would have to be looked at",
-		[GLOB_INCOMPLETE] = "a folder cannot be read",
-	};
+	const char *reason = NULL;
 
-	if (end != GLOB_DONE && !inbox->complained)
+	if (inbox->seen.count >= SEEN_MOST && inbox->is_full)
+		reason = "there are more than 65536 of them";
+	else if (end == GLOB_TOO_MANY)
+		reason = "more than a million names would have to be looked at";
+	else if (end == GLOB_INCOMPLETE)
+		reason = "a folder cannot be read";
+	if (reason && !inbox->complained)
 		profcol_log_warn(inbox->intake->host->logger,
 				 "not all files of '%s' are read: %s; name fewer in file.include, "
 				 "or move those away that have been read",
-				 inbox->config->include, texts[end]);
-	inbox->complained = end != GLOB_DONE;
+				 inbox->config->include, reason);
+	inbox->complained = reason;
 }
 
 /* A failure is told once: the next look tries again. */
@@ -169,24 +233,30 @@ static void save(struct inbox *inbox)
 	inbox->save_failed = error;
 }
 
+static void look(struct inbox *inbox)
+{
+	const struct glob_visitor visitor = { look_at, goes_on, inbox };
+	enum glob_end end;
+
+	seen_begin(&inbox->seen);
+	inbox->is_full = inbox->incomplete = false;
+	end = glob_visit(inbox->config->include, &visitor);
+	// Else what was not met may be there all the same: it is remembered while there is room.
+	if (end != GLOB_STOPPED && (inbox->is_full || (end == GLOB_DONE && !inbox->incomplete)))
+		seen_end(&inbox->seen);
+	save(inbox);
+	if (end != GLOB_STOPPED)
+		complain(inbox, end);
+}
+
 static void *run(void *argument)
 {
 	struct inbox *inbox = argument;
 
 	pthread_setname_np(pthread_self(), "pprof-files");
 	schedule_begin(&inbox->schedule, &inbox->config->interval);
-	while (schedule_wait(&inbox->schedule)) {
-		enum glob_end end;
-
-		seen_begin(&inbox->seen);
-		end = glob_visit(inbox->config->include, visit, inbox);
-		// Else what was not met may be there all the same.
-		if (end == GLOB_DONE)
-			seen_end(&inbox->seen);
-		save(inbox);
-		if (!schedule_has_ended(&inbox->schedule))
-			complain(inbox, end);
-	}
+	while (schedule_wait(&inbox->schedule))
+		look(inbox);
 	return NULL;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that a pattern names, by a thread that looks for new ones. Each is read once it has been
- * left alone for a second; again when it has changed.
+ * A thread looks for files that a pattern names. Each is read once it has been left alone for a
+ * second, and again when it has changed.
  */
 #pragma once
 

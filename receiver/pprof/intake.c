@@ -72,11 +72,13 @@ static uint32_t add_text(struct profcol_builder *builder, const char *key, const
 
 static void describe_resource(struct profcol_builder *builder, const struct intake_origin *origin)
 {
-	uint32_t attributes[2], count = 0;
+	uint32_t attributes[3], count = 0;
 	int64_t port = strtol(origin->port, NULL, 10);
 
 	attributes[count++] = add_text(builder, "server.address", origin->address);
 	attributes[count++] = profcol_builder_attribute_int(builder, "server.port", port);
+	if (origin->path[0])
+		attributes[count++] = add_text(builder, "url.path", origin->path);
 	profcol_builder_set_resource_attributes(
 		builder, 0, profcol_builder_attribute_list(builder, attributes, count));
 }
@@ -177,16 +179,20 @@ void intake_refuse(struct intake *intake, enum intake_source source, const char 
 		   const struct profcol_error *error)
 {
 	_Atomic uint64_t *notice = &intake->sources[source].notice_after_ns;
-	struct profcol_metric *unread = intake->sources[source].unread;
+	bool is_counted = profcol_error_is_counted(error);
+	struct profcol_metric *metric =
+		is_counted ? intake->sources[source].refused : intake->sources[source].unread;
 	uint64_t now = clock_monotonic_ns(), after = atomic_load(notice);
 
-	if (!profcol_error_is_counted(error))
-		profcol_metric_add(unread, 1);
+	if (!is_counted)
+		profcol_metric_add(metric, 1);
 	if (now < after ||
 	    !atomic_compare_exchange_strong(notice, &after, now + NOTICE_INTERVAL_NS))
 		return;
 	profcol_log_warn(intake->host->logger,
-			 "cannot take a profile of %s: %s; profcol_pprof_unread counts others "
-			 "(%" PRId64 ")",
-			 name, profcol_error_message(error), profcol_metric_get(unread));
+			 "cannot take a profile of %s: %s; %s counts others (%" PRId64 ")", name,
+			 profcol_error_message(error),
+			 is_counted ? "otelcol_receiver_refused_profile_samples"
+				    : "profcol_pprof_unread",
+			 profcol_metric_get(metric));
 }

@@ -11,7 +11,7 @@
 
 enum intake_source { INTAKE_FILE, INTAKE_REMOTE, INTAKE_SERVER, INTAKE_SOURCES };
 
-/* What a file that comes from elsewhere may have, as it comes. */
+/* The size that a file from elsewhere may have, as it comes. */
 #define INTAKE_MAX_BYTES ((size_t)64 << 20)
 
 struct intake {
@@ -23,9 +23,9 @@ struct intake {
 	} sources[INTAKE_SOURCES];
 };
 
-/* Whose profile it is, and which; texts are borrowed. */
+/* The server and the name of a profile; texts are borrowed. */
 struct intake_origin {
-	const char *address, *port, *name;
+	const char *address, *port, *path, *name;
 };
 
 void intake_init(struct intake *intake, const struct profcol_host *host);

@@ -46,7 +46,8 @@ static struct profcol_error *fetch(struct scraper *scraper, struct memory_share 
 				   struct profcol_batch **ret)
 {
 	const struct target *target = &scraper->target;
-	const struct intake_origin origin = { target->address, target->port, target->name };
+	const struct intake_origin origin = { target->address, target->port, target->path,
+					      target->name };
 	CLEANUP_FREE uint8_t *bytes = NULL;
 	size_t length;
 	struct profcol_error *error = net_fetcher_fetch(scraper->fetcher, deadline_of(scraper),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What servers show at /debug/pprof, by a thread for each profile of each server: one that is
- * slow holds no other up.
+ * A thread for each profile of each server asks for what it shows at /debug/pprof: a server that
+ * is slow holds no other up.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a thread looks again: at fixed times, or at once where a look took longer. */
+/* A schedule tells when a thread looks again: at fixed times, or at once after a longer look. */
 #pragma once
 
 #include <stdatomic.h>

@@ -3,9 +3,14 @@
 
 #include "base/base.h"
 
+#include <sys/random.h>
+
 bool seen_init(struct seen *seen)
 {
 	*seen = (struct seen){ .entries = calloc(SEEN_CAPACITY, sizeof(*seen->entries)) };
+	// Without it the owner of files could choose sizes and times that share a place.
+	if (getrandom(&seen->seed, sizeof(seen->seed), GRND_NONBLOCK) != sizeof(seen->seed))
+		seen->seed = clock_monotonic_ns();
 	return seen->entries;
 }
 
@@ -33,17 +38,12 @@ static struct seen_entry entry_of(const struct stat *status)
 	};
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-	return hash ^ hash >> 32;
-}
-
-/* Where it is, or would be. */
+/* The place of @wanted, whether it is there or not. */
 static struct seen_entry *place_of(const struct seen *seen, const struct seen_entry *wanted)
 {
-	uint64_t hash = mix(mix(mix(mix(0, wanted->device), wanted->inode), wanted->bytes),
-			    wanted->modified_ns);
+	const uint64_t words[] = { wanted->device, wanted->inode, wanted->bytes,
+				   wanted->modified_ns };
+	uint32_t hash = intern_hash_seeded(words, sizeof(words), seen->seed);
 	struct seen_entry *entry;
 
 	for (;; hash++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which files have been read: by what they are, so that one that is renamed stays known, and one
- * that is written to is another. One thread.
+ * The table remembers files that have been read, by what they are: one that is renamed stays known,
+ * one that is written to is another. One thread.
  */
 #pragma once
 
@@ -22,6 +22,7 @@ struct seen {
 	size_t count, met;          /* that are known; of these, in this round */
 	uint32_t round;
 	uint64_t changes; /* of what is known, so far */
+	uint64_t seed;    /* of the hash */
 };
 
 /* False without memory. */

@@ -110,7 +110,14 @@ static bool write_all(FILE *stream, const struct seen *seen)
 			fprintf(stream, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
 				entry->device, entry->inode, entry->bytes, entry->modified_ns);
 	}
-	return !fflush(stream) && !ferror(stream) && !fdatasync(fileno(stream));
+	if (fflush(stream))
+		return false;
+	if (ferror(stream)) {
+		// An earlier call failed, whose errno is another's by now.
+		errno = EIO;
+		return false;
+	}
+	return !fdatasync(fileno(stream));
 }
 
 struct profcol_error *seen_file_save(const struct seen_file *file, const struct seen *seen)

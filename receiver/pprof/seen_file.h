@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of files that have been read, on disk for the next start: a file of lines, which is
- * exchanged as a whole. One thread.
+ * A file of lines keeps for the next start which files have been read. It is exchanged as a whole.
+ * One thread.
  */
 #pragma once
 

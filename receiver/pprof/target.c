@@ -68,6 +68,20 @@ static char *find_name(const char *path)
 	return strndup(path + begin, length);
 }
 
+/* The part of @path by which a gateway tells servers apart. */
+static char *find_prefix(const char *path)
+{
+	size_t length = strcspn(path, "?#"), tail = strlen(PPROF_PATH);
+
+	while (length && path[length - 1] != '/')
+		length--;
+	while (length && path[length - 1] == '/')
+		length--;
+	if (length >= tail && !memcmp(path + length - tail, PPROF_PATH, tail))
+		length -= tail;
+	return strndup(path, length);
+}
+
 /* A URL of http_client_is_url(). */
 static bool split(struct target *target)
 {
@@ -82,7 +96,8 @@ static bool split(struct target *target)
 	target->port = port ? strndup(port, authority - length - 1) : strdup(scheme);
 	target->address = is_bracketed ? strndup(host + 1, length - 2) : strndup(host, length);
 	target->name = find_name(host + authority);
-	return target->port && target->address && target->name;
+	target->path = find_prefix(host + authority);
+	return target->port && target->address && target->name && target->path;
 }
 
 /* As Go's servers understand it: 30 s where the URL says nothing. */
@@ -118,4 +133,5 @@ void target_deinit(struct target *target)
 	free(target->name);
 	free(target->address);
 	free(target->port);
+	free(target->path);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is asked of servers: the URLs of a configuration, each with every name that it is asked for.
- * Pure.
+ * A target is one profile of one server: the URLs of a configuration, each with every name that it
+ * is asked for. Pure.
  */
 #pragma once
 
@@ -15,6 +15,7 @@ struct target {
 	char *url;            /* owned, as all texts */
 	char *name;           /* "heap": the last part of its path */
 	char *address, *port; /* of the server; an address without brackets */
+	char *path; /* "/app": what comes before /debug/pprof, or before the name; or "" */
 	uint64_t duration_ns; /* for which the server samples, while we wait */
 };
 

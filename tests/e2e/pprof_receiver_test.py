@@ -260,6 +260,24 @@ def test_servers_are_asked_for_what_is_configured(start_profcol, samples, tmp_pa
     assert ports == {first.server_port, second.server_port}
 
 
+def test_servers_behind_one_gateway_are_told_apart(start_profcol, samples, tmp_path):
+    pages = {f"/{name}/debug/pprof/heap": samples["random_10.pb"] for name in ("app1", "app2")}
+    with _serving(pages) as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+        remote = {
+            "endpoints": [f"{url}/app1", f"{url}/app2"],
+            "profiles": ["heap"],
+            "initial_delay": "0s",
+            "collection_interval": "1h",
+        }
+        run = start_profcol(_into(tmp_path / "out", {"remote": remote})).wait_ready()
+        wait_until(lambda: run.metrics().value("profcol_pprof_scrapes") == 2, "both")
+        run.stop()
+    content = _only(tmp_path / "out")
+    paths = {dict((key, value) for key, value, _ in labels).get("url.path") for _, labels in content.samples}
+    assert paths == {"/app1", "/app2"}
+
+
 def test_a_server_that_does_not_answer_is_left_and_asked_again(start_profcol, tmp_path, samples):
     page = "/debug/pprof/heap"
     with _serving({}) as server:

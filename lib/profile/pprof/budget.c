@@ -44,7 +44,7 @@ struct profcol_error *budget_exceeded(const struct budget *budget)
 {
 	return profcol_error_create(PROFCOL_BAD_DATA,
 				    "pprof takes more than the limit of %zu bytes of memory to "
-				    "decode; raise the limit if the file can be trusted",
+				    "decode",
 				    budget->max_bytes);
 }
 

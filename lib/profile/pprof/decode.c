@@ -73,8 +73,7 @@ static struct profcol_error *check_wire(const uint8_t *bytes, size_t length,
 
 	if (length > limits->max_bytes)
 		return profcol_error_create(PROFCOL_BAD_DATA,
-					    "pprof holds %zu bytes, more than the limit of %zu; "
-					    "raise the limit if the file can be trusted",
+					    "pprof holds %zu bytes, more than the limit of %zu",
 					    length, limits->max_bytes);
 	if (!length)
 		return profcol_error_create(PROFCOL_BAD_DATA, "pprof file is empty");

@@ -60,9 +60,7 @@ static struct profcol_error *output_reserve(struct output *output)
 	if (output->length < output->capacity)
 		return NULL;
 	if (output->length >= limit)
-		return profcol_error_create(PROFCOL_BAD_DATA,
-					    "gzip holds more than %zu bytes; raise the limit if "
-					    "the file can be trusted",
+		return profcol_error_create(PROFCOL_BAD_DATA, "gzip holds more than %zu bytes",
 					    output->max_bytes);
 	if (grown > limit || grown < output->capacity)
 		grown = limit;
@@ -144,9 +142,7 @@ struct profcol_error *gzip_inflate(const uint8_t *bytes, size_t length, size_t m
 	error = inflate_members(&stream, bytes, length, &output);
 	inflateEnd(&stream);
 	if (!error && output.length > max_bytes)
-		error = profcol_error_create(PROFCOL_BAD_DATA,
-					     "gzip holds more than %zu bytes; raise the limit if "
-					     "the file can be trusted",
+		error = profcol_error_create(PROFCOL_BAD_DATA, "gzip holds more than %zu bytes",
 					     max_bytes);
 	if (error) {
 		free(output.bytes);

@@ -34,16 +34,6 @@ static bool is_same(int fd, const struct mapped_file *file, const struct file_lo
 	       (system.f_type == BTRFS_SUPER_MAGIC || system.f_type == OVERLAYFS_SUPER_MAGIC);
 }
 
-int mapped_file_reopen(int path_fd)
-{
-	char path[32];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	return fd < 0 ? -errno : fd;
-}
-
 /* To open a device or a pipe can have effects, or wait for ever. */
 static bool is_regular(const struct file_look *look)
 {

@@ -41,6 +41,3 @@ int mapped_file_check(const struct mapped_file *file, int fd, struct file_look *
  * system the path leads through is asked. */
 int mapped_file_open_path(const struct mapped_file *file, uint32_t root_pid,
 			  struct file_look *look_ret);
-
-/* A descriptor for reading what @path_fd, of these functions, is of; negative errno. */
-int mapped_file_reopen(int path_fd);

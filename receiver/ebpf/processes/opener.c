@@ -154,7 +154,7 @@ int opener_find(struct timed_calls *calls, const struct file_search *search, uin
 static void run_read(struct timed_call *call)
 {
 	struct opening *opening = (struct opening *)call;
-	int fd = mapped_file_reopen(opening->path_fd);
+	int fd = file_reopen(opening->path_fd);
 	char magic[4];
 
 	if (fd >= 0) {
@@ -188,7 +188,7 @@ static void run_open(struct timed_call *call)
 {
 	struct opening *opening = (struct opening *)call;
 
-	set_result(opening, mapped_file_reopen(opening->path_fd));
+	set_result(opening, file_reopen(opening->path_fd));
 }
 
 int opener_open(struct timed_calls *calls, struct file_place place, int path_fd, uint64_t limit_ns)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "packages.h"
 
-#include "mapped_file.h"
-
 #include "base/base.h"
 
 #include <ctype.h>
@@ -131,7 +129,7 @@ static ssize_t read_list(struct looking *looking, int directory, const char *nam
 		looking->text = grown;
 		looking->room = size;
 	}
-	fd = mapped_file_reopen(path);
+	fd = file_reopen(path);
 	if (fd < 0)
 		return 0;
 	got = pread(fd, looking->text, size, 0);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "root_files.h"
 
-#include "mapped_file.h"
-
 #include "base/base.h"
 
 #include <errno.h>
@@ -46,7 +44,7 @@ static int open_regular(int root, const char *path)
 
 	if (found < 0 || fstat(found, &stat))
 		return -errno;
-	return S_ISREG(stat.st_mode) ? mapped_file_reopen(found) : -EINVAL;
+	return S_ISREG(stat.st_mode) ? file_reopen(found) : -EINVAL;
 }
 
 static void run_look(struct timed_call *call)

@@ -68,7 +68,7 @@ static void tree_deinit(struct tree *tree)
 	assert_int_equal(nftw(tree->directory, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-static bool note(void *context, const char *path)
+static void note(void *context, const char *path)
 {
 	struct tree *tree = context;
 
@@ -76,7 +76,21 @@ static bool note(void *context, const char *path)
 	strcat(tree->found, " ");
 	strcat(tree->found, path + strlen(tree->directory) + 1);
 	strcat(tree->found, " ");
-	return ++tree->count != tree->stop_after;
+	tree->count++;
+}
+
+static bool is_not_over(void *context)
+{
+	const struct tree *tree = context;
+
+	return !tree->stop_after || tree->count < tree->stop_after;
+}
+
+static enum glob_end look(struct tree *tree, const char *pattern)
+{
+	const struct glob_visitor visitor = { note, is_not_over, tree };
+
+	return glob_visit(pattern, &visitor);
 }
 
 /* @expected: paths with a blank between. */
@@ -88,7 +102,7 @@ static void assert_finds(struct tree *tree, const char *pattern, const char *exp
 	tree->found[0] = '\0';
 	tree->count = 0;
 	assert_true(asprintf(&whole, "%s/%s", tree->directory, pattern) > 0);
-	assert_int_equal(glob_visit(whole, note, tree), GLOB_DONE);
+	assert_int_equal(look(tree, whole), GLOB_DONE);
 	for (char *name = strtok(names, " "); name; name = strtok(NULL, " "), count++) {
 		CLEANUP_FREE char *part = NULL;
 
@@ -142,8 +156,23 @@ static void a_look_can_be_stopped(void **state)
 	tree_init(&tree);
 	tree.stop_after = 2;
 	assert_true(asprintf(&whole, "%s/**/*", tree.directory) > 0);
-	assert_int_equal(glob_visit(whole, note, &tree), GLOB_STOPPED);
+	assert_int_equal(look(&tree, whole), GLOB_STOPPED);
 	assert_int_equal(tree.count, 2);
+}
+
+static void what_cannot_be_reached_may_be_there(void **state)
+{
+	CLEANUP(tree_deinit) struct tree tree;
+	CLEANUP_FREE char *loop = NULL, *pattern = NULL;
+
+	(void)state;
+	tree_init(&tree);
+	assert_true(asprintf(&loop, "%s/loop", tree.directory) > 0);
+	assert_true(asprintf(&pattern, "%s/loop/a.pb", tree.directory) > 0);
+	assert_int_equal(symlink("loop", loop), 0);
+	assert_int_equal(look(&tree, pattern), GLOB_INCOMPLETE);
+	assert_int_equal(tree.count, 0);
+	assert_finds(&tree, "a.pb/b", "");
 }
 
 static void braces_are_no_pattern(void **state)
@@ -315,6 +344,26 @@ static void servers_are_asked_for_each_profile(void **state)
 	assert_target(&config, 3, "http://b:2/debug/pprof/profile?seconds=5", "profile", "b", "2");
 }
 
+static void assert_path(const char *url, const char *path)
+{
+	const struct pprof_remote_config config = { .http.endpoint = url };
+	CLEANUP(target_deinit) struct target target;
+
+	assert_true(target_init(&target, &config, 0));
+	assert_string_equal(target.path, path);
+}
+
+static void servers_behind_one_gateway_are_told_apart(void **state)
+{
+	(void)state;
+	assert_path("http://gw/app1/debug/pprof/heap?debug=0", "/app1");
+	assert_path("http://gw/app2/heap", "/app2");
+	assert_path("http://a/debug/pprof/heap", "");
+	assert_path("http://a/debug/pprof/?x=/b/c", "");
+	assert_path("http://a/heap", "");
+	assert_path("http://a", "");
+}
+
 static void assert_duration(const char *url, uint64_t seconds)
 {
 	const struct pprof_remote_config config = { .http.endpoint = url };
@@ -340,6 +389,7 @@ int main(void)
 		cmocka_unit_test(a_pattern_finds_what_it_names),
 		cmocka_unit_test(links_are_followed_but_not_round_in_circles),
 		cmocka_unit_test(a_look_can_be_stopped),
+		cmocka_unit_test(what_cannot_be_reached_may_be_there),
 		cmocka_unit_test(braces_are_no_pattern),
 		cmocka_unit_test(a_file_is_known_until_it_changes_or_goes),
 		cmocka_unit_test(memory_is_bounded),
@@ -347,6 +397,7 @@ int main(void)
 		cmocka_unit_test(what_is_damaged_is_no_knowledge),
 		cmocka_unit_test(urls_are_asked_for_as_they_are),
 		cmocka_unit_test(servers_are_asked_for_each_profile),
+		cmocka_unit_test(servers_behind_one_gateway_are_told_apart),
 		cmocka_unit_test(a_server_that_samples_is_waited_for),
 	};
 

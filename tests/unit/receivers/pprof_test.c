@@ -212,6 +212,79 @@ static void what_is_no_file_is_left_alone(void **state)
 	wait_unread(&fixture, 1);
 }
 
+static void a_link(const struct fixture *fixture, unsigned int number, const char *target)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%u", fixture->directory, number);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+static void a_file_that_cannot_be_opened_is_told_of(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+
+	(void)state;
+	start_files(&fixture);
+	a_link(&fixture, 0, "0");
+	a_link(&fixture, 1, "nowhere");
+	fake_host_start(&fixture.fake);
+	wait_unread(&fixture, 2);
+	assert_int_equal(fake_host_log_count(&fixture.fake, "/0: open it: Too many levels"), 1);
+	assert_int_equal(fixture.batches, 0);
+}
+
+static void what_the_kernel_shows_is_not_read(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+
+	(void)state;
+	start_files(&fixture);
+	a_link(&fixture, 0, "/proc/self/status");
+	fake_host_start(&fixture.fake);
+	wait_unread(&fixture, 1);
+	assert_int_equal(fake_host_log_count(&fixture.fake, "file system of the kernel's own"), 1);
+}
+
+/* Of an earlier run: as many files as can be remembered, of which none is there any more. */
+static void remember_all(const char *directory)
+{
+	char path[128];
+	FILE *file;
+
+	assert_int_equal(mkdir(directory, 0700), 0);
+	snprintf(path, sizeof(path), "%s/pprof.seen", directory);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs("profcol pprof files 1\n", file);
+	for (unsigned int i = 0; i < 65536; i++)
+		fprintf(file, "9999 %u 1 1\n", i);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void room_is_made_for_new_files(void **state)
+{
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	size_t length;
+	CLEANUP_FREE uint8_t *bytes = small(&length);
+	char directory[80], file[128];
+
+	(void)state;
+	start_files(&fixture);
+	snprintf(directory, sizeof(directory), "%s.state", fixture.directory);
+	snprintf(file, sizeof(file), "%s/pprof.seen", directory);
+	remember_all(directory);
+	fake_host_set_text(&fixture.fake, "file.state_directory", directory);
+	put_file(&fixture, 0, bytes, length);
+	// One that cannot be reached keeps nobody from it.
+	a_link(&fixture, 1, "1");
+	fake_host_start(&fixture.fake);
+	wait_batches(&fixture, 1);
+	fake_host_shutdown(&fixture.fake);
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(rmdir(directory), 0);
+}
+
 /* ---- clients ---- */
 
 static uint16_t free_port(void)
@@ -226,7 +299,7 @@ static uint16_t free_port(void)
 	return ntohs(address.sin_port);
 }
 
-static void start_server(struct fixture *fixture)
+static void fixture_init_server(struct fixture *fixture)
 {
 	fixture_init(fixture);
 	fixture->port = free_port();
@@ -235,11 +308,17 @@ static void start_server(struct fixture *fixture)
 	fake_host_set_text(&fixture->fake, "server.endpoint", fixture->include);
 	fake_host_set_int(&fixture->fake, "server.max_request_body_size", 1 << 20);
 	fake_host_set_int(&fixture->fake, "server.keep_alives_enabled", true);
+}
+
+static void start_server(struct fixture *fixture)
+{
+	fixture_init_server(fixture);
 	fake_host_start(&fixture->fake);
 }
 
-/* The answer to a POST of @bytes; free(). */
-static char *post(const struct fixture *fixture, const void *bytes, size_t length)
+/* The answer to a POST of @bytes with @header, a line or none; free(). */
+static char *post(const struct fixture *fixture, const char *header, const void *bytes,
+		  size_t length)
 {
 	const struct sockaddr_in address = { .sin_family = AF_INET,
 					     .sin_port = htons(fixture->port),
@@ -251,8 +330,8 @@ static char *post(const struct fixture *fixture, const void *bytes, size_t lengt
 	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
 	snprintf(head, sizeof(head),
 		 "POST /v1/pprof HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-		 "Content-Length: %zu\r\n\r\n",
-		 length);
+		 "%sContent-Length: %zu\r\n\r\n",
+		 header, length);
 	assert_int_equal(send(fd, head, strlen(head), MSG_NOSIGNAL), strlen(head));
 	(void)!send(fd, bytes, length, MSG_NOSIGNAL);
 	while (at < 65535) {
@@ -271,7 +350,7 @@ static char *post(const struct fixture *fixture, const void *bytes, size_t lengt
 static void assert_answers(const struct fixture *fixture, const void *bytes, size_t length,
 			   const char *status, const char *part)
 {
-	CLEANUP_FREE char *answer = post(fixture, bytes, length);
+	CLEANUP_FREE char *answer = post(fixture, "", bytes, length);
 
 	if (strncmp(answer, status, strlen(status)) != 0 || !strstr(answer, part))
 		fail_msg("not '%s', '%s': %s", status, part, answer);
@@ -317,6 +396,26 @@ static void clients_are_told_what_became_of_it(void **state)
 			 fake_host_metric(&fixture.fake, "receiver_accepted_profile_samples"));
 }
 
+static void scripts_of_other_origins_may_not_send(void **state)
+{
+	const char *allowed[] = { "https://shop.example" };
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	size_t length;
+	CLEANUP_FREE uint8_t *bytes = small(&length);
+	CLEANUP_FREE char *refused = NULL, *taken = NULL;
+
+	(void)state;
+	fixture_init_server(&fixture);
+	fake_host_set_int(&fixture.fake, "server.cors", true);
+	fake_host_set_list(&fixture.fake, "server.cors.allowed_origins", allowed, 1);
+	fake_host_start(&fixture.fake);
+	refused = post(&fixture, "Origin: https://evil.test\r\n", bytes, length);
+	taken = post(&fixture, "Origin: https://shop.example\r\n", bytes, length);
+	assert_int_equal(strncmp(refused, "HTTP/1.1 403 ", 13), 0);
+	assert_int_equal(strncmp(taken, "HTTP/1.1 204 ", 13), 0);
+	assert_int_equal(fixture.batches, 1);
+}
+
 static void bombs_and_large_bodies_end_at_a_bound(void **state)
 {
 	enum { LENGTH = 32 << 20 };
@@ -349,6 +448,7 @@ static void what_cannot_be_is_refused(void **state)
 	struct fixture fixture;
 	const char *const bad[] = { "heap", "../x" };
 	const char *const urls[] = { "http://a", "" };
+	const char *const sampled[] = { "profile" };
 
 	(void)state;
 	fixture_init(&fixture);
@@ -370,6 +470,12 @@ static void what_cannot_be_is_refused(void **state)
 	fake_host_set_list(&fixture.fake, "remote.profiles", bad, 0);
 	fake_host_set_list(&fixture.fake, "remote.endpoints", urls, 2);
 	assert_config_error(&fixture, "remote.endpoints: one of them is empty");
+	fake_host_set_list(&fixture.fake, "remote.endpoints", urls, 1);
+	fake_host_set_text(&fixture.fake, "remote.endpoint", "http://localhost:6060");
+	fake_host_set_list(&fixture.fake, "remote.profiles", sampled, 1);
+	fake_host_set_int(&fixture.fake, "remote.profile_duration", 5 * PROFCOL_SECOND);
+	fake_host_set_int(&fixture.fake, "remote.timeout", 5 * PROFCOL_SECOND);
+	assert_config_error(&fixture, "remote.timeout: a server samples");
 	fake_host_set_int(&fixture.fake, "self", true);
 	assert_config_error(&fixture, "self: profcol is no Go program");
 	fake_host_deinit(&fixture.fake);
@@ -382,7 +488,11 @@ int main(void)
 		cmocka_unit_test(a_file_is_read_once_whatever_it_is_called),
 		cmocka_unit_test(a_file_that_is_refused_for_now_is_read_again),
 		cmocka_unit_test(what_is_no_file_is_left_alone),
+		cmocka_unit_test(a_file_that_cannot_be_opened_is_told_of),
+		cmocka_unit_test(what_the_kernel_shows_is_not_read),
+		cmocka_unit_test(room_is_made_for_new_files),
 		cmocka_unit_test(clients_are_told_what_became_of_it),
+		cmocka_unit_test(scripts_of_other_origins_may_not_send),
 		cmocka_unit_test(bombs_and_large_bodies_end_at_a_bound),
 		cmocka_unit_test(what_cannot_be_is_refused),
 	};
