@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server takes what clients POST to /v1/pprof. A request is acknowledged once the pipelines have taken it. */
+/* The server takes what clients POST to /v1/pprof. A request is acknowledged once the pipelines
+ * have taken it. */
 #pragma once
 
 #include "config.h"

@@ -102,8 +102,8 @@ struct runtime_frame {
 };
 
 /* No kind of frame: what is asked for is the name of thread `object`, the profiler's number of it;
- * `position` is its number in the PID namespace that it was made in, `check` tells by which name the
- * system knew it when it was sampled: who names itself anew has that changed, too. */
+ * `position` is its number in the PID namespace that it was made in, `check` tells by which name
+ * the system knew it when it was sampled: who names itself anew has that changed, too. */
 enum { RUNTIME_THREAD = 1 << 8 };
 
 /* The same: what is asked for is what the process runs; `object` is 0. */

@@ -201,8 +201,8 @@ static void a_stack_at_the_limit_keeps_all_its_frames(void **state)
 
 static void stacks_with_a_gap_are_counted(void **state)
 {
-	const __u64 runtime = UNWIND_FRAME_RUNTIME |
-			      (__u64)RUNTIME_HOTSPOT << UNWIND_FRAME_NUMBER_SHIFT | 0x1000;
+	const __u64 runtime =
+		UNWIND_FRAME_RUNTIME | (__u64)RUNTIME_HOTSPOT << UNWIND_FRAME_NUMBER_SHIFT | 0x1000;
 	const __u64 frames[] = { runtime, 1ull << 32 | 98, runtime, 1ull << 32 | 99, 0x401801 };
 	struct sample_record record = sample_record_make(7, 8, 1500, frames, 0, 5);
 	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
