@@ -22,6 +22,7 @@ struct capture_process {
 	struct process_key key;
 	uint64_t first_ns; /* CLOCK_MONOTONIC of its first sample in this batch */
 	uint64_t noted_ns; /* of the one that was noted last (drain.c); or 0 */
+	bool has_threads;  /* rows of `threads` */
 };
 
 struct capture_frame {
@@ -78,6 +79,7 @@ struct capture_thread {
 	uint32_t tid;
 	uint32_t comm;    /* row of `comms`: what the system called it then */
 	uint32_t runtime; /* enum runtime_number */
+	bool is_first;    /* of its process */
 };
 
 /* Labels of samples, as records have them: words label_words[labels[i - 1].limit ..

@@ -50,6 +50,7 @@ bool capture_note_thread(struct capture *capture, const struct capture_sample *s
 	const struct thread_lookup lookup = { capture,
 					      { sample->process, sample->tid, sample->comm } };
 	uint32_t runtime = naming_runtime(capture, frames, count), hash;
+	struct capture_process *process = &capture->processes.items[sample->process];
 
 	if (runtime == RUNTIME_NONE)
 		return true;
@@ -59,8 +60,10 @@ bool capture_note_thread(struct capture *capture, const struct capture_sample *s
 	if (!VECTOR_RESERVE(&capture->threads, 1) ||
 	    !intern_insert(&capture->thread_index, hash, (uint32_t)capture->threads.count))
 		return false;
-	capture->threads.items[capture->threads.count++] =
-		(struct capture_thread){ sample->process, sample->tid, sample->comm, runtime };
+	capture->threads.items[capture->threads.count++] = (struct capture_thread){
+		sample->process, sample->tid, sample->comm, runtime, !process->has_threads,
+	};
+	process->has_threads = true;
 	return true;
 }
 

@@ -110,8 +110,8 @@ struct rows {
 	size_t frames, threads;
 };
 
-/* What objects of runtimes, code in memory of no file, and threads are called is read while they
- * are there: of those that @capture has beyond the @known ones. */
+/* Objects of runtimes, code in memory of no file, threads and programs are asked for their names
+ * while they are there: those that @capture has beyond the @known ones. */
 static void ask_names(struct drain *drain, const struct capture *capture, struct rows known)
 {
 	struct frame_question question;
@@ -120,7 +120,13 @@ static void ask_names(struct drain *drain, const struct capture *capture, struct
 		if (capture_question(capture, i, &question))
 			process_memory_ask(drain->memory, &question);
 	for (size_t i = known.threads; i < capture->threads.count; i++) {
+		const struct capture_thread *row = &capture->threads.items[i];
+
 		question = capture_thread_question(capture, i);
+		process_memory_ask(drain->memory, &question);
+		if (!row->is_first)
+			continue;
+		question = capture_program_question(capture, row->process, row->runtime);
 		process_memory_ask(drain->memory, &question);
 	}
 }

@@ -432,7 +432,7 @@ static void ask_again(const struct locations *locations, const struct capture *c
 		struct frame_question question = capture_thread_question(capture, thread);
 
 		process_memory_ask(parts->memory, &question);
-		if (thread && row[-1].process == row->process)
+		if (!row->is_first)
 			continue;
 		question = capture_program_question(capture, row->process, row->runtime);
 		process_memory_ask(parts->memory, &question);

@@ -3,11 +3,17 @@
 
 #include "text.h"
 
+#include "base/base.h"
+
 void thread_names_deinit(struct thread_names *names)
 {
 	VECTOR_DEINIT(&names->comms);
 	VECTOR_DEINIT(&names->threads);
 }
+
+/* A name is read again with each batch that is longer than that, and after a third of it else; one
+ * that could not be is of no use when it is older. */
+static const uint64_t NAME_MOST_NS = 30000000000;
 
 /* The id of the attribute of thread number @thread; 0: its runtime does not tell. */
 static uint32_t told_name(const struct capture *capture, uint32_t thread,
@@ -16,7 +22,8 @@ static uint32_t told_name(const struct capture *capture, uint32_t thread,
 	struct frame_question question = capture_thread_question(capture, thread);
 	CLEANUP_FREE struct frame_name *name = NULL;
 
-	if (process_memory_find(memory, &question, &name) != FRAME_NAMED || !name->line_count)
+	if (process_memory_find(memory, &question, &name) != FRAME_NAMED || !name->line_count ||
+	    clock_monotonic_ns() > name->read_ns + NAME_MOST_NS)
 		return 0;
 	return text_attribute(builder, "thread.name", name->lines[0].function);
 }

@@ -4,7 +4,9 @@ waits for as long as they like. They cost themselves; all others are known as we
 """
 import json
 import shutil
+import signal
 import subprocess
+import time
 import urllib.request
 
 import pytest
@@ -99,6 +101,9 @@ def test_who_is_there_while_records_are_lost(around, lock, built, tmp_path):
     around.profile(WITHOUT_LEAKS)
     lock(MANY, "exec")
     around.start(*as_user(built / "greedy", "map"))
+    around.run.process.send_signal(signal.SIGSTOP)  # so that there is no room for its records
+    time.sleep(1)
+    around.run.process.send_signal(signal.SIGCONT)
     wait_until(
         lambda: around.run.metrics().value("profcol_processes_records_lost"), "a lost record"
     )

@@ -17,6 +17,12 @@ _CLEAR = "\033[K"
 CTRL_C = b"\x03"
 
 
+def _sit_down():
+    """Of the new process: Ctrl-C is for it, and so is a hang-up, also where the tests ignore that."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 class Terminal:
     """A run of `command`; kill() ends it, and all that it has started and is still its own."""
 
@@ -30,7 +36,7 @@ class Terminal:
             stderr=theirs,
             cwd=directory,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # Ctrl-C is for it
+            preexec_fn=_sit_down,
         )
         os.close(theirs)
 

@@ -5,10 +5,12 @@
 #include <string.h>
 #include <sys/random.h>
 
-static const uint64_t RENEW_NS =
-	10000000000; /* names of code that may be replaced, and of threads */
-/* How long who names no code is not asked again: at first, and at most. */
-static const uint64_t NO_MAP_NS = 1000000000, NO_MAP_MOST_NS = 30000000000;
+/* Names of code that may be replaced, and of threads, are read again after that. */
+static const uint64_t RENEW_NS = 10000000000;
+/* How long a program that names no code, or no threads, is not asked again: at first, and at
+ * most. */
+static const uint64_t REST_NS = 1000000000, NO_MAP_MOST_NS = 30000000000,
+		      NO_THREADS_MOST_NS = 300000000000;
 
 enum {
 	GATHER_NS = 2000000,   /* from the first frame on, others of the process are waited for */
@@ -310,6 +312,8 @@ void frame_names_ask(struct frame_names *names, const struct frame_question *que
 	process->last_ns = now_ns;
 	if (question->runtime == RUNTIME_NONE && now_ns < process->no_map_ns)
 		return;
+	if (question->frame.kind == RUNTIME_THREAD && now_ns < process->no_threads_ns)
+		return;
 	row = find_row(names, &process->rows, question->runtime, &question->frame);
 	if (row == INTERN_MISSING)
 		row = add_row(names, process, question->runtime, &question->frame);
@@ -356,24 +360,40 @@ static int compare_objects(const void *left, const void *right)
 	return a->object < b->object ? -1 : a->object > b->object;
 }
 
+static bool is_thread(const struct named_process *process, size_t wanted)
+{
+	uint32_t row = process->rows.wanted.items[wanted];
+
+	return process->rows.frames.items[row].frame.kind == RUNTIME_THREAD;
+}
+
+/* The first one that is to be read: a frame, or else a thread, which takes longer. */
+static size_t first_wanted(const struct named_process *process)
+{
+	for (size_t i = 0; i < process->rows.wanted.count; i++)
+		if (!is_thread(process, i))
+			return i;
+	return 0;
+}
+
 size_t frame_names_take(struct named_process *process, uint32_t *runtime_ret,
 			struct runtime_frame *frames, size_t most)
 {
-	uint32_t runtime = process->rows.frames.items[process->rows.wanted.items[0]].runtime;
-	size_t taken = 0, kept = 0, threads = 0;
+	size_t first = first_wanted(process), taken = 0, kept = 0;
+	bool threads = is_thread(process, first);
+	uint32_t runtime = process->rows.frames.items[process->rows.wanted.items[first]].runtime;
 
+	if (threads && most > THREADS_MOST)
+		most = THREADS_MOST;
 	for (size_t i = 0; i < process->rows.wanted.count; i++) {
 		uint32_t row = process->rows.wanted.items[i];
 		struct named_frame *frame = &process->rows.frames.items[row];
 
-		bool is_thread = frame->frame.kind == RUNTIME_THREAD;
-
-		if (frame->runtime != runtime || taken == most ||
-		    (is_thread && threads == THREADS_MOST)) {
+		if (frame->runtime != runtime || is_thread(process, i) != threads ||
+		    taken == most) {
 			process->rows.wanted.items[kept++] = row;
 			continue;
 		}
-		threads += is_thread;
 		frame->state = FRAME_ASKED;
 		frames[taken++] = frame->frame;
 	}
@@ -406,6 +426,29 @@ bool frame_names_postpone(struct frame_names *names, struct named_process *proce
 	return true;
 }
 
+/* Twice as long as @rest_ns, from @least to @most. */
+static uint64_t longer_rest(uint64_t rest_ns, uint64_t least_ns, uint64_t most_ns)
+{
+	rest_ns = rest_ns ? 2 * rest_ns : least_ns;
+	return rest_ns < most_ns ? rest_ns : most_ns;
+}
+
+/* A program whose threads have no names that can be read, as with collectors that are not known, is
+ * asked less and less often. */
+static void rest_threads(struct named_process *process, enum frame_state state, uint64_t now_ns)
+{
+	if (state == FRAME_NAMED || process->no_threads_ns == UINT64_MAX) {
+		process->no_threads_rest_ns = 0;
+		return;
+	}
+	// Several are read at once: that is one time.
+	if (state != FRAME_MALFORMED || now_ns < process->no_threads_ns)
+		return;
+	process->no_threads_rest_ns =
+		longer_rest(process->no_threads_rest_ns, REST_NS, NO_THREADS_MOST_NS);
+	process->no_threads_ns = now_ns + process->no_threads_rest_ns;
+}
+
 void frame_names_learn(struct frame_names *names, struct named_process *process, uint32_t runtime,
 		       const struct runtime_frame *frame, enum frame_state state,
 		       struct frame_name *name, uint64_t now_ns)
@@ -427,6 +470,8 @@ void frame_names_learn(struct frame_names *names, struct named_process *process,
 		free(learned->name);
 		learned->name = name;
 	}
+	if (frame->kind == RUNTIME_THREAD)
+		rest_threads(process, state, now_ns);
 	process->asked--;
 	set_open(names, process);
 }
@@ -445,11 +490,7 @@ void frame_names_note_map(const struct frame_names *names, struct named_process 
 
 void frame_names_note_no_map(struct named_process *process, uint64_t now_ns)
 {
-	uint64_t rest_ns = 2 * process->no_map_rest_ns;
-
-	if (!rest_ns)
-		rest_ns = NO_MAP_NS;
-	process->no_map_rest_ns = rest_ns < NO_MAP_MOST_NS ? rest_ns : NO_MAP_MOST_NS;
+	process->no_map_rest_ns = longer_rest(process->no_map_rest_ns, REST_NS, NO_MAP_MOST_NS);
 	process->no_map_ns = now_ns + process->no_map_rest_ns;
 }
 
@@ -467,17 +508,39 @@ bool frame_names_know_map(const struct frame_names *names, const struct named_pr
 	return true;
 }
 
+static void give_up(struct named_process *process, uint32_t row, enum frame_state state,
+		    uint64_t now_ns)
+{
+	struct named_frame *frame = &process->rows.frames.items[row];
+
+	frame->state = frame->name ? FRAME_NAMED : state;
+	frame->retry_ns = now_ns + RETRY_NS;
+}
+
 void frame_names_give_up(struct frame_names *names, struct named_process *process,
 			 enum frame_state state, uint64_t now_ns)
 {
-	for (size_t i = 0; i < process->rows.wanted.count; i++) {
-		struct named_frame *frame =
-			&process->rows.frames.items[process->rows.wanted.items[i]];
-
-		frame->state = frame->name ? FRAME_NAMED : state;
-		frame->retry_ns = now_ns + RETRY_NS;
-	}
+	for (size_t i = 0; i < process->rows.wanted.count; i++)
+		give_up(process, process->rows.wanted.items[i], state, now_ns);
 	process->rows.wanted.count = 0;
+	set_open(names, process);
+}
+
+void frame_names_end_threads(struct frame_names *names, struct named_process *process,
+			     enum frame_state state, uint64_t now_ns)
+{
+	size_t kept = 0;
+
+	process->no_threads_ns = UINT64_MAX;
+	for (size_t i = 0; i < process->rows.wanted.count; i++) {
+		uint32_t row = process->rows.wanted.items[i];
+
+		if (is_thread(process, i))
+			give_up(process, row, state, now_ns);
+		else
+			process->rows.wanted.items[kept++] = row;
+	}
+	process->rows.wanted.count = kept;
 	set_open(names, process);
 }
 

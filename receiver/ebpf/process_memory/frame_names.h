@@ -71,14 +71,16 @@ struct named_process {
 	struct process_key key;
 	struct frame_rows rows;
 	size_t bytes;
-	size_t asked;                    /* frames that are being read */
-	uint64_t due_ns;                 /* nothing is read before */
-	uint64_t wanted_ns;              /* when the first of what is wanted was asked for... */
-	uint64_t asked_ns;               /* ...and of what is being read */
-	uint64_t last_ns;                /* when something was asked for last */
-	bool silent;                     /* nothing is read any more */
-	uint64_t no_map_ns;              /* until then it names no code in memory of no file... */
-	uint64_t no_map_rest_ns;         /* ...for so long; 0: it was not looked for in vain */
+	size_t asked;            /* frames that are being read */
+	uint64_t due_ns;         /* nothing is read before */
+	uint64_t wanted_ns;      /* when the first of what is wanted was asked for... */
+	uint64_t asked_ns;       /* ...and of what is being read */
+	uint64_t last_ns;        /* when something was asked for last */
+	bool silent;             /* nothing is read any more */
+	uint64_t no_map_ns;      /* until then it names no code in memory of no file... */
+	uint64_t no_map_rest_ns; /* ...for so long; 0: it was not looked for in vain */
+	uint64_t no_threads_ns;  /* the same of names of its threads; UINT64_MAX: for good */
+	uint64_t no_threads_rest_ns;
 	struct named_process *next;      /* in its chain */
 	TAILQ_ENTRY(named_process) open; /* in frame_names.open: something is wanted or asked */
 	bool is_open;
@@ -114,8 +116,9 @@ struct named_process *frame_names_next(struct frame_names *names, uint64_t now_n
 /* When frame_names_next() has one; UINT64_MAX: not before something else happens. */
 uint64_t frame_names_due_ns(const struct frame_names *names);
 
-/* What is wanted of @process and one runtime, the first ones: now they are being read. @frames has
- * room for @most; they ascend by their objects. Returns how many there are. */
+/* What is wanted of @process and one runtime, the first ones: now they are being read. Threads come
+ * after all frames, and by themselves. @frames has room for @most; they ascend by their objects.
+ * Returns how many there are. */
 size_t frame_names_take(struct named_process *process, uint32_t *runtime_ret,
 			struct runtime_frame *frames, size_t most);
 
@@ -146,6 +149,10 @@ void frame_names_note_no_map(struct named_process *process, uint64_t now_ns);
 bool frame_names_know_map(const struct frame_names *names, const struct named_process *process,
 			  const struct runtime_frame *frames, size_t count,
 			  struct code_map_state state);
+
+/* Names of threads of @process are not read any more: those that are wanted have @state. */
+void frame_names_end_threads(struct frame_names *names, struct named_process *process,
+			     enum frame_state state, uint64_t now_ns);
 
 /* All that is wanted of @process has @state. */
 void frame_names_give_up(struct frame_names *names, struct named_process *process,

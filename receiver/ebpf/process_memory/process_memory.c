@@ -35,8 +35,7 @@ struct flight {
 	struct process_key key; /* of frames: */
 	uint32_t runtime;
 	struct runtime_frame frames[FRAMES_MOST];
-	bool changed[FRAMES_MOST]; /* threads that are called otherwise than when they were sampled
-				    */
+	bool changed[FRAMES_MOST]; /* threads with another name than when they were sampled */
 	size_t count;
 	struct origin origin;      /* of frames: as of when they were taken */
 	struct code_map_state map; /* of the file that names code in memory of no file */
@@ -295,6 +294,12 @@ static void begin_look(struct process_memory *memory, const struct process_look 
 		  spent_ns);
 }
 
+/* Is @flight about threads? They are asked by themselves. */
+static bool is_of_threads(const struct flight *flight)
+{
+	return !flight->is_look && flight->count && flight->frames[0].kind == RUNTIME_THREAD;
+}
+
 /* Of the frames of @flight: @state, without a name; @for_good: no other one is read, either. */
 static void end_frames(struct process_memory *memory, const struct flight *flight,
 		       enum frame_state state, bool for_good)
@@ -307,7 +312,9 @@ static void end_frames(struct process_memory *memory, const struct flight *fligh
 	for (size_t i = 0; process && i < flight->count; i++)
 		frame_names_learn(&memory->names, process, flight->runtime, &flight->frames[i],
 				  state, NULL, now);
-	if (process && for_good) {
+	if (process && for_good && is_of_threads(flight)) {
+		frame_names_end_threads(&memory->names, process, state, now);
+	} else if (process && for_good) {
 		process->silent = true;
 		frame_names_give_up(&memory->names, process, state, now);
 	}
@@ -599,7 +606,8 @@ static void take_answer(void *context, const struct worker_answer *answer)
 	uint64_t now = clock_monotonic_ns();
 
 	flight->used = false;
-	if (answer->outcome == WORKER_TIMED_OUT)
+	// A list of many threads may be swapped out, where a frame's method is not.
+	if (answer->outcome == WORKER_TIMED_OUT && !is_of_threads(flight))
 		silent_owners_note(&memory->silent, flight->uid, now);
 	if (!flight->is_look) {
 		take_frames_answer(memory, flight, answer);

@@ -103,10 +103,10 @@ struct runtime_frame {
 
 /* No kind of frame: what is asked for is the name of thread `object`, the profiler's number of it;
  * `position` is its number in the PID namespace that it was made in, `check` tells by which name
- * the system knew it when it was sampled: who names itself anew has that changed, too. */
+ * the system knew it when it was sampled: a thread that names itself anew mostly changes that. */
 enum { RUNTIME_THREAD = 1 << 8 };
 
-/* The same: what is asked for is what the process runs; `object` is 0. */
+/* No kind of frame, either: what is asked for is what the process runs; `object` is 0. */
 enum { RUNTIME_PROGRAM = RUNTIME_THREAD + 1 };
 
 /* A function that runs in a frame: UTF-8, without NUL. What is not known is 0, or empty. */

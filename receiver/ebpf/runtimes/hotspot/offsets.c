@@ -131,7 +131,7 @@ static uint16_t read_settings(const struct hotspot_layout *layout, uint64_t base
 					     at + of[HOTSPOT_FLAG_VALUE] };
 
 		if (!runtime_read_words(memory, members, 2, words))
-			break;
+			return 0;
 		// The last one has no name.
 		if (words[0])
 			take_setting(memory, words[0], words[1], &settings);
@@ -189,10 +189,24 @@ static bool may_be_missing(size_t number)
 	       number == HOTSPOT_VM_INFO;
 }
 
+/* Is there a list of threads of either kind? */
+static bool has_list(const struct hotspot_layout *layout)
+{
+	const uint32_t *objects = layout->objects;
+
+	if (objects[HOTSPOT_THREADS - HOTSPOT_WORDS])
+		return objects[HOTSPOT_LIST_LENGTH - HOTSPOT_WORDS] &&
+		       objects[HOTSPOT_LIST_ITEMS - HOTSPOT_WORDS];
+	return objects[HOTSPOT_FIRST_THREAD - HOTSPOT_WORDS] &&
+	       objects[HOTSPOT_THREAD_NEXT - HOTSPOT_WORDS];
+}
+
 /* What names of threads need; false: something is missing. */
 static bool find_objects(const struct hotspot_layout *layout, uint64_t base,
 			 const struct runtime_memory *memory, uint16_t to[HOTSPOT_OBJECTS])
 {
+	if (!has_list(layout))
+		return false;
 	for (size_t i = 0; i < HOTSPOT_OBJECTS; i++) {
 		uint64_t address = base + layout->objects[i], word;
 		size_t number = i + HOTSPOT_WORDS;

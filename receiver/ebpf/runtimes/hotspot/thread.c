@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What threads of Java are called (JDK, src/hotspot/share/runtime/javaThread.hpp, threadSMR.hpp).
- * A thread's object says which thread it is of, so that none is taken for another. Objects move
+ * Names of threads of Java (JDK, src/hotspot/share/runtime/javaThread.hpp, threadSMR.hpp). A
+ * thread's object says which thread it is of, and that which number it has, so that none is taken
+ * for another. Objects move
  * while their program stands still for a collection: what is read is believed only if none began or
  * went on meanwhile.
  */
@@ -52,19 +53,26 @@ static bool read_collections(const struct hotspot_reader *reader, struct collect
 
 /* ---- the list ---- */
 
+/* The number of the JavaThread at @thread; one that begins or ends has no thread of the system's.
+ */
+static bool read_id(const struct hotspot_reader *reader, uint64_t thread, uint32_t *ret)
+{
+	uint64_t system;
+
+	return read(reader, thread + offset_of(reader, HOTSPOT_THREAD_SYSTEM), &system,
+		    sizeof(system)) &&
+	       system &&
+	       read(reader, system + offset_of(reader, HOTSPOT_SYSTEM_ID), ret, sizeof(*ret));
+}
+
 static bool add_thread(const struct hotspot_reader *reader, struct thread_list *list,
 		       uint64_t thread)
 {
-	uint64_t system;
 	uint32_t id;
 
 	if (list->count == THREADS_MOST)
 		return false;
-	// One that begins or ends has no thread of the system's.
-	if (read(reader, thread + offset_of(reader, HOTSPOT_THREAD_SYSTEM), &system,
-		 sizeof(system)) &&
-	    system &&
-	    read(reader, system + offset_of(reader, HOTSPOT_SYSTEM_ID), &id, sizeof(id))) {
+	if (read_id(reader, thread, &id)) {
 		list->threads[list->count].address = thread;
 		list->threads[list->count++].id = id;
 	}
@@ -129,27 +137,25 @@ static bool read_object(const struct hotspot_reader *reader, uint64_t thread, ui
 	return !reader->layout->object_handle || read(reader, *ret, ret, sizeof(*ret));
 }
 
-static enum runtime_outcome read_name(const struct hotspot_reader *reader, uint32_t id,
+static enum runtime_outcome read_name(const struct hotspot_reader *reader, uint64_t thread,
 				      struct hotspot_text *ret)
 {
-	uint64_t thread = find_thread(reader, id), object, klass, of, text;
-	uint32_t name, owner;
+	uint64_t object, klass, named_thread, text;
+	uint32_t name, eetop;
 
-	if (!thread)
-		return RUNTIME_GONE;
 	if (!read_object(reader, thread, &object))
 		return RUNTIME_UNREADABLE;
 	klass = hotspot_class_called(reader, object, "java/lang/Thread");
 	if (!klass)
 		return RUNTIME_MALFORMED;
-	owner = hotspot_field(reader, klass, "eetop", "J");
+	eetop = hotspot_field(reader, klass, "eetop", "J");
 	name = hotspot_field(reader, klass, "name", "Ljava/lang/String;");
-	if (!owner || !name)
+	if (!eetop || !name)
 		return RUNTIME_MALFORMED;
-	if (!read(reader, object + owner, &of, sizeof(of)) ||
+	if (!read(reader, object + eetop, &named_thread, sizeof(named_thread)) ||
 	    !hotspot_read_pointer(reader, object + name, &text))
 		return RUNTIME_UNREADABLE;
-	if (of != thread)
+	if (named_thread != thread)
 		return RUNTIME_GONE;
 	return hotspot_read_string(reader, text, ret) && ret->length ? RUNTIME_NAMED
 								     : RUNTIME_MALFORMED;
@@ -164,6 +170,12 @@ enum runtime_outcome hotspot_name_thread(const struct runtime_process *process,
 	struct hotspot_reader reader;
 	struct hotspot_text name;
 	const struct hotspot_offsets *offsets = (const void *)process->data;
+	uint64_t found;
+	uint32_t id;
+
+	// Of one that has ended, or has another name by now, there is no number.
+	if (!thread)
+		return RUNTIME_GONE;
 
 	if (process->data_bytes != sizeof(*offsets) || !offsets->names_threads)
 		return RUNTIME_MALFORMED;
@@ -171,12 +183,16 @@ enum runtime_outcome hotspot_name_thread(const struct runtime_process *process,
 	if (!hotspot_reader_init(&reader, process, memory) || !read_collections(&reader, &before) ||
 	    before.is_active)
 		return RUNTIME_UNREADABLE;
-	outcome = read_name(&reader, thread, &name);
+	found = find_thread(&reader, thread);
+	outcome = found ? read_name(&reader, found, &name) : RUNTIME_GONE;
 	memory->renew(memory->context);
 	if (!read_collections(&reader, &after) || after.is_active || after.count != before.count)
 		return RUNTIME_UNREADABLE;
 	if (outcome != RUNTIME_NAMED)
 		return outcome;
+	// Since the list was read it may have become another thread's.
+	if (!read_id(&reader, found, &id) || id != thread)
+		return RUNTIME_GONE;
 	return to->add(to->context, &(struct runtime_line){ .function = name.bytes,
 							    .function_bytes = name.length })
 		       ? RUNTIME_NAMED

@@ -306,7 +306,7 @@ static void a_thread_may_get_another_name(void **state)
 	// It is one of before until there is another.
 	assert_int_equal(frame_names_find(&names, &asked, &(const struct frame_name *){ NULL }),
 			 FRAME_NAMED);
-	// Of many, frames are read beside some.
+	// Of many some are read at a time, after all frames.
 	for (uint64_t thread = 0; thread < 200; thread++) {
 		asked.frame.object = 100 + thread;
 		frame_names_ask(&names, &asked, 20000 * MS);
@@ -314,7 +314,50 @@ static void a_thread_may_get_another_name(void **state)
 	ask(7, 1, 20000 * MS);
 	process = frame_names_next(&names, 20100 * MS);
 	assert_non_null(process);
-	assert_int_equal(frame_names_take(process, &runtime, frames, 256), 129);
+	assert_int_equal(frame_names_take(process, &runtime, frames, 256), 1);
+	assert_int_equal(frames[0].object, 1);
+	assert_int_equal(frame_names_take(process, &runtime, frames, 256), 128);
+}
+
+static struct frame_question thread_question(uint64_t thread)
+{
+	struct frame_question asked = question(7, thread);
+
+	asked.frame.kind = RUNTIME_THREAD;
+	return asked;
+}
+
+static void threads_without_names_are_asked_less_and_less_often(void **state)
+{
+	const struct frame_question asked = thread_question(8);
+
+	(void)state;
+	frame_names_ask(&names, &asked, MS);
+	assert_int_equal(read_next(100 * MS, FRAME_MALFORMED), 1);
+	frame_names_ask(&names, &asked, 1200 * MS);
+	assert_int_equal(read_next(1300 * MS, FRAME_MALFORMED), 1);
+	frame_names_ask(&names, &asked, 2500 * MS);
+	assert_int_equal(read_next(2600 * MS, FRAME_MALFORMED), 0);
+	frame_names_ask(&names, &asked, 3400 * MS);
+	assert_int_equal(read_next(3500 * MS, FRAME_NAMED), 1);
+}
+
+static void threads_that_cannot_be_read_leave_frames_their_names(void **state)
+{
+	const struct frame_question asked = thread_question(8);
+	struct named_process *process;
+
+	(void)state;
+	frame_names_ask(&names, &asked, MS);
+	ask(7, 1, MS);
+	process = frame_names_process(&names, &asked.key);
+	frame_names_end_threads(&names, process, FRAME_SILENT, MS);
+	assert_int_equal(frame_names_find(&names, &asked, &(const struct frame_name *){ NULL }),
+			 FRAME_SILENT);
+	assert_int_equal(read_next(100 * MS, FRAME_NAMED), 1);
+	assert_int_equal(state_of(7, 1), FRAME_NAMED);
+	frame_names_ask(&names, &asked, 99000 * MS);
+	assert_int_equal(read_next(99100 * MS, FRAME_NAMED), 0);
 }
 
 /* A map that has been written to once. */
@@ -402,6 +445,8 @@ int main(void)
 		TEST(who_waits_waits_for_what_was_asked_before),
 		TEST(a_program_that_is_not_known_yet_is_waited_for),
 		TEST(a_thread_may_get_another_name),
+		TEST(threads_without_names_are_asked_less_and_less_often),
+		TEST(threads_that_cannot_be_read_leave_frames_their_names),
 		TEST(a_map_is_known_for_what_was_looked_for_in_it),
 		TEST(a_map_is_looked_for_again_later_and_later),
 		TEST(a_program_that_stays_unknown_is_given_up),
