@@ -28,9 +28,11 @@ def _sleeps(pid):
 @pytest.fixture
 def sleeper(build_target):
     with subprocess.Popen([build_target("sleeps"), "3600"]) as process:
-        wait_until(lambda: _sleeps(process.pid), "both threads sleep")
-        yield process
-        process.kill()
+        try:
+            wait_until(lambda: _sleeps(process.pid), "both threads sleep")
+            yield process
+        finally:
+            process.kill()
 
 
 def _of(profile, function):
