@@ -72,7 +72,8 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct pid *thread_pid;
 	int pid, tgid;
-	int on_cpu;
+	int on_cpu;   /* these two: with CONFIG_SMP */
+	int wake_cpu; /* where it has run last, unless it has been moved since */
 	struct sched_info sched_info;
 	const struct cred *cred;
 	char comm[16];
