@@ -48,9 +48,7 @@ struct drain {
 	void (*nearly_full)(void *context); /* as drain_on_nearly_full says */
 	void *nearly_full_context;
 
-	pthread_mutex_t tell_lock; /* over those of waits; taken before `lock` */
-	struct event_records told;
-	struct unread_list reading;
+	pthread_mutex_t tell_lock;    /* one at a time tells and reads; taken before `lock` */
 	struct unread_metrics stacks; /* registered only if there may be any */
 	bool cannot_tell;             /* said once */
 
@@ -273,8 +271,6 @@ void drain_destroy(struct drain *drain)
 		capture_deinit(drain->late);
 	free(drain->late);
 	unread_list_deinit(&drain->unread);
-	unread_list_deinit(&drain->reading);
-	VECTOR_DEINIT(&drain->told.bytes);
 	pthread_mutex_destroy(&drain->tell_lock);
 	pthread_mutex_destroy(&drain->lock);
 	free(drain);
@@ -335,10 +331,10 @@ static void drain_finish_walks(struct drain *drain, uint64_t deadline_ns)
 /* ---- waits that have not ended ---- */
 
 /* Decide about the samples that were told of. The lock is held. */
-static void select_told(struct drain *drain)
+static void select_told(struct drain *drain, const struct event_records *told)
 {
-	const uint8_t *bytes = drain->told.bytes.items;
-	size_t left = drain->told.bytes.count;
+	const uint8_t *bytes = told->bytes.items;
+	size_t left = told->bytes.count;
 
 	while (left >= sizeof(struct sample_head)) {
 		const struct sample_head *head = (const void *)bytes;
@@ -373,28 +369,29 @@ static void read_stacks(struct drain *drain, uint64_t deadline_ns)
 
 	pthread_mutex_lock(&drain->lock);
 	list = drain->unread;
-	drain->unread = drain->reading;
+	drain->unread = (struct unread_list){ 0 };
 	pthread_mutex_unlock(&drain->lock);
 	unread_read(&list, drain->processes, wait_end_ns(deadline_ns), &drain->stacks,
 		    take_after_read, drain);
-	drain->reading = list;
+	unread_list_deinit(&list);
 }
 
 void drain_tell(struct drain *drain, uint64_t deadline_ns)
 {
+	struct event_records told = { 0 };
 	int status;
 
 	pthread_mutex_lock(&drain->tell_lock);
-	drain->told.bytes.count = 0;
-	status = sampler_tell(drain->sampler, &drain->told);
+	status = sampler_tell(drain->sampler, &told);
 	if (status && !drain->cannot_tell)
 		profcol_log_warn(drain->host->logger,
 				 "look at threads that sleep: %s, waits are told of when they end",
 				 strerror(-status));
 	drain->cannot_tell |= status;
 	pthread_mutex_lock(&drain->lock);
-	select_told(drain);
+	select_told(drain, &told);
 	pthread_mutex_unlock(&drain->lock);
+	VECTOR_DEINIT(&told.bytes);
 	read_stacks(drain, deadline_ns);
 	pthread_mutex_unlock(&drain->tell_lock);
 }
