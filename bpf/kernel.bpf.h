@@ -72,7 +72,8 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct pid *thread_pid;
 	int pid, tgid;
-	int on_cpu;
+	int on_cpu;   /* these two: with CONFIG_SMP */
+	int wake_cpu; /* where it has run last, unless it has been moved since */
 	struct sched_info sched_info;
 	const struct cred *cred;
 	char comm[16];
@@ -276,16 +277,16 @@ static __always_inline long kernel_system_call(const struct pt_regs___kernel *en
 }
 
 /*
- * Does the program, whose own stack is at @stack, run because of what the current thread does?
- * Interrupts have stacks of their own where they interrupt the kernel, and where they interrupt
- * user mode there is no system call. The kernel's count of interrupts is a variable that programs
- * cannot find everywhere.
+ * Does the program, whose own stack is at @stack, run because of what the current thread does,
+ * whose registers lie at @registers, above all that its stack has? Interrupts have stacks of their
+ * own where they interrupt the kernel, and where they interrupt user mode there is no system call.
+ * The kernel's count of interrupts is a variable that programs cannot find everywhere.
  */
-static __always_inline bool kernel_acts_for_thread(__u64 stack)
+static __always_inline bool kernel_acts_for_thread(__u64 stack, __u64 registers)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 
-	if (stack - (__u64)task->stack >= KERNEL_STACK_BYTES)
+	if (stack < (__u64)task->stack || stack >= registers)
 		return false;
 	return task->flags & KERNEL_PF_KTHREAD || kernel_system_call(kernel_user_registers()) >= 0;
 }

@@ -36,7 +36,7 @@ enum {
 enum sample_origin {
 	SAMPLE_CPU_CLOCK = 1,     /* one tick of the timer of this CPU; its value is 1 */
 	SAMPLE_PAGE_FAULTS = 2,   /* page faults, this one and those of before that it stands for */
-	SAMPLE_OFF_CPU = 3,       /* a wait that is over; nanoseconds */
+	SAMPLE_OFF_CPU = 3,       /* a wait, or a part of one; nanoseconds */
 	SAMPLE_MEMORY_GROWTH = 4, /* anonymous memory that was taken; bytes */
 	SAMPLE_WALL = 5,          /* of no record: what a report makes of two others, nanoseconds */
 	SAMPLE_ORIGINS,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory growth: bytes of anonymous memory that a process takes, where it takes them.
+ * This program samples memory growth: bytes of anonymous memory that a process takes, where it
+ * does.
  *
  * The kernel calls rss_stat after each change of a process's counts of pages. Since 6.2 these are
  * counted on each CPU, and come to the sum that can be read here in batches of 32 pages or more;

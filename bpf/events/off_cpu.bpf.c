@@ -187,6 +187,13 @@ int sample_in_finish_task_switch(void *context)
 	return 0;
 }
 
+/* The verifier takes an address for a number only where it was in memory. */
+static __always_inline __u64 number_of(struct event_state *state, const void *address)
+{
+	*(volatile __u64 *)&state->address = (__u64)address;
+	return *(volatile __u64 *)&state->address;
+}
+
 /* Where a wait is ended, by whoever runs: before the thread may run on another CPU. What interrupts
  * do, and what comes with them, is not the work of the thread that they interrupt. */
 SEC("tp_btf/sched_waking")
@@ -195,13 +202,12 @@ int note_waker(__u64 *context)
 	struct event_state *state = event_state_of(bpf_get_smp_processor_id());
 	struct task_struct *task = (void *)context[0];
 	struct wait_note *note;
-	__u64 pid_tgid;
+	__u64 pid_tgid, stack;
 
 	if (!state || !is_of_process(task))
 		return 0;
-	// As a number, which the verifier takes an address for only where it was in memory.
-	*(volatile __u64 *)&state->own_stack = (__u64)&pid_tgid;
-	if (!kernel_acts_for_thread(*(volatile __u64 *)&state->own_stack))
+	stack = number_of(state, &pid_tgid);
+	if (!kernel_acts_for_thread(stack, number_of(state, kernel_user_registers())))
 		return 0;
 	note = bpf_task_storage_get(&wait_notes, task, NULL, 0);
 	pid_tgid = pid_namespace_current();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR Apache-2.0) */
 /*
- * What user space and the program that looks at waits that have not ended say to each other
- * (unfinished.bpf.h). A pass is one look at all threads: the first one of all notes those that
+ * User space and the program that looks at waits that have not ended (unfinished.bpf.h) share this
+ * variable. A pass is one look at all threads: the first one of all notes those that
  * sleep already; then one counts, and one tells, each time a batch is closed.
  */
 #pragma once
@@ -18,7 +18,8 @@ enum {
 struct off_cpu_pass {
 	__u64 threshold; /* by which parts of waits are kept (event_budget.h); 0: they are counted
 			  */
-	__u64 begins;    /* 1: the first pass */
+	__u32 begins;    /* 1: the first pass */
+	__u32 share; /* where a share is fixed, in place of the threshold: as in off_cpu.bpf.c */
 	__u64 lengths[OFF_CPU_PASS_LENGTHS]; /* parts that were counted, by the bits of their length
 					      */
 };

@@ -51,10 +51,16 @@ static __always_inline __u64 runs_of(struct task_struct *task)
 							      : SAMPLE_RUNS_UNKNOWN;
 }
 
+/* On a single CPU whoever reads is the one that runs. */
+static __always_inline bool is_running(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->on_cpu) && task->on_cpu;
+}
+
 /* One that ends has given up its memory. */
 static __always_inline bool may_be_told(struct task_struct *task)
 {
-	return is_of_process(task) && task->mm && !task->on_cpu;
+	return is_of_process(task) && task->mm && !is_running(task);
 }
 
 /* A thread that has no note has not run since there are notes: its wait counts from now on. Should
@@ -71,7 +77,7 @@ static __always_inline void note_sleeper(struct task_struct *task, __u64 now_ns)
 		return;
 	note->how = how_of(task, false);
 	__sync_val_compare_and_swap(&note->since_ns, 0, now_ns);
-	if (task->on_cpu || runs_of(task) != runs)
+	if (is_running(task) || runs_of(task) != runs)
 		__sync_val_compare_and_swap(&note->since_ns, now_ns, 0);
 }
 
@@ -86,7 +92,7 @@ static __always_inline void count_wait(__u64 amount)
 	off_cpu_pass.lengths[bits & (OFF_CPU_PASS_LENGTHS - 1)]++;
 }
 
-/* As weigh(), by the threshold of the pass. */
+/* As weigh(), by the threshold, or the share, of the pass. */
 static __always_inline __u64 weigh_unfinished(struct event_state *state, __u64 amount)
 {
 	const struct event_budget budget = { .threshold = off_cpu_pass.threshold };
@@ -94,7 +100,7 @@ static __always_inline __u64 weigh_unfinished(struct event_state *state, __u64 a
 	__u64 value;
 
 	if (fixed_share)
-		value = off_cpu_weigh_fixed(fixed_share, amount, bpf_get_prandom_u32());
+		value = off_cpu_weigh_fixed(off_cpu_pass.share, amount, bpf_get_prandom_u32());
 	else
 		value = event_budget_weigh(&budget, &limits, amount, bpf_get_prandom_u32());
 	// The program at switches may come in between.
@@ -105,18 +111,20 @@ static __always_inline __u64 weigh_unfinished(struct event_state *state, __u64 a
 	return value;
 }
 
-/* False: the process is not to be sampled. */
-static __always_inline bool fill_process(struct sample_head *head, struct task_struct *task)
+static __always_inline void fill_process(struct sample_head *head, struct task_struct *task)
 {
-	__u64 who;
-
 	head->pid = pid_namespace_tgid(task);
 	head->tid = pid_namespace_tid(task);
 	head->start_boottime_ns = task->group_leader->start_boottime;
 	head->exec_id = (__u32)task->self_exec_id;
-	who = select_slot(head->pid);
-	return head->pid &&
-	       (!who || who >> 32 != unwind_identity(head->start_boottime_ns, head->exec_id));
+}
+
+/* Has select/ said that the process is not wanted? */
+static __always_inline bool is_unselected(const struct sample_head *head)
+{
+	__u64 who = select_slot(head->pid);
+
+	return who && who >> 32 == unwind_identity(head->start_boottime_ns, head->exec_id);
 }
 
 static __always_inline void fill_unfinished(struct unfinished *one, struct task_struct *task,
@@ -127,7 +135,7 @@ static __always_inline void fill_unfinished(struct unfinished *one, struct task_
 
 	head->detail = detail_of(entry, how);
 	head->origin = SAMPLE_OFF_CPU;
-	head->cpu = (__u16)bpf_get_smp_processor_id();
+	head->cpu = bpf_core_field_exists(task->wake_cpu) ? (__u16)task->wake_cpu : 0;
 	head->uid = select_active ? BPF_CORE_READ(task, cred, uid.val) : SAMPLE_NO_UID;
 	BPF_CORE_READ_INTO(&head->comm, task, comm);
 	head->kernel_count = (__u16)frame_count(bytes, SAMPLE_MAX_KERNEL_FRAMES - 1);
@@ -174,9 +182,16 @@ static __always_inline void tell_unfinished(struct seq_file *seq, struct unfinis
 	__u32 how = note->how;
 	const struct pt_regs___kernel *entry;
 
-	if (!state || !since_ns || now_ns < since_ns + OFF_CPU_PASS_LEAST_NS ||
-	    !fill_process(&one->head, task))
+	if (!state || !since_ns || now_ns < since_ns + OFF_CPU_PASS_LEAST_NS)
 		return;
+	fill_process(&one->head, task);
+	if (!one->head.pid)
+		return;
+	if (is_unselected(&one->head)) {
+		// Its time up to now must not come back should it be wanted later.
+		__sync_val_compare_and_swap(&note->since_ns, since_ns, now_ns);
+		return;
+	}
 	if (!off_cpu_pass.threshold) {
 		count_wait(now_ns - since_ns);
 		return;

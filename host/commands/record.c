@@ -219,8 +219,8 @@ static struct profcol_error *finish(struct recording *recording,
 {
 	static const char *const nothing[] = {
 		[RECORD_CPU] = "what was recorded has used too little CPU time for --frequency",
-		[RECORD_OFF_CPU] = "what was recorded has ended no wait",
-		[RECORD_WALL] = "what was recorded has used no CPU time, and ended no wait",
+		[RECORD_OFF_CPU] = "what was recorded has not waited for 0.1 s",
+		[RECORD_WALL] = "what was recorded has used no CPU time, nor waited for 0.1 s",
 		[RECORD_PAGE_FAULTS] = "what was recorded has had no page faults",
 		[RECORD_MEMORY_GROWTH] = "what was recorded has taken next to no memory",
 	};

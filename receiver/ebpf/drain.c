@@ -22,12 +22,9 @@ enum { ROUND_MS = 100, REST_NS = 2000000, IDLE_ROUND_MS = 5000 };
  * is in a hurry. */
 enum { DEFERRED_ROUND_MS = 25 };
 
-/* At the end, for the last samples whose processes are not decided. */
-static const uint64_t SETTLE_NS = 1000000000;
-
-/* For stacks of threads that sleep, each time a batch is closed: they are read at once, but for
- * those of processes that keep whoever reads them. */
-static const uint64_t READ_STACKS_NS = 1000000000;
+/* Stacks of threads that sleep, each time a batch is closed, and at the end processes that are not
+ * decided, and walks: all come at once but for those that keep whoever waits. */
+static const uint64_t WAIT_NS = 1000000000;
 
 static const uint64_t NOTE_AGAIN_NS = 1000000000;
 
@@ -51,14 +48,11 @@ struct drain {
 	void (*nearly_full)(void *context); /* as drain_on_nearly_full says */
 	void *nearly_full_context;
 
-	pthread_mutex_t tell_lock; /* over those of waits; taken before `lock` */
-	struct event_records told;
-	struct unread_list reading;
+	pthread_mutex_t tell_lock;    /* one at a time tells and reads; taken before `lock` */
 	struct unread_metrics stacks; /* registered only if there may be any */
 	bool cannot_tell;             /* said once */
 
-	pthread_mutex_t
-		lock; /* over `open`, and `unread`; held for a round's appends or for a swap */
+	pthread_mutex_t lock;      /* over `open`, `unread`: for a round's appends, or a swap */
 	struct capture *open;      /* owned */
 	struct unread_list unread; /* wanted samples of waits, whose stacks are to be read */
 	struct capture *late;      /* owned: of the period before; NULL before the first change */
@@ -66,6 +60,13 @@ struct drain {
 	uint64_t late_ns;    /* ...and those of before this at yet another one */
 	uint64_t count;      /* records taken out of the buffers */
 };
+
+static uint64_t wait_end_ns(uint64_t deadline_ns)
+{
+	uint64_t end_ns = clock_monotonic_ns() + WAIT_NS;
+
+	return end_ns < deadline_ns ? end_ns : deadline_ns;
+}
 
 static const char *lost_cause(int status)
 {
@@ -81,8 +82,7 @@ static const char *lost_cause(int status)
 	}
 }
 
-/* Where the sample belongs by its time; NULL: nowhere any more. The lock is held: see drain_take.
- */
+/* Where the sample belongs by its time; NULL: nowhere any more. The lock is held. */
 static struct capture *capture_for(const struct drain *drain, const void *record, size_t length)
 {
 	const struct sample_head *head = record;
@@ -144,7 +144,6 @@ static void append(void *context, const void *record, size_t length)
 		known = (struct rows){ to->frames.count, to->threads.count };
 		status = capture_append(to, record, length, &process);
 	}
-
 	if (status) {
 		drain->host->account(drain->host, PROFCOL_LOST, lost_cause(status), 1);
 		return;
@@ -158,7 +157,7 @@ static void append(void *context, const void *record, size_t length)
 }
 
 /* A whole sample: appended now, or once its walk is finished. */
-static void take_whole(void *context, const void *record, size_t length)
+static void walk_or_append(void *context, const void *record, size_t length)
 {
 	struct drain *drain = context;
 	const struct sample_head *head = record;
@@ -177,29 +176,29 @@ static void take_whole(void *context, const void *record, size_t length)
 }
 
 /* Without what has no room to wait. The lock is held. */
-static void take_unread(struct drain *drain, const void *record, size_t length)
+static void queue_unread(struct drain *drain, const void *record, size_t length)
 {
 	struct unread_list one = { 0 };
 
 	if (unread_add(&drain->unread, record, length))
 		return;
 	if (unread_add(&one, record, length))
-		unread_read(&one, drain->processes, 0, &drain->stacks, take_whole, drain);
+		unread_read(&one, drain->processes, 0, &drain->stacks, walk_or_append, drain);
 	else
 		drain->host->account(drain->host, PROFCOL_LOST, lost_cause(-ENOMEM), 1);
 	unread_list_deinit(&one);
 }
 
 /* A wanted sample. */
-static void take_wanted(void *context, const void *record, size_t length)
+static void take_selected(void *context, const void *record, size_t length)
 {
 	struct drain *drain = context;
 
 	drain->host->account(drain->host, PROFCOL_TAKEN, NULL, 1);
 	if (unread_is(record, length))
-		take_unread(drain, record, length);
+		queue_unread(drain, record, length);
 	else
-		take_whole(drain, record, length);
+		walk_or_append(drain, record, length);
 }
 
 static void take_record(void *context, const void *record, size_t length)
@@ -208,7 +207,7 @@ static void take_record(void *context, const void *record, size_t length)
 
 	drain->count++;
 	if (select_takes(drain->select, record, length))
-		take_wanted(drain, record, length);
+		take_selected(drain, record, length);
 }
 
 /* Samples that have waited can be taken: before there are many. */
@@ -278,8 +277,6 @@ void drain_destroy(struct drain *drain)
 		capture_deinit(drain->late);
 	free(drain->late);
 	unread_list_deinit(&drain->unread);
-	unread_list_deinit(&drain->reading);
-	VECTOR_DEINIT(&drain->told.bytes);
 	pthread_mutex_destroy(&drain->tell_lock);
 	pthread_mutex_destroy(&drain->lock);
 	free(drain);
@@ -296,9 +293,7 @@ static void finish_walks(struct drain *drain)
 	deferred_release(drain->deferred, clock_monotonic_ns(), known_ns, append, drain);
 }
 
-/* How long after this round the next one comes, unless something wakes the thread. The lock is
- * held.
- */
+/* How long after this round the next one comes, unless something wakes it. The lock is held. */
 static int next_wait_ms(struct drain *drain)
 {
 	bool is_idle = drain->count == drain->last_count;
@@ -317,7 +312,7 @@ static int drain_take(struct drain *drain)
 	int status;
 
 	pthread_mutex_lock(&drain->lock);
-	select_release(drain->select, take_wanted, drain);
+	select_release(drain->select, take_selected, drain);
 	status = sampler_drain(drain->sampler);
 	finish_walks(drain);
 	drain->wait_ms = next_wait_ms(drain);
@@ -342,10 +337,10 @@ static void drain_finish_walks(struct drain *drain, uint64_t deadline_ns)
 /* ---- waits that have not ended ---- */
 
 /* Decide about the samples that were told of. The lock is held. */
-static void take_told(struct drain *drain)
+static void select_told(struct drain *drain, const struct event_records *told)
 {
-	const uint8_t *bytes = drain->told.bytes.items;
-	size_t left = drain->told.bytes.count;
+	const uint8_t *bytes = told->bytes.items;
+	size_t left = told->bytes.count;
 
 	while (left >= sizeof(struct sample_head)) {
 		const struct sample_head *head = (const void *)bytes;
@@ -357,71 +352,69 @@ static void take_told(struct drain *drain)
 		if (length > left)
 			break;
 		if (select_takes(drain->select, head, length))
-			take_wanted(drain, head, length);
+			take_selected(drain, head, length);
 		bytes += length;
 		left -= length;
 	}
 }
 
 /* From unread_read(), which no lock is held for. */
-static void take_read(void *context, const void *record, size_t length)
+static void take_after_read(void *context, const void *record, size_t length)
 {
 	struct drain *drain = context;
 
 	pthread_mutex_lock(&drain->lock);
-	take_whole(drain, record, length);
+	walk_or_append(drain, record, length);
 	pthread_mutex_unlock(&drain->lock);
 }
 
 /* The stacks of all that is wanted so far. The lock of telling is held. */
-static void read_stacks(struct drain *drain)
+static void read_stacks(struct drain *drain, uint64_t deadline_ns)
 {
 	struct unread_list list;
 
 	pthread_mutex_lock(&drain->lock);
 	list = drain->unread;
-	drain->unread = drain->reading;
+	drain->unread = (struct unread_list){ 0 };
 	pthread_mutex_unlock(&drain->lock);
-	unread_read(&list, drain->processes, clock_monotonic_ns() + READ_STACKS_NS, &drain->stacks,
-		    take_read, drain);
-	drain->reading = list;
+	unread_read(&list, drain->processes, wait_end_ns(deadline_ns), &drain->stacks,
+		    take_after_read, drain);
+	unread_list_deinit(&list);
 }
 
-void drain_tell(struct drain *drain)
+void drain_tell(struct drain *drain, uint64_t deadline_ns)
 {
+	struct event_records told = { 0 };
 	int status;
 
 	pthread_mutex_lock(&drain->tell_lock);
-	drain->told.bytes.count = 0;
-	status = sampler_tell(drain->sampler, &drain->told);
+	status = sampler_tell(drain->sampler, &told);
 	if (status && !drain->cannot_tell)
 		profcol_log_warn(drain->host->logger,
 				 "look at threads that sleep: %s, waits are told of when they end",
 				 strerror(-status));
 	drain->cannot_tell |= status;
 	pthread_mutex_lock(&drain->lock);
-	take_told(drain);
+	select_told(drain, &told);
 	pthread_mutex_unlock(&drain->lock);
-	read_stacks(drain);
+	VECTOR_DEINIT(&told.bytes);
+	read_stacks(drain, deadline_ns);
 	pthread_mutex_unlock(&drain->tell_lock);
 }
 
 /* No further sample comes: decide about those that are waiting. */
 static void drain_settle(struct drain *drain, uint64_t deadline_ns)
 {
-	uint64_t settled_ns = clock_monotonic_ns() + SETTLE_NS;
-
-	if (settled_ns > deadline_ns)
-		settled_ns = deadline_ns;
-	select_settle(drain->select, settled_ns);
+	select_settle(drain->select, wait_end_ns(deadline_ns));
 	pthread_mutex_lock(&drain->lock);
-	select_release(drain->select, take_wanted, drain);
+	select_release(drain->select, take_selected, drain);
 	select_lose(drain->select);
 	pthread_mutex_unlock(&drain->lock);
 	pthread_mutex_lock(&drain->tell_lock);
-	read_stacks(drain);
+	read_stacks(drain, deadline_ns);
 	pthread_mutex_unlock(&drain->tell_lock);
-	drain_finish_walks(drain, settled_ns);
+	// Those of stacks that have just been read have not begun before.
+	drain_finish_walks(drain, wait_end_ns(deadline_ns));
 }
 
 /* Wait for the next round. 0 or a negative errno. */
@@ -485,7 +478,7 @@ void drain_stop(struct drain *drain, uint64_t deadline_ns)
 {
 	if (!drain->running)
 		return;
-	drain_tell(drain);
+	drain_tell(drain, deadline_ns);
 	sampler_detach(drain->sampler);
 	atomic_store_explicit(&drain->stopping, true, memory_order_release);
 	sampler_wake(drain->sampler);
@@ -515,7 +508,7 @@ static void take_rest(void *context)
 {
 	struct drain *drain = context;
 
-	select_release(drain->select, take_wanted, drain);
+	select_release(drain->select, take_selected, drain);
 	// A failure comes again in the thread, which deals with it.
 	(void)sampler_drain(drain->sampler);
 }

@@ -28,16 +28,19 @@ void drain_destroy(struct drain *drain); /* accepts NULL; stops first */
 PROFCOL_MUST_CHECK struct profcol_error *drain_start(struct drain *drain);
 
 /*
- * Stop sampling, take what is left in the buffers, join; wait for `select` to decide about the last
- * samples, for a second at most and not beyond @deadline_ns (CLOCK_MONOTONIC). Idempotent.
+ * Stop sampling, take what is left in the buffers, join. Waits for `select` to decide about the
+ * last samples, for stacks of threads that sleep, and for walks, a second each at most. None
+ * goes on beyond @deadline_ns (CLOCK_MONOTONIC) but for the process that is being read, a tenth of
+ * a second; a drain_tell() that runs already is waited for. Idempotent.
  */
 void drain_stop(struct drain *drain, uint64_t deadline_ns);
 
 /*
  * Have threads that sleep told of, up to now: for the batch that is about to be closed. Waits for
- * processes whose stacks are to be read, for a second at most. Under no lock; also by drain_stop.
+ * processes whose stacks are to be read, for a second at most, and not beyond @deadline_ns
+ * (CLOCK_MONOTONIC; UINT64_MAX: none). Under no lock; also by drain_stop.
  */
-void drain_tell(struct drain *drain);
+void drain_tell(struct drain *drain, uint64_t deadline_ns);
 
 /*
  * Close the open batch and open @empty (taken; cleared by the caller) in its place. The

@@ -348,7 +348,7 @@ static void report_once(struct reporter *reporter, uint64_t limit_ns)
 	uint64_t now, begin_ns;
 	struct capture *closed;
 
-	drain_tell(reporter->drain);
+	drain_tell(reporter->drain, limit_ns ? limit_ns : UINT64_MAX);
 	now = clock_monotonic_ns();
 	capture_clear(reporter->spare, now);
 	closed = drain_swap(reporter->drain, reporter->spare);

@@ -4,8 +4,15 @@
 #include <errno.h>
 #include <string.h>
 
-/* Of a pass over all threads, which tells of some 2,000 at most, with 1.5 KB each. */
+/* A pass over all threads tells of some 2,000 at most, with 1.5 KB each. */
 enum { MOST_WORDS = (4 << 20) / sizeof(uint64_t) };
+
+/* Threads of one owner whose pages come slowly may take so long before all others have been read.
+ */
+static const uint64_t TURN_NS = 50000000;
+
+/* In the length of a record. */
+static const uint64_t WAS_READ = 1ull << 63;
 
 static const char *const results[UNREAD_RESULTS] = {
 	[UNREAD_READ] = "stack=read",
@@ -23,6 +30,12 @@ struct reading {
 	uint8_t record[sizeof(struct sample_head) + SAMPLE_MAX_KERNEL_FRAMES * sizeof(uint64_t) +
 		       SAMPLE_MAX_DEFERRED_BYTES];
 	size_t length;
+};
+
+/* By one owner. */
+struct spent {
+	struct owner owner;
+	uint64_t ns;
 };
 
 void unread_list_deinit(struct unread_list *list)
@@ -100,8 +113,8 @@ static void assemble(struct reading *reading, size_t stack_bytes)
 	reading->length = sizeof(reading->head) + frames + reading->head.deferred_bytes;
 }
 
-/* Of a wait that is over: whose it was, and for how long. */
-static void assemble_ended(struct reading *reading)
+/* The record says whose the wait was, and for how long: no more is known to be true. */
+static void assemble_without_stack(struct reading *reading)
 {
 	reading->head.kernel_count = reading->head.deferred_bytes = 0;
 	reading->head.end = UNWIND_END_UNREADABLE;
@@ -130,6 +143,13 @@ static ssize_t read_from(struct reading *reading, struct processes *processes)
 					    sizeof(reading->deferred));
 }
 
+/* Is it known by @bytes that the thread still slept? */
+static bool is_verified(ssize_t bytes)
+{
+	return bytes >= 0 || (bytes != -ESTALE && bytes != -ETIMEDOUT && bytes != -EOPNOTSUPP &&
+			      bytes != -ENOMEM);
+}
+
 static enum unread_result read_one(struct reading *reading, struct processes *processes,
 				   uint64_t deadline_ns)
 {
@@ -138,36 +158,110 @@ static enum unread_result read_one(struct reading *reading, struct processes *pr
 	if (clock_monotonic_ns() < deadline_ns)
 		bytes = read_from(reading, processes);
 	// Below the stack pointer there need not be any memory.
-	if (bytes < 0 && bytes != -ESTALE && bytes != -ETIMEDOUT &&
-	    reading->deferred.stack < reading->deferred.sp) {
+	if (bytes < 0 && is_verified(bytes) && reading->deferred.stack < reading->deferred.sp) {
 		reading->deferred.stack = reading->deferred.sp & ~7ull;
-		bytes = read_from(reading, processes);
+		bytes = -ETIMEDOUT;
+		if (clock_monotonic_ns() < deadline_ns)
+			bytes = read_from(reading, processes);
 	}
-	if (bytes == -ESTALE) {
-		assemble_ended(reading);
-		return UNREAD_ENDED;
-	}
-	assemble(reading, bytes > 0 ? (size_t)bytes & ~(size_t)7 : 0);
+	// The kernel's frames may be those of another sleep then.
+	if (is_verified(bytes))
+		assemble(reading, bytes > 0 ? (size_t)bytes & ~(size_t)7 : 0);
+	else
+		assemble_without_stack(reading);
 	if (bytes > 0)
 		return UNREAD_READ;
+	if (bytes == -ESTALE)
+		return UNREAD_ENDED;
 	return bytes == -ETIMEDOUT ? UNREAD_NO_TIME : UNREAD_REFUSED;
+}
+
+/* ---- whose turn it is ---- */
+
+/* All that unread_read() was given, and what it knows. */
+struct turns {
+	struct unread_list *list;
+	struct processes *processes;
+	uint64_t deadline_ns;
+	const struct unread_metrics *metrics;
+	void (*take)(void *context, const void *record, size_t length);
+	void *context;
+	VECTOR(struct spent) spent; /* few: who has threads that sleep */
+	struct reading reading;
+};
+
+/* NULL without memory. */
+static struct spent *spent_of(struct turns *turns, uint32_t pid)
+{
+	const struct owner owner = processes_memory_owner(turns->processes, pid);
+
+	for (size_t i = 0; i < turns->spent.count; i++)
+		if (owner_is(turns->spent.items[i].owner, owner))
+			return &turns->spent.items[i];
+	return VECTOR_PUSH(&turns->spent, ((struct spent){ .owner = owner }))
+		       ? &turns->spent.items[turns->spent.count - 1]
+		       : NULL;
+}
+
+static void read_and_take(struct turns *turns, const uint64_t *record, size_t length)
+{
+	struct reading *reading = &turns->reading;
+	enum unread_result result;
+
+	parts_of(reading, record, length);
+	result = read_one(reading, turns->processes, turns->deadline_ns);
+	profcol_metric_add(turns->metrics->of[result], 1);
+	turns->take(turns->context, reading->record, reading->length);
+}
+
+/* Each owner's until his time is used up. Those that were read are marked. */
+static void read_first_turn(struct turns *turns)
+{
+	uint64_t now_ns = clock_monotonic_ns(), before_ns;
+
+	for (size_t at = 0; at < turns->list->words.count && now_ns < turns->deadline_ns;) {
+		uint64_t *length = &turns->list->words.items[at++];
+		const struct sample_head *head = (const void *)(length + 1);
+		struct spent *spent = spent_of(turns, head->pid);
+
+		at += *length / sizeof(uint64_t);
+		if (!spent || spent->ns >= TURN_NS)
+			continue;
+		before_ns = clock_monotonic_ns();
+		read_and_take(turns, length + 1, *length);
+		now_ns = clock_monotonic_ns();
+		spent->ns += now_ns - before_ns;
+		*length |= WAS_READ;
+	}
+}
+
+/* The others, as long as there is time. */
+static void read_second_turn(struct turns *turns)
+{
+	for (size_t at = 0; at < turns->list->words.count;) {
+		const uint64_t *length = &turns->list->words.items[at++];
+
+		at += (*length & ~WAS_READ) / sizeof(uint64_t);
+		if (!(*length & WAS_READ))
+			read_and_take(turns, length + 1, *length);
+	}
 }
 
 void unread_read(struct unread_list *list, struct processes *processes, uint64_t deadline_ns,
 		 const struct unread_metrics *metrics,
 		 void (*take)(void *context, const void *record, size_t length), void *context)
 {
-	struct reading reading;
+	struct turns turns = {
+		.list = list,
+		.processes = processes,
+		.deadline_ns = deadline_ns,
+		.metrics = metrics,
+		.take = take,
+		.context = context,
+	};
 
-	for (size_t at = 0; at < list->words.count;) {
-		size_t length = list->words.items[at++];
-		enum unread_result result;
-
-		parts_of(&reading, list->words.items + at, length);
-		at += length / sizeof(uint64_t);
-		result = read_one(&reading, processes, deadline_ns);
-		profcol_metric_add(metrics->of[result], 1);
-		take(context, reading.record, reading.length);
-	}
+	read_first_turn(&turns);
+	read_second_turn(&turns);
+	VECTOR_DEINIT(&turns.spent);
 	list->words.count = 0;
 }

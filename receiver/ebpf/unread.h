@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples of waits that have not ended, whose stacks are still to be read from their process's
- * memory (struct sample_unread). They lie here until the batch is closed; what is wanted of them
- * is read then, and that the thread still sleeps is made sure of.
+ * This keeps samples of waits that have not ended, whose stacks are still to be read from their
+ * process's memory (struct sample_unread). They lie here until the batch is closed; what is wanted
+ * of them is read then, and that the thread still sleeps is made sure of.
  *
  * Threads: one at a time adds and takes all out, by one lock; the rest needs none.
  */
@@ -27,7 +27,7 @@ void unread_list_deinit(struct unread_list *list); /* also of a zeroed one */
 enum unread_result {
 	UNREAD_READ,
 	UNREAD_ENDED,   /* the wait is over: of its stack nothing is known */
-	UNREAD_REFUSED, /* the stack cannot be read */
+	UNREAD_REFUSED, /* the stack cannot be read, or is not to be */
 	UNREAD_NO_TIME, /* or there was no time, or room, for it */
 	UNREAD_RESULTS,
 };
@@ -47,8 +47,9 @@ bool unread_add(struct unread_list *list, const void *record, size_t length);
 /*
  * Read the stacks of all in @list, and hand the records to @take, complete, each with a deferred
  * walk if there is anything to walk. What is not read by @deadline_ns (CLOCK_MONOTONIC; 0: nothing
- * is read) goes without. The list is empty then. Waits for processes, for a tenth of a second each
- * at most.
+ * is read) goes without any stack, as does what is not known to sleep still. An owner whose threads
+ * have taken 50 ms goes on after all others. The list is empty then. Waits for a process, for a
+ * tenth of a second at most beyond the deadline.
  */
 void unread_read(struct unread_list *list, struct processes *processes, uint64_t deadline_ns,
 		 const struct unread_metrics *metrics,

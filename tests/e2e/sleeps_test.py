@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits that have not ended when a batch is closed: each batch has its part, none has it twice."""
+import collections
 import pathlib
 import subprocess
 import time
@@ -28,9 +29,11 @@ def _sleeps(pid):
 @pytest.fixture
 def sleeper(build_target):
     with subprocess.Popen([build_target("sleeps"), "3600"]) as process:
-        wait_until(lambda: _sleeps(process.pid), "both threads sleep")
-        yield process
-        process.kill()
+        try:
+            wait_until(lambda: _sleeps(process.pid), "both threads sleep")
+            yield process
+        finally:
+            process.kill()
 
 
 def _of(profile, function):
@@ -70,7 +73,9 @@ def test_the_stack_is_that_of_the_sleep(program, sleeper, tmp_path):
             assert sample.names[at:][: len(callers)] == callers
             assert not sample.mark
             assert sample.labels["profcol.wait.reason"] == reason
-    assert all(set(_WAITS) & set(sample.names) for sample in profile.samples)
+    # The first batch may be closed before the tables of the process are there.
+    cut = sum(sample.values[0] for sample in profile.samples if not set(_WAITS) & set(sample.names))
+    assert cut < 0.5 * profile.count
 
 
 def test_no_time_is_told_twice(program, build_target, tmp_path):
@@ -84,12 +89,13 @@ def test_no_time_is_told_twice(program, build_target, tmp_path):
     true = int(dict([result.stdout.split()])["long_sleep"])
     profile = pprof_file.read(path)
     # By the thread: it may wake while its stack is read, which nobody knows then.
-    told = sum(
-        sample.count
-        for sample in profile.samples
-        if sample.labels["comm"] == "sleeper" and sample.labels["profcol.wait.reason"] == "sleep"
-    )
-    assert told == pytest.approx(true, rel=0.01)
+    told = collections.Counter()
+    for sample in profile.samples:
+        if sample.labels["comm"] == "sleeper":
+            told[sample.labels["profcol.wait.reason"]] += sample.count
+    # It may have been kept from a CPU, too: before it slept, and after.
+    assert told["sleep"] <= 1.01 * true
+    assert told.total() >= 0.99 * true
 
 
 def test_what_becomes_of_their_stacks_is_counted(start_profcol, sleeper, tmp_path):

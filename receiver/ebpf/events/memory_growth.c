@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Memory growth, by the kernel's tracepoint for changes of what processes have in memory.
+ * This module samples memory growth by the kernel's tracepoint for changes of what processes have
+ * in memory.
  */
 #include "event.h"
 

@@ -28,7 +28,8 @@ struct off_cpu {
 	uint32_t cpus, rate; /* samples in a second on each of the CPUs */
 };
 
-/* Of waits that have not ended, in each pass: the stack of each is read by several system calls. */
+/* Each pass tells of so many waits that have not ended: reading a stack takes several system calls.
+ */
 enum { UNFINISHED_MOST = 2000 };
 
 static uint32_t off_cpu_rate(const struct profiling_config *config)
@@ -152,10 +153,12 @@ static int try(struct off_cpu *waits, const struct event_start *start, bool by_t
 		waits->wakers = bpf_program__attach(waits->programs->progs.note_waker);
 		status = waits->wakers ? 0 : -errno;
 	}
+	// Without it waits are told of when they end.
 	if (!status)
-		status = unfinished_init(&waits->unfinished, waits->programs->progs.look_at_waits,
-					 &waits->programs->bss->off_cpu_pass);
-	if (status)
+		unfinished_init(&waits->unfinished, waits->programs->progs.look_at_waits,
+				&waits->programs->bss->off_cpu_pass,
+				waits->programs->rodata->fixed_share);
+	else
 		off_cpu_unload(waits);
 	return status;
 }

@@ -11,14 +11,20 @@
 /* The kernel's buffer of such a file; a record of OFF_CPU_PASS_RECORD_BYTES is far shorter. */
 enum { READ_BYTES = 32768 };
 
-/* Of a pass: who has not been looked at by then is looked at the next time, and loses nothing. */
+/* A pass ends with so many: who has not been looked at by then loses nothing. */
 enum { MOST_BYTES = 4 << 20 };
+
+/* For millions of threads, and so that no sum overflows. */
+static const uint64_t MOST_THRESHOLD = 1ull << 50;
+
+/* The least that off_cpu_weigh_fixed() computes with: of 4 million threads, one thousand. */
+enum { LEAST_SHARE = 1 << 20 };
 
 uint64_t unfinished_threshold(const __u64 lengths[OFF_CPU_PASS_LENGTHS], uint64_t most)
 {
 	uint64_t threshold = OFF_CPU_PASS_LEAST_NS;
 
-	while (threshold < EVENT_BUDGET_MOST) {
+	while (threshold < MOST_THRESHOLD) {
 		double kept = 0;
 
 		for (int bits = 0; bits < OFF_CPU_PASS_LENGTHS; bits++) {
@@ -32,6 +38,20 @@ uint64_t unfinished_threshold(const __u64 lengths[OFF_CPU_PASS_LENGTHS], uint64_
 		threshold *= 2;
 	}
 	return threshold;
+}
+
+uint32_t unfinished_share(const __u64 lengths[OFF_CPU_PASS_LENGTHS], uint64_t most, uint32_t share)
+{
+	double count = 0, fitting;
+
+	for (int bits = 0; bits < OFF_CPU_PASS_LENGTHS; bits++)
+		count += (double)lengths[bits];
+	if (count <= (double)most || share < LEAST_SHARE)
+		return share;
+	fitting = (double)most / count * 4294967296.0;
+	if (fitting < LEAST_SHARE)
+		fitting = LEAST_SHARE;
+	return fitting < share ? (uint32_t)fitting : share;
 }
 
 /* One reading of what the program says. Its length; 0: all has been looked at; a negative errno. */
@@ -64,22 +84,23 @@ static int look(struct unfinished *unfinished, struct event_records *records)
 	return length < 0 ? (int)length : 0;
 }
 
-int unfinished_init(struct unfinished *unfinished, const struct bpf_program *program,
-		    struct off_cpu_pass *pass)
+void unfinished_init(struct unfinished *unfinished, const struct bpf_program *program,
+		     struct off_cpu_pass *pass, uint32_t share)
 {
 	struct event_records none = { 0 };
-	int status;
 
-	*unfinished = (struct unfinished){ bpf_program__attach_iter(program, NULL), pass };
-	if (!unfinished->link)
-		return -errno;
+	*unfinished = (struct unfinished){ .pass = pass, .share = share };
+	unfinished->link = bpf_program__attach_iter(program, NULL);
+	if (!unfinished->link) {
+		unfinished->status = -errno;
+		return;
+	}
 	pass->begins = 1;
-	status = look(unfinished, &none);
+	unfinished->status = look(unfinished, &none);
 	pass->begins = 0;
 	VECTOR_DEINIT(&none.bytes);
-	if (status)
+	if (unfinished->status)
 		unfinished_deinit(unfinished);
-	return status;
 }
 
 void unfinished_deinit(struct unfinished *unfinished)
@@ -93,10 +114,11 @@ int unfinished_tell(struct unfinished *unfinished, uint64_t most, struct event_r
 	int status;
 
 	if (!unfinished->link)
-		return 0;
+		return unfinished->status;
 	pass->threshold = 0;
 	memset(pass->lengths, 0, sizeof(pass->lengths));
 	status = look(unfinished, records);
+	pass->share = unfinished_share(pass->lengths, most, unfinished->share);
 	pass->threshold = unfinished_threshold(pass->lengths, most);
 	return status ? status : look(unfinished, records);
 }

@@ -341,6 +341,10 @@ bool processes_has_file(struct processes *processes, uint32_t file);
 struct owner processes_file_owner(struct processes *processes, uint32_t file);
 struct owner processes_owner(struct processes *processes, const struct process_key *key);
 
+/* Whom it costs to read the memory of @pid: its owner, or the process alone while nobody knows that
+ * one. */
+struct owner processes_memory_owner(struct processes *processes, uint32_t pid);
+
 /* The BPF programs that have come and gone since processes_start; valid as @processes. */
 struct kernel_code *processes_kernel_code(struct processes *processes);
 

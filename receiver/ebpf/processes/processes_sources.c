@@ -45,6 +45,21 @@ struct owner processes_owner(struct processes *processes, const struct process_k
 	return owner_of(processes, key->pid);
 }
 
+struct owner processes_memory_owner(struct processes *processes, uint32_t pid)
+{
+	struct watch *watch = &processes->watch;
+	// One whose owner is not known need not be another one's.
+	struct owner owner = { OWNER_UNKNOWN.uid, pid };
+	const struct process *process;
+
+	pthread_mutex_lock(&watch->table_lock);
+	process = table_newest(&watch->table, pid);
+	if (process && process->owner_read && !owner_is(process->owner, OWNER_UNKNOWN))
+		owner = process->owner;
+	pthread_mutex_unlock(&watch->table_lock);
+	return owner;
+}
+
 struct owner processes_file_owner(struct processes *processes, uint32_t file)
 {
 	struct owner owner = OWNER_UNKNOWN;
@@ -132,17 +147,9 @@ struct origin processes_file_origin(struct processes *processes, uint32_t file, 
 
 struct origin processes_memory_origin(struct processes *processes, uint32_t pid)
 {
-	struct watch *watch = &processes->watch;
-	// One whose owner is not known need not be another one's.
-	struct origin origin = { .owner = { OWNER_UNKNOWN.uid, pid } };
-	const struct process *process;
+	struct origin origin = { .owner = processes_memory_owner(processes, pid) };
 	uint32_t uid;
 
-	pthread_mutex_lock(&watch->table_lock);
-	process = table_newest(&watch->table, pid);
-	if (process && process->owner_read && !owner_is(process->owner, OWNER_UNKNOWN))
-		origin.owner = process->owner;
-	pthread_mutex_unlock(&watch->table_lock);
 	// It may have become another user since, without an exec.
 	if (origin.owner.uid != OWNER_UNKNOWN.uid && !proc_read_uid(pid, &uid))
 		origin.owner.uid = uid;
@@ -158,7 +165,7 @@ int processes_open_memory(struct processes *processes, uint32_t pid, uint32_t *u
 ssize_t processes_read_stack(struct processes *processes, const struct stack_query *query, void *to)
 {
 	return stack_read(files_calls(processes->watch.files), query,
-			  owner_of(processes, query->pid), READ_LIMIT_NS, to);
+			  processes_memory_owner(processes, query->pid), READ_LIMIT_NS, to);
 }
 
 enum { CODE_MOST = 1024 }; /* mappings of a process among which a jitdump is looked for */

@@ -12,6 +12,9 @@
 
 enum { SCHEDSTAT_BYTES = 128 };
 
+/* Beside a process's number: a page that does not come keeps nobody from looking at the rest. */
+static const uint64_t STACK = 1ull << 33;
+
 struct reading {
 	struct timed_call call; /* first */
 	struct stack_query query;
@@ -45,25 +48,31 @@ static int read_runs(int thread, uint64_t *ret)
 	return 0;
 }
 
-/* Of what the stack has, and then whether it still was the same. */
-static ssize_t read_stack(int thread, struct reading *reading)
+/* What the stack has: how many bytes, or a negative errno. */
+static ssize_t read_memory(int thread, struct reading *reading)
 {
 	CLEANUP_FD int memory = openat(thread, "mem", O_RDONLY | O_CLOEXEC);
+	ssize_t length;
+
+	if (memory < 0)
+		return -errno;
+	length = pread(memory, reading->bytes, reading->query.bytes, (off_t)reading->query.address);
+	return length < 0 ? -errno : length;
+}
+
+/* The stack, and then whether it still was the same. */
+static ssize_t read_stack(int thread, struct reading *reading)
+{
 	const struct stack_query *query = &reading->query;
-	ssize_t length = -errno;
+	ssize_t length = query->bytes ? read_memory(thread, reading) : 0;
 	uint64_t runs = 0;
 	int status;
 
-	if (memory >= 0) {
-		length = pread(memory, reading->bytes, query->bytes, (off_t)query->address);
-		if (length < 0)
-			length = -errno;
-	}
 	status = read_runs(thread, &runs);
 	if (status == -ESRCH || status == -ENOENT || (!status && runs && runs != query->runs))
 		return -ESTALE;
 	// Without CONFIG_SCHED_INFO it is always 0.
-	return status ? status : runs ? length : -EOPNOTSUPP;
+	return !status && runs ? length : -EOPNOTSUPP;
 }
 
 static void run_read(struct timed_call *call)
@@ -80,14 +89,15 @@ static void run_read(struct timed_call *call)
 ssize_t stack_read(struct timed_calls *calls, const struct stack_query *query, struct owner owner,
 		   uint64_t limit_ns, void *to)
 {
-	struct reading *reading = calloc(1, sizeof(*reading));
+	struct reading *reading = malloc(sizeof(*reading));
 	ssize_t result;
 
 	if (!reading)
 		return -ENOMEM;
-	reading->call = (struct timed_call){ .run = run_read,
-					     .destroy = reading_destroy,
-					     .key = { TIMED_CALL_PROCESS, query->pid, owner } };
+	reading->call =
+		(struct timed_call){ .run = run_read,
+				     .destroy = reading_destroy,
+				     .key = { TIMED_CALL_PROCESS, query->pid | STACK, owner } };
 	reading->query = *query;
 	if (reading->query.bytes > STACK_READ_MOST)
 		reading->query.bytes = STACK_READ_MOST;

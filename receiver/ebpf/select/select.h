@@ -5,8 +5,8 @@
  * of programs that are not wanted are dropped by the kernel side from then on, before it looks at
  * their stack. Without rules everything passes, and nothing is looked at.
  *
- * Threads: select_takes, select_release and select_lose one at a time (the drain thread's, or who
- * has joined it); the rest from the host's.
+ * Threads: select_takes, select_release and select_lose one at a time (under the
+ * drain's lock); the rest from the host's.
  */
 #pragma once
 

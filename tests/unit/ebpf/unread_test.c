@@ -15,10 +15,17 @@
 enum { KERNEL = 2, STACK = 0x7000 };
 
 static struct {
-	ssize_t answers[2]; /* of one reading after the other */
-	struct stack_query asked[2];
+	ssize_t answers[3]; /* of one reading after the other */
+	struct stack_query asked[3];
 	size_t count;
+	uint32_t slow; /* process whose pages come after longer than an owner's turn */
 } memory;
+
+struct owner processes_memory_owner(struct processes *processes, uint32_t pid)
+{
+	(void)processes;
+	return (struct owner){ 1000, pid };
+}
 
 ssize_t processes_read_stack(struct processes *processes, const struct stack_query *query, void *to)
 {
@@ -26,6 +33,9 @@ ssize_t processes_read_stack(struct processes *processes, const struct stack_que
 
 	(void)processes;
 	memory.asked[memory.count++] = *query;
+	for (uint64_t begin_ns = clock_monotonic_ns(); query->pid == memory.slow;)
+		if (clock_monotonic_ns() - begin_ns > 51000000)
+			break;
 	if (answer > 0)
 		memset(to, 5, (size_t)answer);
 	return answer;
@@ -177,6 +187,38 @@ static void a_stack_that_cannot_be_read_has_the_kernel_s_part(void **state)
 	assert_int_equal(result(UNREAD_REFUSED), 1);
 }
 
+static void of_what_nobody_can_tell_whether_it_sleeps_the_time_is_left(void **state)
+{
+	struct told record = told();
+
+	(void)state;
+	record.unread.runs = SAMPLE_RUNS_UNKNOWN;
+	read_it(&record, 200, 0, UINT64_MAX);
+	assert_int_equal(memory.count, 0);
+	assert_int_equal(taken.record.head.kernel_count, 0);
+	assert_int_equal(result(UNREAD_REFUSED), 1);
+}
+
+static void who_is_slow_goes_on_after_all_others(void **state)
+{
+	struct unread_list list = { 0 };
+	struct told record = told();
+
+	(void)state;
+	memory.slow = record.head.pid;
+	for (int i = 0; i < 3; i++) {
+		memory.answers[i] = 64;
+		record.head.pid = i < 2 ? memory.slow : memory.slow + 1;
+		assert_true(unread_add(&list, &record, sizeof(record)));
+	}
+	unread_read(&list, NULL, UINT64_MAX, &metrics, take, NULL);
+	assert_int_equal(memory.asked[1].pid, memory.slow + 1);
+	assert_int_equal(memory.asked[2].pid, memory.slow);
+	assert_int_equal(taken.count, 3);
+	assert_int_equal(result(UNREAD_READ), 3);
+	unread_list_deinit(&list);
+}
+
 static void without_time_nothing_is_read(void **state)
 {
 	struct told record = told();
@@ -184,7 +226,7 @@ static void without_time_nothing_is_read(void **state)
 	(void)state;
 	read_it(&record, 200, 0, 0);
 	assert_int_equal(memory.count, 0);
-	assert_int_equal(taken.record.head.kernel_count, KERNEL);
+	assert_int_equal(taken.record.head.kernel_count, 0);
 	assert_int_equal(result(UNREAD_NO_TIME), 1);
 }
 
@@ -226,6 +268,9 @@ int main(void)
 		cmocka_unit_test_setup(below_the_stack_there_need_not_be_memory, set_up),
 		cmocka_unit_test_setup(of_a_wait_that_is_over_the_time_is_left, set_up),
 		cmocka_unit_test_setup(a_stack_that_cannot_be_read_has_the_kernel_s_part, set_up),
+		cmocka_unit_test_setup(of_what_nobody_can_tell_whether_it_sleeps_the_time_is_left,
+				       set_up),
+		cmocka_unit_test_setup(who_is_slow_goes_on_after_all_others, set_up),
 		cmocka_unit_test_setup(without_time_nothing_is_read, set_up),
 		cmocka_unit_test_setup(other_records_are_none, set_up),
 		cmocka_unit_test_setup(what_waits_is_bounded, set_up),

@@ -39,6 +39,28 @@ static void the_longest_are_kept_first(void **state)
 	assert_true(threshold < 1ull << (SECOND_BITS + 9));
 }
 
+static void of_millions_that_sleep_for_long_few_are_kept(void **state)
+{
+	__u64 lengths[OFF_CPU_PASS_LENGTHS] = { [SECOND_BITS + 8] = 4000000 };
+	double longest = (double)(1ull << (SECOND_BITS + 8));
+
+	(void)state;
+	assert_true(4e6 * longest / (double)unfinished_threshold(lengths, 2000) <= 2000);
+}
+
+static void of_a_share_no_more_are_kept_than_may_be(void **state)
+{
+	__u64 lengths[OFF_CPU_PASS_LENGTHS] = { [SECOND_BITS] = 6000, [SECOND_BITS + 1] = 2000 };
+	const uint32_t half = 1u << 31;
+
+	(void)state;
+	assert_int_equal(unfinished_share(lengths, 8000, half), half);
+	assert_int_equal(unfinished_share(lengths, 4000, half), half);
+	assert_int_equal(unfinished_share(lengths, 2000, half), half / 2);
+	assert_int_equal(unfinished_share(lengths, 2000, UINT32_MAX), half / 2);
+	assert_int_equal(unfinished_share(lengths, 0, half), 1 << 20);
+}
+
 static void there_is_a_threshold_for_anything(void **state)
 {
 	__u64 lengths[OFF_CPU_PASS_LENGTHS];
@@ -55,6 +77,8 @@ int main(void)
 		cmocka_unit_test(few_are_all_kept),
 		cmocka_unit_test(of_many_as_many_are_kept_as_may_be),
 		cmocka_unit_test(the_longest_are_kept_first),
+		cmocka_unit_test(of_millions_that_sleep_for_long_few_are_kept),
+		cmocka_unit_test(of_a_share_no_more_are_kept_than_may_be),
 		cmocka_unit_test(there_is_a_threshold_for_anything),
 	};
 

@@ -87,14 +87,14 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static ssize_t read_child(struct timed_calls *calls, uint64_t runs, uint8_t *to)
+static ssize_t read_child(struct timed_calls *calls, uint64_t runs, size_t bytes, uint8_t *to)
 {
 	struct stack_query query = {
 		.pid = (uint32_t)child.pid,
 		.tid = (uint32_t)child.pid,
 		.runs = runs,
 		.address = (uintptr_t)child.page + 4096 - 64,
-		.bytes = 128,
+		.bytes = bytes,
 	};
 
 	return stack_read(calls, &query, OWNER_UNKNOWN, long_ns, to);
@@ -108,10 +108,22 @@ static void what_there_is_is_read(void **state)
 	// The kernel counts how often threads run, or nothing is known of any.
 	if (!runs)
 		skip();
-	assert_int_equal(read_child(*state, runs, bytes), 64);
+	assert_int_equal(read_child(*state, runs, sizeof(bytes), bytes), 64);
 	assert_int_equal(bytes[0], 7);
 	assert_int_equal(bytes[63], 7);
 	assert_int_equal(bytes[64], 0);
+}
+
+static void of_no_stack_it_is_told_whether_it_sleeps(void **state)
+{
+	uint64_t runs = wait_asleep();
+
+	if (!runs)
+		skip();
+	assert_int_equal(read_child(*state, runs, 0, NULL), 0);
+	assert_int_equal(write(child.to, "x", 1), 1);
+	wait_asleep();
+	assert_int_equal(read_child(*state, runs, 0, NULL), -ESTALE);
 }
 
 static void another_sleep_is_not_that_one(void **state)
@@ -123,7 +135,7 @@ static void another_sleep_is_not_that_one(void **state)
 		skip();
 	assert_int_equal(write(child.to, "x", 1), 1);
 	assert_true(wait_asleep() != runs);
-	assert_int_equal(read_child(*state, runs, bytes), -ESTALE);
+	assert_int_equal(read_child(*state, runs, sizeof(bytes), bytes), -ESTALE);
 }
 
 static void who_has_ended_sleeps_no_more(void **state)
@@ -133,13 +145,15 @@ static void who_has_ended_sleeps_no_more(void **state)
 
 	kill(child.pid, SIGKILL);
 	assert_int_equal(waitpid(child.pid, NULL, 0), child.pid);
-	assert_int_equal(read_child(*state, runs, bytes), -ESTALE);
+	assert_int_equal(read_child(*state, runs, sizeof(bytes), bytes), -ESTALE);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_there_is_is_read, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(of_no_stack_it_is_told_whether_it_sleeps, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(another_sleep_is_not_that_one, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(who_has_ended_sleeps_no_more, set_up, tear_down),
 	};
