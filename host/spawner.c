@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -20,6 +21,8 @@ enum {
 	HELPER_REPORT = 4, /* open only until the exec: tells the parent why it failed */
 	HELPER_PLUGIN = 5, /* the file that the component is in, if it is loaded */
 	FIRST_UNUSED = 6,
+	/* On a machine without time, too: nobody has a worker until a hanging one is given up. */
+	EXEC_MOST_MS = 10000,
 };
 
 struct spawn_request {
@@ -152,12 +155,28 @@ static int raise_fd(int *fd)
 	return 0;
 }
 
-/* Wait until the child has become the helper, or has said why it could not. */
+/*
+ * Wait until the child has become the helper, or has said why it could not. It closes its copies of
+ * our descriptors meanwhile, and one of a file whose server does not answer keeps it for ever, even
+ * if it is killed: it is left behind then.
+ */
 static struct profcol_error *await_exec(int report_fd, pid_t pid)
 {
-	int error = 0;
+	struct pollfd report = { .fd = report_fd, .events = POLLIN };
+	int error = 0, ready;
 	ssize_t length;
 
+	do {
+		ready = poll(&report, 1, EXEC_MOST_MS);
+	} while (ready < 0 && errno == EINTR);
+	if (ready == 0) {
+		kill(pid, SIGKILL);
+		return profcol_error_create(
+			PROFCOL_SYSTEM,
+			"a helper process has not begun within %d s: a file that "
+			"is open does not let itself be closed",
+			EXEC_MOST_MS / 1000);
+	}
 	do {
 		length = read(report_fd, &error, sizeof(error));
 	} while (length < 0 && errno == EINTR);
