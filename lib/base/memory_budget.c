@@ -1,6 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory_budget.h"
 
+#include "cgroup.h"
+
+#include <stdint.h>
+
+static const uint64_t DECODING_MOST_BYTES = 4ull << 30;
+
+enum { UNASKED_PART = 64, UNASKED_MOST_BYTES = 2 << 20 };
+
+void memory_budget_for_decoding(struct memory_budget *budget,
+				bool (*ask)(void *context, size_t bytes), void *context)
+{
+	uint64_t most = cgroup_memory_bytes() / 2;
+
+	budget->most = (size_t)(most < DECODING_MOST_BYTES ? most : DECODING_MOST_BYTES);
+	budget->ask = ask;
+	budget->context = context;
+	budget->unasked = budget->most / UNASKED_PART;
+	if (budget->unasked > UNASKED_MOST_BYTES)
+		budget->unasked = UNASKED_MOST_BYTES;
+}
+
 bool memory_share_take(struct memory_share *share, size_t bytes)
 {
 	struct memory_budget *budget = share->budget;

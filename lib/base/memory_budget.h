@@ -18,6 +18,15 @@ struct memory_budget {
 	atomic_size_t used;
 };
 
+/*
+ * The budget of a receiver for what it decodes: half of what the process may have, 4 GiB at most.
+ * @ask is asked before memory further on would refuse a batch that is made already. Usual pieces
+ * are decoded whatever it says, so that they are in the books, and get their answer from who
+ * refuses them: each may have a 64th of the budget unasked, 2 MiB at most.
+ */
+void memory_budget_for_decoding(struct memory_budget *budget,
+				bool (*ask)(void *context, size_t bytes), void *context);
+
 /* One thread at a time. */
 struct memory_share {
 	struct memory_budget *budget; /* borrowed; NULL = no bound */

@@ -75,6 +75,19 @@ static struct profcol_error *header_validate(const char *key, const char *value)
 	return NULL;
 }
 
+struct profcol_error *net_refuse_extensions(const struct net_auth_config *auth,
+					    const struct profcol_list *middlewares)
+{
+	if (auth->authenticator[0])
+		return profcol_error_create(PROFCOL_CONFIG,
+					    "auth.authenticator: profcol has no authenticators; "
+					    "set the header they would set in 'headers'");
+	if (middlewares->count)
+		return profcol_error_create(PROFCOL_CONFIG,
+					    "middlewares: profcol has none; leave the key out");
+	return NULL;
+}
+
 struct profcol_error *net_client_validate(const struct net_client_config *config)
 {
 	struct endpoint endpoint;
@@ -86,12 +99,5 @@ struct profcol_error *net_client_validate(const struct net_client_config *config
 		error = tls_client_validate(&config->tls);
 	for (size_t i = 0; i < config->headers.count && !error; i++)
 		error = header_validate(config->headers.keys[i], config->headers.values[i]);
-	if (!error && config->auth.authenticator[0])
-		error = profcol_error_create(PROFCOL_CONFIG,
-					     "auth.authenticator: profcol has no authenticators; "
-					     "set the header they would set in 'headers'");
-	if (!error && config->middlewares.count)
-		error = profcol_error_create(PROFCOL_CONFIG,
-					     "middlewares: profcol has none; leave the key out");
-	return error;
+	return error ? error : net_refuse_extensions(&config->auth, &config->middlewares);
 }

@@ -116,12 +116,5 @@ struct profcol_error *net_http_validate(const struct net_http_config *config)
 		error = check_level(config);
 	for (size_t i = 0; i < headers->count && !error; i++)
 		error = check_header(headers->keys[i], headers->values[i]);
-	if (!error && config->auth.authenticator[0])
-		error = profcol_error_create(PROFCOL_CONFIG,
-					     "auth.authenticator: profcol has no authenticators; "
-					     "set the header they would set in 'headers'");
-	if (!error && config->middlewares.count)
-		error = profcol_error_create(PROFCOL_CONFIG,
-					     "middlewares: profcol has none; leave the key out");
-	return error;
+	return error ? error : net_refuse_extensions(&config->auth, &config->middlewares);
 }

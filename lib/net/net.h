@@ -151,6 +151,11 @@ extern const char *const net_balancer_names[];
 extern const struct profcol_option net_keepalive_options[]; /* struct net_keepalive_config */
 extern const struct profcol_option net_auth_options[];      /* struct net_auth_config */
 
+/* A client of either protocol has no extensions of the Collector to ask: an error if one is named.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *
+net_refuse_extensions(const struct net_auth_config *auth, const struct profcol_list *middlewares);
+
 /* What the tables cannot say: endpoint, TLS settings, headers. Opens no file. */
 PROFCOL_MUST_CHECK struct profcol_error *
 net_client_validate(const struct net_client_config *config);

@@ -457,13 +457,15 @@ static uint32_t intern_recent_frame(struct capture *capture, struct capture_fram
 	return row;
 }
 
-/* The rows of all frames of a sample to @frames; *@count_ret: how many they are. */
+/* The rows of all frames of a sample to @frames; *@count_ret: how many they are; *@runtime_ret: of
+ * the innermost one whose runtime knows names of threads. */
 static bool intern_frames(struct capture *capture, const struct sample_head *head, uint32_t process,
-			  uint32_t *frames, size_t *count_ret)
+			  uint32_t *frames, size_t *count_ret, uint32_t *runtime_ret)
 {
 	const uint64_t *words = (const uint64_t *)(head + 1);
 	size_t all = (size_t)head->kernel_count + head->user_words, count = 0;
 
+	*runtime_ret = RUNTIME_NONE;
 	for (size_t i = 0; i < all; i++) {
 		struct capture_frame frame;
 
@@ -473,6 +475,8 @@ static bool intern_frames(struct capture *capture, const struct sample_head *hea
 			frame = runtime_frame(&words[i++], process);
 		else
 			frame = user_frame(head, words[i], i - head->kernel_count, process);
+		if (*runtime_ret == RUNTIME_NONE)
+			*runtime_ret = capture_naming_runtime(&frame);
 		frame.first_ns = head->time_ns;
 		frames[count] = intern_recent_frame(capture, frame);
 		if (frames[count++] == INTERN_MISSING)
@@ -488,6 +492,7 @@ int capture_append(struct capture *capture, const void *record, size_t length,
 	const struct sample_head *head = record_head(record, length);
 	uint32_t frames[SAMPLE_MAX_WORDS];
 	struct capture_sample sample;
+	uint32_t runtime;
 	size_t count;
 
 	if (!head)
@@ -506,12 +511,11 @@ int capture_append(struct capture *capture, const void *record, size_t length,
 		.value = head->value,
 	};
 	if (sample.process == INTERN_MISSING || sample.comm == INTERN_MISSING ||
-	    !intern_frames(capture, head, sample.process, frames, &count))
+	    !intern_frames(capture, head, sample.process, frames, &count, &runtime))
 		return -ENOMEM;
 	sample.stack = capture_intern_stack(capture, frames, count, head->end);
 	sample.labels = append_labels(capture, head);
-	if (sample.stack == INTERN_MISSING ||
-	    !capture_note_thread(capture, &sample, frames, count) ||
+	if (sample.stack == INTERN_MISSING || !capture_note_thread(capture, &sample, runtime) ||
 	    !VECTOR_PUSH(&capture->samples, sample))
 		return -ENOMEM;
 	*process_ret = sample.process;

@@ -152,14 +152,13 @@ int capture_append(struct capture *capture, const void *record, size_t length,
  * of a runtime's. */
 bool capture_question(const struct capture *capture, size_t frame, struct frame_question *ret);
 
-/*
- * The thread of @sample was met in the @count frames at @frames, rows of `frames`: if they are of a
- * runtime that knows names of threads, it has a row from now on. False without memory. Of
- * capture_append.
- */
+/* The runtime of @frame, if that knows names of threads; else RUNTIME_NONE. */
+uint32_t capture_naming_runtime(const struct capture_frame *frame);
+
+/* The thread of @sample has a row from now on, since it was met in frames of @runtime; nothing
+ * happens with RUNTIME_NONE. False without memory. Of capture_append. */
 PROFCOL_MUST_CHECK bool capture_note_thread(struct capture *capture,
-					    const struct capture_sample *sample,
-					    const uint32_t *frames, size_t count);
+					    const struct capture_sample *sample, uint32_t runtime);
 
 /* What is to be asked to know what thread number @thread is called. */
 struct frame_question capture_thread_question(const struct capture *capture, size_t thread);

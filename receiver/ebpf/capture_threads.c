@@ -28,28 +28,20 @@ static uint32_t hash_of(const struct thread_lookup *lookup)
 	return intern_hash_seeded(lookup->words, sizeof(lookup->words), lookup->capture->seed);
 }
 
-/* The runtime that can name the thread which ran these @frames; RUNTIME_NONE. */
-static uint32_t naming_runtime(const struct capture *capture, const uint32_t *frames, size_t count)
+uint32_t capture_naming_runtime(const struct capture_frame *frame)
 {
-	for (size_t i = 0; i < count; i++) {
-		const struct capture_frame *frame = &capture->frames.items[frames[i]];
-		const struct runtime *runtime;
+	const struct runtime *runtime =
+		capture_is_of_runtime(frame) ? runtime_find(frame->runtime & 0xff) : NULL;
 
-		if (!capture_is_of_runtime(frame))
-			continue;
-		runtime = runtime_find(frame->runtime & 0xff);
-		if (runtime && runtime->name_thread)
-			return runtime->number;
-	}
-	return RUNTIME_NONE;
+	return runtime && runtime->name_thread ? runtime->number : RUNTIME_NONE;
 }
 
 bool capture_note_thread(struct capture *capture, const struct capture_sample *sample,
-			 const uint32_t *frames, size_t count)
+			 uint32_t runtime)
 {
 	const struct thread_lookup lookup = { capture,
 					      { sample->process, sample->tid, sample->comm } };
-	uint32_t runtime = naming_runtime(capture, frames, count), hash;
+	uint32_t hash;
 	struct capture_process *process = &capture->processes.items[sample->process];
 
 	if (runtime == RUNTIME_NONE)

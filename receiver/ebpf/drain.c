@@ -2,6 +2,7 @@
 #include "drain.h"
 
 #include "deferred/deferred.h"
+#include "sample_buffers.h"
 #include "unread.h"
 
 #include <errno.h>
@@ -342,14 +343,12 @@ static void select_told(struct drain *drain, const struct event_records *told)
 	const uint8_t *bytes = told->bytes.items;
 	size_t left = told->bytes.count;
 
-	while (left >= sizeof(struct sample_head)) {
+	for (;;) {
 		const struct sample_head *head = (const void *)bytes;
-		size_t length = sizeof(*head) +
-				((size_t)head->kernel_count + head->user_words) * sizeof(uint64_t) +
-				head->deferred_bytes;
+		size_t length = sample_record_length(head, left);
 
-		// Ours, and whole; if it is not, nothing that follows can be found.
-		if (length > left)
+		// Behind one that is not whole nothing can be found.
+		if (!length)
 			break;
 		if (select_takes(drain->select, head, length))
 			take_selected(drain, head, length);

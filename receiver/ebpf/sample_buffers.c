@@ -86,8 +86,7 @@ static const struct sample_head *next_record(const struct sample_buffers *buffer
 			      (buffer->consumed & (buffers->ring - 1)));
 }
 
-/* Its length; 0 when it is none. */
-static size_t record_length(const struct sample_head *record, uint64_t available)
+size_t sample_record_length(const struct sample_head *record, uint64_t available)
 {
 	size_t length;
 
@@ -109,7 +108,7 @@ static int take_record(struct sample_buffers *buffers, unsigned int cpu,
 {
 	struct sample_buffer *buffer = buffer_of(buffers, cpu);
 	uint64_t consumed = buffer->consumed;
-	size_t length = record_length(record, buffers->limits[cpu] - consumed);
+	size_t length = sample_record_length(record, buffers->limits[cpu] - consumed);
 
 	if (!length) {
 		__atomic_store_n(&buffer->consumed, buffers->limits[cpu], __ATOMIC_RELEASE);

@@ -50,6 +50,9 @@ void sample_buffers_deinit(struct sample_buffers *buffers); /* also of a zeroed 
 int sample_buffers_take(struct sample_buffers *buffers, bool stopped, sample_buffers_function take,
 			void *context);
 
+/* The length of @record, of which @available bytes are there; 0 when it is none. Any thread. */
+size_t sample_record_length(const struct sample_head *record, uint64_t available);
+
 /* The next record of any CPU wakes the reader, once for each CPU; until the next take. False: there
  * is one already. By who takes. */
 bool sample_buffers_await(struct sample_buffers *buffers);

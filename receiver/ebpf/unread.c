@@ -32,12 +32,6 @@ struct reading {
 	size_t length;
 };
 
-/* By one owner. */
-struct spent {
-	struct owner owner;
-	uint64_t ns;
-};
-
 void unread_list_deinit(struct unread_list *list)
 {
 	VECTOR_DEINIT(&list->words);
@@ -186,22 +180,9 @@ struct turns {
 	const struct unread_metrics *metrics;
 	void (*take)(void *context, const void *record, size_t length);
 	void *context;
-	VECTOR(struct spent) spent; /* few: who has threads that sleep */
+	struct shares spent; /* nanoseconds, by owner */
 	struct reading reading;
 };
-
-/* NULL without memory. */
-static struct spent *spent_of(struct turns *turns, uint32_t pid)
-{
-	const struct owner owner = processes_memory_owner(turns->processes, pid);
-
-	for (size_t i = 0; i < turns->spent.count; i++)
-		if (owner_is(turns->spent.items[i].owner, owner))
-			return &turns->spent.items[i];
-	return VECTOR_PUSH(&turns->spent, ((struct spent){ .owner = owner }))
-		       ? &turns->spent.items[turns->spent.count - 1]
-		       : NULL;
-}
 
 static void read_and_take(struct turns *turns, const uint64_t *record, size_t length)
 {
@@ -222,15 +203,15 @@ static void read_first_turn(struct turns *turns)
 	for (size_t at = 0; at < turns->list->words.count && now_ns < turns->deadline_ns;) {
 		uint64_t *length = &turns->list->words.items[at++];
 		const struct sample_head *head = (const void *)(length + 1);
-		struct spent *spent = spent_of(turns, head->pid);
+		struct owner owner = processes_memory_owner(turns->processes, head->pid);
 
 		at += *length / sizeof(uint64_t);
-		if (!spent || spent->ns >= TURN_NS)
+		if (shares_of(&turns->spent, owner) >= TURN_NS)
 			continue;
 		before_ns = clock_monotonic_ns();
 		read_and_take(turns, length + 1, *length);
 		now_ns = clock_monotonic_ns();
-		spent->ns += now_ns - before_ns;
+		shares_add(&turns->spent, owner, now_ns - before_ns);
 		*length |= WAS_READ;
 	}
 }
@@ -262,6 +243,6 @@ void unread_read(struct unread_list *list, struct processes *processes, uint64_t
 
 	read_first_turn(&turns);
 	read_second_turn(&turns);
-	VECTOR_DEINIT(&turns.spent);
+	shares_deinit(&turns.spent);
 	list->words.count = 0;
 }

@@ -24,16 +24,10 @@
 enum {
 	/* Memory for decoding, in multiples of the largest request: twice what usual ones take. */
 	DECODE_FACTOR = 16,
-	/* What a request may have unasked: a share of the budget, and this at most. */
-	UNASKED_PART = 64,
-	UNASKED_MOST_BYTES = 2 << 20,
 };
 
 /* For each request that is being decoded. */
 #define DECODE_MAX_BYTES ((size_t)1 << 30)
-
-/* For all of them. */
-#define BUDGET_MOST_BYTES ((uint64_t)4 << 30)
 
 #define NOTICE_INTERVAL_NS UINT64_C(60000000000)
 
@@ -224,14 +218,6 @@ static void otlp_destroy(void *self)
 	free(receiver);
 }
 
-/* Half of what the process may have: for all requests that are decoded at the same time. */
-static size_t otlp_budget_bytes(void)
-{
-	uint64_t bytes = cgroup_memory_bytes() / 2;
-
-	return bytes < BUDGET_MOST_BYTES ? (size_t)bytes : (size_t)BUDGET_MOST_BYTES;
-}
-
 /* No single request has more than all of them may. */
 static size_t otlp_decode_bytes(const struct otlp_receiver *receiver, size_t request)
 {
@@ -241,7 +227,6 @@ static size_t otlp_decode_bytes(const struct otlp_receiver *receiver, size_t req
 	return bytes < receiver->budget.most ? bytes : receiver->budget.most;
 }
 
-/* What limits memory further on would refuse a batch that is made already: it is asked before. */
 static bool otlp_ask_for_room(void *context, size_t bytes)
 {
 	const struct otlp_receiver *receiver = context;
@@ -280,14 +265,7 @@ static struct profcol_error *otlp_create(const struct profcol_host *host, const 
 	receiver->host = host;
 	receiver->config = options;
 	protocols = &receiver->config->protocols;
-	receiver->budget.most = otlp_budget_bytes();
-	receiver->budget.ask = otlp_ask_for_room;
-	receiver->budget.context = receiver;
-	// Usual requests are decoded whatever the answer, so that they are in the books, and get
-	// theirs from who refuses them.
-	receiver->budget.unasked = receiver->budget.most / UNASKED_PART;
-	if (receiver->budget.unasked > UNASKED_MOST_BYTES)
-		receiver->budget.unasked = UNASKED_MOST_BYTES;
+	memory_budget_for_decoding(&receiver->budget, otlp_ask_for_room, receiver);
 	receiver->fronts[OTLP_GRPC].max_memory =
 		otlp_decode_bytes(receiver, net_server_message_bytes(&protocols->grpc));
 	receiver->fronts[OTLP_HTTP].max_memory =

@@ -11,16 +11,11 @@ enum {
 	/* What a file may have once it is inflated, and in memory, in multiples of the largest. */
 	INFLATE_FACTOR = 16,
 	DECODE_FACTOR = 64,
-	/* What one may have unasked: a share of the budget, and this at most. */
-	UNASKED_PART = 64,
-	UNASKED_MOST_BYTES = 2 << 20,
 };
 
-#define BUDGET_MOST_BYTES  ((uint64_t)4 << 30)
 #define DECODE_MAX_BYTES   ((size_t)1 << 30)
 #define NOTICE_INTERVAL_NS UINT64_C(60000000000)
 
-/* What limits memory further on would refuse a batch that is made already: it is asked before. */
 static bool ask_for_room(void *context, size_t bytes)
 {
 	const struct profcol_host *host = context;
@@ -30,15 +25,8 @@ static bool ask_for_room(void *context, size_t bytes)
 
 void intake_init(struct intake *intake, const struct profcol_host *host)
 {
-	uint64_t most = cgroup_memory_bytes() / 2;
-
 	*intake = (struct intake){ .host = host };
-	intake->budget.most = (size_t)(most < BUDGET_MOST_BYTES ? most : BUDGET_MOST_BYTES);
-	intake->budget.ask = ask_for_room;
-	intake->budget.context = (void *)(uintptr_t)host;
-	intake->budget.unasked = intake->budget.most / UNASKED_PART;
-	if (intake->budget.unasked > UNASKED_MOST_BYTES)
-		intake->budget.unasked = UNASKED_MOST_BYTES;
+	memory_budget_for_decoding(&intake->budget, ask_for_room, (void *)(uintptr_t)host);
 }
 
 void intake_register(struct intake *intake, enum intake_source source)

@@ -21,6 +21,7 @@ sys.path[:0] = [str(SOURCE / "tests"), str(SOURCE / "tests/e2e")]
 import pprof_file  # noqa: E402
 from odd_neighbour import ends_of  # noqa: E402
 from profcol_run import Profcol, pipeline, profile_paths  # noqa: E402
+from target_run import as_user  # noqa: E402
 from waiting import wait_until  # noqa: E402
 
 USER = 12345
@@ -126,10 +127,8 @@ def compile_all(directory):
         build("many_rules", f"rules{number}", f"-DNUMBER={number}")
 
 
-def as_user(*command):
-    number = str(USER)
-    prefix = ("setpriv", "--reuid", number, "--regid", number, "--clear-groups", "nice", "-n", "15")
-    return [*prefix, *map(str, command)]
+def as_attacker(*command):
+    return as_user(USER, "nice", "-n", "15", *map(str, command))
 
 
 class Crowd:
@@ -159,7 +158,7 @@ def start_crafted(crowd, group, directory, kinds):
     crafted = SOURCE / "tests/attack/crafted.py"
     for how in CRAFTED:
         if how in kinds:
-            command = as_user(sys.executable, crafted, how, directory / "own", directory / "plain")
+            command = as_attacker(sys.executable, crafted, how, directory / "own", directory / "plain")
             crowd.start([*group.prefix(), *command])
 
 
@@ -180,7 +179,7 @@ def start_silent(crowd, group, directory):
     server = crowd.start([*group.prefix(), *command])
     wait_until(lambda: os.path.ismount(mount), "the mount")
     for _ in range(SILENT_PROGRAMS):
-        crowd.start([*group.prefix(), *as_user(mount / "program")])
+        crowd.start([*group.prefix(), *as_attacker(mount / "program")])
     time.sleep(1)  # they need it themselves
     server.send_signal(signal.SIGUSR1)
 
@@ -196,10 +195,10 @@ def start_attackers(crowd, group, directory, kinds):
     own.mkdir()
     os.chown(own, USER, USER)
     for number in range(FILLERS if "rules" in kinds else 0):
-        crowd.start([*group.prefix(), *as_user(directory / f"rules{number}")])
+        crowd.start([*group.prefix(), *as_attacker(directory / f"rules{number}")])
     for how, (processes, count) in GREEDY.items():
         for _ in range(processes if how in kinds else 0):
-            crowd.start([*group.prefix(), *as_user(directory / "greedy", how, own, count)])
+            crowd.start([*group.prefix(), *as_attacker(directory / "greedy", how, own, count)])
     start_crafted(crowd, group, directory, kinds)
     start_locked(crowd, group, directory, kinds)
     if "silent" in kinds:

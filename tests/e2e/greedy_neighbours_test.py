@@ -10,6 +10,7 @@ import tempfile
 import pytest
 
 from odd_neighbour import assert_whole, named, since_exec
+from target_run import as_user
 from waiting import wait_until
 
 USER = 12345
@@ -42,11 +43,9 @@ def built(source):
         yield directory
 
 
-def as_user(*command):
+def as_ordinary(*command):
     """`command` as an ordinary user runs it, who leaves some of the CPU to others."""
-    number = str(USER)
-    user = ("setpriv", "--reuid", number, "--regid", number, "--clear-groups")
-    return (*user, "nice", "-n", "19", *command)
+    return as_user(USER, "nice", "-n", "19", *command)
 
 
 def check_later(samples, path, later):
@@ -60,7 +59,7 @@ def check_later(samples, path, later):
 def test_unwind_rules(around, built):
     around.profile()
     for number in range(FILLERS):
-        around.start(*as_user(built / f"rules{number}"))
+        around.start(*as_ordinary(built / f"rules{number}"))
 
     def are_refused():
         return around.run.metrics().value("profcol_unwind_rules_refused")
@@ -94,7 +93,7 @@ def test_processes(around, built, own_directory, how, count, processes):
     around.profile()
     greedy = (built / "greedy", how, own_directory, count)
     for _ in range(processes):
-        around.start(*as_user(*greedy))
+        around.start(*as_ordinary(*greedy))
     later = around.start(built / "wide").wait_burnt(BURN_MS)
     around.await_samples()
     check_later(around.finish(), built / "wide", later)

@@ -13,7 +13,7 @@ import pytest
 
 from free_port import free_port
 from odd_neighbour import assert_whole, named, since_exec
-from target_run import Target
+from target_run import Target, as_user
 from waiting import wait_until
 
 BURN_MS = 700  # of CPU time, at 199 samples a second
@@ -25,10 +25,6 @@ MANY = 12
 
 # Who looks for leaks stops all threads, which one that waits for a locked process cannot be.
 WITHOUT_LEAKS = ("env", "ASAN_OPTIONS=exitcode=99:detect_leaks=0")
-
-
-def as_user(*command):
-    return ("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", *command)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +96,7 @@ def test_who_is_there_while_records_are_lost(around, lock, built, tmp_path):
     """
     around.profile(WITHOUT_LEAKS)
     lock(MANY, "exec")
-    around.start(*as_user(built / "greedy", "map"))
+    around.start(*as_user(USER, built / "greedy", "map"))
     around.run.process.send_signal(signal.SIGSTOP)  # so that there is no room for its records
     time.sleep(1)
     around.run.process.send_signal(signal.SIGCONT)

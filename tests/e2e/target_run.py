@@ -37,6 +37,11 @@ def wait_executed(pid, path):
     wait_until(is_there, f"{path} to be executed")
 
 
+def as_user(uid, *command):
+    """`command` as user number `uid` runs it."""
+    return ("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *command)
+
+
 class Target:
     """A process started from `command`; kill() ends it whatever state it is in."""
 

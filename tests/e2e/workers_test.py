@@ -13,6 +13,7 @@ import pytest
 
 from crafted_elf import with_hole
 from profcol_run import pipeline
+from target_run import as_user
 from waiting import wait_until
 
 NOBODY = 65534
@@ -41,10 +42,6 @@ def program_of(build_target, open_path):
         return path
 
     return make
-
-
-def as_user(uid, *command):
-    return ("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *command)
 
 
 @pytest.fixture

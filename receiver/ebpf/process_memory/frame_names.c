@@ -272,7 +272,7 @@ void frame_names_trim(struct frame_names *names)
 
 /* ---- what is asked ---- */
 
-/* What has a name may get another one. */
+/* Another name may take the place of one that is known. */
 static bool may_change(uint32_t runtime, const struct runtime_frame *frame)
 {
 	return runtime == RUNTIME_NONE || frame->kind == RUNTIME_THREAD;
@@ -310,9 +310,9 @@ void frame_names_ask(struct frame_names *names, const struct frame_question *que
 	if (!process)
 		return;
 	process->last_ns = now_ns;
-	if (question->runtime == RUNTIME_NONE && now_ns < process->no_map_ns)
+	if (question->runtime == RUNTIME_NONE && now_ns < process->no_map.until_ns)
 		return;
-	if (question->frame.kind == RUNTIME_THREAD && now_ns < process->no_threads_ns)
+	if (question->frame.kind == RUNTIME_THREAD && now_ns < process->no_threads.until_ns)
 		return;
 	row = find_row(names, &process->rows, question->runtime, &question->frame);
 	if (row == INTERN_MISSING)
@@ -426,27 +426,24 @@ bool frame_names_postpone(struct frame_names *names, struct named_process *proce
 	return true;
 }
 
-/* Twice as long as @rest_ns, from @least to @most. */
-static uint64_t longer_rest(uint64_t rest_ns, uint64_t least_ns, uint64_t most_ns)
+/* From @now_ns on, twice as long as the last time, up to @most_ns. */
+static void rest_longer(struct names_rest *rest, uint64_t now_ns, uint64_t most_ns)
 {
-	rest_ns = rest_ns ? 2 * rest_ns : least_ns;
-	return rest_ns < most_ns ? rest_ns : most_ns;
+	uint64_t length_ns = rest->length_ns ? 2 * rest->length_ns : REST_NS;
+
+	rest->length_ns = length_ns < most_ns ? length_ns : most_ns;
+	rest->until_ns = now_ns + rest->length_ns;
 }
 
 /* A program whose threads have no names that can be read, as with collectors that are not known, is
  * asked less and less often. */
 static void rest_threads(struct named_process *process, enum frame_state state, uint64_t now_ns)
 {
-	if (state == FRAME_NAMED || process->no_threads_ns == UINT64_MAX) {
-		process->no_threads_rest_ns = 0;
-		return;
-	}
+	if (state == FRAME_NAMED)
+		process->no_threads.length_ns = 0;
 	// Several are read at once: that is one time.
-	if (state != FRAME_MALFORMED || now_ns < process->no_threads_ns)
-		return;
-	process->no_threads_rest_ns =
-		longer_rest(process->no_threads_rest_ns, REST_NS, NO_THREADS_MOST_NS);
-	process->no_threads_ns = now_ns + process->no_threads_rest_ns;
+	else if (state == FRAME_MALFORMED && now_ns >= process->no_threads.until_ns)
+		rest_longer(&process->no_threads, now_ns, NO_THREADS_MOST_NS);
 }
 
 void frame_names_learn(struct frame_names *names, struct named_process *process, uint32_t runtime,
@@ -490,8 +487,7 @@ void frame_names_note_map(const struct frame_names *names, struct named_process 
 
 void frame_names_note_no_map(struct named_process *process, uint64_t now_ns)
 {
-	process->no_map_rest_ns = longer_rest(process->no_map_rest_ns, REST_NS, NO_MAP_MOST_NS);
-	process->no_map_ns = now_ns + process->no_map_rest_ns;
+	rest_longer(&process->no_map, now_ns, NO_MAP_MOST_NS);
 }
 
 bool frame_names_know_map(const struct frame_names *names, const struct named_process *process,
@@ -531,7 +527,7 @@ void frame_names_end_threads(struct frame_names *names, struct named_process *pr
 {
 	size_t kept = 0;
 
-	process->no_threads_ns = UINT64_MAX;
+	process->no_threads.until_ns = UINT64_MAX;
 	for (size_t i = 0; i < process->rows.wanted.count; i++) {
 		uint32_t row = process->rows.wanted.items[i];
 

@@ -66,21 +66,25 @@ struct frame_rows {
 	struct intern index;     /* of `frames` */
 };
 
+/* How long a program is not asked for what was read of it in vain. */
+struct names_rest {
+	uint64_t until_ns;  /* UINT64_MAX: for good */
+	uint64_t length_ns; /* 0: it was not in vain */
+};
+
 /* A program whose frames were asked for. */
 struct named_process {
 	struct process_key key;
 	struct frame_rows rows;
 	size_t bytes;
-	size_t asked;            /* frames that are being read */
-	uint64_t due_ns;         /* nothing is read before */
-	uint64_t wanted_ns;      /* when the first of what is wanted was asked for... */
-	uint64_t asked_ns;       /* ...and of what is being read */
-	uint64_t last_ns;        /* when something was asked for last */
-	bool silent;             /* nothing is read any more */
-	uint64_t no_map_ns;      /* until then it names no code in memory of no file... */
-	uint64_t no_map_rest_ns; /* ...for so long; 0: it was not looked for in vain */
-	uint64_t no_threads_ns;  /* the same of names of its threads; UINT64_MAX: for good */
-	uint64_t no_threads_rest_ns;
+	size_t asked;                    /* frames that are being read */
+	uint64_t due_ns;                 /* nothing is read before */
+	uint64_t wanted_ns;              /* when the first of what is wanted was asked for... */
+	uint64_t asked_ns;               /* ...and of what is being read */
+	uint64_t last_ns;                /* when something was asked for last */
+	bool silent;                     /* nothing is read any more */
+	struct names_rest no_map;        /* which names code in memory of no file */
+	struct names_rest no_threads;    /* whose names can be read */
 	struct named_process *next;      /* in its chain */
 	TAILQ_ENTRY(named_process) open; /* in frame_names.open: something is wanted or asked */
 	bool is_open;

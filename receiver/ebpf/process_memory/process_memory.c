@@ -55,7 +55,7 @@ struct process_memory {
 	struct silent_owners silent;
 	struct memory_metrics metrics;
 	struct flight flights[FLIGHTS];           /* by tag */
-	struct runtime_frame frames[FRAMES_MOST]; /* of the one that is being asked for */
+	struct runtime_frame frames[FRAMES_MOST]; /* of threads that are being asked for */
 
 	pthread_t thread;
 	bool running;
@@ -347,16 +347,18 @@ static bool is_renamed(const struct flight *flight, const struct runtime_frame *
 	return proc_thread_check_now(flight->key.pid, (uint32_t)frame->object) != frame->check;
 }
 
-/* What is asked of the worker: threads by their own numbers. One that has ended, or is called
- * otherwise by now, has number 0, which no thread has. */
+/* The frames that the worker is asked for: threads by their own numbers. One that has ended, or is
+ * called otherwise by now, has number 0, which no thread has. */
 static const struct runtime_frame *asked_frames(struct process_memory *memory,
 						const struct flight *flight)
 {
+	if (!is_of_threads(flight))
+		return flight->frames;
 	memcpy(memory->frames, flight->frames, flight->count * sizeof(*flight->frames));
 	for (size_t i = 0; i < flight->count; i++) {
 		struct runtime_frame *frame = &memory->frames[i];
 
-		if (frame->kind == RUNTIME_THREAD && !is_renamed(flight, frame))
+		if (!is_renamed(flight, frame))
 			proc_thread_number(flight->key.pid, (uint32_t)frame->object,
 					   &frame->position);
 	}
@@ -587,8 +589,8 @@ static void take_frames_answer(struct process_memory *memory, struct flight *fli
 	}
 	// The name was read between two looks at what the system calls the thread.
 	for (size_t i = 0; i < flight->count; i++)
-		flight->changed[i] = flight->frames[i].kind == RUNTIME_THREAD &&
-				     is_renamed(flight, &flight->frames[i]);
+		flight->changed[i] =
+			is_of_threads(flight) && is_renamed(flight, &flight->frames[i]);
 	pthread_mutex_lock(&memory->lock);
 	process = frame_names_process(&memory->names, &flight->key);
 	if (process)

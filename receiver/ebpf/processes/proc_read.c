@@ -16,7 +16,6 @@
 enum {
 	/* 65530 mappings (vm.max_map_count) of the usual 100 bytes are 6.5 MB. */
 	MAPS_MAX_BYTES = 16 << 20,
-	STAT_MAX_BYTES = 4096,
 	/* Seven variables for each of a thousand services, as Kubernetes sets them. */
 	ENVIRON_MAX_BYTES = 512 << 10,
 };
@@ -70,14 +69,10 @@ static bool is_lone_zombie(const struct proc_stat *stat)
 
 int proc_read_stat(int process, struct proc_stat *ret)
 {
-	CLEANUP_FREE char *text = NULL;
-	size_t length;
-	int status = file_read(process, "stat", STAT_MAX_BYTES, &text, &length);
+	int status = proc_stat_of(process, ret);
 
 	if (status)
 		return status == -ENOENT ? -ESRCH : status;
-	if (!proc_stat_parse(text, length, ret))
-		return -EBADMSG;
 	return is_lone_zombie(ret) ? -ESRCH : 0;
 }
 

@@ -22,13 +22,15 @@ static bool has_ended(char state)
 	return state == 'Z' || state == 'X';
 }
 
-static bool read_stat(int directory, struct proc_stat *ret)
+int proc_stat_of(int directory, struct proc_stat *ret)
 {
 	CLEANUP_FREE char *text = NULL;
 	size_t length;
+	int status = file_read(directory, "stat", STAT_BYTES, &text, &length);
 
-	return !file_read(directory, "stat", STAT_BYTES, &text, &length) &&
-	       proc_stat_parse(text, length, ret);
+	if (status)
+		return status;
+	return proc_stat_parse(text, length, ret) ? 0 : -EBADMSG;
 }
 
 /* Is the thread whose directory is open as @thread one of @pid's, and does it live? */
@@ -40,7 +42,7 @@ static bool is_living(int thread, uint32_t pid)
 	const char *line;
 	size_t length;
 
-	if (!read_stat(thread, &stat) || has_ended(stat.state) ||
+	if (proc_stat_of(thread, &stat) || has_ended(stat.state) ||
 	    file_read(thread, "status", STATUS_BYTES, &text, &length))
 		return false;
 	// The name of the thread stands before it, with its newlines escaped.
@@ -84,7 +86,7 @@ int proc_open_thread(uint32_t pid)
 
 	snprintf(name, sizeof(name), "%u", pid);
 	process = open_in_proc(name);
-	if (process < 0 || !read_stat(process, &stat) || !has_ended(stat.state) ||
+	if (process < 0 || proc_stat_of(process, &stat) || !has_ended(stat.state) ||
 	    stat.threads <= 1)
 		return -ESRCH;
 	tasks_fd = openat(process, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -100,16 +102,21 @@ int proc_open_thread(uint32_t pid)
 	return fd;
 }
 
+static int open_task(uint32_t pid, uint32_t tid)
+{
+	char name[40];
+
+	snprintf(name, sizeof(name), "%u/task/%u", pid, tid);
+	return open_in_proc(name);
+}
+
 int proc_thread_number(uint32_t pid, uint32_t tid, uint32_t *ret)
 {
 	CLEANUP_FREE char *text = NULL;
-	CLEANUP_FD int thread = -1;
-	char name[40];
+	CLEANUP_FD int thread = open_task(pid, tid);
 	size_t length;
 	int result;
 
-	snprintf(name, sizeof(name), "%u/task/%u", pid, tid);
-	thread = open_in_proc(name);
 	if (thread < 0)
 		return thread;
 	result = file_read(thread, "status", STATUS_BYTES, &text, &length);
@@ -122,12 +129,10 @@ int proc_thread_number(uint32_t pid, uint32_t tid, uint32_t *ret)
 uint32_t proc_thread_check_now(uint32_t pid, uint32_t tid)
 {
 	CLEANUP_FREE char *text = NULL;
-	CLEANUP_FD int thread = -1;
-	char path[40], name[16] = "";
+	CLEANUP_FD int thread = open_task(pid, tid);
+	char name[16] = "";
 	size_t length;
 
-	snprintf(path, sizeof(path), "%u/task/%u", pid, tid);
-	thread = open_in_proc(path);
 	// A newline follows the name.
 	if (thread < 0 || file_read(thread, "comm", STAT_BYTES, &text, &length) || !length)
 		return 0;

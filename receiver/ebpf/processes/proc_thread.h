@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process whose main thread has ended while others go on: /proc/PID shows a zombie without
- * memory, program and root, and /proc/TID of a thread that lives has all of them. Takes no lock of
- * the process, waits for nothing. Any thread.
+ * memory, program and root, and /proc/TID of a thread that lives has all of them. What
+ * reads a stat waits for an exec of the process (proc_look.h), nothing else does. Any thread.
  */
 #pragma once
+
+#include "proc_text.h"
 
 #include "base/base.h"
 
 #include <limits.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+/* The stat of the process, or thread, whose directory in /proc is open as @directory: 0, or a
+ * negative errno. */
+int proc_stat_of(int directory, struct proc_stat *ret);
 
 /*
  * /proc/TID of a living thread of process @pid, whose main thread has ended: a descriptor (O_PATH),

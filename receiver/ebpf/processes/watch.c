@@ -200,8 +200,9 @@ static void sync_records(struct watch *watch)
 	watch->known_ns = until;
 }
 
-/* Whose @pid is, as far as that is known without reading more than that. */
-static struct owner find_owner(struct watch *watch, uint32_t pid)
+/* The owner of @pid, as far as that is known without reading more than that. *@reread_ns_ret: its
+ * mappings have been read so lately, for how long they are, that it is too early before. */
+static struct owner find_owner(struct watch *watch, uint32_t pid, uint64_t *reread_ns_ret)
 {
 	struct owner owner = OWNER_UNKNOWN;
 	const struct process *process;
@@ -210,26 +211,13 @@ static struct owner find_owner(struct watch *watch, uint32_t pid)
 	pthread_mutex_lock(&watch->table_lock);
 	process = table_newest(&watch->table, pid);
 	known = process && process->owner_read;
+	*reread_ns_ret = process && process->space ? process->space->reread_ns : 0;
 	if (process)
 		owner = process->owner;
 	pthread_mutex_unlock(&watch->table_lock);
 	if (!known)
 		(void)proc_read_uid(pid, &owner.uid);
 	return owner;
-}
-
-/* Have the mappings of @pid been read so lately, for how long they are, that it is too early to
- * read them again? */
-static bool is_too_early(struct watch *watch, uint32_t pid, uint64_t now_ns)
-{
-	const struct process *process;
-	bool early;
-
-	pthread_mutex_lock(&watch->table_lock);
-	process = table_newest(&watch->table, pid);
-	early = process && process->space && now_ns < process->space->reread_ns;
-	pthread_mutex_unlock(&watch->table_lock);
-	return early;
 }
 
 static int scan_admitted(struct watch *watch, uint32_t pid, unsigned int parts)
@@ -257,11 +245,12 @@ static int scan_admitted(struct watch *watch, uint32_t pid, unsigned int parts)
  * its length. */
 static int scan(struct watch *watch, uint32_t pid, unsigned int parts)
 {
-	struct owner owner = find_owner(watch, pid);
-	uint64_t began_ns = clock_monotonic_ns();
+	uint64_t reread_ns, began_ns;
+	struct owner owner = find_owner(watch, pid, &reread_ns);
 	int status;
 
-	if ((parts & PROC_MAPS) && is_too_early(watch, pid, began_ns))
+	began_ns = clock_monotonic_ns();
+	if ((parts & PROC_MAPS) && began_ns < reread_ns)
 		return -EBUSY;
 	if (!read_time_admit(&watch->read_time, owner, began_ns))
 		return -EBUSY;

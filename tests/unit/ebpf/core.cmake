@@ -43,7 +43,7 @@ profcol_unit_test(ebpf_options_test
 		${receiver}/options.c ${receiver}/overhead.c ${receiver}/settings.c ${receiver}/unheeded.c
 	LIBRARIES profcol_config profcol_ebpf_select profcol_bpf_perf_event m)
 
-profcol_unit_test(ebpf_unread_test SOURCES unread_test.c ${receiver}/unread.c)
+profcol_unit_test(ebpf_unread_test SOURCES unread_test.c ${receiver}/unread.c ${receiver}/processes/shares.c)
 target_include_directories(ebpf_unread_test PRIVATE ${receiver})
 target_link_libraries(ebpf_unread_test PRIVATE profcol_bpf_perf_event)
 

@@ -129,6 +129,18 @@ static const struct profcol_option *fake_find(struct fake_host *fake, const char
 	return NULL;
 }
 
+void fake_host_set_texts(const struct profcol_option *table, char *base)
+{
+	for (const struct profcol_option *option = table; option->key; option++) {
+		char *field = base + option->offset;
+
+		if (option->type == PROFCOL_OPTION_STRING || option->type == PROFCOL_OPTION_SECRET)
+			*(const char **)(void *)field = "";
+		else if (option->type == PROFCOL_OPTION_NESTED)
+			fake_host_set_texts(option->nested, field);
+	}
+}
+
 void fake_host_set_int(struct fake_host *fake, const char *key, int64_t value)
 {
 	char *field = NULL;

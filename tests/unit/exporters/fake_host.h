@@ -45,6 +45,9 @@ void fake_host_set_text(struct fake_host *fake, const char *key, const char *val
 void fake_host_set_list(struct fake_host *fake, const char *key, const char *const *items,
 			size_t count);
 
+/* All texts of @table, of the struct at @base, are "", as the host's decoder would leave them. */
+void fake_host_set_texts(const struct profcol_option *table, char *base);
+
 /* validate, create and start; all must succeed. */
 void fake_host_start(struct fake_host *fake);
 /* The same up to the first error, which is the caller's. */

@@ -32,23 +32,10 @@ struct fixture {
 	struct profcol_reply reply; /* to the last request */
 };
 
-/* As the host's decoder would fill in what the file leaves out, text only. */
-static void set_texts(const struct profcol_option *table, char *base)
-{
-	for (const struct profcol_option *option = table; option->key; option++) {
-		char *field = base + option->offset;
-
-		if (option->type == PROFCOL_OPTION_STRING || option->type == PROFCOL_OPTION_SECRET)
-			*(const char **)(void *)field = "";
-		else if (option->type == PROFCOL_OPTION_NESTED)
-			set_texts(option->nested, field);
-	}
-}
-
 static void exporter_configure(struct fake_host *fake, const char *endpoint)
 {
 	fake_host_init(fake, &profcol_exporter_otlp_grpc);
-	set_texts(profcol_exporter_otlp_grpc.options, fake->config);
+	fake_host_set_texts(profcol_exporter_otlp_grpc.options, fake->config);
 	fake_host_set_text(fake, "endpoint", endpoint);
 	fake_host_set_int(fake, "tls.insecure", true);
 	fake_host_set_int(fake, "compression", NET_GZIP);

@@ -30,19 +30,6 @@ extern const struct profcol_component profcol_exporter_otlp_http;
 
 /* ---- the exporter ---- */
 
-/* As the host's decoder would fill in what the file leaves out, text only. */
-static void set_texts(const struct profcol_option *table, char *base)
-{
-	for (const struct profcol_option *option = table; option->key; option++) {
-		char *field = base + option->offset;
-
-		if (option->type == PROFCOL_OPTION_STRING || option->type == PROFCOL_OPTION_SECRET)
-			*(const char **)(void *)field = "";
-		else if (option->type == PROFCOL_OPTION_NESTED)
-			set_texts(option->nested, field);
-	}
-}
-
 struct exporter {
 	struct fake_host fake;
 	char url[128];
@@ -53,7 +40,7 @@ static void exporter_init(struct exporter *exporter, const char *format, const c
 {
 	*exporter = (struct exporter){ 0 };
 	fake_host_init(&exporter->fake, &profcol_exporter_otlp_http);
-	set_texts(profcol_exporter_otlp_http.options, exporter->fake.config);
+	fake_host_set_texts(profcol_exporter_otlp_http.options, exporter->fake.config);
 	snprintf(exporter->url, sizeof(exporter->url), format, address);
 	fake_host_set_text(&exporter->fake, "endpoint", exporter->url);
 	fake_host_set_int(&exporter->fake, "compression", NET_POST_GZIP);

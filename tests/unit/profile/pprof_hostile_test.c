@@ -8,10 +8,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 
+#include "../gzip_bytes.h"
+
 #include <cmocka.h>
 
 #include <string.h>
-#include <zlib.h>
 
 static const struct pprof_decode_limits limits = {
 	.max_bytes = 16 << 20,
@@ -25,23 +26,6 @@ static void assert_bad(struct profcol_error *error, const char *wanted)
 	if (!strstr(profcol_error_message(error), wanted))
 		fail_msg("'%s' does not mention '%s'", profcol_error_message(error), wanted);
 	profcol_error_destroy(error);
-}
-
-static uint8_t *gzip(const uint8_t *bytes, size_t length, size_t *length_ret)
-{
-	size_t bound = compressBound(length) + 64;
-	uint8_t *packed = malloc(bound);
-	z_stream stream = { .next_in = (Bytef *)(uintptr_t)bytes,
-			    .avail_in = (unsigned int)length,
-			    .next_out = packed,
-			    .avail_out = (unsigned int)bound };
-
-	assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY),
-			 Z_OK);
-	assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
-	*length_ret = stream.total_out;
-	deflateEnd(&stream);
-	return packed;
 }
 
 /* Whatever the answer is, it must be an answer. A copy of the exact size shows reads past it. */
@@ -66,7 +50,7 @@ static void every_truncation_is_answered(void **state)
 	(void)state;
 	small_file_init(&file);
 	bytes = small_file_pack(&file, &length);
-	packed = gzip(bytes, length, &packed_length);
+	packed = gzip_bytes(bytes, length, &packed_length);
 	for (size_t i = 0; i < length; i++)
 		is_accepted(bytes, i);
 	for (size_t i = 0; i < packed_length; i++)
@@ -101,7 +85,7 @@ static void damaged_gzip_is_refused(void **state)
 	(void)state;
 	small_file_init(&file);
 	bytes = small_file_pack(&file, &length);
-	packed = gzip(bytes, length, &packed_length);
+	packed = gzip_bytes(bytes, length, &packed_length);
 	assert_bad(pprof_decode(packed, packed_length - 3, &limits, &batch), "cut short");
 	packed[packed_length - 6] ^= 1; // the checksum
 	assert_bad(pprof_decode(packed, packed_length, &limits, &batch), "gzip is damaged");
@@ -116,8 +100,8 @@ static void members_of_gzip_are_joined(void **state)
 	(void)state;
 	small_file_init(&file);
 	bytes = small_file_pack(&file, &length);
-	first = gzip(bytes, 20, &first_length);
-	second = gzip(bytes + 20, length - 20, &second_length);
+	first = gzip_bytes(bytes, 20, &first_length);
+	second = gzip_bytes(bytes + 20, length - 20, &second_length);
 	both = malloc(first_length + second_length);
 	memcpy(both, first, first_length);
 	memcpy(both + first_length, second, second_length);
@@ -136,15 +120,15 @@ static void a_gzip_bomb_is_refused(void **state)
 	size_t packed_length;
 
 	(void)state;
-	packed = gzip(zeros, LENGTH, &packed_length);
+	packed = gzip_bytes(zeros, LENGTH, &packed_length);
 	assert_bad(pprof_decode(packed, packed_length, &limits, &batch),
 		   "gzip holds more than 16777216 bytes");
 	free(packed);
 	// The limit itself is allowed: the complaint is about what is inside.
-	packed = gzip(zeros, 1000, &packed_length);
+	packed = gzip_bytes(zeros, 1000, &packed_length);
 	assert_bad(pprof_decode(packed, packed_length, &exact, &batch), "not a pprof file");
 	free(packed);
-	packed = gzip(zeros, 1001, &packed_length);
+	packed = gzip_bytes(zeros, 1001, &packed_length);
 	assert_bad(pprof_decode(packed, packed_length, &exact, &batch), "more than 1000 bytes");
 	assert_bad(pprof_decode(zeros, 1001, &exact, &batch), "more than the limit of 1000");
 }
@@ -181,7 +165,7 @@ static void a_share_bounds_what_is_decoded_at_once(void **state)
 	(void)state;
 	small_file_init(&file);
 	bytes = small_file_pack(&file, &length);
-	packed = gzip(zeros, LENGTH, &packed_length);
+	packed = gzip_bytes(zeros, LENGTH, &packed_length);
 	assert_true(memory_share_take(&other, 900 << 10));
 	error = pprof_decode(packed, packed_length, &shared, &batch);
 	assert_int_equal(profcol_error_code(error), PROFCOL_NO_MEMORY);

@@ -50,19 +50,6 @@ static struct profcol_error *next_consume(const struct profcol_host *host,
 	return TAKE(fixture->refusal);
 }
 
-/* As the host's decoder would fill in what the file leaves out, text only. */
-static void set_texts(const struct profcol_option *table, char *base)
-{
-	for (const struct profcol_option *option = table; option->key; option++) {
-		char *field = base + option->offset;
-
-		if (option->type == PROFCOL_OPTION_STRING || option->type == PROFCOL_OPTION_SECRET)
-			*(const char **)(void *)field = "";
-		else if (option->type == PROFCOL_OPTION_NESTED)
-			set_texts(option->nested, field);
-	}
-}
-
 static void fixture_configure(struct fixture *fixture)
 {
 	*fixture = (struct fixture){ 0 };
@@ -73,7 +60,7 @@ static void fixture_configure(struct fixture *fixture)
 	snprintf(fixture->target, sizeof(fixture->target), "unix:%s/socket", fixture->directory);
 	fake_host_init(&fixture->fake, &profcol_receiver_otlp);
 	fixture->fake.host.consume_next = next_consume;
-	set_texts(profcol_receiver_otlp.options, fixture->fake.config);
+	fake_host_set_texts(profcol_receiver_otlp.options, fixture->fake.config);
 	fake_host_set_int(&fixture->fake, "protocols.grpc", true);
 	fake_host_set_text(&fixture->fake, "protocols.grpc.endpoint", fixture->endpoint);
 }

@@ -11,6 +11,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+#include "../gzip_bytes.h"
+
 #include <cmocka.h>
 
 #include <arpa/inet.h>
@@ -20,7 +22,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <zlib.h>
 
 extern const struct profcol_component profcol_receiver_pprof;
 
@@ -66,19 +67,6 @@ static void wait_batches(struct fixture *fixture, unsigned int count)
 	pthread_mutex_unlock(&fixture->lock);
 }
 
-/* As the host's decoder would fill in what the file leaves out, text only. */
-static void set_texts(const struct profcol_option *table, char *base)
-{
-	for (const struct profcol_option *option = table; option->key; option++) {
-		char *field = base + option->offset;
-
-		if (option->type == PROFCOL_OPTION_STRING || option->type == PROFCOL_OPTION_SECRET)
-			*(const char **)(void *)field = "";
-		else if (option->type == PROFCOL_OPTION_NESTED)
-			set_texts(option->nested, field);
-	}
-}
-
 static void fixture_init(struct fixture *fixture)
 {
 	*fixture = (struct fixture){ 0 };
@@ -89,7 +77,7 @@ static void fixture_init(struct fixture *fixture)
 	snprintf(fixture->include, sizeof(fixture->include), "%s/*", fixture->directory);
 	fake_host_init(&fixture->fake, &profcol_receiver_pprof);
 	fixture->fake.host.consume_next = next_consume;
-	set_texts(profcol_receiver_pprof.options, fixture->fake.config);
+	fake_host_set_texts(profcol_receiver_pprof.options, fixture->fake.config);
 }
 
 static void fixture_deinit(struct fixture *fixture)
@@ -356,28 +344,12 @@ static void assert_answers(const struct fixture *fixture, const void *bytes, siz
 		fail_msg("not '%s', '%s': %s", status, part, answer);
 }
 
-static uint8_t *gzip(const uint8_t *bytes, size_t length, size_t *length_ret)
-{
-	size_t bound = compressBound(length) + 64;
-	uint8_t *packed = malloc(bound);
-	z_stream stream = { .next_in = (Bytef *)(uintptr_t)bytes,
-			    .avail_in = (unsigned int)length,
-			    .next_out = packed,
-			    .avail_out = (unsigned int)bound };
-
-	assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY),
-			 Z_OK);
-	assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
-	*length_ret = stream.total_out;
-	deflateEnd(&stream);
-	return packed;
-}
-
 static void clients_are_told_what_became_of_it(void **state)
 {
 	CLEANUP(fixture_deinit) struct fixture fixture;
 	size_t length, packed_length;
-	CLEANUP_FREE uint8_t *bytes = small(&length), *packed = gzip(bytes, length, &packed_length);
+	CLEANUP_FREE uint8_t *bytes = small(&length),
+			     *packed = gzip_bytes(bytes, length, &packed_length);
 
 	(void)state;
 	start_server(&fixture);
@@ -424,7 +396,7 @@ static void bombs_and_large_bodies_end_at_a_bound(void **state)
 	size_t packed_length;
 
 	(void)state;
-	packed = gzip(zeros, LENGTH, &packed_length);
+	packed = gzip_bytes(zeros, LENGTH, &packed_length);
 	start_server(&fixture);
 	assert_answers(&fixture, zeros, (1 << 20) + 1, "HTTP/1.1 413 ", "max_request_body_size");
 	assert_answers(&fixture, packed, packed_length, "HTTP/1.1 400 ",
