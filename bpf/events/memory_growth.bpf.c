@@ -5,9 +5,9 @@
  *
  * The kernel calls rss_stat after each change of a process's counts of pages. Since 6.2 these are
  * counted on each CPU, and come to the sum that can be read here in batches of 32 pages or more;
- * before they came in batches of 64 of a thread. Either way the sum steps up by what was taken
- * since it did last, and that stands for the place where it does. What is given back is no event:
- * the next growth counts from there.
+ * before they came in batches of 64 of a thread. Either way the sum grows in steps:
+ * each step is counted at the place that makes it, for all memory since the step before. Memory
+ * that is given back is no event: the next growth counts from there.
  */
 #include "event.bpf.h"
 

@@ -17,8 +17,9 @@ char LICENSE[] SEC("license") = "GPL";
 const volatile __u32 fixed_share = 0;
 
 /*
- * Of a thread. Who ends a wait, and who tells of one that goes on (unfinished.bpf.h), may meet:
- * each takes the time since `since_ns` by an exchange, so that nobody else has it.
+ * The wait of a thread. The switch that ends it and the iterator that reports it before its end
+ * (unfinished.bpf.h) may run at the same time: each takes the time since `since_ns` by an atomic
+ * exchange, so that the other one does not count it as well.
  */
 struct wait_note {
 	__u64 since_ns; /* CLOCK_MONOTONIC, of what was not told of yet; 0: it runs, or was never
@@ -107,7 +108,7 @@ static __always_inline void decide(struct event_state *state, struct task_struct
 	if (!note || !note->since_ns)
 		return;
 	since_ns = __sync_lock_test_and_set(&note->since_ns, 0);
-	// All of it was told of at this moment.
+	// The iterator has just reported all of it.
 	if (!since_ns || since_ns >= now_ns)
 		return;
 	state->pending_value = weigh(state, now_ns - since_ns);

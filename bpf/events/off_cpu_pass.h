@@ -10,7 +10,7 @@
 
 enum {
 	OFF_CPU_PASS_LENGTHS = 64, /* power of two */
-	/* Shorter parts are told of with the next batch, or when the wait is over. */
+	/* The next batch has shorter parts, or the end of the wait. */
 	OFF_CPU_PASS_LEAST_NS = 100000000,
 	OFF_CPU_PASS_RECORD_BYTES = 2048, /* of one thread, at most: head, 128 frames, registers */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Waits that have not ended: user space has this program look at each thread when it closes a
- * batch, and so hears how long they have been going on since it was told last.
+ * This program reports waits that have not ended. User space runs it over all threads when it
+ * closes a batch, and gets the time of each wait since the last report.
  *
  * The thread does not run meanwhile, so its kernel stack and its registers are here; its own stack
  * is in memory that may have to be waited for, and is left to user space (struct sample_unread).
@@ -29,7 +29,7 @@ struct bpf_iter__task {
 /* Set by user space before it reads: one pass at a time. */
 struct off_cpu_pass off_cpu_pass;
 
-/* Of the one thread that is told of. */
+/* The thread that is being reported. */
 struct unfinished {
 	struct sample_head head;
 	__u64 frames[SAMPLE_MAX_KERNEL_FRAMES];

@@ -26,5 +26,5 @@ void housekeeping_note_work(struct housekeeping *housekeeping, uint64_t now_ns);
 /* The thread looks now, due or not. */
 void housekeeping_note_look(struct housekeeping *housekeeping, uint64_t now_ns);
 
-/* Is it time to look? A caller that is told so looks at once: the look is noted here. */
+/* Is it time to look? True notes a look as of @now_ns, so the caller has to look then. */
 bool housekeeping_is_due(struct housekeeping *housekeeping, uint64_t now_ns);

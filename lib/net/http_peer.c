@@ -61,7 +61,7 @@ static void talker_drop(struct http_peer *peer, struct talker *talker)
 	free(talker);
 }
 
-/* Are there other files than those in use? Who is told so has to renew. */
+/* Have the TLS files changed since they were read? True notes that, so the caller has to renew. */
 static bool http_peer_is_outdated(struct http_peer *peer)
 {
 	const struct net_tls_client_config *tls = &peer->config->tls;
