@@ -12,7 +12,9 @@
  *
  * The kernel kills it together with the host (PR_SET_PDEATHSIG). That signal comes
  * when the *thread* that forked ends, so one thread, which lives as long as the
- * spawner, forks them all, whoever asks.
+ * spawner, forks them all, whoever asks. The thread has a table of descriptors of its own, made
+ * before the host opens anything: a file of the host that cannot be closed, or a listener that
+ * has to be free at once, has no copy in a child.
  *
  * The helper of a component that was loaded inherits the very file that the host has loaded, and
  * loads it by the same rules: an upgrade of the plugin under a running host changes nothing.
@@ -26,6 +28,7 @@
 struct plugins;
 struct spawner;
 
+/* Starts the thread: before the host opens files that a helper must not have. */
 PROFCOL_MUST_CHECK struct profcol_error *spawner_create(struct spawner **ret);
 
 /* Where the components come from that are not built in; borrowed until destroy. Before the first

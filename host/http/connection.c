@@ -24,6 +24,8 @@ enum {
 	LINGER_NS = 1000000000,
 	/* A client that has been at its reply for this long goes when there is no room left. */
 	PATIENCE_NS = 1000000000,
+	/* A client has this long to ask before one that comes later takes its place. */
+	MOMENT_NS = 100000000,
 };
 
 enum connection_state {
@@ -40,7 +42,7 @@ struct http_connection {
 	struct bufferevent *stream;                      /* owned, with the socket and TLS */
 	struct event *timer;                             /* owned: the end of this state */
 	enum connection_state state;
-	uint64_t busy_ns;   /* CLOCK_MONOTONIC: since when it is WRITING */
+	uint64_t since_ns;  /* CLOCK_MONOTONIC: when READING or WRITING began */
 	bool begun;         /* READING: some of a request is there, or it is the first one */
 	bool last, refused; /* no request follows this reply; the request was not understood */
 	bool head;          /* the request's reply has no body */
@@ -70,7 +72,18 @@ static void list_remove(struct http_connection *connection)
 	connection->list->count--;
 }
 
-bool http_connection_displace(struct http_connection_list *list)
+/* Has @connection had the time to ask? If not, @wait_ns tells how much of it is left. */
+static bool had_its_moment(const struct http_connection *connection, uint64_t *wait_ns)
+{
+	uint64_t passed_ns = clock_monotonic_ns() - connection->since_ns;
+
+	if (connection->state != CONNECTION_READING || passed_ns >= MOMENT_NS)
+		return true;
+	*wait_ns = MOMENT_NS - passed_ns;
+	return false;
+}
+
+enum http_room http_connection_displace(struct http_connection_list *list, uint64_t *wait_ns)
 {
 	struct http_connection *connection, *slowest = NULL;
 
@@ -80,17 +93,20 @@ bool http_connection_displace(struct http_connection_list *list)
 		if (connection->state == CONNECTION_WAITING)
 			continue;
 		if (connection->state != CONNECTION_WRITING) {
+			// The list is in the order of their coming: the others are younger.
+			if (!had_its_moment(connection, wait_ns))
+				return HTTP_ROOM_SOON;
 			http_connection_destroy(connection);
-			return true;
+			return HTTP_ROOM_MADE;
 		}
-		if (!slowest || connection->busy_ns < slowest->busy_ns)
+		if (!slowest || connection->since_ns < slowest->since_ns)
 			slowest = connection;
 	}
 	// Who asks and does not read the answers would keep a probe out for the write timeout.
-	if (!slowest || clock_monotonic_ns() - slowest->busy_ns < PATIENCE_NS)
-		return false;
+	if (!slowest || clock_monotonic_ns() - slowest->since_ns < PATIENCE_NS)
+		return HTTP_ROOM_NONE;
 	http_connection_destroy(slowest);
-	return true;
+	return HTTP_ROOM_MADE;
 }
 
 /* ---- states ---- */
@@ -107,7 +123,7 @@ static bool arm(struct http_connection *connection, uint64_t ns)
 static void begin_writing(struct http_connection *connection)
 {
 	connection->state = CONNECTION_WRITING;
-	connection->busy_ns = clock_monotonic_ns();
+	connection->since_ns = clock_monotonic_ns();
 	bufferevent_disable(connection->stream, EV_READ);
 	arm(connection, connection->settings->write_timeout_ns);
 }
@@ -262,6 +278,7 @@ static void finish(struct http_connection *connection)
 		return;
 	}
 	connection->state = CONNECTION_READING;
+	connection->since_ns = clock_monotonic_ns();
 	list_remove(connection);
 	list_add(connection->list, connection);
 	arm(connection, connection->settings->idle_timeout_ns);
@@ -355,6 +372,7 @@ bool http_connection_create(struct event_base *base, int fd, SSL *tls,
 	connection->stream = stream;
 	connection->settings = settings;
 	connection->begun = true;
+	connection->since_ns = clock_monotonic_ns();
 	list_add(list, connection);
 	connection->timer = evtimer_new(base, on_timer, connection);
 	if (!connection->timer || !arm(connection, settings->header_timeout_ns)) {

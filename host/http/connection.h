@@ -60,10 +60,18 @@ void http_connection_answer(struct http_connection *connection, struct profcol_h
  */
 void http_connection_leave(struct http_connection *connection, struct http_connection_list *to);
 
+/* Is there room for one more, in a list that is full? */
+enum http_room {
+	HTTP_ROOM_MADE,
+	HTTP_ROOM_SOON, /* who could go has come just now, and may be about to ask */
+	HTTP_ROOM_NONE, /* all are busy */
+};
+
 /*
- * Destroy the one that has waited longest for a request; when all are busy, the one that has been
- * at its reply for longest, if that is more than a second. False when there is no such one.
+ * Destroy the one that has waited longest for a request, unless that is less than a moment (0.1 s):
+ * then there will be room in @wait_ns nanoseconds. When all are busy, destroy the one that has been
+ * at its reply for longest, if that is more than a second.
  */
-bool http_connection_displace(struct http_connection_list *list);
+enum http_room http_connection_displace(struct http_connection_list *list, uint64_t *wait_ns);
 
 void http_connection_list_init(struct http_connection_list *list);

@@ -19,6 +19,8 @@
 #define HEADER_TIMEOUT_NS UINT64_C(10000000000)
 #define WRITE_TIMEOUT_NS  UINT64_C(30000000000)
 #define IDLE_TIMEOUT_NS   UINT64_C(60000000000)
+/* Until descriptors or memory are asked for again. */
+#define PAUSE_NS UINT64_C(200000000)
 
 /* ---- settings ---- */
 
@@ -142,17 +144,19 @@ const char *http_listener_address(const struct profcol_http_listener *listener)
 
 /* ---- clients ---- */
 
-/*
- * A client is there and cannot be accepted: no more descriptors, or memory. It stays there, and
- * the event with it: trying again at once would keep a CPU busy.
- */
-static void pause_accepting(struct profcol_http_listener *listener, int errnum)
+/* A client is there and stays there, and the event with it: trying at once would burn a CPU. */
+static void pause_accepting(struct profcol_http_listener *listener, uint64_t ns)
 {
-	const struct timeval pause = { .tv_usec = 200000 };
+	const struct timeval pause = { .tv_usec = (suseconds_t)(ns / 1000 + 1) };
 
 	for (size_t i = 0; i < listener->sockets.count; i++)
 		event_del(listener->events[i]);
 	evtimer_add(listener->resume, &pause);
+}
+
+/* There are no more descriptors, or there is no memory. */
+static void complain(struct profcol_http_listener *listener, int errnum)
+{
 	if (listener->settings.logger && !listener->complained)
 		profcol_log_warn(listener->settings.logger,
 				 "cannot accept a connection at '%s': %s; trying again, said once",
@@ -170,16 +174,11 @@ static void on_resume(evutil_socket_t fd, short what, void *context)
 		event_add(listener->events[i], NULL);
 }
 
-/* Takes @fd. A client that there is no room for finds its connection closed. */
+/* Takes @fd. */
 static void welcome(struct profcol_http_listener *listener, int fd)
 {
 	SSL *tls = NULL;
 
-	if (listener->connections.count >= HTTP_CONNECTIONS_MAX &&
-	    !http_connection_displace(&listener->connections)) {
-		close(fd);
-		return;
-	}
 	if (listener->tls) {
 		tls = http_tls_accept(listener->tls);
 		if (!tls) {
@@ -192,17 +191,37 @@ static void welcome(struct profcol_http_listener *listener, int fd)
 				     &listener->connections);
 }
 
+static enum http_room make_room(struct profcol_http_listener *listener, uint64_t *wait_ns)
+{
+	if (listener->connections.count < HTTP_CONNECTIONS_MAX)
+		return HTTP_ROOM_MADE;
+	return http_connection_displace(&listener->connections, wait_ns);
+}
+
+/* A client that there is no room for waits in the kernel's queue, or finds its connection closed.
+ */
 static void on_client(evutil_socket_t fd, short what, void *context)
 {
 	struct profcol_http_listener *listener = context;
-	int client = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	uint64_t wait_ns = 0;
+	enum http_room room = make_room(listener, &wait_ns);
+	int client;
 
 	(void)what;
+	if (room == HTTP_ROOM_SOON) {
+		pause_accepting(listener, wait_ns);
+		return;
+	}
+	client = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (client >= 0) {
 		listener->complained = false;
-		welcome(listener, client);
+		if (room == HTTP_ROOM_MADE)
+			welcome(listener, client);
+		else
+			close(client);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-		pause_accepting(listener, errno);
+		complain(listener, errno);
+		pause_accepting(listener, PAUSE_NS);
 	}
 }
 

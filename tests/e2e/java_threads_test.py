@@ -31,6 +31,7 @@ RENAMED = "a name that it has been given later on"
 # After which is judged.
 SEEN = 20
 BOUND_S = 300
+ATTACH_TIMEOUT = f"-J-Dsun.tools.attach.attachTimeout={1000 * BOUND_S}"  # ms
 
 # Ways to collect, and to keep objects: with these, names are read;
 READ = {
@@ -144,7 +145,9 @@ def test_no_thread_has_the_name_of_another_whatever_moves(
         dump = ("GC.heap_dump", tmp_path / f"heap{number}")
         for command in (dump, ("Thread.print",), ("GC.class_histogram",)):
             told = subprocess.run(
-                [java.parent / "jcmd", str(target.pid), *command], stdout=subprocess.DEVNULL
+                # A JVM that starts threads all the time takes long to start the one that answers.
+                [java.parent / "jcmd", ATTACH_TIMEOUT, str(target.pid), *command],
+                stdout=subprocess.DEVNULL,
             )
             assert not told.returncode
     check_names(seen, target)

@@ -24,6 +24,7 @@
 #define HOST   "Host: x\r\n"
 #define LAST   HOST "Connection: close\r\n\r\n"
 #define SECOND UINT64_C(1000000000)
+#define MOMENT 100000000 /* ns: host/http/connection.c */
 #define SOON   30000000 /* ns: reached by waiting for what comes of it */
 
 enum { CONNECTIONS = 64 };
@@ -155,6 +156,35 @@ static void silent_connections_keep_nobody_out(void **state)
 		close(fds[i]);
 	}
 	assert_in_range(open, CONNECTIONS / 2, CONNECTIONS);
+}
+
+/* Whoever comes has a moment to ask, however many come after. */
+static void who_is_about_to_ask_is_not_displaced(void **state)
+{
+	static const char request[] = "GET / HTTP/1.1\r\n" LAST;
+	struct http_fixture *fixture = *state;
+	uint64_t begun_ns;
+
+	http_fixture_open(fixture);
+	// A machine that is slow enough takes longer than that moment; then it is another try.
+	do {
+		CLEANUP_FREE char *reply = NULL;
+		CLEANUP_FD int fd = -1;
+		int silent[CONNECTIONS];
+
+		begun_ns = clock_monotonic_ns();
+		fd = http_client_connect(fixture);
+		for (size_t i = 0; i < CONNECTIONS; i++)
+			silent[i] = http_client_connect(fixture);
+		(void)http_client_send(fd, request, sizeof(request) - 1);
+		if (clock_monotonic_ns() - begun_ns < MOMENT) {
+			reply = http_client_read_all(fd, NULL);
+			assert_int_equal(http_reply_status(reply), 200);
+			begun_ns = 0;
+		}
+		for (size_t i = 0; i < CONNECTIONS; i++)
+			close(silent[i]);
+	} while (begun_ns);
 }
 
 /* For a moment; then who does not read its reply goes, long before the time for that is over. */
@@ -321,6 +351,7 @@ int main(void)
 		TEST(who_does_not_ask_again_is_left),
 		TEST(who_does_not_take_a_reply_is_left),
 		TEST(silent_connections_keep_nobody_out),
+		TEST(who_is_about_to_ask_is_not_displaced),
 		TEST(who_comes_while_all_are_busy_is_refused_for_a_second),
 		TEST(a_head_has_a_bound),
 		TEST(a_flood_after_a_refusal_is_cut_off),

@@ -9,6 +9,7 @@
 
 #include "host/spawner.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -266,6 +267,47 @@ static void a_helper_ends_with_its_spawner(void **state)
 	close(socket_fd);
 }
 
+/* Threads of this process that can reach its descriptor @fd. */
+static size_t count_threads_with(int fd)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	const struct dirent *task;
+	size_t count = 0;
+
+	assert_non_null(tasks);
+	while ((task = readdir(tasks))) {
+		char path[64];
+
+		if (task->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%.16s/fd/%d", task->d_name, fd);
+		count += faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	}
+	closedir(tasks);
+	return count;
+}
+
+/* A copy in the child would have to be closed by its exec, which takes for ever where files hang. */
+static void who_forks_has_none_of_the_files_that_the_host_opens(void **state)
+{
+	int before = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 500), after, socket_fd;
+	struct spawner *spawner = create_spawner();
+	pid_t pid;
+
+	(void)state;
+	after = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 600);
+	spawn(spawner, &socket_fd, &pid);
+	assert_int_equal(count_threads_with(STDERR_FILENO), 2);
+	assert_int_equal(count_threads_with(before), 1);
+	assert_int_equal(count_threads_with(after), 1);
+	assert_int_equal(count_threads_with(socket_fd), 1);
+	close(socket_fd);
+	assert_int_equal(WEXITSTATUS(reap(pid)), 7);
+	spawner_destroy(spawner);
+	close(before);
+	close(after);
+}
+
 static void a_spawner_without_descriptors_says_so(void **state)
 {
 	struct spawner *spawner = create_spawner();
@@ -309,6 +351,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_helper_outlives_the_thread_that_asked_for_it),
 		cmocka_unit_test(a_helper_dies_with_its_host),
 		cmocka_unit_test(a_helper_ends_with_its_spawner),
+		cmocka_unit_test(who_forks_has_none_of_the_files_that_the_host_opens),
 		cmocka_unit_test(a_spawner_without_descriptors_says_so),
 		cmocka_unit_test(the_hidden_command_refuses_strangers),
 	};
