@@ -190,6 +190,9 @@ def test_a_full_disk_refuses_counts_and_recovers(
         storage = disk / "queue"
         others = pprof_in(tmp_path / "pprof")
         configuration = stored_pipeline(storage, address, others, **_MANY_RECORDS)
+        # Of a machine that is busy otherwise there is more than this program can take.
+        sampled = configuration["receivers"]["profiling"]
+        sampled["select"] = {"include": [{"pid": burner.pid}]}
         # The last batch makes some hundred requests, one by one in the receiver's thread.
         configuration["service"]["shutdown_timeout"] = "60s"
         run = start_profcol(configuration)
