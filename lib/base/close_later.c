@@ -10,43 +10,90 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One closes all while another one stands by, which helps when the first is held up, and so on. */
-enum { THREADS_MOST = 4 };
+enum {
+	/* One closes all while another one stands by, which helps when the first is held up, and so
+	 * on. */
+	THREADS_MOST = 68,
+	/* Of one payer. The machine's own files may lie on many file systems. */
+	PAYER_MOST = 4,
+	MACHINE_MOST = 32,
+	/* What a payer has waiting before nothing more should be opened. */
+	WAITING_MOST = 256,
+};
 
 static const uint64_t patience_ns = 100000000; /* with a close, before another thread helps */
 static const uint64_t linger_ns = 1000000000;  /* since those to close come in bursts */
+static const uint64_t hanging_ns = 1000000000; /* no longer slow */
+
+struct waiting {
+	int fd;
+	uint64_t payer;
+};
+
+struct closing {
+	uint64_t payer, begun_ns;
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over all below */
 static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
-static VECTOR(int) waiting;
+static VECTOR(struct waiting) waiting;
+static struct closing closing[THREADS_MOST]; /* begun_ns 0: a free place */
 static unsigned int threads;
-static unsigned int closing; /* of these; the others are idle */
-static uint64_t begun_ns;    /* when the last one of those that are closing began */
+static unsigned int closing_count; /* of these; the others are idle */
+static uint64_t begun_ns;          /* when the last one of those that are closing began */
+
+static unsigned int payer_most(uint64_t payer)
+{
+	return payer ? PAYER_MOST : MACHINE_MOST;
+}
+
+/* How many closes of @payer are under way that began before @before_ns. With the lock held. */
+static unsigned int count_closing(uint64_t payer, uint64_t before_ns)
+{
+	unsigned int count = 0;
+
+	for (size_t i = 0; closing_count && i < THREADS_MOST; i++)
+		count += closing[i].begun_ns && closing[i].begun_ns < before_ns &&
+			 closing[i].payer == payer;
+	return count;
+}
+
+/* The next to close: the last one whose payer may. NULL: none. With the lock held. */
+static struct waiting *find_next(void)
+{
+	for (size_t i = waiting.count; i--;)
+		if (count_closing(waiting.items[i].payer, UINT64_MAX) <
+		    payer_most(waiting.items[i].payer))
+			return &waiting.items[i];
+	return NULL;
+}
 
 /* When an idle thread has something to do: 0 = now, what waits; else then, to look again or to end.
  * With the lock held. */
-static uint64_t next_ns(uint64_t idle_since_ns)
+static uint64_t next_ns(bool anything, uint64_t idle_since_ns)
 {
 	uint64_t held_up_ns = begun_ns + patience_ns;
 
-	if (!waiting.count)
+	if (!anything)
 		return idle_since_ns + linger_ns;
-	return !closing || clock_monotonic_ns() >= held_up_ns ? 0 : held_up_ns;
+	return !closing_count || clock_monotonic_ns() >= held_up_ns ? 0 : held_up_ns;
 }
 
-/* Wait for something to close. False: it is time to end. With the lock held. */
-static bool wait_for_more(void)
+/* Wait for something to close. NULL: it is time to end. With the lock held. */
+static struct waiting *wait_for_more(void)
 {
 	uint64_t since_ns = clock_monotonic_ns(), until_ns;
+	struct waiting *next;
 
-	while ((until_ns = next_ns(since_ns))) {
+	while ((next = find_next(), until_ns = next_ns(next, since_ns))) {
 		struct timespec until = clock_timespec(until_ns);
 
-		if (!waiting.count && clock_monotonic_ns() >= until_ns)
-			return false;
+		// What waits for closes of its payer is for the threads that make them.
+		if (!next && clock_monotonic_ns() >= until_ns)
+			return NULL;
 		pthread_cond_clockwait(&more, &lock, CLOCK_MONOTONIC, &until);
 	}
-	return true;
+	return next;
 }
 
 static void *close_all(void *context);
@@ -56,7 +103,7 @@ static bool have_idle_thread(void)
 {
 	pthread_t thread;
 
-	if (threads > closing || threads == THREADS_MOST)
+	if (threads > closing_count || threads == THREADS_MOST)
 		return true;
 	if (pthread_create(&thread, NULL, close_all, NULL))
 		return threads;
@@ -65,30 +112,46 @@ static bool have_idle_thread(void)
 	return true;
 }
 
-static void close_one(void)
+static struct closing *begin_closing(uint64_t payer)
 {
-	int fd = waiting.items[--waiting.count];
-	uint64_t before_ns = begun_ns;
+	struct closing *place = closing;
 
-	closing++;
+	while (place->begun_ns)
+		place++;
 	begun_ns = clock_monotonic_ns();
+	*place = (struct closing){ .payer = payer, .begun_ns = begun_ns };
+	closing_count++;
+	return place;
+}
+
+static void close_one(struct waiting *next)
+{
+	uint64_t before_ns = begun_ns;
+	struct waiting taken = *next;
+	struct closing *place;
+
+	*next = waiting.items[--waiting.count];
+	place = begin_closing(taken.payer);
 	// This one may not come back.
 	if (waiting.count && have_idle_thread())
 		pthread_cond_signal(&more);
 	pthread_mutex_unlock(&lock);
-	close(fd);
+	close(taken.fd);
 	pthread_mutex_lock(&lock);
-	closing--;
+	place->begun_ns = 0;
+	closing_count--;
 	begun_ns = before_ns;
 }
 
 static void *close_all(void *context)
 {
+	struct waiting *next;
+
 	(void)context;
 	pthread_setname_np(pthread_self(), "close");
 	pthread_mutex_lock(&lock);
-	while (wait_for_more())
-		close_one();
+	while ((next = wait_for_more()))
+		close_one(next);
 	threads--;
 	if (!threads)
 		VECTOR_DEINIT(&waiting);
@@ -96,12 +159,13 @@ static void *close_all(void *context)
 	return NULL;
 }
 
-void close_later(int fd)
+void close_later(int fd, uint64_t payer)
 {
+	struct waiting one = { .fd = fd, .payer = payer };
 	bool taken;
 
 	pthread_mutex_lock(&lock);
-	taken = have_idle_thread() && VECTOR_PUSH(&waiting, fd);
+	taken = have_idle_thread() && VECTOR_PUSH(&waiting, one);
 	if (taken)
 		pthread_cond_signal(&more);
 	pthread_mutex_unlock(&lock);
@@ -110,8 +174,17 @@ void close_later(int fd)
 		close(fd);
 }
 
-void cleanup_close_later(const int *fd)
+bool close_later_hangs(uint64_t payer)
 {
-	if (*fd >= 0)
-		close_later(*fd);
+	uint64_t now_ns = clock_monotonic_ns();
+	size_t count = 0;
+	bool hangs;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < waiting.count; i++)
+		count += waiting.items[i].payer == payer;
+	hangs = count >= WAITING_MOST ||
+		count_closing(payer, now_ns - hanging_ns) >= payer_most(payer);
+	pthread_mutex_unlock(&lock);
+	return hangs;
 }

@@ -8,13 +8,21 @@
  */
 #pragma once
 
-/*
- * Close @fd, which is taken, in a thread that does nothing else. Costs the caller some
- * microseconds. While a close does not come back, another thread goes on with what else there is,
- * after a moment; when four are held up, the rest waits for one of them. The threads end when there
- * is nothing left to close. Any thread.
- */
-void close_later(int fd);
+#include <stdbool.h>
+#include <stdint.h>
 
-/* For CLEANUP(): unless it is negative. */
-void cleanup_close_later(const int *fd);
+/*
+ * Close @fd, which is taken, in a thread that does nothing else, at the expense of @payer, a number
+ * of the caller's choice; 0 is the machine. Costs the caller some microseconds.
+ *
+ * While a close does not come back, another thread goes on with what else there is, after a moment.
+ * A payer with four that are held up waits for one of them, and for no other payer's. There are up
+ * to 68 threads, which end when there is nothing left to close. Any thread.
+ */
+void close_later(int fd, uint64_t payer);
+
+/*
+ * Should nothing more be opened for @payer? So it is while four of its closes have not come back
+ * for a second, or hundreds wait. Any thread.
+ */
+bool close_later_hangs(uint64_t payer);

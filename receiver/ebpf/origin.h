@@ -48,6 +48,14 @@ static inline bool owner_pays_with(struct owner a, struct owner b)
 	return owner_is(owner_payer(a), owner_payer(b));
 }
 
+/* Who pays for closing a file of @owner: close_later.h. */
+static inline uint64_t owner_close_payer(struct owner owner)
+{
+	struct owner payer = owner_payer(owner);
+
+	return (uint64_t)payer.uid << 32 ^ payer.container;
+}
+
 struct origin {
 	struct owner owner;
 	uint64_t device; /* st_dev; 0: on no file system, such as the memory of a process */

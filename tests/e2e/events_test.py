@@ -40,9 +40,10 @@ def _column(profile, name):
 
 
 def _true_waits(text):
+    """Nanoseconds by function, and as "FUNCTION.squares" the sum of their squares in square us."""
     waits = collections.Counter()
-    for name, nanoseconds in map(str.split, text.splitlines()):
-        waits[name] += int(nanoseconds)
+    for name, value in map(str.split, text.splitlines()):
+        waits[name] += int(value)
     return waits
 
 
@@ -208,9 +209,11 @@ def test_the_reference_s_threshold_is_the_share_of_waits(program, build_target, 
     )
     profile, true = pprof_file.read(path), _true_waits(result.stdout)
     sums = _sums(profile, 0)
-    # A thousand waits of 5 ms or so, each kept or not: five standard errors are 16 %.
+    # Each is kept or not, and counts twice if it is. Of a thousand equal ones a standard error is
+    # 3 %; on a busy machine there are fewer, and some are long.
     for function in ("wait_sleep", "wait_feed", "wait_condition", "wait_poll"):
-        assert sums[function].total() == pytest.approx(true[function], rel=0.25), function
+        error_ns = 1000 * true[f"{function}.squares"] ** 0.5
+        assert abs(sums[function].total() - true[function]) < 6 * error_ns, function
 
 
 @pytest.mark.parametrize(

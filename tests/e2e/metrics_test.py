@@ -58,7 +58,9 @@ def with_queue(directory):
             "sending_queue": {"queue_size": 7},
         },
     }
-    return pipeline(receiver=_QUICK, exporters=exporters)
+    made = pipeline(receiver=_QUICK, exporters=exporters)
+    made["service"]["shutdown_timeout"] = "1m"
+    return made
 
 
 def with_telemetry(configuration, **metrics):

@@ -2,8 +2,9 @@
 /*
  * Threads that wait, each in a function and for a reason of its own, for the seconds that are
  * given, on CPUs that change. Each knows by its own clocks how long it was off its CPUs in there,
- * and at the end says so: a line "FUNCTION NANOSECONDS", and how long it was there at all: "run
- * NANOSECONDS".
+ * and at the end says so: a line "FUNCTION NANOSECONDS", the sum of the squares of these times, for
+ * who estimates from some of them: "FUNCTION.squares SQUARE_MICROSECONDS", and how long it was there
+ * at all: "run NANOSECONDS".
  */
 #define _GNU_SOURCE
 
@@ -104,7 +105,7 @@ __attribute__((noinline)) static void wait_turn(void)
 struct waiter {
 	void (*wait)(void);
 	const char *name;
-	uint64_t off_ns, run_ns;
+	uint64_t off_ns, square_us, run_ns;
 	pthread_t thread;
 };
 
@@ -142,14 +143,16 @@ static void *run(void *argument)
 
 	move(0);
 	while (now(CLOCK_MONOTONIC) < end_ns) {
-		uint64_t before;
+		uint64_t before, off_ns;
 
 		// Those that take turns stay on the first one.
 		if (waiter->wait != wait_turn)
 			move(round++);
 		before = off_cpu();
 		waiter->wait();
-		waiter->off_ns += off_cpu() - before;
+		off_ns = off_cpu() - before;
+		waiter->off_ns += off_ns;
+		waiter->square_us += off_ns / 1000 * (off_ns / 1000);
 	}
 	if (waiter->wait == wait_feed)
 		close(pipe_ends[1]);
@@ -168,8 +171,9 @@ int main(int argc, char **argv)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(waiters[i].thread, NULL);
 	for (int i = 0; i < THREADS; i++)
-		printf("%s %llu\nrun %llu\n", waiters[i].name,
-		       (unsigned long long)waiters[i].off_ns,
+		printf("%s %llu\n%s.squares %llu\nrun %llu\n", waiters[i].name,
+		       (unsigned long long)waiters[i].off_ns, waiters[i].name,
+		       (unsigned long long)waiters[i].square_us,
 		       (unsigned long long)waiters[i].run_ns);
 	return 0;
 }

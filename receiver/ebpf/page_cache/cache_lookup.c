@@ -21,7 +21,8 @@ void cache_lookup_destroy(struct cache_lookup *lookup)
 {
 	if (!lookup)
 		return;
-	cleanup_close_later(&lookup->reply.fd);
+	if (lookup->reply.fd >= 0)
+		close_later(lookup->reply.fd, lookup->reply.request.payer);
 	free(lookup->entry);
 	free(lookup);
 }

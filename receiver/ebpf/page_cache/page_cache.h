@@ -35,7 +35,8 @@ void page_cache_stop(struct page_cache *cache);
 
 /* A request, as it would be made of a worker. */
 struct page_cache_request {
-	uint32_t file; /* the asker's number */
+	uint32_t file;  /* the asker's number */
+	uint64_t payer; /* for closing its file: close_later.h */
 	struct cache_key key;
 	struct cache_identity identity;
 	uint32_t numbers[WORKER_MAX_PAGES]; /* pages of the group key.part, ascending */

@@ -193,8 +193,12 @@ static void run_open(struct timed_call *call)
 
 int opener_open(struct timed_calls *calls, struct file_place place, int path_fd, uint64_t limit_ns)
 {
-	struct opening *opening = opening_create(run_open, file_system_key(place), path_fd);
+	struct opening *opening;
 
+	// What is opened here is closed by others, later.
+	if (close_later_hangs(owner_close_payer(place.owner)))
+		return -ETIMEDOUT;
+	opening = opening_create(run_open, file_system_key(place), path_fd);
 	if (!opening)
 		return -ENOMEM;
 	if (!timed_calls_make(calls, &opening->call, limit_ns))

@@ -57,7 +57,8 @@ struct file_place {
 int opener_read(struct timed_calls *calls, struct file_place place, int path_fd, uint64_t size,
 		uint64_t limit_ns, struct file_ends *ret);
 
-/* A descriptor for reading the file of @path_fd, with a position of its own; negative errno. */
+/* A descriptor for reading the file of @path_fd, with a position of its own; negative errno.
+ * -ETIMEDOUT also while files of the same owner do not let themselves be closed. */
 int opener_open(struct timed_calls *calls, struct file_place place, int path_fd, uint64_t limit_ns);
 
 /* What the kernel remembers of a file; of one on the network, as of when it was last asked for.

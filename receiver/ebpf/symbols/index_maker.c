@@ -69,18 +69,25 @@ static int open_vdso(void)
 int index_maker_open(struct index_maker *maker, struct known_file *file)
 {
 	bool is_vdso = file->id == SYMBOLS_VDSO;
-	CLEANUP(cleanup_close_later)
 	int fd = is_vdso ? open_vdso() : processes_open_file(maker->processes, file->id);
 	struct stat stat;
+	int status;
 
 	if (fd < 0 || is_vdso)
-		return fd < 0 ? fd : TAKE_FD(fd);
-	if (processes_recall_file(fd, &stat))
-		return -EIO;
-	if (!S_ISREG(stat.st_mode))
-		return -EINVAL;
+		return fd;
+	status = processes_recall_file(fd, &stat) ? -EIO : S_ISREG(stat.st_mode) ? 0 : -EINVAL;
+	if (status) {
+		index_maker_close(maker, file, fd);
+		return status;
+	}
 	known_file_meet(maker->known, file, &stat);
-	return TAKE_FD(fd);
+	return fd;
+}
+
+void index_maker_close(const struct index_maker *maker, const struct known_file *file, int fd)
+{
+	if (fd >= 0)
+		close_later(fd, owner_close_payer(index_maker_origin(maker, file, false).owner));
 }
 
 struct origin index_maker_origin(const struct index_maker *maker, const struct known_file *file,
@@ -106,8 +113,8 @@ static int ask(struct index_maker *maker, struct known_file *file,
 	if (files.index < 0) {
 		int status = files.file < 0 ? files.file : -EMFILE;
 
-		cleanup_close_later(&files.file);
-		cleanup_close_later(&files.debug);
+		index_maker_close(maker, file, files.file);
+		index_maker_close(maker, file, files.debug);
 		index_maker_forget(file);
 		return status;
 	}

@@ -29,6 +29,8 @@ void index_maker_init(struct index_maker *maker, const struct profcol_host *host
 /* Open @file, and unlearn it when it has another content than before. The descriptor is the
  * caller's; -EINVAL: it is no regular file; or another negative errno. */
 int index_maker_open(struct index_maker *maker, struct known_file *file);
+/* Close what was opened of @file, at its owner's expense. Nothing if @fd is negative. */
+void index_maker_close(const struct index_maker *maker, const struct known_file *file, int fd);
 
 /* Whose bytes a worker reads that is asked about @file, or about an index of it that has been made
  * with what lies in a root of its own (@own). */

@@ -381,7 +381,7 @@ static bool symbols_ask_lines(struct symbols *symbols, struct known_file *file, 
 		return false;
 	}
 	if (file->content_id != content) { // all anew
-		close_later(fd);
+		index_maker_close(&symbols->maker, file, fd);
 		return false;
 	}
 	count = symbols_make_addresses(symbols, file, count);

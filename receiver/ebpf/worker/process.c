@@ -12,12 +12,19 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
+static void close_files(struct worker_request *request)
+{
+	for (size_t i = 0; i < PROTOCOL_MAX_FILES; i++)
+		if (request->fds[i] >= 0)
+			close_later(TAKE_FD(request->fds[i]),
+				    owner_close_payer(request->origin.owner));
+}
+
 void worker_request_destroy(struct worker_request *request)
 {
 	if (!request)
 		return;
-	for (size_t i = 0; i < PROTOCOL_MAX_FILES; i++)
-		cleanup_close_later(&request->fds[i]);
+	close_files(request);
 	free(request);
 }
 
@@ -112,9 +119,7 @@ static enum worker_event worker_send(struct worker_process *process, uint64_t no
 			continue;
 		if (sent < 0)
 			return errno == EAGAIN ? WORKER_WAITS : WORKER_ENDED;
-		for (size_t i = 0; i < PROTOCOL_MAX_FILES; i++)
-			if (request->fds[i] >= 0)
-				close_later(TAKE_FD(request->fds[i]));
+		close_files(request);
 		process->sent += (size_t)sent;
 		process->since_ns = now_ns;
 	}

@@ -14,7 +14,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-enum { FDS_MOST = 1024, THREADS_MOST = 4 };
+enum { FDS_MOST = 1024, PAYER_MOST = 4, THREADS_MOST = 68 };
+enum { ALICE = 1, BOB = 2, OTHERS = 100 };
 
 static const uint64_t PATIENCE_NS = 20000000000;
 
@@ -90,7 +91,7 @@ static void a_file_is_closed_once(void **state)
 	int fd = open_one(false);
 
 	(void)state;
-	close_later(fd);
+	close_later(fd, ALICE);
 	wait_for(&is_closed[fd]);
 	assert_false(is_open(fd));
 }
@@ -100,7 +101,7 @@ static void who_hands_over_does_not_wait(void **state)
 	int fd = open_one(true);
 
 	(void)state;
-	close_later(fd); // for ever, if it waited
+	close_later(fd, ALICE); // for ever, if it waited
 	wait_for(&has_begun[fd]);
 	assert_true(is_open(fd));
 	let_go(fd);
@@ -113,9 +114,9 @@ static void one_that_hangs_does_not_hold_up_the_next(void **state)
 	int stuck = open_one(true), next = open_one(false);
 
 	(void)state;
-	close_later(stuck);
+	close_later(stuck, ALICE);
 	wait_for(&has_begun[stuck]);
-	close_later(next);
+	close_later(next, ALICE);
 	wait_for(&is_closed[next]);
 	assert_true(is_open(stuck));
 	let_go(stuck);
@@ -130,11 +131,11 @@ static void many_that_come_after_it_are_closed_without_a_pause(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT; i++)
 		fds[i] = open_one(false);
-	close_later(stuck);
+	close_later(stuck, ALICE);
 	wait_for(&has_begun[stuck]);
 	began_ns = clock_monotonic_ns();
 	for (size_t i = 0; i < COUNT; i++)
-		close_later(fds[i]);
+		close_later(fds[i], ALICE);
 	for (size_t i = 0; i < COUNT; i++)
 		wait_for(&is_closed[fds[i]]);
 	// A pause before each would be 20 s.
@@ -142,25 +143,87 @@ static void many_that_come_after_it_are_closed_without_a_pause(void **state)
 	let_go(stuck);
 }
 
-static void beyond_four_that_hang_the_rest_waits_for_one_to_come_back(void **state)
+/* Four files of @payer whose closes have begun and do not come back. */
+static void hang_four(int stuck[PAYER_MOST], uint64_t payer)
 {
-	int stuck[THREADS_MOST], next = open_one(false);
-
-	(void)state;
-	for (size_t i = 0; i < THREADS_MOST; i++) {
+	for (size_t i = 0; i < PAYER_MOST; i++) {
 		stuck[i] = open_one(true);
-		close_later(stuck[i]);
+		close_later(stuck[i], payer);
 		wait_for(&has_begun[stuck[i]]);
 	}
-	close_later(next);
-	assert_int_equal(own_threads("close"), THREADS_MOST);
+}
+
+static void let_four_go(const int stuck[PAYER_MOST])
+{
+	for (size_t i = 0; i < PAYER_MOST; i++)
+		if (is_open(stuck[i]))
+			let_go(stuck[i]);
+}
+
+static void beyond_four_that_hang_the_rest_waits_for_one_to_come_back(void **state)
+{
+	int stuck[PAYER_MOST], next = open_one(false);
+
+	(void)state;
+	hang_four(stuck, ALICE);
+	close_later(next, ALICE);
 	assert_true(is_open(next));
 	let_go(stuck[2]);
 	wait_for(&is_closed[next]);
 	assert_true(is_open(stuck[0]));
-	for (size_t i = 0; i < THREADS_MOST; i++)
-		if (i != 2)
-			let_go(stuck[i]);
+	let_four_go(stuck);
+}
+
+static void who_hangs_holds_up_nobody_else(void **state)
+{
+	int stuck[PAYER_MOST], of_alice = open_one(false), of_bob = open_one(false),
+			       of_machine = open_one(false);
+
+	(void)state;
+	hang_four(stuck, ALICE);
+	close_later(of_alice, ALICE);
+	close_later(of_bob, BOB);
+	wait_for(&is_closed[of_bob]);
+	close_later(of_machine, 0);
+	wait_for(&is_closed[of_machine]);
+	assert_true(is_open(of_alice));
+	let_four_go(stuck);
+	wait_for(&is_closed[of_alice]);
+}
+
+/* For which nothing should be opened any more. */
+static void it_is_known_who_hangs(void **state)
+{
+	uint64_t deadline_ns = clock_monotonic_ns() + PATIENCE_NS;
+	int stuck[PAYER_MOST];
+
+	(void)state;
+	hang_four(stuck, ALICE);
+	while (!close_later_hangs(ALICE)) {
+		assert_true(clock_monotonic_ns() < deadline_ns);
+		usleep(10000);
+	}
+	assert_false(close_later_hangs(BOB));
+	assert_false(close_later_hangs(0));
+	let_four_go(stuck);
+	assert_false(close_later_hangs(ALICE));
+}
+
+static void there_is_a_bound_on_all_who_hang(void **state)
+{
+	enum { PAYERS = THREADS_MOST / PAYER_MOST };
+	int stuck[PAYERS][PAYER_MOST], next = open_one(false);
+
+	(void)state;
+	for (unsigned int i = 0; i < PAYERS; i++)
+		hang_four(stuck[i], OTHERS + i);
+	close_later(next, BOB);
+	assert_int_equal(own_threads("close"), THREADS_MOST);
+	assert_true(is_open(next));
+	let_go(stuck[3][2]);
+	wait_for(&is_closed[next]);
+	for (size_t i = 0; i < PAYERS; i++)
+		let_four_go(stuck[i]);
 }
 
 static void threads_end_when_there_is_nothing_left(void **state)
@@ -184,6 +247,9 @@ int main(void)
 		cmocka_unit_test(one_that_hangs_does_not_hold_up_the_next),
 		cmocka_unit_test(many_that_come_after_it_are_closed_without_a_pause),
 		cmocka_unit_test(beyond_four_that_hang_the_rest_waits_for_one_to_come_back),
+		cmocka_unit_test(who_hangs_holds_up_nobody_else),
+		cmocka_unit_test(it_is_known_who_hangs),
+		cmocka_unit_test(there_is_a_bound_on_all_who_hang),
 		cmocka_unit_test(threads_end_when_there_is_nothing_left),
 	};
 
