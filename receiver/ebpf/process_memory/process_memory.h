@@ -23,6 +23,7 @@ struct worker_use;
 /* A program of which something is to be found out. */
 struct process_look {
 	struct process_key key;
+	struct owner owner;             /* the asker's: whose time it takes */
 	uint64_t number;                /* the asker's, of this look */
 	struct runtime_process process; /* without data */
 };

@@ -25,6 +25,7 @@
 #include "proc_read.h"
 #include "proc_thread.h"
 #include "process_root.h"
+#include "read_time.h"
 #include "shares.h"
 #include "stack_read.h"
 

@@ -9,15 +9,28 @@ enum {
 	FIRST_PAUSE_NS = 20000000,
 	PAUSE_DOUBLINGS = 7,
 	ATTEMPTS = 40, /* over a minute and a half; then with what it maps next */
-	REST_FACTOR = 4,
 };
 
 /* A look takes 0.2 ms. On a machine that has no time at all it may take as long as it is let. */
 static const uint64_t SPENT_MOST_NS = 2000000000;
 
+/* A look may take five seconds; when many programs start, a thousand take less than the quarter of
+ * one. */
+static const struct read_time_terms time_terms = {
+	.part = 5,
+	.most_ns = 250000000,
+	.debt_ns = 5000000000,
+};
+
 void attachments_init(struct attachments *attachments)
 {
 	TAILQ_INIT(&attachments->wanted);
+	read_time_init(&attachments->time, &time_terms);
+}
+
+void attachments_deinit(struct attachments *attachments)
+{
+	read_time_deinit(&attachments->time);
 }
 
 static void set_wanted(struct attachments *attachments, struct attached *attached, bool wanted)
@@ -81,14 +94,15 @@ static void foresee(struct attachments *attachments, struct attached *attached)
 }
 
 struct attached *attached_create(struct attachments *attachments, const struct process_key *key,
-				 const struct runtime *runtime, const void *layout, uint64_t base,
-				 uint64_t now_ns)
+				 struct owner owner, const struct runtime *runtime,
+				 const void *layout, uint64_t base, uint64_t now_ns)
 {
 	struct attached *attached = calloc(1, sizeof(*attached));
 
 	if (!attached)
 		return NULL;
 	attached->key = *key;
+	attached->owner = owner;
 	attached->runtime = runtime;
 	memcpy(attached->layout, layout, runtime->layout_bytes);
 	attached->base = base;
@@ -146,19 +160,25 @@ uint64_t attachments_due_ns(const struct attachments *attachments)
 	const struct attached *attached;
 
 	TAILQ_FOREACH(attached, &attachments->wanted, others)
-	if (attached->due_ns < due_ns)
-		due_ns = attached->due_ns;
-	return due_ns < attachments->rests_ns ? attachments->rests_ns : due_ns;
+	{
+		uint64_t time_ns;
+
+		if (attached->due_ns >= due_ns)
+			continue;
+		time_ns = read_time_due_ns(&attachments->time, attached->owner);
+		time_ns = time_ns < attached->due_ns ? attached->due_ns : time_ns;
+		due_ns = time_ns < due_ns ? time_ns : due_ns;
+	}
+	return due_ns;
 }
 
 bool attachments_next(struct attachments *attachments, uint64_t now_ns, struct attached *ret)
 {
 	struct attached *attached;
 
-	if (now_ns < attachments->rests_ns)
-		return false;
 	TAILQ_FOREACH(attached, &attachments->wanted, others)
-	if (attached->due_ns <= now_ns) {
+	if (attached->due_ns <= now_ns &&
+	    read_time_is_left(&attachments->time, attached->owner, now_ns)) {
 		set_wanted(attachments, attached, false);
 		*ret = *attached;
 		return true;
@@ -166,9 +186,9 @@ bool attachments_next(struct attachments *attachments, uint64_t now_ns, struct a
 	return false;
 }
 
-void attachments_rest(struct attachments *attachments, uint64_t spent_ns, uint64_t now_ns)
+void attachments_spend(struct attachments *attachments, struct owner owner, uint64_t spent_ns)
 {
-	attachments->rests_ns = now_ns + REST_FACTOR * spent_ns;
+	read_time_spend(&attachments->time, owner, spent_ns);
 }
 
 /* What was inherited gives way to what is found, or to nothing where that is refused. True when it

@@ -58,10 +58,14 @@ static const struct runtime labelled = {
 
 static const struct process_key key = { .pid = 7, .exec_id = 1, .start_boottime_ns = 5 };
 
+static const struct owner owner_a = { 1000, 0 }, owner_b = { 1001, 0 };
+static const uint64_t SECOND = 1000000000;
+
 static struct attached *create(struct attachments *attachments, const struct runtime *runtime,
 			       uint64_t layout, uint64_t base)
 {
-	struct attached *attached = attached_create(attachments, &key, runtime, &layout, base, 100);
+	struct attached *attached =
+		attached_create(attachments, &key, owner_a, runtime, &layout, base, 100);
 
 	assert_non_null(attached);
 	return attached;
@@ -192,6 +196,37 @@ static void test_so_many_files_are_remembered(void **state)
 	}
 }
 
+/* A process whose look hangs keeps its owner's others waiting, in all containers, and nobody
+ * else's. */
+static void test_who_hangs_delays_its_owner_alone(void **state)
+{
+	const uint64_t began = 10 * SECOND, ended = began + 5 * SECOND, layout = 11;
+	const struct process_key other_key = { .pid = 8, .exec_id = 1, .start_boottime_ns = 5 };
+	struct attachments attachments = { 0 };
+	struct attached *hung, *of_same, *other, taken;
+
+	(void)state;
+	attachments_init(&attachments);
+	hung = create(&attachments, &looked_at, layout, 0x1000);
+	assert_true(attachments_next(&attachments, began, &taken));
+	attachments_spend(&attachments, owner_a, ended - began);
+	attached_learn(&attachments, hung, NULL, RUNTIME_REFUSED_MEMORY, ended - began, ended);
+	of_same = attached_create(&attachments, &key, (struct owner){ 1000, 7 }, &looked_at,
+				  &layout, 0x3000, ended);
+	assert_false(attachments_next(&attachments, ended, &taken));
+	assert_in_range(attachments_due_ns(&attachments), ended + 18 * SECOND, ended + 20 * SECOND);
+	other = attached_create(&attachments, &other_key, owner_b, &looked_at, &layout, 0x2000,
+				ended);
+	assert_int_equal(attachments_due_ns(&attachments), ended);
+	assert_true(attachments_next(&attachments, ended, &taken));
+	assert_int_equal(taken.key.pid, other_key.pid);
+	assert_true(attachments_next(&attachments, attachments_due_ns(&attachments), &taken));
+	attached_destroy(&attachments, other);
+	attached_destroy(&attachments, of_same);
+	attached_destroy(&attachments, hung);
+	attachments_deinit(&attachments);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +236,7 @@ int main(void)
 		cmocka_unit_test(test_of_a_file_that_says_all_nobody_is_looked_at),
 		cmocka_unit_test(test_labels_that_are_not_wanted_are_not_foreseen),
 		cmocka_unit_test(test_so_many_files_are_remembered),
+		cmocka_unit_test(test_who_hangs_delays_its_owner_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
