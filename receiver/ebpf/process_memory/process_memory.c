@@ -235,6 +235,7 @@ static enum frame_state state_of_errno(int status)
 	case ESRCH:
 		return FRAME_ENDED;
 	case ETIMEDOUT:
+	case EAGAIN:
 		return FRAME_SILENT;
 	case ENOMEM:
 	case EMFILE:
@@ -245,7 +246,7 @@ static enum frame_state state_of_errno(int status)
 	}
 }
 
-/* A descriptor of the memory of @pid, or a negative errno. */
+/* A descriptor of the memory of @pid, or a negative errno: -EAGAIN while its owner is not read. */
 static int open_for(struct process_memory *memory, uint32_t pid, struct flight *flight)
 {
 	int fd;
@@ -255,27 +256,52 @@ static int open_for(struct process_memory *memory, uint32_t pid, struct flight *
 	flight->opened_ns = clock_monotonic_ns();
 	if (fd == -EACCES || fd == -EPERM)
 		memory_metrics_denied(&memory->metrics, memory->host);
-	if (fd < 0 || silent_owners_allow(&memory->silent, flight->uid, flight->opened_ns))
+	if (fd < 0 || flight->opened_ns >= silent_owners_until_ns(&memory->silent, flight->uid))
 		return fd;
 	close(fd);
-	return -ETIMEDOUT;
+	return -EAGAIN;
 }
 
 static void tell_look(struct process_memory *memory, const struct process_look *look,
-		      const struct runtime_found *found, enum runtime_refusal refused,
-		      uint64_t spent_ns)
+		      const struct process_looked *looked)
 {
-	memory->tables.looked(memory->tables.context, look, found, refused, spent_ns);
+	memory->tables.looked(memory->tables.context, look, looked);
+}
+
+/* How the look of @flight ends that no worker was asked for, by the negative errno of the try. */
+static struct process_looked looked_in_vain(const struct process_memory *memory,
+					    const struct flight *flight, int status)
+{
+	struct process_looked looked = { .spent_ns = clock_monotonic_ns() - flight->begun_ns };
+
+	switch (-status) {
+	case EACCES:
+	case EPERM:
+		looked.refused = RUNTIME_REFUSED_MEMORY;
+		break;
+	case EAGAIN:
+		looked.again_ns = silent_owners_until_ns(&memory->silent, flight->uid);
+		break;
+	case ENOENT: // it has ended
+	case ESRCH:
+	case ENOMEM: // there was no room
+	case EMFILE:
+	case ENFILE:
+		break;
+	default:
+		looked.unanswered = true;
+	}
+	return looked;
 }
 
 static void begin_look(struct process_memory *memory, const struct process_look *look)
 {
 	struct flight *flight = free_flight(memory);
-	uint64_t spent_ns;
+	struct process_looked looked = { 0 };
 	int fd;
 
 	if (!flight) {
-		tell_look(memory, look, NULL, RUNTIME_ACCEPTED, 0);
+		tell_look(memory, look, &looked);
 		return;
 	}
 	*flight = (struct flight){ .is_look = true, .look = *look };
@@ -287,11 +313,8 @@ static void begin_look(struct process_memory *memory, const struct process_look 
 				   &look->process))
 		return;
 	flight->used = false;
-	spent_ns = clock_monotonic_ns() - flight->begun_ns;
-	tell_look(memory, look, NULL,
-		  fd >= 0 || state_of_errno(fd) == FRAME_CROWDED ? RUNTIME_ACCEPTED
-								 : RUNTIME_REFUSED_MEMORY,
-		  spent_ns);
+	looked = looked_in_vain(memory, flight, fd < 0 ? fd : -ENOMEM);
+	tell_look(memory, look, &looked);
 }
 
 /* Is @flight about threads? They are asked by themselves. */
@@ -606,18 +629,24 @@ static void take_answer(void *context, const struct worker_answer *answer)
 	struct process_memory *memory = context;
 	struct flight *flight = &memory->flights[answer->file];
 	uint64_t now = clock_monotonic_ns();
+	struct process_looked looked;
 
 	flight->used = false;
-	// A list of many threads may be swapped out, where a frame's method is not.
-	if (answer->outcome == WORKER_TIMED_OUT && !is_of_threads(flight))
+	// A list of many threads may be swapped out, where a frame's method is not. One process
+	// counts once.
+	if (answer->outcome == WORKER_TIMED_OUT && !is_of_threads(flight) &&
+	    !(flight->is_look && flight->look.unanswered))
 		silent_owners_note(&memory->silent, flight->uid, now);
 	if (!flight->is_look) {
 		take_frames_answer(memory, flight, answer);
 		return;
 	}
-	tell_look(memory, &flight->look, answer->found,
-		  is_fault(answer->outcome) ? RUNTIME_REFUSED_MEMORY : RUNTIME_ACCEPTED,
-		  now - flight->begun_ns);
+	looked = (struct process_looked){
+		.found = answer->found,
+		.unanswered = is_fault(answer->outcome),
+		.spent_ns = now - flight->begun_ns,
+	};
+	tell_look(memory, &flight->look, &looked);
 }
 
 /* ---- the thread ---- */

@@ -35,10 +35,10 @@ void silent_owners_note(struct silent_owners *owners, uint32_t uid, uint64_t now
 	owner->until_ns = now_ns + (PAUSE_NS << (over < DOUBLINGS_MOST ? over : DOUBLINGS_MOST));
 }
 
-bool silent_owners_allow(const struct silent_owners *owners, uint32_t uid, uint64_t now_ns)
+uint64_t silent_owners_until_ns(const struct silent_owners *owners, uint32_t uid)
 {
 	for (size_t i = 0; i < SILENT_OWNERS; i++)
 		if (owners->owners[i].strikes && owners->owners[i].uid == uid)
-			return now_ns >= owners->owners[i].until_ns;
-	return true;
+			return owners->owners[i].until_ns;
+	return 0;
 }

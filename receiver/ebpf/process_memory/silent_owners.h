@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum { SILENT_OWNERS = 64 };
@@ -21,5 +20,5 @@ struct silent_owners {
 /* A process of @uid did not answer. When there is no room the one that is free soonest goes. */
 void silent_owners_note(struct silent_owners *owners, uint32_t uid, uint64_t now_ns);
 
-/* May processes of @uid be read? */
-bool silent_owners_allow(const struct silent_owners *owners, uint32_t uid, uint64_t now_ns);
+/* When processes of @uid may be read; 0: always. */
+uint64_t silent_owners_until_ns(const struct silent_owners *owners, uint32_t uid);

@@ -8,8 +8,11 @@ enum {
 	/* What a runtime makes when it starts is there some 20 ms later. */
 	FIRST_PAUSE_NS = 20000000,
 	PAUSE_DOUBLINGS = 7,
-	ATTEMPTS = 40, /* over a minute and a half; then with what it maps next */
+	ATTEMPTS = 40,       /* over a minute and a half; then with what it maps next */
+	UNANSWERED_MOST = 6, /* the last one half a minute after the first */
 };
+
+static const uint64_t UNANSWERED_PAUSE_NS = 1000000000; /* after the first, then twice as long */
 
 /* A look takes 0.2 ms. On a machine that has no time at all it may take as long as it is let. */
 static const uint64_t SPENT_MOST_NS = 2000000000;
@@ -143,14 +146,26 @@ bool attached_is(const struct attached *attached, const struct runtime *runtime,
 	       !memcmp(attached->layout, layout, runtime->layout_bytes);
 }
 
+/* Have looks taken too long, or got no answer too often? */
+static bool is_given_up(const struct attached *attached)
+{
+	return attached->spent_ns > SPENT_MOST_NS || attached->unanswered >= UNANSWERED_MOST;
+}
+
 void attached_changed(struct attachments *attachments, struct attached *attached, uint64_t now_ns)
 {
+	uint64_t due_ns = now_ns + FIRST_PAUSE_NS;
+
 	if (!attached->runtime->attach || attached->settled || attached->refused ||
-	    attached->spent_ns > SPENT_MOST_NS)
+	    is_given_up(attached))
 		return;
 	attached->attempts = 0;
-	if (attached->due_ns > now_ns + FIRST_PAUSE_NS)
-		attached->due_ns = now_ns + FIRST_PAUSE_NS;
+	// It may map something all the time while a look at it hangs.
+	if (attached->looked_at)
+		return;
+	due_ns = due_ns < attached->rests_ns ? attached->rests_ns : due_ns;
+	if (attached->due_ns > due_ns)
+		attached->due_ns = due_ns;
 	set_wanted(attachments, attached, true);
 }
 
@@ -180,6 +195,7 @@ bool attachments_next(struct attachments *attachments, uint64_t now_ns, struct a
 	if (attached->due_ns <= now_ns &&
 	    read_time_is_left(&attachments->time, attached->owner, now_ns)) {
 		set_wanted(attachments, attached, false);
+		attached->looked_at = true;
 		*ret = *attached;
 		return true;
 	}
@@ -212,18 +228,25 @@ static bool disinherit(struct attachments *attachments, struct attached *attache
 	return true;
 }
 
-bool attached_learn(struct attachments *attachments, struct attached *attached,
-		    const struct runtime_found *found, enum runtime_refusal refused,
-		    uint64_t spent_ns, uint64_t now_ns)
+/* The look has got no answer. Another one may: whoever holds a lock of the memory lets go of it,
+ * and a machine that had no time has some again. False: there were enough of them. */
+static bool look_again(struct attachments *attachments, struct attached *attached, uint64_t now_ns)
 {
-	uint32_t doublings =
-		attached->attempts < PAUSE_DOUBLINGS ? attached->attempts : PAUSE_DOUBLINGS;
-	bool other, more;
+	if (++attached->unanswered >= UNANSWERED_MOST)
+		return false;
+	attached->rests_ns = now_ns + (UNANSWERED_PAUSE_NS << (attached->unanswered - 1));
+	attached->due_ns = attached->rests_ns;
+	set_wanted(attachments, attached, true);
+	return true;
+}
 
-	if (found && found->refused)
-		refused = (enum runtime_refusal)found->refused;
-	other = attached->inherited && disinherit(attachments, attached, found, refused);
-	more = found && found->progress > attached->found.progress;
+/* What a look has @found, or that it is @refused. */
+static bool learn_found(struct attachments *attachments, struct attached *attached,
+			const struct runtime_found *found, enum runtime_refusal refused)
+{
+	bool other = attached->inherited && disinherit(attachments, attached, found, refused);
+	bool more = found && found->progress > attached->found.progress;
+
 	// What is known already stays: a look may be refused later for want of time.
 	if (!attached->found.progress)
 		refuse(attachments, attached, refused);
@@ -234,10 +257,35 @@ bool attached_learn(struct attachments *attachments, struct attached *attached,
 		attachments->of[attached->runtime->number].known += !is_known(attached);
 		attached->found = *found;
 	}
-	attached->spent_ns += spent_ns;
+	return more || other;
+}
+
+bool attached_learn(struct attachments *attachments, struct attached *attached,
+		    const struct process_looked *looked, uint64_t now_ns)
+{
+	uint32_t doublings =
+		attached->attempts < PAUSE_DOUBLINGS ? attached->attempts : PAUSE_DOUBLINGS;
+	enum runtime_refusal refused = looked->refused;
+	bool news;
+
+	attached->looked_at = false;
+	if (looked->again_ns > now_ns) {
+		attached->due_ns = attached->rests_ns = looked->again_ns;
+		set_wanted(attachments, attached, true);
+		return false;
+	}
+	if (looked->unanswered) {
+		if (look_again(attachments, attached, now_ns))
+			return false;
+		refused = RUNTIME_REFUSED_MEMORY;
+	} else {
+		attached->spent_ns += looked->spent_ns;
+	}
+	if (looked->found && looked->found->refused)
+		refused = (enum runtime_refusal)looked->found->refused;
+	news = learn_found(attachments, attached, looked->found, refused);
 	attached->due_ns = now_ns + ((uint64_t)FIRST_PAUSE_NS << doublings);
 	set_wanted(attachments, attached,
-		   !attached->settled && attached->spent_ns <= SPENT_MOST_NS &&
-			   ++attached->attempts < ATTEMPTS);
-	return more || other;
+		   !attached->settled && !is_given_up(attached) && ++attached->attempts < ATTEMPTS);
+	return news;
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "process_memory/process_memory.h"
 #include "processes/processes.h"
 #include "runtimes/runtime.h"
 
@@ -26,9 +27,12 @@ struct attached {
 	enum runtime_refusal refused; /* unless ACCEPTED nothing will ever be known */
 	uint64_t number;              /* no other one has had it */
 	uint32_t attempts;            /* to look, since it mapped something last */
-	uint64_t due_ns;              /* not to be looked at before */
-	uint64_t spent_ns;            /* by looks */
+	uint32_t unanswered;          /* looks that got no answer, in all */
+	uint64_t due_ns;              /* not to be looked at before... */
+	uint64_t rests_ns;            /* ...nor before this, whatever it maps */
+	uint64_t spent_ns;            /* by looks that got one */
 	bool wanted;                  /* stands in attachments.wanted */
+	bool looked_at;               /* by a look that has not ended */
 	bool met;                     /* the owner's: it is there still */
 	TAILQ_ENTRY(attached) others;
 	SLIST_ENTRY(attached) of_process; /* the owner's */
@@ -93,9 +97,11 @@ bool attachments_next(struct attachments *attachments, uint64_t now_ns, struct a
  * looks, since they can be made to take as long as they may: that delays nobody else's. */
 void attachments_spend(struct attachments *attachments, struct owner owner, uint64_t spent_ns);
 
-/* Looked at, @attached has what was @found, or nothing if NULL. True when that is more than was
- * known, or not what was inherited. What is missing is looked for again, later and later, as long
- * as looks at it have not taken very long, and it is not @refused. */
+/*
+ * A look at @attached has ended. True when it is known what was not, or not what was inherited.
+ * What is missing is looked for again, later and later, as long as looks at it have not taken very
+ * long, and it is not refused. A look without an answer is made again after a second, then two,
+ * four, up to sixteen: then that counts as a refusal.
+ */
 bool attached_learn(struct attachments *attachments, struct attached *attached,
-		    const struct runtime_found *found, enum runtime_refusal refused,
-		    uint64_t spent_ns, uint64_t now_ns);
+		    const struct process_looked *looked, uint64_t now_ns);

@@ -258,6 +258,7 @@ bool spaces_next_look(struct spaces *spaces, uint64_t now_ns, struct process_loo
 		.key = attached.key,
 		.owner = attached.owner,
 		.number = attached.number,
+		.unanswered = attached.unanswered,
 		.process = describe(&attached),
 	};
 	ret->process.data_bytes = 0;
@@ -306,16 +307,14 @@ static struct attached *find_attached(const struct space_ranges *space, uint64_t
 }
 
 void spaces_learn_look(struct spaces *spaces, const struct process_look *look,
-		       const struct runtime_found *found, enum runtime_refusal refused,
-		       uint64_t spent_ns, uint64_t now_ns)
+		       const struct process_looked *looked, uint64_t now_ns)
 {
 	struct space_ranges *space = spaces_find(spaces, &look->key);
 	struct attached *attached = space ? find_attached(space, look->number) : NULL;
 
-	attachments_spend(&spaces->attachments, look->owner, spent_ns);
+	attachments_spend(&spaces->attachments, look->owner, looked->spent_ns);
 	// It may have ended meanwhile, or have loaded another library.
-	if (!attached ||
-	    !attached_learn(&spaces->attachments, attached, found, refused, spent_ns, now_ns))
+	if (!attached || !attached_learn(&spaces->attachments, attached, looked, now_ns))
 		return;
 	forget_data(spaces, attached);
 	put_data(spaces, attached);
