@@ -28,7 +28,6 @@ enum {
 struct flight {
 	bool used;
 	bool is_look;
-	uint32_t uid;
 	uint64_t begun_ns;  /* when its memory was to be opened */
 	uint64_t opened_ns; /* when it was */
 	struct process_look look;
@@ -37,7 +36,7 @@ struct flight {
 	struct runtime_frame frames[FRAMES_MOST];
 	bool changed[FRAMES_MOST]; /* threads with another name than when they were sampled */
 	size_t count;
-	struct origin origin;      /* of frames: as of when they were taken */
+	struct origin origin;      /* as of when they were taken, or it was looked at */
 	struct code_map_state map; /* of the file that names code in memory of no file */
 };
 
@@ -252,11 +251,12 @@ static int open_for(struct process_memory *memory, uint32_t pid, struct flight *
 	int fd;
 
 	flight->begun_ns = clock_monotonic_ns();
-	fd = processes_open_memory(memory->processes, pid, &flight->uid);
+	fd = processes_open_memory(memory->processes, pid);
 	flight->opened_ns = clock_monotonic_ns();
 	if (fd == -EACCES || fd == -EPERM)
 		memory_metrics_denied(&memory->metrics, memory->host);
-	if (fd < 0 || flight->opened_ns >= silent_owners_until_ns(&memory->silent, flight->uid))
+	if (fd < 0 ||
+	    flight->opened_ns >= silent_owners_until_ns(&memory->silent, flight->origin.owner))
 		return fd;
 	close(fd);
 	return -EAGAIN;
@@ -280,7 +280,7 @@ static struct process_looked looked_in_vain(const struct process_memory *memory,
 		looked.refused = RUNTIME_REFUSED_MEMORY;
 		break;
 	case EAGAIN:
-		looked.again_ns = silent_owners_until_ns(&memory->silent, flight->uid);
+		looked.again_ns = silent_owners_until_ns(&memory->silent, flight->origin.owner);
 		break;
 	case ENOENT: // it has ended
 	case ESRCH:
@@ -304,13 +304,15 @@ static void begin_look(struct process_memory *memory, const struct process_look 
 		tell_look(memory, look, &looked);
 		return;
 	}
-	*flight = (struct flight){ .is_look = true, .look = *look };
+	*flight = (struct flight){
+		.is_look = true,
+		.look = *look,
+		.origin = processes_memory_origin(memory->processes, look->key.pid),
+	};
 	fd = open_for(memory, look->key.pid, flight);
 	flight->used = true;
-	if (fd >= 0 &&
-	    worker_pool_ask_attach(memory->pool, (uint32_t)(flight - memory->flights),
-				   processes_memory_origin(memory->processes, look->key.pid), fd,
-				   &look->process))
+	if (fd >= 0 && worker_pool_ask_attach(memory->pool, (uint32_t)(flight - memory->flights),
+					      flight->origin, fd, &look->process))
 		return;
 	flight->used = false;
 	looked = looked_in_vain(memory, flight, fd < 0 ? fd : -ENOMEM);
@@ -444,7 +446,6 @@ static void begin_places(struct process_memory *memory, struct flight *flight)
 	flight->begun_ns = clock_monotonic_ns();
 	fd = processes_open_code_map(memory->processes, &flight->key, &flight->map);
 	flight->opened_ns = clock_monotonic_ns();
-	flight->uid = UINT32_MAX;
 	if (fd == -ENOENT || fd == -EPERM || fd == -ELOOP || fd == -ENXIO || fd == -EXDEV ||
 	    fd == -ENOTDIR) {
 		end_places(memory, flight, false);
@@ -623,6 +624,15 @@ static void take_frames_answer(struct process_memory *memory, struct flight *fli
 	pthread_mutex_unlock(&memory->lock);
 }
 
+/* Does it count against the owner that there is no answer? One process counts once. A list of many
+ * threads may be swapped out, where a frame's method is not. */
+static bool is_strike(const struct flight *flight)
+{
+	if (flight->is_look)
+		return !flight->look.unanswered;
+	return flight->runtime != RUNTIME_NONE && !is_of_threads(flight);
+}
+
 /* A worker_answered_function. */
 static void take_answer(void *context, const struct worker_answer *answer)
 {
@@ -632,11 +642,8 @@ static void take_answer(void *context, const struct worker_answer *answer)
 	struct process_looked looked;
 
 	flight->used = false;
-	// A list of many threads may be swapped out, where a frame's method is not. One process
-	// counts once.
-	if (answer->outcome == WORKER_TIMED_OUT && !is_of_threads(flight) &&
-	    !(flight->is_look && flight->look.unanswered))
-		silent_owners_note(&memory->silent, flight->uid, now);
+	if (answer->outcome == WORKER_TIMED_OUT && is_strike(flight))
+		silent_owners_note(&memory->silent, flight->origin.owner, now);
 	if (!flight->is_look) {
 		take_frames_answer(memory, flight, answer);
 		return;
