@@ -325,28 +325,75 @@ static bool is_of_threads(const struct flight *flight)
 	return !flight->is_look && flight->count && flight->frames[0].kind == RUNTIME_THREAD;
 }
 
-/* Of the frames of @flight: @state, without a name; @for_good: no other one is read, either. */
-static void end_frames(struct process_memory *memory, const struct flight *flight,
-		       enum frame_state state, bool for_good)
+/* What becomes of the rest of what is wanted of a process. */
+enum ending {
+	END_FRAMES,     /* it is read */
+	END_THREADS,    /* names of threads are not, ever */
+	END_UNANSWERED, /* nothing is for a while: its memory gave no answer */
+	END_OWNER,      /* nothing is before processes of its owner are */
+	END_PROCESS,    /* nothing is, ever */
+};
+
+/* True when that is the first time that it gave no answer, or has given some meanwhile. */
+static bool end_others(struct process_memory *memory, const struct flight *flight,
+		       struct named_process *process, enum frame_state state, enum ending ending)
+{
+	uint64_t now = clock_monotonic_ns(), until_ns = UINT64_MAX;
+
+	switch (ending) {
+	case END_FRAMES:
+		return false;
+	case END_THREADS:
+		frame_names_end_threads(&memory->names, process, state, now);
+		return false;
+	case END_UNANSWERED:
+		return frame_names_fall_silent(&memory->names, process, state, now);
+	case END_OWNER:
+		until_ns = silent_owners_until_ns(&memory->silent, flight->origin.owner);
+		break;
+	case END_PROCESS:
+		break;
+	}
+	frame_names_give_up(&memory->names, process, state, until_ns, now);
+	return false;
+}
+
+/* Of the frames of @flight: @state, without a name. Returns what end_others does. */
+static bool end_frames(struct process_memory *memory, const struct flight *flight,
+		       enum frame_state state, enum ending ending)
 {
 	uint64_t now = clock_monotonic_ns();
 	struct named_process *process;
+	bool result = false;
 
 	pthread_mutex_lock(&memory->lock);
 	process = frame_names_process(&memory->names, &flight->key);
 	for (size_t i = 0; process && i < flight->count; i++)
 		frame_names_learn(&memory->names, process, flight->runtime, &flight->frames[i],
 				  state, NULL, now);
-	if (process && for_good && is_of_threads(flight)) {
-		frame_names_end_threads(&memory->names, process, state, now);
-	} else if (process && for_good) {
-		process->silent = true;
-		frame_names_give_up(&memory->names, process, state, now);
-	}
+	if (process)
+		result = end_others(memory, flight, process, state, ending);
 	pthread_cond_broadcast(&memory->answered);
 	pthread_mutex_unlock(&memory->lock);
 	for (size_t i = 0; i < flight->count; i++)
 		memory_metrics_count(&memory->metrics, flight->runtime, &flight->frames[i], state);
+	return result;
+}
+
+/* The frames of @flight could not be asked for, since opening what they are read in has failed with
+ * a negative errno. */
+static void end_unopened(struct process_memory *memory, const struct flight *flight, int status)
+{
+	enum frame_state state = state_of_errno(status);
+	enum ending ending = END_FRAMES;
+
+	if (status == -EAGAIN)
+		ending = END_OWNER;
+	else if (state == FRAME_SILENT)
+		ending = END_UNANSWERED;
+	else if (state == FRAME_ENDED)
+		ending = END_PROCESS;
+	end_frames(memory, flight, state, ending);
 }
 
 /* The next frames to read, into @flight. */
@@ -395,7 +442,6 @@ static void ask_frames(struct process_memory *memory, struct flight *flight, int
 		       const struct runtime_process *about)
 {
 	uint32_t tag = (uint32_t)(flight - memory->flights);
-	enum frame_state state;
 
 	flight->used = true;
 	if (fd >= 0 && about &&
@@ -407,8 +453,7 @@ static void ask_frames(struct process_memory *memory, struct flight *flight, int
 				flight->count))
 		return;
 	flight->used = false;
-	state = fd < 0 ? state_of_errno(fd) : FRAME_CROWDED;
-	end_frames(memory, flight, state, state == FRAME_SILENT || state == FRAME_ENDED);
+	end_unopened(memory, flight, fd < 0 ? fd : -ENOMEM);
 }
 
 /* The process of @flight has no map, or it has not grown: what is not named in it has no name. */
@@ -421,7 +466,7 @@ static void end_places(struct process_memory *memory, const struct flight *fligh
 	if (process && !has_map)
 		frame_names_note_no_map(process, clock_monotonic_ns());
 	pthread_mutex_unlock(&memory->lock);
-	end_frames(memory, flight, has_map ? FRAME_GONE : FRAME_UNKNOWN, false);
+	end_frames(memory, flight, has_map ? FRAME_GONE : FRAME_UNKNOWN, END_FRAMES);
 }
 
 /* Were all places of @flight looked for when the file was as long as it is? */
@@ -471,7 +516,7 @@ static void postpone_frames(struct process_memory *memory, const struct flight *
 						    flight->frames, flight->count, now);
 	pthread_mutex_unlock(&memory->lock);
 	if (!postponed)
-		end_frames(memory, flight, FRAME_UNKNOWN, false);
+		end_frames(memory, flight, FRAME_UNKNOWN, END_FRAMES);
 }
 
 /* True when there may be more to begin. */
@@ -587,7 +632,7 @@ static void learn_frames(struct process_memory *memory, const struct flight *fli
 				     flight->map);
 }
 
-/* Is it the process's own fault that there is no answer? Then it is not read again. */
+/* Was there a worker that gave no answer? That may be the process's own fault. */
 static bool is_fault(enum worker_outcome outcome)
 {
 	return outcome == WORKER_TIMED_OUT || outcome == WORKER_CRASHED ||
@@ -601,14 +646,26 @@ static enum frame_state state_of_failure(enum worker_outcome outcome)
 	return outcome == WORKER_TIMED_OUT ? FRAME_SILENT : FRAME_UNREADABLE;
 }
 
+/* There is no answer. One process counts once against its owner, until something of it has been
+ * read. A list of many threads may be swapped out, where a frame's method is not. */
+static void take_failure(struct process_memory *memory, const struct flight *flight,
+			 enum worker_outcome outcome)
+{
+	enum ending ending = is_of_threads(flight) ? END_THREADS : END_UNANSWERED;
+	bool counts = end_frames(memory, flight, state_of_failure(outcome),
+				 is_fault(outcome) ? ending : END_FRAMES);
+
+	if (counts && outcome == WORKER_TIMED_OUT && flight->runtime != RUNTIME_NONE)
+		silent_owners_note(&memory->silent, flight->origin.owner, clock_monotonic_ns());
+}
+
 static void take_frames_answer(struct process_memory *memory, struct flight *flight,
 			       const struct worker_answer *answer)
 {
 	struct named_process *process;
 
 	if (answer->outcome != WORKER_ANSWERED) {
-		end_frames(memory, flight, state_of_failure(answer->outcome),
-			   is_fault(answer->outcome));
+		take_failure(memory, flight, answer->outcome);
 		return;
 	}
 	// The name was read between two looks at what the system calls the thread.
@@ -624,13 +681,20 @@ static void take_frames_answer(struct process_memory *memory, struct flight *fli
 	pthread_mutex_unlock(&memory->lock);
 }
 
-/* Does it count against the owner that there is no answer? One process counts once. A list of many
- * threads may be swapped out, where a frame's method is not. */
-static bool is_strike(const struct flight *flight)
+static void take_look_answer(struct process_memory *memory, struct flight *flight,
+			     const struct worker_answer *answer)
 {
-	if (flight->is_look)
-		return !flight->look.unanswered;
-	return flight->runtime != RUNTIME_NONE && !is_of_threads(flight);
+	uint64_t now = clock_monotonic_ns();
+	const struct process_looked looked = {
+		.found = answer->found,
+		.unanswered = is_fault(answer->outcome),
+		.spent_ns = now - flight->begun_ns,
+	};
+
+	// One process counts once.
+	if (answer->outcome == WORKER_TIMED_OUT && !flight->look.unanswered)
+		silent_owners_note(&memory->silent, flight->origin.owner, now);
+	tell_look(memory, &flight->look, &looked);
 }
 
 /* A worker_answered_function. */
@@ -638,22 +702,12 @@ static void take_answer(void *context, const struct worker_answer *answer)
 {
 	struct process_memory *memory = context;
 	struct flight *flight = &memory->flights[answer->file];
-	uint64_t now = clock_monotonic_ns();
-	struct process_looked looked;
 
 	flight->used = false;
-	if (answer->outcome == WORKER_TIMED_OUT && is_strike(flight))
-		silent_owners_note(&memory->silent, flight->origin.owner, now);
-	if (!flight->is_look) {
+	if (flight->is_look)
+		take_look_answer(memory, flight, answer);
+	else
 		take_frames_answer(memory, flight, answer);
-		return;
-	}
-	looked = (struct process_looked){
-		.found = answer->found,
-		.unanswered = is_fault(answer->outcome),
-		.spent_ns = now - flight->begun_ns,
-	};
-	tell_look(memory, &flight->look, &looked);
 }
 
 /* ---- the thread ---- */

@@ -5,9 +5,9 @@
  *
  * A thread of its own opens the memory, and a sandboxed worker reads and understands it
  * (worker/worker.h): objects move and end, so that names are read soon after the sample, and are
- * kept. A process is read for a fifth of the time at most. One whose memory does not answer is
- * looked at some times more, and its frames are never read again; one of an owner of whom several
- * do not, not for a while.
+ * kept. A process is read for a fifth of the time at most. One whose memory does not answer is read
+ * some times more, later and later, and then never again; one of an owner of whom several do not,
+ * not for a while.
  *
  * Threads: create, start, stop and destroy from the host's; the rest from any. No lock is held
  * while anything is opened or read.
