@@ -2191,6 +2191,44 @@ static void a_page_comes_without_rules_that_there_is_never_room_for(void **state
 		rule_table_release(&fixture->rules, &owners[i]);
 }
 
+/* Else it would be made anew again and again, each time with one rule more. */
+static void a_page_is_made_anew_when_there_is_room_for_half_of_what_it_lacks(void **state)
+{
+	struct fixture *fixture = *state;
+	struct rule_uses owners[RULE_OWNERS] = { 0 }, last = { 0 };
+	const struct unwind_rule rule = { .cfa = UNWIND_CFA_REGISTER, .cfa_offset = 9000 };
+	uint64_t time = 4;
+
+	rule_table_use(&fixture->rules, &rule, &last);
+	take_rules(&fixture->rules, owners);
+	begin_process(fixture, 1);
+	learn(fixture, 2 * MS);
+	pages_miss(fixture->pages, 7, 0x20010, 3 * MS);
+	model_answer_add_many(&fixture->answer, 2, 100000);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(expect_request(fixture, 7, 2), 1);
+		learn(fixture, time * MS);
+		time += 600;
+		pages_retry(fixture->pages, time * MS);
+	}
+	assert_int_equal(find(fixture, 0x400010).rule, UNWIND_RULE_UNKNOWN);
+	rule_table_release(&fixture->rules, &last);
+	for (int i = 0; i < 3; i++)
+		pages_retry(fixture->pages, (time += 600) * MS);
+	pages_touch(fixture->pages, 7, 0x20010, time * MS);
+	assert_int_equal(find(fixture, 0x400010).what, MODEL_RULE);
+	expect_no_request(fixture);
+	rule_table_release(&fixture->rules, &owners[0]);
+	for (int i = 0; i < 3; i++)
+		pages_retry(fixture->pages, (time += 600) * MS);
+	pages_touch(fixture->pages, 7, 0x20010, time * MS);
+	assert_int_equal(expect_request(fixture, 7, 2), 1);
+	learn(fixture, time * MS);
+	assert_int_equal(mark_at(fixture, 0x400010), 100000 + 16); // of its block
+	for (size_t i = 0; i < RULE_OWNERS; i++)
+		rule_table_release(&fixture->rules, &owners[i]);
+}
+
 static void who_runs_keeps_its_rules_when_there_is_no_room_for_more(void **state)
 {
 	struct fixture *fixture = *state;
@@ -2537,6 +2575,7 @@ int main(void)
 		TEST(many_files_are_forgotten_little_by_little),
 		TEST(a_page_waits_for_room_among_the_rules),
 		TEST(a_page_comes_without_rules_that_there_is_never_room_for),
+		TEST(a_page_is_made_anew_when_there_is_room_for_half_of_what_it_lacks),
 		TEST(who_runs_keeps_its_rules_when_there_is_no_room_for_more),
 		TEST(another_users_rules_take_the_place_of_who_has_most),
 		TEST(who_fills_the_rules_lets_go_of_them_for_others),
