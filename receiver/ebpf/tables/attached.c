@@ -10,6 +10,7 @@ enum {
 	PAUSE_DOUBLINGS = 7,
 	ATTEMPTS = 40,       /* over a minute and a half; then with what it maps next */
 	UNANSWERED_MOST = 6, /* the last one half a minute after the first */
+	LOOKS_MOST = 2,      /* at one time */
 };
 
 static const uint64_t UNANSWERED_PAUSE_NS = 1000000000; /* after the first, then twice as long */
@@ -154,17 +155,20 @@ static bool is_given_up(const struct attached *attached)
 
 void attached_changed(struct attachments *attachments, struct attached *attached, uint64_t now_ns)
 {
-	uint64_t due_ns = now_ns + FIRST_PAUSE_NS;
+	uint64_t due_ns = now_ns + FIRST_PAUSE_NS, rests_ns = attached->rests_ns;
 
 	if (!attached->runtime->attach || attached->settled || attached->refused ||
 	    is_given_up(attached))
 		return;
 	attached->attempts = 0;
-	// It may map something all the time while a look at it hangs.
-	if (attached->looked_at)
+	// While a look hangs, by the worker's fault maybe, there is one more, but no third one: it
+	// may map something all the time.
+	if (attached->looks >= LOOKS_MOST)
 		return;
-	due_ns = due_ns < attached->rests_ns ? attached->rests_ns : due_ns;
-	if (attached->due_ns > due_ns)
+	if (attached->looks && rests_ns < attached->looked_ns + UNANSWERED_PAUSE_NS)
+		rests_ns = attached->looked_ns + UNANSWERED_PAUSE_NS;
+	due_ns = due_ns < rests_ns ? rests_ns : due_ns;
+	if (attached->due_ns > due_ns || (attached->looks && !attached->wanted))
 		attached->due_ns = due_ns;
 	set_wanted(attachments, attached, true);
 }
@@ -195,7 +199,8 @@ bool attachments_next(struct attachments *attachments, uint64_t now_ns, struct a
 	if (attached->due_ns <= now_ns &&
 	    read_time_is_left(&attachments->time, attached->owner, now_ns)) {
 		set_wanted(attachments, attached, false);
-		attached->looked_at = true;
+		attached->looks++;
+		attached->looked_ns = now_ns;
 		*ret = *attached;
 		return true;
 	}
@@ -268,7 +273,9 @@ bool attached_learn(struct attachments *attachments, struct attached *attached,
 	enum runtime_refusal refused = looked->refused;
 	bool news;
 
-	attached->looked_at = false;
+	attached->looks -= attached->looks > 0;
+	if (attached->settled)
+		return false;
 	if (looked->again_ns > now_ns) {
 		attached->due_ns = attached->rests_ns = looked->again_ns;
 		set_wanted(attachments, attached, true);

@@ -32,7 +32,8 @@ struct attached {
 	uint64_t rests_ns;            /* ...nor before this, whatever it maps */
 	uint64_t spent_ns;            /* by looks that got one */
 	bool wanted;                  /* stands in attachments.wanted */
-	bool looked_at;               /* by a look that has not ended */
+	uint32_t looks;               /* that have not ended */
+	uint64_t looked_ns;           /* when the last one was taken */
 	bool met;                     /* the owner's: it is there still */
 	TAILQ_ENTRY(attached) others;
 	SLIST_ENTRY(attached) of_process; /* the owner's */

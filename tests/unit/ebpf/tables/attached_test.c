@@ -306,8 +306,9 @@ static void test_who_is_not_looked_at_for_others_is_not_refused(void **state)
 	attachments_deinit(&attachments);
 }
 
-/* It may map something all the time: that is no way to have all who read. */
-static void test_who_is_looked_at_is_not_looked_at_again_meanwhile(void **state)
+/* It may map something all the time: that is no way to have all who read. But a worker that is
+ * stopped is not its fault. */
+static void test_while_a_look_hangs_there_is_one_more(void **state)
 {
 	const struct process_looked nothing = { .spent_ns = 10 };
 	struct attachments attachments = { 0 };
@@ -317,10 +318,20 @@ static void test_who_is_looked_at_is_not_looked_at_again_meanwhile(void **state)
 	attachments_init(&attachments);
 	attached = create(&attachments, &looked_at, 11, 0x1000);
 	assert_true(attachments_next(&attachments, SECOND, &taken));
-	attached_changed(&attachments, attached, SECOND);
-	assert_false(attachments_next(&attachments, 3 * SECOND, &taken));
-	attached_learn(&attachments, attached, &nothing, 4 * SECOND);
-	assert_true(attachments_next(&attachments, 5 * SECOND, &taken));
+	attached_changed(&attachments, attached, SECOND + 1);
+	assert_int_equal(attachments_due_ns(&attachments), 2 * SECOND);
+	attached_changed(&attachments, attached, 2 * SECOND);
+	assert_true(attachments_next(&attachments, 2 * SECOND, &taken));
+	attached_changed(&attachments, attached, 3 * SECOND);
+	assert_false(attachments_next(&attachments, 30 * SECOND, &taken));
+	attached_learn(&attachments, attached, &nothing, 40 * SECOND);
+	assert_true(attachments_next(&attachments, 50 * SECOND, &taken));
+	assert_true(learn(&attachments, attached, true));
+	assert_false(learn(&attachments, attached, true));
+	assert_int_equal(attachments_due_ns(&attachments), UINT64_MAX);
+	// What the first one says comes too late.
+	assert_false(attached_learn(&attachments, attached, &unanswered, 60 * SECOND));
+	assert_int_equal(attachments_due_ns(&attachments), UINT64_MAX);
 	attached_destroy(&attachments, attached);
 	attachments_deinit(&attachments);
 }
@@ -338,7 +349,7 @@ int main(void)
 		cmocka_unit_test(test_a_look_without_an_answer_is_made_again),
 		cmocka_unit_test(test_who_never_answers_is_refused_once),
 		cmocka_unit_test(test_who_is_not_looked_at_for_others_is_not_refused),
-		cmocka_unit_test(test_who_is_looked_at_is_not_looked_at_again_meanwhile),
+		cmocka_unit_test(test_while_a_look_hangs_there_is_one_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
