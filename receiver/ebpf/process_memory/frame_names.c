@@ -9,8 +9,8 @@
 static const uint64_t RENEW_NS = 10000000000;
 /* How long a program that names no code, or no threads, is not asked again: at first, and at
  * most. */
-static const uint64_t REST_NS = 1000000000, NO_MAP_MOST_NS = 30000000000,
-		      NO_THREADS_MOST_NS = 300000000000;
+static const uint64_t REST_NS = 1000000000, SILENT_MOST_NS = 16000000000,
+		      NO_MAP_MOST_NS = 30000000000, NO_THREADS_MOST_NS = 300000000000;
 
 enum {
 	GATHER_NS = 2000000,   /* from the first frame on, others of the process are waited for */
@@ -294,7 +294,7 @@ static bool may_be_read(const struct named_process *process, const struct named_
 		// What is gone may be made again, the same at the same place.
 		break;
 	}
-	return now_ns >= frame->retry_ns && !process->silent &&
+	return now_ns >= frame->retry_ns && now_ns >= process->silent.until_ns &&
 	       process->rows.wanted.count < FRAME_NAMES_WANTED;
 }
 
@@ -320,6 +320,8 @@ void frame_names_ask(struct frame_names *names, const struct frame_question *que
 	if (row == INTERN_MISSING)
 		return;
 	frame = &process->rows.frames.items[row];
+	if (!frame->last_ns && now_ns < process->silent.until_ns)
+		frame->state = process->silent_as;
 	frame->last_ns = now_ns;
 	if (!may_be_read(process, frame, now_ns) || !VECTOR_PUSH(&process->rows.wanted, row))
 		return;
@@ -466,6 +468,7 @@ void frame_names_learn(struct frame_names *names, struct named_process *process,
 		account(names, process, name->bytes - (learned->name ? learned->name->bytes : 0));
 		free(learned->name);
 		learned->name = name;
+		process->silent.length_ns = 0;
 	}
 	if (frame->kind == RUNTIME_THREAD)
 		rest_threads(process, state, now_ns);
@@ -514,12 +517,26 @@ static void give_up(struct named_process *process, uint32_t row, enum frame_stat
 }
 
 void frame_names_give_up(struct frame_names *names, struct named_process *process,
-			 enum frame_state state, uint64_t now_ns)
+			 enum frame_state state, uint64_t until_ns, uint64_t now_ns)
 {
+	process->silent.until_ns = until_ns;
+	process->silent_as = state;
 	for (size_t i = 0; i < process->rows.wanted.count; i++)
 		give_up(process, process->rows.wanted.items[i], state, now_ns);
 	process->rows.wanted.count = 0;
 	set_open(names, process);
+}
+
+bool frame_names_fall_silent(struct frame_names *names, struct named_process *process,
+			     enum frame_state state, uint64_t now_ns)
+{
+	struct names_rest *silent = &process->silent;
+	bool is_first = !silent->length_ns, for_good = silent->length_ns >= SILENT_MOST_NS;
+
+	rest_longer(silent, now_ns, SILENT_MOST_NS);
+	frame_names_give_up(names, process, state, for_good ? UINT64_MAX : silent->until_ns,
+			    now_ns);
+	return is_first;
 }
 
 void frame_names_end_threads(struct frame_names *names, struct named_process *process,

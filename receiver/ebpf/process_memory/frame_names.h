@@ -82,7 +82,8 @@ struct named_process {
 	uint64_t wanted_ns;              /* when the first of what is wanted was asked for... */
 	uint64_t asked_ns;               /* ...and of what is being read */
 	uint64_t last_ns;                /* when something was asked for last */
-	bool silent;                     /* nothing is read any more */
+	struct names_rest silent;        /* whose memory does not answer: nothing is read... */
+	enum frame_state silent_as;      /* ...and this is what frames have that are asked for */
 	struct names_rest no_map;        /* which names code in memory of no file */
 	struct names_rest no_threads;    /* whose names can be read */
 	struct named_process *next;      /* in its chain */
@@ -158,9 +159,16 @@ bool frame_names_know_map(const struct frame_names *names, const struct named_pr
 void frame_names_end_threads(struct frame_names *names, struct named_process *process,
 			     enum frame_state state, uint64_t now_ns);
 
-/* All that is wanted of @process has @state. */
+/* All that is wanted of @process has @state, and so has what is asked for before @until_ns
+ * (UINT64_MAX: ever): nothing is read. */
 void frame_names_give_up(struct frame_names *names, struct named_process *process,
-			 enum frame_state state, uint64_t now_ns);
+			 enum frame_state state, uint64_t until_ns, uint64_t now_ns);
+
+/* The same, since the memory of @process gave no answer: for a second at first, then two, four, up
+ * to sixteen, unless something is named in between; and then for good. True if it had answered
+ * before, or is new. */
+bool frame_names_fall_silent(struct frame_names *names, struct named_process *process,
+			     enum frame_state state, uint64_t now_ns);
 
 /* What has been asked for before @time_ns has been answered, but for what is not read before
  * @until_ns. */

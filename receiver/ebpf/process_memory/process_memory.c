@@ -1,78 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "process_memory.h"
-
-#include "memory_metrics.h"
-#include "silent_owners.h"
-
-#include "worker/worker.h"
+#include "process_memory_parts.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
 	LOOKS_MOST = 64,        /* that wait */
 	QUESTIONS_MOST = 32768, /* the same */
-	FLIGHTS = 40,           /* requests that workers have, and that wait for them */
-	FRAMES_MOST = 512,      /* in one request: some milliseconds */
-	REST_FACTOR = 4,        /* a process rests so many times as long as it was read... */
-	MAP_REST_NS = 250,      /* ...or for each byte of the file that names its code */
 	PASS_NS = 10000000,     /* while a worker reads, how long something new may have to wait */
 	SOON_NS = 50000000,     /* whoever waits for names waits for those that are read by then */
 	/* After a program was opened, until it is known whether it had executed another one. */
 	OPENED_NS = 10000000,
-};
-
-/* A request that a worker has. */
-struct flight {
-	bool used;
-	bool is_look;
-	uint32_t uid;
-	uint64_t begun_ns;  /* when its memory was to be opened */
-	uint64_t opened_ns; /* when it was */
-	struct process_look look;
-	struct process_key key; /* of frames: */
-	uint32_t runtime;
-	struct runtime_frame frames[FRAMES_MOST];
-	bool changed[FRAMES_MOST]; /* threads with another name than when they were sampled */
-	size_t count;
-	struct origin origin;      /* of frames: as of when they were taken */
-	struct code_map_state map; /* of the file that names code in memory of no file */
-};
-
-/* With room for LOOKS_MOST looks. */
-struct memory_queue {
-	VECTOR(struct process_look) looks;
-	VECTOR(struct frame_question) questions;
-};
-
-struct process_memory {
-	const struct profcol_host *host;
-	struct processes *processes;
-	struct process_memory_tables tables;
-	struct worker_pool *pool; /* owned; of the thread */
-	struct silent_owners silent;
-	struct memory_metrics metrics;
-	struct flight flights[FLIGHTS];           /* by tag */
-	struct runtime_frame frames[FRAMES_MOST]; /* of threads that are being asked for */
-
-	pthread_t thread;
-	bool running;
-	pthread_mutex_t queue_lock; /* over the next; held for moments */
-	pthread_cond_t wake;
-	struct memory_queue told;
-	bool stopping;
-	uint64_t asked;   /* questions so far */
-	uint64_t dropped; /* those there was no room for */
-
-	struct memory_queue taken; /* of the thread */
-
-	pthread_mutex_t lock; /* over the next; held while texts are copied at most */
-	pthread_cond_t answered;
-	struct frame_names names;
-	uint64_t known;   /* questions that have come to `names` */
-	size_t accounted; /* bytes, with processes */
 };
 
 static void take_answer(void *context, const struct worker_answer *answer);
@@ -219,7 +158,7 @@ void process_memory_workers(const struct process_memory *memory, struct worker_u
 
 /* ---- requests ---- */
 
-static struct flight *free_flight(struct process_memory *memory)
+struct flight *process_memory_flight(struct process_memory *memory)
 {
 	for (size_t i = 0; i < FLIGHTS; i++)
 		if (!memory->flights[i].used)
@@ -227,377 +166,26 @@ static struct flight *free_flight(struct process_memory *memory)
 	return NULL;
 }
 
-/* Why a process is not read, by the negative errno of the try. */
-static enum frame_state state_of_errno(int status)
-{
-	switch (-status) {
-	case ENOENT:
-	case ESRCH:
-		return FRAME_ENDED;
-	case ETIMEDOUT:
-		return FRAME_SILENT;
-	case ENOMEM:
-	case EMFILE:
-	case ENFILE:
-		return FRAME_CROWDED;
-	default:
-		return FRAME_UNREADABLE;
-	}
-}
-
-/* A descriptor of the memory of @pid, or a negative errno. */
-static int open_for(struct process_memory *memory, uint32_t pid, struct flight *flight)
+int process_memory_open(struct process_memory *memory, uint32_t pid, struct flight *flight)
 {
 	int fd;
 
 	flight->begun_ns = clock_monotonic_ns();
-	fd = processes_open_memory(memory->processes, pid, &flight->uid);
+	fd = processes_open_memory(memory->processes, pid);
 	flight->opened_ns = clock_monotonic_ns();
 	if (fd == -EACCES || fd == -EPERM)
 		memory_metrics_denied(&memory->metrics, memory->host);
-	if (fd < 0 || silent_owners_allow(&memory->silent, flight->uid, flight->opened_ns))
+	if (fd < 0 ||
+	    flight->opened_ns >= silent_owners_until_ns(&memory->silent, flight->origin.owner))
 		return fd;
 	close(fd);
-	return -ETIMEDOUT;
+	return -EAGAIN;
 }
 
-static void tell_look(struct process_memory *memory, const struct process_look *look,
-		      const struct runtime_found *found, enum runtime_refusal refused,
-		      uint64_t spent_ns)
-{
-	memory->tables.looked(memory->tables.context, look, found, refused, spent_ns);
-}
-
-static void begin_look(struct process_memory *memory, const struct process_look *look)
-{
-	struct flight *flight = free_flight(memory);
-	uint64_t spent_ns;
-	int fd;
-
-	if (!flight) {
-		tell_look(memory, look, NULL, RUNTIME_ACCEPTED, 0);
-		return;
-	}
-	*flight = (struct flight){ .is_look = true, .look = *look };
-	fd = open_for(memory, look->key.pid, flight);
-	flight->used = true;
-	if (fd >= 0 &&
-	    worker_pool_ask_attach(memory->pool, (uint32_t)(flight - memory->flights),
-				   processes_memory_origin(memory->processes, look->key.pid), fd,
-				   &look->process))
-		return;
-	flight->used = false;
-	spent_ns = clock_monotonic_ns() - flight->begun_ns;
-	tell_look(memory, look, NULL,
-		  fd >= 0 || state_of_errno(fd) == FRAME_CROWDED ? RUNTIME_ACCEPTED
-								 : RUNTIME_REFUSED_MEMORY,
-		  spent_ns);
-}
-
-/* Is @flight about threads? They are asked by themselves. */
-static bool is_of_threads(const struct flight *flight)
-{
-	return !flight->is_look && flight->count && flight->frames[0].kind == RUNTIME_THREAD;
-}
-
-/* Of the frames of @flight: @state, without a name; @for_good: no other one is read, either. */
-static void end_frames(struct process_memory *memory, const struct flight *flight,
-		       enum frame_state state, bool for_good)
-{
-	uint64_t now = clock_monotonic_ns();
-	struct named_process *process;
-
-	pthread_mutex_lock(&memory->lock);
-	process = frame_names_process(&memory->names, &flight->key);
-	for (size_t i = 0; process && i < flight->count; i++)
-		frame_names_learn(&memory->names, process, flight->runtime, &flight->frames[i],
-				  state, NULL, now);
-	if (process && for_good && is_of_threads(flight)) {
-		frame_names_end_threads(&memory->names, process, state, now);
-	} else if (process && for_good) {
-		process->silent = true;
-		frame_names_give_up(&memory->names, process, state, now);
-	}
-	pthread_cond_broadcast(&memory->answered);
-	pthread_mutex_unlock(&memory->lock);
-	for (size_t i = 0; i < flight->count; i++)
-		memory_metrics_count(&memory->metrics, flight->runtime, &flight->frames[i], state);
-}
-
-/* The next frames to read, into @flight. */
-static bool take_frames(struct process_memory *memory, struct flight *flight)
-{
-	struct named_process *process;
-
-	pthread_mutex_lock(&memory->lock);
-	process = frame_names_next(&memory->names, clock_monotonic_ns());
-	if (process) {
-		flight->is_look = false;
-		flight->key = process->key;
-		flight->count =
-			frame_names_take(process, &flight->runtime, flight->frames, FRAMES_MOST);
-	}
-	pthread_mutex_unlock(&memory->lock);
-	return process;
-}
-
-/* Has the thread of @frame ended, or another name than when it was sampled? */
-static bool is_renamed(const struct flight *flight, const struct runtime_frame *frame)
-{
-	return proc_thread_check_now(flight->key.pid, (uint32_t)frame->object) != frame->check;
-}
-
-/* The frames that the worker is asked for: threads by their own numbers. One that has ended, or is
- * called otherwise by now, has number 0, which no thread has. */
-static const struct runtime_frame *asked_frames(struct process_memory *memory,
-						const struct flight *flight)
-{
-	if (!is_of_threads(flight))
-		return flight->frames;
-	memcpy(memory->frames, flight->frames, flight->count * sizeof(*flight->frames));
-	for (size_t i = 0; i < flight->count; i++) {
-		struct runtime_frame *frame = &memory->frames[i];
-
-		if (!is_renamed(flight, frame))
-			proc_thread_number(flight->key.pid, (uint32_t)frame->object,
-					   &frame->position);
-	}
-	return memory->frames;
-}
-
-/* Have the frames of @flight read by way of @fd, a descriptor or a negative errno. */
-static void ask_frames(struct process_memory *memory, struct flight *flight, int fd,
-		       const struct runtime_process *about)
-{
-	uint32_t tag = (uint32_t)(flight - memory->flights);
-	enum frame_state state;
-
-	flight->used = true;
-	if (fd >= 0 && about &&
-	    worker_pool_ask_names(memory->pool, tag, flight->origin, fd, about,
-				  asked_frames(memory, flight), flight->count))
-		return;
-	if (fd >= 0 && !about &&
-	    worker_pool_ask_map(memory->pool, tag, flight->origin, fd, flight->frames,
-				flight->count))
-		return;
-	flight->used = false;
-	state = fd < 0 ? state_of_errno(fd) : FRAME_CROWDED;
-	end_frames(memory, flight, state, state == FRAME_SILENT || state == FRAME_ENDED);
-}
-
-/* The process of @flight has no map, or it has not grown: what is not named in it has no name. */
-static void end_places(struct process_memory *memory, const struct flight *flight, bool has_map)
-{
-	struct named_process *process;
-
-	pthread_mutex_lock(&memory->lock);
-	process = frame_names_process(&memory->names, &flight->key);
-	if (process && !has_map)
-		frame_names_note_no_map(process, clock_monotonic_ns());
-	pthread_mutex_unlock(&memory->lock);
-	end_frames(memory, flight, has_map ? FRAME_GONE : FRAME_UNKNOWN, false);
-}
-
-/* Were all places of @flight looked for when the file was as long as it is? */
-static bool is_map_known(struct process_memory *memory, const struct flight *flight)
-{
-	const struct named_process *process;
-	bool known;
-
-	pthread_mutex_lock(&memory->lock);
-	process = frame_names_process(&memory->names, &flight->key);
-	known = process && frame_names_know_map(&memory->names, process, flight->frames,
-						flight->count, flight->map);
-	pthread_mutex_unlock(&memory->lock);
-	return known;
-}
-
-/* Code in memory of no file, by what the process itself calls it. */
-static void begin_places(struct process_memory *memory, struct flight *flight)
-{
-	int fd;
-
-	flight->begun_ns = clock_monotonic_ns();
-	fd = processes_open_code_map(memory->processes, &flight->key, &flight->map);
-	flight->opened_ns = clock_monotonic_ns();
-	flight->uid = UINT32_MAX;
-	if (fd == -ENOENT || fd == -EPERM || fd == -ELOOP || fd == -ENXIO || fd == -EXDEV ||
-	    fd == -ENOTDIR) {
-		end_places(memory, flight, false);
-	} else if (fd >= 0 && is_map_known(memory, flight)) {
-		close(fd);
-		end_places(memory, flight, true);
-	} else {
-		ask_frames(memory, flight, fd, NULL);
-	}
-}
-
-/* The frames of @flight cannot be read yet: the runtime of their program is not known, or workers
- * have no room. */
-static void postpone_frames(struct process_memory *memory, const struct flight *flight)
-{
-	uint64_t now = clock_monotonic_ns();
-	struct named_process *process;
-	bool postponed;
-
-	pthread_mutex_lock(&memory->lock);
-	process = frame_names_process(&memory->names, &flight->key);
-	postponed = process && frame_names_postpone(&memory->names, process, flight->runtime,
-						    flight->frames, flight->count, now);
-	pthread_mutex_unlock(&memory->lock);
-	if (!postponed)
-		end_frames(memory, flight, FRAME_UNKNOWN, false);
-}
-
-/* True when there may be more to begin. */
-static bool begin_frames(struct process_memory *memory)
-{
-	struct flight *flight = free_flight(memory);
-	struct runtime_process about;
-
-	if (!flight || !take_frames(memory, flight))
-		return false;
-	flight->origin = processes_memory_origin(memory->processes, flight->key.pid);
-	if (!worker_pool_has_room(memory->pool, flight->origin.owner))
-		postpone_frames(memory, flight);
-	else if (flight->runtime == RUNTIME_NONE)
-		begin_places(memory, flight);
-	else if (memory->tables.find(memory->tables.context, &flight->key, flight->runtime, &about))
-		ask_frames(memory, flight, open_for(memory, flight->key.pid, flight), &about);
-	else
-		postpone_frames(memory, flight);
-	return true;
-}
-
-/* ---- answers ---- */
-
-static struct frame_name *make_name(const struct worker_answer *answer,
-				    const struct worker_line *lines, size_t count, uint64_t read_ns)
-{
-	size_t bytes = sizeof(struct frame_name) + count * sizeof(struct frame_line);
-	struct frame_name *name;
-	size_t texts = bytes;
-
-	for (size_t i = 0; i < count; i++)
-		bytes += strlen(answer->text + lines[i].function) +
-			 strlen(answer->text + lines[i].file) +
-			 strlen(answer->text + lines[i].system_name) + 3;
-	name = malloc(bytes);
-	if (!name)
-		return NULL;
-	*name = (struct frame_name){ .bytes = bytes, .read_ns = read_ns, .line_count = count };
-	for (size_t i = 0; i < count; i++) {
-		char *function = (char *)name + texts, *file, *system_name;
-
-		file = stpcpy(function, answer->text + lines[i].function) + 1;
-		system_name = stpcpy(file, answer->text + lines[i].file) + 1;
-		texts = (size_t)(stpcpy(system_name, answer->text + lines[i].system_name) + 1 -
-				 (char *)name);
-		name->lines[i] = (struct frame_line){
-			.function = function,
-			.file = file,
-			.system_name = system_name,
-			.line = lines[i].line,
-			.start_line = lines[i].start_line,
-			.column = lines[i].column,
-			.is_gap = lines[i].is_gap,
-		};
-	}
-	return name;
-}
-
-static enum frame_state state_of_outcome(uint32_t outcome)
-{
-	switch (outcome) {
-	case RUNTIME_NAMED:
-		return FRAME_NAMED;
-	case RUNTIME_GONE:
-		return FRAME_GONE;
-	case RUNTIME_UNREADABLE:
-		return FRAME_UNREADABLE;
-	default:
-		return FRAME_MALFORMED;
-	}
-}
-
-/*
- * How long its process is not read again. A file is read in some 5 ns a byte: it goes by its
- * length, since time also passes while others have the CPU, and so the fiftieth of one CPU is not
- * exceeded.
- */
-static uint64_t rest_ns(const struct flight *flight, uint64_t now_ns)
-{
-	if (flight->runtime != RUNTIME_NONE)
-		return REST_FACTOR * (now_ns - flight->begun_ns);
-	return MAP_REST_NS *
-	       (flight->map.bytes < WORKER_MAP_MOST ? flight->map.bytes : WORKER_MAP_MOST);
-}
-
-/* The answered frames of @flight; the lock is held. */
-static void learn_frames(struct process_memory *memory, const struct flight *flight,
-			 const struct worker_answer *answer, struct named_process *process)
-{
-	const struct worker_line *lines = answer->lines;
-	uint64_t now = clock_monotonic_ns();
-
-	for (size_t i = 0; i < flight->count; i++) {
-		const struct worker_named *named = &answer->named[i];
-		enum frame_state state = state_of_outcome(named->outcome);
-		struct frame_name *name = NULL;
-
-		if (state == FRAME_NAMED && flight->changed[i])
-			state = FRAME_GONE;
-		if (state == FRAME_NAMED)
-			name = make_name(answer, lines, named->line_count, flight->opened_ns);
-		if (state == FRAME_NAMED && !name)
-			state = FRAME_CROWDED;
-		lines += named->line_count;
-		memory_metrics_count(&memory->metrics, flight->runtime, &flight->frames[i], state);
-		frame_names_learn(&memory->names, process, flight->runtime, &flight->frames[i],
-				  state, name, now);
-	}
-	process->due_ns = now + rest_ns(flight, now);
-	if (flight->runtime == RUNTIME_NONE)
-		frame_names_note_map(&memory->names, process, flight->frames, flight->count,
-				     flight->map);
-}
-
-/* Is it the process's own fault that there is no answer? Then it is not read again. */
-static bool is_fault(enum worker_outcome outcome)
+bool process_memory_is_unanswered(enum worker_outcome outcome)
 {
 	return outcome == WORKER_TIMED_OUT || outcome == WORKER_CRASHED ||
 	       outcome == WORKER_MISBEHAVED;
-}
-
-static enum frame_state state_of_failure(enum worker_outcome outcome)
-{
-	if (outcome == WORKER_MISSING)
-		return FRAME_CROWDED;
-	return outcome == WORKER_TIMED_OUT ? FRAME_SILENT : FRAME_UNREADABLE;
-}
-
-static void take_frames_answer(struct process_memory *memory, struct flight *flight,
-			       const struct worker_answer *answer)
-{
-	struct named_process *process;
-
-	if (answer->outcome != WORKER_ANSWERED) {
-		end_frames(memory, flight, state_of_failure(answer->outcome),
-			   is_fault(answer->outcome));
-		return;
-	}
-	// The name was read between two looks at what the system calls the thread.
-	for (size_t i = 0; i < flight->count; i++)
-		flight->changed[i] =
-			is_of_threads(flight) && is_renamed(flight, &flight->frames[i]);
-	pthread_mutex_lock(&memory->lock);
-	process = frame_names_process(&memory->names, &flight->key);
-	if (process)
-		learn_frames(memory, flight, answer, process);
-	frame_names_trim(&memory->names);
-	pthread_cond_broadcast(&memory->answered);
-	pthread_mutex_unlock(&memory->lock);
 }
 
 /* A worker_answered_function. */
@@ -605,19 +193,12 @@ static void take_answer(void *context, const struct worker_answer *answer)
 {
 	struct process_memory *memory = context;
 	struct flight *flight = &memory->flights[answer->file];
-	uint64_t now = clock_monotonic_ns();
 
 	flight->used = false;
-	// A list of many threads may be swapped out, where a frame's method is not.
-	if (answer->outcome == WORKER_TIMED_OUT && !is_of_threads(flight))
-		silent_owners_note(&memory->silent, flight->uid, now);
-	if (!flight->is_look) {
-		take_frames_answer(memory, flight, answer);
-		return;
-	}
-	tell_look(memory, &flight->look, answer->found,
-		  is_fault(answer->outcome) ? RUNTIME_REFUSED_MEMORY : RUNTIME_ACCEPTED,
-		  now - flight->begun_ns);
+	if (flight->is_look)
+		looks_take_answer(memory, flight, answer);
+	else
+		frame_requests_take_answer(memory, flight, answer);
 }
 
 /* ---- the thread ---- */
@@ -697,8 +278,8 @@ static void *run(void *context)
 			housekeeping_note_work(&housekeeping, clock_monotonic_ns());
 		take_questions(memory);
 		for (size_t i = 0; i < memory->taken.looks.count; i++)
-			begin_look(memory, &memory->taken.looks.items[i]);
-		while (begin_frames(memory))
+			looks_begin(memory, &memory->taken.looks.items[i]);
+		while (frame_requests_begin(memory))
 			;
 		if (worker_pool_is_busy(memory->pool))
 			worker_pool_run(memory->pool, clock_monotonic_ns() + PASS_NS);

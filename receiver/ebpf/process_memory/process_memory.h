@@ -5,8 +5,9 @@
  *
  * A thread of its own opens the memory, and a sandboxed worker reads and understands it
  * (worker/worker.h): objects move and end, so that names are read soon after the sample, and are
- * kept. A process is read for a fifth of the time at most, one whose memory does not answer never
- * again, and one of an owner of whom several do not, not for a while.
+ * kept. A process is read for a fifth of the time at most. One whose memory does not answer is read
+ * some times more, later and later, and then never again; one of an owner of whom several do not,
+ * not for a while.
  *
  * Threads: create, start, stop and destroy from the host's; the rest from any. No lock is held
  * while anything is opened or read.
@@ -23,8 +24,19 @@ struct worker_use;
 /* A program of which something is to be found out. */
 struct process_look {
 	struct process_key key;
+	struct owner owner;             /* the asker's: whose time it takes */
 	uint64_t number;                /* the asker's, of this look */
+	uint32_t unanswered;            /* looks at it that got no answer before this one */
 	struct runtime_process process; /* without data */
+};
+
+/* How a look has ended. */
+struct process_looked {
+	const struct runtime_found *found; /* NULL: nothing (yet), or it could not be looked at */
+	enum runtime_refusal refused;      /* unless ACCEPTED it never will be */
+	bool unanswered;   /* neither its memory nor the worker that read it gave an answer */
+	uint64_t again_ns; /* others of its owner do not answer: none is looked at before; or 0 */
+	uint64_t spent_ns;
 };
 
 /* What is asked of whoever knows which processes have runtimes. From the thread in here. */
@@ -32,11 +44,9 @@ struct process_memory_tables {
 	/* What the program of @key has told of runtime number @runtime; false: nothing. */
 	bool (*find)(void *context, const struct process_key *key, uint32_t runtime,
 		     struct runtime_process *ret);
-	/* A look has ended: @found is NULL when there is nothing (yet), or it could not be
-	 * looked at, and then @refused says why it never will be, or is 0. */
+	/* A look has ended. */
 	void (*looked)(void *context, const struct process_look *look,
-		       const struct runtime_found *found, enum runtime_refusal refused,
-		       uint64_t spent_ns);
+		       const struct process_looked *looked);
 	void *context;
 };
 

@@ -7,38 +7,38 @@ enum { FREE_STRIKES = 2, DOUBLINGS_MOST = 6 };
 
 static const uint64_t PAUSE_NS = 60000000000;
 
-static struct silent_owner *place_for(struct silent_owners *owners, uint32_t uid)
+static struct silent_owner *place_for(struct silent_owners *owners, struct owner owner)
 {
 	struct silent_owner *place = &owners->owners[0];
 
 	for (size_t i = 0; i < SILENT_OWNERS; i++) {
-		struct silent_owner *owner = &owners->owners[i];
+		struct silent_owner *at = &owners->owners[i];
 
-		if (owner->strikes && owner->uid == uid)
-			return owner;
-		if (!owner->strikes || (place->strikes && owner->until_ns < place->until_ns))
-			place = owner;
+		if (at->strikes && owner_pays_with(at->owner, owner))
+			return at;
+		if (!at->strikes || (place->strikes && at->until_ns < place->until_ns))
+			place = at;
 	}
-	*place = (struct silent_owner){ .uid = uid };
+	*place = (struct silent_owner){ .owner = owner };
 	return place;
 }
 
-void silent_owners_note(struct silent_owners *owners, uint32_t uid, uint64_t now_ns)
+void silent_owners_note(struct silent_owners *owners, struct owner owner, uint64_t now_ns)
 {
-	struct silent_owner *owner = place_for(owners, uid);
+	struct silent_owner *place = place_for(owners, owner);
 	uint32_t over;
 
-	owner->strikes++;
-	if (owner->strikes <= FREE_STRIKES)
+	place->strikes++;
+	if (place->strikes <= FREE_STRIKES)
 		return;
-	over = owner->strikes - FREE_STRIKES - 1;
-	owner->until_ns = now_ns + (PAUSE_NS << (over < DOUBLINGS_MOST ? over : DOUBLINGS_MOST));
+	over = place->strikes - FREE_STRIKES - 1;
+	place->until_ns = now_ns + (PAUSE_NS << (over < DOUBLINGS_MOST ? over : DOUBLINGS_MOST));
 }
 
-bool silent_owners_allow(const struct silent_owners *owners, uint32_t uid, uint64_t now_ns)
+uint64_t silent_owners_until_ns(const struct silent_owners *owners, struct owner owner)
 {
 	for (size_t i = 0; i < SILENT_OWNERS; i++)
-		if (owners->owners[i].strikes && owners->owners[i].uid == uid)
-			return now_ns >= owners->owners[i].until_ns;
-	return true;
+		if (owners->owners[i].strikes && owner_pays_with(owners->owners[i].owner, owner))
+			return owners->owners[i].until_ns;
+	return 0;
 }

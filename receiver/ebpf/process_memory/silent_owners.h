@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Users whose processes' memory did not answer: after some of them no other one is read for a
- * while, longer each time. Who makes one such process can make many. One thread at a time.
+ * Owners whose processes' memory did not answer: after some of them no other one is read for a
+ * while, longer each time. Who makes one such process can make many; all containers of a user are
+ * that user's (owner_payer). One thread at a time.
  */
 #pragma once
 
-#include <stdbool.h>
+#include "processes/processes.h"
+
 #include <stdint.h>
 
 enum { SILENT_OWNERS = 64 };
 
 struct silent_owners {
 	struct silent_owner {
-		uint32_t uid;
+		struct owner owner;
 		uint32_t strikes;  /* 0: free */
 		uint64_t until_ns; /* not to be read before */
 	} owners[SILENT_OWNERS];
 };
 
-/* A process of @uid did not answer. When there is no room the one that is free soonest goes. */
-void silent_owners_note(struct silent_owners *owners, uint32_t uid, uint64_t now_ns);
+/* A process of @owner's did not answer. When there is no room the one that is free soonest goes. */
+void silent_owners_note(struct silent_owners *owners, struct owner owner, uint64_t now_ns);
 
-/* May processes of @uid be read? */
-bool silent_owners_allow(const struct silent_owners *owners, uint32_t uid, uint64_t now_ns);
+/* When processes of @owner's may be read; 0: always. */
+uint64_t silent_owners_until_ns(const struct silent_owners *owners, struct owner owner);

@@ -109,23 +109,36 @@ size_t file_rows_evict(struct file_rows *rows, const uint32_t *needed, size_t co
 	return gone;
 }
 
-/* Paths of the largest owner's files go until there is room for those of others. */
+/* Is there too little room for paths of others than of the one that has most? */
+static bool must_yield_path(const struct file_rows *rows, struct owner *ret)
+{
+	return rows->most_path_bytes - rows->path_bytes < shares_reserve(rows->most_path_bytes) &&
+	       shares_largest(&rows->path_shares, rows->most_path_bytes, ret);
+}
+
+/* Paths of the largest owner's files go until there is room for those of others. Who that is only
+ * changes when one has gone. */
 static void yield_paths(struct file_rows *rows)
 {
 	struct owner largest;
+	bool must = must_yield_path(rows, &largest);
 
-	for (size_t i = 0; i < rows->rows.count; i++) {
+	for (size_t i = 0; must && i < rows->rows.count; i++) {
 		struct file *file = &rows->rows.items[i];
 
-		if (rows->most_path_bytes - rows->path_bytes >=
-			    shares_reserve(rows->most_path_bytes) ||
-		    !shares_largest(&rows->path_shares, rows->most_path_bytes, &largest))
-			return;
-		if (file->path && owner_is(file->owner, largest)) {
-			file_rows_drop_path(rows, file);
-			rows->paths_refused++;
-		}
+		if (!file->path || !owner_is(file->owner, largest))
+			continue;
+		file_rows_drop_path(rows, file);
+		rows->paths_refused++;
+		must = must_yield_path(rows, &largest);
 	}
+}
+
+/* The same of rows, of which @gone are to go. */
+static bool must_yield_row(const struct file_rows *rows, size_t gone, struct owner *ret)
+{
+	return rows->most - rows->rows.count + gone < shares_reserve(rows->most) &&
+	       shares_largest(&rows->shares, rows->most, ret);
 }
 
 size_t file_rows_yield(struct file_rows *rows, uint32_t *ids, size_t most, int *fds,
@@ -133,21 +146,21 @@ size_t file_rows_yield(struct file_rows *rows, uint32_t *ids, size_t most, int *
 {
 	size_t kept = 0, gone = 0;
 	struct owner largest;
+	bool must;
 
 	*fd_count_ret = 0;
 	yield_paths(rows);
+	must = most && must_yield_row(rows, 0, &largest);
 	for (size_t i = 0; i < rows->rows.count; i++) {
 		struct file *file = &rows->rows.items[i];
 
-		if (gone >= most ||
-		    rows->most - rows->rows.count + gone >= shares_reserve(rows->most) ||
-		    !shares_largest(&rows->shares, rows->most, &largest) ||
-		    !owner_is(file->owner, largest)) {
+		if (!must || !owner_is(file->owner, largest)) {
 			rows->rows.items[kept++] = *file;
 			continue;
 		}
 		ids[gone++] = file->id;
 		forget(rows, file, fds, fd_count_ret);
+		must = gone < most && must_yield_row(rows, gone, &largest);
 	}
 	rows->rows.count = kept;
 	if (gone) {

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct opening {
@@ -17,7 +16,6 @@ struct opening {
 	uint32_t pid;
 	int fd;     /* owned; or -1 */
 	int status; /* 0 or a negative errno */
-	struct stat stat;
 };
 
 static void opening_destroy(struct timed_call *call)
@@ -39,12 +37,11 @@ static void run_open(struct timed_call *call)
 	snprintf(path, sizeof(path), "/proc/%u/mem", opening->pid);
 	opening->fd = thread < 0 ? open(path, O_RDONLY | O_CLOEXEC)
 				 : openat(thread, "mem", O_RDONLY | O_CLOEXEC);
-	if (opening->fd < 0 || fstat(opening->fd, &opening->stat))
+	if (opening->fd < 0)
 		opening->status = -errno;
 }
 
-int memory_open(struct timed_calls *calls, uint32_t pid, struct owner owner, uint64_t limit_ns,
-		uint32_t *uid_ret)
+int memory_open(struct timed_calls *calls, uint32_t pid, struct owner owner, uint64_t limit_ns)
 {
 	struct opening *opening = calloc(1, sizeof(*opening));
 	int result;
@@ -58,7 +55,6 @@ int memory_open(struct timed_calls *calls, uint32_t pid, struct owner owner, uin
 	opening->fd = -1;
 	if (!timed_calls_make(calls, &opening->call, limit_ns))
 		return -ETIMEDOUT;
-	*uid_ret = opening->stat.st_uid;
 	result = opening->status ? opening->status : TAKE_FD(opening->fd);
 	opening_destroy(&opening->call);
 	return result;

@@ -14,7 +14,5 @@
  * A descriptor for reading the memory that process @pid of @owner has now, which stays that of this
  * program, also after an exec; the caller's to close. It takes CAP_SYS_PTRACE. -ETIMEDOUT after
  * @limit_ns or while an earlier call for the process still waits, or another negative errno.
- * *@uid_ret: whose it is, root's where it forbids dumps.
  */
-int memory_open(struct timed_calls *calls, uint32_t pid, struct owner owner, uint64_t limit_ns,
-		uint32_t *uid_ret);
+int memory_open(struct timed_calls *calls, uint32_t pid, struct owner owner, uint64_t limit_ns);

@@ -25,6 +25,7 @@
 #include "proc_read.h"
 #include "proc_thread.h"
 #include "process_root.h"
+#include "read_time.h"
 #include "shares.h"
 #include "stack_read.h"
 
@@ -304,7 +305,7 @@ bool processes_is_of_root(struct processes *processes, uint32_t file,
  * A descriptor for reading the memory that process @pid has now, as memory_open() has it; negative
  * errno. It waits a moment for processes that do not let it: whoever holds a lock does not ask.
  */
-int processes_open_memory(struct processes *processes, uint32_t pid, uint32_t *uid_ret);
+int processes_open_memory(struct processes *processes, uint32_t pid);
 
 /* Read the stack of a thread that sleeps, as stack_read(). Waits as above. */
 ssize_t processes_read_stack(struct processes *processes, const struct stack_query *query,

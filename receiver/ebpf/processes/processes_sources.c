@@ -156,10 +156,10 @@ struct origin processes_memory_origin(struct processes *processes, uint32_t pid)
 	return origin;
 }
 
-int processes_open_memory(struct processes *processes, uint32_t pid, uint32_t *uid_ret)
+int processes_open_memory(struct processes *processes, uint32_t pid)
 {
 	return memory_open(files_calls(processes->watch.files), pid, owner_of(processes, pid),
-			   READ_LIMIT_NS, uid_ret);
+			   READ_LIMIT_NS);
 }
 
 ssize_t processes_read_stack(struct processes *processes, const struct stack_query *query, void *to)

@@ -1,23 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time that reading processes in /proc takes is shared by owners. Each who pays (owner_payer)
- * has a quarter of the thread's time, of which what he has not used is kept for a second: a user
- * may have processes that take long to read, or make records be lost so that they are read again
- * and again. What one reading takes beyond that delays the
- * next, by a second at most. Root outside of containers has
- * all it needs. One thread at a time.
+ * The time that reading processes takes is shared by owners. Each who pays (owner_payer) has a part
+ * of all time, and may use at once what he has not used of it lately: a user may have processes
+ * that take long to read, or make them be read again and again. What one reading takes beyond that
+ * delays the next of the same owner, and nobody else's. Root outside of containers has all it
+ * needs. One thread at a time.
  */
 #pragma once
 
 #include "shares.h"
 
-/* All zero is a beginning. */
+struct read_time_terms {
+	uint64_t part;    /* who reads without end has one part of so many; 1 at least */
+	uint64_t most_ns; /* who has not read for most_ns * part may read for so long at once */
+	uint64_t debt_ns; /* more than that is not owed; most_ns at least */
+};
+
+/* Of the thread that reads /proc: a quarter, of which a second's may be used at once; a reading
+ * that took very long keeps the next ones of its owner waiting for a second, not longer. */
+extern const struct read_time_terms read_time_of_proc;
+
 struct read_time {
+	const struct read_time_terms *terms;
 	struct shares spent; /* nanoseconds, by user, that are not written off yet, as of: */
 	uint64_t since_ns;
 	uint64_t put_off; /* processes that were not read */
 };
 
+/* @terms are borrowed until deinit. */
+void read_time_init(struct read_time *time, const struct read_time_terms *terms);
 void read_time_deinit(struct read_time *time);
 
 /* May a process of @owner be read at @now_ns (CLOCK_MONOTONIC)? If not that is counted: it is read
@@ -27,4 +38,8 @@ bool read_time_admit(struct read_time *time, struct owner owner, uint64_t now_ns
 /* The same, and nothing is counted. */
 bool read_time_is_left(struct read_time *time, struct owner owner, uint64_t now_ns);
 
+/* When that will be so, if nothing else is read; 0: it was when something was read last. */
+uint64_t read_time_due_ns(const struct read_time *time, struct owner owner);
+
+/* What was admitted took @ns. */
 void read_time_spend(struct read_time *time, struct owner owner, uint64_t ns);

@@ -92,6 +92,7 @@ bool watch_init(struct watch *watch, const struct profcol_host *host,
 	pthread_mutex_init(&watch->table_lock, NULL);
 	register_metrics(watch);
 	watch_hangs_register(&watch->hangs, host);
+	read_time_init(&watch->read_time, &read_time_of_proc);
 	watch->files = files_create(files_open_max(), max_bytes / FILES_SHARE, FILE_IDS);
 	watch->kernel_code = kernel_code_create();
 	return table_init(&watch->table, max_bytes / TABLE_SHARE, max_bytes / TEXT_SHARE) &&

@@ -8,16 +8,33 @@ enum {
 	/* What a runtime makes when it starts is there some 20 ms later. */
 	FIRST_PAUSE_NS = 20000000,
 	PAUSE_DOUBLINGS = 7,
-	ATTEMPTS = 40, /* over a minute and a half; then with what it maps next */
-	REST_FACTOR = 4,
+	ATTEMPTS = 40,       /* over a minute and a half; then with what it maps next */
+	UNANSWERED_MOST = 6, /* the last one half a minute after the first */
+	LOOKS_MOST = 2,      /* at one time */
 };
+
+static const uint64_t UNANSWERED_PAUSE_NS = 1000000000; /* after the first, then twice as long */
 
 /* A look takes 0.2 ms. On a machine that has no time at all it may take as long as it is let. */
 static const uint64_t SPENT_MOST_NS = 2000000000;
 
+/* A look may take five seconds; when many programs start, a thousand take less than the quarter of
+ * one. */
+static const struct read_time_terms time_terms = {
+	.part = 5,
+	.most_ns = 250000000,
+	.debt_ns = 5000000000,
+};
+
 void attachments_init(struct attachments *attachments)
 {
 	TAILQ_INIT(&attachments->wanted);
+	read_time_init(&attachments->time, &time_terms);
+}
+
+void attachments_deinit(struct attachments *attachments)
+{
+	read_time_deinit(&attachments->time);
 }
 
 static void set_wanted(struct attachments *attachments, struct attached *attached, bool wanted)
@@ -81,14 +98,15 @@ static void foresee(struct attachments *attachments, struct attached *attached)
 }
 
 struct attached *attached_create(struct attachments *attachments, const struct process_key *key,
-				 const struct runtime *runtime, const void *layout, uint64_t base,
-				 uint64_t now_ns)
+				 struct owner owner, const struct runtime *runtime,
+				 const void *layout, uint64_t base, uint64_t now_ns)
 {
 	struct attached *attached = calloc(1, sizeof(*attached));
 
 	if (!attached)
 		return NULL;
 	attached->key = *key;
+	attached->owner = owner;
 	attached->runtime = runtime;
 	memcpy(attached->layout, layout, runtime->layout_bytes);
 	attached->base = base;
@@ -129,14 +147,29 @@ bool attached_is(const struct attached *attached, const struct runtime *runtime,
 	       !memcmp(attached->layout, layout, runtime->layout_bytes);
 }
 
+/* Have looks taken too long, or got no answer too often? */
+static bool is_given_up(const struct attached *attached)
+{
+	return attached->spent_ns > SPENT_MOST_NS || attached->unanswered >= UNANSWERED_MOST;
+}
+
 void attached_changed(struct attachments *attachments, struct attached *attached, uint64_t now_ns)
 {
+	uint64_t due_ns = now_ns + FIRST_PAUSE_NS, rests_ns = attached->rests_ns;
+
 	if (!attached->runtime->attach || attached->settled || attached->refused ||
-	    attached->spent_ns > SPENT_MOST_NS)
+	    is_given_up(attached))
 		return;
 	attached->attempts = 0;
-	if (attached->due_ns > now_ns + FIRST_PAUSE_NS)
-		attached->due_ns = now_ns + FIRST_PAUSE_NS;
+	// While a look hangs, by the worker's fault maybe, there is one more, but no third one: it
+	// may map something all the time.
+	if (attached->looks >= LOOKS_MOST)
+		return;
+	if (attached->looks && rests_ns < attached->looked_ns + UNANSWERED_PAUSE_NS)
+		rests_ns = attached->looked_ns + UNANSWERED_PAUSE_NS;
+	due_ns = due_ns < rests_ns ? rests_ns : due_ns;
+	if (attached->due_ns > due_ns || (attached->looks && !attached->wanted))
+		attached->due_ns = due_ns;
 	set_wanted(attachments, attached, true);
 }
 
@@ -146,29 +179,37 @@ uint64_t attachments_due_ns(const struct attachments *attachments)
 	const struct attached *attached;
 
 	TAILQ_FOREACH(attached, &attachments->wanted, others)
-	if (attached->due_ns < due_ns)
-		due_ns = attached->due_ns;
-	return due_ns < attachments->rests_ns ? attachments->rests_ns : due_ns;
+	{
+		uint64_t time_ns;
+
+		if (attached->due_ns >= due_ns)
+			continue;
+		time_ns = read_time_due_ns(&attachments->time, attached->owner);
+		time_ns = time_ns < attached->due_ns ? attached->due_ns : time_ns;
+		due_ns = time_ns < due_ns ? time_ns : due_ns;
+	}
+	return due_ns;
 }
 
 bool attachments_next(struct attachments *attachments, uint64_t now_ns, struct attached *ret)
 {
 	struct attached *attached;
 
-	if (now_ns < attachments->rests_ns)
-		return false;
 	TAILQ_FOREACH(attached, &attachments->wanted, others)
-	if (attached->due_ns <= now_ns) {
+	if (attached->due_ns <= now_ns &&
+	    read_time_is_left(&attachments->time, attached->owner, now_ns)) {
 		set_wanted(attachments, attached, false);
+		attached->looks++;
+		attached->looked_ns = now_ns;
 		*ret = *attached;
 		return true;
 	}
 	return false;
 }
 
-void attachments_rest(struct attachments *attachments, uint64_t spent_ns, uint64_t now_ns)
+void attachments_spend(struct attachments *attachments, struct owner owner, uint64_t spent_ns)
 {
-	attachments->rests_ns = now_ns + REST_FACTOR * spent_ns;
+	read_time_spend(&attachments->time, owner, spent_ns);
 }
 
 /* What was inherited gives way to what is found, or to nothing where that is refused. True when it
@@ -192,18 +233,25 @@ static bool disinherit(struct attachments *attachments, struct attached *attache
 	return true;
 }
 
-bool attached_learn(struct attachments *attachments, struct attached *attached,
-		    const struct runtime_found *found, enum runtime_refusal refused,
-		    uint64_t spent_ns, uint64_t now_ns)
+/* The look has got no answer. Another one may: whoever holds a lock of the memory lets go of it,
+ * and a machine that had no time has some again. False: there were enough of them. */
+static bool look_again(struct attachments *attachments, struct attached *attached, uint64_t now_ns)
 {
-	uint32_t doublings =
-		attached->attempts < PAUSE_DOUBLINGS ? attached->attempts : PAUSE_DOUBLINGS;
-	bool other, more;
+	if (++attached->unanswered >= UNANSWERED_MOST)
+		return false;
+	attached->rests_ns = now_ns + (UNANSWERED_PAUSE_NS << (attached->unanswered - 1));
+	attached->due_ns = attached->rests_ns;
+	set_wanted(attachments, attached, true);
+	return true;
+}
 
-	if (found && found->refused)
-		refused = (enum runtime_refusal)found->refused;
-	other = attached->inherited && disinherit(attachments, attached, found, refused);
-	more = found && found->progress > attached->found.progress;
+/* What a look has @found, or that it is @refused. */
+static bool learn_found(struct attachments *attachments, struct attached *attached,
+			const struct runtime_found *found, enum runtime_refusal refused)
+{
+	bool other = attached->inherited && disinherit(attachments, attached, found, refused);
+	bool more = found && found->progress > attached->found.progress;
+
 	// What is known already stays: a look may be refused later for want of time.
 	if (!attached->found.progress)
 		refuse(attachments, attached, refused);
@@ -214,10 +262,37 @@ bool attached_learn(struct attachments *attachments, struct attached *attached,
 		attachments->of[attached->runtime->number].known += !is_known(attached);
 		attached->found = *found;
 	}
-	attached->spent_ns += spent_ns;
+	return more || other;
+}
+
+bool attached_learn(struct attachments *attachments, struct attached *attached,
+		    const struct process_looked *looked, uint64_t now_ns)
+{
+	uint32_t doublings =
+		attached->attempts < PAUSE_DOUBLINGS ? attached->attempts : PAUSE_DOUBLINGS;
+	enum runtime_refusal refused = looked->refused;
+	bool news;
+
+	attached->looks -= attached->looks > 0;
+	if (attached->settled)
+		return false;
+	if (looked->again_ns > now_ns) {
+		attached->due_ns = attached->rests_ns = looked->again_ns;
+		set_wanted(attachments, attached, true);
+		return false;
+	}
+	if (looked->unanswered) {
+		if (look_again(attachments, attached, now_ns))
+			return false;
+		refused = RUNTIME_REFUSED_MEMORY;
+	} else {
+		attached->spent_ns += looked->spent_ns;
+	}
+	if (looked->found && looked->found->refused)
+		refused = (enum runtime_refusal)looked->found->refused;
+	news = learn_found(attachments, attached, looked->found, refused);
 	attached->due_ns = now_ns + ((uint64_t)FIRST_PAUSE_NS << doublings);
 	set_wanted(attachments, attached,
-		   !attached->settled && attached->spent_ns <= SPENT_MOST_NS &&
-			   ++attached->attempts < ATTEMPTS);
-	return more || other;
+		   !attached->settled && !is_given_up(attached) && ++attached->attempts < ATTEMPTS);
+	return news;
 }

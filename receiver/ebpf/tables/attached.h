@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "process_memory/process_memory.h"
 #include "processes/processes.h"
 #include "runtimes/runtime.h"
 
@@ -13,6 +14,7 @@
 /* A program that has loaded a file of a runtime's. */
 struct attached {
 	struct process_key key;
+	struct owner owner; /* of the process, whose looks it is that take time */
 	const struct runtime *runtime;
 	uint64_t layout[RUNTIME_LAYOUT_BYTES / sizeof(uint64_t)]; /* of that file */
 	uint64_t base; /* where the file's ELF address 0 lies */
@@ -25,9 +27,13 @@ struct attached {
 	enum runtime_refusal refused; /* unless ACCEPTED nothing will ever be known */
 	uint64_t number;              /* no other one has had it */
 	uint32_t attempts;            /* to look, since it mapped something last */
-	uint64_t due_ns;              /* not to be looked at before */
-	uint64_t spent_ns;            /* by looks */
+	uint32_t unanswered;          /* looks that got no answer, in all */
+	uint64_t due_ns;              /* not to be looked at before... */
+	uint64_t rests_ns;            /* ...nor before this, whatever it maps */
+	uint64_t spent_ns;            /* by looks that got one */
 	bool wanted;                  /* stands in attachments.wanted */
+	uint32_t looks;               /* that have not ended */
+	uint64_t looked_ns;           /* when the last one was taken */
 	bool met;                     /* the owner's: it is there still */
 	TAILQ_ENTRY(attached) others;
 	SLIST_ENTRY(attached) of_process; /* the owner's */
@@ -51,21 +57,22 @@ struct attachments {
 		uint64_t layout[RUNTIME_LAYOUT_BYTES / sizeof(uint64_t)];
 	} proven[ATTACHMENTS_PROVEN];
 	size_t next_proven;
-	uint64_t made;       /* since init */
-	uint64_t rests_ns;   /* nobody is looked at before */
+	uint64_t made;         /* since init */
+	struct read_time time; /* that looks have taken */
 	uint32_t unlabelled; /* the owner's: runtimes whose labels are not read, 1 << number each */
 	struct attachments_counts of[RUNTIMES];
 };
 
 void attachments_init(struct attachments *attachments);
+void attachments_deinit(struct attachments *attachments); /* all are destroyed */
 
 /*
  * NULL without memory. It is wanted if there is something to look for: of a runtime that foresees
  * it all is known at once, if it was found in another process. @layout is copied.
  */
 struct attached *attached_create(struct attachments *attachments, const struct process_key *key,
-				 const struct runtime *runtime, const void *layout, uint64_t base,
-				 uint64_t now_ns);
+				 struct owner owner, const struct runtime *runtime,
+				 const void *layout, uint64_t base, uint64_t now_ns);
 void attached_destroy(struct attachments *attachments, struct attached *attached); /* or NULL */
 
 /* Is it of the same file at the same place? */
@@ -80,21 +87,22 @@ void attached_inherit(struct attachments *attachments, struct attached *attached
 /* The process has mapped something: what was not there may be. */
 void attached_changed(struct attachments *attachments, struct attached *attached, uint64_t now_ns);
 
-/* When the next one is due to be looked at; UINT64_MAX: none is wanted. */
+/* When the next one is due to be looked at, whose owner has time left; UINT64_MAX: none is wanted.
+ */
 uint64_t attachments_due_ns(const struct attachments *attachments);
 
 /* What to look at next: a copy. False: nothing is due. */
 bool attachments_next(struct attachments *attachments, uint64_t now_ns, struct attached *ret);
 
-/*
- * A look that took @spent_ns is over: for four times as long there is no other one, since one can
- * be made to take as long as it may.
- */
-void attachments_rest(struct attachments *attachments, uint64_t spent_ns, uint64_t now_ns);
+/* A look at a process of @owner's is over that took @spent_ns. An owner has a fifth of all time for
+ * looks, since they can be made to take as long as they may: that delays nobody else's. */
+void attachments_spend(struct attachments *attachments, struct owner owner, uint64_t spent_ns);
 
-/* Looked at, @attached has what was @found, or nothing if NULL. True when that is more than was
- * known, or not what was inherited. What is missing is looked for again, later and later, as long
- * as looks at it have not taken very long, and it is not @refused. */
+/*
+ * A look at @attached has ended. True when it is known what was not, or not what was inherited.
+ * What is missing is looked for again, later and later, as long as looks at it have not taken very
+ * long, and it is not refused. A look without an answer is made again after a second, then two,
+ * four, up to sixteen: then that counts as a refusal.
+ */
 bool attached_learn(struct attachments *attachments, struct attached *attached,
-		    const struct runtime_found *found, enum runtime_refusal refused,
-		    uint64_t spent_ns, uint64_t now_ns);
+		    const struct process_looked *looked, uint64_t now_ns);

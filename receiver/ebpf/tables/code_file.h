@@ -27,7 +27,10 @@ struct code_page {
 	uint32_t handle;
 	uint16_t length; /* bytes; what memory_free wants */
 	uint8_t state;   /* enum code_page_state */
-	uint8_t tries;  /* left to find room for it; of one PRESENT: its rules had none, if not 0 */
+	union {
+		uint8_t tries; /* left to find room for it */
+		uint8_t lacks; /* of one PRESENT: rules there was no room for; UINT8_MAX: or more */
+	};
 	uint32_t epoch; /* when it was seen last */
 };
 

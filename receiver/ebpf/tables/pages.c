@@ -324,6 +324,15 @@ void pages_miss_remembered(struct pages *pages, struct code_file *file, uint64_t
 		VECTOR_DEINIT(&file->missed);
 }
 
+/* There was no room for rules of @page, and there is some for half of them at least: it is not made
+ * anew for each place that becomes free. */
+static bool is_worth_making_anew(struct pages *pages, const struct code_file *file,
+				 const struct code_page *page)
+{
+	return page->state == CODE_PAGE_PRESENT && page->lacks &&
+	       rule_table_has_room(pages->rules, &file->rules, (page->lacks + 1u) / 2);
+}
+
 void pages_touch(struct pages *pages, uint32_t id, uint64_t file_offset, uint64_t now_ns)
 {
 	struct code_file *file = pages_find_file(pages, id);
@@ -333,9 +342,7 @@ void pages_touch(struct pages *pages, uint32_t id, uint64_t file_offset, uint64_
 	    !code_file_find(file, file_offset, &index, &offset))
 		return;
 	file->pages[index].epoch = pages->epoch;
-	// There was no room for its rules, and there is some now.
-	if (file->pages[index].state == CODE_PAGE_PRESENT && file->pages[index].tries &&
-	    rule_table_has_room(pages->rules, &file->rules))
+	if (is_worth_making_anew(pages, file, &file->pages[index]))
 		pages_drop_page(pages, file, index);
 	// Met while its file went by frame pointers, or dropped since.
 	if (file->pages[index].state == CODE_PAGE_ABSENT)

@@ -92,7 +92,7 @@ static uint32_t put(struct pages *pages, const struct code_file *file, enum memo
 }
 
 static void put_page(struct pages *pages, struct code_file *file, uint32_t index, size_t length,
-		     bool complete, uint64_t now_ns)
+		     uint32_t lacks, uint64_t now_ns)
 {
 	struct code_page *page = &file->pages[index];
 	uint32_t handle = put(pages, file, MEMORY_DROPPABLE, length);
@@ -106,15 +106,34 @@ static void put_page(struct pages *pages, struct code_file *file, uint32_t index
 	*page = (struct code_page){ .handle = handle,
 				    .length = (uint16_t)length,
 				    .state = CODE_PAGE_PRESENT,
-				    .tries = !complete,
+				    .lacks = lacks < UINT8_MAX ? (uint8_t)lacks : UINT8_MAX,
 				    .epoch = pages->epoch };
 	pages->counts.pages++;
 	pages->counts.built++;
 }
 
+/* The number that rule @at of an answer, which is @rule, has among all files' rules. *@lacks is one
+ * more the first time that there is no room for it. */
+static uint32_t use_rule(struct pages *pages, struct code_file *file, uint32_t at,
+			 const struct unwind_rule *rule, uint32_t *lacks)
+{
+	bool was_wanted = pages->rules->wanted;
+	uint8_t bit = (uint8_t)(1u << at % 8), *refused = &pages->refused[at / 8];
+	uint32_t number;
+
+	pages->rules->wanted = false;
+	number = rule_table_use(pages->rules, rule, &file->rules);
+	if (pages->rules->wanted && !(*refused & bit)) {
+		*refused |= bit;
+		++*lacks;
+	}
+	pages->rules->wanted |= was_wanted;
+	return number;
+}
+
 /* A row with the number that its rule has among all files' rules. */
 static uint32_t renumber(struct pages *pages, struct code_file *file,
-			 const struct worker_answer *answer, uint32_t row)
+			 const struct worker_answer *answer, uint32_t row, uint32_t *lacks)
 {
 	uint32_t rule = row >> 16;
 	const struct unwind_rule *known;
@@ -126,25 +145,23 @@ static uint32_t renumber(struct pages *pages, struct code_file *file,
 	if (known->cfa == UNWIND_CFA_UNSUPPORTED && known->unsupported < UNWIND_UNSUPPORTED_COUNT)
 		pages->counts.unsupported[known->unsupported]++;
 	file->switches_stacks |= known->stack_switch;
-	rule = rule_table_use(pages->rules, known, &file->rules);
+	rule = use_rule(pages, file, rule - WORKER_FIRST_RULE, known, lacks);
 	return (row & 0xffff) | rule << 16;
 }
 
-/* Write @page, and its rows by their numbers here, to pages->page, *@length_ret bytes. False: for
- * want of room among the rules some rows say "unknown". */
-static bool write_page(struct pages *pages, struct code_file *file,
-		       const struct worker_answer *answer, const struct worker_page *page,
-		       size_t *length_ret)
+/* Write @page, and its rows by their numbers here, to pages->page, *@length_ret bytes. Returns of
+ * how many rules rows say "unknown" for want of room. */
+static uint32_t write_page(struct pages *pages, struct code_file *file,
+			   const struct worker_answer *answer, const struct worker_page *page,
+			   size_t *length_ret)
 {
-	bool was_wanted = pages->rules->wanted, complete;
+	uint32_t lacks = 0;
 
-	pages->rules->wanted = false;
+	memset(pages->refused, 0, sizeof(pages->refused));
 	for (uint32_t i = 0; i < page->row_count; i++)
-		pages->rows[i] = renumber(pages, file, answer, page->rows[i]);
+		pages->rows[i] = renumber(pages, file, answer, page->rows[i], &lacks);
 	*length_ret = page_layout_write(pages->page, page->first, pages->rows);
-	complete = !pages->rules->wanted;
-	pages->rules->wanted |= was_wanted;
-	return complete;
+	return lacks;
 }
 
 static void learn_page(struct pages *pages, struct code_file *file,
@@ -152,7 +169,7 @@ static void learn_page(struct pages *pages, struct code_file *file,
 		       uint64_t now_ns)
 {
 	uint32_t index = page->number - file->page_first;
-	bool complete;
+	uint32_t lacks;
 	size_t length;
 
 	if (page->number < file->page_first || index >= file->page_count ||
@@ -160,12 +177,12 @@ static void learn_page(struct pages *pages, struct code_file *file,
 		return;
 	// Files that nobody runs let go of their rules meanwhile. What there is no room for then
 	// comes without them.
-	complete = write_page(pages, file, answer, page, &length);
-	if (!complete && file->pages[index].tries != 1) {
+	lacks = write_page(pages, file, answer, page, &length);
+	if (lacks && file->pages[index].tries != 1) {
 		put_off_page(pages, file, index, now_ns);
 		return;
 	}
-	put_page(pages, file, index, length, complete, now_ns);
+	put_page(pages, file, index, length, lacks, now_ns);
 }
 
 static bool make_directory(struct pages *pages, struct code_file *file)
@@ -265,7 +282,7 @@ static void build_vdso_page(struct pages *pages, const struct unwind_source *sou
 	unwind_source_visit(source, start, start + (1u << UNWIND_PAGE_SHIFT), page_take, &page);
 	if (page_finish(&page))
 		put_page(pages, pages->vdso, index,
-			 page_layout_write(pages->page, page.first, page.rows), true, 0);
+			 page_layout_write(pages->page, page.first, page.rows), 0, 0);
 	page_deinit(&page);
 }
 

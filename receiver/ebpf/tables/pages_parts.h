@@ -33,6 +33,7 @@ struct pages {
 	uint64_t taken_back; /* rules, as `found` knows */
 	struct found_rules found;
 	uint32_t rows[PAGE_MAX_ROWS];      /* of a page that is being written */
+	uint8_t refused[UNWIND_RULES / 8]; /* of that: which of the answer's rules had no room */
 	uint8_t page[UNWIND_OBJECT_BYTES]; /* that one */
 };
 

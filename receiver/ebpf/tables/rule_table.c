@@ -80,20 +80,20 @@ static void take_back(struct rule_table *table)
 			intern_insert(&table->index, hash_of(&table->rules[number]), number);
 }
 
-/* May @owner have one more? What was let go of is as good as free. */
-static bool admits(const struct rule_table *table, struct owner owner)
+/* May @owner have @count more? What was let go of is as good as free. */
+static bool admits(const struct rule_table *table, struct owner owner, uint32_t count)
 {
-	return shares_admit(&table->shares, owner, 1, ROOM, count_free(table) + table->unused);
+	return shares_admit(&table->shares, owner, count, ROOM, count_free(table) + table->unused);
 }
 
-/* Is there a place for it? */
-static bool has_place(struct rule_table *table)
+/* Are there places for them? */
+static bool has_places(struct rule_table *table, uint32_t count)
 {
-	if (table->count == UNWIND_RULES && !table->free.count && table->looked != table->round) {
+	if (count_free(table) < count && table->looked != table->round) {
 		table->looked = table->round;
 		take_back(table);
 	}
-	return count_free(table);
+	return count_free(table) >= count;
 }
 
 /* A place for @rule; UNWIND_RULE_UNKNOWN without one. */
@@ -101,7 +101,7 @@ static uint32_t add_rule(struct rule_table *table, const struct unwind_rule *rul
 {
 	uint32_t number;
 
-	if (!has_place(table))
+	if (!has_places(table, 1))
 		return UNWIND_RULE_UNKNOWN;
 	number = table->free.count ? table->free.items[table->free.count - 1] : table->count;
 	if (!intern_insert(&table->index, hash, number))
@@ -173,10 +173,10 @@ uint32_t rule_table_use(struct rule_table *table, const struct unwind_rule *rule
 
 	if (number == INTERN_MISSING) {
 		number = UNWIND_RULE_UNKNOWN;
-		if (uses->numbers.count < FILE_MOST && admits(table, uses->owner))
+		if (uses->numbers.count < FILE_MOST && admits(table, uses->owner, 1))
 			number = add_rule(table, rule, hash);
 		table->wanted |= number == UNWIND_RULE_UNKNOWN && uses->numbers.count < FILE_MOST;
-	} else if (!table->uses[number].files && !admits(table, uses->owner)) {
+	} else if (!table->uses[number].files && !admits(table, uses->owner, 1)) {
 		// One that was let go of for others does not come back that way.
 		table->wanted = true;
 		number = UNWIND_RULE_UNKNOWN;
@@ -188,9 +188,10 @@ uint32_t rule_table_use(struct rule_table *table, const struct unwind_rule *rule
 	return number;
 }
 
-bool rule_table_has_room(struct rule_table *table, const struct rule_uses *uses)
+bool rule_table_has_room(struct rule_table *table, const struct rule_uses *uses, uint32_t count)
 {
-	return uses->numbers.count < FILE_MOST && has_place(table) && admits(table, uses->owner);
+	return uses->numbers.count + count <= FILE_MOST && has_places(table, count) &&
+	       admits(table, uses->owner, count);
 }
 
 void rule_table_release(struct rule_table *table, struct rule_uses *uses)

@@ -71,6 +71,7 @@ void spaces_destroy(struct spaces *spaces)
 			free(space->uses);
 			free(space);
 		}
+	attachments_deinit(&spaces->attachments);
 	range_sets_destroy(spaces->sets);
 	code_copy_deinit(&spaces->code);
 	range_list_deinit(&spaces->list);

@@ -70,12 +70,11 @@ void spaces_learn_walk(struct spaces *spaces, uint32_t number, bool ready);
  * there is none. */
 uint64_t spaces_look_due_ns(const struct spaces *spaces);
 
-/* It; false: none is due. What a look has found, as attached_learn, which took @spent_ns, is
- * learned: the process is to be told of again. */
+/* It; false: none is due. How each of them has ended is learned, as attached_learn says: the
+ * process is to be told of again if that is news. */
 bool spaces_next_look(struct spaces *spaces, uint64_t now_ns, struct process_look *ret);
 void spaces_learn_look(struct spaces *spaces, const struct process_look *look,
-		       const struct runtime_found *found, enum runtime_refusal refused,
-		       uint64_t spent_ns, uint64_t now_ns);
+		       const struct process_looked *looked, uint64_t now_ns);
 
 /* The key of process number @parent, if it is one that @child, or an ancestor of it, may have been
  * forked from, and whose program it runs still. False: none is known. */

@@ -134,11 +134,12 @@ static void meet(struct spaces *spaces, struct space_ranges *space, uint32_t fil
 			continue;
 		attached->met = true;
 		attached->file = file;
+		attached->owner = space->owner;
 		attached_changed(&spaces->attachments, attached, now_ns);
 		return;
 	}
-	attached = attached_create(&spaces->attachments, &space->key, met->runtime, met->layout,
-				   base, now_ns);
+	attached = attached_create(&spaces->attachments, &space->key, space->owner, met->runtime,
+				   met->layout, base, now_ns);
 	if (!attached)
 		return;
 	attached->met = true;
@@ -253,7 +254,13 @@ bool spaces_next_look(struct spaces *spaces, uint64_t now_ns, struct process_loo
 
 	if (!attachments_next(&spaces->attachments, now_ns, &attached))
 		return false;
-	*ret = (struct process_look){ attached.key, attached.number, describe(&attached) };
+	*ret = (struct process_look){
+		.key = attached.key,
+		.owner = attached.owner,
+		.number = attached.number,
+		.unanswered = attached.unanswered,
+		.process = describe(&attached),
+	};
 	ret->process.data_bytes = 0;
 	return true;
 }
@@ -300,16 +307,14 @@ static struct attached *find_attached(const struct space_ranges *space, uint64_t
 }
 
 void spaces_learn_look(struct spaces *spaces, const struct process_look *look,
-		       const struct runtime_found *found, enum runtime_refusal refused,
-		       uint64_t spent_ns, uint64_t now_ns)
+		       const struct process_looked *looked, uint64_t now_ns)
 {
 	struct space_ranges *space = spaces_find(spaces, &look->key);
 	struct attached *attached = space ? find_attached(space, look->number) : NULL;
 
-	attachments_rest(&spaces->attachments, spent_ns, now_ns);
+	attachments_spend(&spaces->attachments, look->owner, looked->spent_ns);
 	// It may have ended meanwhile, or have loaded another library.
-	if (!attached ||
-	    !attached_learn(&spaces->attachments, attached, found, refused, spent_ns, now_ns))
+	if (!attached || !attached_learn(&spaces->attachments, attached, looked, now_ns))
 		return;
 	forget_data(spaces, attached);
 	put_data(spaces, attached);

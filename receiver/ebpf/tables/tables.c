@@ -291,13 +291,12 @@ static bool ask_next(struct tables *tables)
 }
 
 static void learn_look(void *context, const struct process_look *look,
-		       const struct runtime_found *found, enum runtime_refusal refused,
-		       uint64_t spent_ns)
+		       const struct process_looked *looked)
 {
 	struct tables *tables = context;
 
 	pthread_mutex_lock(&tables->lock);
-	spaces_learn_look(tables->spaces, look, found, refused, spent_ns, clock_monotonic_ns());
+	spaces_learn_look(tables->spaces, look, looked, clock_monotonic_ns());
 	pthread_mutex_unlock(&tables->lock);
 	// There may be a program to load, or another look to be taken.
 	missed_wake(&tables->missed);
@@ -306,6 +305,7 @@ static void learn_look(void *context, const struct process_look *look,
 /* Have one process with a runtime looked at, if one is due. */
 static void look_at_next(struct tables *tables)
 {
+	const struct process_looked nothing = { 0 };
 	struct process_look look;
 	bool more;
 
@@ -313,7 +313,7 @@ static void look_at_next(struct tables *tables)
 	more = spaces_next_look(tables->spaces, clock_monotonic_ns(), &look);
 	pthread_mutex_unlock(&tables->lock);
 	if (more && !process_memory_look(tables->process_memory, &look))
-		learn_look(tables, &look, NULL, RUNTIME_ACCEPTED, 0);
+		learn_look(tables, &look, &nothing);
 }
 
 /*

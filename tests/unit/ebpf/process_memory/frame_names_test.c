@@ -140,13 +140,58 @@ static void who_is_given_up_is_not_read(void **state)
 
 	(void)state;
 	ask(7, 1, MS);
-	frame_names_process(&names, &asked.key)->silent = true;
-	frame_names_give_up(&names, frame_names_process(&names, &asked.key), FRAME_SILENT, MS);
+	frame_names_give_up(&names, frame_names_process(&names, &asked.key), FRAME_SILENT,
+			    UINT64_MAX, MS);
 	assert_int_equal(state_of(7, 1), FRAME_SILENT);
 	ask(7, 1, 5000 * MS);
 	ask(7, 2, 5000 * MS);
 	assert_int_equal(frame_names_due_ns(&names), UINT64_MAX);
-	assert_int_equal(state_of(7, 2), FRAME_CROWDED);
+	assert_int_equal(state_of(7, 2), FRAME_SILENT);
+}
+
+/* It may have held a lock for a moment, or the machine had no time: or it does so for ever. */
+static void who_gives_no_answer_is_asked_again_some_times(void **state)
+{
+	const struct frame_question asked = question(7, 1);
+	uint64_t now = MS;
+
+	(void)state;
+	for (uint64_t pause = 1000 * MS; pause <= 16000 * MS; pause *= 2) {
+		struct named_process *process;
+
+		ask(7, 1, now);
+		assert_int_equal(read_next(now + 10 * MS, FRAME_SILENT), 1);
+		process = frame_names_process(&names, &asked.key);
+		ask(7, 2, now + 10 * MS);
+		assert_int_equal(frame_names_fall_silent(&names, process, FRAME_SILENT, now),
+				 pause == 1000 * MS);
+		assert_int_equal(state_of(7, 2), FRAME_SILENT);
+		now += pause;
+		ask(7, 1, now - 1);
+		ask(7, 3, now - 1);
+		assert_int_equal(frame_names_due_ns(&names), UINT64_MAX);
+		assert_int_equal(state_of(7, 3), FRAME_SILENT);
+		now += 1000 * MS;
+	}
+	frame_names_fall_silent(&names, frame_names_process(&names, &asked.key), FRAME_SILENT, now);
+	ask(7, 1, now + 3600000 * MS);
+	assert_int_equal(frame_names_due_ns(&names), UINT64_MAX);
+}
+
+static void who_has_answered_since_is_as_at_first(void **state)
+{
+	const struct frame_question asked = question(7, 1);
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		uint64_t now = MS + i * 10000 * MS;
+
+		ask(7, 1, now);
+		assert_true(frame_names_fall_silent(&names, frame_names_process(&names, &asked.key),
+						    FRAME_SILENT, now));
+		ask(7, 10 + i, now + 2000 * MS);
+		assert_int_equal(read_next(now + 2100 * MS, FRAME_NAMED), 1);
+	}
 }
 
 /* The one that takes most loses its names first; the others keep theirs. */
@@ -438,6 +483,8 @@ int main(void)
 		TEST(programs_are_told_apart),
 		TEST(what_failed_is_read_again_later_unless_the_program_has_ended),
 		TEST(who_is_given_up_is_not_read),
+		TEST(who_gives_no_answer_is_asked_again_some_times),
+		TEST(who_has_answered_since_is_as_at_first),
 		TEST(memory_is_bounded),
 		TEST(what_is_met_again_keeps_its_name),
 		TEST(what_waits_is_read_when_room_was_made),

@@ -11,14 +11,19 @@
 
 static const uint64_t SECOND = 1000000000;
 
+static struct owner user(uint32_t uid)
+{
+	return (struct owner){ uid, 0 };
+}
+
 static void a_mishap_is_forgiven(void **state)
 {
 	struct silent_owners owners = { 0 };
 
 	(void)state;
-	silent_owners_note(&owners, 1000, SECOND);
-	silent_owners_note(&owners, 1000, SECOND);
-	assert_true(silent_owners_allow(&owners, 1000, SECOND));
+	silent_owners_note(&owners, user(1000), SECOND);
+	silent_owners_note(&owners, user(1000), SECOND);
+	assert_true(silent_owners_until_ns(&owners, user(1000)) <= SECOND);
 }
 
 static void several_are_not_and_each_more_takes_longer(void **state)
@@ -27,13 +32,13 @@ static void several_are_not_and_each_more_takes_longer(void **state)
 	uint64_t now = SECOND, pause = 60 * SECOND;
 
 	(void)state;
-	silent_owners_note(&owners, 1000, now);
-	silent_owners_note(&owners, 1000, now);
+	silent_owners_note(&owners, user(1000), now);
+	silent_owners_note(&owners, user(1000), now);
 	for (int i = 0; i < 5; i++) {
-		silent_owners_note(&owners, 1000, now);
-		assert_false(silent_owners_allow(&owners, 1000, now + pause - 1));
-		assert_true(silent_owners_allow(&owners, 1000, now + pause));
-		assert_true(silent_owners_allow(&owners, 1001, now));
+		silent_owners_note(&owners, user(1000), now);
+		assert_true(silent_owners_until_ns(&owners, user(1000)) > now + pause - 1);
+		assert_true(silent_owners_until_ns(&owners, user(1000)) <= now + pause);
+		assert_true(silent_owners_until_ns(&owners, user(1001)) <= now);
 		now += pause;
 		pause *= 2;
 	}
@@ -45,10 +50,26 @@ static void root_is_one_like_others(void **state)
 	struct silent_owners owners = { 0 };
 
 	(void)state;
-	assert_true(silent_owners_allow(&owners, 0, SECOND));
+	assert_true(silent_owners_until_ns(&owners, user(0)) <= SECOND);
 	for (int i = 0; i < 3; i++)
-		silent_owners_note(&owners, 0, SECOND);
-	assert_false(silent_owners_allow(&owners, 0, 2 * SECOND));
+		silent_owners_note(&owners, user(0), SECOND);
+	assert_true(silent_owners_until_ns(&owners, user(0)) > 2 * SECOND);
+}
+
+/* A user may call cgroups as containers are called; root's containers are not each other's. */
+static void containers_are_their_users_but_for_roots(void **state)
+{
+	struct silent_owners owners = { 0 };
+
+	(void)state;
+	for (uint64_t container = 1; container <= 3; container++) {
+		silent_owners_note(&owners, (struct owner){ 1000, container }, SECOND);
+		silent_owners_note(&owners, (struct owner){ 0, 1 }, SECOND);
+	}
+	assert_true(silent_owners_until_ns(&owners, (struct owner){ 1000, 9 }) > 2 * SECOND);
+	assert_true(silent_owners_until_ns(&owners, (struct owner){ 0, 1 }) > 2 * SECOND);
+	assert_int_equal(silent_owners_until_ns(&owners, (struct owner){ 0, 2 }), 0);
+	assert_int_equal(silent_owners_until_ns(&owners, user(0)), 0);
 }
 
 static void there_are_only_so_many_places(void **state)
@@ -58,8 +79,8 @@ static void there_are_only_so_many_places(void **state)
 	(void)state;
 	for (uint32_t uid = 0; uid < 10 * SILENT_OWNERS; uid++)
 		for (int i = 0; i < 3; i++)
-			silent_owners_note(&owners, uid, SECOND);
-	assert_false(silent_owners_allow(&owners, 10 * SILENT_OWNERS - 1, 2 * SECOND));
+			silent_owners_note(&owners, user(uid), SECOND);
+	assert_true(silent_owners_until_ns(&owners, user(10 * SILENT_OWNERS - 1)) > 2 * SECOND);
 }
 
 int main(void)
@@ -68,6 +89,7 @@ int main(void)
 		cmocka_unit_test(a_mishap_is_forgiven),
 		cmocka_unit_test(several_are_not_and_each_more_takes_longer),
 		cmocka_unit_test(root_is_one_like_others),
+		cmocka_unit_test(containers_are_their_users_but_for_roots),
 		cmocka_unit_test(there_are_only_so_many_places),
 	};
 

@@ -97,7 +97,6 @@ static void its_files_and_its_memory_are_opened(void **state)
 	struct proc_facts facts;
 	struct file_look look;
 	char *text, *text_end, byte;
-	uint32_t uid;
 	int fd;
 
 	(void)state;
@@ -125,7 +124,7 @@ static void its_files_and_its_memory_are_opened(void **state)
 	fd = mapped_file_open_path(&mapped, (uint32_t)pid, &look);
 	assert_true(fd >= 0);
 	close(fd);
-	fd = memory_open(calls, (uint32_t)pid, OWNER_UNKNOWN, 1000000000, &uid);
+	fd = memory_open(calls, (uint32_t)pid, OWNER_UNKNOWN, 1000000000);
 	assert_true(fd >= 0);
 	assert_int_equal(pread(fd, &byte, 1, (off_t)found.start), 1);
 	close(fd);

@@ -14,7 +14,7 @@ static const uint64_t MS = 1000000, S = 1000000000;
 
 static void who_takes_long_leaves_time_to_others(void **state)
 {
-	struct read_time time = { 0 };
+	struct read_time time = { .terms = &read_time_of_proc };
 	int read = 0;
 
 	(void)state;
@@ -33,7 +33,7 @@ static void who_takes_long_leaves_time_to_others(void **state)
 
 static void who_reads_without_end_has_a_quarter_of_each_moment(void **state)
 {
-	struct read_time time = { 0 };
+	struct read_time time = { .terms = &read_time_of_proc };
 	uint64_t now = 5 * S, read = 0, longest = 0, run = 0;
 
 	(void)state;
@@ -57,7 +57,7 @@ static void who_reads_without_end_has_a_quarter_of_each_moment(void **state)
 
 static void a_long_reading_is_written_off_in_a_second(void **state)
 {
-	struct read_time time = { 0 };
+	struct read_time time = { .terms = &read_time_of_proc };
 
 	(void)state;
 	assert_true(read_time_admit(&time, someone, 5 * S));
@@ -72,7 +72,7 @@ static void a_long_reading_is_written_off_in_a_second(void **state)
 
 static void root_has_all_it_needs(void **state)
 {
-	struct read_time time = { 0 };
+	struct read_time time = { .terms = &read_time_of_proc };
 
 	(void)state;
 	read_time_spend(&time, root, 10 * S);
@@ -83,6 +83,28 @@ static void root_has_all_it_needs(void **state)
 	read_time_deinit(&time);
 }
 
+static void it_says_when_there_is_time_again(void **state)
+{
+	static const struct read_time_terms terms = { 5, 200000000, 5000000000 };
+	struct read_time time;
+	uint64_t due;
+
+	(void)state;
+	read_time_init(&time, &terms);
+	assert_true(read_time_admit(&time, someone, 5 * S));
+	read_time_spend(&time, someone, 199 * MS);
+	assert_int_equal(read_time_due_ns(&time, someone), 0);
+	read_time_spend(&time, someone, 3 * S);
+	read_time_spend(&time, root, 3 * S);
+	due = read_time_due_ns(&time, someone);
+	assert_in_range(due, 5 * S + 5 * 2999 * MS, 5 * S + 5 * 3000 * MS);
+	assert_int_equal(read_time_due_ns(&time, other), 0);
+	assert_int_equal(read_time_due_ns(&time, root), 0);
+	assert_false(read_time_is_left(&time, someone, due - MS));
+	assert_true(read_time_is_left(&time, someone, read_time_due_ns(&time, someone)));
+	read_time_deinit(&time);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -90,6 +112,7 @@ int main(void)
 		cmocka_unit_test(who_reads_without_end_has_a_quarter_of_each_moment),
 		cmocka_unit_test(a_long_reading_is_written_off_in_a_second),
 		cmocka_unit_test(root_has_all_it_needs),
+		cmocka_unit_test(it_says_when_there_is_time_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 
 #include <profcol/component.h>
 
-enum { FAKE_MAX_HELPERS = 32, FAKE_MAX_METRICS = 64 };
+enum { FAKE_MAX_HELPERS = 32, FAKE_MAX_METRICS = 160 };
 
 struct fake_host {
 	struct profcol_host host; /* first: what a component gets */

@@ -720,6 +720,19 @@ static void say_runtime(struct fixture *fixture, uint32_t number, const void *la
 	fixture->answer.answer.runtime_count = 1;
 }
 
+static void learn_look(struct fixture *fixture, const struct process_look *look,
+		       const struct runtime_found *found, enum runtime_refusal refused,
+		       uint64_t spent_ns, uint64_t now_ns)
+{
+	const struct process_looked looked = {
+		.found = found,
+		.refused = refused,
+		.spent_ns = spent_ns,
+	};
+
+	spaces_learn_look(fixture->spaces, look, &looked, now_ns);
+}
+
 static bool wants_look(const struct fixture *fixture)
 {
 	return spaces_look_due_ns(fixture->spaces) != UINT64_MAX;
@@ -781,7 +794,7 @@ static void heaps_of_a_jvm_are_told_when_they_are_found(void **state)
 	assert_int_equal(look.key.pid, key.pid);
 	assert_int_equal(look.process.base, 0x400000 - 0x21000);
 	assert_false(spaces_next_look(fixture->spaces, 3 * MS, &look));
-	spaces_learn_look(fixture->spaces, &look, &heaps, RUNTIME_ACCEPTED, MS, 4 * MS);
+	learn_look(fixture, &look, &heaps, RUNTIME_ACCEPTED, MS, 4 * MS);
 	found = find(fixture, 0x7f0000000010);
 	assert_int_equal(found.what, MODEL_RUNTIME);
 	assert_int_equal(found.range->area[0], 0x5000);
@@ -810,7 +823,7 @@ static void areas_lead_to_what_was_found(void **state)
 	heaps.data[0] = 0x401000;
 	heaps.data[words] = 0x1234;
 	assert_true(spaces_next_look(fixture->spaces, 3 * MS, &look));
-	spaces_learn_look(fixture->spaces, &look, &heaps, RUNTIME_ACCEPTED, MS, 4 * MS);
+	learn_look(fixture, &look, &heaps, RUNTIME_ACCEPTED, MS, 4 * MS);
 	told = find(fixture, 0x7f0000000010).range->told;
 	data = kernel_model_object(&fixture->model, told);
 	assert_int_equal(data[words], 0x1234);
@@ -822,7 +835,7 @@ static void areas_lead_to_what_was_found(void **state)
 	heaps.progress++;
 	heaps.data[words] = 0x5678;
 	assert_true(spaces_next_look(fixture->spaces, 60000 * MS, &look));
-	spaces_learn_look(fixture->spaces, &look, &heaps, RUNTIME_ACCEPTED, MS, 60000 * MS);
+	learn_look(fixture, &look, &heaps, RUNTIME_ACCEPTED, MS, 60000 * MS);
 	told = find(fixture, 0x7f0000000010).range->told;
 	data = kernel_model_object(&fixture->model, told);
 	assert_int_equal(data[words], 0x5678);
@@ -838,8 +851,8 @@ static void a_jvm_is_looked_at_until_it_has_an_interpreter(void **state)
 	begin_jvm(fixture);
 	for (; at < 1000000 * MS && wants_look(fixture); at += 10 * MS)
 		if (spaces_next_look(fixture->spaces, at, &look)) {
-			spaces_learn_look(fixture->spaces, &look, looks++ ? &heaps : &none,
-					  RUNTIME_ACCEPTED, MS, at);
+			learn_look(fixture, &look, looks++ ? &heaps : &none, RUNTIME_ACCEPTED, MS,
+				   at);
 			assert_int_equal(find(fixture, 0x7f0000000010).what,
 					 looks > 1 ? MODEL_RUNTIME : MODEL_BARE);
 		}
@@ -851,17 +864,17 @@ static void a_jvm_is_looked_at_until_it_has_an_interpreter(void **state)
 	heaps.progress = 10000;
 	heaps.complete = true;
 	heaps.areas[0].area[0] = 17;
-	spaces_learn_look(fixture->spaces, &look, &heaps, RUNTIME_ACCEPTED, MS, at + 101 * MS);
+	learn_look(fixture, &look, &heaps, RUNTIME_ACCEPTED, MS, at + 101 * MS);
 	assert_int_equal(find(fixture, 0x7f0000000010).range->area[0], 17);
 	assert_true(wants_look(fixture));
 	// It is made piece by piece.
 	assert_true(spaces_next_look(fixture->spaces, at + 200 * MS, &look));
 	heaps.progress = 80000;
 	heaps.areas[0].area[0] = 18;
-	spaces_learn_look(fixture->spaces, &look, &heaps, RUNTIME_ACCEPTED, MS, at + 201 * MS);
+	learn_look(fixture, &look, &heaps, RUNTIME_ACCEPTED, MS, at + 201 * MS);
 	assert_int_equal(find(fixture, 0x7f0000000010).range->area[0], 18);
 	assert_true(spaces_next_look(fixture->spaces, at + 300 * MS, &look));
-	spaces_learn_look(fixture->spaces, &look, &heaps, RUNTIME_ACCEPTED, MS, at + 301 * MS);
+	learn_look(fixture, &look, &heaps, RUNTIME_ACCEPTED, MS, at + 301 * MS);
 	assert_false(wants_look(fixture));
 	spaces_update(fixture->spaces, &key, at + 302 * MS);
 	assert_false(wants_look(fixture));
@@ -875,13 +888,14 @@ static void looks_at_jvms_take_a_share_of_the_time(void **state)
 	uint64_t at = 3 * MS, looks = 0;
 	struct process_look look;
 
+	space_owners[key.pid / MODEL_BUCKETS % 16] = (struct owner){ 1000, 0 };
 	begin_jvm(fixture);
 	for (; at < 60000 * MS; at += 10 * MS) {
 		if (spaces_next_look(fixture->spaces, at, &look)) {
+			// But for the first quarter of a second, and the look that begins.
+			assert_true(looks * 250 * MS < 250 * MS + at / 5);
 			at += 250 * MS;
-			spaces_learn_look(fixture->spaces, &look, &none, RUNTIME_ACCEPTED, 250 * MS,
-					  at);
-			assert_true(spaces_look_due_ns(fixture->spaces) >= at + 1000 * MS);
+			learn_look(fixture, &look, &none, RUNTIME_ACCEPTED, 250 * MS, at);
 			looks++;
 		}
 		played_code[1].limit += PAGE;
@@ -908,7 +922,7 @@ static void a_jvm_that_is_not_told_of_is_not_brought_back(void **state)
 		spaces_update(fixture->spaces, &others[i], 4 * MS);
 	}
 	assert_int_equal(find(fixture, 0x7f0000000010).what, MODEL_NO_PROCESS);
-	spaces_learn_look(fixture->spaces, &look, &heaps, RUNTIME_ACCEPTED, MS, 5 * MS);
+	learn_look(fixture, &look, &heaps, RUNTIME_ACCEPTED, MS, 5 * MS);
 	assert_int_equal(find(fixture, 0x7f0000000010).what, MODEL_NO_PROCESS);
 	spaces_miss(fixture->spaces, &key, 700 * MS);
 	assert_true(has_runtime_at(fixture, 0x7f0000000010));
@@ -927,7 +941,7 @@ static void a_jvm_that_has_ended_is_not_learned_of(void **state)
 	next.exec_id++;
 	played_code[0].file = PROCESS_NO_FILE;
 	spaces_update(fixture->spaces, &next, 4 * MS);
-	spaces_learn_look(fixture->spaces, &look, &heaps, RUNTIME_ACCEPTED, MS, 5 * MS);
+	learn_look(fixture, &look, &heaps, RUNTIME_ACCEPTED, MS, 5 * MS);
 	assert_int_equal(find_of(fixture, &next, 0x7f0000000010).what, MODEL_BARE);
 	assert_false(wants_look(fixture));
 }
@@ -1005,7 +1019,7 @@ static void loops_of_an_interpreter_are_told_with_its_data(void **state)
 	struct process_look look;
 
 	begin_toy(fixture, &look);
-	spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
+	learn_look(fixture, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
 	expect_loop(fixture, 0x401340, 0x7f0000001231);
 	expect_loop(fixture, 0x401000, 0x7f0000001231);
 	expect_loop(fixture, 0x402fff, 0x7f0000001231);
@@ -1032,14 +1046,13 @@ static void more_of_an_interpreters_data_takes_the_place_of_less(void **state)
 
 	begin_toy(fixture, &look);
 	found.complete = 0;
-	spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
+	learn_look(fixture, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
 	used = memory_used(fixture->memory);
 	for (uint64_t i = 2; i < 100; i++) {
 		assert_true(spaces_next_look(fixture->spaces, i * 100000 * MS, &look));
 		found = toy_found(i);
 		found.complete = 0;
-		spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS,
-				  i * 100000 * MS);
+		learn_look(fixture, &look, &found, RUNTIME_ACCEPTED, MS, i * 100000 * MS);
 		expect_loop(fixture, 0x401340, 0x7f0000001230 + i);
 		assert_int_equal(memory_used(fixture->memory), used);
 		// What it maps may be what is missing.
@@ -1075,7 +1088,7 @@ static void a_fork_is_walked_by_what_is_known_of_its_parent(void **state)
 	struct process_look look;
 
 	begin_toy(fixture, &look);
-	spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
+	learn_look(fixture, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
 	spaces_update(fixture->spaces, &child, 100 * MS);
 	told = find_of(fixture, &child, 0x401340);
 	assert_int_equal(told.what, MODEL_RUNTIME);
@@ -1090,7 +1103,7 @@ static void a_fork_is_walked_by_what_is_known_of_its_parent(void **state)
 	assert_true(spaces_next_look(fixture->spaces, 200 * MS, &look));
 	assert_int_equal(look.key.pid, child.pid);
 	found = toy_found(3);
-	spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS, 201 * MS);
+	learn_look(fixture, &look, &found, RUNTIME_ACCEPTED, MS, 201 * MS);
 	told = find_of(fixture, &child, 0x401340);
 	assert_int_equal(
 		((const uint64_t *)kernel_model_object(
@@ -1110,17 +1123,17 @@ static void what_a_fork_has_inherited_ends_where_it_is_refused(void **state)
 	struct process_look look;
 
 	begin_toy(fixture, &look);
-	spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
+	learn_look(fixture, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
 	assert_true(spaces_next_look(fixture->spaces, 50 * MS, &look));
-	spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS, 51 * MS);
+	learn_look(fixture, &look, &found, RUNTIME_ACCEPTED, MS, 51 * MS);
 	assert_false(wants_look(fixture));
 	spaces_update(fixture->spaces, &child, 100 * MS);
 	// Nothing yet is no other thing.
 	assert_true(spaces_next_look(fixture->spaces, 200 * MS, &look));
-	spaces_learn_look(fixture->spaces, &look, NULL, RUNTIME_ACCEPTED, MS, 201 * MS);
+	learn_look(fixture, &look, NULL, RUNTIME_ACCEPTED, MS, 201 * MS);
 	assert_int_equal(find_of(fixture, &child, 0x401340).what, MODEL_RUNTIME);
 	assert_true(spaces_next_look(fixture->spaces, 400 * MS, &look));
-	spaces_learn_look(fixture->spaces, &look, NULL, RUNTIME_REFUSED_MEMORY, MS, 401 * MS);
+	learn_look(fixture, &look, NULL, RUNTIME_REFUSED_MEMORY, MS, 401 * MS);
 	assert_int_equal(find_of(fixture, &child, 0x401340).what, MODEL_RULE);
 	assert_int_equal(find(fixture, 0x401340).what, MODEL_RUNTIME);
 	assert_int_equal(known_toys(fixture), 1);
@@ -1139,7 +1152,7 @@ static void another_program_inherits_nothing(void **state)
 	struct process_look look;
 
 	begin_toy(fixture, &look);
-	spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
+	learn_look(fixture, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
 	other.exec_id++;
 	spaces_update(fixture->spaces, &other, 100 * MS);
 	assert_int_equal(find_of(fixture, &other, 0x401340).what, MODEL_RULE);
@@ -1163,7 +1176,7 @@ static void what_was_found_is_known_to_who_names_frames(void **state)
 
 	begin_toy(fixture, &look);
 	assert_false(spaces_find_runtime(fixture->spaces, &key, RUNTIME_TOY, &process));
-	spaces_learn_look(fixture->spaces, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
+	learn_look(fixture, &look, &found, RUNTIME_ACCEPTED, MS, 4 * MS);
 	assert_true(spaces_find_runtime(fixture->spaces, &key, RUNTIME_TOY, &process));
 	assert_ptr_equal(process.runtime, runtime_find(RUNTIME_TOY));
 	assert_int_equal(process.base, 0x400000 - 0x21000);
@@ -2178,6 +2191,44 @@ static void a_page_comes_without_rules_that_there_is_never_room_for(void **state
 		rule_table_release(&fixture->rules, &owners[i]);
 }
 
+/* Else it would be made anew again and again, each time with one rule more. */
+static void a_page_is_made_anew_when_there_is_room_for_half_of_what_it_lacks(void **state)
+{
+	struct fixture *fixture = *state;
+	struct rule_uses owners[RULE_OWNERS] = { 0 }, last = { 0 };
+	const struct unwind_rule rule = { .cfa = UNWIND_CFA_REGISTER, .cfa_offset = 9000 };
+	uint64_t time = 4;
+
+	rule_table_use(&fixture->rules, &rule, &last);
+	take_rules(&fixture->rules, owners);
+	begin_process(fixture, 1);
+	learn(fixture, 2 * MS);
+	pages_miss(fixture->pages, 7, 0x20010, 3 * MS);
+	model_answer_add_many(&fixture->answer, 2, 100000);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(expect_request(fixture, 7, 2), 1);
+		learn(fixture, time * MS);
+		time += 600;
+		pages_retry(fixture->pages, time * MS);
+	}
+	assert_int_equal(find(fixture, 0x400010).rule, UNWIND_RULE_UNKNOWN);
+	rule_table_release(&fixture->rules, &last);
+	for (int i = 0; i < 3; i++)
+		pages_retry(fixture->pages, (time += 600) * MS);
+	pages_touch(fixture->pages, 7, 0x20010, time * MS);
+	assert_int_equal(find(fixture, 0x400010).what, MODEL_RULE);
+	expect_no_request(fixture);
+	rule_table_release(&fixture->rules, &owners[0]);
+	for (int i = 0; i < 3; i++)
+		pages_retry(fixture->pages, (time += 600) * MS);
+	pages_touch(fixture->pages, 7, 0x20010, time * MS);
+	assert_int_equal(expect_request(fixture, 7, 2), 1);
+	learn(fixture, time * MS);
+	assert_int_equal(mark_at(fixture, 0x400010), 100000 + 16); // of its block
+	for (size_t i = 0; i < RULE_OWNERS; i++)
+		rule_table_release(&fixture->rules, &owners[i]);
+}
+
 static void who_runs_keeps_its_rules_when_there_is_no_room_for_more(void **state)
 {
 	struct fixture *fixture = *state;
@@ -2524,6 +2575,7 @@ int main(void)
 		TEST(many_files_are_forgotten_little_by_little),
 		TEST(a_page_waits_for_room_among_the_rules),
 		TEST(a_page_comes_without_rules_that_there_is_never_room_for),
+		TEST(a_page_is_made_anew_when_there_is_room_for_half_of_what_it_lacks),
 		TEST(who_runs_keeps_its_rules_when_there_is_no_room_for_more),
 		TEST(another_users_rules_take_the_place_of_who_has_most),
 		TEST(who_fills_the_rules_lets_go_of_them_for_others),
