@@ -59,7 +59,7 @@ static void renew_forged(void *context)
 
 struct runtime_memory forged_memory(struct forged *forged)
 {
-	return (struct runtime_memory){ read_forged, renew_forged, forged };
+	return (struct runtime_memory){ read_forged, renew_forged, forged, forged->number };
 }
 
 static struct hotspot_layout *layout_of(struct forged *forged)
