@@ -523,8 +523,9 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 			return end;
 		return hotspot_below(walk, walk->at.sp + 8, 0);
 	}
-	// vtable chunks, itable stub, InlineCacheBuffer: they jump, and make no frame
-	if (name == 0x62617476 || name == 0x62617469 || name == 0x696c6e49)
+	// vtable chunks, itable stub, InlineCacheBuffer, and a native nmethod without a frame,
+	// which calls what a MethodHandle is of: they jump, and make none
+	if (name == 0x62617476 || name == 0x62617469 || name == 0x696c6e49 || name == 0x6974616e)
 		return hotspot_below(walk, walk->at.sp + 8, 0);
 	return hotspot_leave_stub_frame(walk);
 }

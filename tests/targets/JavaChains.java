@@ -102,7 +102,7 @@ public final class JavaChains implements Runnable {
 	}
 
 	private static final List<String> LEAVES = Arrays.asList("spin", "copy", "hash", "checksum", "deflate",
-		"clock", "sine", "pause", "allocate", "touch", "raise");
+		"clock", "sine", "pause", "allocate", "touch", "raise", "invoke");
 	private static final String[] NAMES =
 		LEAVES.stream().map(leaf -> "in_" + leaf).toArray(String[]::new);
 	private static final int SPIN = 0;
@@ -116,6 +116,19 @@ public final class JavaChains implements Runnable {
 	private static final int ALLOCATE = 8;
 	private static final int TOUCH = 9;
 	private static final int RAISE = 10;
+
+	private static final MethodHandle[] COUNTS = {
+		findCount("bitCount"), findCount("numberOfLeadingZeros"), findCount("numberOfTrailingZeros")
+	};
+
+	private static MethodHandle findCount(String name) {
+		try {
+			MethodType type = MethodType.methodType(int.class, long.class);
+			return MethodHandles.lookup().findStatic(Long.class, name, type);
+		} catch (ReflectiveOperationException error) {
+			throw new ExceptionInInitializerError(error);
+		}
+	}
 
 	private static MethodHandle find(String name) {
 		try {
@@ -267,8 +280,10 @@ public final class JavaChains implements Runnable {
 			return allocate(x) + 1;
 		case TOUCH:
 			return touch(x) + 1;
-		default:
+		case RAISE:
 			return raise(x) + 1;
+		default:
+			return invoke(x) + 1;
 		}
 	}
 
@@ -356,6 +371,18 @@ public final class JavaChains implements Runnable {
 		for (int i = 0; i < WARM_ROUNDS || turn == until; i++)
 			ring[i * 7 & 1023] = new Object[] {new int[16 + (i & 255)], new long[i & 31]};
 		kept = ring;
+		return x;
+	}
+
+	/** Handles of which the compiler does not know which it is, so that it calls what calls it. */
+	private static long invoke(long x) {
+		int until = mine;
+		try {
+			for (int i = 0; i < WARM_ROUNDS || turn == until; i++)
+				x += (int)COUNTS[i % COUNTS.length].invokeExact(x + i);
+		} catch (Throwable error) {
+			throw new AssertionError(error);
+		}
 		return x;
 	}
 
