@@ -488,6 +488,33 @@ static __always_inline int hotspot_leave_kept(void *ctx, struct unwind_walk *wal
 						  : UNWIND_END_COUNT;
 }
 
+/*
+ * Of a leaf in the stub that looks for a class among those above another one, for code of C1
+ * (slow_subtype_check, c1_Runtime1_x86.cpp): push %rdi; push %rsi; push %rcx; push %rax; ...
+ * pop %rax; pop %rcx; pop %rsi; pop %rdi; ret. Its frame pointer is its caller's.
+ * UNWIND_END_COUNT: it is another one.
+ */
+static __always_inline int hotspot_leave_class_search(struct unwind_walk *walk,
+						      const struct hotspot_leaf *leaf)
+{
+	__u64 bytes = hotspot_code_offset(walk), pushed = 4;
+	const __u8 *at = leaf->at;
+	__u32 begin = 0;
+
+	bpf_probe_read_user(&begin, sizeof(begin), (void *)(walk->at.pc - bytes));
+	if (begin != 0x50515657)
+		return UNWIND_END_COUNT;
+	if (bytes < pushed)
+		pushed = bytes;
+	else if (at[0] == 0x59 && at[1] == 0x5e && at[2] == 0x5f)
+		pushed = 3;
+	else if (at[0] == 0x5e && at[1] == 0x5f)
+		pushed = 2;
+	else if (at[0] == 0x5f && at[1] == 0xc3)
+		pushed = 1;
+	return hotspot_leave_frame(walk, walk->at.sp + 8 * pushed + 8, false);
+}
+
 /* Of a leaf in a stub, which has a frame pointer or none. */
 static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *walk,
 					      const struct hotspot_leaf *leaf)
@@ -527,7 +554,8 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 	// which calls what a MethodHandle is of: they jump, and make none
 	if (name == 0x62617476 || name == 0x62617469 || name == 0x696c6e49 || name == 0x6974616e)
 		return hotspot_below(walk, walk->at.sp + 8, 0);
-	return hotspot_leave_stub_frame(walk);
+	end = hotspot_leave_class_search(walk, leaf);
+	return end != UNWIND_END_COUNT ? end : hotspot_leave_stub_frame(walk);
 }
 
 /* ---- the interpreter ---- */

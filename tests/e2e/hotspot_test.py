@@ -63,7 +63,7 @@ TRANSIT = Share(fine=0.005, fault=0.02)
 MISSING = {"jdk-8": ("pause",)}
 # Methods that a leaf may call, one in the other.
 CALLED = {"copy": 3, "hash": 8, "checksum": 4, "deflate": 8, "clock": 1, "sine": 3, "pause": 1}
-CALLED |= {"invoke": 6}
+CALLED |= {"invoke": 6, "cast": 0}
 ALL_WAYS = ("spin", "touch", "copy", "hash", "touch", "checksum", "deflate", "touch", "clock")
 ALL_WAYS += ("sine", "touch", "pause")
 
@@ -136,6 +136,7 @@ CASES = [
         # Code may be gone before its name is read.
         unnamed=Share(fine=0.02, fault=0.06),
     ),
+    Case("casting", ("-XX:TieredStopAtLevel=1", SERIAL, AT_ONCE), ("cast", "spin")),
     Case("invoking", (SERIAL, AT_ONCE), ("invoke", "spin")),
     Case("throwing", (SERIAL, AT_ONCE), ("raise", "spin"), cut=Share(fine=0.0025, fault=0.01)),
 ]
