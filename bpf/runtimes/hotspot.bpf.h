@@ -26,6 +26,7 @@ enum {
 	HOTSPOT_LONGEST = 4096,   /* words; of a frame */
 	HOTSPOT_INTERPRETED = -1, /* instead of words */
 	HOTSPOT_PUSHED = 32,      /* words that may lie below a frame, for the time of a call */
+	HOTSPOT_SEARCHING = 8,    /* where a return address may be while a class is looked for */
 	HOTSPOT_LOCALS = 8 * 65536,
 	HOTSPOT_KEPT_R13 = 2688 + 2 * 8, /* bytes above sp, while an adapter has its call mended */
 	HOTSPOT_KEPT_BELOW = 16 * 8,     /* and so many below what it keeps, aligned to 16 */
@@ -488,6 +489,43 @@ static __always_inline int hotspot_leave_kept(void *ctx, struct unwind_walk *wal
 						  : UNWIND_END_COUNT;
 }
 
+/*
+ * Of a leaf in the stub that looks for a class among those above another one, for code of C1
+ * (slow_subtype_check, c1_Runtime1_x86.cpp), which pushes both: push %rdi; push %rsi; push %rcx;
+ * push %rax; ... pop %rax; pop %rcx; pop %rsi; pop %rdi; ret. Its frame pointer is its caller's.
+ * UNWIND_END_COUNT: it is another one.
+ */
+static __always_inline int hotspot_leave_class_search(struct unwind_walk *walk,
+						      const struct hotspot_leaf *leaf)
+{
+	__u64 bytes = hotspot_code_offset(walk), pushed = 4, slot, ra;
+	const __u8 *at = leaf->at;
+	bool found = false;
+	__u32 begin = 0;
+
+	bpf_probe_read_user(&begin, sizeof(begin), (void *)(walk->at.pc - bytes));
+	if (begin != 0x50515657)
+		return UNWIND_END_COUNT;
+	if (bytes < pushed)
+		pushed = bytes;
+	else if (at[0] == 0x59 && at[1] == 0x5e && at[2] == 0x5f)
+		pushed = 3;
+	else if (at[0] == 0x5e && at[1] == 0x5f)
+		pushed = 2;
+	else if (at[0] == 0x5f && at[1] == 0xc3)
+		pushed = 1;
+	slot = walk->at.sp + 8 * pushed;
+	// While it looks it may have pushed more. (Linux 5.10 refuses this as a loop.)
+#pragma clang loop unroll(full)
+	for (int i = 0; i < HOTSPOT_SEARCHING; i++) {
+		if (found)
+			break;
+		found = hotspot_read_near(walk, slot, &ra);
+		slot += 8;
+	}
+	return found ? hotspot_return(walk, slot + 16, ra, walk->at.fp) : UNWIND_END_BAD_CFA;
+}
+
 /* Of a leaf in a stub, which has a frame pointer or none. */
 static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *walk,
 					      const struct hotspot_leaf *leaf)
@@ -523,10 +561,12 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 			return end;
 		return hotspot_below(walk, walk->at.sp + 8, 0);
 	}
-	// vtable chunks, itable stub, InlineCacheBuffer: they jump, and make no frame
-	if (name == 0x62617476 || name == 0x62617469 || name == 0x696c6e49)
+	// vtable chunks, itable stub, InlineCacheBuffer, and a native nmethod without a frame,
+	// which calls what a MethodHandle is of: they jump, and make none
+	if (name == 0x62617476 || name == 0x62617469 || name == 0x696c6e49 || name == 0x6974616e)
 		return hotspot_below(walk, walk->at.sp + 8, 0);
-	return hotspot_leave_stub_frame(walk);
+	end = hotspot_leave_class_search(walk, leaf);
+	return end != UNWIND_END_COUNT ? end : hotspot_leave_stub_frame(walk);
 }
 
 /* ---- the interpreter ---- */

@@ -87,9 +87,9 @@ struct hotspot_data {
 	__u16 method_const;   /* in a Method: the address of its ConstMethod */
 	__u16 const_pool;     /* in that: the address of its ConstantPool */
 	__u16 const_identity; /* 8 bytes: how long its code is, and its numbers in its class */
-	__u16 pool_holder;    /* in a ConstantPool: the address of its class, a Klass */
-	__u16 klass_name;     /* in that: the address of its name */
-	__u16 reserved;
+	__u16 pool_holder;    /* in a ConstantPool: the address of its class, a Klass, */
+	__u16 pool_version;   /* and 8 bytes: its entries, and how often it was redefined */
+	__u16 klass_name;     /* in a Klass: the address of its name */
 };
 
 _Static_assert(sizeof(struct hotspot_data) % 8 == 0, "it is words");
@@ -102,12 +102,19 @@ static inline __u64 hotspot_mix(__u64 mixed, __u64 word)
 	return mixed ^ mixed >> 29;
 }
 
-/* By a Method's ConstMethod and ConstantPool, the name of its class and
- * hotspot_data.const_identity: memory of classes that were unloaded is given to others. */
-static inline __u32 hotspot_mix_method(__u64 const_method, __u64 pool, __u64 class_name,
-				       __u64 identity)
-{
-	__u64 mixed = hotspot_mix(hotspot_mix(0, const_method), pool);
+/* What tells a Method from those that were, and will be, where it is: memory of classes that were
+ * unloaded is given to others, that of a class before it was redefined to the class itself. */
+struct hotspot_identity {
+	__u64 const_method, pool; /* addresses, */
+	__u64 class_name;         /* and that of its class's name */
+	__u64 numbers;            /* hotspot_data.const_identity */
+	__u64 version;            /* hotspot_data.pool_version */
+};
 
-	return (__u32)hotspot_mix(hotspot_mix(mixed, class_name), identity);
+static inline __u32 hotspot_mix_method(const struct hotspot_identity *identity)
+{
+	__u64 mixed = hotspot_mix(hotspot_mix(0, identity->const_method), identity->pool);
+
+	mixed = hotspot_mix(hotspot_mix(mixed, identity->class_name), identity->numbers);
+	return (__u32)hotspot_mix(mixed, identity->version);
 }

@@ -92,20 +92,21 @@ static __noinline void hotspot_give_method(struct unwind_walk *walk, __u64 metho
 					   __u64 other)
 {
 	const struct hotspot_data *data = runtimes_data(walk, sizeof(*data));
-	__u64 const_method, pool, holder, name, identity;
+	struct hotspot_identity identity;
+	__u64 holder;
 	__u32 kind = bcp || other ? HOTSPOT_INTERPRETS : HOTSPOT_ENTERS;
 
-	if (!data || !hotspot_read_word(method + data->method_const, &const_method) ||
-	    !hotspot_read_word(const_method + data->const_pool, &pool) ||
-	    !hotspot_read_word(const_method + data->const_identity, &identity) ||
-	    !hotspot_read_word(pool + data->pool_holder, &holder) ||
-	    !hotspot_read_word(holder + data->klass_name, &name))
+	if (!data || !hotspot_read_word(method + data->method_const, &identity.const_method) ||
+	    !hotspot_read_word(identity.const_method + data->const_pool, &identity.pool) ||
+	    !hotspot_read_word(identity.const_method + data->const_identity, &identity.numbers) ||
+	    !hotspot_read_word(identity.pool + data->pool_holder, &holder) ||
+	    !hotspot_read_word(identity.pool + data->pool_version, &identity.version) ||
+	    !hotspot_read_word(holder + data->klass_name, &identity.class_name))
 		return;
-	if (other - const_method < HOTSPOT_METHOD_BYTES)
+	if (other - identity.const_method < HOTSPOT_METHOD_BYTES)
 		bcp = other;
 	walk->given = unwind_runtime_frame(RUNTIME_HOTSPOT, kind, method);
-	walk->second = unwind_runtime_second(
-		(__u32)bcp, hotspot_mix_method(const_method, pool, name, identity));
+	walk->second = unwind_runtime_second((__u32)bcp, hotspot_mix_method(&identity));
 }
 
 /* The same of the method whose frame's pointer is @frame. */

@@ -63,11 +63,12 @@ TRANSIT = Share(fine=0.005, fault=0.02)
 MISSING = {"jdk-8": ("pause",)}
 # Methods that a leaf may call, one in the other.
 CALLED = {"copy": 3, "hash": 8, "checksum": 4, "deflate": 8, "clock": 1, "sine": 3, "pause": 1}
+CALLED |= {"invoke": 6, "cast": 0}
 ALL_WAYS = ("spin", "touch", "copy", "hash", "touch", "checksum", "deflate", "touch", "clock")
 ALL_WAYS += ("sine", "touch", "pause")
 
-_SERIAL = "-XX:+UseSerialGC"
-_AT_ONCE = "-XX:-BackgroundCompilation"
+SERIAL = "-XX:+UseSerialGC"
+AT_ONCE = "-XX:-BackgroundCompilation"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,20 +102,20 @@ class Case:
 CASES = [
     Case(
         "interpreted",
-        ("-Xint", _SERIAL),
+        ("-Xint", SERIAL),
         calls=100,
         is_interpreted=True,
         # The JVM's own code that copies arrays has no tables: a guess there is marked as one.
         cut=Share(fine=0.02, fault=0.06),
     ),
-    Case("c1", ("-XX:TieredStopAtLevel=1", _SERIAL, _AT_ONCE)),
-    Case("c2", (_SERIAL, _AT_ONCE)),
-    Case("inlined", (_SERIAL, _AT_ONCE), is_inlined=True),
-    Case("inlined_c1", ("-XX:TieredStopAtLevel=1", _SERIAL, _AT_ONCE), is_inlined=True),
-    Case("parallel", ("-XX:+UseParallelGC", _AT_ONCE), is_inlined=True),
+    Case("c1", ("-XX:TieredStopAtLevel=1", SERIAL, AT_ONCE)),
+    Case("c2", (SERIAL, AT_ONCE)),
+    Case("inlined", (SERIAL, AT_ONCE), is_inlined=True),
+    Case("inlined_c1", ("-XX:TieredStopAtLevel=1", SERIAL, AT_ONCE), is_inlined=True),
+    Case("parallel", ("-XX:+UseParallelGC", AT_ONCE), is_inlined=True),
     Case(
         "mixed",
-        (_SERIAL, _AT_ONCE),
+        (SERIAL, AT_ONCE),
         excluded=tuple(
             f"{MAIN}{method}"
             for method in (".longs", ".many", ".caught", "$Square.measure", ".handled", ".sine")
@@ -122,20 +123,22 @@ CASES = [
     ),
     Case(
         "collecting",
-        ("-XX:+UseG1GC", "-Xmx24m", _AT_ONCE),
+        ("-XX:+UseG1GC", "-Xmx24m", AT_ONCE),
         ("allocate", "touch", "copy"),
         cut=Share(fine=0.0025, fault=0.01),
     ),
     Case(
         "changing",
-        (_SERIAL, "-Xmx24m", "-XX:ReservedCodeCacheSize=16m"),
+        (SERIAL, "-Xmx24m", "-XX:ReservedCodeCacheSize=16m"),
         ("touch", "spin", "touch", "touch", "copy"),
         is_changing=True,
         cut=Share(fine=0.001, fault=0.004),
         # Code may be gone before its name is read.
         unnamed=Share(fine=0.02, fault=0.06),
     ),
-    Case("throwing", (_SERIAL, _AT_ONCE), ("raise", "spin"), cut=Share(fine=0.0025, fault=0.01)),
+    Case("casting", ("-XX:TieredStopAtLevel=1", SERIAL, AT_ONCE), ("cast", "spin")),
+    Case("invoking", (SERIAL, AT_ONCE), ("invoke", "spin")),
+    Case("throwing", (SERIAL, AT_ONCE), ("raise", "spin"), cut=Share(fine=0.0025, fault=0.01)),
 ]
 # What make test shows: code of every kind in one stack, and code that is replaced.
 REPRESENTATIVE = {"17": ("mixed", "inlined", "changing")}

@@ -63,25 +63,17 @@ static void look(void)
 		abort();
 }
 
-/* What says where objects lie are words of the memory, too. */
-static void name_thread(uint32_t thread, uint16_t settings)
+/* Its variables are words of the memory, too. */
+static void describe(void)
 {
 	const struct runtime_memory memory = forged_memory(&forged);
 	const struct runtime_lines lines = { take_line, NULL };
 	struct hotspot_layout *layout = (void *)forged.process.layout;
-	struct hotspot_offsets *offsets = (void *)forged.process.data;
 
 	forged.process.base = forged.start;
-	layout->object_handle = settings >> 8 & 1;
-	layout->fields_packed = settings >> 9 & 1;
-	offsets->settings = settings;
-	offsets->names_threads = 1;
-	for (size_t i = 0; i < HOTSPOT_OBJECTS; i++) {
+	for (size_t i = 0; i < HOTSPOT_OBJECTS; i++)
 		layout->objects[i] = (uint32_t)(WORDS_AT + 8 * i);
-		offsets->objects[i] = (uint16_t)(8 * i);
-	}
 	forged.reads = 0;
-	hotspot_name_thread(&forged.process, &memory, thread, &lines);
 	hotspot_describe(&forged.process, &memory, &lines);
 	if (forged.reads > READS_MOST)
 		abort();
@@ -141,6 +133,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	forged.before = change;
 	name(frame);
 	look();
-	name_thread(bytes[3], (uint16_t)(bytes[2] | bytes[1] << 8));
+	describe();
 	return 0;
 }

@@ -20,16 +20,34 @@ def runtime():
     return runtime_path
 
 
+def _profcols(program, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("run")
+    return starter(lambda configuration: Profcol(program, directory, configuration))
+
+
+@pytest.fixture
+def start_profcol(program, tmp_path_factory):
+    """start_profcol(configuration): a Profcol, killed at the end of the test."""
+    with _profcols(program, tmp_path_factory) as start_one:
+        yield start_one
+
+
 @pytest.fixture(scope="module")
 def start_profcol_once(program, tmp_path_factory):
-    """start_profcol_once(configuration): a Profcol, killed at the end of the module."""
-    directory = tmp_path_factory.mktemp("run")
-    with starter(lambda configuration: Profcol(program, directory, configuration)) as start_one:
+    """start_profcol() for fixtures of a module."""
+    with _profcols(program, tmp_path_factory) as start_one:
+        yield start_one
+
+
+@pytest.fixture
+def start_target():
+    """start_target(*command, **options): a Target, killed at the end of the test."""
+    with starter(Target) as start_one:
         yield start_one
 
 
 @pytest.fixture(scope="module")
 def start_target_once():
-    """start_target_once(*command, **options): a Target, killed at the end of the module."""
+    """start_target() for fixtures of a module."""
     with starter(Target) as start_one:
         yield start_one

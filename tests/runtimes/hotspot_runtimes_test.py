@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks of Java threads are whole, true and named on HotSpot of many versions: the checks of
-tests/e2e/hotspot_test.py.
+"""Stacks of Java threads are whole, true and named on HotSpot of many versions, whatever the
+collector and the form of objects: the checks of tests/e2e/hotspot_test.py.
 """
+import re
 import subprocess
 
 import pytest
 
 import language_runtimes
+from decided import Share
 from hotspot_test import (
+    AT_ONCE,
     CASES,
     MAIN,
+    SERIAL,
+    Case,
     seen,
     start_java,
     test_every_leaf_is_seen,
@@ -23,10 +28,69 @@ from hotspot_test import (
 # Of those the classes are made as a compiler of Java 8 makes them.
 OLD = ("jdk-8", "jdk-11")
 
+COLLECTING = ("allocate", "touch", "copy")
+CUT_WHEN_COLLECTING = Share(fine=0.0025, fault=0.01)
+# Barriers keep registers on the stack when they call the JVM, which nothing tells of: what is taken
+# for the return address may be one of before.
+WRONG_IN_BARRIERS = Share(fine=0.004, fault=0.015)
+# Else what has not run for some collections is compiled anew.
+KEEPS_CODE = "-XX:-UseCodeCacheFlushing"
+
+
+def case_pair(name, *flags, wrong=Case.wrong):
+    """The cases of a way to keep objects: all leaves, and those that have to do with memory."""
+    yield Case(name, (*flags, AT_ONCE), is_inlined=True)
+    yield Case(
+        f"{name}_collecting",
+        (*flags, AT_ONCE, KEEPS_CODE),
+        COLLECTING,
+        cut=CUT_WHEN_COLLECTING,
+        wrong=wrong,
+    )
+
+
+def beside(name, *flags):
+    """Those of a collector that works beside the program, whose compiled code has barriers."""
+    return case_pair(name, *flags, wrong=WRONG_IN_BARRIERS)
+
+
+# Of each the first and the last version that knows its flags.
+KINDS_OF_MEMORY = {
+    (11, 99): [*beside("shenandoah", "-XX:+UseShenandoahGC")],
+    (17, 99): [*beside("zgc", "-XX:+UseZGC")],
+    (21, 21): [*beside("zgc_generations", "-XX:+UseZGC", "-XX:+ZGenerational")],
+    (25, 99): [
+        *case_pair("compact", "-XX:+UseCompactObjectHeaders", SERIAL),
+        *beside("compact_zgc", "-XX:+UseCompactObjectHeaders", "-XX:+UseZGC"),
+        *beside(
+            "shenandoah_generations",
+            "-XX:+UseShenandoahGC",
+            "-XX:ShenandoahGCMode=generational",
+        ),
+    ],
+    (8, 25): [*case_pair("long_classes", "-XX:-UseCompressedClassPointers", SERIAL)],
+}
+
+
+def cases(version):
+    """Those that this version knows."""
+    number = int(re.search(r"\d+", version)[0])
+    yield from CASES
+    for (first, last), several in KINDS_OF_MEMORY.items():
+        if first <= number <= last:
+            yield from several
+
+
 pytestmark = [
     pytest.mark.runtimes,
-    pytest.mark.parametrize("case", CASES, ids=lambda case: case.name),
-    pytest.mark.parametrize("version", language_runtimes.names("jdk")),
+    pytest.mark.parametrize(
+        ("version", "case"),
+        [
+            pytest.param(version, case, id=f"{version}-{case.name}")
+            for version in language_runtimes.names("jdk")
+            for case in cases(version)
+        ],
+    ),
 ]
 
 

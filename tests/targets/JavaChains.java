@@ -61,10 +61,23 @@ public final class JavaChains implements Runnable {
 		long step(int way, long x);
 	}
 
+	private static final class Cube implements Shape, Step {
+		@Override
+		public long measure(int way, long x) {
+			return x;
+		}
+
+		@Override
+		public long step(int way, long x) {
+			return x;
+		}
+	}
+
 	// Read before a call and used after it, so that they have to be kept in the frame.
 	private static final long[] LONGS = new long[40];
 	private static final double[] REALS = new double[16];
 	private static final Shape[] SHAPES = {new Circle(), new Square(), new Triangle()};
+	private static final Object[] CUBES = {new Cube(), new Cube()};
 	private static final Step[] STEPS = {
 		(way, x) -> handle(way, x + 3),
 		(way, x) -> handle(way, x ^ 5) + way,
@@ -102,7 +115,7 @@ public final class JavaChains implements Runnable {
 	}
 
 	private static final List<String> LEAVES = Arrays.asList("spin", "copy", "hash", "checksum", "deflate",
-		"clock", "sine", "pause", "allocate", "touch", "raise");
+		"clock", "sine", "pause", "allocate", "touch", "raise", "invoke", "cast");
 	private static final String[] NAMES =
 		LEAVES.stream().map(leaf -> "in_" + leaf).toArray(String[]::new);
 	private static final int SPIN = 0;
@@ -116,6 +129,20 @@ public final class JavaChains implements Runnable {
 	private static final int ALLOCATE = 8;
 	private static final int TOUCH = 9;
 	private static final int RAISE = 10;
+	private static final int INVOKE = 11;
+
+	private static final MethodHandle[] COUNTS = {
+		findCount("bitCount"), findCount("numberOfLeadingZeros"), findCount("numberOfTrailingZeros")
+	};
+
+	private static MethodHandle findCount(String name) {
+		try {
+			MethodType type = MethodType.methodType(int.class, long.class);
+			return MethodHandles.lookup().findStatic(Long.class, name, type);
+		} catch (ReflectiveOperationException error) {
+			throw new ExceptionInInitializerError(error);
+		}
+	}
 
 	private static MethodHandle find(String name) {
 		try {
@@ -267,8 +294,12 @@ public final class JavaChains implements Runnable {
 			return allocate(x) + 1;
 		case TOUCH:
 			return touch(x) + 1;
-		default:
+		case RAISE:
 			return raise(x) + 1;
+		case INVOKE:
+			return invoke(x) + 1;
+		default:
+			return cast(x) + 1;
 		}
 	}
 
@@ -356,6 +387,31 @@ public final class JavaChains implements Runnable {
 		for (int i = 0; i < WARM_ROUNDS || turn == until; i++)
 			ring[i * 7 & 1023] = new Object[] {new int[16 + (i & 255)], new long[i & 31]};
 		kept = ring;
+		return x;
+	}
+
+	/** Handles of which the compiler does not know which it is, so that it calls what calls it. */
+	private static long invoke(long x) {
+		int until = mine;
+		try {
+			for (int i = 0; i < WARM_ROUNDS || turn == until; i++)
+				x += (int)COUNTS[i % COUNTS.length].invokeExact(x + i);
+		} catch (Throwable error) {
+			throw new AssertionError(error);
+		}
+		return x;
+	}
+
+	/** Of an object to interfaces in turn: a class remembers one of which it is. */
+	private static long cast(long x) {
+		int until = mine;
+		Object of = CUBES[(int)(x & 1)];
+		for (int i = 0; i < WARM_ROUNDS || turn == until; i++) {
+			if (of instanceof Shape)
+				x += i;
+			if (of instanceof Step)
+				x ^= i;
+		}
 		return x;
 	}
 

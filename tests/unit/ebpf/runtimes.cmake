@@ -25,7 +25,12 @@ foreach(part heaps offsets)
 		LIBRARIES profcol_ebpf_runtimes)
 endforeach()
 
-foreach(part names program threads)
+profcol_unit_test(runtime_hotspot_threads_test
+	SOURCES runtimes/hotspot_threads_test.c runtimes/hotspot_forged_threads.c
+		runtimes/hotspot_forged.c
+	LIBRARIES profcol_ebpf_runtimes)
+
+foreach(part names program)
 	profcol_unit_test(runtime_hotspot_${part}_test
 		SOURCES runtimes/hotspot_${part}_test.c runtimes/hotspot_forged.c
 		LIBRARIES profcol_ebpf_runtimes)

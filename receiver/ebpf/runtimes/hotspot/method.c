@@ -210,14 +210,17 @@ static enum runtime_outcome check_identity(const struct runtime_process *process
 					   const struct method *method)
 {
 	const struct hotspot_data *told = &offsets_of(process)->told;
-	uint64_t name, identity;
+	struct hotspot_identity identity = { .const_method = method->at, .pool = method->pool };
+	uint64_t name, numbers, version;
 
 	if (!read_word(memory, method->holder + told->klass_name, &name) ||
-	    !read_word(memory, method->at + told->const_identity, &identity))
+	    !read_word(memory, method->at + told->const_identity, &numbers) ||
+	    !read_word(memory, method->pool + told->pool_version, &version))
 		return RUNTIME_UNREADABLE;
-	return hotspot_mix_method(method->at, method->pool, name, identity) == frame->check
-		       ? RUNTIME_NAMED
-		       : RUNTIME_GONE;
+	identity.class_name = name;
+	identity.numbers = numbers;
+	identity.version = version;
+	return hotspot_mix_method(&identity) == frame->check ? RUNTIME_NAMED : RUNTIME_GONE;
 }
 
 static uint32_t bci_of(const struct runtime_frame *frame, const struct method *method)

@@ -157,6 +157,8 @@ static struct hotspot_data tell(const struct hotspot_layout *layout, const uint1
 		.const_pool = of[HOTSPOT_CONST_POOL],
 		.const_identity = of[HOTSPOT_CONST_CODE_BYTES],
 		.pool_holder = of[HOTSPOT_POOL_HOLDER],
+		// In all versions the number of redefinitions follows the length.
+		.pool_version = of[HOTSPOT_POOL_LENGTH],
 		.klass_name = of[HOTSPOT_KLASS_NAME],
 	};
 }
@@ -176,7 +178,7 @@ static bool add_up(const struct hotspot_layout *layout, const struct hotspot_off
 	       of[HOTSPOT_CONST_NAME] != of[HOTSPOT_CONST_SIGNATURE] &&
 	       of[HOTSPOT_CONST_SIGNATURE] + sizeof(uint16_t) <= layout->const_bytes &&
 	       of[HOTSPOT_CONST_CODE_BYTES] + sizeof(uint16_t) <= layout->const_bytes &&
-	       of[HOTSPOT_POOL_LENGTH] + sizeof(uint32_t) <= layout->pool_bytes &&
+	       of[HOTSPOT_POOL_LENGTH] + sizeof(uint64_t) <= layout->pool_bytes &&
 	       of[HOTSPOT_NMETHOD_ID] && of[HOTSPOT_NMETHOD_METHOD] && of[HOTSPOT_NMETHOD_PCS];
 }
 

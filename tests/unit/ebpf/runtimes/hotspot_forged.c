@@ -59,7 +59,7 @@ static void renew_forged(void *context)
 
 struct runtime_memory forged_memory(struct forged *forged)
 {
-	return (struct runtime_memory){ read_forged, renew_forged, forged };
+	return (struct runtime_memory){ read_forged, renew_forged, forged, forged->number };
 }
 
 static struct hotspot_layout *layout_of(struct forged *forged)
@@ -98,6 +98,7 @@ void forged_init(struct forged *forged, enum hotspot_form form, uint16_t version
 	told->told = (struct hotspot_data){
 		.compile_id = BLOCK_BYTES + offsets[HOTSPOT_NMETHOD_ID],
 		.const_identity = offsets[HOTSPOT_CONST_CODE_BYTES],
+		.pool_version = offsets[HOTSPOT_POOL_LENGTH],
 		.klass_name = offsets[HOTSPOT_KLASS_NAME],
 	};
 	forged->process.data_bytes = sizeof(*told);
@@ -373,14 +374,19 @@ struct runtime_frame forged_interpreted(struct forged *forged, uint64_t method, 
 	uint64_t pool = read_word(forged, forged_field(forged, constant, HOTSPOT_CONST_POOL));
 	uint64_t klass = read_word(forged, forged_field(forged, pool, HOTSPOT_POOL_HOLDER));
 
+	const struct hotspot_identity identity = {
+		.const_method = constant,
+		.pool = pool,
+		.class_name = read_word(forged, forged_field(forged, klass, HOTSPOT_KLASS_NAME)),
+		.numbers =
+			read_word(forged, forged_field(forged, constant, HOTSPOT_CONST_CODE_BYTES)),
+		.version = read_word(forged, forged_field(forged, pool, HOTSPOT_POOL_LENGTH)),
+	};
+
 	return (struct runtime_frame){
 		.object = method,
 		.position = (uint32_t)(constant + CONST_BYTES + bci),
-		.check = hotspot_mix_method(
-			constant, pool,
-			read_word(forged, forged_field(forged, klass, HOTSPOT_KLASS_NAME)),
-			read_word(forged,
-				  forged_field(forged, constant, HOTSPOT_CONST_CODE_BYTES))),
+		.check = hotspot_mix_method(&identity),
 		.kind = HOTSPOT_INTERPRETS,
 	};
 }

@@ -21,6 +21,7 @@ struct forged {
 	size_t reads, most_reads; /* those beyond fail */
 	size_t read_bytes;
 	size_t renewed;
+	uint64_t number; /* of the request that reads; see struct runtime_memory */
 	/* Called before each read, with its number from 1 on. May be NULL. */
 	void (*before)(struct forged *forged, size_t number);
 	uint8_t bytes[FORGED_BYTES];

@@ -260,6 +260,24 @@ static void test_another_method_is_not_taken_for_it(void **state)
 	expect(forged_interpreted(forged, method, 3), "Mall.open|Mall.open()V|Shop.java:71(70)\n");
 }
 
+/* Another version of its class has all that it had where it had it, but for its lines. */
+static void test_a_method_that_was_redefined_is_not_taken_for_it(void **state)
+{
+	struct runtime_frame frame;
+	uint64_t method, constant, pool;
+
+	(void)state;
+	begin(&forms[2]);
+	method = make_method("Shop", "open", "()V");
+	frame = forged_interpreted(forged, method, 3);
+	memcpy(&constant, forged->bytes + (method + 8 - forged->start), 8);
+	memcpy(&pool, forged->bytes + (constant + 8 - forged->start), 8);
+	// How often it was follows how long the pool is.
+	forged_put(forged, forged_field(forged, pool, HOTSPOT_POOL_LENGTH) + 4, 1, 4);
+	assert_int_equal(resolve(&frame), RUNTIME_GONE);
+	expect(forged_interpreted(forged, method, 3), "Shop.open|Shop.open()V|Shop.java:71(70)\n");
+}
+
 /* What is written before a read, and where. */
 static struct {
 	size_t when;
@@ -289,8 +307,8 @@ static void test_a_method_that_ends_while_it_is_read_has_no_name(void **state)
 		memcpy(&change.word, forged->bytes + (other + 8 - forged->start), 8);
 		forged->before = change_word;
 		assert_int_equal(resolve(&frame), when ? RUNTIME_GONE : RUNTIME_NAMED);
-		// The last nine reads begin with that word.
-		reads = forged->reads - 8;
+		// The last ten reads begin with that word.
+		reads = forged->reads - 9;
 	}
 }
 
@@ -600,6 +618,7 @@ int main(void)
 		cmocka_unit_test(test_names_are_of_any_unicode),
 		cmocka_unit_test(test_long_names_are_cut),
 		cmocka_unit_test(test_another_method_is_not_taken_for_it),
+		cmocka_unit_test(test_a_method_that_was_redefined_is_not_taken_for_it),
 		cmocka_unit_test(test_a_method_that_ends_while_it_is_read_has_no_name),
 		cmocka_unit_test(test_memory_that_cannot_be_read_is_no_name),
 		cmocka_unit_test(test_code_says_what_was_inlined),

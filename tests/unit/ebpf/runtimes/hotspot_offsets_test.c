@@ -115,6 +115,7 @@ static void test_offsets_are_as_the_tables_say(void **state)
 	assert_int_equal(offsets->told.deopt_base, 0);
 	assert_int_equal(offsets->told.bcp, 64);
 	assert_int_equal(offsets->told.const_identity, 32);
+	assert_int_equal(offsets->told.pool_version, jvm.words[HOTSPOT_POOL_LENGTH]);
 	// As much of it as there is room for.
 	assert_string_equal(found.version, "17.0.15+6-Debian-1deb12");
 }
