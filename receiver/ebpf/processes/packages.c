@@ -220,7 +220,7 @@ int packages_find(struct timed_calls *calls, const struct root_files_search *sea
 		.destroy = looking_destroy,
 		.key = { TIMED_CALL_FILE_SYSTEM,
 			 PACKAGES_KEY |
-				 (search->pid ? search->root.space ^ search->root.inode << 20 : 0),
+				 (search->pid ? search->root.mount ^ search->root.inode << 20 : 0),
 			 search->owner },
 	};
 	looking->pid = search->pid;

@@ -8,19 +8,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The mount namespace, and what is the root in it. All zero: not known. */
+/* The mount that the root lies on, which is of one mount namespace alone, and the directory there.
+ * All zero: not known. */
 struct process_root {
-	uint64_t space, device, inode;
+	uint64_t mount, device, inode;
 };
 
 static inline bool process_root_is_known(const struct process_root *root)
 {
-	return root->space;
+	return root->mount;
 }
 
 static inline bool process_root_equal(const struct process_root *a, const struct process_root *b)
 {
-	return a->space == b->space && a->device == b->device && a->inode == b->inode;
+	return a->mount == b->mount && a->device == b->device && a->inode == b->inode;
 }
 
 /* Of process @pid; false when it has ended, or may not be looked at. */

@@ -81,7 +81,7 @@ int root_files_open(struct timed_calls *calls, const struct root_files_search *s
 		.destroy = looking_destroy,
 		// Whoever can make one root wait holds up that one only.
 		.key = { TIMED_CALL_FILE_SYSTEM,
-			 ROOT_KEY | (search->pid ? search->root.space ^ search->root.inode << 20 ^
+			 ROOT_KEY | (search->pid ? search->root.mount ^ search->root.inode << 20 ^
 							   search->root.device << 40
 						 : 0),
 			 search->owner },

@@ -17,6 +17,9 @@ static const uint64_t longest_interval_ns = 600 * SECOND;     /* when reloads do
 static const uint64_t module_check_interval_ns = 10 * SECOND; /* 0.1 ms */
 /* Where nothing tells that a BPF program has taken the place of another. */
 static const uint64_t bpf_age_ns = 300 * SECOND;
+/* After records of them were lost, at first: twice as long, up to bpf_age_ns, whenever nothing had
+ * changed. A machine that loses records does so again and again. */
+static const uint64_t lost_interval_ns = 10 * SECOND;
 
 struct kernel {
 	char *root;                            /* owned */
@@ -26,9 +29,10 @@ struct kernel {
 	uint64_t next_reload_ns;
 	uint64_t interval_ns;
 	uint64_t next_module_check_ns;
-	uint64_t modules;         /* fingerprint when the table was read */
-	struct kernel_code *code; /* borrowed; NULL: nothing is told of */
-	struct arena *names;      /* owned: of what was found there since kernel_forget */
+	uint64_t lost_wait_ns, next_lost_ns; /* lost_interval_ns or more, and until when */
+	uint64_t modules;                    /* fingerprint when the table was read */
+	struct kernel_code *code;            /* borrowed; NULL: nothing is told of */
+	struct arena *names; /* owned: of what was found there since kernel_forget */
 	bool has_names;
 	uint64_t now_ns, since_ns; /* the last time that was asked, and that before kernel_forget */
 };
@@ -48,6 +52,7 @@ struct kernel *kernel_create(const char *root)
 		return NULL;
 	}
 	kernel->interval_ns = reload_interval_ns;
+	kernel->lost_wait_ns = lost_interval_ns;
 	return kernel;
 }
 
@@ -114,7 +119,8 @@ static bool kernel_is_outdated(struct kernel *kernel, const struct kernel_symbol
 	if (!strcmp(symbol->module, "vmlinux"))
 		return false;
 	if (!strcmp(symbol->module, "bpf"))
-		return kernel->code ? kernel->loaded_ns <= kernel_code_lost_ns(kernel->code)
+		return kernel->code ? now_ns >= kernel->next_lost_ns &&
+					      kernel->loaded_ns <= kernel_code_lost_ns(kernel->code)
 				    : now_ns >= kernel->loaded_ns + bpf_age_ns;
 	if (now_ns < kernel->next_module_check_ns)
 		return false;
@@ -129,6 +135,21 @@ static void kernel_wait_longer(struct kernel *kernel, uint64_t now_ns)
 	if (kernel->interval_ns > longest_interval_ns)
 		kernel->interval_ns = longest_interval_ns;
 	kernel->next_reload_ns = now_ns + kernel->interval_ns;
+}
+
+/* @symbol is in the place of @before, which was held to be outdated. */
+static void kernel_note_change(struct kernel *kernel, const struct kernel_symbol *before,
+			       const struct kernel_symbol *symbol, uint64_t now_ns)
+{
+	bool same = before->module_start == symbol->module_start &&
+		    !strcmp(before->module, symbol->module) && !strcmp(before->name, symbol->name);
+
+	if (strcmp(before->module, "bpf"))
+		return;
+	kernel->lost_wait_ns = same ? 2 * kernel->lost_wait_ns : lost_interval_ns;
+	if (kernel->lost_wait_ns > bpf_age_ns)
+		kernel->lost_wait_ns = bpf_age_ns;
+	kernel->next_lost_ns = now_ns + kernel->lost_wait_ns;
 }
 
 /* What has come or gone since the table was read lies beside the kernel and its modules. */
@@ -167,6 +188,7 @@ bool kernel_find(struct kernel *kernel, uint64_t address, uint64_t now_ns,
 {
 	bool found = kernel->table && kernel_table_find(kernel->table, address, ret);
 	struct profcol_error *error;
+	struct kernel_symbol before;
 
 	kernel->now_ns = now_ns;
 	if (!found || strcmp(ret->module, "vmlinux")) {
@@ -179,8 +201,12 @@ bool kernel_find(struct kernel *kernel, uint64_t address, uint64_t now_ns,
 		return true;
 	if (now_ns < kernel->next_reload_ns)
 		return found;
+	if (found)
+		before = *ret;
 	error = kernel_load(kernel, now_ns);
 	if (!error && kernel_table_find(kernel->table, address, ret)) {
+		if (found)
+			kernel_note_change(kernel, &before, ret, now_ns);
 		kernel->interval_ns = reload_interval_ns;
 		return true;
 	}

@@ -20,12 +20,22 @@ enum { GROUP_LEAST = 4, GROUP_MOST = 32, GROUP_SHARE = 4 };
 /* What files of programs, exporters and workers take. */
 enum { OTHER_DESCRIPTORS = 1024 };
 
+/* Processes come and go in the slabs that have room; those of the last writes are kept at hand. */
+enum { COPIES = 4, NO_SLAB = UINT32_MAX };
+
+/* What a slab holds. */
+struct copy {
+	uint32_t slab; /* or NO_SLAB */
+	uint8_t value[UNWIND_SLAB_BYTES];
+};
+
 struct slabs {
 	int outer_fd;
 	uint32_t lead; /* bytes before the first line of a slab */
 	uint32_t limit;
 	VECTOR(int) fds; /* owned */
-	uint8_t value[UNWIND_SLAB_BYTES];
+	struct copy copies[COPIES];
+	uint32_t next; /* copy to be given up */
 };
 
 /* How many of @wanted descriptors we may take, once the limit is as high as it goes. The usual one
@@ -56,6 +66,8 @@ struct slabs *slabs_create(int outer_fd, uint32_t lead, uint32_t count)
 	slabs->outer_fd = outer_fd;
 	slabs->lead = lead;
 	slabs->limit = take_share(count);
+	for (size_t i = 0; i < COPIES; i++)
+		slabs->copies[i].slab = NO_SLAB;
 	return slabs;
 }
 
@@ -117,40 +129,73 @@ static int slabs_add(void *context, uint32_t slab)
 	return status;
 }
 
+/* What @slab holds; NULL when that cannot be read. Nobody else changes it. */
+static struct copy *slabs_copy(struct slabs *slabs, uint32_t slab)
+{
+	struct copy *copy;
+	uint32_t zero = 0;
+
+	for (size_t i = 0; i < COPIES; i++)
+		if (slabs->copies[i].slab == slab)
+			return &slabs->copies[i];
+	copy = &slabs->copies[slabs->next++ % COPIES];
+	copy->slab = NO_SLAB;
+	if (bpf_map_lookup_elem(slabs->fds.items[slab], &zero, copy->value))
+		return NULL;
+	copy->slab = slab;
+	return copy;
+}
+
+static bool is_inside(const struct slabs *slabs, uint32_t slab, uint32_t offset, size_t length)
+{
+	return slab < slabs->fds.count && offset <= UNWIND_OBJECT_BYTES &&
+	       length <= UNWIND_OBJECT_BYTES - offset;
+}
+
 /*
- * An array's value can only be written as a whole. The rest is written as it was: nobody else
- * changes it, and a reader sees the same bytes.
+ * An array's value can only be written as a whole. The rest is written as it was: a reader sees
+ * the same bytes.
  */
 static int slabs_write(void *context, uint32_t slab, uint32_t offset, const void *bytes,
 		       size_t length)
 {
 	struct slabs *slabs = context;
+	struct copy *copy;
 	uint32_t zero = 0;
 	int status;
 
-	if (slab >= slabs->fds.count || offset > UNWIND_OBJECT_BYTES ||
-	    length > UNWIND_OBJECT_BYTES - offset)
+	if (!is_inside(slabs, slab, offset, length))
 		return -EINVAL;
-	status = bpf_map_lookup_elem(slabs->fds.items[slab], &zero, slabs->value);
+	copy = slabs_copy(slabs, slab);
+	if (!copy)
+		return -errno;
+	memcpy(copy->value + slabs->lead + offset, bytes, length);
+	status = bpf_map_update_elem(slabs->fds.items[slab], &zero, copy->value, BPF_ANY);
 	if (status)
-		return status;
-	memcpy(slabs->value + slabs->lead + offset, bytes, length);
-	return bpf_map_update_elem(slabs->fds.items[slab], &zero, slabs->value, BPF_ANY);
+		copy->slab = NO_SLAB;
+	return status;
 }
 
 static int slabs_read(void *context, uint32_t slab, uint32_t offset, void *bytes, size_t length)
 {
 	struct slabs *slabs = context;
-	uint32_t zero = 0;
-	int status;
+	const struct copy *copy;
 
-	if (slab >= slabs->fds.count || offset > UNWIND_OBJECT_BYTES ||
-	    length > UNWIND_OBJECT_BYTES - offset)
+	if (!is_inside(slabs, slab, offset, length))
 		return -EINVAL;
-	status = bpf_map_lookup_elem(slabs->fds.items[slab], &zero, slabs->value);
-	if (!status)
-		memcpy(bytes, slabs->value + slabs->lead + offset, length);
-	return status;
+	copy = slabs_copy(slabs, slab);
+	if (!copy)
+		return -errno;
+	memcpy(bytes, copy->value + slabs->lead + offset, length);
+	return 0;
+}
+
+/* A slab that is made anew is empty. */
+static void slabs_forget_copy(struct slabs *slabs, uint32_t slab)
+{
+	for (size_t i = 0; i < COPIES; i++)
+		if (slabs->copies[i].slab == slab)
+			slabs->copies[i].slab = NO_SLAB;
 }
 
 static void slabs_keep(void *context, uint32_t count)
@@ -164,6 +209,7 @@ static void slabs_keep(void *context, uint32_t count)
 		if (bpf_map_delete_elem(slabs->outer_fd, &last))
 			return;
 		close(slabs->fds.items[last]);
+		slabs_forget_copy(slabs, last);
 		slabs->fds.count--;
 	}
 }

@@ -322,6 +322,32 @@ static void test_after_a_loss_the_list_is_read_anew(void **state)
 	kernel_code_destroy(code);
 }
 
+/* To read the list takes a tenth of a second, and a busy machine loses records all the time. */
+static void test_losses_that_hide_nothing_have_the_list_read_less_often(void **state)
+{
+	static const char new_list[] =
+		"ffffffff81000000 T _text\nffffffffc0c00000 t bpf_prog_2_new\t[bpf]\n";
+	const uint64_t address = 0xffffffffc0c00010, start = 0xffffffffc0c00000;
+	static const char old[] = "bpf_prog_6deef7357e7b4530_profile";
+	struct kernel_code *code = kernel_code_create();
+	struct fixture *fixture = *state;
+
+	kernel_follow(fixture->kernel, code);
+	load(fixture, 1 * SECOND);
+	kernel_code_lose(code, 20 * SECOND);
+	expect(fixture, address, 21 * SECOND, old, "bpf", start);
+	put_text(fixture, "/proc/kallsyms", new_list);
+	kernel_code_lose(code, 22 * SECOND);
+	expect(fixture, address, 35 * SECOND, old, "bpf", start);
+	expect(fixture, address, 41 * SECOND, "bpf_prog_2_new", "bpf", start);
+	// One that did has it read as soon as at first.
+	put_text(fixture, "/proc/kallsyms", kallsyms);
+	kernel_code_lose(code, 42 * SECOND);
+	expect(fixture, address, 52 * SECOND, old, "bpf", start);
+	kernel_destroy(TAKE(fixture->kernel));
+	kernel_code_destroy(code);
+}
+
 static void test_what_lies_behind_a_module_is_not_its_last_function(void **state)
 {
 	struct fixture *fixture = *state;
@@ -394,6 +420,9 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_after_a_loss_the_list_is_read_anew, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			test_losses_that_hide_nothing_have_the_list_read_less_often, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(
 			test_what_lies_behind_a_module_is_not_its_last_function, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hidden_addresses_name_the_remedy, setup,
