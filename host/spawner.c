@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -21,6 +22,7 @@ enum {
 	HELPER_REPORT = 4, /* open only until the exec: tells the parent why it failed */
 	HELPER_PLUGIN = 5, /* the file that the component is in, if it is loaded */
 	FIRST_UNUSED = 6,
+	EXEC_MOST_MS = 60000, /* on a machine that is busy with much else, too */
 };
 
 /* What a helper needs of the host's descriptors. */
@@ -159,12 +161,26 @@ static int raise_fd(int *fd)
 	return 0;
 }
 
-/* Wait until the child has become the helper, or has said why it could not. */
+/*
+ * Wait until the child has become the helper, or has said why it could not. A program on a file
+ * system that does not answer any more is not waited for for ever, since others wait meanwhile.
+ */
 static struct profcol_error *await_exec(int report_fd, pid_t pid)
 {
-	int error = 0;
+	struct pollfd report = { .fd = report_fd, .events = POLLIN };
+	int error = 0, ready;
 	ssize_t length;
 
+	do {
+		ready = poll(&report, 1, EXEC_MOST_MS);
+	} while (ready < 0 && errno == EINTR);
+	if (ready == 0) {
+		kill(pid, SIGKILL);
+		return profcol_error_create(PROFCOL_SYSTEM,
+					    "a helper process has not begun within %d s: the file "
+					    "system of '/proc/self/exe' does not answer",
+					    EXEC_MOST_MS / 1000);
+	}
 	do {
 		length = read(report_fd, &error, sizeof(error));
 	} while (length < 0 && errno == EINTR);

@@ -93,7 +93,7 @@ enum http_room http_connection_displace(struct http_connection_list *list, uint6
 		if (connection->state == CONNECTION_WAITING)
 			continue;
 		if (connection->state != CONNECTION_WRITING) {
-			// The list is in the order of their coming: the others are younger.
+			// Those of the list who read are in the order of their coming.
 			if (!had_its_moment(connection, wait_ns))
 				return HTTP_ROOM_SOON;
 			http_connection_destroy(connection);

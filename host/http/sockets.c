@@ -15,7 +15,6 @@
 #include <sys/socket.h>
 
 enum {
-	BACKLOG = 64,
 	/* How often a port is drawn that has to be free for both families. */
 	PORT_DRAWS = 16,
 };
@@ -135,7 +134,7 @@ static int listen_at(const struct address *address, int *ret)
 		status = set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, !address->both_families);
 	if (status)
 		return status;
-	if (bind(fd, &address->any, address->length) || listen(fd, BACKLOG))
+	if (bind(fd, &address->any, address->length) || listen(fd, SOMAXCONN))
 		return -errno;
 	*ret = TAKE_FD(fd);
 	return 0;

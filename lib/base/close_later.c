@@ -58,12 +58,22 @@ static unsigned int count_closing(uint64_t payer, uint64_t before_ns)
 	return count;
 }
 
+/* May another close of @payer begin? With the lock held. */
+static bool may_begin(uint64_t payer)
+{
+	unsigned int machine = count_closing(0, UINT64_MAX);
+	unsigned int own = payer ? count_closing(payer, UINT64_MAX) : machine;
+
+	// However many there are who hang, the machine's own have their threads.
+	return own < payer_most(payer) &&
+	       (!payer || closing_count - machine < THREADS_MOST - MACHINE_MOST);
+}
+
 /* The next to close: the last one whose payer may. NULL: none. With the lock held. */
 static struct waiting *find_next(void)
 {
 	for (size_t i = waiting.count; i--;)
-		if (count_closing(waiting.items[i].payer, UINT64_MAX) <
-		    payer_most(waiting.items[i].payer))
+		if (may_begin(waiting.items[i].payer))
 			return &waiting.items[i];
 	return NULL;
 }

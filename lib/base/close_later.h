@@ -17,7 +17,8 @@
  *
  * While a close does not come back, another thread goes on with what else there is, after a moment.
  * A payer with four that are held up waits for one of them, and for no other payer's. There are up
- * to 68 threads, which end when there is nothing left to close. Any thread.
+ * to 68 threads, 32 of them the machine's, which end when there is nothing left to close. Any
+ * thread.
  */
 void close_later(int fd, uint64_t payer);
 

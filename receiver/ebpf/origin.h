@@ -59,4 +59,5 @@ static inline uint64_t owner_close_payer(struct owner owner)
 struct origin {
 	struct owner owner;
 	uint64_t device; /* st_dev; 0: on no file system, such as the memory of a process */
+	uint64_t payer;  /* for closing it: close_later.h */
 };

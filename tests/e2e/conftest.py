@@ -15,6 +15,7 @@ from profcol_run import Profcol
 from starting import starter
 from target_run import Target
 from terminal import Terminal
+from waiting import wait_until
 
 _FRAME_POINTERS = ["-g", "-O2", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"]
 
@@ -60,9 +61,16 @@ def build_target(source, tmp_path_factory):
 @pytest.fixture
 def open_path():
     """A directory that other users may enter, which what pytest makes is not for long."""
-    with tempfile.TemporaryDirectory(prefix="profcol-test-") as directory:
-        os.chmod(directory, 0o755)
-        yield pathlib.Path(directory)
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="profcol-test-"))
+    directory.chmod(0o755)
+    yield directory
+
+    def is_gone():
+        # A process that was killed may make one more file before it ends.
+        shutil.rmtree(directory, ignore_errors=True)
+        return not directory.exists()
+
+    wait_until(is_gone, "the end of those who write there")
 
 
 def _profcols(program, tmp_path_factory):

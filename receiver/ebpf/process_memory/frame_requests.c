@@ -205,7 +205,7 @@ static void begin_places(struct process_memory *memory, struct flight *flight)
 	    fd == -ENOTDIR) {
 		end_places(memory, flight, false);
 	} else if (fd >= 0 && is_map_known(memory, flight)) {
-		close(fd);
+		close_later(fd, flight->origin.payer);
 		end_places(memory, flight, true);
 	} else {
 		ask_frames(memory, flight, fd, NULL);

@@ -48,10 +48,19 @@ static struct owner writer_of(const struct file *file)
 	return alone;
 }
 
+uint64_t file_payer(const struct file *file)
+{
+	// Its numbers come from its file system, which may tell those of another user.
+	return owner_close_payer(file->machines    ? OWNER_MACHINE
+				 : has_owner(file) ? file->owner
+						   : writer_of(file));
+}
+
 struct origin file_origin(const struct file *file, bool own)
 {
 	return (struct origin){
 		.owner = file->machines && !own ? OWNER_MACHINE : writer_of(file),
 		.device = file->look.device,
+		.payer = file_payer(file),
 	};
 }

@@ -118,6 +118,9 @@ void file_rows_note_root(struct file_rows *rows, struct file *file, uint32_t pid
 /* A process whose root is the machine's maps @file, which it calls @path. */
 void file_note_machines(struct file *file, const char *path);
 
+/* For the origin of @file: who pays for closing it. */
+uint64_t file_payer(const struct file *file);
+
 /* The origin of @file. With @own it is not the machine's root, even if that wrote the file. */
 struct origin file_origin(const struct file *file, bool own);
 

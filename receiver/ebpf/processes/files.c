@@ -113,10 +113,10 @@ static int files_find(struct files *files, const struct file_search *search, uin
 		ret->ends = file->ends;
 	pthread_mutex_unlock(&files->lock);
 	if (!ret->ends.hashed)
-		status = opener_read(
-			files->calls,
-			(struct file_place){ search->mapped.device, search->mapped.owner }, ret->fd,
-			(uint64_t)ret->look.size, limit_ns, &ret->ends);
+		status = opener_read(files->calls,
+				     (struct file_place){ .device = search->mapped.device,
+							  .owner = search->mapped.owner },
+				     ret->fd, (uint64_t)ret->look.size, limit_ns, &ret->ends);
 	// It may be read later, or it is one that others may not read.
 	if (status == -ETIMEDOUT || status == -EACCES)
 		close(TAKE_FD(ret->fd));
@@ -349,7 +349,7 @@ static int take_held(struct files *files, uint32_t id, bool as_seen, struct held
 		status = !as_seen || is_as_seen(file, &ret->touched) ? 0 : -ESTALE;
 	if (!status) {
 		ret->fd = duplicate_held(files, file_rows_find(&files->rows, id));
-		ret->place = (struct file_place){ file->device, file->owner };
+		ret->place = (struct file_place){ file->device, file->owner, file_payer(file) };
 		ret->size = file->look.size;
 		ret->ends = file->ends;
 	}

@@ -85,8 +85,8 @@ static void run_find(struct timed_call *call)
 	struct opening *opening = (struct opening *)call;
 
 	const struct mapped_file *mapped = &opening->mapped;
-	struct timed_call_key key =
-		file_system_key((struct file_place){ mapped->device, mapped->owner });
+	struct timed_call_key key = file_system_key(
+		(struct file_place){ .device = mapped->device, .owner = mapped->owner });
 	CLEANUP_FD int fd = mapped_file_open(mapped);
 	int status = fd < 0 ? fd : -ETIMEDOUT;
 
@@ -140,8 +140,8 @@ int opener_find(struct timed_calls *calls, const struct file_search *search, uin
 {
 	const struct mapped_file *mapped = &search->mapped;
 	struct timed_call_key by_mapping = { TIMED_CALL_PROCESS, mapped->pid, mapped->owner };
-	struct timed_call_key by_path =
-		file_system_key((struct file_place){ mapped->device | PATH_KEY, mapped->owner });
+	struct timed_call_key by_path = file_system_key(
+		(struct file_place){ .device = mapped->device | PATH_KEY, .owner = mapped->owner });
 	int fd = -ESRCH;
 
 	if (mapped->pid)
@@ -196,8 +196,8 @@ int opener_open(struct timed_calls *calls, struct file_place place, int path_fd,
 	struct opening *opening;
 
 	// What is opened here is closed by others, later.
-	if (close_later_hangs(owner_close_payer(place.owner)))
-		return -ETIMEDOUT;
+	if (close_later_hangs(place.payer))
+		return -EAGAIN;
 	opening = opening_create(run_open, file_system_key(place), path_fd);
 	if (!opening)
 		return -ENOMEM;

@@ -50,6 +50,7 @@ struct file_ends {
 struct file_place {
 	uint64_t device;
 	struct owner owner;
+	uint64_t payer; /* for closing what is opened: close_later.h */
 };
 
 /* Read the file of @path_fd, which has @size bytes. 0 also when it ended before; then it has no
@@ -58,7 +59,7 @@ int opener_read(struct timed_calls *calls, struct file_place place, int path_fd,
 		uint64_t limit_ns, struct file_ends *ret);
 
 /* A descriptor for reading the file of @path_fd, with a position of its own; negative errno.
- * -ETIMEDOUT also while files of the same owner do not let themselves be closed. */
+ * -EAGAIN while files of the same payer do not let themselves be closed. */
 int opener_open(struct timed_calls *calls, struct file_place place, int path_fd, uint64_t limit_ns);
 
 /* What the kernel remembers of a file; of one on the network, as of when it was last asked for.

@@ -35,7 +35,7 @@ static void opening_destroy(struct timed_call *call)
 	struct opening *opening = (struct opening *)call;
 
 	if (opening->fd >= 0)
-		close(opening->fd);
+		close_later(opening->fd, owner_close_payer(call->key.owner));
 	free(opening);
 }
 

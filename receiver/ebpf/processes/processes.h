@@ -247,7 +247,8 @@ void processes_tell_again(struct processes *processes);
 
 /*
  * A descriptor for reading @file, owned by the caller; reopened through any living process that
- * maps it if it had to be closed meanwhile. Negative errno when it cannot be had any more. A
+ * maps it if it had to be closed meanwhile. Negative errno when it cannot be had any more, -EAGAIN
+ * while files of its owner do not let themselves be closed. A
  * file has its id as long as a process maps it, or has mapped it since the last processes_forget,
  * and then until there is no more room; equal content identity (device, inode) is one file as long
  * as it does not change.

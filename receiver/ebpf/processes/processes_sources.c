@@ -147,7 +147,10 @@ struct origin processes_file_origin(struct processes *processes, uint32_t file, 
 
 struct origin processes_memory_origin(struct processes *processes, uint32_t pid)
 {
-	struct origin origin = { .owner = processes_memory_owner(processes, pid) };
+	struct origin origin = {
+		.owner = processes_memory_owner(processes, pid),
+		.payer = owner_close_payer(owner_of(processes, pid)),
+	};
 	uint32_t uid;
 
 	// It may have become another user since, without an exec.
@@ -217,8 +220,12 @@ int processes_open_code_map(struct processes *processes, const struct process_ke
 		.owner = owner_of(processes, key->pid),
 		.start_boottime_ns = key->start_boottime_ns,
 	};
-	int fd = perf_map_open(files_calls(processes->watch.files), &search, READ_LIMIT_NS, ret);
+	int fd;
 
+	// What is opened here is closed by others, later.
+	if (close_later_hangs(owner_close_payer(search.owner)))
+		return -EAGAIN;
+	fd = perf_map_open(files_calls(processes->watch.files), &search, READ_LIMIT_NS, ret);
 	return fd == -ENOENT ? open_jitdump(processes, key, ret) : fd;
 }
 

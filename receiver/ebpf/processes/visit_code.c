@@ -24,7 +24,7 @@ static int open_mapped(struct timed_calls *calls, uint32_t pid, struct owner own
 			.owner = owner,
 		},
 	};
-	const struct file_place place = { mapping->device, owner };
+	const struct file_place place = { mapping->device, owner, owner_close_payer(owner) };
 	struct file_look look;
 	CLEANUP_FD int path_fd = opener_find(calls, &search, LIMIT_NS, &look);
 

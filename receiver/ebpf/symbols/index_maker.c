@@ -87,7 +87,7 @@ int index_maker_open(struct index_maker *maker, struct known_file *file)
 void index_maker_close(const struct index_maker *maker, const struct known_file *file, int fd)
 {
 	if (fd >= 0)
-		close_later(fd, owner_close_payer(index_maker_origin(maker, file, false).owner));
+		close_later(fd, index_maker_origin(maker, file, false).payer);
 }
 
 struct origin index_maker_origin(const struct index_maker *maker, const struct known_file *file,

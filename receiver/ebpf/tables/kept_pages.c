@@ -43,8 +43,7 @@ bool kept_pages_ask(struct kept_pages *kept, struct processes *processes,
 {
 	struct page_cache_request asked = {
 		.file = request->file,
-		.payer = owner_close_payer(
-			processes_file_origin(processes, request->file, false).owner),
+		.payer = processes_file_origin(processes, request->file, false).payer,
 		.key.part = request->group,
 		.count = request->count,
 	};

@@ -221,6 +221,14 @@ static void give_up_file(struct tables *tables, uint32_t file)
 	learn(tables, &(struct worker_answer){ .file = file, .outcome = WORKER_UNREADABLE });
 }
 
+/* It is not the file's fault that it cannot be asked for now. */
+static void put_off(struct tables *tables, uint32_t file)
+{
+	pthread_mutex_lock(&tables->lock);
+	pages_forget_request(tables->pages, file, clock_monotonic_ns());
+	pthread_mutex_unlock(&tables->lock);
+}
+
 /* Takes @fd. */
 static void ask_worker(struct tables *tables, uint32_t file, const uint32_t *numbers, size_t count,
 		       int fd)
@@ -235,9 +243,7 @@ static void ask_worker(struct tables *tables, uint32_t file, const uint32_t *num
 		return;
 	kept_pages_keep(&tables->kept, tables->processes,
 			&(struct worker_answer){ .file = file, .outcome = WORKER_MISSING });
-	pthread_mutex_lock(&tables->lock);
-	pages_forget_request(tables->pages, file, clock_monotonic_ns());
-	pthread_mutex_unlock(&tables->lock);
+	put_off(tables, file);
 }
 
 /* What the cache has found is learned; a worker is asked for the rest. */
@@ -257,13 +263,13 @@ static void take_kept(struct tables *tables)
 	}
 }
 
-/* Is there room for a request about @file? */
+/* Is there room for a request about @file, and can its owner's files be closed? */
 static bool may_ask(void *context, uint32_t file)
 {
 	const struct tables *tables = context;
+	struct origin origin = processes_file_origin(tables->processes, file, false);
 
-	return worker_pool_has_room(tables->pool,
-				    processes_file_origin(tables->processes, file, false).owner);
+	return worker_pool_has_room(tables->pool, origin.owner) && !close_later_hangs(origin.payer);
 }
 
 /* One request of those that wait. False: there is none, or no room for it. */
@@ -281,6 +287,10 @@ static bool ask_next(struct tables *tables)
 	if (!more)
 		return false;
 	fd = processes_open_file(tables->processes, request.file);
+	if (fd == -EAGAIN) {
+		put_off(tables, request.file);
+		return false;
+	}
 	if (fd < 0) {
 		give_up_file(tables, request.file);
 		return true;

@@ -30,8 +30,7 @@ static struct worker_request *pool_add(struct worker_pool *pool, const struct wa
 	if (!request) {
 		for (size_t i = 0; i < PROTOCOL_MAX_FILES; i++)
 			if (wanted->fds[i] >= 0)
-				close_later(wanted->fds[i],
-					    owner_close_payer(wanted->origin.owner));
+				close_later(wanted->fds[i], wanted->origin.payer);
 		return NULL;
 	}
 	*request = (struct worker_request){
@@ -59,7 +58,7 @@ static bool pool_ask(struct worker_pool *pool, const struct wanted *wanted,
 	struct worker_request *request;
 
 	if (!head->asked_count || head->asked_count > most) {
-		close_later(wanted->fds[0], owner_close_payer(wanted->origin.owner));
+		close_later(wanted->fds[0], wanted->origin.payer);
 		return false;
 	}
 	request = pool_add(pool, wanted, head);
@@ -126,7 +125,7 @@ bool worker_pool_ask_pages(struct worker_pool *pool, uint32_t file, struct origi
 	struct worker_request *request;
 
 	if (count > WORKER_MAX_PAGES) {
-		close_later(fd, owner_close_payer(origin.owner));
+		close_later(fd, origin.payer);
 		return false;
 	}
 	request = pool_add(pool, &wanted, &head);
@@ -185,7 +184,7 @@ bool worker_pool_ask_names(struct worker_pool *pool, uint32_t tag, struct origin
 	if (count && count <= WORKER_MAX_FRAMES)
 		return pool_ask_memory(pool, PROTOCOL_NAMES, tag, origin, fd, process, frames,
 				       count);
-	close_later(fd, owner_close_payer(origin.owner));
+	close_later(fd, origin.payer);
 	return false;
 }
 

@@ -16,8 +16,7 @@ static void close_files(struct worker_request *request)
 {
 	for (size_t i = 0; i < PROTOCOL_MAX_FILES; i++)
 		if (request->fds[i] >= 0)
-			close_later(TAKE_FD(request->fds[i]),
-				    owner_close_payer(request->origin.owner));
+			close_later(TAKE_FD(request->fds[i]), request->origin.payer);
 }
 
 void worker_request_destroy(struct worker_request *request)

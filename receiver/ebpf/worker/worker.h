@@ -228,7 +228,7 @@ struct worker_pool *worker_pool_create(const struct profcol_host *host, const ch
 
 void worker_pool_destroy(struct worker_pool *pool); /* ends the workers; accepts NULL */
 
-/* Start the first worker and wait until it is shut in (at most 5 s). */
+/* Start the first worker and wait until it is shut in (at most 30 s). */
 PROFCOL_MUST_CHECK struct profcol_error *worker_pool_start(struct worker_pool *pool);
 
 /* For one more request about bytes of @owner? If not, the pool is busy. */

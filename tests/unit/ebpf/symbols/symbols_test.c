@@ -108,7 +108,7 @@ int processes_open_debug(struct processes *processes, uint32_t file,
 bool processes_is_of_root(struct processes *processes, uint32_t file,
 			  const struct process_root *root)
 {
-	assert_int_equal(root->space, 1);
+	assert_int_equal(root->mount, 1);
 	return !processes->shared[file];
 }
 

@@ -28,7 +28,7 @@ static pid_t child(void)
 
 static struct origin origin(uint32_t uid, uint64_t device)
 {
-	return (struct origin){ { uid, 0 }, device };
+	return (struct origin){ .owner = { uid, 0 }, .device = device };
 }
 
 static void end_all(struct stuck_workers *stuck)
@@ -82,7 +82,8 @@ static void test_containers_of_a_user_count_together(void **state)
 
 	(void)state;
 	for (uint64_t container = 1; container <= STUCK_OF_PAYER; container++)
-		stuck_add(&stuck, child(), (struct origin){ { ALICE, container }, container }, 0);
+		stuck_add(&stuck, child(),
+			  (struct origin){ .owner = { ALICE, container }, .device = container }, 0);
 	assert_true(stuck_forbid(&stuck, origin(ALICE, RADIO), LATER));
 	assert_false(stuck_forbid(&stuck, origin(0, RADIO), LATER));
 	end_all(&stuck);
