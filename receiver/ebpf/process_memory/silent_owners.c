@@ -25,9 +25,13 @@ static struct silent_owner *place_for(struct silent_owners *owners, struct owner
 
 void silent_owners_note(struct silent_owners *owners, struct owner owner, uint64_t now_ns)
 {
-	struct silent_owner *place = place_for(owners, owner);
+	struct silent_owner *place;
 	uint32_t over;
 
+	// Whose they are is not known: they need not have anything in common.
+	if (owner.uid == OWNER_UNKNOWN.uid)
+		return;
+	place = place_for(owners, owner);
 	place->strikes++;
 	if (place->strikes <= FREE_STRIKES)
 		return;

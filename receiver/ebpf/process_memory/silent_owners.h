@@ -20,7 +20,8 @@ struct silent_owners {
 	} owners[SILENT_OWNERS];
 };
 
-/* A process of @owner's did not answer. When there is no room the one that is free soonest goes. */
+/* A process of @owner's did not answer. When there is no room the one that is free soonest goes.
+ * Processes of OWNER_UNKNOWN's user are nobody's: they do not count against each other. */
 void silent_owners_note(struct silent_owners *owners, struct owner owner, uint64_t now_ns);
 
 /* When processes of @owner's may be read; 0: always. */

@@ -72,6 +72,18 @@ static void containers_are_their_users_but_for_roots(void **state)
 	assert_int_equal(silent_owners_until_ns(&owners, user(0)), 0);
 }
 
+/* Processes that are not read yet have their numbers for containers. */
+static void whose_owner_is_not_known_pays_for_nobody(void **state)
+{
+	struct silent_owners owners = { 0 };
+
+	(void)state;
+	for (uint64_t pid = 1; pid <= 3; pid++)
+		silent_owners_note(&owners, (struct owner){ OWNER_UNKNOWN.uid, pid }, SECOND);
+	assert_int_equal(silent_owners_until_ns(&owners, (struct owner){ OWNER_UNKNOWN.uid, 4 }),
+			 0);
+}
+
 static void there_are_only_so_many_places(void **state)
 {
 	struct silent_owners owners = { 0 };
@@ -90,6 +102,7 @@ int main(void)
 		cmocka_unit_test(several_are_not_and_each_more_takes_longer),
 		cmocka_unit_test(root_is_one_like_others),
 		cmocka_unit_test(containers_are_their_users_but_for_roots),
+		cmocka_unit_test(whose_owner_is_not_known_pays_for_nobody),
 		cmocka_unit_test(there_are_only_so_many_places),
 	};
 
