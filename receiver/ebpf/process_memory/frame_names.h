@@ -165,9 +165,8 @@ void frame_names_give_up(struct frame_names *names, struct named_process *proces
 			 enum frame_state state, uint64_t until_ns, uint64_t now_ns);
 
 /* The same, since the memory of @process gave no answer: for a second at first, then two, four, up
- * to sixteen, unless something is named in between; and then for good. True if it had answered
- * before, or is new. */
-bool frame_names_fall_silent(struct frame_names *names, struct named_process *process,
+ * to sixteen, unless something is named in between; and then for good. */
+void frame_names_fall_silent(struct frame_names *names, struct named_process *process,
 			     enum frame_state state, uint64_t now_ns);
 
 /* What has been asked for before @time_ns has been answered, but for what is not read before

@@ -70,8 +70,9 @@ void looks_take_answer(struct process_memory *memory, struct flight *flight,
 		.spent_ns = now - flight->begun_ns,
 	};
 
-	// One process counts once.
-	if (answer->outcome == WORKER_TIMED_OUT && !flight->look.unanswered)
-		silent_owners_note(&memory->silent, flight->origin.owner, now);
+	if (answer->outcome == WORKER_TIMED_OUT)
+		silent_owners_note(&memory->silent, flight->origin.owner, &flight->look.key, now);
+	else if (answer->outcome == WORKER_ANSWERED)
+		silent_owners_note_answer(&memory->silent, flight->origin.owner, &flight->look.key);
 	tell_look(memory, &flight->look, &looked);
 }

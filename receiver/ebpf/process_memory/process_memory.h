@@ -26,7 +26,6 @@ struct process_look {
 	struct process_key key;
 	struct owner owner;             /* the asker's: whose time it takes */
 	uint64_t number;                /* the asker's, of this look */
-	uint32_t unanswered;            /* looks at it that got no answer before this one */
 	struct runtime_process process; /* without data */
 };
 

@@ -23,7 +23,19 @@ static struct silent_owner *place_for(struct silent_owners *owners, struct owner
 	return place;
 }
 
-void silent_owners_note(struct silent_owners *owners, struct owner owner, uint64_t now_ns)
+/* NULL: it has not counted, or so many others have since. */
+static struct silent_process *find_process(struct silent_owner *owner,
+					   const struct process_key *key)
+{
+	for (size_t i = 0; i < SILENT_PROCESSES; i++)
+		if (owner->processes[i].pid == key->pid &&
+		    owner->processes[i].start_boottime_ns == key->start_boottime_ns)
+			return &owner->processes[i];
+	return NULL;
+}
+
+void silent_owners_note(struct silent_owners *owners, struct owner owner,
+			const struct process_key *key, uint64_t now_ns)
 {
 	struct silent_owner *place;
 	uint32_t over;
@@ -32,11 +44,31 @@ void silent_owners_note(struct silent_owners *owners, struct owner owner, uint64
 	if (owner.uid == OWNER_UNKNOWN.uid)
 		return;
 	place = place_for(owners, owner);
+	if (find_process(place, key))
+		return;
+	place->processes[place->next_process++ % SILENT_PROCESSES] =
+		(struct silent_process){ key->pid, key->start_boottime_ns };
 	place->strikes++;
 	if (place->strikes <= FREE_STRIKES)
 		return;
 	over = place->strikes - FREE_STRIKES - 1;
 	place->until_ns = now_ns + (PAUSE_NS << (over < DOUBLINGS_MOST ? over : DOUBLINGS_MOST));
+}
+
+void silent_owners_note_answer(struct silent_owners *owners, struct owner owner,
+			       const struct process_key *key)
+{
+	for (size_t i = 0; i < SILENT_OWNERS; i++) {
+		struct silent_owner *at = &owners->owners[i];
+		struct silent_process *process;
+
+		if (!at->strikes || !owner_pays_with(at->owner, owner))
+			continue;
+		process = find_process(at, key);
+		if (process)
+			*process = (struct silent_process){ 0 };
+		return;
+	}
 }
 
 uint64_t silent_owners_until_ns(const struct silent_owners *owners, struct owner owner)
