@@ -468,7 +468,6 @@ void frame_names_learn(struct frame_names *names, struct named_process *process,
 		account(names, process, name->bytes - (learned->name ? learned->name->bytes : 0));
 		free(learned->name);
 		learned->name = name;
-		process->silent.length_ns = 0;
 	}
 	if (frame->kind == RUNTIME_THREAD)
 		rest_threads(process, state, now_ns);

@@ -333,7 +333,7 @@ static void learn_frames(struct process_memory *memory, const struct flight *fli
 		frame_names_learn(&memory->names, process, flight->runtime, &flight->frames[i],
 				  state, name, now);
 	}
-	process->due_ns = now + rest_ns(flight, now);
+	frame_names_note_answer(process, now + rest_ns(flight, now));
 	if (flight->runtime == RUNTIME_NONE)
 		frame_names_note_map(&memory->names, process, flight->frames, flight->count,
 				     flight->map);

@@ -5,7 +5,7 @@
 
 enum { FREE_STRIKES = 2, DOUBLINGS_MOST = 6 };
 
-static const uint64_t PAUSE_NS = 60000000000;
+static const uint64_t PAUSE_NS = 60000000000, FORGIVEN_NS = 14400000000000;
 
 static struct silent_owner *place_for(struct silent_owners *owners, struct owner owner)
 {
@@ -44,15 +44,19 @@ void silent_owners_note(struct silent_owners *owners, struct owner owner,
 	if (owner.uid == OWNER_UNKNOWN.uid)
 		return;
 	place = place_for(owners, owner);
+	// A mishap a day does not add up.
+	if (place->strikes && now_ns > place->until_ns + FORGIVEN_NS)
+		*place = (struct silent_owner){ .owner = owner };
 	if (find_process(place, key))
 		return;
 	place->processes[place->next_process++ % SILENT_PROCESSES] =
 		(struct silent_process){ key->pid, key->start_boottime_ns };
 	place->strikes++;
+	place->until_ns = now_ns;
 	if (place->strikes <= FREE_STRIKES)
 		return;
 	over = place->strikes - FREE_STRIKES - 1;
-	place->until_ns = now_ns + (PAUSE_NS << (over < DOUBLINGS_MOST ? over : DOUBLINGS_MOST));
+	place->until_ns += PAUSE_NS << (over < DOUBLINGS_MOST ? over : DOUBLINGS_MOST);
 }
 
 void silent_owners_note_answer(struct silent_owners *owners, struct owner owner,

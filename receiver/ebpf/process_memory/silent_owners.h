@@ -27,8 +27,9 @@ struct silent_owners {
 };
 
 /* The process of @key, which is @owner's, did not answer. It counts once until it has answered,
- * whatever it executes. When there is no room the owner that is free soonest goes. Processes of
- * OWNER_UNKNOWN's user are nobody's: they do not count against each other. */
+ * whatever it executes. Four hours in which none counts, after the last pause, forgive all. When
+ * there is no room the owner that is free soonest goes. Processes of OWNER_UNKNOWN's user are
+ * nobody's: they do not count against each other. */
 void silent_owners_note(struct silent_owners *owners, struct owner owner,
 			const struct process_key *key, uint64_t now_ns);
 
@@ -36,5 +37,5 @@ void silent_owners_note(struct silent_owners *owners, struct owner owner,
 void silent_owners_note_answer(struct silent_owners *owners, struct owner owner,
 			       const struct process_key *key);
 
-/* When processes of @owner's may be read; 0: always. */
+/* When processes of @owner's may be read; 0, or past: now. */
 uint64_t silent_owners_until_ns(const struct silent_owners *owners, struct owner owner);

@@ -286,6 +286,7 @@ bool attached_learn(struct attachments *attachments, struct attached *attached,
 			return false;
 		refused = RUNTIME_REFUSED_MEMORY;
 	} else {
+		attached->unanswered = 0;
 		attached->spent_ns += looked->spent_ns;
 	}
 	if (looked->found && looked->found->refused)

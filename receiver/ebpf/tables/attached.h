@@ -27,7 +27,7 @@ struct attached {
 	enum runtime_refusal refused; /* unless ACCEPTED nothing will ever be known */
 	uint64_t number;              /* no other one has had it */
 	uint32_t attempts;            /* to look, since it mapped something last */
-	uint32_t unanswered;          /* looks that got no answer, in all */
+	uint32_t unanswered;          /* looks that got no answer, since one got one */
 	uint64_t due_ns;              /* not to be looked at before... */
 	uint64_t rests_ns;            /* ...nor before this, whatever it maps */
 	uint64_t spent_ns;            /* by looks that got one */

@@ -81,6 +81,30 @@ static void containers_are_their_users_but_for_roots(void **state)
 	assert_int_equal(silent_owners_until_ns(&owners, user(0)), 0);
 }
 
+/* One process in some hours, on a machine that is up for months. */
+static void some_hours_later_all_is_forgiven(void **state)
+{
+	const uint64_t hours = 4 * 3600 * SECOND + 1;
+	struct silent_owners owners = { 0 };
+	uint64_t now = SECOND;
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		note(&owners, user(1000), now);
+		assert_true(silent_owners_until_ns(&owners, user(1000)) <= now);
+		now += hours;
+	}
+	for (int i = 0; i < 20; i++)
+		note(&owners, user(1000), now);
+	// The pause does not count.
+	now = silent_owners_until_ns(&owners, user(1000)) + hours - 2;
+	note(&owners, user(1000), now);
+	assert_true(silent_owners_until_ns(&owners, user(1000)) > now);
+	now = silent_owners_until_ns(&owners, user(1000)) + hours;
+	note(&owners, user(1000), now);
+	assert_true(silent_owners_until_ns(&owners, user(1000)) <= now);
+}
+
 /* Looks at it, and its frames, hang one after another, and it executes another program. */
 static void one_process_counts_once_until_it_has_answered(void **state)
 {
@@ -129,6 +153,7 @@ int main(void)
 		cmocka_unit_test(several_are_not_and_each_more_takes_longer),
 		cmocka_unit_test(root_is_one_like_others),
 		cmocka_unit_test(containers_are_their_users_but_for_roots),
+		cmocka_unit_test(some_hours_later_all_is_forgiven),
 		cmocka_unit_test(one_process_counts_once_until_it_has_answered),
 		cmocka_unit_test(whose_owner_is_not_known_pays_for_nobody),
 		cmocka_unit_test(there_are_only_so_many_places),

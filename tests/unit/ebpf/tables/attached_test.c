@@ -262,6 +262,10 @@ static void test_a_look_without_an_answer_is_made_again(void **state)
 	assert_true(learn(&attachments, attached, false));
 	assert_int_equal(attachments.of[RUNTIME_HOTSPOT].known, 1);
 	assert_true(attachments_due_ns(&attachments) < UINT64_MAX);
+	// Since it has answered, all of them are counted anew.
+	for (int i = 0; i < 5; i++)
+		go_unanswered(&attachments, attached);
+	assert_true(attachments_due_ns(&attachments) < UINT64_MAX);
 	attached_destroy(&attachments, attached);
 	attachments_deinit(&attachments);
 }
