@@ -33,10 +33,18 @@ struct process_look {
 struct process_looked {
 	const struct runtime_found *found; /* NULL: nothing (yet), or it could not be looked at */
 	enum runtime_refusal refused;      /* unless ACCEPTED it never will be */
-	bool unanswered;   /* neither its memory nor the worker that read it gave an answer */
-	uint64_t again_ns; /* others of its owner do not answer: none is looked at before; or 0 */
+	bool unanswered; /* neither its memory nor the worker that read it gave an answer */
+	/* It was not made, for want of room, or since others of its owner do not answer: it is not
+	 * to be before; or 0. */
+	uint64_t again_ns;
 	uint64_t spent_ns;
 };
+
+/* What there is no room for at @now_ns. */
+static inline struct process_looked process_looked_crowded(uint64_t now_ns)
+{
+	return (struct process_looked){ .again_ns = now_ns + 1000000000 };
+}
 
 /* What is asked of whoever knows which processes have runtimes. From the thread in here. */
 struct process_memory_tables {

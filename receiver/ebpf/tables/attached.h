@@ -102,7 +102,8 @@ void attachments_spend(struct attachments *attachments, struct owner owner, uint
  * A look at @attached has ended. True when it is known what was not, or not what was inherited.
  * What is missing is looked for again, later and later, as long as looks at it have not taken very
  * long, and it is not refused. A look without an answer is made again after a second, then two,
- * four, up to sixteen: then that counts as a refusal.
+ * four, up to sixteen: then that counts as a refusal. One that was not made (again_ns) counts for
+ * nothing.
  */
 bool attached_learn(struct attachments *attachments, struct attached *attached,
 		    const struct process_looked *looked, uint64_t now_ns);
