@@ -100,6 +100,20 @@ static void one_file_has_so_many_at_most(void **state)
 	assert_false(fixture->table.wanted);
 }
 
+/* However many it lacks: with those its pages are walked further than without. */
+static void there_is_room_for_the_last_ones_of_a_file(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int32_t i = 0; i < OF_FILE; i++) {
+		assert_true(rule_table_has_room(&fixture->table, &fixture->files[0], 100));
+		use(fixture, 0, i);
+	}
+	assert_false(rule_table_has_room(&fixture->table, &fixture->files[0], 100));
+	assert_false(rule_table_has_room(&fixture->table, &fixture->files[0], 1));
+	assert_true(rule_table_has_room(&fixture->table, &fixture->files[1], 100));
+}
+
 static void those_no_file_has_make_room_after_a_while(void **state)
 {
 	struct fixture *fixture = *state;
@@ -199,6 +213,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(equal_ones_are_one),
 		TEST(one_file_has_so_many_at_most),
+		TEST(there_is_room_for_the_last_ones_of_a_file),
 		TEST(those_no_file_has_make_room_after_a_while),
 		TEST(it_goes_on_for_ever),
 		TEST(each_owner_has_a_share),
