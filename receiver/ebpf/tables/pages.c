@@ -325,7 +325,7 @@ void pages_miss_remembered(struct pages *pages, struct code_file *file, uint64_t
 }
 
 /* There was no room for rules of @page, and there is some for half of them, or for the last ones of
- * the file: it is not made anew for each place that becomes free. */
+ * the file or of its owner's share: it is not made anew for each place that becomes free. */
 static bool is_worth_making_anew(struct pages *pages, const struct code_file *file,
 				 const struct code_page *page)
 {
