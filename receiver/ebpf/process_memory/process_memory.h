@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the memory of profiled processes: what a language runtime's walks are told of them, and
- * what its frames are called.
+ * process_memory reads profiled processes for what walks of their runtimes need, and for names of
+ * frames.
  *
  * A thread of its own opens the memory, and a sandboxed worker reads and understands it
  * (worker/worker.h): objects move and end, so that names are read soon after the sample, and are

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owners whose processes' memory did not answer: after some of them no other one is read for a
- * while, longer each time. Who makes one such process can make many; all containers of a user are
- * that user's (owner_payer). One thread at a time.
+ * silent_owners keeps owners from being read for a while when several of their processes did not
+ * answer. Each further one makes that longer: who makes one such process can make many. All
+ * containers of a user are that user's (owner_payer). One thread at a time.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What becomes of looks that get no answer, by workers that say what the test wants. */
+/* Looks that fail are told of by what made them fail; workers do what the test wants. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
