@@ -468,7 +468,6 @@ void frame_names_learn(struct frame_names *names, struct named_process *process,
 		account(names, process, name->bytes - (learned->name ? learned->name->bytes : 0));
 		free(learned->name);
 		learned->name = name;
-		process->silent.length_ns = 0;
 	}
 	if (frame->kind == RUNTIME_THREAD)
 		rest_threads(process, state, now_ns);
@@ -527,16 +526,15 @@ void frame_names_give_up(struct frame_names *names, struct named_process *proces
 	set_open(names, process);
 }
 
-bool frame_names_fall_silent(struct frame_names *names, struct named_process *process,
+void frame_names_fall_silent(struct frame_names *names, struct named_process *process,
 			     enum frame_state state, uint64_t now_ns)
 {
 	struct names_rest *silent = &process->silent;
-	bool is_first = !silent->length_ns, for_good = silent->length_ns >= SILENT_MOST_NS;
+	bool for_good = silent->length_ns >= SILENT_MOST_NS;
 
 	rest_longer(silent, now_ns, SILENT_MOST_NS);
 	frame_names_give_up(names, process, state, for_good ? UINT64_MAX : silent->until_ns,
 			    now_ns);
-	return is_first;
 }
 
 void frame_names_end_threads(struct frame_names *names, struct named_process *process,

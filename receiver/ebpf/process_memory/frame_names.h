@@ -141,6 +141,14 @@ void frame_names_learn(struct frame_names *names, struct named_process *process,
 		       const struct runtime_frame *frame, enum frame_state state,
 		       struct frame_name *name, uint64_t now_ns);
 
+/* An answer about @process has come, whatever it says: it is not silent. Nothing is read before
+ * @due_ns. */
+static inline void frame_names_note_answer(struct named_process *process, uint64_t due_ns)
+{
+	process->silent.length_ns = 0;
+	process->due_ns = due_ns;
+}
+
 /* The file that names code of @process was read for @count @frames in this @state. */
 void frame_names_note_map(const struct frame_names *names, struct named_process *process,
 			  const struct runtime_frame *frames, size_t count,
@@ -165,9 +173,8 @@ void frame_names_give_up(struct frame_names *names, struct named_process *proces
 			 enum frame_state state, uint64_t until_ns, uint64_t now_ns);
 
 /* The same, since the memory of @process gave no answer: for a second at first, then two, four, up
- * to sixteen, unless something is named in between; and then for good. True if it had answered
- * before, or is new. */
-bool frame_names_fall_silent(struct frame_names *names, struct named_process *process,
+ * to sixteen, unless an answer comes in between; and then for good. */
+void frame_names_fall_silent(struct frame_names *names, struct named_process *process,
 			     enum frame_state state, uint64_t now_ns);
 
 /* What has been asked for before @time_ns has been answered, but for what is not read before

@@ -44,20 +44,20 @@ enum ending {
 	END_PROCESS,    /* nothing is, ever */
 };
 
-/* True when that is the first time that it gave no answer, or has given some meanwhile. */
-static bool end_others(struct process_memory *memory, const struct flight *flight,
+static void end_others(struct process_memory *memory, const struct flight *flight,
 		       struct named_process *process, enum frame_state state, enum ending ending)
 {
 	uint64_t now = clock_monotonic_ns(), until_ns = UINT64_MAX;
 
 	switch (ending) {
 	case END_FRAMES:
-		return false;
+		return;
 	case END_THREADS:
 		frame_names_end_threads(&memory->names, process, state, now);
-		return false;
+		return;
 	case END_UNANSWERED:
-		return frame_names_fall_silent(&memory->names, process, state, now);
+		frame_names_fall_silent(&memory->names, process, state, now);
+		return;
 	case END_OWNER:
 		until_ns = silent_owners_until_ns(&memory->silent, flight->origin.owner);
 		break;
@@ -65,16 +65,14 @@ static bool end_others(struct process_memory *memory, const struct flight *fligh
 		break;
 	}
 	frame_names_give_up(&memory->names, process, state, until_ns, now);
-	return false;
 }
 
-/* Of the frames of @flight: @state, without a name. Returns what end_others does. */
-static bool end_frames(struct process_memory *memory, const struct flight *flight,
+/* Of the frames of @flight: @state, without a name. */
+static void end_frames(struct process_memory *memory, const struct flight *flight,
 		       enum frame_state state, enum ending ending)
 {
 	uint64_t now = clock_monotonic_ns();
 	struct named_process *process;
-	bool result = false;
 
 	pthread_mutex_lock(&memory->lock);
 	process = frame_names_process(&memory->names, &flight->key);
@@ -82,12 +80,11 @@ static bool end_frames(struct process_memory *memory, const struct flight *fligh
 		frame_names_learn(&memory->names, process, flight->runtime, &flight->frames[i],
 				  state, NULL, now);
 	if (process)
-		result = end_others(memory, flight, process, state, ending);
+		end_others(memory, flight, process, state, ending);
 	pthread_cond_broadcast(&memory->answered);
 	pthread_mutex_unlock(&memory->lock);
 	for (size_t i = 0; i < flight->count; i++)
 		memory_metrics_count(&memory->metrics, flight->runtime, &flight->frames[i], state);
-	return result;
 }
 
 /* The frames of @flight could not be asked for, since opening what they are read in has failed with
@@ -336,7 +333,7 @@ static void learn_frames(struct process_memory *memory, const struct flight *fli
 		frame_names_learn(&memory->names, process, flight->runtime, &flight->frames[i],
 				  state, name, now);
 	}
-	process->due_ns = now + rest_ns(flight, now);
+	frame_names_note_answer(process, now + rest_ns(flight, now));
 	if (flight->runtime == RUNTIME_NONE)
 		frame_names_note_map(&memory->names, process, flight->frames, flight->count,
 				     flight->map);
@@ -349,17 +346,19 @@ static enum frame_state state_of_failure(enum worker_outcome outcome)
 	return outcome == WORKER_TIMED_OUT ? FRAME_SILENT : FRAME_UNREADABLE;
 }
 
-/* There is no answer. One process counts once against its owner, until something of it has been
- * read. A list of many threads may be swapped out, where a frame's method is not. */
+/* There is no answer. A list of many threads may be swapped out, where a frame's method is not:
+ * that does not count against its owner. */
 static void take_failure(struct process_memory *memory, const struct flight *flight,
 			 enum worker_outcome outcome)
 {
 	enum ending ending = is_of_threads(flight) ? END_THREADS : END_UNANSWERED;
-	bool counts = end_frames(memory, flight, state_of_failure(outcome),
-				 process_memory_is_unanswered(outcome) ? ending : END_FRAMES);
 
-	if (counts && outcome == WORKER_TIMED_OUT && flight->runtime != RUNTIME_NONE)
-		silent_owners_note(&memory->silent, flight->origin.owner, clock_monotonic_ns());
+	end_frames(memory, flight, state_of_failure(outcome),
+		   process_memory_is_unanswered(outcome) ? ending : END_FRAMES);
+	if (ending == END_UNANSWERED && outcome == WORKER_TIMED_OUT &&
+	    flight->runtime != RUNTIME_NONE)
+		silent_owners_note(&memory->silent, flight->origin.owner, &flight->key,
+				   clock_monotonic_ns());
 }
 
 void frame_requests_take_answer(struct process_memory *memory, struct flight *flight,
@@ -371,6 +370,8 @@ void frame_requests_take_answer(struct process_memory *memory, struct flight *fl
 		take_failure(memory, flight, answer->outcome);
 		return;
 	}
+	if (flight->runtime != RUNTIME_NONE)
+		silent_owners_note_answer(&memory->silent, flight->origin.owner, &flight->key);
 	// The name was read between two looks at what the system calls the thread.
 	for (size_t i = 0; i < flight->count; i++)
 		flight->changed[i] =

@@ -13,7 +13,8 @@ static void tell_look(struct process_memory *memory, const struct process_look *
 static struct process_looked looked_in_vain(const struct process_memory *memory,
 					    const struct flight *flight, int status)
 {
-	struct process_looked looked = { .spent_ns = clock_monotonic_ns() - flight->begun_ns };
+	uint64_t now = clock_monotonic_ns();
+	struct process_looked looked = { 0 };
 
 	switch (-status) {
 	case EACCES:
@@ -25,23 +26,27 @@ static struct process_looked looked_in_vain(const struct process_memory *memory,
 		break;
 	case ENOENT: // it has ended
 	case ESRCH:
-	case ENOMEM: // there was no room
+		break;
+	case ENOMEM:
 	case EMFILE:
 	case ENFILE:
+		looked = process_looked_crowded(now);
 		break;
 	default:
 		looked.unanswered = true;
 	}
+	looked.spent_ns = now - flight->begun_ns;
 	return looked;
 }
 
 void looks_begin(struct process_memory *memory, const struct process_look *look)
 {
 	struct flight *flight = process_memory_flight(memory);
-	struct process_looked looked = { 0 };
+	struct process_looked looked;
 	int fd;
 
 	if (!flight) {
+		looked = process_looked_crowded(clock_monotonic_ns());
 		tell_look(memory, look, &looked);
 		return;
 	}
@@ -64,14 +69,17 @@ void looks_take_answer(struct process_memory *memory, struct flight *flight,
 		       const struct worker_answer *answer)
 {
 	uint64_t now = clock_monotonic_ns();
-	const struct process_looked looked = {
-		.found = answer->found,
-		.unanswered = process_memory_is_unanswered(answer->outcome),
-		.spent_ns = now - flight->begun_ns,
-	};
+	struct process_looked looked = { 0 };
 
-	// One process counts once.
-	if (answer->outcome == WORKER_TIMED_OUT && !flight->look.unanswered)
-		silent_owners_note(&memory->silent, flight->origin.owner, now);
+	if (answer->outcome == WORKER_MISSING)
+		looked = process_looked_crowded(now);
+	looked.found = answer->found;
+	looked.unanswered = process_memory_is_unanswered(answer->outcome);
+	looked.spent_ns = now - flight->begun_ns;
+
+	if (answer->outcome == WORKER_TIMED_OUT)
+		silent_owners_note(&memory->silent, flight->origin.owner, &flight->look.key, now);
+	else if (answer->outcome == WORKER_ANSWERED)
+		silent_owners_note_answer(&memory->silent, flight->origin.owner, &flight->look.key);
 	tell_look(memory, &flight->look, &looked);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the memory of profiled processes: what a language runtime's walks are told of them, and
- * what its frames are called.
+ * process_memory reads profiled processes for what walks of their runtimes need, and for names of
+ * frames.
  *
  * A thread of its own opens the memory, and a sandboxed worker reads and understands it
  * (worker/worker.h): objects move and end, so that names are read soon after the sample, and are
@@ -26,7 +26,6 @@ struct process_look {
 	struct process_key key;
 	struct owner owner;             /* the asker's: whose time it takes */
 	uint64_t number;                /* the asker's, of this look */
-	uint32_t unanswered;            /* looks at it that got no answer before this one */
 	struct runtime_process process; /* without data */
 };
 
@@ -34,10 +33,18 @@ struct process_look {
 struct process_looked {
 	const struct runtime_found *found; /* NULL: nothing (yet), or it could not be looked at */
 	enum runtime_refusal refused;      /* unless ACCEPTED it never will be */
-	bool unanswered;   /* neither its memory nor the worker that read it gave an answer */
-	uint64_t again_ns; /* others of its owner do not answer: none is looked at before; or 0 */
+	bool unanswered; /* neither its memory nor the worker that read it gave an answer */
+	/* It was not made, for want of room, or since others of its owner do not answer: it is not
+	 * to be before; or 0. */
+	uint64_t again_ns;
 	uint64_t spent_ns;
 };
+
+/* What there is no room for at @now_ns. */
+static inline struct process_looked process_looked_crowded(uint64_t now_ns)
+{
+	return (struct process_looked){ .again_ns = now_ns + 1000000000 };
+}
 
 /* What is asked of whoever knows which processes have runtimes. From the thread in here. */
 struct process_memory_tables {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the parts of process_memory.h have of each other: process_memory.c has the thread and what
- * others ask, looks.c looks at processes for their runtimes, frame_requests.c has frames read. All
- * that is declared here is of the thread.
+ * The sources of process_memory.h share what is declared here, for its thread alone.
+ * process_memory.c has the thread and what others ask, looks.c looks at processes for their
+ * runtimes, frame_requests.c has frames read.
  */
 #pragma once
 

@@ -257,7 +257,8 @@ int processes_open_file(struct processes *processes, uint32_t file);
 
 /* The origin of @file, or of the memory of process @pid: the owner who can have written it, and the
  * device. @own: the processes that map the file have said something of it, so that they count as
- * its writers beside the machine's root. Never waits. Any thread. */
+ * its writers beside the machine's root. A process that is not read yet is its user's, with its
+ * number for a container. Never waits. Any thread. */
 struct origin processes_file_origin(struct processes *processes, uint32_t file, bool own);
 struct origin processes_memory_origin(struct processes *processes, uint32_t pid);
 

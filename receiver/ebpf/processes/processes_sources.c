@@ -153,8 +153,9 @@ struct origin processes_memory_origin(struct processes *processes, uint32_t pid)
 	};
 	uint32_t uid;
 
-	// It may have become another user since, without an exec.
-	if (origin.owner.uid != OWNER_UNKNOWN.uid && !proc_read_uid(pid, &uid))
+	// It may have become another user since, without an exec. One that is not read yet has its
+	// number for a container, so that its user pays, and if that is root, nobody else.
+	if (!proc_read_uid(pid, &uid) && uid != OWNER_UNKNOWN.uid)
 		origin.owner.uid = uid;
 	return origin;
 }

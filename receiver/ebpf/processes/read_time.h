@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time that reading processes takes is shared by owners. Each who pays (owner_payer) has a part
- * of all time, and may use at once what he has not used of it lately: a user may have processes
- * that take long to read, or make them be read again and again. What one reading takes beyond that
- * delays the next of the same owner, and nobody else's. Root outside of containers has all it
- * needs. One thread at a time.
+ * Owners share the time that reading processes takes. Each who pays (owner_payer) has a part of all
+ * time, and may use at once what he has not used of it lately: a user may have processes that take
+ * long to read, or make them be read again and again. What one reading takes beyond that delays the
+ * next of the same owner, and nobody else's. Root outside of containers has all it needs. One
+ * thread at a time.
  */
 #pragma once
 

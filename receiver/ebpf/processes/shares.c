@@ -159,19 +159,25 @@ uint64_t shares_reserve(uint64_t room)
 	return room / SHARES_KEPT;
 }
 
+uint64_t shares_left(const struct shares *shares, struct owner owner, uint64_t room)
+{
+	struct user user = user_of(shares, owner);
+	uint64_t own = shares_of(shares, owner);
+	// As if there were one more, who comes next.
+	uint64_t sure = room / (shares->users + !user.count + 1);
+	uint64_t sure_own = sure / (user.count + !own);
+
+	if (user.held >= sure || own >= sure_own)
+		return 0;
+	return sure - user.held < sure_own - own ? sure - user.held : sure_own - own;
+}
+
 bool shares_admit(const struct shares *shares, struct owner owner, uint64_t amount, uint64_t room,
 		  uint64_t free)
 {
-	struct user user = user_of(shares, owner);
-	uint64_t own = shares_of(shares, owner), sure;
-
 	if (amount > free)
 		return false;
-	if (free - amount >= shares_reserve(room))
-		return true;
-	// As if there were one more, who comes next.
-	sure = room / (shares->users + !user.count + 1);
-	return user.held + amount <= sure && own + amount <= sure / (user.count + !own);
+	return free - amount >= shares_reserve(room) || amount <= shares_left(shares, owner, room);
 }
 
 /* What has most of all; and who of it. False: nobody has anything. */

@@ -53,6 +53,9 @@ uint64_t shares_of(const struct shares *shares, struct owner owner);
 bool shares_admit(const struct shares *shares, struct owner owner, uint64_t amount, uint64_t room,
 		  uint64_t free);
 
+/* How much @owner has less than its share of @room; 0: no less. */
+uint64_t shares_left(const struct shares *shares, struct owner owner, uint64_t room);
+
 /* What there has to be free for the small of @room. */
 uint64_t shares_reserve(uint64_t room);
 

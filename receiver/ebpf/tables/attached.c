@@ -276,7 +276,7 @@ bool attached_learn(struct attachments *attachments, struct attached *attached,
 	attached->looks -= attached->looks > 0;
 	if (attached->settled)
 		return false;
-	if (looked->again_ns > now_ns) {
+	if (looked->again_ns) {
 		attached->due_ns = attached->rests_ns = looked->again_ns;
 		set_wanted(attachments, attached, true);
 		return false;
@@ -286,6 +286,7 @@ bool attached_learn(struct attachments *attachments, struct attached *attached,
 			return false;
 		refused = RUNTIME_REFUSED_MEMORY;
 	} else {
+		attached->unanswered = 0;
 		attached->spent_ns += looked->spent_ns;
 	}
 	if (looked->found && looked->found->refused)

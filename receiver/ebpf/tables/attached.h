@@ -27,7 +27,7 @@ struct attached {
 	enum runtime_refusal refused; /* unless ACCEPTED nothing will ever be known */
 	uint64_t number;              /* no other one has had it */
 	uint32_t attempts;            /* to look, since it mapped something last */
-	uint32_t unanswered;          /* looks that got no answer, in all */
+	uint32_t unanswered;          /* looks that got no answer, since one got one */
 	uint64_t due_ns;              /* not to be looked at before... */
 	uint64_t rests_ns;            /* ...nor before this, whatever it maps */
 	uint64_t spent_ns;            /* by looks that got one */
@@ -102,7 +102,8 @@ void attachments_spend(struct attachments *attachments, struct owner owner, uint
  * A look at @attached has ended. True when it is known what was not, or not what was inherited.
  * What is missing is looked for again, later and later, as long as looks at it have not taken very
  * long, and it is not refused. A look without an answer is made again after a second, then two,
- * four, up to sixteen: then that counts as a refusal.
+ * four, up to sixteen: then that counts as a refusal. One that was not made (again_ns) counts for
+ * nothing.
  */
 bool attached_learn(struct attachments *attachments, struct attached *attached,
 		    const struct process_looked *looked, uint64_t now_ns);

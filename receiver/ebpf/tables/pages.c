@@ -324,8 +324,8 @@ void pages_miss_remembered(struct pages *pages, struct code_file *file, uint64_t
 		VECTOR_DEINIT(&file->missed);
 }
 
-/* There was no room for rules of @page, and there is some for half of them at least: it is not made
- * anew for each place that becomes free. */
+/* There was no room for rules of @page, and there is some for half of them, or for the last ones of
+ * the file or of its owner's share: it is not made anew for each place that becomes free. */
 static bool is_worth_making_anew(struct pages *pages, const struct code_file *file,
 				 const struct code_page *page)
 {

@@ -190,8 +190,15 @@ uint32_t rule_table_use(struct rule_table *table, const struct unwind_rule *rule
 
 bool rule_table_has_room(struct rule_table *table, const struct rule_uses *uses, uint32_t count)
 {
-	return uses->numbers.count + count <= FILE_MOST && has_places(table, count) &&
-	       admits(table, uses->owner, count);
+	uint64_t share = shares_left(&table->shares, uses->owner, ROOM);
+	uint32_t left = FILE_MOST - (uint32_t)uses->numbers.count;
+
+	count = count < left ? count : left;
+	if (!count)
+		return false;
+	if (has_places(table, count) && admits(table, uses->owner, count))
+		return true;
+	return share && share < count && has_places(table, (uint32_t)share);
 }
 
 void rule_table_release(struct rule_table *table, struct rule_uses *uses)

@@ -47,7 +47,8 @@ void rule_table_deinit(struct rule_table *table);
 uint32_t rule_table_use(struct rule_table *table, const struct unwind_rule *rule,
 			struct rule_uses *uses);
 
-/* May the file of @uses have @count rules that no file has yet? */
+/* May the file of @uses have @count rules that no file has yet, or fewer: all that one file may
+ * still have, or all that its owner has less than its share? */
 bool rule_table_has_room(struct rule_table *table, const struct rule_uses *uses, uint32_t count);
 
 /* The file of @uses has none any more, and walks that begin from now on find none of its pages. */

@@ -258,7 +258,6 @@ bool spaces_next_look(struct spaces *spaces, uint64_t now_ns, struct process_loo
 		.key = attached.key,
 		.owner = attached.owner,
 		.number = attached.number,
-		.unanswered = attached.unanswered,
 		.process = describe(&attached),
 	};
 	ret->process.data_bytes = 0;

@@ -315,15 +315,16 @@ static void learn_look(void *context, const struct process_look *look,
 /* Have one process with a runtime looked at, if one is due. */
 static void look_at_next(struct tables *tables)
 {
-	const struct process_looked nothing = { 0 };
+	uint64_t now = clock_monotonic_ns();
+	struct process_looked crowded = process_looked_crowded(now);
 	struct process_look look;
 	bool more;
 
 	pthread_mutex_lock(&tables->lock);
-	more = spaces_next_look(tables->spaces, clock_monotonic_ns(), &look);
+	more = spaces_next_look(tables->spaces, now, &look);
 	pthread_mutex_unlock(&tables->lock);
 	if (more && !process_memory_look(tables->process_memory, &look))
-		learn_look(tables, &look, &nothing);
+		learn_look(tables, &look, &crowded);
 }
 
 /*

@@ -163,8 +163,7 @@ static void who_gives_no_answer_is_asked_again_some_times(void **state)
 		assert_int_equal(read_next(now + 10 * MS, FRAME_SILENT), 1);
 		process = frame_names_process(&names, &asked.key);
 		ask(7, 2, now + 10 * MS);
-		assert_int_equal(frame_names_fall_silent(&names, process, FRAME_SILENT, now),
-				 pause == 1000 * MS);
+		frame_names_fall_silent(&names, process, FRAME_SILENT, now);
 		assert_int_equal(state_of(7, 2), FRAME_SILENT);
 		now += pause;
 		ask(7, 1, now - 1);
@@ -187,10 +186,12 @@ static void who_has_answered_since_is_as_at_first(void **state)
 		uint64_t now = MS + i * 10000 * MS;
 
 		ask(7, 1, now);
-		assert_true(frame_names_fall_silent(&names, frame_names_process(&names, &asked.key),
-						    FRAME_SILENT, now));
+		frame_names_fall_silent(&names, frame_names_process(&names, &asked.key),
+					FRAME_SILENT, now);
 		ask(7, 10 + i, now + 2000 * MS);
-		assert_int_equal(read_next(now + 2100 * MS, FRAME_NAMED), 1);
+		// Any answer is one.
+		assert_int_equal(read_next(now + 2100 * MS, i % 2 ? FRAME_NAMED : FRAME_GONE), 1);
+		frame_names_note_answer(frame_names_process(&names, &asked.key), now + 2100 * MS);
 	}
 }
 

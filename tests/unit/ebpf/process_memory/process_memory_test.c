@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What becomes of looks that get no answer, by workers that say what the test wants. */
+/* Looks that fail are told of by what made them fail; workers do what the test wants. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -228,6 +228,25 @@ static void test_what_may_not_be_opened_is_refused(void **state)
 	assert_int_equal(fake_host_metric(&fixture->fake, "process_memory_denied", ""), 1);
 }
 
+/* That is no fault of the process: it is neither counted against it nor forgotten. */
+static void test_what_there_is_no_room_for_is_put_off(void **state)
+{
+	static const int statuses[] = { -ENOMEM, -EMFILE, -ENFILE };
+	const uint64_t second = 1000000000;
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < 3; i++) {
+		uint64_t before = clock_monotonic_ns();
+		struct process_looked looked;
+
+		played_open_status = statuses[i];
+		looked = look(fixture);
+		assert_false(looked.unanswered);
+		assert_int_equal(looked.refused, RUNTIME_ACCEPTED);
+		assert_in_range(looked.again_ns, before + second, clock_monotonic_ns() + second);
+	}
+}
+
 /* It is no process any more, which others find out. */
 static void test_what_has_ended_is_not_refused(void **state)
 {
@@ -249,6 +268,8 @@ int main(void)
 			test_memory_that_cannot_be_opened_in_time_refuses_nothing, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(test_what_may_not_be_opened_is_refused, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_what_there_is_no_room_for_is_put_off, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_what_has_ended_is_not_refused, set_up,
 						tear_down),

@@ -352,6 +352,22 @@ static void it_can_be_started_and_stopped_again(void **state)
 	}
 }
 
+/* Else all that is not known yet would pay for whoever hangs. */
+static void memory_of_a_process_that_is_not_read_yet_is_its_users(void **state)
+{
+	struct fixture *fixture = live_or_skip(state);
+	struct origin origin;
+
+	processes_destroy(fixture->processes);
+	fixture->metric_count = 0;
+	fixture->processes = processes_create(&fixture->host, &fixture->variables, 32 << 20);
+	assert_non_null(fixture->processes);
+	origin = processes_memory_origin(fixture->processes, (uint32_t)getpid());
+	assert_int_equal(origin.owner.uid, geteuid());
+	// Nor does it count as the machine's.
+	assert_int_equal(origin.owner.container, getpid());
+}
+
 int main(void)
 {
 #define LIVE_TEST(test) cmocka_unit_test_setup_teardown(test, live_set_up, live_tear_down)
@@ -363,6 +379,7 @@ int main(void)
 		LIVE_TEST(a_program_in_an_overlay_is_read),
 		LIVE_TEST(a_file_is_reached_through_a_parent_in_its_namespace),
 		LIVE_TEST(a_cpu_that_comes_back_is_listened_to),
+		LIVE_TEST(memory_of_a_process_that_is_not_read_yet_is_its_users),
 		LIVE_TEST(it_can_be_started_and_stopped_again),
 	};
 

@@ -262,6 +262,10 @@ static void test_a_look_without_an_answer_is_made_again(void **state)
 	assert_true(learn(&attachments, attached, false));
 	assert_int_equal(attachments.of[RUNTIME_HOTSPOT].known, 1);
 	assert_true(attachments_due_ns(&attachments) < UINT64_MAX);
+	// Since it has answered, all of them are counted anew.
+	for (int i = 0; i < 5; i++)
+		go_unanswered(&attachments, attached);
+	assert_true(attachments_due_ns(&attachments) < UINT64_MAX);
 	attached_destroy(&attachments, attached);
 	attachments_deinit(&attachments);
 }
@@ -284,7 +288,8 @@ static void test_who_never_answers_is_refused_once(void **state)
 	attachments_deinit(&attachments);
 }
 
-/* Others of its owner do not answer: that is no fault of its own. */
+/* Others of its owner do not answer, or there was no room: that is no fault of its own, however
+ * late it is heard of. */
 static void test_who_is_not_looked_at_for_others_is_not_refused(void **state)
 {
 	struct attachments attachments = { 0 };
@@ -300,6 +305,9 @@ static void test_who_is_not_looked_at_for_others_is_not_refused(void **state)
 		assert_true(attachments_next(&attachments, now, &taken));
 		assert_false(attached_learn(&attachments, attached, &put_off, now));
 		attached_changed(&attachments, attached, now + 1);
+		assert_int_equal(attachments_due_ns(&attachments), now + 60 * SECOND);
+		assert_true(attachments_next(&attachments, now + 60 * SECOND, &taken));
+		assert_false(attached_learn(&attachments, attached, &put_off, now + 70 * SECOND));
 		assert_int_equal(attachments_due_ns(&attachments), now + 60 * SECOND);
 	}
 	attached_destroy(&attachments, attached);

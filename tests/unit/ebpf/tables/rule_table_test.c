@@ -100,6 +100,50 @@ static void one_file_has_so_many_at_most(void **state)
 	assert_false(fixture->table.wanted);
 }
 
+/* However many it lacks: with those its pages are walked further than without. */
+static void there_is_room_for_the_last_ones_of_a_file(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int32_t i = 0; i < OF_FILE; i++) {
+		assert_true(rule_table_has_room(&fixture->table, &fixture->files[0], 100));
+		use(fixture, 0, i);
+	}
+	assert_false(rule_table_has_room(&fixture->table, &fixture->files[0], 100));
+	assert_false(rule_table_has_room(&fixture->table, &fixture->files[0], 1));
+	assert_true(rule_table_has_room(&fixture->table, &fixture->files[1], 100));
+}
+
+/* While another owner has all but what is kept for those that have less than their share. */
+static void there_is_room_for_the_last_ones_of_an_owners_share(void **state)
+{
+	enum { OWNERS = 12, SHARE = ROOM / (OWNERS + 2) };
+	struct fixture *fixture = *state;
+	struct rule_uses small[OWNERS] = { 0 };
+
+	for (size_t file = 0; file < FILES; file++)
+		fixture->files[file].owner = (struct owner){ 1000, 0 };
+	fill(fixture);
+	assert_false(rule_table_has_room(&fixture->table, &fixture->files[FILES - 1], 100));
+	for (uint32_t i = 0; i < OWNERS; i++) {
+		struct unwind_rule rule = { .cfa = UNWIND_CFA_REGISTER, .cfa_offset = 10000 };
+
+		small[i].owner = (struct owner){ 1001 + i, 0 };
+		rule.cfa_offset += (int32_t)i;
+		assert_true(rule_table_use(&fixture->table, &rule, &small[i]) >= FIRST);
+	}
+	for (int32_t i = 1; i < SHARE; i++) {
+		struct unwind_rule rule = { .cfa = UNWIND_CFA_REGISTER, .cfa_offset = 20000 + i };
+
+		assert_true(rule_table_has_room(&fixture->table, &small[0], 100));
+		assert_true(rule_table_use(&fixture->table, &rule, &small[0]) >= FIRST);
+	}
+	assert_false(rule_table_has_room(&fixture->table, &small[0], 100));
+	assert_true(rule_table_has_room(&fixture->table, &small[1], 100));
+	for (size_t i = 0; i < OWNERS; i++)
+		rule_table_release(&fixture->table, &small[i]);
+}
+
 static void those_no_file_has_make_room_after_a_while(void **state)
 {
 	struct fixture *fixture = *state;
@@ -199,6 +243,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(equal_ones_are_one),
 		TEST(one_file_has_so_many_at_most),
+		TEST(there_is_room_for_the_last_ones_of_a_file),
+		TEST(there_is_room_for_the_last_ones_of_an_owners_share),
 		TEST(those_no_file_has_make_room_after_a_while),
 		TEST(it_goes_on_for_ever),
 		TEST(each_owner_has_a_share),
