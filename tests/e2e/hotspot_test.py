@@ -143,22 +143,18 @@ CASES = [
 # What make test shows: code of every kind in one stack, and code that is replaced.
 REPRESENTATIVE = {"17": ("mixed", "inlined", "changing")}
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize(
-        ("version", "case"),
-        [
-            pytest.param(
-                version,
-                case,
-                id=f"{version}-{case.name}",
-                marks=() if case.name in REPRESENTATIVE.get(version, ()) else pytest.mark.thorough,
-            )
-            for version in JDKS
-            for case in CASES
-        ],
-    ),
-]
+
+
+def cases():
+    """The sanitized program runs what make test shows, and no other case a second time."""
+    for version in JDKS:
+        for case in CASES:
+            is_shown = case.name in REPRESENTATIVE.get(version, ())
+            mark = pytest.mark.sanitized if is_shown else pytest.mark.thorough
+            yield pytest.param(version, case, id=f"{version}-{case.name}", marks=mark)
+
+
+pytestmark = pytest.mark.parametrize(("version", "case"), list(cases()))
 
 
 class JavaProgram:
