@@ -490,9 +490,38 @@ static __always_inline int hotspot_leave_kept(void *ctx, struct unwind_walk *wal
 }
 
 /*
+ * The code at @ra says how many words lie above the return address of a class search. C1 pushes two
+ * before it calls: pop; pop; cmp $0, or test; je follows. Its System.arraycopy has pushed these two
+ * before, too: pop %rcx; pop %rsi; cmp $0, %esi, or test %esi, %esi; jne; pop %rcx; pop %rsi
+ * follows (emit_arraycopy, c1_LIRAssembler_x86.cpp). Other code is marked, and taken for the
+ * former.
+ */
+static __always_inline __u64 hotspot_words_for_search(struct unwind_walk *walk, __u64 ra)
+{
+	__u64 words[2] = { 0, 0 };
+	const __u8 *code = (const __u8 *)words;
+
+	bpf_probe_read_user(words, sizeof(words), (void *)ra);
+	// cmp is a byte longer than test.
+	if (code[0] == 0x59 && code[1] == 0x5e &&
+	    ((code[2] == 0x83 && code[5] == 0x0f && code[6] == 0x85 && code[11] == 0x59 &&
+	      code[12] == 0x5e) ||
+	     (code[2] == 0x85 && code[4] == 0x0f && code[5] == 0x85 && code[10] == 0x59 &&
+	      code[11] == 0x5e)))
+		return 4;
+	// Registers from %r8 on have a prefix.
+#pragma clang loop unroll(full)
+	for (int i = 4; i < 9; i++)
+		if (code[i] == 0x0f && code[i + 1] == 0x84)
+			return 2;
+	walk->marked = true;
+	return 2;
+}
+
+/*
  * Of a leaf in the stub that looks for a class among those above another one, for code of C1
- * (slow_subtype_check, c1_Runtime1_x86.cpp), which pushes both: push %rdi; push %rsi; push %rcx;
- * push %rax; ... pop %rax; pop %rcx; pop %rsi; pop %rdi; ret. Its frame pointer is its caller's.
+ * (slow_subtype_check, c1_Runtime1_x86.cpp): push %rdi; push %rsi; push %rcx; push %rax; ...
+ * pop %rax; pop %rcx; pop %rsi; pop %rdi; ret. Its frame pointer is its caller's.
  * UNWIND_END_COUNT: it is another one.
  */
 static __always_inline int hotspot_leave_class_search(struct unwind_walk *walk,
@@ -514,6 +543,8 @@ static __always_inline int hotspot_leave_class_search(struct unwind_walk *walk,
 		pushed = 2;
 	else if (at[0] == 0x5f && at[1] == 0xc3)
 		pushed = 1;
+	else if (at[0] == 0xc3)
+		pushed = 0;
 	slot = walk->at.sp + 8 * pushed;
 	// While it looks it may have pushed more. (Linux 5.10 refuses this as a loop.)
 #pragma clang loop unroll(full)
@@ -523,7 +554,9 @@ static __always_inline int hotspot_leave_class_search(struct unwind_walk *walk,
 		found = hotspot_read_near(walk, slot, &ra);
 		slot += 8;
 	}
-	return found ? hotspot_return(walk, slot + 16, ra, walk->at.fp) : UNWIND_END_BAD_CFA;
+	if (!found)
+		return UNWIND_END_BAD_CFA;
+	return hotspot_return(walk, slot + 8 * hotspot_words_for_search(walk, ra), ra, walk->at.fp);
 }
 
 /* Of a leaf in a stub, which has a frame pointer or none. */
@@ -533,8 +566,10 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 	bool on_top;
 	__u64 ra;
 	__u32 name;
-	int end;
+	int end = hotspot_leave_class_search(walk, leaf);
 
+	if (end != UNWIND_END_COUNT)
+		return end;
 	// ret; push %rbp, the first of all
 	if (leaf->at[0] == 0xc3 || leaf->at[0] == 0x55)
 		return hotspot_below(walk, walk->at.sp + 8, 0);
@@ -565,8 +600,7 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 	// which calls what a MethodHandle is of: they jump, and make none
 	if (name == 0x62617476 || name == 0x62617469 || name == 0x696c6e49 || name == 0x6974616e)
 		return hotspot_below(walk, walk->at.sp + 8, 0);
-	end = hotspot_leave_class_search(walk, leaf);
-	return end != UNWIND_END_COUNT ? end : hotspot_leave_stub_frame(walk);
+	return hotspot_leave_stub_frame(walk);
 }
 
 /* ---- the interpreter ---- */
