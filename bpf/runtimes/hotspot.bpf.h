@@ -498,10 +498,11 @@ static __always_inline int hotspot_leave_kept(void *ctx, struct unwind_walk *wal
  */
 static __always_inline __u64 hotspot_words_for_search(struct unwind_walk *walk, __u64 ra)
 {
-	__u64 words[2] = { 0, 0 };
-	const __u8 *code = (const __u8 *)words;
+	const __u8 *code = (const void *)walk->scratch;
 
-	bpf_probe_read_user(words, sizeof(words), (void *)ra);
+	// The stack has no room for it (Linux 5.10). The leaf's code is not needed any more.
+	if (bpf_probe_read_user(walk->scratch, 16, (void *)ra))
+		__builtin_memset(walk->scratch, 0, 16);
 	// cmp is a byte longer than test.
 	if (code[0] == 0x59 && code[1] == 0x5e &&
 	    ((code[2] == 0x83 && code[5] == 0x0f && code[6] == 0x85 && code[11] == 0x59 &&
