@@ -10,65 +10,15 @@
  */
 #pragma once
 
-#include "hotspot.h"
 #include "hotspot.methods.bpf.h"
-
-#include "unwind_lookup.bpf.h"
-#include "unwind_memory.bpf.h"
-#include "unwind_registers.bpf.h"
-
-#include "unwind_apply.h"
+#include "hotspot_leaf.bpf.h"
+#include "hotspot_stubs.bpf.h"
 
 enum {
-	HOTSPOT_JUMPS = 32,       /* 254 segments each: a block has up to 512 KiB */
-	HOTSPOT_BEFORE = 64,      /* bytes of code before a leaf's pc that are looked at */
-	HOTSPOT_AFTER = 32,       /* from it on */
-	HOTSPOT_LONGEST = 4096,   /* words; of a frame */
-	HOTSPOT_INTERPRETED = -1, /* instead of words */
-	HOTSPOT_PUSHED = 32,      /* words that may lie below a frame, for the time of a call */
-	HOTSPOT_SEARCHING = 8,    /* where a return address may be while a class is looked for */
-	HOTSPOT_LOCALS = 8 * 65536,
-	HOTSPOT_KEPT_R13 = 2688 + 2 * 8, /* bytes above sp, while an adapter has its call mended */
-	HOTSPOT_KEPT_BELOW = 16 * 8,     /* and so many below what it keeps, aligned to 16 */
-	HOTSPOT_KEEPING = HOTSPOT_KEPT_BELOW + 2 * 8, /* on the stack, while it keeps registers */
-	HOTSPOT_KEPT = HOTSPOT_KEEPING + 512,         /* at least, when all are kept */
-	/* DWARF numbers */
-	HOTSPOT_RAX = 0,
-	HOTSPOT_RDX = 1,
-	HOTSPOT_RBX = 3,
-	HOTSPOT_R13 = 13,
+	HOTSPOT_JUMPS = 32,     /* 254 segments each: a block has up to 512 KiB */
+	HOTSPOT_LONGEST = 4096, /* words; of a frame */
+	HOTSPOT_PUSHED = 32,    /* words that may lie below a frame, for the time of a call */
 };
-
-/* The code around the pc of a leaf, in the walk's scratch. Its words are read again where they are
- * needed again (hotspot_forget_words()): kept in between, they would take more of the stack than
- * there is, as it would itself (Linux 5.10). */
-struct hotspot_leaf {
-	union {
-		__u8 before[HOTSPOT_BEFORE];
-		__u64 words_before[HOTSPOT_BEFORE / 8];
-	};
-	union {
-		__u8 at[HOTSPOT_AFTER];
-		__u64 words[HOTSPOT_AFTER / 8];
-	};
-} __attribute__((may_alias));
-
-/* Of the range that the walk is in. */
-static __always_inline const struct hotspot_area *hotspot_area_of(const struct unwind_walk *walk)
-{
-	return (const void *)walk->area;
-}
-
-/* Handed from one function of this file to the next, in the walk's words for its runtime. */
-struct hotspot_state {
-	__u64 block; /* address of that of the leaf */
-	__s32 words; /* of its frames, or HOTSPOT_INTERPRETED */
-} __attribute__((may_alias));
-
-static __always_inline struct hotspot_state *hotspot_state_of(const struct unwind_walk *walk)
-{
-	return (void *)walk->of_runtime;
-}
 
 /* Which block holds @pc: *@ret is the number of the segment that it begins with. 0, or why the walk
  * ends; UNWIND_END_COUNT: there is none. */
@@ -90,21 +40,6 @@ static __always_inline int hotspot_find_block(const struct unwind_walk *walk, __
 	return back ? UNWIND_END_COUNT : 0;
 }
 
-/* Can @address be in the code cache that the walk is in? Who calls what is there is there, too. */
-static __always_inline bool hotspot_is_near(const struct unwind_walk *walk, __u64 address)
-{
-	__u64 below = (__u64)hotspot_area_of(walk)->below * HOTSPOT_UNIT;
-	__u64 above = (__u64)hotspot_area_of(walk)->above * HOTSPOT_UNIT;
-
-	return address - walk->code_start + below < below + above;
-}
-
-/* Does the word at @address lead into the code cache? */
-static __always_inline bool hotspot_read_near(struct unwind_walk *walk, __u64 address, __u64 *ret)
-{
-	return unwind_read(walk, address, ret) && hotspot_is_near(walk, *ret);
-}
-
 /* By a frame that ends at @cfa, or some words further up: for the time of a call, or of a move from
  * memory to memory, there may be more on the stack. @saved: the frame pointer is. */
 static __noinline int hotspot_leave_frame(struct unwind_walk *walk, __u64 cfa, bool saved)
@@ -119,61 +54,6 @@ static __noinline int hotspot_leave_frame(struct unwind_walk *walk, __u64 cfa, b
 		cfa += found ? 0 : 8;
 	}
 	return found ? unwind_below(walk, cfa, saved) : UNWIND_END_BAD_CFA;
-}
-
-/* Leaves leave in many ways, all of them through here: what is there once is waited for once. */
-static __noinline int hotspot_below(struct unwind_walk *walk, __u64 cfa, __u32 slot)
-{
-	return unwind_below(walk, cfa, slot);
-}
-
-static __noinline int hotspot_return(struct unwind_walk *walk, __u64 cfa, __u64 ra, __u64 fp)
-{
-	return unwind_return(walk, cfa, ra, fp, false);
-}
-
-/*
- * By what an adapter keeps while the JVM mends the call that led to it (gen_c2i_adapter,
- * sharedRuntime_x86_64.cpp; push_CPU_state, macroAssembler_x86.cpp): all registers, of which %r13
- * says where the return address is. UNWIND_END_COUNT: it is none, or does something else.
- */
-static __noinline int hotspot_leave_mending(struct unwind_walk *walk)
-{
-	__u64 kept = walk->at.sp + HOTSPOT_KEPT_R13, entry, ra;
-
-	if (!unwind_read(walk, kept, &entry) || (entry & ~15ull) - kept != HOTSPOT_KEPT_BELOW ||
-	    !hotspot_read_near(walk, entry, &ra))
-		return UNWIND_END_COUNT;
-	return hotspot_below(walk, entry + 8, 0);
-}
-
-/*
- * By the frame pointer of a stub. The one that a method's code calls when it is entered pushes a
- * word before it, -1, in which it may say where to go on (generate_method_entry_barrier,
- * stubGenerator_x86_64.cpp).
- */
-static __always_inline int hotspot_leave_stub_frame(struct unwind_walk *walk)
-{
-	__u64 frame = walk->at.fp, ra;
-	int end;
-
-	unwind_approach(walk, frame, frame + 24);
-	if (frame & 7 || frame < walk->at.sp || !unwind_read(walk, frame + 8, &ra) || ~ra)
-		return unwind_by_frame_pointer(walk);
-	end = unwind_below(walk, frame + 24, 2);
-	walk->at.guessed = true;
-	return end;
-}
-
-/* Of a stub that has called something. */
-static __always_inline int hotspot_leave_calling_stub(struct unwind_walk *walk)
-{
-	int end = hotspot_leave_stub_frame(walk), mending;
-
-	if (!end)
-		return 0;
-	mending = hotspot_leave_mending(walk);
-	return mending != UNWIND_END_COUNT ? mending : end;
 }
 
 /* ---- leaves of methods ---- */
@@ -203,61 +83,6 @@ static __always_inline bool hotspot_is_return(const __u8 *at)
 	return false;
 }
 
-/* The last byte before the pc, and those in front of it. */
-static __always_inline __u8 hotspot_back(const struct hotspot_leaf *leaf, int bytes)
-{
-	return leaf->before[HOTSPOT_BEFORE - bytes];
-}
-
-static __always_inline void hotspot_forget_words(void)
-{
-	asm volatile("" : : : "memory");
-}
-
-/*
- * Searches of code are global functions, and take it by value: so the verifier, which follows each
- * turn of a loop in each state that leads to it, follows these once. In their callers they took
- * four fifths of the time in which the program was loaded.
- */
-
-/* In five words of code: mov %rsp, %r13; lea 8(%rsp), %r13; mov of 64 bits to disp(%rsp), movss and
- * movsd to it. */
-__noinline int hotspot_find_kept_sp(__u64 first, __u64 second, __u64 third, __u64 fourth,
-				    __u64 fifth)
-{
-	__u64 words[] = { first, second, third, fourth, fifth };
-
-#pragma clang loop unroll(disable)
-	for (__u32 i = 0; i <= sizeof(words) - 4; i++) {
-		const __u8 *code = (const __u8 *)words + i;
-		bool moves = (code[0] & 0xfb) == 0x48 && code[1] == 0x89;
-
-		if (code[0] == 0x4c && ((code[1] == 0x8b && code[2] == 0xec) ||
-					(code[1] == 0x8d && code[2] == 0x6c && code[3] == 0x24)))
-			return true;
-		if ((moves || (code[0] == 0x0f && code[1] == 0x11)) && code[3] == 0x24 &&
-		    ((code[2] & 0xc7) == 0x44 || (code[2] & 0xc7) == 0x84))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Is among what lies before the pc of an adapter what keeps in %r13 where the caller's stack ends,
- * or a move of its arguments, before which it has done that?
- */
-static __always_inline bool hotspot_has_kept_sp(const struct hotspot_leaf *leaf)
-{
-	const __u64 *code = leaf->words_before;
-
-	hotspot_forget_words();
-	// What begins in the one and ends in the other is in both.
-	if (hotspot_find_kept_sp(code[0], code[1], code[2], code[3], code[4]))
-		return true;
-	hotspot_forget_words();
-	return hotspot_find_kept_sp(code[3], code[4], code[5], code[6], code[7]);
-}
-
 /* In the last words of code before a pc, @bytes into its block's code: sub $imm, %rsp. */
 __noinline int hotspot_find_sub_sp(__u64 first, __u64 second, __u64 third, __u64 fourth,
 				   __u64 bytes)
@@ -282,24 +107,6 @@ static __always_inline bool hotspot_has_frame(const struct hotspot_leaf *leaf, _
 
 	hotspot_forget_words();
 	return hotspot_find_sub_sp(code[4], code[5], code[6], code[7], bytes);
-}
-
-/* How far into the block's code the pc of a leaf is. */
-static __always_inline __u64 hotspot_code_offset(const struct unwind_walk *walk)
-{
-	const struct hotspot_area *heap = hotspot_area_of(walk);
-	__u64 code = 0;
-	__s32 offset = 0;
-
-	if (!(heap->shift & HOTSPOT_OFFSETS)) {
-		bpf_probe_read_user(&code, sizeof(code),
-				    (void *)(hotspot_state_of(walk)->block + heap->code));
-		return walk->at.pc - code;
-	}
-	bpf_probe_read_user(&offset, sizeof(offset),
-			    (void *)(hotspot_state_of(walk)->block + heap->code));
-	return walk->at.pc - hotspot_state_of(walk)->block -
-	       (heap->shift & HOTSPOT_SMALL ? 8 : 16) - (__s64)offset;
 }
 
 /* Is a frame not complete @bytes into the block's code? Where it begins none is. */
@@ -430,143 +237,6 @@ static __always_inline int hotspot_leave_method(void *ctx, struct unwind_walk *w
 	if (hotspot_is_in_prologue(walk, bytes))
 		return hotspot_leave_prologue(walk, words, bytes, leaf);
 	return hotspot_leave_frame(walk, sp + 8ull * words, words > 1);
-}
-
-/* ---- leaves of stubs ---- */
-
-/* The first four letters of what the block's code is called. */
-static __always_inline __u32 hotspot_name(const struct unwind_walk *walk)
-{
-	__u64 text = 0;
-	__u32 name = 0;
-
-	bpf_probe_read_user(&text, sizeof(text),
-			    (void *)(hotspot_state_of(walk)->block + hotspot_area_of(walk)->name));
-	bpf_probe_read_user(&name, sizeof(name), (void *)text);
-	return name;
-}
-
-/*
- * Before a frame is made, or while its callee's arguments are moved: %r13 says where the caller's
- * stack ended, if that is above the stack pointer, and the return address is on top of the stack
- * or, if not and @in_rax, in %rax. Returns UNWIND_END_COUNT if it is neither.
- */
-static __always_inline int hotspot_leave_entry(void *ctx, struct unwind_walk *walk, bool in_rax)
-{
-	__u64 sp = walk->at.sp, sender, ra;
-
-	if (!walk->at.first)
-		return UNWIND_END_COUNT;
-	sender = unwind_register(ctx, walk, HOTSPOT_R13);
-	if (sender & 7 || sender - sp > HOTSPOT_LOCALS)
-		return UNWIND_END_COUNT;
-	if (!hotspot_read_near(walk, sp, &ra)) {
-		ra = in_rax ? unwind_register(ctx, walk, HOTSPOT_RAX) : 0;
-		if (!hotspot_is_near(walk, ra))
-			return UNWIND_END_COUNT;
-	}
-	return hotspot_return(walk, sender, ra, walk->at.fp);
-}
-
-/*
- * While an adapter has its call mended, %r13 says where its return address is; after that, and
- * while arguments are moved, where its caller's stack ended, and what lies there may be anything.
- * A word @on_top of the stack that leads into the code cache says that it is after that, but where
- * so much lies on the stack as in the midst of mending. UNWIND_END_COUNT: it is not being mended.
- */
-static __always_inline int hotspot_leave_kept(void *ctx, struct unwind_walk *walk, bool on_top)
-{
-	__u64 sp = walk->at.sp, kept, deep, ra;
-
-	if (!walk->at.first)
-		return UNWIND_END_COUNT;
-	kept = unwind_register(ctx, walk, HOTSPOT_R13);
-	deep = (kept & ~15ull) - sp;
-	if (kept <= sp || kept - sp >= HOTSPOT_LOCALS ||
-	    (on_top && deep != HOTSPOT_KEEPING && deep < HOTSPOT_KEPT))
-		return UNWIND_END_COUNT;
-	return hotspot_read_near(walk, kept, &ra) ? hotspot_below(walk, kept + 8, 0)
-						  : UNWIND_END_COUNT;
-}
-
-/*
- * Of a leaf in the stub that looks for a class among those above another one, for code of C1
- * (slow_subtype_check, c1_Runtime1_x86.cpp), which pushes both: push %rdi; push %rsi; push %rcx;
- * push %rax; ... pop %rax; pop %rcx; pop %rsi; pop %rdi; ret. Its frame pointer is its caller's.
- * UNWIND_END_COUNT: it is another one.
- */
-static __always_inline int hotspot_leave_class_search(struct unwind_walk *walk,
-						      const struct hotspot_leaf *leaf)
-{
-	__u64 bytes = hotspot_code_offset(walk), pushed = 4, slot, ra;
-	const __u8 *at = leaf->at;
-	bool found = false;
-	__u32 begin = 0;
-
-	bpf_probe_read_user(&begin, sizeof(begin), (void *)(walk->at.pc - bytes));
-	if (begin != 0x50515657)
-		return UNWIND_END_COUNT;
-	if (bytes < pushed)
-		pushed = bytes;
-	else if (at[0] == 0x59 && at[1] == 0x5e && at[2] == 0x5f)
-		pushed = 3;
-	else if (at[0] == 0x5e && at[1] == 0x5f)
-		pushed = 2;
-	else if (at[0] == 0x5f && at[1] == 0xc3)
-		pushed = 1;
-	slot = walk->at.sp + 8 * pushed;
-	// While it looks it may have pushed more. (Linux 5.10 refuses this as a loop.)
-#pragma clang loop unroll(full)
-	for (int i = 0; i < HOTSPOT_SEARCHING; i++) {
-		if (found)
-			break;
-		found = hotspot_read_near(walk, slot, &ra);
-		slot += 8;
-	}
-	return found ? hotspot_return(walk, slot + 16, ra, walk->at.fp) : UNWIND_END_BAD_CFA;
-}
-
-/* Of a leaf in a stub, which has a frame pointer or none. */
-static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *walk,
-					      const struct hotspot_leaf *leaf)
-{
-	bool on_top;
-	__u64 ra;
-	__u32 name;
-	int end;
-
-	// ret; push %rbp, the first of all
-	if (leaf->at[0] == 0xc3 || leaf->at[0] == 0x55)
-		return hotspot_below(walk, walk->at.sp + 8, 0);
-	// mov %rsp, %rbp, the second; pop %rbp; ret
-	if ((hotspot_back(leaf, 1) == 0x55 && leaf->at[0] == 0x48 &&
-	     (leaf->at[1] == 0x8b || leaf->at[1] == 0x89)) ||
-	    (leaf->at[0] == 0x5d && leaf->at[1] == 0xc3))
-		return hotspot_below(walk, walk->at.sp + 16, 1);
-	name = hotspot_name(walk);
-	if (name == 0x2f433249 || name == 0x6874654d) { // I2C/C2I adapters, MethodHandles adapters
-		// pop %rax before it, mov %rsp, %r13: the return address is nowhere else.
-		if (walk->at.first && hotspot_back(leaf, 1) == 0x58 && leaf->at[0] == 0x4c &&
-		    leaf->at[1] == 0x8b && leaf->at[2] == 0xec)
-			return hotspot_return(walk, walk->at.sp,
-					      unwind_register(ctx, walk, HOTSPOT_RAX), walk->at.fp);
-		on_top = hotspot_read_near(walk, walk->at.sp, &ra);
-		if (on_top && !hotspot_has_kept_sp(leaf))
-			return hotspot_below(walk, walk->at.sp + 8, 0);
-		end = hotspot_leave_kept(ctx, walk, on_top);
-		if (end != UNWIND_END_COUNT)
-			return end;
-		end = hotspot_leave_entry(ctx, walk, true);
-		if (end != UNWIND_END_COUNT)
-			return end;
-		return hotspot_below(walk, walk->at.sp + 8, 0);
-	}
-	// vtable chunks, itable stub, InlineCacheBuffer, and a native nmethod without a frame,
-	// which calls what a MethodHandle is of: they jump, and make none
-	if (name == 0x62617476 || name == 0x62617469 || name == 0x696c6e49 || name == 0x6974616e)
-		return hotspot_below(walk, walk->at.sp + 8, 0);
-	end = hotspot_leave_class_search(walk, leaf);
-	return end != UNWIND_END_COUNT ? end : hotspot_leave_stub_frame(walk);
 }
 
 /* ---- the interpreter ---- */

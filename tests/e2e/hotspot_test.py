@@ -63,7 +63,7 @@ TRANSIT = Share(fine=0.005, fault=0.02)
 MISSING = {"jdk-8": ("pause",)}
 # Methods that a leaf may call, one in the other.
 CALLED = {"copy": 3, "hash": 8, "checksum": 4, "deflate": 8, "clock": 1, "sine": 3, "pause": 1}
-CALLED |= {"invoke": 6, "cast": 0}
+CALLED |= {"invoke": 6, "cast": 0, "spread": 1}
 ALL_WAYS = ("spin", "touch", "copy", "hash", "touch", "checksum", "deflate", "touch", "clock")
 ALL_WAYS += ("sine", "touch", "pause")
 
@@ -137,28 +137,25 @@ CASES = [
         unnamed=Share(fine=0.02, fault=0.06),
     ),
     Case("casting", ("-XX:TieredStopAtLevel=1", SERIAL, AT_ONCE), ("cast", "spin")),
+    Case("spreading", ("-XX:TieredStopAtLevel=1", SERIAL, AT_ONCE), ("spread", "spin")),
     Case("invoking", (SERIAL, AT_ONCE), ("invoke", "spin")),
     Case("throwing", (SERIAL, AT_ONCE), ("raise", "spin"), cut=Share(fine=0.0025, fault=0.01)),
 ]
 # What make test shows: code of every kind in one stack, and code that is replaced.
 REPRESENTATIVE = {"17": ("mixed", "inlined", "changing")}
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize(
-        ("version", "case"),
-        [
-            pytest.param(
-                version,
-                case,
-                id=f"{version}-{case.name}",
-                marks=() if case.name in REPRESENTATIVE.get(version, ()) else pytest.mark.thorough,
-            )
-            for version in JDKS
-            for case in CASES
-        ],
-    ),
-]
+
+
+def cases():
+    """The sanitized program runs what make test shows, and no other case a second time."""
+    for version in JDKS:
+        for case in CASES:
+            is_shown = case.name in REPRESENTATIVE.get(version, ())
+            mark = pytest.mark.sanitized if is_shown else pytest.mark.thorough
+            yield pytest.param(version, case, id=f"{version}-{case.name}", marks=mark)
+
+
+pytestmark = pytest.mark.parametrize(("version", "case"), list(cases()))
 
 
 class JavaProgram:

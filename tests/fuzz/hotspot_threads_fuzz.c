@@ -14,6 +14,8 @@
 
 #include "receiver/ebpf/runtimes/hotspot/symbol.h"
 
+#include "base/strings.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +47,8 @@ static bool take_line(void *context, const struct runtime_line *line)
 
 	if (++told->lines > 1 || !line->function_bytes || line->function_bytes > HOTSPOT_TEXT_BYTES)
 		abort();
-	if (memchr(line->function, 0, line->function_bytes))
+	if (memchr(line->function, 0, line->function_bytes) ||
+	    !strings_is_utf8(line->function, line->function_bytes))
 		abort();
 	return true;
 }

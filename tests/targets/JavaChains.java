@@ -78,6 +78,8 @@ public final class JavaChains implements Runnable {
 	private static final double[] REALS = new double[16];
 	private static final Shape[] SHAPES = {new Circle(), new Square(), new Triangle()};
 	private static final Object[] CUBES = {new Cube(), new Cube()};
+	private static final Object[][] FULL = {new Cube[] {new Cube()}, new Cube[] {new Cube()}};
+	private static final Object[][] EMPTY = {new Shape[1], new Step[1]};
 	private static final Step[] STEPS = {
 		(way, x) -> handle(way, x + 3),
 		(way, x) -> handle(way, x ^ 5) + way,
@@ -115,7 +117,7 @@ public final class JavaChains implements Runnable {
 	}
 
 	private static final List<String> LEAVES = Arrays.asList("spin", "copy", "hash", "checksum", "deflate",
-		"clock", "sine", "pause", "allocate", "touch", "raise", "invoke", "cast");
+		"clock", "sine", "pause", "allocate", "touch", "raise", "invoke", "cast", "spread");
 	private static final String[] NAMES =
 		LEAVES.stream().map(leaf -> "in_" + leaf).toArray(String[]::new);
 	private static final int SPIN = 0;
@@ -130,6 +132,7 @@ public final class JavaChains implements Runnable {
 	private static final int TOUCH = 9;
 	private static final int RAISE = 10;
 	private static final int INVOKE = 11;
+	private static final int CAST = 12;
 
 	private static final MethodHandle[] COUNTS = {
 		findCount("bitCount"), findCount("numberOfLeadingZeros"), findCount("numberOfTrailingZeros")
@@ -298,8 +301,10 @@ public final class JavaChains implements Runnable {
 			return raise(x) + 1;
 		case INVOKE:
 			return invoke(x) + 1;
-		default:
+		case CAST:
 			return cast(x) + 1;
+		default:
+			return spread(x) + 1;
 		}
 	}
 
@@ -411,6 +416,18 @@ public final class JavaChains implements Runnable {
 				x += i;
 			if (of instanceof Step)
 				x ^= i;
+		}
+		return x;
+	}
+
+	/** Arrays to arrays of interfaces in turn, of which the compiler knows only that they are arrays. */
+	private static long spread(long x) {
+		int until = mine;
+		Object[] from = FULL[(int)(x & 1)];
+		for (int i = 0; i < WARM_ROUNDS || turn == until; i++) {
+			Object[] to = EMPTY[i & 1];
+			System.arraycopy(from, 0, to, 0, 1);
+			x += i;
 		}
 		return x;
 	}

@@ -157,7 +157,8 @@ static struct hotspot_data tell(const struct hotspot_layout *layout, const uint1
 		.const_pool = of[HOTSPOT_CONST_POOL],
 		.const_identity = of[HOTSPOT_CONST_CODE_BYTES],
 		.pool_holder = of[HOTSPOT_POOL_HOLDER],
-		// In all versions the number of redefinitions follows the length.
+		// The number of redefinitions follows the length in all versions. JDK 8 counts only
+		// merged pools: it stays 0 if the new constants equal or extend the old ones.
 		.pool_version = of[HOTSPOT_POOL_LENGTH],
 		.klass_name = of[HOTSPOT_KLASS_NAME],
 	};
