@@ -60,6 +60,16 @@ def _sums(profile, column):
     return sums
 
 
+def _unknown(profile):
+    """Nanoseconds of stacks of which nobody can tell where they were: on a busy machine a program is
+    known late. Any of the functions may lack them."""
+    return sum(
+        sample.values[0]
+        for sample in profile.samples
+        if not _function(sample) and not {"run", "__libc_start_main"} & set(sample.names)
+    )
+
+
 @pytest.fixture(scope="module")
 def waits(program, build_target, tmp_path_factory):
     """What a recording says of waits, and what the program says itself."""
@@ -73,9 +83,11 @@ def waits(program, build_target, tmp_path_factory):
 def test_waits_are_as_long_as_the_program_knows(waits):
     profile, true = waits
     assert profile.sample_types == (("off_cpu", "nanoseconds"),)
-    sums = _sums(profile, 0)
+    sums, unknown = _sums(profile, 0), _unknown(profile)
+    assert unknown < 0.5 * true["run"]
     for function in _REASONS:
-        assert sums[function].total() == pytest.approx(true[function], rel=0.03), function
+        least, most = 0.97 * true[function] - unknown, 1.03 * true[function]
+        assert least <= sums[function].total() <= most, (function, true[function], unknown)
 
 
 def test_waits_have_their_reason(waits):
@@ -209,12 +221,13 @@ def test_the_reference_s_threshold_is_the_share_of_waits(program, build_target, 
         *("--", build_target("waits"), 5),
     )
     profile, true = pprof_file.read(path), _true_waits(result.stdout)
-    sums = _sums(profile, 0)
+    sums, unknown = _sums(profile, 0), _unknown(profile)
     # Each is kept or not, and counts twice if it is. Of a thousand equal ones a standard error is
     # 3 %; on a busy machine there are fewer, and some are long.
     for function in ("wait_sleep", "wait_feed", "wait_condition", "wait_poll"):
         error_ns = 1000 * true[f"{function}.squares"] ** 0.5
-        assert abs(sums[function].total() - true[function]) < 6 * error_ns, function
+        more = sums[function].total() - true[function]
+        assert -6 * error_ns - unknown < more < 6 * error_ns, (function, true[function], unknown)
 
 
 @pytest.mark.parametrize(
