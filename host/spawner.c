@@ -25,7 +25,7 @@ enum {
 	EXEC_MOST_MS = 60000, /* on a machine that is busy with much else, too */
 };
 
-/* What a helper needs of the host's descriptors. */
+/* The spawner's caller hands these descriptors to the thread, in this order. */
 enum { GIVEN_SOCKET, GIVEN_PLUGIN, GIVEN_MOST };
 
 struct spawn_request {

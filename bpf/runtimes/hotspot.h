@@ -102,8 +102,8 @@ static inline __u64 hotspot_mix(__u64 mixed, __u64 word)
 	return mixed ^ mixed >> 29;
 }
 
-/* What tells a Method from those that were, and will be, where it is: memory of classes that were
- * unloaded is given to others, that of a class before it was redefined to the class itself. */
+/* These words tell a Method from earlier and later ones at the same address. A JVM gives the memory
+ * of an unloaded class to other classes, and that of a redefined class to its newer versions. */
 struct hotspot_identity {
 	__u64 const_method, pool; /* addresses, */
 	__u64 class_name;         /* and that of its class's name */

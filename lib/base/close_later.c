@@ -17,7 +17,7 @@ enum {
 	/* Of one payer. The machine's own files may lie on many file systems. */
 	PAYER_MOST = 4,
 	MACHINE_MOST = 32,
-	/* What a payer has waiting before nothing more should be opened. */
+	/* A payer with so many files that wait to be closed should open no more. */
 	WAITING_MOST = 256,
 };
 

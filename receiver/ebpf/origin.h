@@ -48,7 +48,7 @@ static inline bool owner_pays_with(struct owner a, struct owner b)
 	return owner_is(owner_payer(a), owner_payer(b));
 }
 
-/* Who pays for closing a file of @owner: close_later.h. */
+/* The payer that close_later() takes for a file of @owner. */
 static inline uint64_t owner_close_payer(struct owner owner)
 {
 	struct owner payer = owner_payer(owner);

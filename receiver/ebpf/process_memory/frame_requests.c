@@ -35,9 +35,9 @@ static bool is_of_threads(const struct flight *flight)
 	return !flight->is_look && flight->count && flight->frames[0].kind == RUNTIME_THREAD;
 }
 
-/* What becomes of the rest of what is wanted of a process. */
+/* An ending says whether the other frames and threads of a process are still read. */
 enum ending {
-	END_FRAMES,     /* it is read */
+	END_FRAMES,     /* they are */
 	END_THREADS,    /* names of threads are not, ever */
 	END_UNANSWERED, /* nothing is for a while: its memory gave no answer */
 	END_OWNER,      /* nothing is before processes of its owner are */

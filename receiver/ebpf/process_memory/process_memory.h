@@ -40,7 +40,7 @@ struct process_looked {
 	uint64_t spent_ns;
 };
 
-/* What there is no room for at @now_ns. */
+/* The answer to a look that finds no room at @now_ns: it is made again a second later. */
 static inline struct process_looked process_looked_crowded(uint64_t now_ns)
 {
 	return (struct process_looked){ .again_ns = now_ns + 1000000000 };

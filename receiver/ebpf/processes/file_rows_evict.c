@@ -116,8 +116,8 @@ static bool must_yield_path(const struct file_rows *rows, struct owner *ret)
 	       shares_largest(&rows->path_shares, rows->most_path_bytes, ret);
 }
 
-/* Paths of the largest owner's files go until there is room for those of others. Who that is only
- * changes when one has gone. */
+/* Drop paths of the largest owner's files until others have room. The largest owner can change only
+ * when a path has gone, so it is looked for then. */
 static void yield_paths(struct file_rows *rows)
 {
 	struct owner largest;

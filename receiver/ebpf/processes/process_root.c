@@ -17,7 +17,7 @@
 
 enum { FIRST_PROCESS = 1 };
 
-/* What the kernel remembers of the root at @path in @directory. */
+/* Identify the root at @path in @directory by what the kernel has cached, without waiting. */
 static bool recall(int directory, const char *path, struct process_root *ret)
 {
 	struct statx root;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owners share the time that reading processes takes. Each who pays (owner_payer) has a part of all
- * time, and may use at once what he has not used of it lately: a user may have processes that take
- * long to read, or make them be read again and again. What one reading takes beyond that delays the
- * next of the same owner, and nobody else's. Root outside of containers has all it needs. One
- * thread at a time.
+ * Owners share the time that reading processes takes. Each payer (owner_payer) has a part of all
+ * time, and may save some of it for later. A user can have processes that take long to read, or
+ * that are read again and again: time beyond the part delays the next reading of the same payer,
+ * and nobody else's. Root outside of containers has no bound. One thread at a time.
  */
 #pragma once
 
@@ -41,5 +40,5 @@ bool read_time_is_left(struct read_time *time, struct owner owner, uint64_t now_
 /* When that will be so, if nothing else is read; 0: it was when something was read last. */
 uint64_t read_time_due_ns(const struct read_time *time, struct owner owner);
 
-/* What was admitted took @ns. */
+/* Charge @owner's payer with @ns for a reading that was admitted. */
 void read_time_spend(struct read_time *time, struct owner owner, uint64_t ns);

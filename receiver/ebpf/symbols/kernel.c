@@ -31,7 +31,7 @@ struct kernel {
 	uint64_t next_module_check_ns;
 	uint64_t lost_wait_ns, next_lost_ns; /* lost_interval_ns or more, and until when */
 	uint64_t modules;                    /* fingerprint when the table was read */
-	struct kernel_code *code;            /* borrowed; NULL: nothing is told of */
+	struct kernel_code *code;            /* borrowed; NULL: changes are not followed */
 	struct arena *names; /* owned: of what was found there since kernel_forget */
 	bool has_names;
 	uint64_t now_ns, since_ns; /* the last time that was asked, and that before kernel_forget */

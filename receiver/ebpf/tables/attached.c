@@ -245,7 +245,7 @@ static bool look_again(struct attachments *attachments, struct attached *attache
 	return true;
 }
 
-/* What a look has @found, or that it is @refused. */
+/* Take the answer of a look: @found, or NULL and why the process is @refused. */
 static bool learn_found(struct attachments *attachments, struct attached *attached,
 			const struct runtime_found *found, enum runtime_refusal refused)
 {

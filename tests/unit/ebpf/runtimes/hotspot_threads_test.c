@@ -277,15 +277,21 @@ static void test_a_name_that_moves_is_the_right_one_or_none(void **state)
 	}
 }
 
+/* A JVM whose thread has been named within a request with a number, which has read the list. */
+static void make_and_ask(size_t kind)
+{
+	make(kind);
+	forged->number = ++requests;
+	assert_int_equal(name(FORGED_TID), RUNTIME_NAMED);
+}
+
 static void test_within_a_request_the_list_is_read_once(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < FORGED_JVM_KINDS; i++) {
 		size_t reads;
 
-		make(i);
-		forged->number = ++requests;
-		assert_int_equal(name(FORGED_TID), RUNTIME_NAMED);
+		make_and_ask(i);
 		reads = forged->reads;
 		assert_int_equal(name(FORGED_TID), RUNTIME_NAMED);
 		assert_true(forged->reads < reads);
@@ -299,9 +305,7 @@ static void test_a_thread_that_was_listed_names_no_other_one(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < FORGED_JVM_KINDS; i++) {
-		make(i);
-		forged->number = ++requests;
-		assert_int_equal(name(FORGED_TID), RUNTIME_NAMED);
+		make_and_ask(i);
 		forged_put(forged, forged_jvm_at(jvm.systems[1], HOTSPOT_SYSTEM_ID), 99, 4);
 		assert_int_equal(name(FORGED_TID), RUNTIME_GONE);
 		assert_string_equal(answer, "");
@@ -325,9 +329,7 @@ static void test_another_request_reads_the_list_anew(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < FORGED_JVM_KINDS; i++) {
-		make(i);
-		forged->number = ++requests;
-		assert_int_equal(name(FORGED_TID), RUNTIME_NAMED);
+		make_and_ask(i);
 		move_list();
 		forged->number = ++requests;
 		assert_int_equal(name(FORGED_TID), RUNTIME_NAMED);
