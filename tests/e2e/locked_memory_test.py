@@ -108,9 +108,10 @@ def test_who_is_there_while_records_are_lost(around, lock, built, tmp_path):
     check_later(around.finish(), path, later)
 
 
-def test_who_is_there_before_the_start(around, lock, built, tmp_path):
+@pytest.mark.parametrize("how", ["memory", EXEC])
+def test_who_is_there_before_the_start(around, lock, built, tmp_path, how):
     port = free_port()
-    lock(MANY, "memory")
+    lock(MANY, how)
     around.profile(WITHOUT_LEAKS, extensions={"health_check": {"endpoint": f"127.0.0.1:{port}"}})
     path, later = start_later(around, built, tmp_path)
     around.await_samples()

@@ -5,11 +5,16 @@
 
 #include <fcntl.h>
 #include <linux/nsfs.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
-enum { NESTED_MOST = 33 }; /* user namespaces in each other: kernel/user_namespace.c */
+enum {
+	NESTED_MOST = 33, /* user namespaces in each other: kernel/user_namespace.c */
+	NUMBERS_LENT = 65536,
+	MAP_BYTES = 64 << 10, /* 340 lines */
+};
 
 /* Linux, PROC_USER_INIT_INO: of the namespace that all others are in. */
 static const char FIRST_NAMESPACE[] = "user:[4026531837]";
@@ -39,6 +44,30 @@ static bool maker_of(int fd, uint32_t *uid_ret)
 		inner = outer;
 	}
 	return found;
+}
+
+/* Is @process in the namespace that all others are in? Its map names all users as they are, which
+ * is read without a lock of the process. */
+static bool is_in_first_namespace(int process)
+{
+	CLEANUP_FREE char *text = NULL;
+	unsigned int inside, outside, count;
+
+	return !file_read(process, "uid_map", MAP_BYTES, &text, NULL) &&
+	       sscanf(text, "%u %u %u", &inside, &outside, &count) == 3 && !inside && !outside &&
+	       count == UINT32_MAX;
+}
+
+uint32_t owner_presumed_uid(int process)
+{
+	struct stat stat;
+
+	if (fstat(process, &stat))
+		return OWNER_UNKNOWN.uid;
+	// Numbers are lent (/etc/subuid) above those of ordinary users, by 65,536 at a time.
+	if (stat.st_uid >= NUMBERS_LENT && !is_in_first_namespace(process))
+		return stat.st_uid - stat.st_uid % NUMBERS_LENT;
+	return stat.st_uid;
 }
 
 uint32_t owner_uid(int process)

@@ -17,9 +17,16 @@ static inline struct owner owner_join(struct owner a, struct owner b)
 
 /*
  * The user of the process whose directory in /proc is open as @process; OWNER_UNKNOWN.uid when it
- * cannot be found out. Never waits for the process. Any thread.
+ * cannot be found out. Newer kernels (6.18.44 does) have it wait for the process's exec: for
+ * timed_calls.h. Any thread.
  */
 uint32_t owner_uid(int process);
+
+/*
+ * The user who pays until owner_uid() has answered: the process's number, but all numbers that a
+ * user of namespaces was lent count as one. Never waits. Any thread.
+ */
+uint32_t owner_presumed_uid(int process);
 
 /* As owner.container. */
 uint64_t owner_container(const char *id);

@@ -60,6 +60,54 @@ int proc_read_cgroups(struct timed_calls *calls, int process, char **text_ret, s
 	return status;
 }
 
+/* ---- the user ---- */
+
+struct uid_question {
+	struct timed_call call; /* first */
+	uint32_t pid;
+	struct owner owner;
+	int status; /* 0 or a negative errno */
+	uint32_t uid;
+};
+
+static void run_ask_uid(struct timed_call *call)
+{
+	struct uid_question *question = (struct uid_question *)call;
+	CLEANUP_FD int process = proc_open(question->pid);
+
+	question->status = process < 0 ? process : -ETIMEDOUT;
+	if (process < 0 || !proc_basics_go_on(call, question->pid, process, question->owner))
+		return;
+	question->uid = owner_uid(process);
+	question->status = 0;
+}
+
+static void uid_question_destroy(struct timed_call *call)
+{
+	free(call);
+}
+
+int proc_read_uid(struct timed_calls *calls, uint32_t pid, struct owner owner, uint32_t *ret)
+{
+	struct uid_question *question = calloc(1, sizeof(*question));
+	int status;
+
+	if (!question)
+		return -ENOMEM;
+	question->call = (struct timed_call){ .run = run_ask_uid,
+					      .destroy = uid_question_destroy,
+					      .key = proc_basics_key(pid, OWNER_SHARED) };
+	question->pid = pid;
+	question->owner = owner;
+	if (!timed_calls_make(calls, &question->call, PROC_LIMIT_NS))
+		return -ETIMEDOUT;
+	status = question->status;
+	if (!status)
+		*ret = question->uid;
+	free(question);
+	return status;
+}
+
 /* ---- whether two have one memory ---- */
 
 struct comparison {

@@ -48,20 +48,13 @@ static void go_by_thread(struct looking *looking)
 
 static int look(struct looking *looking)
 {
-	struct timed_call_key key = proc_basics_key(looking->pid, looking->owner);
 	struct proc_look *found = &looking->found;
 	int status;
 
 	found->directory = proc_open(looking->pid);
 	if (found->directory < 0)
 		return found->directory;
-	if (owner_is(looking->owner, OWNER_UNKNOWN)) {
-		uint32_t uid = owner_uid(found->directory);
-
-		if (uid)
-			key.owner = (struct owner){ uid, 0 };
-	}
-	if (!timed_call_goes_on(&looking->call, key))
+	if (!proc_basics_go_on(&looking->call, looking->pid, found->directory, looking->owner))
 		return -ETIMEDOUT;
 	status = proc_read_stat(found->directory, &found->stat);
 	if (status)

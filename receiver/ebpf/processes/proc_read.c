@@ -51,14 +51,24 @@ int proc_open(uint32_t pid)
 	return fd < 0 ? (errno == ENOENT ? -ESRCH : -errno) : fd;
 }
 
-int proc_read_uid(uint32_t pid, uint32_t *ret)
+int proc_presume_uid(uint32_t pid, uint32_t *ret)
 {
 	CLEANUP_FD int process = proc_open(pid);
 
 	if (process < 0)
 		return process;
-	*ret = owner_uid(process);
+	*ret = owner_presumed_uid(process);
 	return 0;
+}
+
+bool proc_basics_go_on(struct timed_call *call, uint32_t pid, int process, struct owner owner)
+{
+	uint32_t uid = owner_is(owner, OWNER_UNKNOWN) ? owner_presumed_uid(process) : 0;
+
+	// Of root it is not known in which container, if any.
+	if (uid)
+		owner.uid = uid;
+	return timed_call_goes_on(call, proc_basics_key(pid, owner));
 }
 
 /* A leader that has ended while its threads go on is a zombie too. */
@@ -133,18 +143,21 @@ static int read_container_in_turn(struct reading *reading, int process)
 }
 
 /*
- * The owner comes first: from then on it is he who pays for what waits. A leader that ended before
+ * The owner comes first, as far as it can be told without waiting: from then on it is he who pays
+ * for what waits. A leader that ended before
  * its threads shows none of what the others still have: @thread_ret is one of these then, or -1.
  */
 static int read_basics(struct reading *reading, int process, int *thread_ret)
 {
 	struct proc_facts *facts = &reading->facts;
-	int status;
+	int status = read_container_in_turn(reading, process);
 
-	facts->uid = owner_uid(process);
-	status = read_container_in_turn(reading, process);
 	if (status)
 		return status;
+	facts->uid = owner_presumed_uid(process);
+	if (!timed_call_goes_on(&reading->call, proc_basics_key(reading->pid, owner_of(facts))))
+		return -EBUSY;
+	facts->uid = owner_uid(process);
 	if (!timed_call_goes_on(&reading->call, proc_basics_key(reading->pid, owner_of(facts))))
 		return -EBUSY;
 	status = proc_read_stat(process, &facts->stat);

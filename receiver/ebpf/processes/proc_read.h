@@ -64,8 +64,16 @@ int proc_open(uint32_t pid);
  * all its threads, or another negative errno. For timed_calls.h: it waits for its exec. */
 int proc_read_stat(int process, struct proc_stat *ret);
 
-/* As above, the user alone (owner.h), which never waits. */
-int proc_read_uid(uint32_t pid, uint32_t *ret);
+/* As proc_read(), the user alone (owner.h), at @owner's cost as far as that is known. -ETIMEDOUT
+ * while the process, or many of @owner's, let us wait. */
+int proc_read_uid(struct timed_calls *calls, uint32_t pid, struct owner owner, uint32_t *ret);
+
+/* As owner_presumed_uid(), which never waits: 0 or a negative errno. */
+int proc_presume_uid(uint32_t pid, uint32_t *ret);
+
+/* For `run` of a call: go on to what @pid, whose directory is @process, may keep by its exec: at
+ * @owner's cost or, while that is not known, at that of who presumably is it. False: it may not. */
+bool proc_basics_go_on(struct timed_call *call, uint32_t pid, int process, struct owner owner);
 
 /* As above, the container id alone. */
 int proc_read_container(struct timed_calls *calls, uint32_t pid, char ret[CONTAINER_ID_SIZE],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process_root.h"
 
+#include "proc_read.h"
 #include "proc_thread.h"
 
 #include "base/base.h"
@@ -8,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -66,6 +68,55 @@ bool process_root_read(uint32_t pid, struct process_root *ret)
 		return fd >= 0;
 	}
 	return true;
+}
+
+struct finding {
+	struct timed_call call; /* first */
+	uint32_t pids[PROCESS_ROOT_PIDS];
+	size_t count;
+	struct owner owner;
+	uint32_t found; /* 0: none */
+	struct process_root root;
+};
+
+static void run_find(struct timed_call *call)
+{
+	struct finding *finding = (struct finding *)call;
+	CLEANUP_FD int process = proc_open(finding->pids[0]);
+
+	if (process >= 0 && !proc_basics_go_on(call, finding->pids[0], process, finding->owner))
+		return;
+	for (size_t i = 0; i < finding->count && !finding->found; i++)
+		if (process_root_read(finding->pids[i], &finding->root))
+			finding->found = finding->pids[i];
+}
+
+static void finding_destroy(struct timed_call *call)
+{
+	free(call);
+}
+
+uint32_t process_root_find(struct timed_calls *calls, const uint32_t *pids, size_t count,
+			   struct owner owner, struct process_root *ret)
+{
+	struct finding *finding = count ? calloc(1, sizeof(*finding)) : NULL;
+	uint32_t found;
+
+	*ret = (struct process_root){ 0 };
+	if (!finding)
+		return 0;
+	finding->call = (struct timed_call){ .run = run_find,
+					     .destroy = finding_destroy,
+					     .key = proc_basics_key(pids[0], OWNER_SHARED) };
+	for (; finding->count < count && finding->count < PROCESS_ROOT_PIDS; finding->count++)
+		finding->pids[finding->count] = pids[finding->count];
+	finding->owner = owner;
+	if (!timed_calls_make(calls, &finding->call, PROC_LIMIT_NS))
+		return 0;
+	found = finding->found;
+	*ret = finding->root;
+	free(finding);
+	return found;
 }
 
 int process_root_open(uint32_t pid, const struct process_root *expected)

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "timed_calls.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,8 +26,15 @@ static inline bool process_root_equal(const struct process_root *a, const struct
 	return a->mount == b->mount && a->device == b->device && a->inode == b->inode;
 }
 
-/* Of process @pid; false when it has ended, or may not be looked at. */
+/* Of process @pid; false when it has ended, or may not be looked at. Newer kernels have it wait for
+ * the process's exec. */
 bool process_root_read(uint32_t pid, struct process_root *ret);
+
+/* Of the first of @count processes @pids, PROCESS_ROOT_PIDS at most, that has one: its number, or 0
+ * when none has, or the first one, which is @owner's, let us wait. */
+enum { PROCESS_ROOT_PIDS = 4 };
+uint32_t process_root_find(struct timed_calls *calls, const uint32_t *pids, size_t count,
+			   struct owner owner, struct process_root *ret);
 
 /*
  * A descriptor (O_PATH) of process @pid's root, the caller's to close; -ESTALE when it is not

@@ -147,15 +147,17 @@ struct origin processes_file_origin(struct processes *processes, uint32_t file, 
 
 struct origin processes_memory_origin(struct processes *processes, uint32_t pid)
 {
+	struct owner owner = owner_of(processes, pid);
 	struct origin origin = {
 		.owner = processes_memory_owner(processes, pid),
-		.payer = owner_close_payer(owner_of(processes, pid)),
+		.payer = owner_close_payer(owner),
 	};
 	uint32_t uid;
 
 	// It may have become another user since, without an exec. One that is not read yet has its
 	// number for a container, so that its user pays, and if that is root, nobody else.
-	if (!proc_read_uid(pid, &uid) && uid != OWNER_UNKNOWN.uid)
+	if (!proc_read_uid(files_calls(processes->watch.files), pid, owner, &uid) &&
+	    uid != OWNER_UNKNOWN.uid)
 		origin.owner.uid = uid;
 	return origin;
 }

@@ -39,7 +39,7 @@ struct round {
 };
 
 size_t resolve_ancestors(const struct table *table, const struct process *process,
-			 uint32_t pids[RESOLVE_ANCESTORS])
+			 const struct process *ret[RESOLVE_ANCESTORS])
 {
 	size_t count = 0;
 
@@ -48,7 +48,7 @@ size_t resolve_ancestors(const struct table *table, const struct process *proces
 		if (!process)
 			break;
 		if (process->end_ns == PROCESS_ALIVE)
-			pids[count++] = process->pid;
+			ret[count++] = process;
 	}
 	return count;
 }
@@ -103,6 +103,25 @@ static void want(void *context, struct mapping *mapping)
 	};
 }
 
+/* May what @ancestor lets us wait for be @owner's cost? */
+static bool answers_for(struct owner owner, struct owner ancestor)
+{
+	return owner_pays_with(owner, ancestor) || owner_is(ancestor, OWNER_MACHINE) ||
+	       (owner.container && owner.container == ancestor.container);
+}
+
+/* Through whose roots files are looked for besides. */
+static void find_ancestors(struct round *round, const struct process *process)
+{
+	const struct process *ancestors[RESOLVE_ANCESTORS];
+	size_t count = resolve_ancestors(round->table, process, ancestors);
+
+	round->ancestor_count = 0;
+	for (size_t i = 0; i < count; i++)
+		if (answers_for(process->owner, ancestors[i]->owner))
+			round->ancestors[round->ancestor_count++] = ancestors[i]->pid;
+}
+
 static bool begin_round(struct round *round)
 {
 	struct process *process = table_take_unresolved(round->table);
@@ -118,7 +137,7 @@ static bool begin_round(struct round *round)
 	round->cut = false;
 	round->count = 0;
 	visit_mappings(process, want, round);
-	round->ancestor_count = resolve_ancestors(round->table, process, round->ancestors);
+	find_ancestors(round, process);
 	return true;
 }
 
@@ -169,21 +188,22 @@ static void end_round(struct round *round)
 
 /* The root that the process of @round sees files through; of one that has ended its nearest living
  * ancestor's, where files are looked for, too. */
-static uint32_t find_root(const struct round *round, struct process_root *ret)
+static uint32_t find_root(const struct round *round, struct files *files, struct process_root *ret)
 {
-	*ret = (struct process_root){ 0 };
-	if (round->alive && process_root_read(round->pid, ret))
-		return round->pid;
+	uint32_t pids[1 + RESOLVE_ANCESTORS];
+	size_t count = 0;
+
+	if (round->alive)
+		pids[count++] = round->pid;
 	for (size_t i = 0; i < round->ancestor_count; i++)
-		if (process_root_read(round->ancestors[i], ret))
-			return round->ancestors[i];
-	return 0;
+		pids[count++] = round->ancestors[i];
+	return process_root_find(files_calls(files), pids, count, round->owner, ret);
 }
 
 static void identify(struct round *round, struct files *files)
 {
 	struct process_root root = { 0 };
-	uint32_t root_pid = round->count ? find_root(round, &root) : 0;
+	uint32_t root_pid = round->count ? find_root(round, files, &root) : 0;
 
 	for (size_t i = 0; i < round->count; i++) {
 		struct wanted_file *wanted = &round->files[i];

@@ -28,7 +28,8 @@ void resolve_repeated(struct table *table, pthread_mutex_t *table_lock, struct f
 int resolve_again(struct table *table, pthread_mutex_t *table_lock, struct files *files,
 		  uint32_t file);
 
-/* Living ancestors of @process, the nearest first: they mostly share its mount namespace. */
+/* Living ancestors of @process, the nearest first: they mostly share its mount namespace. They are
+ * the table's, for as long as it is locked. */
 enum { RESOLVE_ANCESTORS = 3 };
 size_t resolve_ancestors(const struct table *table, const struct process *process,
-			 uint32_t pids[RESOLVE_ANCESTORS]);
+			 const struct process *ret[RESOLVE_ANCESTORS]);

@@ -217,7 +217,7 @@ static struct owner find_owner(struct watch *watch, uint32_t pid, uint64_t *rere
 		owner = process->owner;
 	pthread_mutex_unlock(&watch->table_lock);
 	if (!known)
-		(void)proc_read_uid(pid, &owner.uid);
+		(void)proc_presume_uid(pid, &owner.uid);
 	return owner;
 }
 
@@ -290,7 +290,8 @@ static enum need note_need(struct watch *watch, const struct note *note)
  */
 static void inherit_container(struct watch *watch, const struct note *note)
 {
-	uint32_t ancestors[RESOLVE_ANCESTORS];
+	const struct process *ancestors[RESOLVE_ANCESTORS];
+	uint32_t pids[RESOLVE_ANCESTORS];
 	char id[CONTAINER_ID_SIZE] = "", pod_uid[POD_UID_SIZE] = "";
 	struct process *process, *from;
 	size_t count = 0;
@@ -306,9 +307,11 @@ static void inherit_container(struct watch *watch, const struct note *note)
 	} else if (process) {
 		count = resolve_ancestors(&watch->table, process, ancestors);
 	}
+	for (size_t i = 0; i < count; i++)
+		pids[i] = ancestors[i]->pid;
 	pthread_mutex_unlock(&watch->table_lock);
 	for (size_t i = 0; i < count && status; i++)
-		status = proc_read_container(files_calls(watch->files), ancestors[i], id, pod_uid);
+		status = proc_read_container(files_calls(watch->files), pids[i], id, pod_uid);
 	if (status)
 		return;
 	pthread_mutex_lock(&watch->table_lock);

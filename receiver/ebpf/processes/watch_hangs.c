@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watch_hangs.h"
 
+#include "proc_read.h"
+
 #include "base/base.h"
 
 #include <inttypes.h>
@@ -58,16 +60,15 @@ static void print_kind(const struct timed_calls_counts *counts, enum timed_call_
 	char owner[48];
 
 	print_owner(counts->of[kind].owner, owner, sizeof(owner));
-	if (kind == TIMED_CALL_PROCESS && counts->of[kind].what > UINT32_MAX)
+	if (kind == TIMED_CALL_PROCESS && counts->of[kind].what == PROC_ALL_CGROUPS.what)
 		snprintf(to, size,
 			 "the kernel does not say which cgroups processes are in: somebody keeps "
 			 "the lock of all of them");
 	else if (kind == TIMED_CALL_PROCESS)
 		snprintf(to, size,
-			 "process %" PRIu64
-			 " (%s) keeps the lock of its memory: what it has mapped "
-			 "cannot be read before it lets go",
-			 counts->of[kind].what, owner);
+			 "process %" PRIu32 " (%s) keeps the lock of its memory, or of its exec: "
+			 "what it has mapped cannot be read before it lets go",
+			 (uint32_t)counts->of[kind].what, owner); // more bits: what of it
 	else
 		snprintf(to, size,
 			 "a file system does not answer: programs of %s on it have no names before "

@@ -23,16 +23,17 @@ static uint32_t take_one(struct watch *watch, uint64_t *begin_ns_ret, struct own
 	return pid;
 }
 
-static void read_one(struct watch *watch, uint32_t pid, uint64_t begin_ns)
+static void read_one(struct watch *watch, uint32_t pid, uint64_t begin_ns, struct owner owner)
 {
+	struct timed_calls *calls = files_calls(watch->files);
 	char id[CONTAINER_ID_SIZE], pod_uid[POD_UID_SIZE];
 	struct process *process;
 	uint32_t uid;
 	int status;
 
-	if (proc_read_uid(pid, &uid))
+	if (proc_read_uid(calls, pid, owner, &uid))
 		return;
-	status = proc_read_container(files_calls(watch->files), pid, id, pod_uid);
+	status = proc_read_container(calls, pid, id, pod_uid);
 	pthread_mutex_lock(&watch->table_lock);
 	process = table_newest(&watch->table, pid);
 	if (process && process->begin_ns == begin_ns) {
@@ -56,7 +57,7 @@ void watch_read_owners(struct watch *watch)
 		// Its next fork marks it again.
 		if (!read_time_admit(&watch->read_time, owner, began_ns))
 			continue;
-		read_one(watch, pid, begin_ns);
+		read_one(watch, pid, begin_ns, owner);
 		read_time_spend(&watch->read_time, owner, clock_monotonic_ns() - began_ns);
 	}
 }

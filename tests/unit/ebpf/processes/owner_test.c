@@ -41,7 +41,7 @@ static bool tell(int fd)
 	return write(fd, "x", 1) == 1;
 }
 
-static uint32_t owner_of(pid_t pid)
+static uint32_t ask(pid_t pid, uint32_t (*question)(int process))
 {
 	char path[32];
 	CLEANUP_FD int process = -1;
@@ -49,7 +49,17 @@ static uint32_t owner_of(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_true(process >= 0);
-	return owner_uid(process);
+	return question(process);
+}
+
+static uint32_t owner_of(pid_t pid)
+{
+	return ask(pid, owner_uid);
+}
+
+static uint32_t presumed_of(pid_t pid)
+{
+	return ask(pid, owner_presumed_uid);
 }
 
 /* As an ordinary user; in two namespaces, one in the other, with other numbers, if @nested. */
@@ -112,9 +122,11 @@ static void it_is_the_user_of_the_process(void **state)
 
 	(void)state;
 	assert_int_equal(owner_of(getpid()), geteuid());
+	assert_int_equal(presumed_of(getpid()), geteuid());
 	// Also of one whose files in /proc are root's.
 	begin(&child, false);
 	assert_int_equal(owner_of(child.pid), SOMEONE);
+	assert_int_equal(presumed_of(child.pid), SOMEONE);
 	end(&child);
 }
 
@@ -129,6 +141,8 @@ static void numbers_in_namespaces_are_their_makers(void **state)
 	assert_true(tell(child.go[1]));
 	assert_true(await(child.done[0]));
 	assert_int_equal(owner_of(child.pid), SOMEONE);
+	// Of 200,005: all that are lent at a time are presumed to be one's.
+	assert_int_equal(presumed_of(child.pid), LENT / 65536 * 65536);
 	end(&child);
 }
 
