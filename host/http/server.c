@@ -186,8 +186,7 @@ void http_server_destroy(struct http_server *server)
 	}
 	if (server->woken)
 		event_free(server->woken);
-	if (server->base)
-		event_base_free(server->base);
+	loop_destroy(server->base);
 	http_later_destroy(server->later);
 	if (server->wake >= 0)
 		close(server->wake);

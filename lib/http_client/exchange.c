@@ -66,11 +66,7 @@ static void exchange_deinit(struct exchange *exchange)
 	event_drop(&exchange->cancelled);
 	event_drop(&exchange->looked_up);
 	event_drop(&exchange->patience);
-	if (exchange->base) {
-		// A callback that is due still refers to the stream.
-		event_base_loop(exchange->base, EVLOOP_NONBLOCK);
-		event_base_free(exchange->base);
-	}
+	loop_destroy(exchange->base);
 	lookup_drop(exchange->lookup);
 	if (exchange->literal)
 		freeaddrinfo(exchange->literal);

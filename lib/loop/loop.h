@@ -6,6 +6,9 @@
 
 /*
  * A loop with @flags, of enum event_base_config_flag; no environment variable decides how it waits.
- * The caller's, to event_base_free(). NULL: without memory or descriptors.
+ * The caller's, to loop_destroy(). NULL: without memory or descriptors.
  */
 struct event_base *loop_create(int flags);
+
+/* Accepts NULL. All events and streams have been freed, and no other thread is in the loop. */
+void loop_destroy(struct event_base *base);

@@ -428,8 +428,7 @@ static void server_destroy_loop(struct net_server *server)
 		event_free(server->wake);
 	if (server->tick)
 		event_free(server->tick);
-	if (server->base)
-		event_base_free(server->base);
+	loop_destroy(server->base);
 	if (server->wake_fd >= 0)
 		close(server->wake_fd);
 }
