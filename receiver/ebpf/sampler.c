@@ -14,6 +14,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
@@ -53,9 +54,19 @@ struct sampler {
 	struct sampling_settings settings; /* of the timer's program */
 	struct events *events_besides;     /* other ones than the timer */
 	bool is_timed;                     /* the timer is asked for */
+	int walks[UNWIND_PROGRAMS];        /* owned: of the programs in runtime_walks; or -1 */
 	uint32_t slab_lead;                /* as in struct tables_maps */
 	uint64_t first_period_ns, period_ns;
 };
+
+/* Take @walk, of the program at @number of runtime_walks, or -1. The program lives as long as it has
+ * its place there; the descriptor tells who looks at the machine's programs whose it is. */
+static void keep_walk(struct sampler *sampler, uint32_t number, int walk)
+{
+	if (sampler->walks[number] >= 0)
+		close(sampler->walks[number]);
+	sampler->walks[number] = walk;
+}
 
 struct sampler *sampler_create(const struct profcol_host *host,
 			       const struct profiling_config *config,
@@ -73,6 +84,8 @@ struct sampler *sampler_create(const struct profcol_host *host,
 	sampler->first_period_ns = sampler->period_ns;
 	sampler->events_besides = events_create(config);
 	pthread_mutex_init(&sampler->lock, NULL);
+	for (size_t i = 0; i < UNWIND_PROGRAMS; i++)
+		sampler->walks[i] = -1;
 	sampler->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (!sampler->events_besides) {
 		sampler_destroy(sampler);
@@ -91,6 +104,8 @@ void sampler_destroy(struct sampler *sampler)
 	sample_buffers_deinit(&sampler->buffers);
 	recent_rules_deinit(&sampler->recent_rules);
 	perf_event_bpf__destroy(sampler->programs);
+	for (size_t i = 0; i < UNWIND_PROGRAMS; i++)
+		keep_walk(sampler, (uint32_t)i, -1);
 	if (sampler->wake_fd >= 0)
 		close(sampler->wake_fd);
 	pthread_mutex_destroy(&sampler->lock);
@@ -249,9 +264,11 @@ static int load_walk(struct sampler *sampler, struct perf_event_bpf *programs, u
 	if (status)
 		return status;
 	walk = bpf_program__fd(programs->progs.walk_with_runtimes);
-	// It lives as long as it has its place there.
-	return bpf_map_update_elem(bpf_map__fd(sampler->programs->maps.runtime_walks), &number,
-				   &walk, BPF_ANY);
+	status = bpf_map_update_elem(bpf_map__fd(sampler->programs->maps.runtime_walks), &number,
+				     &walk, BPF_ANY);
+	if (!status)
+		keep_walk(sampler, number, fcntl(walk, F_DUPFD_CLOEXEC, 0));
+	return status;
 }
 
 struct profcol_error *sampler_load_walk(void *context, uint32_t runtimes, uint32_t number)
