@@ -154,8 +154,11 @@ struct origin processes_memory_origin(struct processes *processes, uint32_t pid)
 	};
 	uint32_t uid;
 
-	// It may have become another user since, without an exec. One that is not read yet has its
-	// number for a container, so that its user pays, and if that is root, nobody else.
+	// It may have become another user since, without an exec: that is asked by a call that may
+	// wait only if its number tells of it. One that is not read yet has its number for a
+	// container, so that its user pays, and if that is root, nobody else.
+	if (!proc_presume_uid(pid, &uid) && uid == origin.owner.uid)
+		return origin;
 	if (!proc_read_uid(files_calls(processes->watch.files), pid, owner, &uid) &&
 	    uid != OWNER_UNKNOWN.uid)
 		origin.owner.uid = uid;

@@ -108,7 +108,10 @@ static void end_call(struct timed_calls *calls, struct timed_call *call)
 
 	call->done = true;
 	if (!call->left_behind) {
+		// Who waits would wake up only to wait for the lock.
+		pthread_mutex_unlock(&calls->lock);
 		pthread_cond_broadcast(&calls->done);
+		pthread_mutex_lock(&calls->lock);
 		return;
 	}
 	// What it has brought may have to be closed, which may wait as well: it counts until then.
@@ -350,7 +353,9 @@ bool timed_calls_make(struct timed_calls *calls, struct timed_call *call, uint64
 	while (*last)
 		last = &(*last)->next;
 	*last = call;
+	pthread_mutex_unlock(&calls->lock);
 	pthread_cond_signal(&calls->work);
+	pthread_mutex_lock(&calls->lock);
 	done = wait_for(calls, call);
 	if (call->begun_ns)
 		note_waited(calls, call->key.owner, clock_monotonic_ns() - call->begun_ns);
