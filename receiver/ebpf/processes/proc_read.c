@@ -144,8 +144,8 @@ static int read_container_in_turn(struct reading *reading, int process)
 
 /*
  * The owner comes first, as far as it can be told without waiting: from then on it is he who pays
- * for what waits. A leader that ended before
- * its threads shows none of what the others still have: @thread_ret is one of these then, or -1.
+ * for what waits. A leader that ended before its threads shows none of what the others still have:
+ * @thread_ret is one of these then, or -1.
  */
 static int read_basics(struct reading *reading, int process, int *thread_ret)
 {

@@ -79,12 +79,21 @@ struct finding {
 	struct process_root root;
 };
 
+/* Have the owner pay for what may let us wait: of a process that has ended, for its ancestors. */
+static bool finding_goes_on(struct finding *finding)
+{
+	CLEANUP_FD int process = proc_open(finding->pids[0]);
+
+	if (process < 0 && owner_is(finding->owner, OWNER_UNKNOWN))
+		return false;
+	return proc_basics_go_on(&finding->call, finding->pids[0], process, finding->owner);
+}
+
 static void run_find(struct timed_call *call)
 {
 	struct finding *finding = (struct finding *)call;
-	CLEANUP_FD int process = proc_open(finding->pids[0]);
 
-	if (process >= 0 && !proc_basics_go_on(call, finding->pids[0], process, finding->owner))
+	if (!finding_goes_on(finding))
 		return;
 	for (size_t i = 0; i < finding->count && !finding->found; i++)
 		if (process_root_read(finding->pids[i], &finding->root))

@@ -31,7 +31,7 @@ static inline bool process_root_equal(const struct process_root *a, const struct
 bool process_root_read(uint32_t pid, struct process_root *ret);
 
 /* Of the first of @count processes @pids, PROCESS_ROOT_PIDS at most, that has one: its number, or 0
- * when none has, or the first one, which is @owner's, let us wait. */
+ * when none has, or one let us wait, at @owner's cost. */
 enum { PROCESS_ROOT_PIDS = 4 };
 uint32_t process_root_find(struct timed_calls *calls, const uint32_t *pids, size_t count,
 			   struct owner owner, struct process_root *ret);
