@@ -118,6 +118,15 @@ def named_by(profile):
     return {name for rule in json.loads(profile.read_text())["syscalls"] for name in rule["names"]}
 
 
+def test_it_names_calls_that_are_rare(source):
+    # The C library wraps the others; of those a run shows nearly all.
+    parts = ["host", "receiver", "lib", "exporters", "extensions", "processors"]
+    texts = [path.read_text() for part in parts for path in (source / part).rglob("*.c")]
+    written = {name for text in texts for name in re.findall(r"syscall\(SYS_(\w+)", text)}
+    assert {"bpf", "openat2"} <= written
+    assert written - named_by(source / PROFILE) == set()
+
+
 def test_it_names_every_call_of_a_run(start_profcol, start_target, burn, source, tmp_path):
     # By a grandchild: the program keeps its parent, and the signals that are meant for it.
     recorder = ["strace", "-D", "-f", "-qq", "-s", "0", "-o", tmp_path / "calls"]
