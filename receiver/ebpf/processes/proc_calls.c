@@ -82,11 +82,6 @@ static void run_ask_uid(struct timed_call *call)
 	question->status = 0;
 }
 
-static void uid_question_destroy(struct timed_call *call)
-{
-	free(call);
-}
-
 int proc_read_uid(struct timed_calls *calls, uint32_t pid, struct owner owner, uint32_t *ret)
 {
 	struct uid_question *question = calloc(1, sizeof(*question));
@@ -95,7 +90,7 @@ int proc_read_uid(struct timed_calls *calls, uint32_t pid, struct owner owner, u
 	if (!question)
 		return -ENOMEM;
 	question->call = (struct timed_call){ .run = run_ask_uid,
-					      .destroy = uid_question_destroy,
+					      .destroy = timed_call_free,
 					      .key = proc_basics_key(pid, OWNER_SHARED) };
 	question->pid = pid;
 	question->owner = owner;
@@ -124,11 +119,6 @@ static void run_compare(struct timed_call *call)
 	comparison->same = !syscall(SYS_kcmp, comparison->pid, comparison->other, KCMP_VM, 0, 0);
 }
 
-static void comparison_destroy(struct timed_call *call)
-{
-	free(call);
-}
-
 bool proc_is_one_memory(struct timed_calls *calls, uint32_t pid, uint32_t other, struct owner owner)
 {
 	struct comparison *comparison = calloc(1, sizeof(*comparison));
@@ -137,7 +127,7 @@ bool proc_is_one_memory(struct timed_calls *calls, uint32_t pid, uint32_t other,
 	if (!comparison)
 		return false;
 	comparison->call = (struct timed_call){ .run = run_compare,
-						.destroy = comparison_destroy,
+						.destroy = timed_call_free,
 						.key = { TIMED_CALL_PROCESS, pid, owner } };
 	comparison->pid = (pid_t)pid;
 	comparison->other = (pid_t)other;

@@ -100,11 +100,6 @@ static void run_find(struct timed_call *call)
 			finding->found = finding->pids[i];
 }
 
-static void finding_destroy(struct timed_call *call)
-{
-	free(call);
-}
-
 uint32_t process_root_find(struct timed_calls *calls, const uint32_t *pids, size_t count,
 			   struct owner owner, struct process_root *ret)
 {
@@ -115,7 +110,7 @@ uint32_t process_root_find(struct timed_calls *calls, const uint32_t *pids, size
 	if (!finding)
 		return 0;
 	finding->call = (struct timed_call){ .run = run_find,
-					     .destroy = finding_destroy,
+					     .destroy = timed_call_free,
 					     .key = proc_basics_key(pids[0], OWNER_SHARED) };
 	for (; finding->count < count && finding->count < PROCESS_ROOT_PIDS; finding->count++)
 		finding->pids[finding->count] = pids[finding->count];

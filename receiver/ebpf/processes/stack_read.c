@@ -22,11 +22,6 @@ struct reading {
 	uint8_t bytes[STACK_READ_MOST];
 };
 
-static void reading_destroy(struct timed_call *call)
-{
-	free(call);
-}
-
 /* How often the thread was given a CPU, the last of three numbers (Documentation/scheduler/
  * sched-stats.rst). 0 or a negative errno. */
 static int read_runs(int thread, uint64_t *ret)
@@ -96,7 +91,7 @@ ssize_t stack_read(struct timed_calls *calls, const struct stack_query *query, s
 		return -ENOMEM;
 	reading->call =
 		(struct timed_call){ .run = run_read,
-				     .destroy = reading_destroy,
+				     .destroy = timed_call_free,
 				     .key = { TIMED_CALL_PROCESS, query->pid | STACK, owner } };
 	reading->query = *query;
 	if (reading->query.bytes > STACK_READ_MOST)

@@ -52,6 +52,11 @@ struct timed_calls {
 	bool ending;
 };
 
+void timed_call_free(struct timed_call *call)
+{
+	free(call);
+}
+
 struct timed_calls *timed_calls_create(void)
 {
 	struct timed_calls *calls = calloc(1, sizeof(*calls));

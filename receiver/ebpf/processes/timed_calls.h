@@ -46,6 +46,9 @@ struct timed_call {
 	bool done, left_behind;
 };
 
+/* `destroy` of a call that owns nothing besides. */
+void timed_call_free(struct timed_call *call);
+
 struct timed_calls *timed_calls_create(void); /* NULL without memory */
 void timed_calls_destroy(
 	struct timed_calls *calls); /* accepts NULL; waits for nobody left behind */
