@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DURATION ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-slow churn kernels kernels-arm64 test-runtimes build fuzz coverage peers bench bench-start bench-overhead bench-gateway bench-codec bench-processors bench-web image image-arm64 test-image-arm64 packages test-packages format lint install clean
+.PHONY: help run test test-all test-slow churn twins kernels kernels-arm64 test-runtimes build fuzz coverage peers bench bench-start bench-overhead bench-gateway bench-codec bench-processors bench-web image image-arm64 test-image-arm64 packages test-packages format lint install clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -31,6 +31,10 @@ test-slow: build ## the tests that take minutes: a peer that is away for one, an
 churn: build ## an hour of programs that come and go: every sample counted, nothing grows
 	@CHURN_SECONDS=$(or $(SECONDS),3600) /usr/bin/python3 -m pytest -p no:cacheprovider -s \
 		tests/e2e/churn_test.py --profcol build/release/profcol
+
+twins: build ## 10,500 programs that run where another one just ran: none has the other one's names
+	@TWIN_ROUNDS=$(or $(ROUNDS),1500) /usr/bin/python3 -m pytest -p no:cacheprovider -rP \
+		tests/e2e/twins_test.py --profcol build/release/profcol
 
 kernels: ## Debian's kernels 5.10, 6.1 and 6.12, emulated: every program loads, stacks are whole
 	@scripts/setup.sh kernels

@@ -15,6 +15,8 @@ import re
 import subprocess
 import sys
 
+# What the build takes out of an archive to change it (cmake/cxa_demangle.cmake).
+_TAKEN_OUT = {"cxa_demangle.cpp.o": "/usr/lib/llvm-19/lib/libc++abi.a"}
 _MEMBER = re.compile(r"^(/\S+\.a)\(", re.MULTILINE)
 _NEEDED = re.compile(r"\(NEEDED\).*\[(.+)\]")
 _UNFIT = re.compile(r"[^A-Za-z0-9.-]")
@@ -24,7 +26,8 @@ def archives(link_map):
     """Paths of the archives that have given something to the program, of those of the system."""
     text = pathlib.Path(link_map).read_text(errors="replace")
     included = text.partition("\nDiscarded input sections")[0]
-    return sorted({os.path.realpath(path) for path in _MEMBER.findall(included)})
+    found = {os.path.realpath(path) for path in _MEMBER.findall(included)}
+    return sorted(found | {path for name, path in _TAKEN_OUT.items() if f"({name})" in included})
 
 
 def libraries(program):

@@ -20,7 +20,7 @@ build_packages=(
 	libnanopb-dev libprotobuf-c-dev protobuf-c-compiler
 	libdeflate-dev liblzma-dev libzstd-dev
 	libgrpc-dev libssl-dev g++ # g++ for its static run-time library, which gRPC needs
-	libiberty-dev
+	libiberty-dev libc++abi-19-dev # both demangle
 	libxxhash-dev nettle-dev libpcre2-dev
 	libcap-dev libseccomp-dev
 	esbuild # bundles the page of the exporter web

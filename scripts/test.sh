@@ -6,7 +6,7 @@
 #
 # A part that fails keeps none of the others from running; the exit code tells. Before each part stands
 # how long the run has taken so far. The last line is the closing line of the last runner, or, after a
-# failure, the list of parts that failed.
+# failure, the list of parts that failed, each with its tests.
 set -euo pipefail
 
 # A Python from elsewhere in PATH would not see Debian's pytest.
@@ -14,19 +14,30 @@ pytest=(/usr/bin/python3 -m pytest -p no:cacheprovider)
 # Most tests wait most of the time, and each worker has tests of its own.
 workers=$(($(nproc) + 2))
 failed=()
+# One for each part, of what its runner said.
+said=build/test-output
 peers_pid=
 
 part() {
 	printf -- '---- test.sh: [%3d s] %s\n' "$SECONDS" "$1"
 }
 
+# hear WHAT COMMAND...: shows what it says, and keeps it. Returns as it does.
+hear() {
+	"${@:2}" 2>&1 | tee "$said/${1//[ ,]/_}"
+}
+
 # run WHAT COMMAND...: notes a failure and goes on.
 run() {
-	local what=$1
+	part "$1"
+	hear "$@" || failed+=("$1")
+}
 
-	shift
-	part "$what"
-	"$@" || failed+=("$what")
+# Of the part WHAT: the lines in which pytest and ctest name tests that failed, ctest behind a heading.
+name_failed() {
+	[[ ! -f $said/${1//[ ,]/_} ]] ||
+		sed -n '/^The following tests FAILED:/,/^Errors while/p; /^FAILED /p; /^ERROR /p' \
+			"$said/${1//[ ,]/_}" | cut -c 1-300
 }
 
 build() {
@@ -43,7 +54,7 @@ tests_alone() {
 	local status=0
 
 	part "$1"
-	"${pytest[@]}" -m "alone and ($2)" "${@:3}" || status=$?
+	hear "$1" "${pytest[@]}" -m "alone and ($2)" "${@:3}" || status=$?
 	((status == 0 || status == 5)) || failed+=("$1")
 }
 
@@ -101,6 +112,7 @@ cd "$(dirname "$0")/.."
 	echo "test.sh: the tests load BPF programs and need root; run: sudo make test" >&2
 	exit 1
 }
+rm -rf "$said" && mkdir -p "$said"
 case ${1:-test} in
 test) run_first ;;
 rest)
@@ -118,6 +130,9 @@ all)
 	;;
 esac
 if ((${#failed[@]})); then
-	printf 'test.sh: failed: %s\n' "${failed[@]}" >&2
+	for what in "${failed[@]}"; do
+		printf 'test.sh: failed: %s\n' "$what"
+		name_failed "$what"
+	done >&2
 	exit 1
 fi

@@ -129,10 +129,13 @@ static __always_inline bool hotspot_is_in_prologue(const struct unwind_walk *wal
 
 /* In the prologue of a method whose frames have @words. */
 static __always_inline int hotspot_leave_prologue(struct unwind_walk *walk, __u32 words,
-						  __u64 bytes, const struct hotspot_leaf *leaf)
+						  __u64 bytes, struct hotspot_leaf *leaf)
 {
 	__u64 sp = walk->at.sp;
 
+	// What lies in front of the block's code may be any byte, one of a push among them.
+	if (bytes < 8)
+		leaf->words_before[HOTSPOT_BEFORE / 8 - 1] &= ~(~0ull >> 8 * bytes);
 	if (hotspot_has_frame(leaf, bytes)) {
 		// Those that do not push the frame pointer: mov %rbp, disp(%rsp) comes next.
 		bool unsaved = leaf->at[0] == 0x48 && leaf->at[1] == 0x89 &&
@@ -211,7 +214,7 @@ static __always_inline int hotspot_leave_thrown(void *ctx, struct unwind_walk *w
 
 /* Of a method's leaf. */
 static __always_inline int hotspot_leave_method(void *ctx, struct unwind_walk *walk,
-						const struct hotspot_leaf *leaf)
+						struct hotspot_leaf *leaf)
 {
 	__u64 sp = walk->at.sp, bytes;
 	__u32 words;

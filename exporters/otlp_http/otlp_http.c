@@ -28,7 +28,8 @@ static const struct profcol_option otlp_http_options[] = {
 			    "of requests; snappy, x-snappy-framed and lz4 become gzip, with a "
 			    "warning; \"\" is none"),
 	PROFCOL_OPTION_ENUM("encoding", CONFIG, encoding, "proto", net_post_encoding_names,
-			    "json is not supported"),
+			    "of requests; json is OTLP/JSON, which takes several times the bytes "
+			    "and the memory"),
 	NET_HTTP_CLIENT_OPTIONS(CONFIG, http, "512KiB"),
 	PROFCOL_OPTION_END,
 };

@@ -23,7 +23,8 @@ enum {
 
 static const uint64_t patience_ns = 100000000; /* with a close, before another thread helps */
 static const uint64_t linger_ns = 1000000000;  /* since those to close come in bursts */
-static const uint64_t hanging_ns = 1000000000; /* no longer slow */
+static const uint64_t held_up_ns = 1000000000; /* no longer slow */
+static const uint64_t hanging_ns = 5000000000; /* worth telling */
 
 struct waiting {
 	int fd;
@@ -41,8 +42,9 @@ static struct closing closing[THREADS_MOST]; /* begun_ns 0: a free place */
 static unsigned int threads;
 static unsigned int closing_count; /* of these; the others are idle */
 static uint64_t begun_ns;          /* when the last one of those that are closing began */
+static uint64_t refused;           /* calls of close_later_hangs() that returned true */
 
-static unsigned int payer_most(uint64_t payer)
+unsigned int close_later_most(uint64_t payer)
 {
 	return payer ? PAYER_MOST : MACHINE_MOST;
 }
@@ -65,7 +67,7 @@ static bool may_begin(uint64_t payer)
 	unsigned int own = payer ? count_closing(payer, UINT64_MAX) : machine;
 
 	// However many there are who hang, the machine's own have their threads.
-	return own < payer_most(payer) &&
+	return own < close_later_most(payer) &&
 	       (!payer || closing_count - machine < THREADS_MOST - MACHINE_MOST);
 }
 
@@ -82,11 +84,11 @@ static struct waiting *find_next(void)
  * With the lock held. */
 static uint64_t next_ns(bool anything, uint64_t idle_since_ns)
 {
-	uint64_t held_up_ns = begun_ns + patience_ns;
+	uint64_t help_ns = begun_ns + patience_ns;
 
 	if (!anything)
 		return idle_since_ns + linger_ns;
-	return !closing_count || clock_monotonic_ns() >= held_up_ns ? 0 : held_up_ns;
+	return !closing_count || clock_monotonic_ns() >= help_ns ? 0 : help_ns;
 }
 
 /* Wait for something to close. NULL: it is time to end. With the lock held. */
@@ -194,7 +196,24 @@ bool close_later_hangs(uint64_t payer)
 	for (size_t i = 0; i < waiting.count; i++)
 		count += waiting.items[i].payer == payer;
 	hangs = count >= WAITING_MOST ||
-		count_closing(payer, now_ns - hanging_ns) >= payer_most(payer);
+		count_closing(payer, now_ns - held_up_ns) >= close_later_most(payer);
+	refused += hangs;
 	pthread_mutex_unlock(&lock);
 	return hangs;
+}
+
+struct close_later_counts close_later_counts(void)
+{
+	uint64_t before_ns = clock_monotonic_ns() - hanging_ns;
+	struct close_later_counts counts = { 0 };
+
+	pthread_mutex_lock(&lock);
+	counts.refused = refused;
+	for (size_t i = 0; closing_count && i < THREADS_MOST; i++)
+		if (closing[i].begun_ns && closing[i].begun_ns < before_ns) {
+			counts.hanging++;
+			counts.payer = closing[i].payer;
+		}
+	pthread_mutex_unlock(&lock);
+	return counts;
 }

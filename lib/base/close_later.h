@@ -27,3 +27,15 @@ void close_later(int fd, uint64_t payer);
  * for a second, or hundreds wait. Any thread.
  */
 bool close_later_hangs(uint64_t payer);
+
+/* How many closes of @payer may hang before nothing more should be opened for it. Any thread. */
+unsigned int close_later_most(uint64_t payer);
+
+struct close_later_counts {
+	unsigned int hanging; /* closes that have not come back for five seconds */
+	uint64_t payer;       /* of one of these */
+	uint64_t refused;     /* how often close_later_hangs() was true so far: questions */
+};
+
+/* Any thread. */
+struct close_later_counts close_later_counts(void);

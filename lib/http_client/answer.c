@@ -208,6 +208,9 @@ static struct profcol_error *answer_begin_body(struct http_answer *answer)
 		answer->state = HTTP_ANSWER_ENDLESS;
 	else
 		answer->state = answer->left ? HTTP_ANSWER_BODY : HTTP_ANSWER_DONE;
+	// A proxy that reads the other of both sees another end.
+	answer->ambiguous = value && found;
+	answer->whole = answer->state == HTTP_ANSWER_DONE;
 	return NULL;
 }
 
@@ -279,8 +282,10 @@ static struct profcol_error *answer_take_line(struct http_answer *answer)
 		answer->trailer_length += length;
 		if (answer->trailer_length > TRAILER_MAX)
 			return broken("it has too many headers at its end");
-		if (!length)
+		if (!length) {
 			answer->state = HTTP_ANSWER_DONE;
+			answer->whole = true;
+		}
 		return NULL;
 	}
 }
@@ -321,8 +326,8 @@ static struct profcol_error *answer_take_counted(struct http_answer *answer, con
 	error = answer_pass(answer, bytes, length);
 	if (error || answer->left || answer->state == HTTP_ANSWER_DONE)
 		return error;
-	answer->state =
-		answer->state == HTTP_ANSWER_BODY ? HTTP_ANSWER_DONE : HTTP_ANSWER_CHUNK_END;
+	answer->whole = answer->state == HTTP_ANSWER_BODY;
+	answer->state = answer->whole ? HTTP_ANSWER_DONE : HTTP_ANSWER_CHUNK_END;
 	return NULL;
 }
 
@@ -355,7 +360,23 @@ struct profcol_error *http_answer_feed(struct http_answer *answer, const char *b
 		bytes += used;
 		length -= used;
 	}
+	if (length)
+		answer->whole = false;
 	return NULL;
+}
+
+bool http_answer_leaves_connection(const struct http_answer *answer)
+{
+	const char *at = answer->response.head, *value;
+	size_t length;
+
+	if (!answer->whole || answer->ambiguous || strncmp(answer->response.head, "HTTP/1.1 ", 9))
+		return false;
+	// Lists of options are rare: with any other than keep-alive a new one costs little.
+	while ((value = find_header(&at, "connection", &length)))
+		if (length != 10 || strncasecmp(value, "keep-alive", 10))
+			return false;
+	return true;
 }
 
 struct profcol_error *http_answer_end(struct http_answer *answer)

@@ -31,6 +31,8 @@ struct http_answer {
 	uint64_t left;
 	size_t line_length, trailer_length;
 	unsigned int interim; /* heads with a status of 1xx before */
+	bool ambiguous;       /* it has a length and chunks */
+	bool whole; /* it has come to the end that it names; nothing was cut off or follows */
 	char line[HTTP_ANSWER_LINE_MAX];
 };
 
@@ -39,11 +41,14 @@ bool http_answer_init(struct http_answer *answer, const struct http_client_reque
 void http_answer_deinit(struct http_answer *answer);
 
 /*
- * Take the next bytes; all that follow the end of the answer are dropped. BAD_DATA, or NO_MEMORY;
- * nothing may be fed after an error.
+ * Take the next bytes; all that follow the end of the answer are dropped (it is not whole then).
+ * BAD_DATA, or NO_MEMORY; nothing may be fed after an error.
  */
 PROFCOL_MUST_CHECK struct profcol_error *http_answer_feed(struct http_answer *answer,
 							  const char *bytes, size_t length);
+
+/* May another answer follow on the same connection? */
+bool http_answer_leaves_connection(const struct http_answer *answer);
 
 /* The connection has ended: UNAVAILABLE when the answer has not. */
 PROFCOL_MUST_CHECK struct profcol_error *http_answer_end(struct http_answer *answer);

@@ -3,13 +3,15 @@
 #pragma once
 
 #include "http_client.h"
+#include "idle.h"
 #include "url.h"
 
 #include <openssl/types.h>
 
 struct http_client {
-	SSL_CTX *trust;    /* owned: authorities and our certificate; NULL = http only */
-	char *server_name; /* owned; NULL = the URL's host */
+	SSL_CTX *trust;         /* owned: authorities and our certificate; NULL = http only */
+	char *server_name;      /* owned; NULL = the URL's host */
+	struct idle_pool *idle; /* owned; NULL = each call has a connection of its own */
 };
 
 /* ---- tls.c ---- */

@@ -2,7 +2,8 @@
 /*
  * One call, as events: the name is looked up, its addresses are tried one after the other, the
  * request is written, the answer read. Whatever happens first of an end, a fault, the deadline and
- * a cancellation leaves the loop.
+ * a cancellation leaves the loop. On a connection that has waited, only the last two are left to
+ * do.
  */
 #include "answer.h"
 #include "client.h"
@@ -15,6 +16,7 @@
 #include <event2/bufferevent.h>
 #include <event2/bufferevent_ssl.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
@@ -46,6 +48,9 @@ struct exchange {
 	const struct addrinfo *next; /* address to try next; borrowed from one of these */
 	struct bufferevent *stream;
 	bool connected;
+	bool reused;  /* the connection had waited */
+	bool heard;   /* the server has said something */
+	bool hung_up; /* the connection has ended before the answer */
 	enum tunnel tunnel;
 	struct http_answer answer;   /* owned */
 	struct profcol_error *error; /* owned: why it has ended */
@@ -152,10 +157,11 @@ static bool exchange_send_line(const struct exchange *exchange, struct evbuffer 
 	const char *method = exchange->request->method, *target = exchange->url->target;
 	bool passed_on = proxy && !exchange->url->tls;
 
-	if (evbuffer_add_printf(output, "%s %s%s%s%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n",
+	if (evbuffer_add_printf(output, "%s %s%s%s%s HTTP/1.1\r\nHost: %s\r\n%s",
 				method ? method : "GET", passed_on ? "http://" : "",
 				passed_on ? exchange->url->authority : "",
-				target[0] == '/' ? "" : "/", target, exchange->url->authority) < 0)
+				target[0] == '/' ? "" : "/", target, exchange->url->authority,
+				exchange->client->idle ? "" : "Connection: close\r\n") < 0)
 		return false;
 	return !passed_on || !proxy->authorization ||
 	       evbuffer_add_printf(output, "Proxy-Authorization: %s\r\n", proxy->authorization) >=
@@ -247,6 +253,7 @@ static void on_readable(struct bufferevent *stream, void *context)
 		exchange_read_tunnel(exchange, input);
 		return;
 	}
+	exchange->heard |= evbuffer_get_length(input) > 0;
 	while (!error && exchange->answer.state != HTTP_ANSWER_DONE &&
 	       (length = evbuffer_get_length(input))) {
 		const unsigned char *bytes;
@@ -315,6 +322,7 @@ static void on_event(struct bufferevent *stream, short what, void *context)
 		bufferevent_disable(stream, EV_WRITE);
 		return;
 	}
+	exchange->hung_up = true;
 	if (what & BEV_EVENT_EOF)
 		exchange_finish(exchange, http_answer_end(&exchange->answer));
 	else
@@ -433,6 +441,52 @@ static struct profcol_error *exchange_look_up(struct exchange *exchange)
 	return NULL;
 }
 
+/* ---- connections that wait ---- */
+
+/* Takes @kept. */
+static struct profcol_error *exchange_continue(struct exchange *exchange,
+					       const struct idle_connection *kept)
+{
+	const int options = BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS;
+
+	if (kept->session)
+		exchange->stream = bufferevent_openssl_socket_new(
+			exchange->base, kept->fd, kept->session, BUFFEREVENT_SSL_OPEN, options);
+	else
+		exchange->stream = bufferevent_socket_new(exchange->base, kept->fd, options);
+	if (!exchange->stream) {
+		idle_connection_close(kept);
+		return out_of_memory();
+	}
+	if (kept->session)
+		bufferevent_openssl_set_allow_dirty_shutdown(exchange->stream, 1);
+	exchange->reused = true;
+	exchange->tunnel = exchange->request->proxy && kept->session ? TUNNEL_OPEN : TUNNEL_NONE;
+	bufferevent_setcb(exchange->stream, on_readable, NULL, on_event, exchange);
+	exchange_begin_talk(exchange);
+	return NULL;
+}
+
+/* After the answer: descriptor and session once more, so that they outlive the stream. */
+static bool exchange_keep(struct exchange *exchange, struct idle_connection *kept)
+{
+	struct bufferevent *stream = exchange->stream;
+
+	// A request of which the server has not taken all, or an answer with more behind it.
+	if (!exchange->client->idle || exchange->hung_up ||
+	    !http_answer_leaves_connection(&exchange->answer) ||
+	    evbuffer_get_length(bufferevent_get_output(stream)) ||
+	    evbuffer_get_length(bufferevent_get_input(stream)))
+		return false;
+	kept->fd = fcntl(bufferevent_getfd(stream), F_DUPFD_CLOEXEC, 0);
+	if (kept->fd < 0)
+		return false;
+	kept->session = bufferevent_openssl_get_ssl(stream);
+	if (kept->session)
+		SSL_up_ref(kept->session);
+	return true;
+}
+
 /* ---- all of it ---- */
 
 static struct profcol_error *exchange_init(struct exchange *exchange)
@@ -460,10 +514,42 @@ static struct profcol_error *exchange_init(struct exchange *exchange)
 	return NULL;
 }
 
-struct profcol_error *http_client_exchange(const struct http_client *client,
-					   const struct http_client_request *request,
-					   const struct http_url *url,
-					   struct http_client_response *response)
+/* Takes the connection in @kept, if its fd is one; leaves there one that may be kept, or -1. */
+static struct profcol_error *exchange_run(struct exchange *exchange, struct idle_connection *kept,
+					  struct http_client_response *response)
+{
+	struct idle_connection given = *kept;
+	struct profcol_error *error = exchange_init(exchange);
+
+	kept->fd = -1;
+	if (error)
+		idle_connection_close(&given);
+	if (!error)
+		error = given.fd >= 0 ? exchange_continue(exchange, &given)
+				      : exchange_look_up(exchange);
+	if (error)
+		return error;
+	// What has ended at once has left no loop to break.
+	if (!exchange->error)
+		event_base_dispatch(exchange->base);
+	error = TAKE(exchange->error);
+	// A loop can fail: what has not come to its end is no answer.
+	if (!error && exchange->answer.state != HTTP_ANSWER_DONE)
+		error = profcol_error_create(PROFCOL_UNAVAILABLE, "the call ended early");
+	if (error)
+		return error;
+	if (!exchange_keep(exchange, kept))
+		kept->fd = -1;
+	*response = exchange->answer.response;
+	exchange->answer.response = (struct http_client_response){ 0 };
+	return NULL;
+}
+
+/* One attempt, on *@kept if its fd is one; true in *@stale_ret: that was closed unheard. */
+static struct profcol_error *attempt(const struct http_client *client,
+				     const struct http_client_request *request,
+				     const struct http_url *url, struct idle_connection *kept,
+				     struct http_client_response *response, bool *stale_ret)
 {
 	CLEANUP(exchange_deinit)
 	struct exchange exchange = {
@@ -471,22 +557,34 @@ struct profcol_error *http_client_exchange(const struct http_client *client,
 		.request = request,
 		.url = url,
 	};
-	struct profcol_error *error = exchange_init(&exchange);
+	struct profcol_error *error = exchange_run(&exchange, kept, response);
 
-	if (!error)
-		error = exchange_look_up(&exchange);
-	if (error)
-		return error;
-	// What has ended at once has left no loop to break.
-	if (!exchange.error)
-		event_base_dispatch(exchange.base);
-	error = TAKE(exchange.error);
-	// A loop can fail: what has not come to its end is no answer.
-	if (!error && exchange.answer.state != HTTP_ANSWER_DONE)
-		error = profcol_error_create(PROFCOL_UNAVAILABLE, "the call ended early");
-	if (error)
-		return error;
-	*response = exchange.answer.response;
-	exchange.answer.response = (struct http_client_response){ 0 };
-	return NULL;
+	*stale_ret = error && exchange.reused && exchange.hung_up && !exchange.heard;
+	return error;
+}
+
+struct profcol_error *http_client_exchange(const struct http_client *client,
+					   const struct http_client_request *request,
+					   const struct http_url *url,
+					   struct http_client_response *response)
+{
+	CLEANUP_FREE char *way = client->idle ? http_url_way(url, request->proxy) : NULL;
+	struct idle_connection kept = { .fd = -1 };
+	struct profcol_error *error;
+	bool stale;
+
+	if (client->idle && !way)
+		return out_of_memory();
+	if (way)
+		(void)idle_pool_take(client->idle, way, &kept);
+	error = attempt(client, request, url, &kept, response, &stale);
+	if (stale) {
+		profcol_error_destroy(error);
+		kept = (struct idle_connection){ .fd = -1 };
+		error = attempt(client, request, url, &kept, response, &stale);
+	}
+	// Only now, as the loop that held the connection is gone.
+	if (kept.fd >= 0)
+		idle_pool_put(client->idle, way, &kept);
+	return error;
 }

@@ -14,6 +14,7 @@ void http_client_destroy(struct http_client *client)
 {
 	if (!client)
 		return;
+	idle_pool_destroy(client->idle);
 	SSL_CTX_free(client->trust);
 	free(client->server_name);
 	free(client);
@@ -46,6 +47,13 @@ struct profcol_error *http_client_create(const struct http_client_settings *sett
 		return error;
 	*ret = TAKE(client);
 	return NULL;
+}
+
+struct profcol_error *http_client_keep(struct http_client *client, unsigned int most,
+				       uint64_t idle_ns)
+{
+	client->idle = idle_pool_create(most, idle_ns);
+	return client->idle ? NULL : profcol_error_errno(ENOMEM, "keep connections");
 }
 
 bool http_client_is_url(const char *text)

@@ -4,8 +4,9 @@
  * machine and the API server of a cluster, and to peers that take OTLP. The one header that other
  * folders include.
  *
- * A call runs on the caller's thread, by a loop of its own, and has a connection of its own. It
- * follows no redirects, and takes what it is given as it is: compression is the caller's.
+ * A call runs on the caller's thread, by a loop of its own, and has a connection of its own unless
+ * http_client_keep() says otherwise. It follows no redirects, and takes what it is given as it is:
+ * compression is the caller's.
  */
 #pragma once
 
@@ -32,6 +33,15 @@ struct http_client;
  */
 PROFCOL_MUST_CHECK struct profcol_error *
 http_client_create(const struct http_client_settings *settings, struct http_client **ret);
+
+/*
+ * Let connections wait for later calls to the same server on the same way: @most of them at once,
+ * each for @idle_ns (0 = as long as the server likes); they are looked at with the next call. When
+ * a server hangs up on a request on such a connection before it has said anything, the request is
+ * sent once more, on a new one. NO_MEMORY. Once, and before the first call.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *http_client_keep(struct http_client *client,
+							  unsigned int most, uint64_t idle_ns);
 
 /* No call may be in progress. Accepts NULL. */
 void http_client_destroy(struct http_client *client);

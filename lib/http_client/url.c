@@ -79,3 +79,13 @@ bool http_url_parse(struct http_url *url, const char *text)
 	host = url_parse_host(url, text, length);
 	return host && url_parse_port(url, text + host, length - host);
 }
+
+char *http_url_way(const struct http_url *url, const struct http_client_proxy *proxy)
+{
+	char *way;
+
+	if (asprintf(&way, "%s %s %s %s %s", url->tls ? "https" : "http", url->host, url->port,
+		     proxy ? proxy->host : "", proxy ? proxy->port : "") < 0)
+		return NULL;
+	return way;
+}

@@ -2,6 +2,8 @@
 /* The parts of a URL. Private to lib/http_client. Pure. */
 #pragma once
 
+#include "http_client.h"
+
 #include <stdbool.h>
 
 struct http_url {
@@ -18,3 +20,6 @@ bool http_url_is_address(const char *host);
 
 /* False for anything but http(s)://HOST[:PORT][/PATH][?QUERY] in printable ASCII. */
 bool http_url_parse(struct http_url *url, const char *text);
+
+/* Where connections for it lead, through @proxy (NULL = none); free(). NULL without memory. */
+char *http_url_way(const struct http_url *url, const struct http_client_proxy *proxy);

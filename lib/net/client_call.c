@@ -351,6 +351,9 @@ static void client_conclude(struct net_client *client, grpc_channel *channel,
 	text = client_explain(client, state, answer);
 	free(answer->message);
 	answer->message = text;
+	// Whether gRPC or the deadline gives up first is chance: who reads the log need not care.
+	if (answer->code == NET_DEADLINE_EXCEEDED && state != GRPC_CHANNEL_READY)
+		answer->code = NET_UNAVAILABLE;
 }
 
 /* Try later: nothing has been sent. */

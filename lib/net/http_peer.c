@@ -10,7 +10,21 @@
 #include <sys/eventfd.h>
 #include <sys/utsname.h>
 
+enum { HOST_IDLE_USUAL = 2 }; /* as in Go's client */
+
 /* ---- talkers ---- */
+
+/* All requests go to one host, so the lower of both bounds counts; 0 is none, as in the Collector.
+ */
+static unsigned int most_idle(const struct net_http_config *config)
+{
+	int64_t most =
+		config->max_idle_conns_per_host ? config->max_idle_conns_per_host : HOST_IDLE_USUAL;
+
+	if (config->max_idle_conns && config->max_idle_conns < most)
+		most = config->max_idle_conns;
+	return (unsigned int)most;
+}
 
 static struct profcol_error *talker_create(const struct net_http_config *config, bool is_tls,
 					   struct tls_stamp *stamp_ret, struct talker **ret)
@@ -37,7 +51,11 @@ static struct profcol_error *talker_create(const struct net_http_config *config,
 	if (!talker)
 		return profcol_error_errno(ENOMEM, "create the client");
 	error = http_client_create(is_tls ? &settings : NULL, &talker->client);
+	if (!error && !config->disable_keep_alives)
+		error = http_client_keep(talker->client, most_idle(config),
+					 config->idle_conn_timeout_ns);
 	if (error) {
+		http_client_destroy(talker->client);
 		free(talker);
 		return error;
 	}

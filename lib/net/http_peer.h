@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A peer of HTTP, by the settings of the Collector's clients: whom to trust, which proxy is on the
- * way, which headers go along. Private to lib/net. Each request has a connection of its own, which
- * is closed after the answer; the files of TLS are looked at again between two of them.
+ * way, which headers go along. Private to lib/net. Connections wait for the next request; the files
+ * of TLS are looked at again between two of them, and changed ones mean new connections.
  */
 #pragma once
 

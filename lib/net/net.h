@@ -68,7 +68,8 @@ void net_export_result_deinit(struct net_export_result *result);
 /* What a call came to. Everything it points to is owned; net_answer_deinit. */
 struct net_answer {
 	enum net_code code;
-	bool from_peer;          /* the peer said so; else it was not reached or did not answer */
+	bool from_peer;          /* the peer said so; else it was not reached (NET_UNAVAILABLE,
+				  * also when there was no time left) or did not answer */
 	char *message;           /* printable, one line; why, and what to do about it where the
 				  * client found that out. On NET_OK why the response cannot be
 				  * read, else NULL */

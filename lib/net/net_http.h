@@ -39,11 +39,14 @@ struct net_http_config {
 	struct profcol_map headers; /* values are secret */
 	struct net_auth_config auth;
 	struct profcol_list middlewares;
-	/* No effect: each request has a connection of its own. */
+	int64_t max_idle_conns, max_idle_conns_per_host; /* 0 = no bound, and 2 */
+	uint64_t idle_conn_timeout_ns;                   /* 0 = none */
+	bool disable_keep_alives;
+	/* No effect. */
 	uint64_t read_buffer_bytes, write_buffer_bytes;
-	int64_t max_idle_conns, max_idle_conns_per_host, max_conns_per_host;
-	uint64_t idle_conn_timeout_ns, http2_read_idle_timeout_ns, http2_ping_timeout_ns;
-	bool disable_keep_alives, force_attempt_http2;
+	int64_t max_conns_per_host;
+	uint64_t http2_read_idle_timeout_ns, http2_ping_timeout_ns;
+	bool force_attempt_http2;
 	struct net_post_cookies_config cookies;
 };
 
@@ -69,17 +72,18 @@ extern const struct profcol_option net_post_cookies_options[];
 				     16 << 20, "no effect"),                                       \
 		PROFCOL_OPTION_BYTES("write_buffer_size", config, http.write_buffer_bytes,         \
 				     write_buffer_, 0, 16 << 20, "no effect"),                     \
-		PROFCOL_OPTION_INT("max_idle_conns", config, http.max_idle_conns, "100", 0,        \
-				   INT32_MAX,                                                      \
-				   "no effect: each request has a connection of its own"),         \
+		PROFCOL_OPTION_INT(                                                                \
+			"max_idle_conns", config, http.max_idle_conns, "100", 0, INT32_MAX,        \
+			"connections that may wait for the next request; 0 = no bound"),           \
 		PROFCOL_OPTION_INT("max_idle_conns_per_host", config,                              \
-				   http.max_idle_conns_per_host, "0", 0, INT32_MAX, "no effect"),  \
+				   http.max_idle_conns_per_host, "0", 0, INT32_MAX,                \
+				   "the same of the peer, which is the only one; 0 = 2"),          \
 		PROFCOL_OPTION_INT("max_conns_per_host", config, http.max_conns_per_host, "0", 0,  \
 				   INT32_MAX, "no effect"),                                        \
 		PROFCOL_OPTION_DURATION("idle_conn_timeout", config, http.idle_conn_timeout_ns,    \
-					"90s", 0, 0, "no effect"),                                 \
+					"90s", 0, 0, "how long they may wait; 0 = no bound"),      \
 		PROFCOL_OPTION_BOOL("disable_keep_alives", config, http.disable_keep_alives,       \
-				    "false", "no effect: it is as if true"),                       \
+				    "false", "true: each request has a connection of its own"),    \
 		PROFCOL_OPTION_BOOL("force_attempt_http2", config, http.force_attempt_http2,       \
 				    "true", "no effect: requests are HTTP/1.1"),                   \
 		PROFCOL_OPTION_DURATION("http2_read_idle_timeout", config,                         \
@@ -107,8 +111,8 @@ struct net_fetcher;
 /*
  * A client of @url (copied; @config and @logger are borrowed until destroy, its endpoint is not
  * looked at), which says that it is @version. Reads the TLS files: CONFIG when one is missing or
- * unusable, naming file and key. Connects with each request, through a proxy where proxy_url or the
- * environment names one.
+ * unusable, naming file and key. Connects when it has no connection left that waits, through a
+ * proxy where proxy_url or the environment names one.
  */
 PROFCOL_MUST_CHECK struct profcol_error *net_fetcher_create(const struct net_http_config *config,
 							    const char *url, const char *version,
@@ -154,7 +158,8 @@ struct net_poster;
 /*
  * A client of the configured URL (@config and @logger borrowed until destroy), which says that it
  * is @version. Reads the TLS files: CONFIG when one is missing or unusable, naming file and key.
- * Connects with each request, through a proxy where proxy_url or the environment names one.
+ * Connects when it has no connection left that waits, through a proxy where proxy_url or the
+ * environment names one.
  */
 PROFCOL_MUST_CHECK struct profcol_error *net_poster_create(const struct net_post_config *config,
 							   const char *version,
@@ -165,10 +170,10 @@ PROFCOL_MUST_CHECK struct profcol_error *net_poster_create(const struct net_post
 const char *net_poster_url(const struct net_poster *poster);
 
 /*
- * Send @bytes, an ExportProfilesServiceRequest. Blocks until the answer is there, @deadline_ns
- * (CLOCK_MONOTONIC; UINT64_MAX = none) or net_poster_cancel. @answer is filled always, HTTP's
- * statuses as codes of gRPC: 429 and 413 are resource_exhausted, the former with a retry, 502 to
- * 504 unavailable, 404 unimplemented. Any thread, any number at once.
+ * Send @bytes, an ExportProfilesServiceRequest, in the configured encoding. Blocks until the answer
+ * is there, @deadline_ns (CLOCK_MONOTONIC; UINT64_MAX = none) or net_poster_cancel. @answer is
+ * filled always, HTTP's statuses as codes of gRPC: 429 and 413 are resource_exhausted, the former
+ * with a retry, 502 to 504 unavailable, 404 unimplemented. Any thread, any number at once.
  */
 void net_poster_post(struct net_poster *poster, const uint8_t *bytes, size_t length,
 		     uint64_t deadline_ns, struct net_answer *answer);

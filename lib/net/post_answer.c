@@ -4,6 +4,7 @@
 #include "status.h"
 
 #include "base/base.h"
+#include "profile/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,15 +32,25 @@ bool post_body_take(void *context, const char *bytes, size_t length)
 	return !body->is_long;
 }
 
-static bool is_protobuf(const struct http_client_response *response)
+/* Is it of @type, with or without parameters? */
+static bool has_type(const struct http_client_response *response, const char *type)
 {
-	static const char type[] = "application/x-protobuf";
 	const char *value;
 	size_t length = http_client_response_header(response, "Content-Type", &value);
-	size_t own = sizeof(type) - 1;
+	size_t own = strlen(type);
 
 	return length >= own && !strncasecmp(value, type, own) &&
 	       (length == own || value[own] == ';' || value[own] == ' ');
+}
+
+static bool is_protobuf(const struct http_client_response *response)
+{
+	return has_type(response, "application/x-protobuf");
+}
+
+static bool is_json(const struct http_client_response *response)
+{
+	return has_type(response, "application/json");
 }
 
 /* ---- when to try again ---- */
@@ -117,6 +128,17 @@ static const char *hint_of(int status)
 	return "";
 }
 
+/* The message of a Status in JSON; NULL when it is none. */
+static char *find_json_message(const char *text, size_t length)
+{
+	CLEANUP_FREE uint8_t *bytes = NULL;
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+	size_t count;
+
+	error = otlp_status_from_json(text, length, &bytes, &count);
+	return error ? NULL : status_find_message(bytes, count);
+}
+
 /* The peer's words: of a Status its message, else what there is of the text. */
 static char *find_words(const struct http_client_response *response)
 {
@@ -125,6 +147,8 @@ static char *find_words(const struct http_client_response *response)
 
 	if (is_protobuf(response))
 		words = status_find_message((const uint8_t *)response->body, length);
+	else if (is_json(response))
+		words = find_json_message(response->body, length);
 	if (!words && !is_protobuf(response))
 		words = status_copy_text(response->body, length < TEXT_SHOWN ? length : TEXT_SHOWN);
 	for (size_t end = words ? strlen(words) : 0; end && words[end - 1] == ' '; end--)
@@ -151,15 +175,32 @@ static void read_refusal(struct net_answer *answer, const struct http_client_res
 		answer->message = NULL;
 }
 
+/* The peer has the request, so an answer that cannot be read is only said. */
+static void read_json(struct net_answer *answer, const struct post_body *body)
+{
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+
+	if (body->length)
+		error = otlp_response_from_json((const char *)body->bytes, body->length,
+						&answer->bytes, &answer->length);
+	if (error && asprintf(&answer->message, "the answer cannot be read: %s",
+			      profcol_error_message(error)) < 0)
+		answer->message = NULL;
+}
+
 static void read_success(struct net_answer *answer, const struct http_client_response *response,
 			 const struct post_body *body)
 {
 	answer->code = NET_OK;
 	// Who says OK in other words has taken it as well.
-	if (!is_protobuf(response))
+	if (!is_protobuf(response) && !is_json(response))
 		return;
 	if (body->is_long) {
 		answer->message = strdup("the answer cannot be read: it is too long");
+		return;
+	}
+	if (is_json(response)) {
+		read_json(answer, body);
 		return;
 	}
 	answer->bytes = body->length ? malloc(body->length) : NULL;
@@ -179,11 +220,13 @@ void post_answer_read(struct net_answer *answer, const struct http_client_respon
 		read_refusal(answer, response);
 }
 
-void post_answer_no_memory(struct net_answer *answer)
+void post_answer_unsent(struct net_answer *answer, struct profcol_error *fault)
 {
-	answer->code = NET_RESOURCE_EXHAUSTED;
-	answer->has_retry = true;
-	answer->message = strdup("no memory to compress a request");
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = fault;
+
+	answer->has_retry = profcol_error_code(error) == PROFCOL_NO_MEMORY;
+	answer->code = answer->has_retry ? NET_RESOURCE_EXHAUSTED : NET_INTERNAL;
+	answer->message = strdup(profcol_error_message(error));
 }
 
 void post_answer_fault(struct net_answer *answer, struct profcol_error *fault, const char *url)

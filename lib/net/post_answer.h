@@ -26,5 +26,6 @@ void post_answer_read(struct net_answer *answer, const struct http_client_respon
 /* There is no answer, because of @error (taken), which may begin with @url. */
 void post_answer_fault(struct net_answer *answer, struct profcol_error *error, const char *url);
 
-/* Try later: nothing has been sent. */
-void post_answer_no_memory(struct net_answer *answer);
+/* The request could not be made, because of @error (taken): try later if that is NO_MEMORY, else
+ * never. */
+void post_answer_unsent(struct net_answer *answer, struct profcol_error *error);

@@ -6,6 +6,7 @@
 #include "post_answer.h"
 
 #include "base/base.h"
+#include "profile/profile.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,19 +27,45 @@ struct net_poster {
 
 /* ---- a request ---- */
 
-/* The body as it is sent; false without memory. *@packed is the caller's to free. */
-static bool poster_pack(const struct net_poster *poster, const uint8_t *bytes, size_t length,
-			struct http_client_request *request, uint8_t **packed)
+/* A request as JSON where that is wanted, packed where that is; both owned. */
+struct body {
+	char *text;
+	uint8_t *packed;
+};
+
+static void body_deinit(struct body *body)
+{
+	free(body->text);
+	free(body->packed);
+}
+
+/* Makes what is sent of @bytes; @body keeps it until deinit. */
+static struct profcol_error *poster_pack(const struct net_poster *poster, const uint8_t *bytes,
+					 size_t length, struct http_client_request *request,
+					 struct body *body)
 {
 	int level = (int)poster->config->http.compression_params.level;
+	struct profcol_error *error;
 
+	if (poster->config->encoding == NET_POST_JSON) {
+		error = otlp_to_json(bytes, length, &body->text, &length);
+		if (error)
+			return error;
+		bytes = (const uint8_t *)body->text;
+	}
 	request->body = bytes;
 	request->body_length = length;
 	if (!deflate_name(poster->compression))
-		return true;
-	*packed = deflate_message(poster->compression, level, bytes, length, &request->body_length);
-	request->body = *packed;
-	return *packed;
+		return NULL;
+	body->packed =
+		deflate_message(poster->compression, level, bytes, length, &request->body_length);
+	if (!body->packed)
+		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory to compress a request");
+	// Only one of the two is sent.
+	free(body->text);
+	body->text = NULL;
+	request->body = body->packed;
+	return NULL;
 }
 
 /* How many. */
@@ -46,9 +73,11 @@ static size_t poster_fill_headers(const struct net_poster *poster,
 				  struct http_client_header headers[OWN_HEADERS])
 {
 	const char *encoding = deflate_name(poster->compression);
+	const char *type = poster->config->encoding == NET_POST_JSON ? "application/json"
+								     : "application/x-protobuf";
 	size_t count = 0;
 
-	headers[count++] = (struct http_client_header){ "Content-Type", "application/x-protobuf" };
+	headers[count++] = (struct http_client_header){ "Content-Type", type };
 	headers[count++] = (struct http_client_header){ "otlp-profiles-development-version", "1" };
 	if (encoding)
 		headers[count++] = (struct http_client_header){ "Content-Encoding", encoding };
@@ -59,7 +88,7 @@ void net_poster_post(struct net_poster *poster, const uint8_t *bytes, size_t len
 		     uint64_t deadline_ns, struct net_answer *answer)
 {
 	struct http_client_header headers[OWN_HEADERS];
-	CLEANUP_FREE uint8_t *packed = NULL;
+	CLEANUP(body_deinit) struct body sent = { 0 };
 	struct http_client_response response = { 0 };
 	CLEANUP_FREE struct post_body *body = calloc(1, sizeof(*body));
 	struct http_client_request request = {
@@ -74,8 +103,10 @@ void net_poster_post(struct net_poster *poster, const uint8_t *bytes, size_t len
 	struct profcol_error *error;
 
 	*answer = (struct net_answer){ 0 };
-	if (!body || !poster_pack(poster, bytes, length, &request, &packed)) {
-		post_answer_no_memory(answer);
+	error = body ? poster_pack(poster, bytes, length, &request, &sent)
+		     : profcol_error_create(PROFCOL_NO_MEMORY, "no memory to make a request");
+	if (error) {
+		post_answer_unsent(answer, error);
 		return;
 	}
 	error = http_peer_call(&poster->peer, &request, &response);

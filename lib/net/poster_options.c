@@ -18,8 +18,5 @@ struct profcol_error *net_post_validate(const struct net_post_config *config)
 		error = net_http_check_url("profiles_endpoint", config->profiles_endpoint);
 	if (!error)
 		error = net_http_validate(&config->http);
-	if (!error && config->encoding != NET_POST_PROTO)
-		error = profcol_error_create(PROFCOL_CONFIG,
-					     "encoding: profcol sends protobuf; leave the key out");
 	return error;
 }

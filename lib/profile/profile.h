@@ -212,6 +212,17 @@ PROFCOL_MUST_CHECK struct profcol_error *otlp_from_json(const char *text, size_t
 							struct memory_share *share,
 							uint8_t **bytes_ret, size_t *length_ret);
 
+/*
+ * Turn an OTLP service's answer in JSON into protobuf: an ExportProfilesServiceResponse, and the
+ * google.rpc.Status of a failure without its details.
+ * *@bytes_ret is the caller's to free(). As otlp_from_json() otherwise, without a bound but
+ * @length.
+ */
+PROFCOL_MUST_CHECK struct profcol_error *
+otlp_response_from_json(const char *text, size_t length, uint8_t **bytes_ret, size_t *length_ret);
+PROFCOL_MUST_CHECK struct profcol_error *
+otlp_status_from_json(const char *text, size_t length, uint8_t **bytes_ret, size_t *length_ret);
+
 struct otlp_decode_limits {
 	size_t max_memory; /* bytes, of the batch being built and what decoding needs beside it */
 	/* The same bytes are taken from it as well, if not NULL: of a budget that others share. */

@@ -132,11 +132,8 @@ struct lookup {
 static bool process_equal(uint32_t id, const void *context)
 {
 	const struct lookup *lookup = context;
-	const struct process_key *key = lookup->wanted;
-	const struct process_key *row = &lookup->capture->processes.items[id].key;
 
-	return row->pid == key->pid && row->exec_id == key->exec_id &&
-	       row->start_boottime_ns == key->start_boottime_ns;
+	return process_key_equal(&lookup->capture->processes.items[id].key, lookup->wanted);
 }
 
 static uint32_t intern_process(struct capture *capture, const struct sample_head *head)

@@ -489,6 +489,16 @@ void drain_stop(struct drain *drain, uint64_t deadline_ns)
 	drain_settle(drain, deadline_ns);
 }
 
+void drain_visit_frames(struct drain *drain,
+			void (*visit)(void *context, const struct capture_frame *frame),
+			void *context)
+{
+	pthread_mutex_lock(&drain->lock);
+	for (size_t i = 0; i < drain->open->frames.count; i++)
+		visit(context, &drain->open->frames.items[i]);
+	pthread_mutex_unlock(&drain->lock);
+}
+
 struct capture *drain_swap(struct drain *drain, struct capture *empty)
 {
 	struct capture *closed;

@@ -42,6 +42,11 @@ void drain_stop(struct drain *drain, uint64_t deadline_ns);
  */
 void drain_tell(struct drain *drain, uint64_t deadline_ns);
 
+/* Call @visit for each frame that the open batch has so far; samples wait meanwhile. Any thread. */
+void drain_visit_frames(struct drain *drain,
+			void (*visit)(void *context, const struct capture_frame *frame),
+			void *context);
+
 /*
  * Close the open batch and open @empty (taken; cleared by the caller) in its place. The
  * closed one is the caller's until it gives it back here.

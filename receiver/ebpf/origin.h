@@ -56,6 +56,14 @@ static inline uint64_t owner_close_payer(struct owner owner)
 	return (uint64_t)payer.uid << 32 ^ payer.container;
 }
 
+/* The owner whom @payer stands for: a user, the machine, or root in a container. */
+static inline struct owner owner_of_close_payer(uint64_t payer)
+{
+	if (payer & UINT32_MAX)
+		return (struct owner){ 0, payer };
+	return (struct owner){ (uint32_t)(payer >> 32), 0 };
+}
+
 struct origin {
 	struct owner owner;
 	uint64_t device; /* st_dev; 0: on no file system, such as the memory of a process */

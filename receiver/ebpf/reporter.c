@@ -19,6 +19,8 @@
  * machine that does nothing but log. */
 enum { WORK_SAMPLES = 10 };
 
+enum { AHEAD_MOST = 1 << 16 }; /* frames whose names are looked up before their batch closes */
+
 /*
  * For the table of processes to reach the batch's end. It is there in a moment but where a machine
  * is so busy that its thread waits for a CPU: then a batch is late rather than wrong, since frames
@@ -47,8 +49,10 @@ struct reporter {
 	struct held *held;
 	struct cost cost;
 	uint64_t cost_due_ns;
-	VECTOR(struct tables_place) places;    /* of the batch; kept for its memory */
-	struct capture *spare;                 /* owned */
+	VECTOR(struct tables_place) places; /* of the batch; kept for its memory */
+	VECTOR(struct symbol_query) ahead;  /* of the open one; the same */
+	bool behind;           /* the last batch lacked names that were still to come */
+	struct capture *spare; /* owned */
 	uint64_t booked[SAMPLE_COUNTER_COUNT]; /* totals of the kernel side already accounted */
 	struct profcol_metric *runs, *run_time, *ring_lost, *not_deferred, *map_bytes;
 	struct event_metrics events;
@@ -147,6 +151,7 @@ struct reporter *reporter_create(const struct profcol_host *host,
 	reporter->symbols = symbols;
 	reporter->tables = tables;
 	reporter->random = clock_realtime_ns() | 1;
+	reporter->behind = true; // nothing is known yet
 	register_metrics(reporter);
 	event_metrics_init(&reporter->events, host, config);
 	pthread_mutex_init(&reporter->lock, NULL);
@@ -176,6 +181,7 @@ void reporter_destroy(struct reporter *reporter)
 		capture_deinit(reporter->spare);
 	free(reporter->spare);
 	VECTOR_DEINIT(&reporter->places);
+	VECTOR_DEINIT(&reporter->ahead);
 	pthread_cond_destroy(&reporter->wake);
 	pthread_mutex_destroy(&reporter->lock);
 	free(reporter);
@@ -327,8 +333,28 @@ static void report_closed(struct reporter *reporter, struct capture *closed, uin
 				   limit_ns && limit_ns < catch_up ? limit_ns : catch_up);
 		outdated_mend(closed, reporter->processes);
 		report_capture(reporter, closed, now, limit_ns);
+		reporter->behind |= symbols_are_behind(reporter->symbols);
 		symbols_forget(reporter->symbols);
 	}
+}
+
+static void add_query(void *context, const struct capture_frame *frame)
+{
+	struct reporter *reporter = context;
+
+	if (frame->process == CAPTURE_FILE && reporter->ahead.count < AHEAD_MOST)
+		(void)VECTOR_PUSH(&reporter->ahead,
+				  ((struct symbol_query){ .file = frame->file,
+							  .file_offset = frame->address }));
+}
+
+/* Have the names of the open batch read: when it closes there is no time for all of them, as with
+ * many programs at once. Where all are known that would only be work done twice. */
+static void look_ahead(struct reporter *reporter)
+{
+	reporter->ahead.count = 0;
+	drain_visit_frames(reporter->drain, add_query, reporter);
+	symbols_lookup(reporter->symbols, reporter->ahead.items, reporter->ahead.count, 0);
 }
 
 /* What had waited while the period changed: a batch of its own. */
@@ -353,9 +379,12 @@ static void report_once(struct reporter *reporter, uint64_t limit_ns)
 	capture_clear(reporter->spare, now);
 	closed = drain_swap(reporter->drain, reporter->spare);
 	begin_ns = closed->begin_ns;
+	reporter->behind = false;
 	show_map_bytes(reporter);
 	report_closed(reporter, closed, now, limit_ns);
 	report_late(reporter, limit_ns);
+	if (!reporter->behind)
+		VECTOR_DEINIT(&reporter->ahead);
 	report_tell(reporter->report, now, limit_ns);
 	// Not up to now: samples of just before may still lie in the buffers, or wait.
 	if (begin_ns > now - WAITING_NS)
@@ -430,17 +459,37 @@ static uint64_t next_interval(struct reporter *reporter)
 			  (1 + share * reporter->config->reporter_jitter));
 }
 
-/* Sleep until @until_ns, or until the open batch is nearly full, or until told to stop; true then.
- */
-static bool wait_until(struct reporter *reporter, uint64_t until_ns)
+/* Sleep until @until_ns. True when that is cut short: it is to stop, or the open batch is nearly
+ * full. */
+static bool sleep_until(struct reporter *reporter, uint64_t until_ns)
 {
 	struct timespec until = clock_timespec(until_ns);
-	bool stopping;
+	bool called;
 
 	pthread_mutex_lock(&reporter->lock);
 	while (!reporter->stopping && !reporter->hurries &&
 	       !pthread_cond_clockwait(&reporter->wake, &reporter->lock, CLOCK_MONOTONIC, &until))
 		;
+	called = reporter->stopping || reporter->hurries;
+	pthread_mutex_unlock(&reporter->lock);
+	return called;
+}
+
+/* Sleep until @until_ns, or until the open batch is nearly full, or until told to stop. Meanwhile
+ * the names are read that the last batch had no time for. True: it is to stop. */
+static bool wait_until(struct reporter *reporter, uint64_t until_ns)
+{
+	bool stopping, called = false;
+	uint64_t pause_ns, next_ns;
+
+	while (!called && (pause_ns = symbols_tend(reporter->symbols))) {
+		next_ns = clock_monotonic_ns() + pause_ns;
+		if (next_ns >= until_ns)
+			break;
+		called = sleep_until(reporter, next_ns);
+	}
+	(void)sleep_until(reporter, until_ns);
+	pthread_mutex_lock(&reporter->lock);
 	stopping = reporter->stopping;
 	reporter->hurries = false;
 	pthread_mutex_unlock(&reporter->lock);
@@ -466,7 +515,6 @@ static void keep_house(struct reporter *reporter)
 	follow_files(reporter);
 	book_counters(reporter);
 	check_held(reporter);
-	symbols_tend(reporter->symbols);
 	now = clock_monotonic_ns();
 	if (has_work || reporter->cpus_failed || reporter->rules_failed)
 		housekeeping_note_work(&reporter->housekeeping, now);
@@ -489,8 +537,11 @@ static void *reporter_run(void *context)
 			due = clock_monotonic_ns() + next_interval(reporter);
 			continue;
 		}
-		if (clock_monotonic_ns() < due && !drain_is_nearly_full(reporter->drain))
+		if (clock_monotonic_ns() < due && !drain_is_nearly_full(reporter->drain)) {
+			if (reporter->behind)
+				look_ahead(reporter);
 			continue;
+		}
 		report_once(reporter, 0);
 		check_held(reporter);
 		due += next_interval(reporter);

@@ -21,10 +21,11 @@ LOAD_PROGRAMS = {
     "idle": ("sleep",),
     "deep": ("deep_work",),
     "cold": ("cold-",),
+    "many_files": ("file-",),
 }  # fmt: skip
 
 # Loads whose units are processes.
-OF_PROCESSES = ("storm",)
+OF_PROCESSES = ("storm", "many_files")
 
 # The map in which a profiler counts what its BPF programs walk, and the places there that are to be
 # added up: of the reference metricID_Unwind*Frames and, for outermost frames,

@@ -3,6 +3,7 @@
 import dataclasses
 
 LOADS = ("mixed", "storm", "large", "idle", "deep", "cold")
+MORE_LOADS = ("many_files",)  # only when they are asked for
 PROFILERS = ("profcol", "reference", "perf")
 BARE = "none"  # the load without a profiler, for its slowdown
 
@@ -10,7 +11,7 @@ DEFAULT_RATE = 99
 SECOND_RATE = 20  # what both profilers ship with; for the mixed load only
 SECONDS = 20  # of a measurement
 # So few samples of `storm` are due, some 55 a second, that 10,000 in three rounds take longer.
-LOAD_SECONDS = {"storm": 70}
+LOAD_SECONDS = {"storm": 70, "many_files": 70}
 COUNTED = "counted"  # the mixed load again, once, with counts instead of time stamps from profcol
 
 # What a measurement takes beside its window: start, settling, flush, reading what came out.
@@ -50,9 +51,10 @@ class Step:
 
 def cases(loads, rate, seconds=None):
     """The cases of these loads, at `rate`, for `seconds`, or, when these are None, the usual."""
-    unknown = set(loads) - set(LOADS)
+    known = (*LOADS, *MORE_LOADS)
+    unknown = set(loads) - set(known)
     if unknown:
-        raise ValueError(f"no load {', '.join(sorted(unknown))}; there is {', '.join(LOADS)}")
+        raise ValueError(f"no load {', '.join(sorted(unknown))}; there is {', '.join(known)}")
     found = []
     for load in loads:
         rates = [rate] if rate else [DEFAULT_RATE, SECOND_RATE]

@@ -87,7 +87,8 @@ def test_a_second_of_work_is_so_many_samples_due(due_counter):
 
 
 def test_work_of_strangers_is_counted_apart_by_name(due_counter, tmp_path):
-    done = tmp_path / "done"
+    # Where it has no CPU to itself, the samples of one second vary by a tenth.
+    done, used_s = tmp_path / "done", 4
     name = f"stranger{os.getpid()}"  # as none of those beside this test
     (tmp_path / name).symlink_to(sys.executable)
 
@@ -95,13 +96,13 @@ def test_work_of_strangers_is_counted_apart_by_name(due_counter, tmp_path):
         done.unlink(missing_ok=True)
         # The shell ends at once, so that init, or who acts for it, is the parent of what it leaves.
         script = '"$@" && touch "$DONE" &'
-        burn = _burn(1, tmp_path / name)
+        burn = _burn(used_s, tmp_path / name)
         environment = os.environ | {"DONE": str(done)}
         subprocess.run(["sh", "-c", script, "sh", *burn], check=True, env=environment)
         wait_until(done.exists, "end of the stranger")
 
     _, counted, stolen_s = _count(due_counter, work)
-    _assert_due(counted["names"][name], 1, stolen_s)
+    _assert_due(counted["names"][name], used_s, stolen_s)
     assert counted["other"] >= counted["names"][name]
 
 

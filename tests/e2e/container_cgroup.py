@@ -20,6 +20,17 @@ def _unified_mount():
     return None
 
 
+def writable_mount():
+    """Where cgroups can be made; without, the test fails in CI and is skipped elsewhere."""
+    mount = _unified_mount()
+    if not mount or not os.access(mount / "cgroup.procs", os.W_OK):
+        unfit = "no cgroup v2 is mounted for writing; run: mount -t cgroup2 none /sys/fs/cgroup"
+        if os.environ.get("CI") == "true":
+            pytest.fail(unfit, pytrace=False)
+        pytest.skip(unfit)
+    return mount
+
+
 def _make_all(path):
     """With those above it, of which another test may remove one that is empty at any time."""
     while True:
@@ -40,16 +51,10 @@ class ContainerCgroup:
     """The cgroup of a container `identity` of a pod `uid`; remove() ends what runs in it."""
 
     def __init__(self, uid, identity):
-        mount = _unified_mount()
-        if not mount or not os.access(mount / "cgroup.procs", os.W_OK):
-            unfit = "no cgroup v2 is mounted for writing; run: mount -t cgroup2 none /sys/fs/cgroup"
-            if os.environ.get("CI") == "true":
-                pytest.fail(unfit, pytrace=False)
-            pytest.skip(unfit)
         pod = f"kubepods-burstable-pod{uid.replace('-', '_')}.slice"
         scope = f"cri-containerd-{identity}.scope"
         self._targets = []
-        self._path = mount / "kubepods.slice/kubepods-burstable.slice" / pod / scope
+        self._path = writable_mount() / "kubepods.slice/kubepods-burstable.slice" / pod / scope
         _make_all(self._path)
         self._procs = self._path / "cgroup.procs"
 

@@ -91,12 +91,13 @@ def test_a_walk_in_user_space_finds_what_the_kernels_finds(
         tmp_path / "out",
         {"samples_per_second": RATE, "verify_walks": True, "select": {"include": [executables]}},
     )
+    configuration["service"]["telemetry"] = {"logs": {"level": "debug"}}  # tells where they differ
     run = start_profcol(configuration).wait_ready()
     for at in range(0, len(programs), TOGETHER):
         run_together(run, programs[at : at + TOGETHER], start_target, tmp_path)
     seen = {result: verified(run, result) for result in ("equal", "different", "unknown")}
     run.stop()
-    print(seen)
+    print(seen, *(line for line in run.log.splitlines() if "first different" in line), sep="\n")
     assert not seen["different"]
     total = seen["unknown"] + seen["equal"]
     assert_rare(UNKNOWN, [(seen["unknown"], total)], "walks that say nothing")

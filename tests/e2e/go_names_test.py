@@ -63,7 +63,9 @@ def build(go, case, source, directory, name=None):
 
 def told(path):
     """The chains that the program has had: tuples of (function, file, line, first line)."""
-    lines = path.read_text().splitlines() if path.exists() else []
+    text = path.read_text(errors="replace") if path.exists() else ""
+    # Of its last line it may have written a part so far.
+    lines = text[: text.rfind("\n") + 1].splitlines()
     chains = [map(tuple, json.loads(line)) for line in lines if line.startswith("[[")]
     return {
         tuple(part for part in chain if not _BESIDE.search(part[0])) for chain in chains

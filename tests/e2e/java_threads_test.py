@@ -7,6 +7,7 @@ import collections
 import pathlib
 import re
 import subprocess
+import time
 
 import pytest
 
@@ -103,6 +104,13 @@ def is_of_system(comm, name):
 
 
 def check_names(seen, target):
+    try:
+        check_names_seen(seen, target)
+    finally:
+        print(f"names by method: {dict(seen.names)}")
+
+
+def check_names_seen(seen, target):
     def are_seen():
         return all(seen.read()[method][name] >= SEEN for method, name in NAMES.items())
 
@@ -131,6 +139,18 @@ def test_threads_have_them_in_a_pid_namespace_of_their_own(
     target = start_threads(start_target, find_java("17"), classes, (), within)
     children = pathlib.Path(f"/proc/{target.pid}/task/{target.pid}/children").read_text()
     check_names(watch(int(children), start_profcol, tmp_path / "out"), target)
+
+
+@pytest.mark.thorough
+def test_they_keep_them(classes, start_target, start_profcol, tmp_path):
+    """A name that is older than half a minute is of no use: it has to be read again."""
+    target = start_threads(start_target, find_java("17"), classes, ())
+    seen = watch(target.pid, start_profcol, tmp_path / "out")
+    check_names(seen, target)
+    time.sleep(40)
+    name = NAMES["runLong"]
+    before = seen.read()["runLong"][name]
+    wait_until(lambda: seen.read()["runLong"][name] >= before + SEEN, "its name", BOUND_S)
 
 
 @pytest.mark.thorough

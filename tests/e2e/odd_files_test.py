@@ -39,6 +39,7 @@ def built(source, tmp_path_factory):
         compile_one(version, "versions", f"-DVERSION={version}")
         library = ("-shared", "-fPIC", "-Wl,-Bsymbolic-functions")
         compile_one(f"{version}.so", "versions", f"-DVERSION={version}", *library)
+    compile_one("old_static", "versions", "-DVERSION=old", "-static")
     compile_one("loads_versions", "loads_versions")
     compile_one("silent_file_system", "silent_file_system")
     compile_one("ordinary", "odd_process", "-fomit-frame-pointer")
@@ -139,10 +140,9 @@ def test_a_library_that_is_written_over_while_it_is_mapped(neighbourhood, built,
     path = tmp_path / "library.so"
     shutil.copy(built / "old.so", path)
     target = neighbourhood.start(built / "loads_versions", "file", path).wait_burnt(2 * BURN_MS)
-    target.process.send_signal(signal.SIGSTOP)
-    write_over(built / "new.so", path)
-    written_ns = time.time_ns()
-    target.process.send_signal(signal.SIGCONT)
+    with target.paused():
+        write_over(built / "new.so", path)
+        written_ns = time.time_ns()
     target.wait_burnt(2 * BURN_MS)
     wait_until(lambda: time.time_ns() > written_ns + 4_000_000_000, "the change to be seen")
     target.wait_burnt(BURN_MS)
@@ -214,14 +214,15 @@ def test_a_library_in_memory_that_is_written_anew(neighbourhood, built):
 
 @contextlib.contextmanager
 def mounted(kind, path, options):
-    command = ["mount", "-t", kind, kind, "-o", options, path]
+    command = ["mount", *(() if options == "bind" else ("-t", kind)), kind, "-o", options, path]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode:
         pytest.skip(f"cannot mount {kind} here: {result.stderr.strip()}")
     try:
         yield
     finally:
-        subprocess.run(["umount", "-l", path], check=True)
+        if os.path.ismount(path):
+            subprocess.run(["umount", "-l", path], check=True)
 
 
 def test_a_program_in_an_overlay(neighbourhood, built, tmp_path):
@@ -246,6 +247,33 @@ def test_a_program_in_an_overlay(neighbourhood, built, tmp_path):
             above.kill()
     check(samples[below.pid], path, "old")
     check(samples[above.pid], path, "new")
+
+
+def is_unmounted(path):
+    result = subprocess.run(["umount", path], capture_output=True, text=True, check=False)
+    assert not result.returncode or "busy" in result.stderr, result.stderr
+    return not result.returncode
+
+
+@pytest.mark.parametrize("kind", ["tmpfs", "bind", "chroot"])
+def test_a_mount_can_be_unmounted_when_its_program_has_ended(kind, around, built, tmp_path):
+    """Neither the profiler nor its workers hold it for longer than some seconds; also when it was the
+    root of the program, or lies on the file system of the machine's root.
+    """
+    place, below = tmp_path / "mount", tmp_path / "below"
+    place.mkdir()
+    below.mkdir()
+    options = (below, place, "bind") if kind == "bind" else ("tmpfs", place, "mode=755")
+    with mounted(*options):
+        shutil.copy(built / "old_static", place / "program")
+        around.profile()
+        command = ["chroot", place, "/program"] if kind == "chroot" else [place / "program"]
+        target = around.start(*command, BURN_MS)
+        assert target.wait_exit() == 0
+        wait_until(lambda: around.has_exported(target.pid, leaf("old")), "its names")
+        wait_until(lambda: is_unmounted(place), "the end of the mount")
+    around.await_samples()
+    around.finish()
 
 
 class SilentMount:
@@ -342,6 +370,7 @@ def test_a_file_that_cannot_be_closed(around, silent_mount, built, tmp_path):
     silent_mount.silence_closes()
     stuck = around.start(silent_mount.program).wait_burnt(BURN_MS)
     wait_until(silent_mount.has_held_close, "a close that hangs")
+    around.run.wait_logged("a file system does not answer: programs of user 0")
     path, later = start_later(around, built, tmp_path)
     # One after the other: no file is blamed for another one's.
     shutil.copy(built / "old", tmp_path / "last")

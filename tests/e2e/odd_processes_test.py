@@ -103,8 +103,10 @@ def test_the_stack_it_was_started_with_is_gone(neighbourhood, odd):
     ends = ends_of(samples)
     print(f"odd: {dict(ends)}")
     assert ends["[unreadable stack memory]"] >= LEAST
-    assert ends["[unreadable stack memory]"] >= 0.9 * (ends.total() - ends["kernel"])
-    cut = [sample for sample in samples if sample.mark == "[unreadable stack memory]"]
+    # Until its code is known, walks are deferred: whether another stack is there, nobody knows then.
+    gone = {"[unreadable stack memory]", "[stack beyond deferred_stack]"}
+    assert sum(ends[mark] for mark in gone) >= 0.9 * (ends.total() - ends["kernel"])
+    cut = [sample for sample in samples if sample.mark in gone]
     assert named(cut, *CHAIN[:3], "on_new_stack") >= 0.9 * sum(sample.count for sample in cut)
     assert set().union(*map(user_files, samples)) <= {str(odd)}
 
@@ -167,9 +169,8 @@ def test_one_that_is_traced_and_stopped_by_it(neighbourhood, odd):
 def test_one_that_is_stopped(neighbourhood, odd):
     target = neighbourhood.start(odd, "plain")
     for _ in range(5):
-        target.process.send_signal(signal.SIGSTOP)
-        time.sleep(0.1)
-        target.process.send_signal(signal.SIGCONT)
+        with target.paused():
+            time.sleep(0.1)
         target.wait_burnt(BURN_MS // 5)
     neighbourhood.await_samples()
     check(neighbourhood.finish()[target.pid], odd)

@@ -29,6 +29,12 @@ class Samples:
             self._read_new()
             return [sample for pid in pids for sample in self._by_pid.get(pid, ())]
 
+    def all(self):
+        """Of every process."""
+        with self._lock:
+            self._read_new()
+            return [sample for samples in self._by_pid.values() for sample in samples]
+
     def wait_latest(self):
         """Until all that has been sampled by now is there; something has to be all the time."""
         known = len(profile_paths(self._directory))

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import signal
 import subprocess
 
 from waiting import BOUND_S, wait_until
@@ -79,6 +80,15 @@ class Target:
             wait_until(lambda: burnt() != before, "end of a target, or some CPU time of it")
             before = burnt()
         return self.process.returncode
+
+    @contextlib.contextmanager
+    def paused(self):
+        """It does nothing meanwhile."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
 
     def kill(self):
         if self.process.poll() is None:

@@ -18,8 +18,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	CLEANUP_FREE char *text = NULL;
 	CLEANUP_FREE uint8_t *request = NULL;
 	struct profcol_batch *batch = NULL;
+	CLEANUP_FREE uint8_t *response = NULL, *status = NULL;
 	struct profcol_error *error;
 	size_t length, text_length;
+
+	profcol_error_destroy(
+		otlp_response_from_json((const char *)bytes, size, &response, &length));
+	profcol_error_destroy(otlp_status_from_json((const char *)bytes, size, &status, &length));
 
 	error = otlp_from_json((const char *)bytes, size, &share, &request, &length);
 	if (!error) {

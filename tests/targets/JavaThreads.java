@@ -1,49 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import java.util.concurrent.atomic.AtomicIntegerArray;
+
 /**
  * Threads with names, each of which computes in a method of its own, until the end of its input. Says
  * `ready` when all of them do; on each line of input the renamed one gets the name that the line is.
- * With the argument `storm`, memory is collected and compacted all the time, and threads come and go,
- * named by numbers, which run `runShort`.
+ * With the argument `storm`, memory is collected and compacted again and again, each time that all of
+ * them have computed some more, and threads come and go, named by numbers, which run `runShort`.
  */
 public final class JavaThreads {
-	private static final long TURN_NS = 20_000_000;
+	/** Some milliseconds of CPU time, however busy the machine is. */
+	private static final int TURN_ROUNDS = 500_000;
+
+	/** How many each of the named threads has had. */
+	private static final AtomicIntegerArray TURNS = new AtomicIntegerArray(5);
 
 	private static volatile long sink;
 
 	private JavaThreads() {}
 
 	private static void burn() {
-		long end = System.nanoTime() + TURN_NS;
-		while (System.nanoTime() < end)
+		for (int i = 0; i < TURN_ROUNDS; i++)
 			sink += sink * 31 + 1;
+	}
+
+	private static void takeTurn(int thread) {
+		burn();
+		TURNS.incrementAndGet(thread);
 	}
 
 	private static void runLong() {
 		for (;;)
-			burn();
+			takeTurn(0);
 	}
 
 	private static void runWide() {
 		for (;;)
-			burn();
+			takeTurn(1);
 	}
 
 	private static void runOwn() {
 		for (;;)
-			burn();
+			takeTurn(2);
 	}
 
 	private static void runRenamed() {
 		for (;;)
-			burn();
+			takeTurn(3);
 	}
 
 	private static void runAllocating() {
 		for (;;) {
 			for (int i = 0; i < 100; i++)
 				sink += new byte[10_000].length;
-			burn();
+			takeTurn(4);
 		}
 	}
 
@@ -51,9 +61,24 @@ public final class JavaThreads {
 		burn();
 	}
 
+	private static void waitForTurns() throws InterruptedException {
+		int[] before = new int[TURNS.length()];
+		for (int i = 0; i < before.length; i++)
+			before[i] = TURNS.get(i);
+		for (int i = 0; i < before.length; i++)
+			while (TURNS.get(i) == before[i])
+				Thread.sleep(1);
+	}
+
 	private static void collect() {
-		for (;;)
-			System.gc();
+		try {
+			for (;;) {
+				System.gc();
+				waitForTurns();
+			}
+		} catch (InterruptedException error) {
+			throw new AssertionError(error);
+		}
 	}
 
 	private static void comeAndGo() {

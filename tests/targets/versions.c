@@ -2,13 +2,15 @@
 /*
  * Burns CPU in VERSION_leaf, called by VERSION_root: with -DVERSION=old and -DVERSION=new the same
  * code at the same places, by other names. As a program until it is killed or, by its argument, for
- * so many milliseconds; with -shared it is a library for loads_versions.c.
+ * so many milliseconds; a second argument names its thread, and the others are a program that it
+ * then becomes. With -shared it is a library for loads_versions.c.
  */
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PASTE(a, b)  a##b
 #define NAMED(a, b)  PASTE(a, b)
@@ -45,7 +47,11 @@ int main(int argc, char **argv)
 	long milliseconds = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (argc > 2)
+		prctl(PR_SET_NAME, argv[2]);
 	while (!milliseconds || clock() / (CLOCKS_PER_SEC / 1000) < milliseconds)
 		burn();
+	if (argc > 3)
+		execv(argv[3], argv + 3);
 	return 0;
 }

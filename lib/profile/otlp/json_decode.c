@@ -36,6 +36,7 @@ struct json_frame {
 };
 
 struct json_parse {
+	const struct json_shape *shape; /* of all of it */
 	struct json_frame frames[JSON_DEPTH_MAX];
 	unsigned int depth;   /* of them */
 	unsigned int skipped; /* maps and lists of a field that is not known */
@@ -315,7 +316,7 @@ static bool current_field(struct json_parse *parse, const struct json_field **re
 	if (parse->skipped)
 		return true;
 	if (!parse->depth) {
-		fail(parse, "a request is an object");
+		fail(parse, "it has to be an object");
 		return false;
 	}
 	frame = &parse->frames[parse->depth - 1];
@@ -331,7 +332,7 @@ static int on_null(void *context)
 {
 	struct json_parse *parse = context;
 
-	return parse->depth ? 1 : fail(parse, "a request is an object");
+	return parse->depth ? 1 : fail(parse, "it has to be an object");
 }
 
 static int on_bool(void *context, int value)
@@ -395,7 +396,7 @@ static int on_map(void *context)
 {
 	struct json_parse *parse = context;
 	const struct json_field *field = NULL;
-	const struct json_shape *shape = &otlp_json_request;
+	const struct json_shape *shape = parse->shape;
 	size_t begin = 0;
 
 	if (parse->depth && !current_field(parse, &field))
@@ -455,7 +456,7 @@ static int on_list(void *context)
 	struct json_frame *frame;
 
 	if (!parse->depth)
-		return fail(parse, "a request is an object");
+		return fail(parse, "it has to be an object");
 	frame = &parse->frames[parse->depth - 1];
 	if (parse->skipped || !frame->field) {
 		parse->skipped++;
@@ -519,8 +520,9 @@ static bool parse_text(struct json_parse *parse, const char *text, size_t length
 	return sound;
 }
 
-struct profcol_error *otlp_from_json(const char *text, size_t length, struct memory_share *share,
-				     uint8_t **bytes_ret, size_t *length_ret)
+static struct profcol_error *read_json(const struct json_shape *shape, const char *text,
+				       size_t length, struct memory_share *share,
+				       uint8_t **bytes_ret, size_t *length_ret)
 {
 	struct json_parse *parse =
 		length < PROTO_MAX_BYTES / MORE_MOST ? calloc(1, sizeof(*parse)) : NULL;
@@ -528,6 +530,7 @@ struct profcol_error *otlp_from_json(const char *text, size_t length, struct mem
 
 	if (!parse)
 		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory to read OTLP/JSON");
+	parse->shape = shape;
 	parse->share = share;
 	parse->most = MORE_MOST * length + MORE_MOST;
 	// Usual requests become shorter.
@@ -544,4 +547,22 @@ struct profcol_error *otlp_from_json(const char *text, size_t length, struct mem
 	free(parse->bytes);
 	free(parse);
 	return error;
+}
+
+struct profcol_error *otlp_from_json(const char *text, size_t length, struct memory_share *share,
+				     uint8_t **bytes_ret, size_t *length_ret)
+{
+	return read_json(&otlp_json_request, text, length, share, bytes_ret, length_ret);
+}
+
+struct profcol_error *otlp_response_from_json(const char *text, size_t length, uint8_t **bytes_ret,
+					      size_t *length_ret)
+{
+	return read_json(&otlp_json_response, text, length, NULL, bytes_ret, length_ret);
+}
+
+struct profcol_error *otlp_status_from_json(const char *text, size_t length, uint8_t **bytes_ret,
+					    size_t *length_ret)
+{
+	return read_json(&otlp_json_status, text, length, NULL, bytes_ret, length_ret);
 }

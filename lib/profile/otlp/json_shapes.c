@@ -175,3 +175,28 @@ const struct json_shape otlp_json_request = {
 	.fields = request_fields,
 	.count = sizeof(request_fields) / sizeof(request_fields[0]),
 };
+
+static const struct json_field partial_success_fields[] = {
+	{ 1, JSON_INT64, false, "rejectedProfiles", NULL },
+	{ 2, JSON_STRING, false, "errorMessage", NULL },
+};
+SHAPE(partial_success);
+
+static const struct json_field response_fields[] = {
+	{ 1, JSON_MESSAGE, false, "partialSuccess", &partial_success },
+};
+
+const struct json_shape otlp_json_response = {
+	.fields = response_fields,
+	.count = sizeof(response_fields) / sizeof(response_fields[0]),
+};
+
+static const struct json_field status_fields[] = {
+	{ 1, JSON_INT32, false, "code", NULL },
+	{ 2, JSON_STRING, false, "message", NULL },
+};
+
+const struct json_shape otlp_json_status = {
+	.fields = status_fields,
+	.count = sizeof(status_fields) / sizeof(status_fields[0]),
+};

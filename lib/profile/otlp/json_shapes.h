@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an OTLP/JSON request may hold, by name, for its reader and its writer. Private to otlp/. */
+/* What OTLP/JSON messages may hold, by name, for their reader and writer. Private to otlp/. */
 #pragma once
 
 #include <stdbool.h>
@@ -37,3 +37,6 @@ struct json_shape {
 
 /* An ExportProfilesServiceRequest. */
 extern const struct json_shape otlp_json_request;
+
+/* Its answers: an ExportProfilesServiceResponse, and a google.rpc.Status. */
+extern const struct json_shape otlp_json_response, otlp_json_status;

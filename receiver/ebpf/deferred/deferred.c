@@ -276,6 +276,19 @@ static size_t first_difference(const struct deferred *deferred, const struct sam
 	return i;
 }
 
+/* Did the kernel side have the process's present ranges when it took @head's sample? Else it may
+ * have missed code. */
+static bool was_told(const struct deferred *deferred, const struct sample_head *head)
+{
+	struct process_key key = key_of(head);
+	struct tables_walk walk;
+
+	if (!tables_begin_walk(deferred->tables, &key, head->time_ns, &walk))
+		return false;
+	tables_end_walk(&walk);
+	return true;
+}
+
 /* @head, whose walk was not deferred, was walked here, too, as the record that goes on has it. */
 static void verify(struct deferred *deferred, const struct sample_head *head,
 		   const struct walk_result *result)
@@ -285,7 +298,8 @@ static void verify(struct deferred *deferred, const struct sample_head *head,
 
 	if ((result->found != TABLES_FOUND && !result->guessed) ||
 	    result->found == TABLES_IN_PROCESS || result->end == UNWIND_END_NOT_COPIED ||
-	    result->end == UNWIND_END_BAD_POINTER || result->marked)
+	    result->end == UNWIND_END_BAD_POINTER || result->marked ||
+	    (head->end == UNWIND_END_NO_MAPPING && !was_told(deferred, head)))
 		comparison = UNKNOWN;
 	else if (result->count == head->user_words && result->end == head->end &&
 		 !memcmp(deferred->record.frames, head + 1, bytes))

@@ -80,17 +80,11 @@ void frame_names_deinit(struct frame_names *names)
 		}
 }
 
-static bool is_key(const struct process_key *a, const struct process_key *b)
-{
-	return a->pid == b->pid && a->exec_id == b->exec_id &&
-	       a->start_boottime_ns == b->start_boottime_ns;
-}
-
 struct named_process *frame_names_process(struct frame_names *names, const struct process_key *key)
 {
 	struct named_process *process = *chain_of(names, key->pid);
 
-	while (process && !is_key(&process->key, key))
+	while (process && !process_key_equal(&process->key, key))
 		process = process->next;
 	return process;
 }
@@ -438,14 +432,17 @@ static void rest_longer(struct names_rest *rest, uint64_t now_ns, uint64_t most_
 }
 
 /* A program whose threads have no names that can be read, as with collectors that are not known, is
- * asked less and less often. */
-static void rest_threads(struct named_process *process, enum frame_state state, uint64_t now_ns)
+ * asked less and less often. Where one was read, those that are malformed are about to end. */
+static void note_thread(struct named_process *process, enum frame_state state, uint64_t now_ns)
 {
-	if (state == FRAME_NAMED)
+	if (state == FRAME_NAMED) {
 		process->no_threads.length_ns = 0;
-	// Several are read at once: that is one time.
-	else if (state == FRAME_MALFORMED && now_ns >= process->no_threads.until_ns)
-		rest_longer(&process->no_threads, now_ns, NO_THREADS_MOST_NS);
+		process->has_thread_names = true;
+	} else if (state == FRAME_MALFORMED && now_ns >= process->no_threads.until_ns) {
+		// Several are read at once: that is one time.
+		rest_longer(&process->no_threads, now_ns,
+			    process->has_thread_names ? REST_NS : NO_THREADS_MOST_NS);
+	}
 }
 
 void frame_names_learn(struct frame_names *names, struct named_process *process, uint32_t runtime,
@@ -470,7 +467,7 @@ void frame_names_learn(struct frame_names *names, struct named_process *process,
 		learned->name = name;
 	}
 	if (frame->kind == RUNTIME_THREAD)
-		rest_threads(process, state, now_ns);
+		note_thread(process, state, now_ns);
 	process->asked--;
 	set_open(names, process);
 }
@@ -537,12 +534,12 @@ void frame_names_fall_silent(struct frame_names *names, struct named_process *pr
 			    now_ns);
 }
 
-void frame_names_end_threads(struct frame_names *names, struct named_process *process,
-			     enum frame_state state, uint64_t now_ns)
+void frame_names_rest_threads(struct frame_names *names, struct named_process *process,
+			      enum frame_state state, uint64_t now_ns)
 {
 	size_t kept = 0;
 
-	process->no_threads.until_ns = UINT64_MAX;
+	rest_longer(&process->no_threads, now_ns, NO_THREADS_MOST_NS);
 	for (size_t i = 0; i < process->rows.wanted.count; i++) {
 		uint32_t row = process->rows.wanted.items[i];
 
@@ -575,7 +572,7 @@ enum frame_state frame_names_find(const struct frame_names *names,
 		names->chains[question->key.pid & (FRAME_NAMES_CHAINS - 1)];
 	uint32_t row;
 
-	while (process && !is_key(&process->key, &question->key))
+	while (process && !process_key_equal(&process->key, &question->key))
 		process = process->next;
 	row = process ? find_row(names, &process->rows, question->runtime, &question->frame)
 		      : INTERN_MISSING;

@@ -43,9 +43,10 @@ struct frame_line {
 
 /* Of a frame, the innermost function first. */
 struct frame_name {
-	size_t bytes;     /* of all of it */
-	uint64_t read_ns; /* CLOCK_MONOTONIC: the memory was that of the program then, if it still
-			     ran it */
+	size_t bytes;       /* of all of it */
+	uint64_t opened_ns; /* CLOCK_MONOTONIC: the memory was that of the program then, if it
+			       still ran it */
+	uint64_t read_ns;   /* it was read then or later: often long after that */
 	size_t line_count;
 	struct frame_line lines[];
 };
@@ -86,6 +87,7 @@ struct named_process {
 	enum frame_state silent_as;      /* ...and this is what frames have that are asked for */
 	struct names_rest no_map;        /* which names code in memory of no file */
 	struct names_rest no_threads;    /* whose names can be read */
+	bool has_thread_names;           /* such a name was read */
 	struct named_process *next;      /* in its chain */
 	TAILQ_ENTRY(named_process) open; /* in frame_names.open: something is wanted or asked */
 	bool is_open;
@@ -163,9 +165,11 @@ bool frame_names_know_map(const struct frame_names *names, const struct named_pr
 			  const struct runtime_frame *frames, size_t count,
 			  struct code_map_state state);
 
-/* Names of threads of @process are not read any more: those that are wanted have @state. */
-void frame_names_end_threads(struct frame_names *names, struct named_process *process,
-			     enum frame_state state, uint64_t now_ns);
+/* Threads of @process keep their names unread for a while, since reading them took too long: for a
+ * second at first, then two, four, up to five minutes, until a name is read. Names that are wanted
+ * now get @state. */
+void frame_names_rest_threads(struct frame_names *names, struct named_process *process,
+			      enum frame_state state, uint64_t now_ns);
 
 /* All that is wanted of @process has @state, and so has what is asked for before @until_ns
  * (UINT64_MAX: ever): nothing is read. */

@@ -38,7 +38,7 @@ static bool is_of_threads(const struct flight *flight)
 /* An ending says whether the other frames and threads of a process are still read. */
 enum ending {
 	END_FRAMES,     /* they are */
-	END_THREADS,    /* names of threads are not, ever */
+	END_THREADS,    /* names of threads are not for a while */
 	END_UNANSWERED, /* nothing is for a while: its memory gave no answer */
 	END_OWNER,      /* nothing is before processes of its owner are */
 	END_PROCESS,    /* nothing is, ever */
@@ -53,7 +53,7 @@ static void end_others(struct process_memory *memory, const struct flight *fligh
 	case END_FRAMES:
 		return;
 	case END_THREADS:
-		frame_names_end_threads(&memory->names, process, state, now);
+		frame_names_rest_threads(&memory->names, process, state, now);
 		return;
 	case END_UNANSWERED:
 		frame_names_fall_silent(&memory->names, process, state, now);
@@ -239,8 +239,7 @@ bool frame_requests_begin(struct process_memory *memory)
 	else if (flight->runtime == RUNTIME_NONE)
 		begin_places(memory, flight);
 	else if (memory->tables.find(memory->tables.context, &flight->key, flight->runtime, &about))
-		ask_frames(memory, flight, process_memory_open(memory, flight->key.pid, flight),
-			   &about);
+		ask_frames(memory, flight, process_memory_open(memory, flight), &about);
 	else
 		postpone_frames(memory, flight);
 	return true;
@@ -249,7 +248,8 @@ bool frame_requests_begin(struct process_memory *memory)
 /* ---- answers ---- */
 
 static struct frame_name *make_name(const struct worker_answer *answer,
-				    const struct worker_line *lines, size_t count, uint64_t read_ns)
+				    const struct worker_line *lines, size_t count,
+				    const struct flight *flight)
 {
 	size_t bytes = sizeof(struct frame_name) + count * sizeof(struct frame_line);
 	struct frame_name *name;
@@ -262,7 +262,10 @@ static struct frame_name *make_name(const struct worker_answer *answer,
 	name = malloc(bytes);
 	if (!name)
 		return NULL;
-	*name = (struct frame_name){ .bytes = bytes, .read_ns = read_ns, .line_count = count };
+	*name = (struct frame_name){ .bytes = bytes,
+				     .opened_ns = flight->opened_ns,
+				     .read_ns = flight->begun_ns,
+				     .line_count = count };
 	for (size_t i = 0; i < count; i++) {
 		char *function = (char *)name + texts, *file, *system_name;
 
@@ -292,6 +295,8 @@ static enum frame_state state_of_outcome(uint32_t outcome)
 		return FRAME_GONE;
 	case RUNTIME_UNREADABLE:
 		return FRAME_UNREADABLE;
+	case RUNTIME_ENDED:
+		return FRAME_ENDED;
 	default:
 		return FRAME_MALFORMED;
 	}
@@ -310,29 +315,46 @@ static uint64_t rest_ns(const struct flight *flight, uint64_t now_ns)
 	       (flight->map.bytes < WORKER_MAP_MOST ? flight->map.bytes : WORKER_MAP_MOST);
 }
 
-/* The answered frames of @flight; the lock is held. */
+static bool had_no_memory(const struct worker_answer *answer)
+{
+	for (size_t i = 0; i < answer->named_count; i++)
+		if (answer->named[i].outcome == RUNTIME_ENDED)
+			return true;
+	return false;
+}
+
+/* The answered frames of @flight; the lock is held. If there was no memory to read, and the process
+ * @lives all the same, what was opened may have been that of a thread that was about to end, or the
+ * process runs another program. */
 static void learn_frames(struct process_memory *memory, const struct flight *flight,
-			 const struct worker_answer *answer, struct named_process *process)
+			 const struct worker_answer *answer, bool lives,
+			 struct named_process *process)
 {
 	const struct worker_line *lines = answer->lines;
 	uint64_t now = clock_monotonic_ns();
+	bool ended = false;
 
 	for (size_t i = 0; i < flight->count; i++) {
 		const struct worker_named *named = &answer->named[i];
 		enum frame_state state = state_of_outcome(named->outcome);
 		struct frame_name *name = NULL;
 
+		if (state == FRAME_ENDED && lives)
+			state = FRAME_UNREADABLE;
 		if (state == FRAME_NAMED && flight->changed[i])
 			state = FRAME_GONE;
 		if (state == FRAME_NAMED)
-			name = make_name(answer, lines, named->line_count, flight->opened_ns);
+			name = make_name(answer, lines, named->line_count, flight);
 		if (state == FRAME_NAMED && !name)
 			state = FRAME_CROWDED;
 		lines += named->line_count;
+		ended |= state == FRAME_ENDED;
 		memory_metrics_count(&memory->metrics, flight->runtime, &flight->frames[i], state);
 		frame_names_learn(&memory->names, process, flight->runtime, &flight->frames[i],
 				  state, name, now);
 	}
+	if (ended)
+		frame_names_give_up(&memory->names, process, FRAME_ENDED, UINT64_MAX, now);
 	frame_names_note_answer(process, now + rest_ns(flight, now));
 	if (flight->runtime == RUNTIME_NONE)
 		frame_names_note_map(&memory->names, process, flight->frames, flight->count,
@@ -365,6 +387,7 @@ void frame_requests_take_answer(struct process_memory *memory, struct flight *fl
 				const struct worker_answer *answer)
 {
 	struct named_process *process;
+	bool lives = false;
 
 	if (answer->outcome != WORKER_ANSWERED) {
 		take_failure(memory, flight, answer->outcome);
@@ -376,10 +399,14 @@ void frame_requests_take_answer(struct process_memory *memory, struct flight *fl
 	for (size_t i = 0; i < flight->count; i++)
 		flight->changed[i] =
 			is_of_threads(flight) && is_renamed(flight, &flight->frames[i]);
+	if (had_no_memory(answer)) {
+		kept_memory_drop(&memory->kept, &flight->key);
+		lives = proc_is_alive(flight->key.pid);
+	}
 	pthread_mutex_lock(&memory->lock);
 	process = frame_names_process(&memory->names, &flight->key);
 	if (process)
-		learn_frames(memory, flight, answer, process);
+		learn_frames(memory, flight, answer, lives, process);
 	frame_names_trim(&memory->names);
 	pthread_cond_broadcast(&memory->answered);
 	pthread_mutex_unlock(&memory->lock);

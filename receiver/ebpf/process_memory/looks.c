@@ -53,9 +53,10 @@ void looks_begin(struct process_memory *memory, const struct process_look *look)
 	*flight = (struct flight){
 		.is_look = true,
 		.look = *look,
+		.key = look->key,
 		.origin = processes_memory_origin(memory->processes, look->key.pid),
 	};
-	fd = process_memory_open(memory, look->key.pid, flight);
+	fd = process_memory_open(memory, flight);
 	flight->used = true;
 	if (fd >= 0 && worker_pool_ask_attach(memory->pool, (uint32_t)(flight - memory->flights),
 					      flight->origin, fd, &look->process))
@@ -78,8 +79,8 @@ void looks_take_answer(struct process_memory *memory, struct flight *flight,
 	looked.spent_ns = now - flight->begun_ns;
 
 	if (answer->outcome == WORKER_TIMED_OUT)
-		silent_owners_note(&memory->silent, flight->origin.owner, &flight->look.key, now);
+		silent_owners_note(&memory->silent, flight->origin.owner, &flight->key, now);
 	else if (answer->outcome == WORKER_ANSWERED)
-		silent_owners_note_answer(&memory->silent, flight->origin.owner, &flight->look.key);
+		silent_owners_note_answer(&memory->silent, flight->origin.owner, &flight->key);
 	tell_look(memory, &flight->look, &looked);
 }

@@ -14,6 +14,9 @@ enum {
 	OPENED_NS = 10000000,
 };
 
+/* The memory of a program that was not read for so long is closed. */
+static const uint64_t KEEP_NS = 30000000000;
+
 static void take_answer(void *context, const struct worker_answer *answer);
 
 struct process_memory *process_memory_create(const struct profcol_host *host,
@@ -47,6 +50,7 @@ void process_memory_destroy(struct process_memory *memory)
 		return;
 	process_memory_stop(memory);
 	worker_pool_destroy(memory->pool);
+	kept_memory_trim(&memory->kept, UINT64_MAX);
 	frame_names_deinit(&memory->names);
 	VECTOR_DEINIT(&memory->told.looks);
 	VECTOR_DEINIT(&memory->told.questions);
@@ -138,7 +142,7 @@ enum frame_state process_memory_find(struct process_memory *memory,
 		return state;
 	if (!*name_ret)
 		return FRAME_CROWDED;
-	if (processes_ran(memory->processes, &question->key, (*name_ret)->read_ns + OPENED_NS))
+	if (processes_ran(memory->processes, &question->key, (*name_ret)->opened_ns + OPENED_NS))
 		return FRAME_NAMED;
 	free(TAKE(*name_ret));
 	return FRAME_ENDED;
@@ -166,20 +170,29 @@ struct flight *process_memory_flight(struct process_memory *memory)
 	return NULL;
 }
 
-int process_memory_open(struct process_memory *memory, uint32_t pid, struct flight *flight)
+/* As process_memory_open(), for an owner that is read. */
+static int open_program(struct process_memory *memory, struct flight *flight)
 {
-	int fd;
+	int fd =
+		kept_memory_copy(&memory->kept, &flight->key, flight->begun_ns, &flight->opened_ns);
 
-	flight->begun_ns = clock_monotonic_ns();
-	fd = processes_open_memory(memory->processes, pid);
+	if (fd >= 0)
+		return fd;
+	fd = processes_open_memory(memory->processes, flight->key.pid);
 	flight->opened_ns = clock_monotonic_ns();
 	if (fd == -EACCES || fd == -EPERM)
 		memory_metrics_denied(&memory->metrics, memory->host);
-	if (fd < 0 ||
-	    flight->opened_ns >= silent_owners_until_ns(&memory->silent, flight->origin.owner))
-		return fd;
-	close(fd);
-	return -EAGAIN;
+	if (fd >= 0)
+		kept_memory_add(&memory->kept, &flight->key, fd, flight->opened_ns);
+	return fd;
+}
+
+int process_memory_open(struct process_memory *memory, struct flight *flight)
+{
+	flight->begun_ns = clock_monotonic_ns();
+	if (flight->begun_ns < silent_owners_until_ns(&memory->silent, flight->origin.owner))
+		return -EAGAIN;
+	return open_program(memory, flight);
 }
 
 bool process_memory_is_unanswered(enum worker_outcome outcome)
@@ -195,6 +208,10 @@ static void take_answer(void *context, const struct worker_answer *answer)
 	struct flight *flight = &memory->flights[answer->file];
 
 	flight->used = false;
+	// Whatever the reason, the memory is opened anew next time. Without a worker nobody read
+	// it.
+	if (answer->outcome != WORKER_ANSWERED && answer->outcome != WORKER_MISSING)
+		kept_memory_drop(&memory->kept, &flight->key);
 	if (flight->is_look)
 		looks_take_answer(memory, flight, answer);
 	else
@@ -238,6 +255,7 @@ static void take_questions(struct process_memory *memory)
 
 static void keep_house(struct process_memory *memory)
 {
+	uint64_t now;
 	size_t bytes;
 
 	pthread_mutex_lock(&memory->lock);
@@ -249,6 +267,8 @@ static void keep_house(struct process_memory *memory)
 	pthread_mutex_unlock(&memory->queue_lock);
 	processes_account(memory->processes, (int64_t)(bytes - memory->accounted));
 	memory->accounted = bytes;
+	now = clock_monotonic_ns();
+	kept_memory_trim(&memory->kept, now > KEEP_NS ? now - KEEP_NS : 0);
 	worker_pool_run(memory->pool, 0); // ends what has been idle for long
 }
 

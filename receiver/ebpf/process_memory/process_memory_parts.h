@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "kept_memory.h"
 #include "memory_metrics.h"
 #include "process_memory.h"
 #include "silent_owners.h"
@@ -23,11 +24,11 @@ enum {
 struct flight {
 	bool used;
 	bool is_look;
-	uint64_t begun_ns;  /* when its memory was to be opened */
-	uint64_t opened_ns; /* when it was */
+	uint64_t begun_ns;  /* when its memory was wanted */
+	uint64_t opened_ns; /* when it was opened: it is that of the program of then */
 	struct process_look look;
-	struct process_key key; /* of frames: */
-	uint32_t runtime;
+	struct process_key key;
+	uint32_t runtime; /* of frames: */
 	struct runtime_frame frames[FRAMES_MOST];
 	bool changed[FRAMES_MOST]; /* threads with another name than when they were sampled */
 	size_t count;
@@ -47,6 +48,7 @@ struct process_memory {
 	struct process_memory_tables tables;
 	struct worker_pool *pool; /* owned; of the thread */
 	struct silent_owners silent;
+	struct kept_memory kept;
 	struct memory_metrics metrics;
 	struct flight flights[FLIGHTS];           /* by tag */
 	struct runtime_frame frames[FRAMES_MOST]; /* of threads that are being asked for */
@@ -72,9 +74,9 @@ struct process_memory {
 /* One that is not used; NULL. */
 struct flight *process_memory_flight(struct process_memory *memory);
 
-/* A descriptor of the memory of @pid, whose origin @flight has, or a negative errno: -EAGAIN while
- * its owner is not read. */
-int process_memory_open(struct process_memory *memory, uint32_t pid, struct flight *flight);
+/* A descriptor of the memory of the program that @flight is about, or a negative errno: -EAGAIN
+ * while its owner is not read. */
+int process_memory_open(struct process_memory *memory, struct flight *flight);
 
 /* Was there a worker that gave no answer? That may be the process's own fault. */
 bool process_memory_is_unanswered(enum worker_outcome outcome);

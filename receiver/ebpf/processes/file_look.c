@@ -79,7 +79,7 @@ static int look(int fd, int flags, struct file_look *ret)
 	struct statx got = { 0 };
 
 	if (statx(fd, "", AT_EMPTY_PATH | flags,
-		  STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID_UNIQUE, &got))
+		  STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID | STATX_MNT_ID_UNIQUE, &got))
 		return -errno;
 	*ret = (struct file_look){
 		.mode = got.stx_mode,
@@ -92,6 +92,8 @@ static int look(int fd, int flags, struct file_look *ret)
 		.changed_ns = nanoseconds(got.stx_ctime),
 		.born_ns = got.stx_mask & STATX_BTIME ? nanoseconds(got.stx_btime) : 0,
 		.mount = hash_mount(&got),
+		.mount_number =
+			got.stx_mask & (STATX_MNT_ID | STATX_MNT_ID_UNIQUE) ? got.stx_mnt_id : 0,
 	};
 	ret->fresh = is_fresh(ret->changed_ns);
 	return 0;
@@ -169,4 +171,17 @@ bool file_look_same_place(const struct file_look *then, const struct file_look *
 uint64_t file_look_lasting_place(const struct file_look *look)
 {
 	return look->volume ? look->volume : look->mount;
+}
+
+bool file_look_may_be_younger(const struct file_look *look, uint64_t mapped_ns)
+{
+	uint64_t ago_ns = clock_monotonic_ns() - mapped_ns;
+	int64_t latest_ns;
+
+	if (!mapped_ns)
+		return false;
+	// A server can show any time. That of a change is behind, by a tick of the clock.
+	if (is_lent(look->device) || __builtin_add_overflow(look->changed_ns, fresh_ns, &latest_ns))
+		return true;
+	return latest_ns > (int64_t)(clock_realtime_ns() - ago_ns);
 }

@@ -25,6 +25,7 @@ struct file_look {
 	int64_t born_ns;        /* when the inode was made; 0: the file system does not say */
 	bool fresh;             /* so young that a write to come may leave all times as they are */
 	uint64_t mount;         /* hash of boot and mount; 0: not told, by kernels before 6.8 */
+	uint64_t mount_number;  /* as in process_root.h; 0: not told */
 	uint64_t volume; /* hash of the file system on a disk; 0: another kind, or not known */
 };
 
@@ -46,6 +47,14 @@ bool file_look_touched(const struct file_look *then, const struct file_look *now
 
 /* Are both in one place, so that they may be compared although nothing has pinned the file? */
 bool file_look_same_place(const struct file_look *then, const struct file_look *now);
+
+/*
+ * May the file of @look have come, or got its content, since @mapped_ns (CLOCK_MONOTONIC; 0: not
+ * known, then not)? A mapping pins its own file only while it lasts: a later mount can have the
+ * same device and inode. Times of files are believed, but not on a device that is lent: there they
+ * came with the image.
+ */
+bool file_look_may_be_younger(const struct file_look *look, uint64_t mapped_ns);
 
 /*
  * What @look's place is called on a disk that outlives this boot: the file system, or else the

@@ -307,6 +307,7 @@ struct file *file_rows_add(struct file_rows *rows, const struct mapped_file *map
 	struct file file = {
 		.device = mapped->device,
 		.inode = mapped->inode,
+		.begin_ns = mapped->begin_ns,
 		.owner = mapped->inherited ? OWNER_UNKNOWN : mapped->owner,
 		.container = mapped->owner.container,
 		.has_container = !mapped->inherited,
@@ -415,6 +416,64 @@ int file_rows_hold(struct file_rows *rows, struct file *file, int fd)
 	file->fd = fd;
 	shares_add(&rows->held_shares, file->owner, 1);
 	return surplus;
+}
+
+/* Is @file's mount one that goes with a container, or with the machine? Directories of the
+ * machine's own programs need not lie on its root; a root without a container is of who has changed
+ * to it. */
+static bool goes_with_root(const struct file_rows *rows, const struct process_root *host,
+			   const struct file *file)
+{
+	uint64_t mount = file->look.mount_number;
+
+	// Where mounts have no numbers nobody can tell. A file without a name may lie in memory,
+	// which is no mount of anybody's, and cannot be opened again.
+	if (!mount || !file->look.links || file->machines || mount == host->mount)
+		return true;
+	if (!file->has_container || !file->container)
+		return false;
+	for (size_t i = 0; i < rows->roots.count; i++)
+		if (rows->roots.items[i].root.mount == mount)
+			return true;
+	return false;
+}
+
+static bool is_passing(const struct file_rows *rows, const struct process_root *host,
+		       uint64_t clock, uint32_t place)
+{
+	const struct file *file = &rows->rows.items[place];
+
+	return file->used <= clock && !goes_with_root(rows, host, file);
+}
+
+bool file_rows_has_passing(const struct file_rows *rows, const struct process_root *host,
+			   uint64_t clock)
+{
+	for (size_t i = 0; i < rows->held.count; i++)
+		if (is_passing(rows, host, clock, rows->held.items[i]))
+			return true;
+	return false;
+}
+
+size_t file_rows_let_go(struct file_rows *rows, const struct process_root *host, uint64_t clock,
+			const uint32_t *living, size_t living_count, struct file_let_go *gone)
+{
+	size_t kept = 0, count = 0;
+
+	for (size_t i = 0; i < rows->held.count; i++) {
+		struct file *file = &rows->rows.items[rows->held.items[i]];
+
+		if (!is_passing(rows, host, clock, rows->held.items[i]) ||
+		    (living_count && bsearch(&file->id, living, living_count, sizeof(*living),
+					     file_numbers_compare))) {
+			rows->held.items[kept++] = rows->held.items[i];
+			continue;
+		}
+		shares_take(&rows->held_shares, file->owner, 1);
+		gone[count++] = (struct file_let_go){ TAKE_FD(file->fd), file_payer(file) };
+	}
+	rows->held.count = kept;
+	return count;
 }
 
 /* ---- making room ---- */

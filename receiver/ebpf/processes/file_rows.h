@@ -20,6 +20,7 @@ struct file {
 	uint32_t id;
 	char *path;             /* owned: as the kernel printed it; NULL: there was no room */
 	uint64_t device, inode; /* as maps prints them */
+	uint64_t begin_ns;      /* of the mapping that it was met by, as in mapped_file.h */
 	struct owner owner;     /* of the processes that mapped it, as owner_join has it */
 	uint64_t container;     /* of these processes; has_container: one is known */
 	bool has_container, several_containers;
@@ -106,6 +107,23 @@ void file_rows_see(struct file_rows *rows, struct file *file, const struct file_
 /* Keep @fd, which is taken, for @file, and let go of another one if there are too many. Returns a
  * descriptor to close, or -1. */
 int file_rows_hold(struct file_rows *rows, struct file *file, int fd);
+
+/* Does a descriptor that has not been used after @clock (as file_rows.clock) keep a mount busy that
+ * somebody may want to unmount: neither @host's root nor that of a container? */
+bool file_rows_has_passing(const struct file_rows *rows, const struct process_root *host,
+			   uint64_t clock);
+
+/*
+ * Let go of these descriptors, but for those of the files @living (ids, ascending), whose mounts
+ * are busy by themselves. They are written to @gone, which has room for most_open; returns how
+ * many.
+ */
+struct file_let_go {
+	int fd;         /* to be closed */
+	uint64_t payer; /* by close_later.h: the end of a mount may wait for its disk */
+};
+size_t file_rows_let_go(struct file_rows *rows, const struct process_root *host, uint64_t clock,
+			const uint32_t *living, size_t living_count, struct file_let_go *gone);
 
 /* Do only processes with this root map @file, as far as is known? */
 bool file_rows_has_root(const struct file_rows *rows, const struct file *file,

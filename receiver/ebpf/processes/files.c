@@ -45,7 +45,8 @@ struct timed_calls *files_calls(struct files *files)
 
 /* A file that has just been found. */
 struct opened {
-	int fd; /* O_PATH */
+	int fd;          /* O_PATH */
+	bool by_mapping; /* as opener_find says */
 	struct file_look look;
 	struct file_ends ends;
 };
@@ -83,6 +84,8 @@ static struct file *file_of(struct files *files, const struct file_search *searc
 	// One that could not be opened when it was first met is seen now.
 	if (!file)
 		file = find_unseen(files, search);
+	if (file && !file->seen && file_look_may_be_younger(&opened->look, file->begin_ns))
+		file = NULL;
 	if (!file)
 		file = file_rows_add(&files->rows, &search->mapped);
 	if (!file)
@@ -104,7 +107,7 @@ static int files_find(struct files *files, const struct file_search *search, uin
 	int status = 0;
 
 	ret->ends = (struct file_ends){ 0 };
-	ret->fd = opener_find(files->calls, search, limit_ns, &ret->look);
+	ret->fd = opener_find(files->calls, search, limit_ns, &ret->look, &ret->by_mapping);
 	if (ret->fd < 0)
 		return ret->fd;
 	pthread_mutex_lock(&files->lock);
@@ -219,12 +222,12 @@ static uint32_t recognize(struct files *files, const struct file_search *search)
 	uint32_t id = identify_held(files, &search->mapped);
 	struct file_look look;
 	struct file *file;
-	bool unsettled;
+	bool unsettled, by_mapping;
 	int fd;
 
 	if (id != PROCESS_NO_FILE)
 		return id;
-	fd = opener_find(files->calls, search, find_limit_ns, &look);
+	fd = opener_find(files->calls, search, find_limit_ns, &look, &by_mapping);
 	if (fd < 0)
 		return PROCESS_NO_FILE;
 	close(fd);
@@ -421,11 +424,11 @@ bool files_look(struct files *files, uint32_t id, struct file_look *ret)
 	return same;
 }
 
-/* Has @opened what @file was when it was seen? @by_mapping: by one of a process that has pinned it
- * ever since. */
-static bool is_reopened(const struct file *file, const struct opened *opened, bool by_mapping)
+/* Has @opened what @file was when it was seen? */
+static bool is_reopened(const struct file *file, const struct opened *opened)
 {
-	if (!by_mapping && file->fd < 0 && !file_look_same_place(&file->look, &opened->look))
+	if (!opened->by_mapping && file->fd < 0 &&
+	    !file_look_same_place(&file->look, &opened->look))
 		return false;
 	if (file_is(file, &opened->look, is_raw(opened)))
 		return true;
@@ -436,14 +439,15 @@ static bool is_reopened(const struct file *file, const struct opened *opened, bo
 
 /* Of what was found for @id. *@surplus_ret: a descriptor to close, or -1. With the lock held. */
 static int take_reopened(struct files *files, uint32_t id, const struct opened *opened,
-			 bool by_mapping, int *surplus_ret)
+			 int *surplus_ret)
 {
 	struct file *file = file_rows_find(&files->rows, id);
 
 	*surplus_ret = opened->fd;
 	if (!file)
 		return -ENOENT;
-	if (file->seen && !is_reopened(file, opened, by_mapping))
+	if (file->seen ? !is_reopened(file, opened)
+		       : file_look_may_be_younger(&opened->look, file->begin_ns))
 		return -ESTALE;
 	if (!file->seen)
 		file_rows_see(&files->rows, file, &opened->look);
@@ -459,7 +463,7 @@ int files_reopen(struct files *files, uint32_t id, const struct file_search *sea
 	if (status < 0)
 		return status;
 	pthread_mutex_lock(&files->lock);
-	status = take_reopened(files, id, &opened, search->mapped.pid, &surplus);
+	status = take_reopened(files, id, &opened, &surplus);
 	pthread_mutex_unlock(&files->lock);
 	if (surplus >= 0)
 		close(surplus);

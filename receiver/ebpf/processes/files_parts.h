@@ -14,4 +14,5 @@ struct files {
 	struct file_rows rows;
 	struct process_root host_root; /* all zero: cannot be told */
 	uint64_t evict_again_ns;       /* not before: perhaps there is nothing to be had */
+	uint64_t let_go_clock;         /* rows.clock when it was last asked what to let go of */
 };

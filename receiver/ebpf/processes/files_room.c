@@ -63,6 +63,34 @@ size_t files_yield(struct files *files, uint32_t *ids, size_t most)
 	return yielded;
 }
 
+bool files_may_let_go(struct files *files)
+{
+	bool may;
+
+	pthread_mutex_lock(&files->lock);
+	may = file_rows_has_passing(&files->rows, &files->host_root, files->let_go_clock);
+	if (!may)
+		files->let_go_clock = files->rows.clock;
+	pthread_mutex_unlock(&files->lock);
+	return may;
+}
+
+void files_let_go(struct files *files, const uint32_t *living, size_t count)
+{
+	CLEANUP_FREE struct file_let_go *gone = calloc(files->rows.most_open + 1, sizeof(*gone));
+	size_t gone_count;
+
+	if (!gone)
+		return;
+	pthread_mutex_lock(&files->lock);
+	gone_count = file_rows_let_go(&files->rows, &files->host_root, files->let_go_clock, living,
+				      count, gone);
+	files->let_go_clock = files->rows.clock;
+	pthread_mutex_unlock(&files->lock);
+	for (size_t i = 0; i < gone_count; i++)
+		close_later(gone[i].fd, gone[i].payer);
+}
+
 struct files_state files_state(struct files *files)
 {
 	const struct file_rows *rows = &files->rows;

@@ -145,7 +145,7 @@ int mapped_file_open_path(const struct mapped_file *file, uint32_t root_pid,
 	status = file_look(found, look_ret);
 	if (status)
 		return status;
-	if (!is_same(found, file, look_ret))
+	if (!is_same(found, file, look_ret) || file_look_may_be_younger(look_ret, file->begin_ns))
 		return -ESTALE;
 	return is_regular(look_ret) ? TAKE_FD(found) : -EINVAL;
 }

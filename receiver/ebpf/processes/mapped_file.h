@@ -22,6 +22,7 @@ struct mapped_file {
 	uint64_t device, inode; /* as maps prints them */
 	struct owner owner;     /* of the process */
 	bool inherited;         /* that is its parent's: its own has not been read yet */
+	uint64_t begin_ns;      /* it was mapped then, or later; CLOCK_MONOTONIC, 0 = not known */
 };
 
 /*
@@ -38,6 +39,7 @@ int mapped_file_open(const struct mapped_file *file);
 int mapped_file_check(const struct mapped_file *file, int fd, struct file_look *look_ret);
 
 /* The same by its path, under the root of process @root_pid or, for 0, our own. Whatever file
- * system the path leads through is asked. */
+ * system the path leads through is asked. A file that may have changed since it was
+ * mapped counts as another one: a later mount can have the same device and inode. */
 int mapped_file_open_path(const struct mapped_file *file, uint32_t root_pid,
 			  struct file_look *look_ret);

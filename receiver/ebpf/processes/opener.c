@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "opener.h"
 
+#include "proc_read.h"
+
 #include "base/base.h"
 
 #include <errno.h>
@@ -20,6 +22,7 @@ struct opening {
 	char *path; /* owned: mapped.path */
 	uint32_t roots[ROOTS_MOST];
 	size_t root_count;
+	bool is_denied; /* its mapping may not be opened */
 	uint64_t size;
 	/* What became of it: */
 	int fd;     /* owned; or -1 */
@@ -96,30 +99,51 @@ static void run_find(struct timed_call *call)
 }
 
 /* In the process's own root, then in those of others, then in ours. */
-static void run_look_up(struct timed_call *call)
+static int look_up(struct opening *opening, const struct mapped_file *mapped)
 {
-	struct opening *opening = (struct opening *)call;
 	struct file_look *look = &opening->look;
 	int fd = -ENOENT;
 
-	if (opening->mapped.pid)
-		fd = mapped_file_open_path(&opening->mapped, opening->mapped.pid, look);
+	if (mapped->pid)
+		fd = mapped_file_open_path(mapped, mapped->pid, look);
 	for (size_t i = 0; fd < 0 && fd != -EINVAL && i < opening->root_count; i++)
-		fd = mapped_file_open_path(&opening->mapped, opening->roots[i], look);
+		fd = mapped_file_open_path(mapped, opening->roots[i], look);
 	if (fd < 0 && fd != -EINVAL)
-		fd = mapped_file_open_path(&opening->mapped, 0, look);
+		fd = mapped_file_open_path(mapped, 0, look);
+	return fd;
+}
+
+/* Mappings that may not be opened still pin their files, as long as their process lives. */
+static void run_look_up(struct timed_call *call)
+{
+	struct opening *opening = (struct opening *)call;
+	struct mapped_file mapped = opening->mapped;
+	int fd;
+
+	if (!opening->is_denied) {
+		set_result(opening, look_up(opening, &mapped));
+		return;
+	}
+	mapped.begin_ns = 0;
+	fd = look_up(opening, &mapped);
+	if (fd >= 0 && !proc_is_alive(mapped.pid) &&
+	    file_look_may_be_younger(&opening->look, opening->mapped.begin_ns)) {
+		close(fd);
+		fd = -ESTALE;
+	}
 	set_result(opening, fd);
 }
 
 static int find_by(struct timed_calls *calls, void (*run)(struct timed_call *call),
-		   struct timed_call_key key, const struct file_search *search, uint64_t limit_ns,
-		   struct file_look *look_ret)
+		   struct timed_call_key key, const struct file_search *search, bool is_denied,
+		   uint64_t limit_ns, struct file_look *look_ret)
 {
 	struct opening *opening = opening_create(run, key, -1);
 
 	if (!opening)
 		return -ENOMEM;
 	opening->mapped = search->mapped;
+	opening->is_denied = is_denied;
 	opening->path = strdup(search->mapped.path);
 	opening->mapped.path = opening->path;
 	opening->root_count = search->root_count < ROOTS_MOST ? search->root_count : ROOTS_MOST;
@@ -136,18 +160,21 @@ static int find_by(struct timed_calls *calls, void (*run)(struct timed_call *cal
 }
 
 int opener_find(struct timed_calls *calls, const struct file_search *search, uint64_t limit_ns,
-		struct file_look *look_ret)
+		struct file_look *look_ret, bool *by_mapping_ret)
 {
 	const struct mapped_file *mapped = &search->mapped;
 	struct timed_call_key by_mapping = { TIMED_CALL_PROCESS, mapped->pid, mapped->owner };
 	struct timed_call_key by_path = file_system_key(
 		(struct file_place){ .device = mapped->device | PATH_KEY, .owner = mapped->owner });
 	int fd = -ESRCH;
+	bool is_denied;
 
 	if (mapped->pid)
-		fd = find_by(calls, run_find, by_mapping, search, limit_ns, look_ret);
+		fd = find_by(calls, run_find, by_mapping, search, false, limit_ns, look_ret);
+	is_denied = fd == -EPERM || fd == -EACCES;
+	*by_mapping_ret = fd >= 0;
 	if (fd < 0 && fd != -EINVAL && fd != -ETIMEDOUT)
-		fd = find_by(calls, run_look_up, by_path, search, limit_ns, look_ret);
+		fd = find_by(calls, run_look_up, by_path, search, is_denied, limit_ns, look_ret);
 	return fd;
 }
 

@@ -35,9 +35,9 @@ struct file_search {
 };
 
 /* An O_PATH descriptor of what @search finds, and what it is; negative errno as of mapped_file.h.
- */
+ * *@by_mapping_ret: by the mapping itself, which has pinned it ever since. */
 int opener_find(struct timed_calls *calls, const struct file_search *search, uint64_t limit_ns,
-		struct file_look *look_ret);
+		struct file_look *look_ret, bool *by_mapping_ret);
 
 /* What is read of a file when it is met. */
 struct file_ends {

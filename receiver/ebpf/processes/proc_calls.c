@@ -60,47 +60,75 @@ int proc_read_cgroups(struct timed_calls *calls, int process, char **text_ret, s
 	return status;
 }
 
-/* ---- the user ---- */
+/* ---- the user, and the container ---- */
 
-struct uid_question {
+struct owner_question {
 	struct timed_call call; /* first */
 	uint32_t pid;
 	struct owner owner;
+	bool with_container;
 	int status; /* 0 or a negative errno */
-	uint32_t uid;
+	struct proc_owner found;
 };
 
-static void run_ask_uid(struct timed_call *call)
+static void run_ask_owner(struct timed_call *call)
 {
-	struct uid_question *question = (struct uid_question *)call;
+	struct owner_question *question = (struct owner_question *)call;
+	struct proc_owner *found = &question->found;
 	CLEANUP_FD int process = proc_open(question->pid);
 
 	question->status = process < 0 ? process : -ETIMEDOUT;
-	if (process < 0 || !proc_basics_go_on(call, question->pid, process, question->owner))
+	if (process < 0)
 		return;
-	question->uid = owner_uid(process);
+	// Last comes what it is the owner's fault to wait for: the whole call is charged to that.
+	if (question->with_container && timed_call_goes_on(call, PROC_ALL_CGROUPS))
+		found->container_read =
+			!proc_container_of(process, found->container_id, found->pod_uid);
+	if (!proc_basics_go_on(call, question->pid, process, question->owner))
+		return;
+	found->uid = owner_uid(process);
 	question->status = 0;
 }
 
-int proc_read_uid(struct timed_calls *calls, uint32_t pid, struct owner owner, uint32_t *ret)
+static int ask_owner(struct timed_calls *calls, uint32_t pid, struct owner owner,
+		     bool with_container, struct proc_owner *ret)
 {
-	struct uid_question *question = calloc(1, sizeof(*question));
+	struct owner_question *question = calloc(1, sizeof(*question));
 	int status;
 
 	if (!question)
 		return -ENOMEM;
-	question->call = (struct timed_call){ .run = run_ask_uid,
+	question->call = (struct timed_call){ .run = run_ask_owner,
 					      .destroy = timed_call_free,
 					      .key = proc_basics_key(pid, OWNER_SHARED) };
 	question->pid = pid;
 	question->owner = owner;
+	question->with_container = with_container;
 	if (!timed_calls_make(calls, &question->call, PROC_LIMIT_NS))
 		return -ETIMEDOUT;
 	status = question->status;
-	if (!status)
-		*ret = question->uid;
+	*ret = question->found;
 	free(question);
 	return status;
+}
+
+int proc_read_uid(struct timed_calls *calls, uint32_t pid, struct owner owner, uint32_t *ret)
+{
+	struct proc_owner found;
+	int status = ask_owner(calls, pid, owner, false, &found);
+
+	if (!status)
+		*ret = found.uid;
+	return status;
+}
+
+int proc_read_owner(struct timed_calls *calls, uint32_t pid, struct owner owner,
+		    struct proc_owner *ret)
+{
+	int status = ask_owner(calls, pid, owner, true, ret);
+
+	// If that was for the lock of all cgroups, the user can be told without it.
+	return status == -ETIMEDOUT ? ask_owner(calls, pid, owner, false, ret) : status;
 }
 
 /* ---- whether two have one memory ---- */

@@ -91,18 +91,32 @@ static void read_executable(int process, struct proc_facts *ret)
 	ret->executable_read = proc_executable(process, ret->executable) >= 0;
 }
 
-static int read_container(int process, struct proc_facts *ret)
+/* The container by the @text of a cgroup file, unless @status of reading that is an error. */
+static int find_container(int status, const char *text, size_t length,
+			  char id_ret[CONTAINER_ID_SIZE], char pod_uid_ret[POD_UID_SIZE])
 {
-	CLEANUP_FREE char *text = NULL;
-	size_t length;
-	int status = file_read(process, "cgroup", PROC_CGROUP_MAX_BYTES, &text, &length);
-
-	ret->container_read = !status;
 	if (status)
 		return status == -ENOENT ? -ESRCH : status;
-	container_id_parse(text, length, ret->container_id);
-	pod_uid_parse(text, length, ret->pod_uid);
+	container_id_parse(text, length, id_ret);
+	pod_uid_parse(text, length, pod_uid_ret);
 	return 0;
+}
+
+int proc_container_of(int process, char id_ret[CONTAINER_ID_SIZE], char pod_uid_ret[POD_UID_SIZE])
+{
+	CLEANUP_FREE char *text = NULL;
+	size_t length = 0;
+	int status = file_read(process, "cgroup", PROC_CGROUP_MAX_BYTES, &text, &length);
+
+	return find_container(status, text, length, id_ret, pod_uid_ret);
+}
+
+static int read_container(int process, struct proc_facts *ret)
+{
+	int status = proc_container_of(process, ret->container_id, ret->pod_uid);
+
+	ret->container_read = !status;
+	return status;
 }
 
 /* What takes the locks of the process itself. -ESRCH, -ENOMEM, or 0: all that is not ours to read
@@ -283,16 +297,12 @@ int proc_read_container(struct timed_calls *calls, uint32_t pid, char ret[CONTAI
 {
 	CLEANUP_FD int process = proc_open(pid);
 	CLEANUP_FREE char *text = NULL;
-	size_t length;
+	size_t length = 0;
 	int status;
 
 	ret[0] = pod_uid_ret[0] = '\0';
 	status = process < 0 ? process : proc_read_cgroups(calls, process, &text, &length);
-	if (status)
-		return status == -ENOENT ? -ESRCH : status;
-	container_id_parse(text, length, ret);
-	pod_uid_parse(text, length, pod_uid_ret);
-	return 0;
+	return find_container(status, text, length, ret, pod_uid_ret);
 }
 
 int proc_walk(int (*visit)(void *context, uint32_t pid), void *context)

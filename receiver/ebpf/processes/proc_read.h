@@ -60,6 +60,10 @@ struct timed_call_key proc_basics_key(uint32_t pid, struct owner owner);
 /* The directory of @pid in /proc, O_PATH, or a negative errno, -ESRCH when there is none. */
 int proc_open(uint32_t pid);
 
+/* The container that the process whose directory is @process is in: 0 or a negative errno, -ESRCH
+ * when it has ended. For timed_calls.h: it waits for the lock of all cgroups. */
+int proc_container_of(int process, char id_ret[CONTAINER_ID_SIZE], char pod_uid_ret[POD_UID_SIZE]);
+
 /* The stat of the process, or thread, whose directory is @process: 0, -ESRCH when it has ended with
  * all its threads, or another negative errno. For timed_calls.h: it waits for its exec. */
 int proc_read_stat(int process, struct proc_stat *ret);
@@ -68,6 +72,18 @@ int proc_read_stat(int process, struct proc_stat *ret);
  * while the process, or many of @owner's, let us wait. */
 int proc_read_uid(struct timed_calls *calls, uint32_t pid, struct owner owner, uint32_t *ret);
 
+/* The user and the container of a process. */
+struct proc_owner {
+	uint32_t uid;
+	bool container_read; /* or it cannot be: somebody may keep the lock of all cgroups */
+	char container_id[CONTAINER_ID_SIZE];
+	char pod_uid[POD_UID_SIZE];
+};
+
+/* As proc_read_uid(), with the container, by one call: each call takes two switches of threads. */
+int proc_read_owner(struct timed_calls *calls, uint32_t pid, struct owner owner,
+		    struct proc_owner *ret);
+
 /* As owner_presumed_uid(), which never waits: 0 or a negative errno. */
 int proc_presume_uid(uint32_t pid, uint32_t *ret);
 
@@ -75,7 +91,7 @@ int proc_presume_uid(uint32_t pid, uint32_t *ret);
  * @owner's cost or, while that is not known, at that of who presumably is it. False: it may not. */
 bool proc_basics_go_on(struct timed_call *call, uint32_t pid, int process, struct owner owner);
 
-/* As above, the container id alone. */
+/* The container of @pid alone, at the cost of all: 0 or a negative errno. */
 int proc_read_container(struct timed_calls *calls, uint32_t pid, char ret[CONTAINER_ID_SIZE],
 			char pod_uid_ret[POD_UID_SIZE]);
 

@@ -46,6 +46,12 @@ struct process_key {
 	uint64_t start_boottime_ns; /* of the group leader: tells apart users of one pid */
 };
 
+static inline bool process_key_equal(const struct process_key *a, const struct process_key *b)
+{
+	return a->pid == b->pid && a->exec_id == b->exec_id &&
+	       a->start_boottime_ns == b->start_boottime_ns;
+}
+
 /* What the environment of a process says of it: key, NUL, value, NUL, ...; UTF-8, each key once,
  * at most 4 KiB, and none that says who or where it is. */
 struct process_attributes {

@@ -18,6 +18,7 @@ enum {
 
 struct wanted_file {
 	uint64_t start, limit, device, inode;
+	uint64_t begin_ns;
 	struct text *path; /* a reference */
 	uint32_t file;     /* the answer */
 };
@@ -99,6 +100,7 @@ static void want(void *context, struct mapping *mapping)
 		.limit = mapping->limit,
 		.device = mapping->device,
 		.inode = mapping->inode,
+		.begin_ns = mapping->begin_ns,
 		.path = texts_share(&round->table->pool.texts, mapping->path),
 	};
 }
@@ -217,6 +219,7 @@ static void identify(struct round *round, struct files *files)
 				.inode = wanted->inode,
 				.owner = round->owner,
 				.inherited = round->inherited,
+				.begin_ns = wanted->begin_ns,
 			},
 			.roots = round->ancestors,
 			.root_count = round->ancestor_count,
@@ -254,17 +257,53 @@ static void need(void *context, struct mapping *mapping)
 }
 
 /* Many refer to one space, and to all before it: each is looked at once. */
+static void collect_of_space(struct needed *needed, struct space *space)
+{
+	for (; space && space->visited != needed->round; space = space->parent) {
+		space->visited = needed->round;
+		visit_space(space, need, needed);
+	}
+}
+
 static void collect_needed(void *context, struct process *process)
 {
-	struct needed *needed = context;
+	for (struct space *own = process->space; own; own = own->older)
+		collect_of_space(context, own);
+}
 
-	for (struct space *own = process->space; own; own = own->older) {
-		for (struct space *space = own; space && space->visited != needed->round;
-		     space = space->parent) {
-			space->visited = needed->round;
-			visit_space(space, need, needed);
-		}
-	}
+/* Collects files that living processes map now. */
+static void collect_living(void *context, struct process *process)
+{
+	if (process->end_ns == PROCESS_ALIVE)
+		collect_of_space(context, process->space);
+}
+
+/* What @collect finds of all processes, ascending: the caller's to VECTOR_DEINIT. */
+static struct needed collect_files(struct table *table, pthread_mutex_t *table_lock,
+				   void (*collect)(void *context, struct process *process))
+{
+	struct needed needed = { 0 };
+
+	pthread_mutex_lock(table_lock);
+	needed.round = ++table->visits;
+	table_each(table, collect, &needed);
+	pthread_mutex_unlock(table_lock);
+	if (needed.files.count)
+		qsort(needed.files.items, needed.files.count, sizeof(uint32_t),
+		      file_numbers_compare);
+	return needed;
+}
+
+void resolve_let_go(struct table *table, pthread_mutex_t *table_lock, struct files *files)
+{
+	struct needed living;
+
+	if (!files_may_let_go(files))
+		return;
+	living = collect_files(table, table_lock, collect_living);
+	if (!living.failed)
+		files_let_go(files, living.files.items, living.files.count);
+	VECTOR_DEINIT(&living.files);
 }
 
 static void look_for_refused(void *context, struct mapping *mapping)
@@ -367,16 +406,9 @@ static void yield_files(struct table *table, pthread_mutex_t *table_lock, struct
 /* Make room among the files. Nobody else gives files to mappings meanwhile. */
 static void evict_files(struct table *table, pthread_mutex_t *table_lock, struct files *files)
 {
-	struct needed needed = { 0 };
+	struct needed needed = collect_files(table, table_lock, collect_needed);
 	size_t evicted = 0;
 
-	pthread_mutex_lock(table_lock);
-	needed.round = ++table->visits;
-	table_each(table, collect_needed, &needed);
-	pthread_mutex_unlock(table_lock);
-	if (needed.files.count)
-		qsort(needed.files.items, needed.files.count, sizeof(uint32_t),
-		      file_numbers_compare);
 	if (!needed.failed)
 		evicted = files_evict(files, needed.files.items, needed.files.count);
 	VECTOR_DEINIT(&needed.files);

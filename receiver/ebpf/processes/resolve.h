@@ -24,6 +24,9 @@ void resolve_changed(struct table *table, pthread_mutex_t *table_lock, struct fi
 /* The same at once for files that have been mapped again where they were, as of that time. */
 void resolve_repeated(struct table *table, pthread_mutex_t *table_lock, struct files *files);
 
+/* Let go of files that nobody needs and that keep a mount busy: files_let_go(). */
+void resolve_let_go(struct table *table, pthread_mutex_t *table_lock, struct files *files);
+
 /* Open @file again by a process that has it mapped, or by its path. 0 or a negative errno. */
 int resolve_again(struct table *table, pthread_mutex_t *table_lock, struct files *files,
 		  uint32_t file);

@@ -323,8 +323,9 @@ bool timed_call_goes_on(struct timed_call *call, struct timed_call_key key)
 	bool may;
 
 	pthread_mutex_lock(&calls->lock);
-	// One that has been left behind is in the list by the key that it has.
-	may = call->left_behind || may_ask(calls, &key);
+	// Nobody waits for one that has been left behind, and what it would hang at next may be
+	// what others ask.
+	may = !call->left_behind && may_ask(calls, &key);
 	if (may) {
 		call->key = key;
 		call->limit_ns = patience_with(calls, key.owner, call->limit_ns);
@@ -332,7 +333,7 @@ bool timed_call_goes_on(struct timed_call *call, struct timed_call_key key)
 		if (call->limit_ns <= patience_ns)
 			pthread_cond_broadcast(&calls->done);
 	} else {
-		calls->counts.of[key.kind].refused++;
+		calls->counts.of[key.kind].refused += !call->left_behind;
 	}
 	pthread_mutex_unlock(&calls->lock);
 	return may;

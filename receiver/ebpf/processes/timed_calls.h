@@ -60,8 +60,8 @@ void timed_calls_destroy(
  */
 bool timed_calls_make(struct timed_calls *calls, struct timed_call *call, uint64_t limit_ns);
 
-/* For `run`: @call goes on to @key. False: it may not, as if it began with that; it keeps the key
- * it had. */
+/* For `run`: @call goes on to @key. False: it may not, as if it began with that, or it has been
+ * left behind; it keeps the key it had. */
 bool timed_call_goes_on(struct timed_call *call, struct timed_call_key key);
 
 struct timed_calls_counts {

@@ -26,7 +26,8 @@ static int open_mapped(struct timed_calls *calls, uint32_t pid, struct owner own
 	};
 	const struct file_place place = { mapping->device, owner, owner_close_payer(owner) };
 	struct file_look look;
-	CLEANUP_FD int path_fd = opener_find(calls, &search, LIMIT_NS, &look);
+	bool by_mapping;
+	CLEANUP_FD int path_fd = opener_find(calls, &search, LIMIT_NS, &look, &by_mapping);
 
 	return path_fd < 0 ? path_fd : opener_open(calls, place, path_fd, LIMIT_NS);
 }

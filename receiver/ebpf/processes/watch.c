@@ -18,6 +18,9 @@
  * 430. 32 MiB are room for thousands of processes of the larger kind and, for some seconds, ten
  * thousands that have ended.
  */
+/* Names of a program that has ended are asked for within some seconds. */
+static const uint64_t let_go_pause_ns = 8000000000;
+
 enum {
 	TABLE_SHARE = 2,
 	TEXT_SHARE = 4,
@@ -634,5 +637,9 @@ void watch_keep_house(struct watch *watch)
 	follow_cpus(watch);
 	repair(watch);
 	resolve_changed(&watch->table, &watch->table_lock, watch->files);
+	if (clock_monotonic_ns() >= watch->let_go_ns) {
+		resolve_let_go(&watch->table, &watch->table_lock, watch->files);
+		watch->let_go_ns = clock_monotonic_ns() + let_go_pause_ns;
+	}
 	show_metrics(watch);
 }

@@ -59,6 +59,7 @@ struct watch {
 	bool follow_failed;         /* said once */
 	bool news;                  /* the last pass brought programs that are new... */
 	bool unfinished;            /* ...or has left something for the next one */
+	uint64_t let_go_ns;         /* to let go of files again */
 	uint64_t known_ns;          /* everything up to then has been taken in */
 	uint64_t followed_ns;       /* when the CPUs were last looked at */
 	bool repair_due;            /* records have been missed */

@@ -13,11 +13,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { HANG_CLOSE = TIMED_CALL_KINDS, HANG_KINDS };
+
 struct watch_hangs {
 	struct profcol_metric *unanswered[TIMED_CALL_KINDS]; /* counters */
-	struct profcol_metric *unasked[TIMED_CALL_KINDS];    /* counters */
-	struct profcol_metric *hanging[TIMED_CALL_KINDS];    /* gauges */
-	uint64_t said_ns[TIMED_CALL_KINDS];                  /* CLOCK_MONOTONIC; 0 = not yet */
+	struct profcol_metric *unasked[HANG_KINDS];          /* counters */
+	struct profcol_metric *hanging[HANG_KINDS];          /* gauges */
+	uint64_t said_ns[HANG_KINDS];                        /* CLOCK_MONOTONIC; 0 = not yet */
 	bool reported;                                       /* the component's state has it */
 };
 

@@ -26,21 +26,19 @@ static uint32_t take_one(struct watch *watch, uint64_t *begin_ns_ret, struct own
 static void read_one(struct watch *watch, uint32_t pid, uint64_t begin_ns, struct owner owner)
 {
 	struct timed_calls *calls = files_calls(watch->files);
-	char id[CONTAINER_ID_SIZE], pod_uid[POD_UID_SIZE];
 	struct process *process;
-	uint32_t uid;
-	int status;
+	struct proc_owner found;
 
-	if (proc_read_uid(calls, pid, owner, &uid))
+	if (proc_read_owner(calls, pid, owner, &found))
 		return;
-	status = proc_read_container(calls, pid, id, pod_uid);
 	pthread_mutex_lock(&watch->table_lock);
 	process = table_newest(&watch->table, pid);
 	if (process && process->begin_ns == begin_ns) {
-		process->owner.uid = uid;
+		process->owner.uid = found.uid;
 		process->owner_read = true;
-		if (!status)
-			table_set_container(&watch->table, process, id, pod_uid);
+		if (found.container_read)
+			table_set_container(&watch->table, process, found.container_id,
+					    found.pod_uid);
 	}
 	pthread_mutex_unlock(&watch->table_lock);
 }

@@ -131,6 +131,7 @@ enum runtime_outcome {
 	RUNTIME_GONE,       /* the object is another one by now */
 	RUNTIME_UNREADABLE, /* its memory cannot be read */
 	RUNTIME_MALFORMED,  /* what lies there is no such object */
+	RUNTIME_ENDED,      /* the program has: there is no memory; no runtime answers that */
 	RUNTIME_OUTCOMES,
 };
 

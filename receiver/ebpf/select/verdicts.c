@@ -32,10 +32,8 @@ static uint32_t hash_of(const struct verdicts *verdicts, uint32_t pid)
 static bool is_same(uint32_t id, const void *context)
 {
 	const struct wanted *wanted = context;
-	const struct process_key *key = &wanted->verdicts->rows.items[id].key;
 
-	return key->pid == wanted->key->pid && key->exec_id == wanted->key->exec_id &&
-	       key->start_boottime_ns == wanted->key->start_boottime_ns;
+	return process_key_equal(&wanted->verdicts->rows.items[id].key, wanted->key);
 }
 
 static bool has_lineage(uint32_t id, const void *context)

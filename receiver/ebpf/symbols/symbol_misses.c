@@ -32,8 +32,12 @@ static void list_groups(struct symbol_misses *misses)
 
 		if (last && last->file == miss->file)
 			last->count++;
-		else if (!VECTOR_PUSH(&misses->groups,
-				      ((struct miss_group){ miss->file, i, 1, 0 })))
+		else if (!VECTOR_PUSH(&misses->groups, ((struct miss_group){
+							       .id = miss->file->id,
+							       .file = miss->file,
+							       .first = i,
+							       .count = 1,
+						       })))
 			return;
 	}
 }
@@ -65,4 +69,18 @@ void symbol_misses_group(struct symbol_misses *misses, struct known_files *known
 	if (misses->groups.count)
 		qsort(misses->groups.items, misses->groups.count, sizeof(*misses->groups.items),
 		      compare_turns);
+}
+
+void symbol_misses_find(struct symbol_misses *misses, const struct known_files *known)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < misses->groups.count; i++) {
+		struct miss_group group = misses->groups.items[i];
+
+		group.file = known_files_find(known, group.id);
+		if (group.file)
+			misses->groups.items[kept++] = group;
+	}
+	misses->groups.count = kept;
 }

@@ -14,6 +14,7 @@ struct miss {
 
 /* All misses of one file: [first, first + count). */
 struct miss_group {
+	uint32_t id; /* of the file */
 	struct known_file *file;
 	size_t first, count;
 	uint64_t turn; /* how many of the same owner go before */
@@ -32,3 +33,6 @@ void symbol_misses_deinit(struct symbol_misses *misses);
  * now on. Without memory some are left out. */
 void symbol_misses_group(struct symbol_misses *misses, struct known_files *known,
 			 struct processes *processes);
+
+/* Files of the groups may have been dropped since: find them, and leave out those that were. */
+void symbol_misses_find(struct symbol_misses *misses, const struct known_files *known);

@@ -31,6 +31,7 @@ enum {
 static const uint64_t unopened_retry_ns = 60000000000ull;
 static const uint64_t missing_retry_ns = 1000000000ull;
 static const uint64_t remake_ns = 30000000000ull;
+static const uint64_t PAUSE_LEAST_NS = 5000000, PAUSE_MOST_NS = 160000000;
 
 struct symbols {
 	const struct profcol_host *host; /* borrowed */
@@ -47,7 +48,10 @@ struct symbols {
 	bool has_vdso;
 
 	// Scratch of one lookup, kept for its memory.
-	struct symbol_misses misses;
+	struct symbol_misses misses; // also of the last lookup, if:
+	bool unfinished;             // it had no time for all of them
+	bool answered;               // something has come since all were asked for
+	uint64_t pause_ns;           // between two looks, while nothing comes
 	uint64_t offsets[WORKER_MAX_OFFSETS];
 
 	struct profcol_metric *given_up[WORKER_MISSING];
@@ -218,6 +222,7 @@ static void symbols_take_answer(void *context, const struct worker_answer *answe
 	if (!file) // it is never dropped while asked for
 		return;
 	file->asked = false;
+	symbols->answered = true;
 	if (file->outdated)
 		index_maker_forget(file);
 	else if (file->making)
@@ -422,49 +427,72 @@ static bool symbols_has_room(const struct symbols *symbols, const struct known_f
 	       worker_pool_has_room(symbols->pool, own);
 }
 
-/* Ask for what @group misses, unless that is under way. True when an answer can be waited for. */
-static bool symbols_ask(struct symbols *symbols, const struct miss_group *group, uint64_t now_ns)
+enum asking {
+	ASKING_NOTHING, /* there is nothing to wait for */
+	ASKING_WAITS,   /* an answer can be waited for */
+	ASKING_NO_ROOM, /* the same: of others of its owner */
+};
+
+/* Ask for what @group misses, unless that is under way. */
+static enum asking symbols_ask(struct symbols *symbols, const struct miss_group *group,
+			       uint64_t now_ns)
 {
 	struct known_file *file = group->file;
 	size_t count;
 
 	if (file->asked)
-		return true;
+		return ASKING_WAITS;
 	if (now_ns < file->retry_ns)
-		return false;
+		return ASKING_NOTHING;
 	count = symbols_collect_offsets(symbols, group, QUERY_NO_LINES);
 	if (count && !symbols_has_room(symbols, file))
-		return true;
+		return ASKING_NO_ROOM;
 	if (count) {
 		file->asked = symbols_ask_lines(symbols, file, count);
 		if (file->asked)
-			return true;
+			return ASKING_WAITS;
 	}
 	// What has lines is not asked for its name.
 	count = symbols_collect_offsets(symbols, group, QUERY_NO_NAME);
 	if (!count)
-		return false;
+		return ASKING_NOTHING;
 	if (!symbols_has_room(symbols, file))
-		return true;
+		return ASKING_NO_ROOM;
 	if (file->debug_wanted && index_maker_ask_debug(&symbols->maker, file))
-		return true;
+		return ASKING_WAITS;
 	if (file->index.fd < 0)
-		return symbols_ask_index(symbols, file, now_ns);
+		return symbols_ask_index(symbols, file, now_ns) ? ASKING_WAITS : ASKING_NOTHING;
 	file->asked = symbols_ask_functions(symbols, file, count);
-	return file->asked;
+	return file->asked ? ASKING_WAITS : ASKING_NOTHING;
 }
 
+static bool symbols_are_full(const struct symbols *symbols)
+{
+	return symbols->known.memory > IN_BATCH * symbols->names_bytes;
+}
+
+/* Groups for which there is nothing to wait go, also those that may be asked again in a second: the
+ * next batch has them. True when answers can be waited for. */
 static bool symbols_ask_all(struct symbols *symbols, uint64_t now_ns)
 {
-	bool waiting = false;
+	struct miss_group *groups = symbols->misses.groups.items;
+	struct owner full = OWNER_NOBODY;
+	size_t kept = 0;
 
-	if (symbols->known.memory > IN_BATCH * symbols->names_bytes) {
-		profcol_metric_add(symbols->cache_full, 1);
-		return false;
+	symbols->answered = false;
+	for (size_t i = 0; i < symbols->misses.groups.count; i++) {
+		// One with many files has room for few: the others are not all gone through.
+		enum asking asking = owner_is(groups[i].file->owner, full)
+					     ? ASKING_NO_ROOM
+					     : symbols_ask(symbols, &groups[i], now_ns);
+
+		if (asking == ASKING_NO_ROOM)
+			full = groups[i].file->owner;
+		if (asking != ASKING_NOTHING)
+			groups[kept++] = groups[i];
 	}
-	for (size_t i = 0; i < symbols->misses.groups.count; i++)
-		waiting |= symbols_ask(symbols, &symbols->misses.groups.items[i], now_ns);
-	return waiting;
+	symbols->misses.groups.count = kept;
+	return kept;
 }
 
 void symbols_lookup(struct symbols *symbols, struct symbol_query *queries, size_t count,
@@ -477,12 +505,17 @@ void symbols_lookup(struct symbols *symbols, struct symbol_query *queries, size_
 	index_maker_check_roots(&symbols->maker);
 	symbols_answer_known(symbols, queries, count);
 	symbol_misses_group(&symbols->misses, &symbols->known, symbols->processes);
-	while (symbols_ask_all(symbols, now_ns)) {
+	symbols->unfinished = false;
+	symbols->pause_ns = PAUSE_LEAST_NS;
+	while (!symbols_are_full(symbols) && symbols_ask_all(symbols, now_ns)) {
 		worker_pool_run(symbols->pool, deadline_ns);
 		now_ns = clock_monotonic_ns();
-		if (now_ns >= deadline_ns)
+		symbols->unfinished = now_ns >= deadline_ns;
+		if (symbols->unfinished)
 			break;
 	}
+	if (deadline_ns && symbols_are_full(symbols))
+		profcol_metric_add(symbols->cache_full, 1);
 	for (size_t i = 0; i < symbols->misses.all.count; i++) {
 		const struct miss *miss = &symbols->misses.all.items[i];
 
@@ -492,9 +525,26 @@ void symbols_lookup(struct symbols *symbols, struct symbol_query *queries, size_
 	profcol_metric_set(symbols->cache_bytes, (int64_t)symbols->known.memory);
 }
 
-void symbols_tend(struct symbols *symbols)
+uint64_t symbols_tend(struct symbols *symbols)
 {
 	worker_pool_run(symbols->pool, 0);
+	// At another lap ids may be of other files.
+	if (!symbols->unfinished || symbols_are_full(symbols) ||
+	    symbols->known.lap != processes_files(symbols->processes).lap)
+		return 0;
+	// Whom a worker hangs for is not waited for in short steps.
+	symbols->pause_ns = symbols->answered ? PAUSE_LEAST_NS : 2 * symbols->pause_ns;
+	if (symbols->pause_ns > PAUSE_MOST_NS)
+		symbols->pause_ns = PAUSE_MOST_NS;
+	symbol_misses_find(&symbols->misses, &symbols->known);
+	symbols->unfinished = symbols_ask_all(symbols, clock_monotonic_ns());
+	worker_pool_run(symbols->pool, 0);
+	return symbols->unfinished ? symbols->pause_ns : 0;
+}
+
+bool symbols_are_behind(const struct symbols *symbols)
+{
+	return symbols->unfinished;
 }
 
 bool symbols_file(struct symbols *symbols, uint32_t file, struct symbol_file *ret)

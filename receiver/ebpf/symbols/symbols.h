@@ -72,9 +72,15 @@ struct symbol_query {
 void symbols_lookup(struct symbols *symbols, struct symbol_query *queries, size_t count,
 		    uint64_t deadline_ns);
 
-/* Take what has come since the last lookup, and end workers that are idle or take too long; about
- * once a second. Without waiting. */
-void symbols_tend(struct symbols *symbols);
+/*
+ * Take what has come since the last lookup, ask for what it had no time for, and end workers that
+ * are idle or take too long. Without waiting. Returns in how many ns the next call is due; 0: in
+ * about a second, since nothing more is to come.
+ */
+uint64_t symbols_tend(struct symbols *symbols);
+
+/* Had the last lookup no time for all names, and are some still to come? */
+bool symbols_are_behind(const struct symbols *symbols);
 
 /* What is known of a file after a lookup in it; build ids as text, "" when it has none. */
 struct symbol_file {

@@ -50,16 +50,10 @@ void met_destroy(struct met *met)
 	free(met);
 }
 
-static bool is_same(const struct process_key *a, const struct process_key *b)
-{
-	return a->pid == b->pid && a->exec_id == b->exec_id &&
-	       a->start_boottime_ns == b->start_boottime_ns;
-}
-
 /* Addresses of one process mostly come one after the other. */
 static void read_code(struct met *met, const struct process_key *key)
 {
-	if (is_same(&met->key, key))
+	if (process_key_equal(&met->key, key))
 		return;
 	met->key = *key;
 	code_copy_read(&met->code, met->processes, key, met->code_most);

@@ -2,6 +2,7 @@
 #include "demangle.h"
 
 #include "cut_names.h"
+#include "demangle_newer.h"
 #include "function_index.h"
 
 #include <libiberty/demangle.h>
@@ -34,7 +35,9 @@ static void output_append(const char *bytes, size_t length, void *context)
 	output->cut = length > room;
 	if (output->cut)
 		length = room;
-	memcpy(output->to + output->length, bytes, length);
+	// Of no bytes there need not be an address.
+	if (length)
+		memcpy(output->to + output->length, bytes, length);
 	output->length += length;
 	if (output->cut)
 		longjmp(output->full, 1);
@@ -67,8 +70,11 @@ bool demangle_symbol(const char *symbol, char to[WORKER_MAX_NAME])
 	to[0] = '\0';
 	if (symbol[0] != '_' || (symbol[1] != 'Z' && symbol[1] != 'R') || length > LONGEST_SYMBOL)
 		return false;
-	if (!demangle_until_full(symbol, length, &output))
+	if (!demangle_until_full(symbol, length, &output)) {
 		output.length = 0;
+		if (symbol[1] == 'Z' && demangle_newer(symbol, length, to, &output.cut))
+			output.length = strlen(to);
+	}
 	to[output.length] = '\0';
 	if (output.cut)
 		cut_name_mark(to, output.length, symbol, length);

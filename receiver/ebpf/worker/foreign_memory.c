@@ -5,15 +5,18 @@
 #include <string.h>
 #include <unistd.h>
 
-static ssize_t read_at(const struct foreign_memory *memory, uint64_t address, void *to,
-		       size_t bytes)
+/* The kernel answers an address that cannot be read with an error. It gives no bytes of a program
+ * that has ended, or of a thread that had no memory when it was opened (mem_rw() in
+ * fs/proc/base.c). */
+static bool read_at(struct foreign_memory *memory, uint64_t address, void *to, size_t bytes)
 {
 	ssize_t got;
 
 	do
 		got = pread(memory->fd, to, bytes, (off_t)address);
 	while (got < 0 && errno == EINTR);
-	return got;
+	memory->ended |= !got;
+	return got == (ssize_t)bytes;
 }
 
 /* The page at @address; NULL when it cannot be read. */
@@ -28,8 +31,7 @@ static const uint8_t *page_at(struct foreign_memory *memory, uint64_t address)
 	memory->read++;
 	memory->pages[place] = 0;
 	// Mappings consist of whole pages, and these are of 4 KiB at least.
-	if (read_at(memory, address, memory->bytes[place], FOREIGN_PAGE_BYTES) !=
-	    FOREIGN_PAGE_BYTES)
+	if (!read_at(memory, address, memory->bytes[place], FOREIGN_PAGE_BYTES))
 		return NULL;
 	memory->pages[place] = address + 1;
 	return memory->bytes[place];
@@ -43,7 +45,7 @@ static bool read_long(struct foreign_memory *memory, uint64_t address, void *to,
 	if (address > INT64_MAX || pages > FOREIGN_PAGES_MOST - memory->read)
 		return false;
 	memory->read += (uint32_t)pages;
-	return read_at(memory, address, to, bytes) == (ssize_t)bytes;
+	return read_at(memory, address, to, bytes);
 }
 
 /* As runtime_memory.read. */
@@ -84,6 +86,7 @@ struct runtime_memory foreign_memory_begin(struct foreign_memory *memory, int fd
 	static uint64_t requests; // of the worker, which has one thread
 
 	memory->fd = fd;
+	memory->ended = false;
 	memory->read = 0;
 	renew(memory);
 	return (struct runtime_memory){ read_bytes, renew, memory, ++requests };

@@ -16,6 +16,7 @@ enum {
 
 struct foreign_memory {
 	int fd;                             /* borrowed */
+	bool ended;                         /* the program has, or had no memory to open */
 	uint32_t read;                      /* pages so far */
 	uint64_t pages[FOREIGN_PAGES_KEPT]; /* their addresses + 1; 0: none */
 	uint8_t bytes[FOREIGN_PAGES_KEPT][FOREIGN_PAGE_BYTES];

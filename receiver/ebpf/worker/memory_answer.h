@@ -22,8 +22,8 @@ bool memory_asked_read(enum protocol_kind kind, const uint64_t *asked, size_t as
 		       struct memory_asked *ret);
 
 /*
- * In the worker: answer @asked, of @kind, from @fd, into memory the caller frees. Returns 0 or
- * -ENOMEM.
+ * In the worker: answer @asked, of @kind, from @fd, into memory the caller frees. Returns 0,
+ * -ENOMEM, or -ESRCH of a process to look at whose memory has gone.
  */
 int memory_answer_write(enum protocol_kind kind, const struct memory_asked *asked, int fd,
 			void **body_ret, size_t *bytes_ret);

@@ -10,10 +10,12 @@
 #include <errno.h>
 #include <string.h>
 
+/* @memory is a foreign_memory. */
 static void draft_frame(struct names_draft *draft, const struct memory_asked *asked,
 			const struct runtime_memory *memory, const struct runtime_frame *frame)
 {
 	const struct runtime *runtime = asked->process.runtime;
+	const struct foreign_memory *foreign = memory->context;
 	const struct runtime_lines to = { names_draft_line, draft };
 	enum runtime_outcome outcome = RUNTIME_MALFORMED;
 
@@ -24,6 +26,8 @@ static void draft_frame(struct names_draft *draft, const struct memory_asked *as
 		outcome = runtime->describe(&asked->process, memory, &to);
 	else if (frame->kind < RUNTIME_THREAD && runtime->resolve)
 		outcome = runtime->resolve(&asked->process, memory, frame, &to);
+	if (outcome != RUNTIME_NAMED && foreign->ended)
+		outcome = RUNTIME_ENDED;
 	names_draft_close(draft, outcome, 0);
 }
 
@@ -79,13 +83,14 @@ static int write_found(const struct memory_asked *asked, const struct runtime_me
 {
 	struct runtime_found *found = calloc(1, sizeof(*found));
 	const struct runtime_process *process = &asked->process;
+	const struct foreign_memory *foreign = memory->context;
 
 	if (!found)
 		return -ENOMEM;
 	if (!process->runtime->attach ||
 	    !process->runtime->attach(process->layout, process->base, memory, found)) {
 		free(found);
-		return 0;
+		return foreign->ended ? -ESRCH : 0;
 	}
 	*body_ret = found;
 	*bytes_ret = sizeof(*found);

@@ -11,12 +11,24 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+/* The memory of a process has no file system that may keep whoever closes it waiting. */
+static bool is_of_memory(const struct worker_request *request)
+{
+	return request->head.kind == PROTOCOL_ATTACH || request->head.kind == PROTOCOL_NAMES;
+}
 
 static void close_files(struct worker_request *request)
 {
-	for (size_t i = 0; i < PROTOCOL_MAX_FILES; i++)
-		if (request->fds[i] >= 0)
-			close_later(TAKE_FD(request->fds[i]), request->origin.payer);
+	for (size_t i = 0; i < PROTOCOL_MAX_FILES; i++) {
+		int fd = TAKE_FD(request->fds[i]);
+
+		if (fd >= 0 && is_of_memory(request))
+			close(fd);
+		else if (fd >= 0)
+			close_later(fd, request->origin.payer);
+	}
 }
 
 void worker_request_destroy(struct worker_request *request)

@@ -27,16 +27,18 @@ static const size_t HELPER_MAX_MAPPED = 2ull << 30;
 
 /*
  * Silence is noticed in steps of this. After the first of them what is needed for the next answer
- * only goes, after SILENT_LIMIT all files do: a file system cannot be unmounted while a file of it
- * is mapped.
+ * only goes. A file goes when nobody has asked for it for unasked_ns: as long as it is mapped its
+ * file system cannot be unmounted.
  */
 static const struct timeval silent_step = { .tv_sec = 2 };
+static const uint64_t unasked_ns = 10000000000;
 
-enum { SILENT_LIMIT = 15 };
+enum { SILENT_LIMIT = 6 }; /* steps: longer than unasked_ns, when all files have gone */
 
 struct kept_image {
 	uint64_t content;
 	uint64_t last_used; /* request number; 0: free */
+	uint64_t used_ns;   /* CLOCK_MONOTONIC, at that request */
 	struct foreign_file file;
 	struct image image;
 };
@@ -62,14 +64,25 @@ static void serve_drop_all(struct helper *helper)
 		kept_image_drop(&helper->kept[i]);
 }
 
+static void serve_drop_unasked(struct helper *helper)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	for (size_t i = 0; i < HELPER_IMAGES; i++) {
+		struct kept_image *kept = &helper->kept[i];
+
+		if (kept->last_used && now_ns >= kept->used_ns + unasked_ns)
+			kept_image_drop(kept);
+	}
+}
+
 /* Nobody has asked for another silent_step. */
 static void serve_rest(struct helper *helper)
 {
+	serve_drop_unasked(helper);
 	if (helper->silent_steps == SILENT_LIMIT)
 		return;
 	helper->silent_steps++;
-	if (helper->silent_steps == SILENT_LIMIT)
-		serve_drop_all(helper);
 	if (helper->silent_steps == 1 || helper->silent_steps == SILENT_LIMIT)
 		residency_trim();
 }
@@ -216,8 +229,10 @@ static int serve_find(struct helper *helper, int *fd, uint64_t content, struct k
 			*ret = &helper->kept[i];
 	if (!*ret)
 		result = serve_map(helper, fd, content, ret);
-	if (!result)
+	if (!result) {
 		(*ret)->last_used = ++helper->requests;
+		(*ret)->used_ns = clock_monotonic_ns();
+	}
 	return result;
 }
 
@@ -434,6 +449,7 @@ static bool serve_serve(struct helper *helper)
 		return false;
 	helper->silent_steps = 0;
 	result = serve_request(helper, &request, &received, &body, &bytes);
+	serve_drop_unasked(helper);
 	// A file system that does not answer this is not to hold up the next file's answer.
 	received_cleanup(&received);
 	return send_message(helper->socket, request.id, -result, body, bytes);

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import cpu_cache
+import many_files as many_files_copies
 from cache import Step, tool_version
 from work import Program, Ring
 
@@ -21,6 +22,7 @@ LLVM = "fb9d0705"
 CROWD_WALKS = ("eb028daf", "ee47ceb1", "9c07c808")  # by the text that a program is made of
 
 STORM_RATE = 500
+FILES, FILES_RATE = 2000, 200  # each runs again after ten seconds
 LONG_CLASSES = 400  # are compiled in some 8 s
 COLD_TEXTS = 3  # each is linked into every third program; so many divide VISITS (cold_program.c)
 COLD_PROGRAMS_MIN = 24
@@ -167,6 +169,20 @@ def storm(recipe):
     return [Program("storm", (spawner, STORM_RATE, program), STORM, warm_up=50)]
 
 
+def many_files(recipe):
+    recipe.need("gcc")
+    spawner = recipe.compile("storm_spawner", "gcc", "storm_spawner.c")
+    flag = f"-Wl,--build-id=0x{many_files_copies.BUILD_ID}"
+    program = recipe.compile("many_files_program", "gcc", "storm_program.c", flag)
+    directory, generator = recipe.path("many_files"), HERE / "many_files.py"
+    recipe.cache.build(
+        Step(directory, (PYTHON, generator, program, directory, FILES), (generator, program))
+    )
+    recipe.sizes = {"programs": FILES}
+    files = sorted(directory.iterdir())
+    return [Program("many_files", (spawner, FILES_RATE, *files), STORM, warm_up=50)]
+
+
 def _long_compiler(recipe, name, command, classes, copies):
     """A compiler whose runs take longer than a measurement can count: they are no units."""
     loop = recipe.compile("compile_loop", "gcc", "compile_loop.c")
@@ -295,4 +311,4 @@ def crowd(recipe):
     ]
 
 
-LOADS = {load.__name__: load for load in (mixed, storm, large, idle, deep, cold, crowd)}
+LOADS = {load.__name__: load for load in (mixed, storm, large, idle, deep, cold, crowd, many_files)}

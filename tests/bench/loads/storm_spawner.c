@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `storm_spawner RATE PROGRAM` starts PROGRAM RATE times a second by the clock. A start for which
- * it comes more than a period too late, or for which too many programs still run, is left out
- * with the line `missed`. The programs report their units on the same standard output.
+ * `storm_spawner RATE PROGRAM...` starts a program RATE times a second by the clock, one after the
+ * other. A start for which it comes more than a period too late, or for which too many programs
+ * still run, is left out with the line `missed`. The programs report their units on the same
+ * standard output.
  */
 #include <errno.h>
 #include <string.h>
@@ -78,11 +79,12 @@ static void storm_miss(void)
 
 int main(int argc, char **argv)
 {
-	unsigned long rate = argc == 3 ? strtoul(argv[1], NULL, 10) : 0;
+	unsigned long rate = argc >= 3 ? strtoul(argv[1], NULL, 10) : 0;
 	unsigned int running = 0;
+	int next = 2;
 
 	if (!rate) {
-		fputs("usage: storm_spawner RATE PROGRAM\n", stderr);
+		fputs("usage: storm_spawner RATE PROGRAM...\n", stderr);
 		return 2;
 	}
 
@@ -94,7 +96,8 @@ int main(int argc, char **argv)
 		if (running >= RUNNING_MAX || storm_now_ns() > due_ns + period_ns) {
 			storm_miss();
 		} else {
-			storm_spawn(argv[2]);
+			storm_spawn(argv[next]);
+			next = next + 1 < argc ? next + 1 : 2;
 			running++;
 		}
 	}

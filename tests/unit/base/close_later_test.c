@@ -195,6 +195,7 @@ static void who_hangs_holds_up_nobody_else(void **state)
 static void it_is_known_who_hangs(void **state)
 {
 	uint64_t deadline_ns = clock_monotonic_ns() + PATIENCE_NS;
+	uint64_t refused = close_later_counts().refused;
 	int stuck[PAYER_MOST];
 
 	(void)state;
@@ -203,10 +204,16 @@ static void it_is_known_who_hangs(void **state)
 		assert_true(clock_monotonic_ns() < deadline_ns);
 		usleep(10000);
 	}
+	assert_true(close_later_counts().refused > refused);
 	assert_false(close_later_hangs(BOB));
 	assert_false(close_later_hangs(0));
+	while (close_later_counts().hanging < PAYER_MOST) {
+		assert_true(clock_monotonic_ns() < deadline_ns);
+		usleep(10000);
+	}
+	assert_int_equal(close_later_counts().payer, ALICE);
 	let_four_go(stuck);
-	while (close_later_hangs(ALICE)) {
+	while (close_later_hangs(ALICE) || close_later_counts().hanging) {
 		assert_true(clock_monotonic_ns() < deadline_ns);
 		usleep(10000);
 	}

@@ -3,8 +3,8 @@
 #include "sources_fixture.h"
 
 #include "base/base.h"
+#include "tests/unit/own_descriptors.h"
 
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -463,18 +463,6 @@ static void plugins_are_known_before_decoding(void **state)
 	config_tree_destroy(tree);
 }
 
-static size_t count_descriptors(void)
-{
-	DIR *stream = opendir("/proc/self/fd");
-	size_t count = 0;
-
-	assert_non_null(stream);
-	while (readdir(stream))
-		count++;
-	closedir(stream);
-	return count;
-}
-
 /* As a reload does, for ever. The sanitizer sees what is not given back. */
 static void loading_leaves_nothing_behind(void **state)
 {
@@ -483,7 +471,7 @@ static void loading_leaves_nothing_behind(void **state)
 	(void)state;
 	write_file("rate", "99\n");
 	write_file("bad.yaml", "exporters: {pprof: {directory: 1}}");
-	before = count_descriptors();
+	before = own_descriptors();
 	for (int i = 0; i < 1000; i++) {
 		struct profcol_error *error;
 		struct config *config;
@@ -495,7 +483,7 @@ static void loading_leaves_nothing_behind(void **state)
 		assert_non_null(error);
 		profcol_error_destroy(error);
 	}
-	assert_int_equal(count_descriptors(), before);
+	assert_int_equal(own_descriptors(), before);
 }
 
 int main(void)

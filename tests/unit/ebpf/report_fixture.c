@@ -153,7 +153,7 @@ static enum frame_state find_thread_name(const struct frame_question *question,
 		return FRAME_GONE;
 	name = calloc(1, sizeof(*name) + sizeof(*name->lines));
 	assert_non_null(name);
-	name->read_ns = clock_monotonic_ns();
+	name->opened_ns = name->read_ns = clock_monotonic_ns();
 	name->line_count = 1;
 	name->lines[0] = (struct frame_line){ "orders and invoices", "", "", 0, 0, 0, false };
 	*name_ret = name;

@@ -76,7 +76,7 @@ struct peer {
 	char address[32];
 	const char *answer;  /* of HTTP; NULL = pass on to @behind, as CONNECT asks */
 	const char *behind;  /* HOST:PORT */
-	char head[HEAD_MAX]; /* what came */
+	char head[HEAD_MAX]; /* what came, with the body if it says its length */
 	pthread_t thread;
 };
 
@@ -116,6 +116,17 @@ static void peer_relay(int first, int second)
 	}
 }
 
+/* Has all of the request come? */
+static bool peer_has_all(const struct peer *peer, size_t length)
+{
+	const char *end = strstr(peer->head, "\r\n\r\n");
+	const char *says = strstr(peer->head, "\r\nContent-Length: ");
+
+	if (!end)
+		return false;
+	return !says || length >= (size_t)(end + 4 - peer->head) + (size_t)atol(says + 18);
+}
+
 static void *peer_run(void *argument)
 {
 	static const char made[] = "HTTP/1.1 200 Connection established\r\n\r\n";
@@ -124,7 +135,7 @@ static void *peer_run(void *argument)
 	size_t length = 0;
 	ssize_t got;
 
-	while (!strstr(peer->head, "\r\n\r\n")) {
+	while (!peer_has_all(peer, length)) {
 		got = recv(fd, peer->head + length, HEAD_MAX - 1 - length, 0);
 		assert_true(got > 0);
 		length += (size_t)got;
@@ -132,9 +143,6 @@ static void *peer_run(void *argument)
 	if (peer->answer) {
 		peer_write(fd, peer->answer, strlen(peer->answer));
 		shutdown(fd, SHUT_WR);
-		// Who closes on unread bytes may destroy the answer.
-		while (recv(fd, (char[4096]){ 0 }, 4096, 0) > 0)
-			;
 	} else {
 		behind = peer_connect(peer->behind);
 		peer_write(fd, made, sizeof(made) - 1);
@@ -255,6 +263,104 @@ static void a_whole_url_is_taken_as_it_is(void **state)
 	assert_has(peer.head, "POST /ingest?tenant=7 HTTP/1.1\r\n");
 	assert_has(peer.head, "\r\nContent-Length: 7\r\n");
 	assert_lacks(peer.head, "Content-Encoding");
+}
+
+static void only_those_who_want_it_hang_up(void **state)
+{
+	(void)state;
+	for (int off = 0; off < 2; off++) {
+		CLEANUP(exporter_deinit) struct exporter exporter;
+		struct peer peer;
+
+		peer_start(&peer, "HTTP/1.1 204 No Content\r\n\r\n", NULL);
+		exporter_init(&exporter, "http://%s", peer.address);
+		fake_host_set_int(&exporter.fake, "disable_keep_alives", off);
+		fake_host_start(&exporter.fake);
+		assert_no_error(exporter_send(&exporter, "request", 7));
+		peer_stop(&peer);
+		(off ? assert_has : assert_lacks)(peer.head, "\r\nConnection: close\r\n");
+	}
+}
+
+/* ExportProfilesServiceRequest{dictionary{string_table: "", string_table: "a"}} */
+static const char small_request[] = "\x12\x05\x2a\x00\x2a\x01"
+				    "a";
+
+static struct profcol_error *send_json(struct exporter *exporter, struct peer *peer,
+				       const char *answer, const void *bytes, size_t length)
+{
+	struct profcol_error *error;
+
+	peer_start(peer, answer, NULL);
+	exporter_init(exporter, "http://%s", peer->address);
+	fake_host_set_int(&exporter->fake, "encoding", NET_POST_JSON);
+	fake_host_set_int(&exporter->fake, "compression", NET_POST_NONE);
+	fake_host_start(&exporter->fake);
+	error = exporter_send(exporter, bytes, length);
+	peer_stop(peer);
+	return error;
+}
+
+#define JSON_ANSWER(status, length, text)                                                          \
+	"HTTP/1.1 " status "\r\nContent-Type: application/json\r\nContent-Length: " length         \
+	"\r\n\r\n" text
+
+static void json_is_sent_as_json(void **state)
+{
+	CLEANUP(exporter_deinit) struct exporter exporter;
+	struct peer peer;
+
+	(void)state;
+	assert_no_error(send_json(&exporter, &peer,
+				  JSON_ANSWER("200 OK", "21", "{\"partialSuccess\":{}}"),
+				  small_request, sizeof(small_request) - 1));
+	assert_has(peer.head, "\r\nContent-Type: application/json\r\n");
+	assert_has(peer.head, "\r\n\r\n{\"dictionary\":{\"stringTable\":[\"\",\"a\"]}}");
+	assert_int_equal(exporter.reply.rejected, 0);
+	assert_null(exporter.reply.message);
+}
+
+static void answers_in_json_are_read(void **state)
+{
+	static const char partial[] = JSON_ANSWER(
+		"200 OK", "63",
+		"{\"partialSuccess\":{\"rejectedProfiles\":\"2\",\"errorMessage\":\"no\"}}");
+	CLEANUP(exporter_deinit) struct exporter exporter, other, third;
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+	struct peer peer;
+
+	(void)state;
+	assert_no_error(
+		send_json(&exporter, &peer, partial, small_request, sizeof(small_request) - 1));
+	assert_int_equal(exporter.reply.rejected, 4);
+	assert_string_equal(exporter.reply.message, "no");
+	// It has said OK: to send it again would double it.
+	assert_no_error(send_json(&other, &peer, JSON_ANSWER("200 OK", "2", "{]"), small_request,
+				  sizeof(small_request) - 1));
+	assert_int_equal(other.reply.rejected, 0);
+	assert_has(other.reply.message, "the answer cannot be read: not OTLP/JSON");
+	error = send_json(&third, &peer,
+			  JSON_ANSWER("400 Bad", "25", "{\"code\":3,\"message\":\"no\"}"),
+			  small_request, sizeof(small_request) - 1);
+	assert_non_null(error);
+	assert_has(profcol_error_message(error), "HTTP status 400: no");
+	assert_lacks(profcol_error_message(error), "code");
+}
+
+static void what_cannot_be_json_is_given_up(void **state)
+{
+	CLEANUP(exporter_deinit) struct exporter exporter;
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+
+	(void)state;
+	exporter_init(&exporter, "http://%s", "127.0.0.1:1");
+	fake_host_set_int(&exporter.fake, "encoding", NET_POST_JSON);
+	fake_host_start(&exporter.fake);
+	error = exporter_send(&exporter, "\xff\xff", 2);
+	assert_non_null(error);
+	assert_int_equal(profcol_error_code(error), PROFCOL_REJECTED);
+	assert_string_equal(exporter.reply.cause, "internal");
+	assert_false(exporter.reply.too_large);
 }
 
 /* ---- ways ---- */
@@ -538,6 +644,10 @@ int main(void)
 		cmocka_unit_test(a_request_is_what_it_was_in_every_compression),
 		cmocka_unit_test(the_head_says_what_it_is),
 		cmocka_unit_test(a_whole_url_is_taken_as_it_is),
+		cmocka_unit_test(only_those_who_want_it_hang_up),
+		cmocka_unit_test(json_is_sent_as_json),
+		cmocka_unit_test(answers_in_json_are_read),
+		cmocka_unit_test(what_cannot_be_json_is_given_up),
 		cmocka_unit_test(tls_is_on_by_the_scheme),
 		cmocka_unit_test(a_proxy_is_told_the_whole_url),
 		cmocka_unit_test(a_proxy_connects_where_tls_is_on),

@@ -5,9 +5,9 @@
 #include "base/base.h"
 #include "exporters/pprof/naming.h"
 #include "profile/profile.h"
+#include "tests/unit/own_descriptors.h"
 #include "tests/unit/own_threads.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -322,21 +322,9 @@ static void test_consume_from_four_threads(void **state)
 	pprof_directory_deinit(&directory);
 }
 
-static unsigned int open_descriptors(void)
-{
-	DIR *stream = opendir("/proc/self/fd");
-	unsigned int count = 0;
-
-	assert_non_null(stream);
-	while (readdir(stream))
-		count++;
-	closedir(stream);
-	return count;
-}
-
 static void test_restarts_leave_nothing_open(void **state)
 {
-	unsigned int before = open_descriptors();
+	size_t before = own_descriptors();
 	struct pprof_directory directory;
 
 	(void)state;
@@ -348,7 +336,7 @@ static void test_restarts_leave_nothing_open(void **state)
 		assert_int_equal(directory.fake.exported, 3);
 		pprof_directory_deinit(&directory);
 	}
-	assert_int_equal(open_descriptors(), before);
+	assert_int_equal(own_descriptors(), before);
 }
 
 static void test_consume_after_shutdown_is_refused(void **state)

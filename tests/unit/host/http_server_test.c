@@ -3,6 +3,7 @@
 #include "http_client.h"
 
 #include "base/base.h"
+#include "tests/unit/own_descriptors.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -290,22 +291,10 @@ static void close_lets_a_reply_arrive_and_ends_what_waits(void **state)
 	assert_true(length > BIG_PAGE_BYTES);
 }
 
-static size_t count_descriptors(void)
-{
-	size_t count = 0;
-	char path[64];
-
-	for (int fd = 0; fd < 1024; fd++) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		count += access(path, F_OK) == 0;
-	}
-	return count;
-}
-
 static void listeners_come_and_go_without_a_trace(void **state)
 {
 	struct http_fixture *fixture = *state;
-	size_t before = count_descriptors();
+	size_t before = own_descriptors();
 	char endpoint[128];
 
 	// The same port each time, with connections of the time before still around.
@@ -321,7 +310,7 @@ static void listeners_come_and_go_without_a_trace(void **state)
 	http_fixture_close(fixture);
 	fixture->settings.endpoint = "localhost:0";
 	http_fixture_open(fixture);
-	assert_int_equal(count_descriptors(), before);
+	assert_int_equal(own_descriptors(), before);
 }
 
 static void a_server_nobody_opens_anything_at_just_goes(void **state)

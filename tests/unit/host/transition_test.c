@@ -9,9 +9,9 @@
 #include "host/lifecycle/events.h"
 
 #include "reload_fixture.h"
+#include "tests/unit/own_descriptors.h"
 #include "tests/unit/own_threads.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -400,18 +400,6 @@ static void extensions_go_last_and_come_first(void **state)
 	reload_finish(graph, first);
 }
 
-static size_t open_descriptors(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	size_t count = 0;
-
-	assert_non_null(directory);
-	while (readdir(directory))
-		count++;
-	closedir(directory);
-	return count;
-}
-
 /* Read by another thread all the while, as a scrape of the metrics does. */
 struct scraper {
 	struct graph *graph;
@@ -460,13 +448,13 @@ static void a_hundred_reloads_under_load_lose_nothing(void **state)
 		assert_int_equal(reload_to(graph, texts[i % 3]), TRANSITION_DONE);
 		if (i == 3) {
 			threads = settled_threads();
-			descriptors = open_descriptors();
+			descriptors = own_descriptors();
 		}
 		if (i % 10 == 0)
 			reload_await_batches(graph, "source", 1);
 	}
 	assert_int_equal(settled_threads(), threads);
-	assert_int_equal(open_descriptors(), descriptors);
+	assert_int_equal(own_descriptors(), descriptors);
 	assert_ptr_equal(reload_find(graph, "source/b"), unchanged);
 	assert_int_equal(graph->retired.count, 0);
 	assert_in_range(graph->generations.count, 1, 4);

@@ -48,6 +48,28 @@ static const struct stand_in_route routes[] = {
 	  .raw = "HTTP/1.1 500 Oh\r\n\r\n12345678",
 	  .padding = 20000,
 	  .byte_ms = 1 },
+	{ .request = "GET /more ", .status = 200, .body = "more", .goes_on = true },
+	{ .request = "GET /more_chunks ",
+	  .raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nmore\r\n0\r\n\r\n",
+	  .goes_on = true },
+	{ .request = "GET /once ",
+	  .status = 200,
+	  .body = "once",
+	  .goes_on = true,
+	  .once_only = true },
+	{ .request = "GET /part ", .raw = "HTTP/1.1 200 O", .goes_on = false },
+	{ .request = "GET /last ",
+	  .status = 200,
+	  .headers = "Connection: close\r\n",
+	  .body = "last",
+	  .goes_on = true },
+	{ .request = "GET /surplus ",
+	  .raw = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmoreHTTP/1.1 200 OK\r\n",
+	  .goes_on = true },
+	{ .request = "GET /both ",
+	  .raw = "HTTP/1.1 200 OK\r\nContent-Length: 14\r\nTransfer-Encoding: chunked\r\n\r\n"
+		 "4\r\nboth\r\n0\r\n\r\n",
+	  .goes_on = true },
 	{ .request = NULL },
 };
 
@@ -488,9 +510,171 @@ static void a_client_shows_its_own_certificate(void **state)
 	certificates_deinit(&certificates);
 }
 
+/* ---- connections that wait ---- */
+
+static void a_session_is_used_again(void **state)
+{
+	struct http_client_settings settings = { 0 };
+	struct certificates certificates;
+	struct fixture fixture = { 0 };
+	SSL_CTX *context;
+
+	(void)state;
+	certificates_init(&certificates);
+	certificates_found(&certificates, "authority");
+	certificates_issue(&certificates, "server", "authority", "IP:127.0.0.1", 1);
+	settings.ca_file = certificates_path(&certificates, "authority.pem");
+	context = serve_with(&certificates, "server.pem", "server.key", NULL);
+	fixture.server = stand_in_start(routes, context);
+	assert_null(http_client_create(&settings, &fixture.client));
+	assert_null(http_client_keep(fixture.client, 2, 0));
+	fixture.request.max_bytes = 100;
+	fixture.request.deadline_ns = clock_monotonic_ns() + 120000 * MILLISECOND;
+	snprintf(fixture.url, sizeof(fixture.url), "https://%s/more",
+		 stand_in_address(fixture.server));
+	fixture.request.url = fixture.url;
+	for (int i = 0; i < 5; i++) {
+		http_client_response_deinit(&fixture.response);
+		assert_null(http_client_call(fixture.client, &fixture.request, &fixture.response));
+		assert_string_equal(fixture.response.body, "more");
+	}
+	assert_int_equal(stand_in_connections(fixture.server), 1);
+	fixture_deinit(&fixture);
+	SSL_CTX_free(context);
+	certificates_deinit(&certificates);
+}
+
+static void expect_body(struct fixture *fixture, const char *path, const char *body)
+{
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = fixture_get(fixture, path);
+
+	if (error)
+		fail_msg("%s: %s", path, profcol_error_message(error));
+	assert_string_equal(fixture->response.body, body);
+}
+
+static void expect_connections(struct fixture *fixture, unsigned int count)
+{
+	assert_int_equal(stand_in_connections(fixture->server), count);
+}
+
+static void a_connection_is_used_again(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	fixture_init(&fixture);
+	assert_null(http_client_keep(fixture.client, 2, 0));
+	for (int i = 0; i < 10; i++)
+		expect_body(&fixture, i % 2 ? "/more" : "/more_chunks", "more");
+	expect_connections(&fixture, 1);
+	fixture_deinit(&fixture);
+}
+
+static void without_keeping_each_call_has_its_own(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	fixture_init(&fixture);
+	for (int i = 0; i < 3; i++)
+		expect_body(&fixture, "/more", "more");
+	expect_connections(&fixture, 3);
+	assert_int_equal(stand_in_count(fixture.server, "GET /more HTTP/1.1\r\n"), 3);
+	fixture_deinit(&fixture);
+}
+
+static void connections_wait_no_longer_than_they_may(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	fixture_init(&fixture);
+	assert_null(http_client_keep(fixture.client, 2, 1));
+	for (int i = 0; i < 3; i++)
+		expect_body(&fixture, "/more", "more");
+	expect_connections(&fixture, 3);
+	fixture_deinit(&fixture);
+}
+
+static void what_a_server_has_closed_is_not_used(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	fixture_init(&fixture);
+	assert_null(http_client_keep(fixture.client, 2, 0));
+	// It says nothing of hanging up after each answer: seen before the next request, or by it.
+	for (int i = 0; i < 5; i++)
+		expect_body(&fixture, "/hello", "hello");
+	expect_connections(&fixture, 5);
+	fixture_deinit(&fixture);
+}
+
+static void a_request_that_nobody_heard_is_sent_once_more(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	fixture_init(&fixture);
+	assert_null(http_client_keep(fixture.client, 2, 0));
+	expect_body(&fixture, "/once", "once");
+	expect_body(&fixture, "/once", "once");
+	// The second came twice, on the old connection and on a new one.
+	assert_int_equal(stand_in_count(fixture.server, "GET /once "), 3);
+	expect_connections(&fixture, 2);
+	// On a new connection it is the server's answer to this request: none.
+	expect_error(fixture_get(&fixture, "/nothing"), PROFCOL_UNAVAILABLE, "hung up");
+	assert_int_equal(stand_in_count(fixture.server, "GET /nothing "), 2);
+	expect_error(fixture_get(&fixture, "/nothing"), PROFCOL_UNAVAILABLE, "hung up");
+	assert_int_equal(stand_in_count(fixture.server, "GET /nothing "), 3);
+	fixture_deinit(&fixture);
+}
+
+static void a_request_that_was_heard_is_not_repeated(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	fixture_init(&fixture);
+	assert_null(http_client_keep(fixture.client, 2, 0));
+	expect_body(&fixture, "/more", "more");
+	expect_error(fixture_get(&fixture, "/part"), PROFCOL_UNAVAILABLE, "hung up");
+	assert_int_equal(stand_in_count(fixture.server, "GET /part "), 1);
+	expect_connections(&fixture, 1);
+	fixture_deinit(&fixture);
+}
+
+static void answers_that_leave_doubt_end_a_connection(void **state)
+{
+	static const struct {
+		const char *path, *body;
+	} cases[] = { { "/last", "last" }, { "/surplus", "more" }, { "/both", "both" } };
+	struct fixture fixture;
+
+	(void)state;
+	fixture_init(&fixture);
+	assert_null(http_client_keep(fixture.client, 2, 0));
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		expect_body(&fixture, cases[i].path, cases[i].body);
+		expect_connections(&fixture, 2 * i + 1);
+		expect_body(&fixture, cases[i].path, cases[i].body);
+		expect_connections(&fixture, 2 * i + 2);
+	}
+	fixture_deinit(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_connection_is_used_again),
+		cmocka_unit_test(a_session_is_used_again),
+		cmocka_unit_test(without_keeping_each_call_has_its_own),
+		cmocka_unit_test(connections_wait_no_longer_than_they_may),
+		cmocka_unit_test(what_a_server_has_closed_is_not_used),
+		cmocka_unit_test(a_request_that_nobody_heard_is_sent_once_more),
+		cmocka_unit_test(a_request_that_was_heard_is_not_repeated),
+		cmocka_unit_test(answers_that_leave_doubt_end_a_connection),
 		cmocka_unit_test(answers_come_back),
 		cmocka_unit_test(names_are_looked_up),
 		cmocka_unit_test(a_deadline_holds_for_all_of_it),

@@ -34,6 +34,7 @@ struct stand_in {
 	pthread_t connections[CONNECTIONS_MAX];
 	char *heads[CONNECTIONS_MAX];
 	size_t connection_count, head_count;
+	unsigned int accepted; /* with a request */
 };
 
 struct talk {
@@ -154,12 +155,32 @@ static void talk_answer(struct talk *talk, const struct stand_in_route *route)
 		wait_for(talk->server, -1, 0, (int)route->hold_ms);
 }
 
-static void note_head(struct stand_in *server, const char *head)
+static void note_head(struct stand_in *server, const char *head, bool first)
 {
 	pthread_mutex_lock(&server->lock);
+	server->accepted += first;
 	if (server->head_count < CONNECTIONS_MAX)
 		server->heads[server->head_count++] = strdup(head);
 	pthread_mutex_unlock(&server->lock);
+}
+
+/* Every request of a connection; false when there was none. */
+static bool talk_serve(struct talk *talk, char *head)
+{
+	const struct stand_in_route *route = NULL;
+
+	while (talk_read_head(talk, head)) {
+		bool first = !route;
+
+		note_head(talk->server, head, first);
+		route = find_route(talk->server, head);
+		if (route->once_only && !first)
+			break;
+		talk_answer(talk, route);
+		if (!route->goes_on)
+			break;
+	}
+	return route;
 }
 
 static void *talk_run(void *argument)
@@ -177,12 +198,9 @@ static void *talk_run(void *argument)
 		talk->session = SSL_new(talk->server->tls);
 		SSL_set_fd(talk->session, talk->fd);
 	}
-	if ((!talk->session || SSL_accept(talk->session) == 1) && talk_read_head(talk, head)) {
-		note_head(talk->server, head);
-		talk_answer(talk, find_route(talk->server, head));
-		if (talk->session)
-			SSL_shutdown(talk->session);
-	}
+	if ((!talk->session || SSL_accept(talk->session) == 1) && talk_serve(talk, head) &&
+	    talk->session)
+		SSL_shutdown(talk->session);
 	SSL_free(talk->session);
 	shutdown(talk->fd, SHUT_WR);
 	close(talk->fd);
@@ -256,6 +274,16 @@ unsigned int stand_in_count(struct stand_in *server, const char *request)
 	pthread_mutex_lock(&server->lock);
 	for (size_t i = 0; i < server->head_count; i++)
 		count += !strncmp(server->heads[i], request, strlen(request));
+	pthread_mutex_unlock(&server->lock);
+	return count;
+}
+
+unsigned int stand_in_connections(struct stand_in *server)
+{
+	unsigned int count;
+
+	pthread_mutex_lock(&server->lock);
+	count = server->accepted;
 	pthread_mutex_unlock(&server->lock);
 	return count;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A server at 127.0.0.1 that stands in for a metadata service or an API server: it answers each
- * request by the first route that fits, on a thread of its own, and hangs up.
+ * request by the first route that fits, on a thread of each connection, and hangs up unless the
+ * route says that it goes on.
  */
 #pragma once
 
 #include <openssl/types.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct stand_in_route {
@@ -20,6 +22,8 @@ struct stand_in_route {
 	unsigned int delay_ms;
 	unsigned int byte_ms; /* a pause after each byte */
 	unsigned int hold_ms; /* silence before it hangs up */
+	bool goes_on;         /* the next request on the same connection is heard as well */
+	bool once_only;       /* hangs up without a word where a request came before */
 };
 
 struct stand_in;
@@ -37,5 +41,8 @@ const char *stand_in_port(const struct stand_in *server);
 
 /* Requests so far that began with @request. */
 unsigned int stand_in_count(struct stand_in *server, const char *request);
+
+/* Connections on which a request has come so far. */
+unsigned int stand_in_connections(struct stand_in *server);
 
 void stand_in_stop(struct stand_in *server);

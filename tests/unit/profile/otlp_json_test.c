@@ -69,8 +69,8 @@ static void what_is_no_request_is_named(void **state)
 {
 	(void)state;
 	assert_refused("", "no JSON");
-	assert_refused("[]", "a request is an object");
-	assert_refused("7", "a request is an object");
+	assert_refused("[]", "it has to be an object");
+	assert_refused("7", "it has to be an object");
 	assert_refused("{", "cut short");
 	assert_refused("{}{}", "no JSON");
 	assert_refused("{\"resourceProfiles\":{}}", "resourceProfiles has to be a list");
@@ -95,6 +95,29 @@ static void unknown_fields_and_nulls_are_skipped(void **state)
 	(void)state;
 	assert_null(otlp_from_json(text, sizeof(text) - 1, NULL, &bytes, &length));
 	profcol_batch_unref(decode(bytes, length));
+}
+
+static void answers_are_read(void **state)
+{
+	static const char said[] = "{\"partialSuccess\":{\"rejectedProfiles\":\"2\","
+				   "\"errorMessage\":\"no\"}}",
+			  status[] =
+				  "{\"code\":3,\"message\":\"no\",\"details\":[{\"@type\":\"a\"}]}";
+	CLEANUP_FREE uint8_t *response = NULL, *failure = NULL;
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+	size_t length;
+
+	(void)state;
+	assert_null(otlp_response_from_json(said, sizeof(said) - 1, &response, &length));
+	// A message's length has four bytes.
+	assert_int_equal(length, 11);
+	assert_memory_equal(response, "\x0a\x86\x80\x80\x00\x08\x02\x12\x02no", 11);
+	assert_null(otlp_status_from_json(status, sizeof(status) - 1, &failure, &length));
+	assert_int_equal(length, 6);
+	assert_memory_equal(failure, "\x08\x03\x12\x02no", 6);
+	error = otlp_status_from_json("[]", 2, &failure, &length);
+	assert_non_null(error);
+	assert_int_equal(profcol_error_code(error), PROFCOL_BAD_DATA);
 }
 
 static void nesting_has_an_end(void **state)
@@ -136,6 +159,7 @@ int main(void)
 		cmocka_unit_test(what_was_written_is_read_again),
 		cmocka_unit_test(what_is_no_request_is_named),
 		cmocka_unit_test(unknown_fields_and_nulls_are_skipped),
+		cmocka_unit_test(answers_are_read),
 		cmocka_unit_test(nesting_has_an_end),
 		cmocka_unit_test(memory_is_taken_of_the_share),
 	};

@@ -203,24 +203,24 @@ enum runtime_outcome hotspot_tell_method(const struct runtime_process *process,
 
 /* ---- interpreted frames ---- */
 
-/* Is the object of @frame what it was? */
-static enum runtime_outcome check_identity(const struct runtime_process *process,
-					   const struct runtime_memory *memory,
-					   const struct runtime_frame *frame,
-					   const struct method *method)
+/* Reads what the object of @frame leads to. False: it is not what it was. That of a method which is
+ * in use can always be read. */
+static bool read_same(const struct runtime_process *process, const struct runtime_memory *memory,
+		      const struct runtime_frame *frame, struct method *ret)
 {
 	const struct hotspot_data *told = &offsets_of(process)->told;
-	struct hotspot_identity identity = { .const_method = method->at, .pool = method->pool };
 	uint64_t name, numbers, version;
 
-	if (!read_word(memory, method->holder + told->klass_name, &name) ||
-	    !read_word(memory, method->at + told->const_identity, &numbers) ||
-	    !read_word(memory, method->pool + told->pool_version, &version))
-		return RUNTIME_UNREADABLE;
-	identity.class_name = name;
-	identity.numbers = numbers;
-	identity.version = version;
-	return hotspot_mix_method(&identity) == frame->check ? RUNTIME_NAMED : RUNTIME_GONE;
+	if (!read_method(process, memory, frame->object, ret) ||
+	    !read_word(memory, ret->holder + told->klass_name, &name) ||
+	    !read_word(memory, ret->at + told->const_identity, &numbers) ||
+	    !read_word(memory, ret->pool + told->pool_version, &version))
+		return false;
+	return hotspot_mix_method(&(struct hotspot_identity){ .const_method = ret->at,
+							      .pool = ret->pool,
+							      .class_name = name,
+							      .numbers = numbers,
+							      .version = version }) == frame->check;
 }
 
 static uint32_t bci_of(const struct runtime_frame *frame, const struct method *method)
@@ -237,19 +237,17 @@ enum runtime_outcome hotspot_resolve_method(const struct runtime_process *proces
 					    const struct runtime_frame *frame,
 					    const struct runtime_lines *to)
 {
-	enum runtime_outcome outcome, before;
+	enum runtime_outcome outcome;
 	struct method method;
+	uint64_t first;
 
-	if (!read_method(process, memory, frame->object, &method))
+	if (!read_word(memory, frame->object + offsets_of(process)->of[HOTSPOT_METHOD_CONST],
+		       &first))
 		return RUNTIME_UNREADABLE;
-	before = check_identity(process, memory, frame, &method);
-	if (before != RUNTIME_NAMED)
-		return before;
+	if (!read_same(process, memory, frame, &method))
+		return RUNTIME_GONE;
 	outcome = tell(process, memory, &method, bci_of(frame, &method), to);
 	// It may have become another one while it was read.
 	memory->renew(memory->context);
-	if (!read_method(process, memory, frame->object, &method) ||
-	    check_identity(process, memory, frame, &method) != RUNTIME_NAMED)
-		return RUNTIME_GONE;
-	return outcome;
+	return read_same(process, memory, frame, &method) ? outcome : RUNTIME_GONE;
 }

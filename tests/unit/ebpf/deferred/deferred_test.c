@@ -112,7 +112,9 @@ static int64_t counted(const char *label)
 	return -1;
 }
 
-static const struct profcol_host host = { .metric = find_metric };
+/* Writes nothing: a line has one reader, who looks into differences. */
+static const struct profcol_logger logger = { .size = sizeof(logger), .level = PROFCOL_ERROR };
+static const struct profcol_host host = { .metric = find_metric, .logger = &logger };
 
 /* ---- records ---- */
 
@@ -545,6 +547,57 @@ static void labels_stay_with_the_sample(void **state)
 	assert_string_equal(out.labels, "labels, waiting");
 }
 
+/* One that the kernel side has walked by frame pointers, up to where it knows of no code. */
+static struct record a_walked_one(void)
+{
+	struct record record = a_record();
+
+	record.head.end = UNWIND_END_NO_MAPPING;
+	record.head.user_words = 1;
+	record.frames[KERNEL] = 0x1010;
+	memmove(&record.frames[KERNEL + 1], &record.from,
+		sizeof(record.from) + sizeof(record.stack));
+	((struct sample_deferred *)&record.frames[KERNEL + 1])->flags |= SAMPLE_DEFERRED_VERIFY;
+	return record;
+}
+
+static void compare_walks(const struct record *record)
+{
+	const struct deferred_options options = { .stack_bytes = 32768,
+						  .depth = DEPTH,
+						  .verify = true };
+	struct deferred *deferred = deferred_create(&host, NULL, &options);
+	size_t length = sizeof(*record) - (USER - 1) * sizeof(record->frames[0]);
+
+	assert_non_null(deferred);
+	(void)deferred_take(deferred, record, length, TAKEN_NS, take, NULL);
+	deferred_release(deferred, TAKEN_NS + 20 * MS, UINT64_MAX, take, NULL);
+	assert_int_equal(out.count, 1);
+	assert_int_equal(out.head.user_words, 1);
+	deferred_destroy(deferred);
+}
+
+static void a_walk_that_missed_code_which_is_known_differs(void **state)
+{
+	struct record record = a_walked_one();
+
+	(void)state;
+	known.is_current = true;
+	compare_walks(&record);
+	// By what the kernel side goes by, and by what was known at its time.
+	assert_int_equal(counted("result=different"), 2);
+}
+
+static void what_was_known_too_late_says_nothing_of_a_walk(void **state)
+{
+	struct record record = a_walked_one();
+
+	(void)state;
+	compare_walks(&record);
+	assert_int_equal(counted("result=different"), 0);
+	assert_int_equal(counted("result=unknown"), 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -571,6 +624,8 @@ int main(void)
 		TEST(one_process_does_not_take_all_the_room),
 		TEST(it_is_not_looked_at_all_the_time),
 		TEST(labels_stay_with_the_sample),
+		TEST(a_walk_that_missed_code_which_is_known_differs),
+		TEST(what_was_known_too_late_says_nothing_of_a_walk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

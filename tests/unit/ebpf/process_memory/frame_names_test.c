@@ -397,13 +397,50 @@ static void threads_that_cannot_be_read_leave_frames_their_names(void **state)
 	frame_names_ask(&names, &asked, MS);
 	ask(7, 1, MS);
 	process = frame_names_process(&names, &asked.key);
-	frame_names_end_threads(&names, process, FRAME_SILENT, MS);
+	frame_names_rest_threads(&names, process, FRAME_SILENT, MS);
 	assert_int_equal(frame_names_find(&names, &asked, &(const struct frame_name *){ NULL }),
 			 FRAME_SILENT);
 	assert_int_equal(read_next(100 * MS, FRAME_NAMED), 1);
 	assert_int_equal(state_of(7, 1), FRAME_NAMED);
-	frame_names_ask(&names, &asked, 99000 * MS);
-	assert_int_equal(read_next(99100 * MS, FRAME_NAMED), 0);
+	frame_names_ask(&names, &asked, 900 * MS);
+	assert_int_equal(read_next(1000 * MS, FRAME_NAMED), 0);
+}
+
+/* A thread that ends has a name no more, which says nothing of the others of its program. */
+static void threads_that_end_cost_the_others_no_names(void **state)
+{
+	uint64_t now_ns = MS;
+
+	(void)state;
+	for (uint32_t thread = 8; thread < 20; thread++, now_ns += 1100 * MS) {
+		const struct frame_question asked = thread_question(thread);
+
+		frame_names_ask(&names, &asked, now_ns);
+		assert_int_equal(
+			read_next(now_ns + 10 * MS, thread == 8 ? FRAME_NAMED : FRAME_MALFORMED),
+			1);
+	}
+}
+
+/* Each time that reading them takes too long, they rest for twice as long, at most five minutes. */
+static void threads_that_took_too_long_are_read_again(void **state)
+{
+	const struct frame_question asked = thread_question(8);
+	uint64_t now_ns = MS, rest_ns = 1000 * MS;
+
+	(void)state;
+	for (unsigned int i = 0; i < 12; i++) {
+		frame_names_ask(&names, &asked, now_ns);
+		assert_int_equal(read_next(now_ns + 10 * MS, FRAME_SILENT), 1);
+		frame_names_rest_threads(&names, frame_names_process(&names, &asked.key),
+					 FRAME_SILENT, now_ns);
+		frame_names_ask(&names, &asked, now_ns + rest_ns - 1);
+		assert_int_equal(read_next(now_ns + rest_ns + 10 * MS, FRAME_NAMED), 0);
+		now_ns += rest_ns + 1000 * MS;
+		rest_ns = 2 * rest_ns < 300000 * MS ? 2 * rest_ns : 300000 * MS;
+	}
+	frame_names_ask(&names, &asked, now_ns);
+	assert_int_equal(read_next(now_ns + 10 * MS, FRAME_NAMED), 1);
 }
 
 /* A map that has been written to once. */
@@ -495,6 +532,8 @@ int main(void)
 		TEST(a_thread_may_get_another_name),
 		TEST(threads_without_names_are_asked_less_and_less_often),
 		TEST(threads_that_cannot_be_read_leave_frames_their_names),
+		TEST(threads_that_end_cost_the_others_no_names),
+		TEST(threads_that_took_too_long_are_read_again),
 		TEST(a_map_is_known_for_what_was_looked_for_in_it),
 		TEST(a_map_is_looked_for_again_later_and_later),
 		TEST(a_program_that_stays_unknown_is_given_up),

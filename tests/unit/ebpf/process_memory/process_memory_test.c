@@ -25,11 +25,13 @@
 /* ---- what is known of processes ---- */
 
 static int played_open_status; /* of the next; 0: there is memory */
+static int opens;              /* of memory, so far */
 
 int processes_open_memory(struct processes *processes, uint32_t pid)
 {
 	(void)processes;
 	(void)pid;
+	opens++;
 	return played_open_status ? played_open_status : open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
@@ -160,6 +162,7 @@ static int set_up(void **state)
 
 	assert_non_null(fixture);
 	played_open_status = 0;
+	opens = 0;
 	faults = mmap(NULL, sizeof(*faults), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	assert_true(faults != MAP_FAILED);
@@ -259,6 +262,21 @@ static void test_what_has_ended_is_not_refused(void **state)
 	assert_false(looked.unanswered);
 }
 
+/* To open it may wait: it stays open, until a worker that reads it gives no answer. */
+static void test_memory_is_opened_once(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_non_null(look(fixture).found);
+	assert_non_null(look(fixture).found);
+	assert_int_equal(opens, 1);
+	*faults = 1;
+	assert_null(look(fixture).found);
+	assert_int_equal(opens, 1);
+	assert_non_null(look(fixture).found);
+	assert_int_equal(opens, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +291,7 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_what_has_ended_is_not_refused, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(test_memory_is_opened_once, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

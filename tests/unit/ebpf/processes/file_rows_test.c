@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { OPEN_MAX_FILES = 4, BYTES = 1 << 20, FILE_IDS = 1 << 20 };
 
@@ -217,6 +219,50 @@ static void who_holds_most_descriptors_lets_go_of_them_for_others(void **state)
 		rows->rows.items[i].fd = -1; // none of these is open
 }
 
+/* The id of a new file that is held open, on a mount with this number. */
+static uint32_t hold_on(struct file_rows *rows, uint64_t inode, uint64_t mount_number)
+{
+	struct file_look look = {
+		.device = 1, .inode = inode, .links = 1, .mount_number = mount_number
+	};
+	uint32_t id = add(rows, inode);
+	struct file *file = file_rows_find(rows, id);
+
+	file_rows_see(rows, file, &look);
+	assert_int_equal(file_rows_hold(rows, file, open("/dev/null", O_PATH | O_CLOEXEC)), -1);
+	return id;
+}
+
+static void mounts_of_no_root_are_let_go_of(void **state)
+{
+	const struct process_root host = { .mount = 7 }, container = { .mount = 8 };
+	struct file_rows *rows = *state;
+	uint32_t machines = hold_on(rows, 1, 7), contained = hold_on(rows, 2, 8);
+	uint32_t untold = hold_on(rows, 3, 0), passing = hold_on(rows, 4, 9);
+	uint64_t before = rows->clock;
+	struct file_let_go gone[OPEN_MAX_FILES];
+
+	file_rows_note_root(rows, file_rows_find(rows, contained), 1, &container);
+	file_rows_find(rows, contained)->container = 1;
+	// In use:
+	file_rows_touch(rows, file_rows_find(rows, passing));
+	assert_false(file_rows_has_passing(rows, &host, before));
+	assert_int_equal(file_rows_let_go(rows, &host, before, NULL, 0, gone), 0);
+	// Mapped:
+	assert_true(file_rows_has_passing(rows, &host, rows->clock));
+	assert_int_equal(file_rows_let_go(rows, &host, rows->clock, &passing, 1, gone), 0);
+	assert_int_equal(file_rows_let_go(rows, &host, rows->clock, &machines, 1, gone), 1);
+	assert_int_equal(close(gone[0].fd), 0);
+	assert_int_equal(file_rows_find(rows, passing)->fd, -1);
+	assert_true(file_rows_find(rows, machines)->fd >= 0);
+	assert_true(file_rows_find(rows, contained)->fd >= 0);
+	assert_true(file_rows_find(rows, untold)->fd >= 0);
+	assert_int_equal(rows->held.count, 3);
+	// There is room for another one.
+	hold_on(rows, 5, 7);
+	assert_int_equal(rows->held.count, 4);
+}
+
 int main(void)
 {
 #define ROWS_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -228,6 +274,7 @@ int main(void)
 		ROWS_TEST(who_has_most_files_makes_room_for_others),
 		ROWS_TEST(who_has_long_paths_makes_room_for_others),
 		ROWS_TEST(who_holds_most_descriptors_lets_go_of_them_for_others),
+		ROWS_TEST(mounts_of_no_root_are_let_go_of),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

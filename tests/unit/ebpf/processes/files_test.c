@@ -308,11 +308,13 @@ static void what_cannot_be_read_to_its_end_has_no_hash(void **state)
 	struct fixture *fixture = *state;
 	// It says that it has a page, and ends before.
 	struct file_search search = { .mapped = { .path = "/sys/kernel/mm/ksm/run" } };
+	// Such a file gets new times when the system has no room to remember those that it has.
+	CLEANUP_FD int held = open(search.mapped.path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	char hash[HTLHASH_HEX];
 	struct stat stat_of;
 	uint32_t id;
 
-	if (lstat(search.mapped.path, &stat_of) || stat_of.st_size != 4096) {
+	if (held < 0 || fstat(held, &stat_of) || stat_of.st_size != 4096) {
 		print_message("skipped: no such file here\n");
 		skip();
 	}
@@ -379,6 +381,51 @@ static void what_a_path_leads_to_is_not_believed(void **state)
 	assert_int_equal(files_identify(files, &search), id);
 	search.mapped.path = "relative";
 	assert_int_equal(mapped_file_open_path(&search.mapped, 0, &ignored), -ENOENT);
+}
+
+/* A path leads to what has the numbers of the file that was mapped, as one on a file system that
+ * was mounted since may have. */
+static void a_file_that_came_later_is_another_one(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct file_search search = make(fixture, "later", "later", path);
+	struct file_look look;
+	struct stat status;
+	uint64_t changed_ns;
+	int fd;
+
+	assert_int_equal(stat(path, &status), 0);
+	changed_ns = clock_monotonic_ns() - clock_realtime_ns() +
+		     (uint64_t)status.st_ctim.tv_sec * 1000000000 +
+		     (uint64_t)status.st_ctim.tv_nsec;
+	search.mapped.begin_ns = changed_ns - 1000000000;
+	assert_int_equal(mapped_file_open_path(&search.mapped, 0, &look), -ESTALE);
+	// The clock of file systems ticks: it may be that much behind.
+	search.mapped.begin_ns = changed_ns;
+	assert_int_equal(mapped_file_open_path(&search.mapped, 0, &look), -ESTALE);
+	search.mapped.begin_ns = changed_ns + 100000000;
+	fd = mapped_file_open_path(&search.mapped, 0, &look);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+/* Nor is it later the one that could not be opened, when its time is not asked for. */
+static void a_file_that_could_not_be_opened_is_none_that_came_later(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = fixture->files;
+	char path[PATH_MAX];
+	struct file_search gone = make(fixture, "later", "later", path), search = gone;
+	uint32_t id;
+
+	gone.mapped.begin_ns = clock_monotonic_ns() - 1000000000;
+	id = files_identify(files, &gone);
+	assert_int_not_equal(id, PROCESS_NO_FILE);
+	assert_int_equal(files_reopen(files, id, &search), -ESTALE);
+	assert_int_equal(files_open(files, id), -ENOENT);
+	assert_int_not_equal(files_identify(files, &search), id);
+	assert_content(files, files_identify(files, &search), "later");
 }
 
 static void only_regular_files_are_opened(void **state)
@@ -584,6 +631,8 @@ int main(void)
 		FILES_TEST(what_cannot_be_read_to_its_end_has_no_hash),
 		FILES_TEST(descriptors_are_limited_and_had_again),
 		FILES_TEST(what_a_path_leads_to_is_not_believed),
+		FILES_TEST(a_file_that_came_later_is_another_one),
+		FILES_TEST(a_file_that_could_not_be_opened_is_none_that_came_later),
 		FILES_TEST(only_regular_files_are_opened),
 		FILES_TEST(files_met_unopened_are_opened_later),
 		FILES_TEST(another_file_does_not_get_the_id_of_one_never_opened),

@@ -13,7 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void write_log(const struct profcol_logger *logger, enum profcol_level level,
@@ -58,6 +60,22 @@ static void copy_file(const char *from, const char *to)
 	assert_int_equal(system(command), 0);
 }
 
+void live_await_tick(const char *path)
+{
+	enum { TICKS_NS = 30000000 };
+	struct timespec now;
+	struct stat status;
+
+	if (stat(path, &status))
+		_exit(6);
+	do {
+		usleep(1000);
+		clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	} while ((now.tv_sec - status.st_ctim.tv_sec) * 1000000000 + now.tv_nsec -
+			 status.st_ctim.tv_nsec <
+		 TICKS_NS);
+}
+
 int live_set_up(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
@@ -82,6 +100,7 @@ int live_set_up(void **state)
 	snprintf(fixture->plugin, sizeof(fixture->plugin), "%s/plugin.so", fixture->directory);
 	copy_file(PROCESSES_TARGET, fixture->target);
 	copy_file(PROCESSES_TARGET, fixture->plugin);
+	live_await_tick(fixture->plugin);
 	fixture->processes = processes_create(&fixture->host, &fixture->variables, 32 << 20);
 	pthread_mutex_init(&fixture->changes_lock, NULL);
 	pthread_cond_init(&fixture->changes_grown, NULL);

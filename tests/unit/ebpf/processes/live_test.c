@@ -252,6 +252,7 @@ static void enter_namespace_and_fork(const struct fixture *fixture)
 	pid_t pid;
 
 	enter_namespace(fixture);
+	live_await_tick(fixture->target);
 	pid = fork();
 	if (!pid)
 		return;

@@ -612,6 +612,33 @@ static void test_what_comes_between_lookups_is_taken_in(void **state)
 	assert_string_equal(file.build_id_gnu, "0123456789abcdef");
 }
 
+/* One after the other, also those that nobody was asked for before the end of the lookup. */
+static void test_what_a_lookup_had_no_time_for_is_read_after_it(void **state)
+{
+	enum { FILES = 20 };
+	struct fixture *fixture = *state;
+	struct symbol_query queries[FILES];
+	struct symbol_file file;
+
+	for (uint32_t i = 0; i < FILES; i++) {
+		place(fixture, i + 1, SYMBOLS_FILES "/full.so");
+		queries[i] = (struct symbol_query){ .file = i + 1,
+						    .file_offset = address_of("fixture_plain") };
+	}
+	kill(fixture->fake.helpers[0], SIGSTOP);
+	lookup(fixture, queries, FILES, 1);
+	symbols_forget(fixture->symbols);
+	kill(fixture->fake.helpers[0], SIGCONT);
+	for (int i = 0; i < 2000 && symbols_tend(fixture->symbols); i++)
+		poll(NULL, 0, 10);
+	assert_int_equal(symbols_tend(fixture->symbols), 0);
+	for (uint32_t i = 0; i < FILES; i++)
+		assert_true(symbols_file(fixture->symbols, i + 1, &file));
+	lookup(fixture, queries, FILES, 0);
+	for (size_t i = 0; i < FILES; i++)
+		assert_string_equal(queries[i].name, "fixture_plain");
+}
+
 /* The processes are not kept for the next batch, which may be long in coming. */
 static void test_workers_that_hang_or_idle_end_without_a_lookup(void **state)
 {
@@ -698,6 +725,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_what_comes_between_lookups_is_taken_in, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_what_a_lookup_had_no_time_for_is_read_after_it,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_workers_that_hang_or_idle_end_without_a_lookup,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_kernel_function_has_its_name, setup,

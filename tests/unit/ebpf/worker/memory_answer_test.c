@@ -11,9 +11,12 @@
 #include "worker/memory_answer.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int own_memory(void)
@@ -124,6 +127,57 @@ static void what_was_written_is_read_and_printable(void **state)
 	free(body);
 }
 
+/* A frame of the program whose memory is @fd, which has another object there: its outcome. */
+static uint32_t outcome_of(int fd)
+{
+	struct asked asked = { .count = 0 };
+	const struct runtime *runtime = all_runtimes[RUNTIME_CPYTHON];
+	const struct protocol_process about = {
+		.number = RUNTIME_CPYTHON,
+		.layout_bytes = (uint16_t)runtime->layout_bytes,
+	};
+	const struct runtime_frame frame = { .object = 4096 };
+	struct memory_asked read;
+	struct worker_answer answer;
+	uint32_t outcome;
+	size_t bytes;
+	void *body;
+
+	memcpy(asked.words, &about, sizeof(about));
+	asked.count = (sizeof(about) + runtime->layout_bytes) / sizeof(uint64_t);
+	memcpy(asked.words + asked.count, &frame, sizeof(frame));
+	asked.count += sizeof(frame) / sizeof(uint64_t);
+	assert_true(memory_asked_read(PROTOCOL_NAMES, asked.words, asked.count, &read));
+	assert_int_equal(memory_answer_write(PROTOCOL_NAMES, &read, fd, &body, &bytes), 0);
+	assert_true(memory_answer_read_names(PROTOCOL_NAMES, body, bytes, asked.words, asked.count,
+					     &answer));
+	assert_int_equal(answer.named_count, 1);
+	outcome = answer.named[0].outcome;
+	free(body);
+	return outcome;
+}
+
+/* The descriptor stays that of the program that ran when it was opened. */
+static void of_a_program_that_has_ended_nothing_is_told(void **state)
+{
+	char path[64];
+	pid_t child = fork();
+	int fd;
+
+	(void)state;
+	if (!child)
+		for (;;)
+			pause();
+	snprintf(path, sizeof(path), "/proc/%d/mem", child);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(outcome_of(fd), RUNTIME_UNREADABLE);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(outcome_of(fd), RUNTIME_ENDED);
+	close(fd);
+}
+
 /* Whatever one byte is, what passes is what it promises to be. */
 static void no_byte_is_believed(void **state)
 {
@@ -223,6 +277,7 @@ int main(void)
 		cmocka_unit_test(memory_is_read_across_pages_and_not_beyond_it),
 		cmocka_unit_test(only_so_much_is_read_for_one_question),
 		cmocka_unit_test(what_was_written_is_read_and_printable),
+		cmocka_unit_test(of_a_program_that_has_ended_nothing_is_told),
 		cmocka_unit_test(no_byte_is_believed),
 		cmocka_unit_test(what_was_found_adds_up),
 		cmocka_unit_test(a_question_may_be_none),
