@@ -18,7 +18,8 @@
 struct mm_struct {
 	unsigned long start_stack, mmap_base; /* both random for each exec */
 	unsigned long end_code;
-	unsigned long exec_vm; /* pages of code */
+	unsigned long arg_start; /* 0 until an exec has put the arguments there */
+	unsigned long exec_vm;   /* pages of code */
 	void *exe_file;
 } __attribute__((preserve_access_index));
 
@@ -79,6 +80,7 @@ struct task_struct {
 	char comm[16];
 	__u64 start_boottime;
 	__u64 self_exec_id;
+	unsigned int in_execve : 1;
 	unsigned int flags;
 	void *stack;
 	struct mm_struct *mm;
@@ -157,10 +159,39 @@ static __always_inline bool kernel_is_idle(void)
 	return !(__u32)kernel_pid_tgid();
 }
 
-/* The thread's name, of 16 bytes; after its NUL whatever the kernel left there. */
-static __always_inline void kernel_comm(char *comm)
+/*
+ * May an exec have given the thread the next program's name, while self_exec_id is still that of
+ * the one before? begin_new_exec (fs/exec.c) does both, after it has changed the address space and
+ * before that has got its arguments.
+ */
+static __always_inline bool kernel_may_have_next_name(struct task_struct *task)
+{
+	struct mm_struct *mm;
+
+	if (!BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
+		return false;
+	mm = BPF_CORE_READ(task, mm);
+	return mm && !BPF_CORE_READ(mm, arg_start);
+}
+
+/* The same of the current thread, whose fields are read without a helper where that can be. */
+static __always_inline bool kernel_has_unsure_name(void)
 {
 	if (kernel_has_current_task_btf()) {
+		struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+		return BPF_CORE_READ_BITFIELD(task, in_execve) && kernel_may_have_next_name(task);
+	}
+	return kernel_may_have_next_name((void *)bpf_get_current_task());
+}
+
+/* The thread's name, of 16 bytes; after its NUL whatever the kernel left there. Empty where it may
+ * be another program's than the identity. */
+static __always_inline void kernel_comm(char *comm)
+{
+	if (kernel_has_unsure_name()) {
+		((__u64 *)comm)[0] = ((__u64 *)comm)[1] = 0;
+	} else if (kernel_has_current_task_btf()) {
 		struct task_struct *task = (void *)bpf_get_current_task_btf();
 		const __u64 *words = (const void *)task->comm;
 

@@ -19,7 +19,7 @@ struct off_cpu_waker {
 	__u32 pid; /* thread group, in the profiler's PID namespace; 0: not known, or an interrupt
 		    */
 	__u32 tid;
-	char comm[16]; /* of the thread; after its NUL may be anything */
+	char comm[16]; /* of the thread, as sample_head.comm; after its NUL may be anything */
 };
 
 enum {

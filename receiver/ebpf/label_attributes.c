@@ -43,25 +43,34 @@ static bool add(struct label_attributes *attributes, uint32_t attribute)
 	return VECTOR_PUSH(&attributes->ids, attribute);
 }
 
-/* Who has ended a wait, if that is known. */
-static bool build_waker(struct label_attributes *attributes, const void *labels,
-			struct profcol_builder *builder)
+/* A thread in the midst of an exec has no name (kernel_comm, bpf/kernel.bpf.h). */
+static bool add_waker_name(struct label_attributes *attributes, const struct off_cpu_waker *waker,
+			   struct profcol_builder *builder)
 {
-	const struct off_cpu_waker *waker = sample_labels_waker(labels);
 	struct profcol_attribute name = { .value.type = PROFCOL_VALUE_STRING };
 	char comm[sizeof(waker->comm) + 1];
 
-	if (!waker)
+	if (!waker->comm[0])
 		return true;
 	name.key = profcol_builder_cstring(builder, "profcol.waker.thread.name");
 	name.value.string = profcol_builder_string(
 		builder, comm,
 		clean_text(comm, waker->comm, strnlen(waker->comm, sizeof(waker->comm))));
-	return add(attributes, profcol_builder_attribute(builder, &name)) &&
-	       add(attributes, profcol_builder_attribute_int(builder, "profcol.waker.process.pid",
-							     waker->pid)) &&
-	       add(attributes,
-		   profcol_builder_attribute_int(builder, "profcol.waker.thread.id", waker->tid));
+	return add(attributes, profcol_builder_attribute(builder, &name));
+}
+
+/* Who has ended a wait, if that is known. */
+static bool build_waker(struct label_attributes *attributes, const void *labels,
+			struct profcol_builder *builder)
+{
+	const struct off_cpu_waker *waker = sample_labels_waker(labels);
+
+	return !waker ||
+	       (add_waker_name(attributes, waker, builder) &&
+		add(attributes, profcol_builder_attribute_int(builder, "profcol.waker.process.pid",
+							      waker->pid)) &&
+		add(attributes,
+		    profcol_builder_attribute_int(builder, "profcol.waker.thread.id", waker->tid)));
 }
 
 /* Those of one row. */

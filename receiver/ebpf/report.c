@@ -23,7 +23,7 @@ struct row {
 	uint32_t group; /* of resource_member */
 	uint32_t process;
 	uint32_t stack; /* id in the batch */
-	uint32_t name;  /* of the thread: id of an attribute */
+	uint32_t name;  /* of the thread: id of an attribute; 0: not known */
 	uint32_t tid;
 	uint32_t labels; /* of capture_sample */
 	uint16_t cpu;
@@ -349,7 +349,8 @@ static uint32_t sample_attributes(struct report *report, const struct row *row,
 	to = report->sample_attributes.items;
 	for (uint32_t i = member->begin; i < member->end; i++)
 		*to++ = report->resources.attributes.items[i];
-	*to++ = row->name;
+	if (row->name)
+		*to++ = row->name;
 	if (report->config->timestamps) {
 		*to++ = profcol_builder_attribute_int(builder, "thread.id", row->tid);
 		*to++ = profcol_builder_attribute_int(builder, "cpu.logical_number", row->cpu);

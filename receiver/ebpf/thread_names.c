@@ -28,6 +28,12 @@ static uint32_t told_name(const struct capture *capture, uint32_t thread,
 	return text_attribute(builder, "thread.name", name->lines[0].function);
 }
 
+/* A thread has none in the moment when an exec gives it the next program's (bpf/kernel.bpf.h). */
+static uint32_t known_name(struct profcol_builder *builder, const char *text)
+{
+	return text[0] ? text_attribute(builder, "thread.name", text) : 0;
+}
+
 bool thread_names_build(struct thread_names *names, const struct capture *capture,
 			struct process_memory *memory, struct profcol_builder *builder)
 {
@@ -37,7 +43,7 @@ bool thread_names_build(struct thread_names *names, const struct capture *captur
 		return false;
 	for (size_t i = 0; i < capture->comms.count; i++)
 		names->comms.items[names->comms.count++] =
-			text_attribute(builder, "thread.name", capture->comms.items[i].text);
+			known_name(builder, capture->comms.items[i].text);
 	for (uint32_t i = 0; i < capture->threads.count; i++)
 		names->threads.items[names->threads.count++] =
 			told_name(capture, i, memory, builder);

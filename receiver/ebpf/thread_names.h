@@ -21,6 +21,6 @@ void thread_names_deinit(struct thread_names *names);
 bool thread_names_build(struct thread_names *names, const struct capture *capture,
 			struct process_memory *memory, struct profcol_builder *builder);
 
-/* The id of the attribute thread.name of @sample. */
+/* The id of the attribute thread.name of @sample; 0: an exec was giving it another name. */
 uint32_t thread_names_of(const struct thread_names *names, const struct capture *capture,
 			 const struct capture_sample *sample);

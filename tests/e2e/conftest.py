@@ -22,6 +22,7 @@ _FRAME_POINTERS = ["-g", "-O2", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame
 # Each program in tests/targets: its source, its compiler and flags.
 _TARGETS = {
     "burn": ("burn.c", ["gcc", *_FRAME_POINTERS]),
+    "exec_chain": ("exec_chain.c", ["gcc", *_FRAME_POINTERS]),
     "forks": ("forks.c", ["gcc", "-O2", "-fomit-frame-pointer"]),
     "made_code": ("made_code.c", ["gcc", *_FRAME_POINTERS]),
     "mangled_names": ("mangled_names.cc", ["g++", *_FRAME_POINTERS]),

@@ -23,6 +23,7 @@ from target_run import children, cpu_ms, wait_executed
 from waiting import wait_until
 
 RATE = 199
+EXEC_RATE = 2999
 USER = 54321
 # Of samples of programs that have ended, those that are lost, when there is nothing else to be lost.
 LOST = Share(fine=0.004, fault=0.03)
@@ -243,6 +244,29 @@ def test_programs_that_start_later(profile_alone, programs, start_alone, tmp_pat
     assert _count(read_profile(tmp_path / "out"), "kept_short") >= 15
     assert b"hidden_short" not in _bytes(tmp_path / "out")
     assert run.balance().causes["select"] >= 15
+
+
+def test_an_exec_does_not_tell_of_the_program_that_is_to_run(
+    profile_alone, build_target, start_alone, tmp_path
+):
+    """The kernel gives a thread its new name a moment before the process is another program's."""
+    paths = [tmp_path / name for name in ("kept_turn", "hidden_turn")]
+    for path in paths:
+        shutil.copy(build_target("exec_chain"), path)
+    configuration = _configuration(
+        tmp_path / "out", {"exclude": [{"executable": {"regexes": ["/hidden_turn$"]}}]}
+    )
+    configuration["receivers"]["profiling"]["samples_per_second"] = EXEC_RATE
+    run = profile_alone(configuration)
+    assert start_alone(paths[0], "12000", "0", paths[1]).wait_exit() == 0
+    run.stop()
+    named = [sample for sample in read_profile(tmp_path / "out").samples if _runs_exec(sample)]
+    assert len(named) >= 20, "samples of programs that are about to start"
+    assert b"hidden_turn" not in _bytes(tmp_path / "out")
+
+
+def _runs_exec(sample):
+    return any(frame.name == "begin_new_exec" for frame in sample.frames)
 
 
 def test_short_programs_of_another_user(profile_alone, programs, start_alone, tmp_path):

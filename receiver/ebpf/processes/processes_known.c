@@ -8,12 +8,29 @@
 #include <errno.h>
 #include <string.h>
 
+/* What the process had at @time_ns, unless that is known to be another program's; NULL. */
+static const struct space *space_of_program(const struct process *process,
+					    const struct process_key *key, uint64_t time_ns)
+{
+	const struct space *space = table_space_at(process, time_ns), *older;
+
+	if (!space || !space->exec_id_known || space->exec_id == key->exec_id)
+		return space;
+	// An exec is told before the exec id changes: the sample is of the one before.
+	older = space->older;
+	if (!older)
+		return NULL;
+	if (older->exec_id_known)
+		return older->exec_id == key->exec_id ? older : NULL;
+	return space->exec_id_told && space->exec_id == key->exec_id + 1 ? older : NULL;
+}
+
 bool processes_describe(struct processes *processes, const struct process_key *key,
 			uint64_t time_ns, struct process_description *ret)
 {
 	struct watch *watch = &processes->watch;
 	const struct process *process;
-	struct space *space;
+	const struct space *space;
 
 	*ret = (struct process_description){ .executable = "", .container_id = "" };
 	pthread_mutex_lock(&watch->table_lock);
@@ -21,7 +38,7 @@ bool processes_describe(struct processes *processes, const struct process_key *k
 	if (process) {
 		ret->start_boottime_ns =
 			process->start_ns ? process->start_ns : key->start_boottime_ns;
-		space = table_space_at(process, time_ns);
+		space = space_of_program(process, key, time_ns);
 		if (space) {
 			memcpy(ret->comm, space->comm, sizeof(ret->comm));
 			ret->executable = space_executable(space);
@@ -37,19 +54,6 @@ bool processes_describe(struct processes *processes, const struct process_key *k
 	}
 	pthread_mutex_unlock(&watch->table_lock);
 	return process != NULL;
-}
-
-/* What the process had at @time_ns, unless that is known to be another program's; NULL. */
-static const struct space *space_of_program(const struct process *process,
-					    const struct process_key *key, uint64_t time_ns)
-{
-	const struct space *space = table_space_at(process, time_ns);
-
-	if (!space || !space->exec_id_known || space->exec_id == key->exec_id)
-		return space;
-	// An exec is told before the exec id changes: the sample is of the one before.
-	space = space->older;
-	return space && space->exec_id_known && space->exec_id == key->exec_id ? space : NULL;
 }
 
 bool processes_name(struct processes *processes, const struct process_key *key, uint64_t time_ns,

@@ -223,6 +223,23 @@ static void who_has_ended_a_wait_is_told(void **state)
 	assert_int_equal(fixture_labelled("whole"), 1);
 }
 
+static void in_the_midst_of_an_exec_nobody_has_a_name(void **state)
+{
+	static const __u64 frames[] = { 0x400800 };
+	struct sample_record wait = sample_record_make(7, 8, 1500, frames, 0, 1);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+
+	(void)state;
+	wait.head.origin = SAMPLE_OFF_CPU;
+	wait.head.comm[0] = '\0';
+	sample_record_add_waker(&wait, &(struct off_cpu_waker){ 11, 12, "" });
+	fixture_append(&wait);
+	batch = fixture_build();
+	assert_int_equal(profcol_batch_count(batch, PROFCOL_SAMPLES), 1);
+	assert_null(fixture_sample_attribute(batch, 0, "thread.name"));
+	assert_null(fixture_sample_attribute(batch, 0, "profcol.waker.thread.name"));
+}
+
 static void labels_are_attributes_of_their_samples(void **state)
 {
 	static const __u64 frames[] = { 0x400800 };
@@ -325,6 +342,7 @@ int main(void)
 		WITH_CAPTURE(a_window_ends_after_its_last_sample_and_never_empty),
 		WITH_CAPTURE(the_window_holds_every_sample),
 		WITH_CAPTURE(who_has_ended_a_wait_is_told),
+		WITH_CAPTURE(in_the_midst_of_an_exec_nobody_has_a_name),
 		WITH_CAPTURE(labels_are_attributes_of_their_samples),
 		WITH_CAPTURE(labels_are_text),
 		WITH_CAPTURE(the_longest_labels_are_whole),

@@ -8,6 +8,8 @@
 
 #include "live.h"
 
+#include "file_tick.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -15,7 +17,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 static void write_log(const struct profcol_logger *logger, enum profcol_level level,
@@ -60,22 +61,6 @@ static void copy_file(const char *from, const char *to)
 	assert_int_equal(system(command), 0);
 }
 
-void live_await_tick(const char *path)
-{
-	enum { TICKS_NS = 30000000 };
-	struct timespec now;
-	struct stat status;
-
-	if (stat(path, &status))
-		_exit(6);
-	do {
-		usleep(1000);
-		clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	} while ((now.tv_sec - status.st_ctim.tv_sec) * 1000000000 + now.tv_nsec -
-			 status.st_ctim.tv_nsec <
-		 TICKS_NS);
-}
-
 int live_set_up(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
@@ -100,7 +85,8 @@ int live_set_up(void **state)
 	snprintf(fixture->plugin, sizeof(fixture->plugin), "%s/plugin.so", fixture->directory);
 	copy_file(PROCESSES_TARGET, fixture->target);
 	copy_file(PROCESSES_TARGET, fixture->plugin);
-	live_await_tick(fixture->plugin);
+	// A process that ends before its file is opened has no names else.
+	await_file_tick(fixture->plugin);
 	fixture->processes = processes_create(&fixture->host, &fixture->variables, 32 << 20);
 	pthread_mutex_init(&fixture->changes_lock, NULL);
 	pthread_cond_init(&fixture->changes_grown, NULL);

@@ -36,10 +36,6 @@ struct fixture {
 };
 
 int live_set_up(void **state);
-
-/* Until the clock of file systems can tell that the file @path was there before. A process that
- * ends before its file is opened has no names else. */
-void live_await_tick(const char *path);
 int live_tear_down(void **state);
 struct fixture *live_or_skip(void **state);
 

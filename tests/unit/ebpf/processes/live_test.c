@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "file_tick.h"
 #include "live.h"
 
 #include <errno.h>
@@ -63,6 +64,7 @@ static void a_process_of_milliseconds_is_known(void **state)
 	struct target_says says = live_hear(&child), forked = live_hear(&child);
 	struct process_key child_key = { .pid = forked.pid,
 					 .start_boottime_ns = clock_boottime_ns() };
+	struct process_key before = child.key;
 	struct process_description about;
 	struct process_mapping mapping;
 	struct stat target, plugin;
@@ -100,6 +102,10 @@ static void a_process_of_milliseconds_is_known(void **state)
 	assert_true(processes_describe(fixture->processes, &child.key, says.after_ns, &about));
 	assert_string_equal(about.executable, fixture->target);
 	assert_string_equal(about.comm, "prog");
+	// A sample that calls itself the one before's, in an exec, is not told of the next program.
+	before.exec_id--;
+	assert_true(processes_describe(fixture->processes, &before, says.after_ns, &about));
+	assert_string_equal(about.executable, "");
 	assert_true(processes_describe(fixture->processes, &child_key, forked.after_ns, &about));
 	assert_string_equal(about.executable, fixture->target);
 	// After the report nothing of them is left.
@@ -252,7 +258,7 @@ static void enter_namespace_and_fork(const struct fixture *fixture)
 	pid_t pid;
 
 	enter_namespace(fixture);
-	live_await_tick(fixture->target);
+	await_file_tick(fixture->target);
 	pid = fork();
 	if (!pid)
 		return;
