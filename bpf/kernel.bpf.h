@@ -80,7 +80,7 @@ struct task_struct {
 	char comm[16];
 	__u64 start_boottime;
 	__u64 self_exec_id;
-	unsigned int in_execve : 1;
+	unsigned int in_execve : 1; /* a kernel may lack it */
 	unsigned int flags;
 	void *stack;
 	struct mm_struct *mm;
@@ -168,7 +168,8 @@ static __always_inline bool kernel_may_have_next_name(struct task_struct *task)
 {
 	struct mm_struct *mm;
 
-	if (!BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
+	if (bpf_core_field_exists(task->in_execve) &&
+	    !BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
 		return false;
 	mm = BPF_CORE_READ(task, mm);
 	return mm && !BPF_CORE_READ(mm, arg_start);
@@ -177,12 +178,14 @@ static __always_inline bool kernel_may_have_next_name(struct task_struct *task)
 /* The same of the current thread, whose fields are read without a helper where that can be. */
 static __always_inline bool kernel_has_unsure_name(void)
 {
-	if (kernel_has_current_task_btf()) {
-		struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct task_struct *task;
 
-		return BPF_CORE_READ_BITFIELD(task, in_execve) && kernel_may_have_next_name(task);
-	}
-	return kernel_may_have_next_name((void *)bpf_get_current_task());
+	if (!kernel_has_current_task_btf())
+		return kernel_may_have_next_name((void *)bpf_get_current_task());
+	task = (void *)bpf_get_current_task_btf();
+	if (bpf_core_field_exists(task->in_execve) && !BPF_CORE_READ_BITFIELD(task, in_execve))
+		return false;
+	return task->mm && !task->mm->arg_start;
 }
 
 /* The thread's name, of 16 bytes; after its NUL whatever the kernel left there. Empty where it may
