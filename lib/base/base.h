@@ -10,6 +10,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "close_later.h"
+#include "container.h"
 #include "file.h"
 #include "findings.h"
 #include "housekeeping.h"

@@ -487,6 +487,20 @@ static bool exchange_keep(struct exchange *exchange, struct idle_connection *kep
 	return true;
 }
 
+/* While the connection is open: who is at its other end can be found by them. */
+static void exchange_tell_ends(const struct exchange *exchange, int fd,
+			       struct http_client_response *response)
+{
+	socklen_t own_length = sizeof(response->own_end),
+		  server_length = sizeof(response->server_end);
+
+	if (!exchange->request->proxy &&
+	    !getsockname(fd, (struct sockaddr *)&response->own_end, &own_length) &&
+	    !getpeername(fd, (struct sockaddr *)&response->server_end, &server_length))
+		return;
+	response->own_end.ss_family = response->server_end.ss_family = AF_UNSPEC;
+}
+
 /* ---- all of it ---- */
 
 static struct profcol_error *exchange_init(struct exchange *exchange)
@@ -541,6 +555,8 @@ static struct profcol_error *exchange_run(struct exchange *exchange, struct idle
 	if (!exchange_keep(exchange, kept))
 		kept->fd = -1;
 	*response = exchange->answer.response;
+	if (kept->fd >= 0)
+		exchange_tell_ends(exchange, kept->fd, response);
 	exchange->answer.response = (struct http_client_response){ 0 };
 	return NULL;
 }

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 /* All texts are borrowed during create. For https only. */
 struct http_client_settings {
@@ -88,6 +89,10 @@ struct http_client_response {
 	char *head;    /* owned; status line and headers */
 	char *body;    /* owned; never NULL, has a NUL at its end */
 	size_t length; /* of @body, without the NUL */
+
+	/* Both ends of the connection, if it is kept for a later call and leads to the server
+	 * itself: AF_UNSPEC otherwise. */
+	struct sockaddr_storage own_end, server_end;
 };
 
 void http_client_response_deinit(struct http_client_response *response);

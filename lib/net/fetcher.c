@@ -98,7 +98,8 @@ static struct profcol_error *judge(const struct collected *collected,
 
 struct profcol_error *net_fetcher_fetch(struct net_fetcher *fetcher, uint64_t deadline_ns,
 					size_t max_bytes, struct memory_share *share,
-					uint8_t **bytes_ret, size_t *length_ret)
+					uint8_t **bytes_ret, size_t *length_ret,
+					struct net_ends *ends_ret)
 {
 	CLEANUP(collected_deinit)
 	struct collected collected = { .share = share, .max_bytes = max_bytes };
@@ -114,6 +115,7 @@ struct profcol_error *net_fetcher_fetch(struct net_fetcher *fetcher, uint64_t de
 	// The client's errors name the URL themselves.
 	if (error)
 		return error;
+	*ends_ret = (struct net_ends){ response.own_end, response.server_end };
 	error = judge(&collected, &response);
 	http_client_response_deinit(&response);
 	if (error)

@@ -7,6 +7,8 @@
 
 #include "net.h"
 
+#include <sys/socket.h>
+
 /* ---- clients of HTTP (http_peer.c, http_settings.c) ---- */
 
 /* As the Collector's clients of HTTP call them; "" is none. */
@@ -108,6 +110,11 @@ PROFCOL_MUST_CHECK struct profcol_error *net_http_check_url(const char *key, con
 struct memory_share;
 struct net_fetcher;
 
+/* Of a connection that is open still and leads to the peer itself; AF_UNSPEC otherwise. */
+struct net_ends {
+	struct sockaddr_storage own, peer;
+};
+
 /*
  * A client of @url (copied; @config and @logger are borrowed until destroy, its endpoint is not
  * looked at), which says that it is @version. Reads the TLS files: CONFIG when one is missing or
@@ -123,12 +130,14 @@ PROFCOL_MUST_CHECK struct profcol_error *net_fetcher_create(const struct net_htt
  * GET it: *@bytes_ret, @max_bytes at most, is the caller's to free(), its memory taken of @share.
  * Blocks until the answer is there, @deadline_ns (CLOCK_MONOTONIC) or net_fetcher_cancel, which is
  * SHUTDOWN. UNAVAILABLE when there is no answer, or another status than 200, BAD_DATA when it is
- * too long or no HTTP, NO_MEMORY when the share has no more. Texts name the URL. Any thread.
+ * too long or no HTTP, NO_MEMORY when the share has no more. Texts name the URL. *@ends_ret says
+ * by which connection it came. Any thread.
  */
 PROFCOL_MUST_CHECK struct profcol_error *net_fetcher_fetch(struct net_fetcher *fetcher,
 							   uint64_t deadline_ns, size_t max_bytes,
 							   struct memory_share *share,
-							   uint8_t **bytes_ret, size_t *length_ret);
+							   uint8_t **bytes_ret, size_t *length_ret,
+							   struct net_ends *ends_ret);
 
 /* Ends all requests in progress, and those that follow at once. Any thread. */
 void net_fetcher_cancel(struct net_fetcher *fetcher);

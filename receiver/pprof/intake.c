@@ -60,13 +60,17 @@ static uint32_t add_text(struct profcol_builder *builder, const char *key, const
 
 static void describe_resource(struct profcol_builder *builder, const struct intake_origin *origin)
 {
-	uint32_t attributes[3], count = 0;
+	uint32_t attributes[5], count = 0;
 	int64_t port = strtol(origin->port, NULL, 10);
 
 	attributes[count++] = add_text(builder, "server.address", origin->address);
 	attributes[count++] = profcol_builder_attribute_int(builder, "server.port", port);
 	if (origin->path[0])
 		attributes[count++] = add_text(builder, "url.path", origin->path);
+	if (origin->container_id[0])
+		attributes[count++] = add_text(builder, "container.id", origin->container_id);
+	if (origin->pod_uid[0])
+		attributes[count++] = add_text(builder, "k8s.pod.uid", origin->pod_uid);
 	profcol_builder_set_resource_attributes(
 		builder, 0, profcol_builder_attribute_list(builder, attributes, count));
 }

@@ -26,6 +26,7 @@ struct intake {
 /* The server and the name of a profile; texts are borrowed. */
 struct intake_origin {
 	const char *address, *port, *path, *name;
+	const char *container_id, *pod_uid; /* in which the server is; "" = not known, or none */
 };
 
 void intake_init(struct intake *intake, const struct profcol_host *host);

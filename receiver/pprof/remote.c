@@ -2,6 +2,7 @@
 #include "remote.h"
 
 #include "schedule.h"
+#include "socket_owner.h"
 #include "target.h"
 
 #include <errno.h>
@@ -10,6 +11,9 @@
 /* As long as google/pprof waits. */
 #define PATIENCE_NS UINT64_C(60000000000)
 
+/* Whose the server is has to be found by then, or it is not told. */
+#define OWNER_NS UINT64_C(2000000000)
+
 struct scraper {
 	struct remote *remote; /* borrowed */
 	struct target target;
@@ -17,7 +21,9 @@ struct scraper {
 	struct schedule schedule;
 	pthread_t thread;
 	bool has_schedule, has_thread;
-	bool failing; /* the thread's */
+	bool failing;              /* the thread's, as what follows */
+	struct net_ends ends;      /* of the last connection... */
+	struct socket_owner owner; /* ...and whose its other end was */
 };
 
 struct remote {
@@ -42,19 +48,37 @@ static uint64_t deadline_of(const struct scraper *scraper)
 	return clock_monotonic_ns() + patience_ns;
 }
 
+/* By the connection that is open still. */
+static void find_owner(struct scraper *scraper, const struct net_ends *ends)
+{
+	// Of a server elsewhere nobody was found; it takes a look at all processes.
+	if (!scraper->owner.pid && !memcmp(ends, &scraper->ends, sizeof(*ends)))
+		return;
+	scraper->ends = *ends;
+	socket_owner_find("/proc", &ends->own, &ends->peer, clock_monotonic_ns() + OWNER_NS,
+			  &scraper->owner);
+}
+
 static struct profcol_error *fetch(struct scraper *scraper, struct memory_share *share,
 				   struct profcol_batch **ret)
 {
 	const struct target *target = &scraper->target;
-	const struct intake_origin origin = { target->address, target->port, target->path,
-					      target->name };
+	struct intake_origin origin = { .address = target->address,
+					.port = target->port,
+					.path = target->path,
+					.name = target->name };
+	struct net_ends ends;
 	CLEANUP_FREE uint8_t *bytes = NULL;
 	size_t length;
-	struct profcol_error *error = net_fetcher_fetch(scraper->fetcher, deadline_of(scraper),
-							INTAKE_MAX_BYTES, share, &bytes, &length);
+	struct profcol_error *error =
+		net_fetcher_fetch(scraper->fetcher, deadline_of(scraper), INTAKE_MAX_BYTES, share,
+				  &bytes, &length, &ends);
 
 	if (error)
 		return error;
+	find_owner(scraper, &ends);
+	origin.container_id = scraper->owner.container_id;
+	origin.pod_uid = scraper->owner.pod_uid;
 	error = intake_decode(scraper->remote->intake, bytes, length, INTAKE_MAX_BYTES, &origin,
 			      share, ret);
 	return profcol_error_prefix(error, "'%s'", target->url);

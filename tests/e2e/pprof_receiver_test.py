@@ -8,13 +8,16 @@ import http.server
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
+import uuid
 
 import pytest
 
 import pprof_content
 import go_programs
+from container_cgroup import ContainerCgroup
 from free_port import free_port
 from profcol_run import profile_paths
 from waiting import wait_until
@@ -293,6 +296,56 @@ def test_a_server_that_does_not_answer_is_left_and_asked_again(start_profcol, tm
         run.stop()
     assert run.log.count("cannot get a profile") == 1
     assert _labels(_only(tmp_path / "out")) == {"heap"}
+
+
+# Serves the file at argv[2] for every path, at a port of its own, which it writes to argv[1].
+_KEEPING_SERVER = """
+import http.server, os, pathlib, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        body = pathlib.Path(sys.argv[2]).read_bytes()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_):
+        pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+port = pathlib.Path(sys.argv[1])
+hidden = port.with_suffix(".new")
+hidden.write_text(str(server.server_port))
+hidden.rename(port)
+server.serve_forever()
+"""
+
+
+def test_a_server_in_a_container_is_told_by_its_container(start_profcol, samples, tmp_path):
+    uid, identity = str(uuid.uuid4()), uuid.uuid4().hex * 2
+    (tmp_path / "page").write_bytes(samples["random_10.pb"])
+    container = ContainerCgroup(uid, identity)
+    try:
+        command = [sys.executable, "-c", _KEEPING_SERVER, tmp_path / "port", tmp_path / "page"]
+        container.start(*command)
+        wait_until((tmp_path / "port").exists, "the server")
+        remote = {
+            "endpoint": f"http://127.0.0.1:{(tmp_path / 'port').read_text()}",
+            "profiles": ["heap"],
+            "initial_delay": "0s",
+            "collection_interval": "50ms",
+        }
+        run = start_profcol(_into(tmp_path / "out", {"remote": remote})).wait_ready()
+        wait_until(lambda: run.metrics().value("profcol_pprof_scrapes") >= 3, "several looks")
+        run.stop()
+    finally:
+        container.remove()
+    told = [
+        {(key, value) for key, value, _ in labels}
+        for _, labels in _only(tmp_path / "out").samples
+    ]
+    assert told and all(("k8s.pod.uid", uid) in labels for labels in told)
+    # Some have a label of that name of their own.
+    assert any(("container.id", identity) in labels for labels in told)
 
 
 GO_SERVER = """\

@@ -8,10 +8,11 @@
  */
 #pragma once
 
-#include "container.h"
 #include "environment.h"
 #include "proc_text.h"
 #include "timed_calls.h"
+
+#include "base/base.h"
 
 #include <limits.h>
 

@@ -29,6 +29,7 @@ struct fixture {
 	struct memory_share share;
 	uint8_t *bytes; /* owned: of the last answer */
 	size_t length;
+	struct net_ends ends;
 };
 
 static void fixture_init(struct fixture *fixture, const struct stand_in_route *routes)
@@ -64,7 +65,8 @@ static struct profcol_error *fetch(struct fixture *fixture, size_t max_bytes)
 {
 	free(TAKE(fixture->bytes));
 	return net_fetcher_fetch(fixture->fetcher, clock_monotonic_ns() + 120 * SECOND, max_bytes,
-				 &fixture->share, &fixture->bytes, &fixture->length);
+				 &fixture->share, &fixture->bytes, &fixture->length,
+				 &fixture->ends);
 }
 
 /* Takes @error. */

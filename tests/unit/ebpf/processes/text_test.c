@@ -8,8 +8,9 @@
 #include <cmocka.h>
 
 #include "perf/cpu_list.h"
-#include "processes/container.h"
 #include "processes/proc_text.h"
+
+#include "base/base.h"
 
 #include <errno.h>
 #include <stdio.h>
