@@ -160,11 +160,11 @@ static __always_inline bool kernel_is_idle(void)
 }
 
 /*
- * May an exec have given the thread the next program's name, while self_exec_id is still that of
- * the one before? begin_new_exec (fs/exec.c) does both, after it has changed the address space and
- * before that has got its arguments.
+ * An exec may have renamed the thread already, and not yet have counted itself in self_exec_id.
+ * begin_new_exec (fs/exec.c) does both, after it has changed the address space and before that has
+ * got its arguments; so the answer is yes for a moment longer.
  */
-static __always_inline bool kernel_may_have_next_name(struct task_struct *task)
+static __always_inline bool kernel_task_may_have_next_name(struct task_struct *task)
 {
 	struct mm_struct *mm;
 
@@ -176,12 +176,12 @@ static __always_inline bool kernel_may_have_next_name(struct task_struct *task)
 }
 
 /* The same of the current thread, whose fields are read without a helper where that can be. */
-static __always_inline bool kernel_has_unsure_name(void)
+static __always_inline bool kernel_may_have_next_name(void)
 {
 	struct task_struct *task;
 
 	if (!kernel_has_current_task_btf())
-		return kernel_may_have_next_name((void *)bpf_get_current_task());
+		return kernel_task_may_have_next_name((void *)bpf_get_current_task());
 	task = (void *)bpf_get_current_task_btf();
 	if (bpf_core_field_exists(task->in_execve) && !BPF_CORE_READ_BITFIELD(task, in_execve))
 		return false;
@@ -192,7 +192,7 @@ static __always_inline bool kernel_has_unsure_name(void)
  * be another program's than the identity. */
 static __always_inline void kernel_comm(char *comm)
 {
-	if (kernel_has_unsure_name()) {
+	if (kernel_may_have_next_name()) {
 		((__u64 *)comm)[0] = ((__u64 *)comm)[1] = 0;
 	} else if (kernel_has_current_task_btf()) {
 		struct task_struct *task = (void *)bpf_get_current_task_btf();

@@ -68,8 +68,7 @@ struct sample_head {
 	__u16 kernel_count; /* frames */
 	__u16 user_words;   /* of frames */
 	__u16 end;          /* enum unwind_end: of the user's part; 0 where there is none */
-	char comm[SAMPLE_COMM_LENGTH]; /* of the thread; "": an exec may have given it the next one
-					  already */
+	char comm[SAMPLE_COMM_LENGTH]; /* of the thread; "": an exec was renaming it */
 	__u32 uid; /* the thread's real user, in the initial user namespace; see SAMPLE_NO_UID */
 	__u16 deferred_bytes; /* after the frames: struct sample_deferred and the stack; or 0 */
 	__u16 label_bytes;    /* after those: struct sample_labels and what follows it; or 0 */

@@ -137,10 +137,12 @@ static __always_inline void fill_unfinished(struct unfinished *one, struct task_
 	head->origin = SAMPLE_OFF_CPU;
 	head->cpu = bpf_core_field_exists(task->wake_cpu) ? (__u16)task->wake_cpu : 0;
 	head->uid = select_active ? BPF_CORE_READ(task, cred, uid.val) : SAMPLE_NO_UID;
-	if (kernel_may_have_next_name(task))
+	// The thread may wake up meanwhile, so the name is read first, and what it goes with after
+	// it.
+	BPF_CORE_READ_INTO(&head->comm, task, comm);
+	if (kernel_task_may_have_next_name(task) ||
+	    (__u32)BPF_CORE_READ(task, self_exec_id) != head->exec_id)
 		head->comm[0] = '\0';
-	else
-		BPF_CORE_READ_INTO(&head->comm, task, comm);
 	head->kernel_count = (__u16)frame_count(bytes, SAMPLE_MAX_KERNEL_FRAMES - 1);
 	head->user_words = head->deferred_bytes = head->label_bytes = 0;
 	head->end = 0;

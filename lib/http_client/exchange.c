@@ -487,7 +487,7 @@ static bool exchange_keep(struct exchange *exchange, struct idle_connection *kep
 	return true;
 }
 
-/* While the connection is open: who is at its other end can be found by them. */
+/* Callers can find out by the ends who the server is, as long as the connection is open. */
 static void exchange_tell_ends(const struct exchange *exchange, int fd,
 			       struct http_client_response *response)
 {

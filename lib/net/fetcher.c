@@ -110,18 +110,20 @@ struct profcol_error *net_fetcher_fetch(struct net_fetcher *fetcher, uint64_t de
 		.context = &collected,
 	};
 	struct http_client_response response = { 0 };
+	struct net_ends ends;
 	struct profcol_error *error = http_peer_call(&fetcher->peer, &request, &response);
 
 	// The client's errors name the URL themselves.
 	if (error)
 		return error;
-	*ends_ret = (struct net_ends){ response.own_end, response.server_end };
+	ends = (struct net_ends){ response.own_end, response.server_end };
 	error = judge(&collected, &response);
 	http_client_response_deinit(&response);
 	if (error)
 		return profcol_error_prefix(error, "'%s'", fetcher->peer.url);
 	*bytes_ret = TAKE(collected.bytes);
 	*length_ret = collected.length;
+	*ends_ret = ends;
 	return NULL;
 }
 

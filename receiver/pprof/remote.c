@@ -11,8 +11,11 @@
 /* As long as google/pprof waits. */
 #define PATIENCE_NS UINT64_C(60000000000)
 
-/* Whose the server is has to be found by then, or it is not told. */
-#define OWNER_NS UINT64_C(2000000000)
+/* A search for whose a server is may take so long, and is made again so long after one without a
+ * result at first; then the pause doubles. */
+#define OWNER_NS           UINT64_C(2000000000)
+#define OWNER_PAUSE_NS     UINT64_C(10000000000)
+#define OWNER_MAX_PAUSE_NS UINT64_C(3600000000000)
 
 struct scraper {
 	struct remote *remote; /* borrowed */
@@ -21,9 +24,11 @@ struct scraper {
 	struct schedule schedule;
 	pthread_t thread;
 	bool has_schedule, has_thread;
-	bool failing;              /* the thread's, as what follows */
-	struct net_ends ends;      /* of the last connection... */
-	struct socket_owner owner; /* ...and whose its other end was */
+	bool failing;                       /* the thread's, as what follows */
+	struct net_ends ends;               /* of the connection that was asked about last... */
+	enum socket_finding finding;        /* ...what came out... */
+	struct socket_owner owner;          /* ...and if it was found, whose its other end is */
+	uint64_t search_after_ns, pause_ns; /* CLOCK_MONOTONIC: no search before */
 };
 
 struct remote {
@@ -31,9 +36,10 @@ struct remote {
 	struct intake *intake;
 	struct scraper *scrapers; /* owned */
 	size_t count;
-	struct profcol_metric *scrapes;
+	struct profcol_metric *scrapes, *owners[3]; /* the latter by enum socket_finding */
 	pthread_mutex_t lock;
-	size_t failing; /* under the lock: scrapers */
+	size_t failing;           /* under the lock: scrapers */
+	pthread_mutex_t searches; /* held while one looks at all processes */
 };
 
 /* ---- a profile ---- */
@@ -48,15 +54,54 @@ static uint64_t deadline_of(const struct scraper *scraper)
 	return clock_monotonic_ns() + patience_ns;
 }
 
-/* By the connection that is open still. */
+static bool has_ended(void *context)
+{
+	struct scraper *scraper = context;
+
+	return schedule_has_ended(&scraper->schedule);
+}
+
+/* A search looks at all processes, so those that are in vain get rarer. */
+static void search_owner(struct scraper *scraper, struct socket_search *search)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	struct timespec until = clock_timespec(now_ns + OWNER_NS);
+
+	scraper->finding = SOCKET_UNDECIDED;
+	if (now_ns < scraper->search_after_ns ||
+	    pthread_mutex_clocklock(&scraper->remote->searches, CLOCK_MONOTONIC, &until))
+		return;
+	search->deadline_ns = clock_monotonic_ns() + OWNER_NS;
+	scraper->finding = socket_owner_find(search, &scraper->owner);
+	profcol_metric_add(scraper->remote->owners[scraper->finding], 1);
+	pthread_mutex_unlock(&scraper->remote->searches);
+	if (scraper->finding == SOCKET_FOUND)
+		scraper->pause_ns = 0;
+	else if (scraper->pause_ns < OWNER_MAX_PAUSE_NS)
+		scraper->pause_ns = scraper->pause_ns ? 2 * scraper->pause_ns : OWNER_PAUSE_NS;
+	scraper->search_after_ns = clock_monotonic_ns() + scraper->pause_ns;
+}
+
+/* Whose the server is, by the connection of the last answer, which is open still. */
 static void find_owner(struct scraper *scraper, const struct net_ends *ends)
 {
-	// Of a server elsewhere nobody was found; it takes a look at all processes.
-	if (!scraper->owner.pid && !memcmp(ends, &scraper->ends, sizeof(*ends)))
+	struct socket_search search = {
+		.proc = "/proc",
+		.own = &ends->own,
+		.peer = &ends->peer,
+		.deadline_ns = clock_monotonic_ns() + OWNER_NS,
+		.is_over = has_ended,
+		.context = scraper,
+	};
+	bool is_known = !memcmp(ends, &scraper->ends, sizeof(*ends));
+
+	if (is_known && scraper->finding == SOCKET_NOBODYS)
+		return;
+	if (is_known && scraper->finding == SOCKET_FOUND &&
+	    socket_owner_stays(&search, &scraper->owner))
 		return;
 	scraper->ends = *ends;
-	socket_owner_find("/proc", &ends->own, &ends->peer, clock_monotonic_ns() + OWNER_NS,
-			  &scraper->owner);
+	search_owner(scraper, &search);
 }
 
 static struct profcol_error *fetch(struct scraper *scraper, struct memory_share *share,
@@ -66,7 +111,9 @@ static struct profcol_error *fetch(struct scraper *scraper, struct memory_share 
 	struct intake_origin origin = { .address = target->address,
 					.port = target->port,
 					.path = target->path,
-					.name = target->name };
+					.name = target->name,
+					.container_id = "",
+					.pod_uid = "" };
 	struct net_ends ends;
 	CLEANUP_FREE uint8_t *bytes = NULL;
 	size_t length;
@@ -77,8 +124,10 @@ static struct profcol_error *fetch(struct scraper *scraper, struct memory_share 
 	if (error)
 		return error;
 	find_owner(scraper, &ends);
-	origin.container_id = scraper->owner.container_id;
-	origin.pod_uid = scraper->owner.pod_uid;
+	if (scraper->finding == SOCKET_FOUND) {
+		origin.container_id = scraper->owner.container_id;
+		origin.pod_uid = scraper->owner.pod_uid;
+	}
 	error = intake_decode(scraper->remote->intake, bytes, length, INTAKE_MAX_BYTES, &origin,
 			      share, ret);
 	return profcol_error_prefix(error, "'%s'", target->url);
@@ -147,6 +196,7 @@ static struct profcol_error *scraper_init(struct scraper *scraper, struct remote
 	int status;
 
 	scraper->remote = remote;
+	scraper->finding = SOCKET_UNDECIDED;
 	if (!target_init(&scraper->target, remote->config, index))
 		return profcol_error_errno(ENOMEM, "create the receiver");
 	status = schedule_init(&scraper->schedule);
@@ -171,6 +221,21 @@ static struct profcol_error *remote_start(struct remote *remote)
 	return NULL;
 }
 
+static void register_owners(struct remote *remote)
+{
+	static const char *const labels[] = {
+		[SOCKET_FOUND] = "finding=found",
+		[SOCKET_NOBODYS] = "finding=nobody",
+		[SOCKET_UNDECIDED] = "finding=undecided",
+	};
+	const struct profcol_host *host = remote->intake->host;
+
+	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++)
+		remote->owners[i] =
+			host->metric(host, PROFCOL_COUNTER, "pprof_owners", labels[i],
+				     "searches for the process that a server is, by the result");
+}
+
 struct profcol_error *remote_create(const struct pprof_remote_config *config, struct intake *intake,
 				    struct remote **ret)
 {
@@ -182,8 +247,10 @@ struct profcol_error *remote_create(const struct pprof_remote_config *config, st
 	remote->config = config;
 	remote->intake = intake;
 	pthread_mutex_init(&remote->lock, NULL);
+	pthread_mutex_init(&remote->searches, NULL);
 	remote->scrapes = intake->host->metric(intake->host, PROFCOL_COUNTER, "pprof_scrapes", "",
 					       "answers of servers, and requests without one");
+	register_owners(remote);
 	remote->count = target_count(config);
 	remote->scrapers = calloc(remote->count, sizeof(*remote->scrapers));
 	if (!remote->scrapers) {
@@ -225,6 +292,7 @@ void remote_destroy(struct remote *remote)
 	}
 	for (size_t i = 0; i < remote->count; i++)
 		scraper_deinit(&remote->scrapers[i]);
+	pthread_mutex_destroy(&remote->searches);
 	pthread_mutex_destroy(&remote->lock);
 	free(remote->scrapers);
 	free(remote);

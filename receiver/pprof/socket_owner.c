@@ -14,12 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TABLE_MAX_BYTES ((size_t)64 << 20) /* some 400,000 connections */
-
 enum {
+	PIECE_BYTES = 64 << 10, /* of a table, which may have very many lines */
 	CGROUP_MAX_BYTES = 64 << 10,
-	NAMESPACES_MAX = 4096,
-	ESTABLISHED = 1, /* TCP_ESTABLISHED of net/tcp_states.h */
+	NAMESPACES_MAX = 4096, /* of ours */
+	ESTABLISHED = 1,       /* TCP_ESTABLISHED of net/tcp_states.h */
 };
 
 /* ---- tables of connections ---- */
@@ -53,15 +52,17 @@ static bool is_same(const struct end *a, const struct end *b)
 static bool parse_end(const char *text, bool six, struct end *ret)
 {
 	uint32_t words[4] = { 0, 0, htonl(0xffff), 0 };
-	unsigned int port;
+	unsigned int port = 0;
 	int count;
 
 	count = six ? sscanf(text, "%8" SCNx32 "%8" SCNx32 "%8" SCNx32 "%8" SCNx32 ":%4x",
 			     &words[0], &words[1], &words[2], &words[3], &port)
 		    : sscanf(text, "%8" SCNx32 ":%4x", &words[3], &port);
+	if (count != (six ? 5 : 2))
+		return false;
 	memcpy(&ret->address, words, sizeof(words));
 	ret->port = (uint16_t)port;
-	return count == (six ? 5 : 2);
+	return true;
 }
 
 /* "  0: OWN OTHER 01 00000000:00000000 00:00000000 00000000  1000        0 INODE ..." */
@@ -95,126 +96,201 @@ uint64_t socket_owner_parse(char *text, bool six, const struct sockaddr_storage 
 	return inode;
 }
 
-/* ---- namespaces ---- */
+/* ---- a search ---- */
 
-struct search {
-	const struct sockaddr_storage *own, *peer; /* borrowed */
-	int proc;                                  /* owned: a directory */
-	uint64_t deadline_ns;
+struct look {
+	const struct socket_search *search; /* borrowed */
+	int proc;                           /* owned: a directory */
 	ino_t user_namespace;
-	VECTOR(ino_t) namespaces; /* that have been looked at */
-	ino_t namespace;          /* in which the socket is... */
-	uint64_t inode;           /* ...of which this is the number; 0: not found */
-	bool is_ambiguous;
+	VECTOR(ino_t) namespaces; /* of ours that have been looked at */
+	uint64_t inode;           /* of the socket; 0: not found */
+	bool is_ambiguous;        /* two namespaces have such a connection */
+	bool is_incomplete;       /* something was not looked at that may have it */
 };
 
-static bool is_late(const struct search *search)
+static bool is_over(struct look *look)
 {
-	return clock_monotonic_ns() >= search->deadline_ns;
-}
+	const struct socket_search *search = look->search;
 
-static bool namespace_of(int process, const char *name, ino_t *ret)
-{
-	struct stat status;
-
-	if (fstatat(process, name, &status, 0))
+	if (clock_monotonic_ns() < search->deadline_ns &&
+	    !(search->is_over && search->is_over(search->context)))
 		return false;
-	*ret = status.st_ino;
+	look->is_incomplete = true;
 	return true;
 }
 
-/* Does the network namespace of @process belong to our user namespace? */
-static bool is_trusted(const struct search *search, int process)
+/* A process that has ended is none to be looked at. One that may not be looked at is above us, an
+ * init or a monitor, and passed over. Whatever else fails may hide something. */
+static void note_failure(struct look *look, int error)
+{
+	look->is_incomplete |=
+		error != ENOENT && error != ESRCH && error != EACCES && error != EPERM;
+}
+
+/* A directory for readdir(3), or NULL. */
+static DIR *open_directory(struct look *look, int parent, const char *name)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!directory) {
+		note_failure(look, errno);
+		if (fd >= 0)
+			close(fd);
+	}
+	return directory;
+}
+
+/* The next entry, or NULL. */
+static const struct dirent *next_entry(struct look *look, DIR *directory)
+{
+	const struct dirent *entry;
+
+	if (is_over(look))
+		return NULL;
+	errno = 0;
+	entry = readdir(directory);
+	if (!entry && errno)
+		note_failure(look, errno);
+	return entry;
+}
+
+/* ---- connections of a namespace ---- */
+
+/* Whole lines of what is in @text; the rest is moved to its begin. Returns how much that is. */
+static size_t parse_piece(const struct look *look, char *text, size_t length, bool six,
+			  uint64_t *inode)
+{
+	char *end = memrchr(text, '\n', length);
+	size_t rest = end ? (size_t)(text + length - end - 1) : length;
+
+	if (!end)
+		return length;
+	*end = '\0';
+	*inode = socket_owner_parse(text, six, look->search->own, look->search->peer);
+	memmove(text, end + 1, rest);
+	return rest;
+}
+
+/* The number of the socket to *@inode, which is 0. False: it could not be read to its end. */
+static bool read_table(struct look *look, int process, bool six, uint64_t *inode)
+{
+	const char *name = six ? "net/tcp6" : "net/tcp";
+	CLEANUP_FREE char *text = malloc(PIECE_BYTES);
+	CLEANUP_FD int fd = openat(process, name, O_RDONLY | O_CLOEXEC);
+	size_t length = 0;
+	ssize_t got = -1;
+
+	// Without IPv6 there is no such table.
+	if (fd < 0 && errno == ENOENT)
+		return true;
+	while (text && fd >= 0 && length < PIECE_BYTES && !*inode && !is_over(look)) {
+		got = read(fd, text + length, PIECE_BYTES - length);
+		if (got <= 0)
+			break;
+		length = parse_piece(look, text, length + (size_t)got, six, inode);
+	}
+	return !got || *inode;
+}
+
+/* The same of both tables of @process's namespace. */
+static bool read_tables(struct look *look, int process, uint64_t *inode)
+{
+	return read_table(look, process, false, inode) &&
+	       (*inode || read_table(look, process, true, inode));
+}
+
+/* Which network namespace has @process, if it belongs to our user namespace? 0: it does not. */
+static ino_t trusted_namespace(struct look *look, int process)
 {
 	CLEANUP_FD int network = openat(process, "ns/net", O_RDONLY | O_CLOEXEC);
 	CLEANUP_FD int user = network < 0 ? -1 : ioctl(network, NS_GET_USERNS);
-	struct stat status;
+	struct stat owner, status;
 
-	return user >= 0 && !fstat(user, &status) && status.st_ino == search->user_namespace;
+	if (network < 0)
+		note_failure(look, errno);
+	return user >= 0 && !fstat(user, &owner) && owner.st_ino == look->user_namespace &&
+			       !fstat(network, &status)
+		       ? status.st_ino
+		       : 0;
 }
 
-static uint64_t find_inode(const struct search *search, int process)
+/* Of a process that changes its namespace meanwhile the tables may be another one's. */
+static bool stays_in(int process, ino_t namespace)
 {
-	static const char *const tables[] = { "net/tcp", "net/tcp6" };
-	uint64_t inode = 0;
+	struct stat status;
 
-	for (int six = 0; six < 2 && !inode; six++) {
-		CLEANUP_FREE char *text = NULL;
+	return !fstatat(process, "ns/net", &status, 0) && status.st_ino == namespace;
+}
 
-		if (!file_read_until(process, tables[six], TABLE_MAX_BYTES, search->deadline_ns,
-				     &text, NULL))
-			inode = socket_owner_parse(text, six, search->own, search->peer);
-	}
-	return inode;
+static bool was_visited(const struct look *look, ino_t namespace)
+{
+	for (size_t i = 0; i < look->namespaces.count; i++)
+		if (look->namespaces.items[i] == namespace)
+			return true;
+	return false;
 }
 
 /* Look in the namespace of @process, unless that has been done. */
-static bool visit_namespace(void *context, int process, pid_t pid)
+static bool visit_namespace(struct look *look, int process, pid_t pid, void *context)
 {
-	struct search *search = context;
-	ino_t namespace;
-	uint64_t inode;
+	ino_t namespace = trusted_namespace(look, process);
+	uint64_t inode = 0;
 
 	(void)pid;
-	if (!namespace_of(process, "ns/net", &namespace))
-		return true;
-	for (size_t i = 0; i < search->namespaces.count; i++)
-		if (search->namespaces.items[i] == namespace)
-			return true;
-	if (search->namespaces.count >= NAMESPACES_MAX ||
-	    !VECTOR_PUSH(&search->namespaces, namespace))
-		return false;
-	inode = is_trusted(search, process) ? find_inode(search, process) : 0;
-	search->is_ambiguous |= inode && search->inode;
-	if (inode) {
-		search->namespace = namespace;
-		search->inode = inode;
-	}
-	return !search->is_ambiguous;
+	(void)context;
+	// Where a table cannot be read, the next process of that namespace is asked.
+	if (!namespace || was_visited(look, namespace) || !read_tables(look, process, &inode) ||
+	    !stays_in(process, namespace))
+		return !look->is_incomplete;
+	if (look->namespaces.count >= NAMESPACES_MAX || !VECTOR_PUSH(&look->namespaces, namespace))
+		look->is_incomplete = true;
+	look->is_ambiguous |= inode && look->inode;
+	if (inode)
+		look->inode = inode;
+	return !look->is_ambiguous && !look->is_incomplete;
 }
 
 /* ---- processes ---- */
 
 /* Calls @visit with a directory of each process until it returns false. */
-static void visit_processes(struct search *search,
-			    bool (*visit)(void *context, int process, pid_t pid), void *context)
+static void visit_processes(struct look *look,
+			    bool (*visit)(struct look *look, int process, pid_t pid, void *context),
+			    void *context)
 {
-	int fd = openat(search->proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	DIR *directory = open_directory(look, look->proc, ".");
 	const struct dirent *entry;
 	bool goes_on = true;
 
-	if (fd >= 0 && !directory)
-		close(fd);
-	while (directory && goes_on && !is_late(search) && (entry = readdir(directory))) {
+	while (directory && goes_on && (entry = next_entry(look, directory))) {
 		CLEANUP_FD int process = -1;
 		char *end;
 		long pid = strtol(entry->d_name, &end, 10);
 
 		if (*end || pid <= 0)
 			continue;
-		process = openat(search->proc, entry->d_name,
+		process = openat(look->proc, entry->d_name,
 				 O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		if (process >= 0)
-			goes_on = visit(context, process, (pid_t)pid);
+			goes_on = visit(look, process, (pid_t)pid, context);
+		else
+			note_failure(look, errno);
 	}
 	if (directory)
 		closedir(directory);
 }
 
-static bool has_socket(const struct search *search, int process)
+static bool has_socket(struct look *look, int process)
 {
-	int fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	DIR *directory = open_directory(look, process, "fd");
 	const struct dirent *entry;
 	char wanted[48], link[48];
 	bool found = false;
 
-	if (fd >= 0 && !directory)
-		close(fd);
-	snprintf(wanted, sizeof(wanted), "socket:[%" PRIu64 "]", search->inode);
-	while (directory && !found && !is_late(search) && (entry = readdir(directory))) {
-		ssize_t length = readlinkat(fd, entry->d_name, link, sizeof(link) - 1);
+	snprintf(wanted, sizeof(wanted), "socket:[%" PRIu64 "]", look->inode);
+	while (directory && !found && (entry = next_entry(look, directory))) {
+		ssize_t length =
+			readlinkat(dirfd(directory), entry->d_name, link, sizeof(link) - 1);
 
 		link[length > 0 ? length : 0] = '\0';
 		found = !strcmp(link, wanted);
@@ -224,94 +300,105 @@ static bool has_socket(const struct search *search, int process)
 	return found;
 }
 
-static bool describe(int process, pid_t pid, struct socket_owner *ret)
-{
-	CLEANUP_FREE char *text = NULL;
-	size_t length;
-
-	*ret = (struct socket_owner){ .pid = pid };
-	if (file_read(process, "cgroup", CGROUP_MAX_BYTES, &text, &length))
-		return false;
-	(void)container_id_parse(text, length, ret->container_id);
-	(void)pod_uid_parse(text, length, ret->pod_uid);
-	return true;
-}
-
 struct holders {
-	struct search *search;
 	struct socket_owner owner;
-	bool are_several; /* in different containers, or one of them is not to be known */
+	bool are_several; /* in different containers */
 };
 
-static bool visit_holder(void *context, int process, pid_t pid)
+static bool is_elsewhere(const struct socket_owner *a, const struct socket_owner *b)
 {
-	struct holders *holders = context;
-	struct socket_owner owner;
-	ino_t namespace;
+	return strcmp(a->container_id, b->container_id) || strcmp(a->pod_uid, b->pod_uid);
+}
 
-	if (!namespace_of(process, "ns/net", &namespace) ||
-	    namespace != holders->search->namespace || !has_socket(holders->search, process))
+static bool visit_holder(struct look *look, int process, pid_t pid, void *context)
+{
+	struct socket_owner owner = { .pid = pid, .inode = look->inode };
+	CLEANUP_FREE char *text = NULL;
+	struct holders *holders = context;
+	size_t length;
+	int status;
+
+	if (!has_socket(look, process))
 		return true;
-	if (!describe(process, pid, &owner) ||
-	    (holders->owner.pid && strcmp(holders->owner.container_id, owner.container_id)))
-		holders->are_several = true;
+	status = file_read(process, "cgroup", CGROUP_MAX_BYTES, &text, &length);
+	if (status) {
+		note_failure(look, -status);
+		return true;
+	}
+	(void)container_id_parse(text, length, owner.container_id);
+	(void)pod_uid_parse(text, length, owner.pod_uid);
+	holders->are_several = holders->owner.pid && is_elsewhere(&holders->owner, &owner);
 	holders->owner = owner;
 	return !holders->are_several;
 }
 
 /* ---- all of it ---- */
 
-/* Who had the last connection may have this one. */
-static bool ask_last(struct search *search, struct socket_owner *owner)
+static bool is_loopback(const struct sockaddr_storage *address)
 {
+	struct end end = end_of(address);
+
+	return IN6_IS_ADDR_LOOPBACK(&end.address) ||
+	       (IN6_IS_ADDR_V4MAPPED(&end.address) && end.address.s6_addr[12] == 127);
+}
+
+/* In our own namespace the kernel lets nobody have the ends of another connection. Every
+ * namespace has the addresses of localhost, so that those of others say nothing. */
+static void find_inode(struct look *look)
+{
+	CLEANUP_FD int self = openat(look->proc, "self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (self < 0 || !read_tables(look, self, &look->inode))
+		look->is_incomplete = true;
+	else if (!look->inode && !is_loopback(look->search->peer))
+		visit_processes(look, visit_namespace, NULL);
+}
+
+static enum socket_finding find(struct look *look, struct socket_owner *ret)
+{
+	struct holders holders = { 0 };
+	struct stat status;
+
+	if (fstatat(look->proc, "self/ns/user", &status, 0))
+		return SOCKET_UNDECIDED;
+	look->user_namespace = status.st_ino;
+	find_inode(look);
+	if (look->inode && !look->is_ambiguous && !look->is_incomplete)
+		visit_processes(look, visit_holder, &holders);
+	if (look->is_incomplete)
+		return SOCKET_UNDECIDED;
+	if (!holders.owner.pid || holders.are_several)
+		return SOCKET_NOBODYS;
+	*ret = holders.owner;
+	return SOCKET_FOUND;
+}
+
+enum socket_finding socket_owner_find(const struct socket_search *search, struct socket_owner *ret)
+{
+	struct look look = { .search = search };
+	enum socket_finding finding;
+
+	if ((search->own->ss_family != AF_INET && search->own->ss_family != AF_INET6) ||
+	    search->own->ss_family != search->peer->ss_family)
+		return SOCKET_NOBODYS;
+	look.proc = open(search->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (look.proc < 0)
+		return SOCKET_UNDECIDED;
+	finding = find(&look, ret);
+	VECTOR_DEINIT(&look.namespaces);
+	close(look.proc);
+	return finding;
+}
+
+bool socket_owner_stays(const struct socket_search *search, const struct socket_owner *owner)
+{
+	struct look look = { .search = search, .inode = owner->inode };
+	CLEANUP_FD int proc = open(search->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CLEANUP_FD int process = -1;
 	char name[24];
 
 	snprintf(name, sizeof(name), "%d", owner->pid);
-	if (owner->pid > 0)
-		process =
-			openat(search->proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (process < 0 || !is_trusted(search, process))
-		return false;
-	search->inode = find_inode(search, process);
-	if (search->inode && has_socket(search, process) && describe(process, owner->pid, owner))
-		return true;
-	search->inode = 0;
-	return false;
-}
-
-static void ask_all(struct search *search, struct socket_owner *owner)
-{
-	struct holders holders = { .search = search };
-
-	visit_processes(search, visit_namespace, search);
-	if (search->inode && !search->is_ambiguous)
-		visit_processes(search, visit_holder, &holders);
-	// In time nobody else can have been missed.
-	if (!holders.are_several && !is_late(search))
-		*owner = holders.owner;
-}
-
-void socket_owner_find(const char *proc, const struct sockaddr_storage *own,
-		       const struct sockaddr_storage *peer, uint64_t deadline_ns,
-		       struct socket_owner *owner)
-{
-	struct search search = { .own = own, .peer = peer, .deadline_ns = deadline_ns };
-	struct socket_owner last = *owner;
-
-	*owner = (struct socket_owner){ 0 };
-	if ((own->ss_family != AF_INET && own->ss_family != AF_INET6) ||
-	    own->ss_family != peer->ss_family)
-		return;
-	search.proc = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (search.proc < 0)
-		return;
-	if (namespace_of(search.proc, "self/ns/user", &search.user_namespace)) {
-		if (ask_last(&search, &last))
-			*owner = last;
-		else
-			ask_all(&search, owner);
-	}
-	VECTOR_DEINIT(&search.namespaces);
-	close(search.proc);
+	if (proc >= 0)
+		process = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return process >= 0 && has_socket(&look, process);
 }

@@ -372,6 +372,11 @@ void file_rows_touch(struct file_rows *rows, struct file *file)
 
 /* The descriptor of the one not used for longest: of the owner that holds most, if that is not the
  * one who needs it. */
+static bool goes_before(const struct file *a, const struct file *b)
+{
+	return a->lives != b->lives ? b->lives : a->used < b->used;
+}
+
 static int let_go(struct file_rows *rows, struct owner owner)
 {
 	struct owner yielding;
@@ -388,7 +393,7 @@ static int let_go(struct file_rows *rows, struct owner owner)
 		if (yields && !owner_is(file->owner, yielding))
 			continue;
 		if (oldest == SIZE_MAX ||
-		    file->used < rows->rows.items[rows->held.items[oldest]].used)
+		    goes_before(file, &rows->rows.items[rows->held.items[oldest]]))
 			oldest = i;
 	}
 	if (oldest == SIZE_MAX)
@@ -463,9 +468,9 @@ size_t file_rows_let_go(struct file_rows *rows, const struct process_root *host,
 	for (size_t i = 0; i < rows->held.count; i++) {
 		struct file *file = &rows->rows.items[rows->held.items[i]];
 
-		if (!is_passing(rows, host, clock, rows->held.items[i]) ||
-		    (living_count && bsearch(&file->id, living, living_count, sizeof(*living),
-					     file_numbers_compare))) {
+		file->lives = living_count && bsearch(&file->id, living, living_count,
+						      sizeof(*living), file_numbers_compare);
+		if (file->lives || !is_passing(rows, host, clock, rows->held.items[i])) {
 			rows->held.items[kept++] = rows->held.items[i];
 			continue;
 		}

@@ -27,6 +27,7 @@ struct file {
 	bool machines; /* it lies where only the machine's root installs files */
 	bool seen;     /* has been opened: there is a look at it */
 	bool changed;  /* files_changed has told of it */
+	bool lives;    /* a living process had it mapped at the last file_rows_let_go */
 	struct file_ends ends;
 	struct file_look look; /* what it was when it was found last */
 	int fd;                /* O_PATH; -1 = not held */
@@ -116,7 +117,8 @@ bool file_rows_has_passing(const struct file_rows *rows, const struct process_ro
 /*
  * Let go of these descriptors, but for those of the files @living (ids, ascending), whose mounts
  * are busy by themselves. They are written to @gone, which has room for most_open; returns how
- * many.
+ * many. When there are too many later, those of other files than @living go first: whether a file
+ * is written to while it runs is seen by its descriptor alone.
  */
 struct file_let_go {
 	int fd;         /* to be closed */

@@ -125,8 +125,8 @@ size_t files_evict(struct files *files, const uint32_t *needed, size_t count);
 /*
  * Close descriptors that keep other mounts than those of roots busy: of files that have not been
  * used since the last call, except @living (@count ids, ascending), which living processes map.
- * Such a file is opened again when it is needed, if it can be found. files_may_let_go: is there
- * anything to be done?
+ * Such a file is opened again when it is needed, if it can be found. Of the others those @living
+ * are closed last when there are too many. files_may_let_go: is there anything to be done?
  */
 bool files_may_let_go(struct files *files);
 void files_let_go(struct files *files, const uint32_t *living, size_t count);

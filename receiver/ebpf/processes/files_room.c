@@ -68,7 +68,9 @@ bool files_may_let_go(struct files *files)
 	bool may;
 
 	pthread_mutex_lock(&files->lock);
-	may = file_rows_has_passing(&files->rows, &files->host_root, files->let_go_clock);
+	// Before there are too many it has to be known which are needed.
+	may = files->rows.held.count >= files->rows.most_open / 2 ||
+	      file_rows_has_passing(&files->rows, &files->host_root, files->let_go_clock);
 	if (!may)
 		files->let_go_clock = files->rows.clock;
 	pthread_mutex_unlock(&files->lock);

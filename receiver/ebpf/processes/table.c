@@ -291,6 +291,9 @@ static void note_exec_id(struct table *table, struct process *process,
 
 	if (!space || (older && older->exec_id_known && older->exec_id == key->exec_id))
 		return;
+	// Ids ascend: the thread was stopped between the exec's record and its new id.
+	if (space->exec_id_told && (int32_t)(key->exec_id - space->exec_id) < 0)
+		return;
 	if (!space->exec_id_known) {
 		space->exec_id_known = true;
 		space->exec_id = key->exec_id;

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +33,18 @@ struct fixture {
 	struct net_ends ends;
 };
 
+static void fixture_begin(struct fixture *fixture)
+{
+	char url[128];
+
+	snprintf(url, sizeof(url), "http://%s/profile?x=1", stand_in_address(fixture->server));
+	assert_null(net_fetcher_create(&fixture->config, url, "1.2", &fixture->logger,
+				       &fixture->fetcher));
+}
+
 static void fixture_init(struct fixture *fixture, const struct stand_in_route *routes)
 {
 	static const char *const keys[] = { "authorization" }, *const values[] = { "Bearer x" };
-	char url[128];
-	struct profcol_error *error;
 
 	*fixture = (struct fixture){ .logger.size = sizeof(fixture->logger) };
 	fixture->config = (struct net_http_config){
@@ -48,10 +56,7 @@ static void fixture_init(struct fixture *fixture, const struct stand_in_route *r
 	fixture->budget.most = 1 << 20;
 	fixture->share.budget = &fixture->budget;
 	fixture->server = stand_in_start(routes, NULL);
-	snprintf(url, sizeof(url), "http://%s/profile?x=1", stand_in_address(fixture->server));
-	error = net_fetcher_create(&fixture->config, url, "1.2", &fixture->logger,
-				   &fixture->fetcher);
-	assert_null(error);
+	fixture_begin(fixture);
 }
 
 static void fixture_deinit(struct fixture *fixture)
@@ -96,6 +101,32 @@ static void an_answer_comes_whole_and_within_its_share(void **state)
 	assert_int_equal(fixture.length, LARGE + 5);
 	assert_memory_equal(fixture.bytes, "pprof ", 6);
 	assert_true(fixture.share.taken >= fixture.length);
+}
+
+/* By the ends callers look for whose the server is, which a proxy is not. */
+static void ends_are_told_of_a_connection_to_the_server_itself(void **state)
+{
+	static const struct stand_in_route routes[] = {
+		{ .request = "", .status = 200, .body = "pprof", .goes_on = true },
+		{ 0 },
+	};
+	CLEANUP(fixture_deinit) struct fixture fixture;
+	const struct sockaddr_in *peer = (const struct sockaddr_in *)&fixture.ends.peer;
+	char proxy[64];
+
+	(void)state;
+	fixture_init(&fixture, routes);
+	assert_null(fetch(&fixture, 100));
+	assert_int_equal(fixture.ends.own.ss_family, AF_INET);
+	assert_int_equal(peer->sin_family, AF_INET);
+	assert_int_equal(ntohs(peer->sin_port), strtol(stand_in_port(fixture.server), NULL, 10));
+	net_fetcher_destroy(TAKE(fixture.fetcher));
+	snprintf(proxy, sizeof(proxy), "http://%s", stand_in_address(fixture.server));
+	fixture.config.proxy_url = proxy;
+	fixture_begin(&fixture);
+	assert_null(fetch(&fixture, 100));
+	assert_int_equal(fixture.ends.own.ss_family, AF_UNSPEC);
+	assert_int_equal(fixture.ends.peer.ss_family, AF_UNSPEC);
 }
 
 static void too_long_an_answer_is_not_kept(void **state)
@@ -157,6 +188,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer_comes_whole_and_within_its_share),
+		cmocka_unit_test(ends_are_told_of_a_connection_to_the_server_itself),
 		cmocka_unit_test(too_long_an_answer_is_not_kept),
 		cmocka_unit_test(other_statuses_say_why),
 		cmocka_unit_test(a_request_can_be_cancelled),

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,8 +88,7 @@ static void what_is_no_table_has_nobody(void **state)
 		"0: 0100007F:1F90 0200000A:C351 01",
 		"0: 0100007F1F90 0200000A:C351 01 0:0 0:0 0 0 0 5",
 		"0: 0100007F:1F90 0200000A:C351 02 0:0 0:0 0 0 0 5",
-		"0: 0100007F:1F90 00000000000000000000000000000000000000000000000000000000:C351 01 "
-		"0",
+		"0: 0100007F:1F90 0000000000000000000000000000000000000000000000000000:C351 01",
 	};
 	struct sockaddr_storage own = four("10.0.0.2", 0xc351), peer = four("127.0.0.1", 0x1f90);
 	char text[160];
@@ -135,33 +135,74 @@ static void connection_close(struct connection *connection)
 	close(connection->server);
 }
 
-static struct socket_owner find(const struct connection *connection, pid_t last)
+/* The number of the process that has the other end; 0: nobody's, -1: undecided. */
+static pid_t find(const struct connection *connection)
 {
-	struct socket_owner owner = { .pid = last };
+	const struct socket_search search = { .proc = "/proc",
+					      .own = &connection->own,
+					      .peer = &connection->peer,
+					      .deadline_ns = clock_monotonic_ns() + 120 * SECOND };
+	struct socket_owner owner;
+	enum socket_finding finding = socket_owner_find(&search, &owner);
 
-	socket_owner_find("/proc", &connection->own, &connection->peer,
-			  clock_monotonic_ns() + 60 * SECOND, &owner);
-	return owner;
+	if (finding != SOCKET_FOUND)
+		return finding == SOCKET_NOBODYS ? 0 : -1;
+	assert_true(socket_owner_stays(&search, &owner));
+	owner.inode++;
+	assert_false(socket_owner_stays(&search, &owner));
+	return owner.pid;
+}
+
+static bool is_root_or_skips(void)
+{
+	if (!geteuid())
+		return true;
+	print_message("skipped: not root\n");
+	skip();
+	return false;
 }
 
 static void who_has_the_other_end_is_found(void **state)
 {
 	struct connection connection = { .own = four("127.0.0.1", 0),
 					 .peer = four("127.0.0.1", 0) };
-	struct connection other = connection;
+
+	(void)state;
+	if (!is_root_or_skips())
+		return;
+	assert_true(connect_both(&connection));
+	assert_int_equal(find(&connection), getpid());
+	connection_close(&connection);
+	assert_int_equal(find(&connection), 0);
+}
+
+static bool ends_at_once(void *context)
+{
+	(void)context;
+	return true;
+}
+
+static void a_search_that_is_ended_says_nothing(void **state)
+{
+	struct connection connection = { .own = four("127.0.0.1", 0),
+					 .peer = four("127.0.0.1", 0) };
+	struct socket_search search = { .proc = "/proc",
+					.own = &connection.own,
+					.peer = &connection.peer,
+					.deadline_ns = UINT64_MAX,
+					.is_over = ends_at_once };
+	struct socket_owner owner;
 
 	(void)state;
 	assert_true(connect_both(&connection));
-	assert_int_equal(find(&connection, 0).pid, getpid());
-	assert_int_equal(find(&connection, getpid()).pid, getpid());
-	// Whoever had the last one need not have this.
-	assert_int_equal(find(&connection, 1).pid, getpid());
-	assert_string_equal(find(&connection, 0).pod_uid, "");
-	assert_true(connect_both(&other));
+	assert_int_equal(socket_owner_find(&search, &owner), SOCKET_UNDECIDED);
+	search.is_over = NULL;
+	search.deadline_ns = 1;
+	assert_int_equal(socket_owner_find(&search, &owner), SOCKET_UNDECIDED);
+	search.deadline_ns = UINT64_MAX;
+	search.proc = "/proc/none";
+	assert_int_equal(socket_owner_find(&search, &owner), SOCKET_UNDECIDED);
 	connection_close(&connection);
-	assert_int_equal(find(&connection, getpid()).pid, 0);
-	assert_int_equal(find(&other, getpid()).pid, getpid());
-	connection_close(&other);
 }
 
 static void what_is_no_connection_of_the_internet_has_nobody(void **state)
@@ -169,18 +210,29 @@ static void what_is_no_connection_of_the_internet_has_nobody(void **state)
 	struct connection none = { .own.ss_family = AF_UNSPEC };
 
 	(void)state;
-	assert_int_equal(find(&none, getpid()).pid, 0);
+	assert_int_equal(find(&none), 0);
 	none.own.ss_family = none.peer.ss_family = AF_UNIX;
-	assert_int_equal(find(&none, getpid()).pid, 0);
+	assert_int_equal(find(&none), 0);
 }
 
-/* A child in a network namespace, made with @flags, in which it has a connection with these ends,
- * until it is killed. -1: it cannot be made here. */
-static pid_t start_apart(int flags, uint16_t own, uint16_t peer)
+/* ---- other network namespaces ---- */
+
+/* That the interface of localhost has @address. */
+static bool give_address(int fd, const struct sockaddr_storage *address)
 {
-	struct connection connection = { .own = four("127.0.0.1", own),
-					 .peer = four("127.0.0.1", peer) };
 	struct ifreq loopback = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	struct ifreq request = { .ifr_name = "lo:1" };
+
+	memcpy(&request.ifr_addr, address, sizeof(request.ifr_addr));
+	((struct sockaddr_in *)&request.ifr_addr)->sin_port = 0;
+	return fd >= 0 && !ioctl(fd, SIOCSIFFLAGS, &loopback) && !ioctl(fd, SIOCSIFADDR, &request);
+}
+
+/* A child in a network namespace, made with @flags, in which it has the connection @wanted, until
+ * it is killed. -1: it cannot be made here. */
+static pid_t start_apart(int flags, const struct connection *wanted)
+{
+	struct connection connection = *wanted;
 	char said = 'n';
 	int ends[2];
 	pid_t pid;
@@ -188,11 +240,12 @@ static pid_t start_apart(int flags, uint16_t own, uint16_t peer)
 	assert_int_equal(pipe(ends), 0);
 	pid = fork();
 	if (!pid) {
-		int fd = unshare(flags) ? -1 : socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		int fd = -1;
 
-		said = fd >= 0 && !ioctl(fd, SIOCSIFFLAGS, &loopback) && connect_both(&connection)
-			       ? 'y'
-			       : 'n';
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!unshare(flags))
+			fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		said = give_address(fd, &wanted->peer) && connect_both(&connection) ? 'y' : 'n';
 		if (write(ends[1], &said, 1) == 1)
 			pause();
 		_exit(0);
@@ -209,6 +262,8 @@ static pid_t start_apart(int flags, uint16_t own, uint16_t peer)
 
 static void end_apart(pid_t pid)
 {
+	if (pid < 0)
+		return;
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
@@ -216,31 +271,51 @@ static void end_apart(pid_t pid)
 static void only_namespaces_of_the_system_count(void **state)
 {
 	enum { OWN = 40123, PEER = 40124 };
-	const struct connection wanted = { .own = four("127.0.0.1", OWN),
-					   .peer = four("127.0.0.1", PEER) };
-	pid_t container = start_apart(CLONE_NEWNET, OWN, PEER), forger, second;
+	char address[32];
+	struct connection wanted;
+	pid_t container, forger, second;
 
 	(void)state;
+	// Of the addresses for documentation one of this process's own.
+	snprintf(address, sizeof(address), "198.18.%d.%d", getpid() / 250 % 250 + 1,
+		 getpid() % 250 + 1);
+	wanted = (struct connection){ .own = four(address, OWN), .peer = four(address, PEER) };
+	container = start_apart(CLONE_NEWNET, &wanted);
 	if (container < 0) {
 		print_message("skipped: no network namespace can be made here\n");
 		skip();
 	}
-	assert_int_equal(find(&wanted, 0).pid, container);
+	assert_int_equal(find(&wanted), container);
 	// Any user can make such a namespace, and have any address there.
-	forger = start_apart(CLONE_NEWUSER | CLONE_NEWNET, OWN, PEER);
-	assert_int_equal(find(&wanted, 0).pid, container);
+	forger = start_apart(CLONE_NEWUSER | CLONE_NEWNET, &wanted);
+	assert_int_equal(find(&wanted), container);
 	end_apart(container);
-	assert_int_equal(find(&wanted, 0).pid, 0);
-	assert_int_equal(find(&wanted, forger).pid, 0);
-	if (forger > 0)
-		end_apart(forger);
+	assert_int_equal(find(&wanted), 0);
+	end_apart(forger);
 	// Of two nobody knows which it is.
-	container = start_apart(CLONE_NEWNET, OWN, PEER);
-	second = start_apart(CLONE_NEWNET, OWN, PEER);
+	container = start_apart(CLONE_NEWNET, &wanted);
+	second = start_apart(CLONE_NEWNET, &wanted);
 	assert_true(container > 0 && second > 0);
-	assert_int_equal(find(&wanted, 0).pid, 0);
+	assert_int_equal(find(&wanted), 0);
 	end_apart(container);
 	end_apart(second);
+}
+
+/* Every container has localhost, and may have a connection there with our ends. */
+static void localhost_of_others_is_not_ours(void **state)
+{
+	struct connection wanted = { .own = four("127.0.0.1", 0), .peer = four("127.0.0.1", 0) };
+	pid_t container;
+
+	(void)state;
+	if (!is_root_or_skips())
+		return;
+	assert_true(connect_both(&wanted));
+	container = start_apart(CLONE_NEWNET, &wanted);
+	assert_int_equal(find(&wanted), getpid());
+	connection_close(&wanted);
+	assert_int_equal(find(&wanted), 0);
+	end_apart(container);
 }
 
 int main(void)
@@ -249,8 +324,10 @@ int main(void)
 		cmocka_unit_test(tables_of_the_kernel_are_read),
 		cmocka_unit_test(what_is_no_table_has_nobody),
 		cmocka_unit_test(who_has_the_other_end_is_found),
+		cmocka_unit_test(a_search_that_is_ended_says_nothing),
 		cmocka_unit_test(what_is_no_connection_of_the_internet_has_nobody),
 		cmocka_unit_test(only_namespaces_of_the_system_count),
+		cmocka_unit_test(localhost_of_others_is_not_ours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

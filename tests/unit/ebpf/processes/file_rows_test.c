@@ -263,6 +263,33 @@ static void mounts_of_no_root_are_let_go_of(void **state)
 	assert_int_equal(rows->held.count, 4);
 }
 
+/* Only by its descriptor is it seen that a file is written to while it runs. */
+static void what_is_mapped_now_is_let_go_of_last(void **state)
+{
+	const struct process_root host = { .mount = 7 };
+	struct file_rows *rows = *state;
+	uint32_t library = hold_on(rows, 1, 7);
+	struct file_let_go gone[OPEN_MAX_FILES];
+	int fd;
+
+	assert_int_equal(file_rows_let_go(rows, &host, 0, &library, 1, gone), 0);
+	for (uint64_t inode = 2; inode <= OPEN_MAX_FILES; inode++)
+		hold_on(rows, inode, 7);
+	for (uint64_t inode = 100; inode < 100 + 3 * OPEN_MAX_FILES; inode++) {
+		struct file *file = file_rows_find(rows, add(rows, inode));
+
+		fd = file_rows_hold(rows, file, open("/dev/null", O_PATH | O_CLOEXEC));
+		assert_int_equal(close(fd), 0);
+	}
+	assert_true(file_rows_find(rows, library)->fd >= 0);
+	// Until it is mapped no longer.
+	assert_int_equal(file_rows_let_go(rows, &host, 0, NULL, 0, gone), 0);
+	fd = file_rows_hold(rows, file_rows_find(rows, add(rows, 200)),
+			    open("/dev/null", O_PATH | O_CLOEXEC));
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(file_rows_find(rows, library)->fd, -1);
+}
+
 int main(void)
 {
 #define ROWS_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -275,6 +302,7 @@ int main(void)
 		ROWS_TEST(who_has_long_paths_makes_room_for_others),
 		ROWS_TEST(who_holds_most_descriptors_lets_go_of_them_for_others),
 		ROWS_TEST(mounts_of_no_root_are_let_go_of),
+		ROWS_TEST(what_is_mapped_now_is_let_go_of_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

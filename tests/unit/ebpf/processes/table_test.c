@@ -442,6 +442,22 @@ static void an_exec_nobody_told_of_is_noticed(void **state)
 	assert_true(table_note(table, &key, 15 * S)->space->complete);
 }
 
+static void a_sample_of_the_program_before_is_no_other_exec(void **state)
+{
+	struct table *table = *state;
+	struct process_key key = key_of(10, 10 * S);
+
+	tell_fork(table, 10 * S, 1, 10);
+	tell_name(table, RECORD_EXEC, 12 * S, 10, "next");
+	key.exec_id = 5;
+	assert_non_null(table_note(table, &key, 12 * S + 1000));
+	table_announce(table, &key, 12 * S + 1000);
+	// It was stopped for long before the kernel counted the exec.
+	key.exec_id = 4;
+	assert_true(table_note(table, &key, 13 * S)->space->complete);
+	assert_int_equal(table_newest(table, 10)->space->exec_id, 5);
+}
+
 static void a_sample_after_the_end_revives_only_the_same_process(void **state)
 {
 	struct table *table = *state;
@@ -787,6 +803,7 @@ int main(void)
 		TABLE_TEST(a_reading_of_the_next_user_ends_the_last),
 		TABLE_TEST(lost_records_are_made_up_for),
 		TABLE_TEST(an_exec_nobody_told_of_is_noticed),
+		TABLE_TEST(a_sample_of_the_program_before_is_no_other_exec),
 		TABLE_TEST(a_sample_after_the_end_revives_only_the_same_process),
 		TABLE_TEST(the_least_needed_goes_when_memory_ends),
 		TABLE_TEST(who_has_most_processes_makes_room_for_others),
