@@ -472,14 +472,17 @@ int files_reopen(struct files *files, uint32_t id, const struct file_search *sea
 
 bool files_htlhash(struct files *files, uint32_t id, char ret[HTLHASH_HEX])
 {
-	const struct file *file;
+	struct file *file;
 	bool known;
 
 	pthread_mutex_lock(&files->lock);
 	file = file_rows_find(&files->rows, id);
 	known = file && file->ends.hashed;
-	if (known)
+	if (known) {
 		strings_hex(ret, file->ends.htlhash, HTLHASH_BYTES);
+		// Each batch asks for those in which its samples are.
+		file_rows_touch(&files->rows, file);
+	}
 	pthread_mutex_unlock(&files->lock);
 	return known;
 }

@@ -97,7 +97,7 @@ int files_find_packages(struct files *files, const struct root_files_search *sea
 bool files_has(struct files *files, uint32_t file, struct owner *owner_ret);
 
 /* The htlhash that @file had when it was opened first, as hexadecimal digits. False when it never
- * was, or could not be read. */
+ * was, or could not be read. It counts as a use: what samples are in is not let go of. */
 bool files_htlhash(struct files *files, uint32_t file, char ret[HTLHASH_HEX]);
 
 /*

@@ -361,6 +361,25 @@ static void descriptors_are_limited_and_had_again(void **state)
 	assert_int_equal(files_open(files, 12345), -ENOENT);
 }
 
+static void what_batches_ask_for_is_held(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = fixture->files;
+	char path[PATH_MAX], name[8], hash[HTLHASH_HEX];
+	struct file_search search = make(fixture, "first", "text", path);
+	uint32_t id = files_identify(files, &search);
+	struct file_look look;
+
+	await_file_tick(path);
+	for (size_t i = 0; i < 10; i++) {
+		assert_true(files_htlhash(files, id, hash));
+		snprintf(name, sizeof(name), "f%zu", i);
+		search = make(fixture, name, name, path);
+		(void)files_identify(files, &search);
+	}
+	assert_true(files_look(files, id, &look));
+}
+
 static void what_a_path_leads_to_is_not_believed(void **state)
 {
 	struct fixture *fixture = *state;
@@ -634,6 +653,7 @@ int main(void)
 		FILES_TEST(every_file_that_can_be_read_has_a_hash),
 		FILES_TEST(what_cannot_be_read_to_its_end_has_no_hash),
 		FILES_TEST(descriptors_are_limited_and_had_again),
+		FILES_TEST(what_batches_ask_for_is_held),
 		FILES_TEST(what_a_path_leads_to_is_not_believed),
 		FILES_TEST(a_file_that_came_later_is_another_one),
 		FILES_TEST(a_file_that_could_not_be_opened_is_none_that_came_later),
