@@ -137,7 +137,7 @@ static __always_inline void fill_unfinished(struct unfinished *one, struct task_
 	head->origin = SAMPLE_OFF_CPU;
 	head->cpu = bpf_core_field_exists(task->wake_cpu) ? (__u16)task->wake_cpu : 0;
 	head->uid = select_active ? BPF_CORE_READ(task, cred, uid.val) : SAMPLE_NO_UID;
-	// The thread may wake up meanwhile, so the name is read first, and what it goes with after
+	// The thread may wake up and exec meanwhile: the name counts if the id is the same after
 	// it.
 	BPF_CORE_READ_INTO(&head->comm, task, comm);
 	if (kernel_task_may_have_next_name(task) ||

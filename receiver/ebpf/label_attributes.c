@@ -59,7 +59,7 @@ static bool add_waker_name(struct label_attributes *attributes, const struct off
 	return add(attributes, profcol_builder_attribute(builder, &name));
 }
 
-/* Who has ended a wait, if that is known. */
+/* Adds the attributes of the thread that has ended a wait, if that is known. */
 static bool build_waker(struct label_attributes *attributes, const void *labels,
 			struct profcol_builder *builder)
 {

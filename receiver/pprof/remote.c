@@ -82,7 +82,8 @@ static void search_owner(struct scraper *scraper, struct socket_search *search)
 	scraper->search_after_ns = clock_monotonic_ns() + scraper->pause_ns;
 }
 
-/* Whose the server is, by the connection of the last answer, which is open still. */
+/* Looks for the server's process and container, by the connection of the last answer, which is
+ * still open. */
 static void find_owner(struct scraper *scraper, const struct net_ends *ends)
 {
 	struct socket_search search = {

@@ -119,8 +119,9 @@ static bool is_over(struct look *look)
 	return true;
 }
 
-/* A process that has ended is none to be looked at. One that may not be looked at is above us, an
- * init or a monitor, and passed over. Whatever else fails may hide something. */
+/* Notes why a process could not be looked at. One that has ended hides nothing, and one that we may
+ * not look at is more privileged than we are: an init, or a monitor. Other failures make the search
+ * incomplete. */
 static void note_failure(struct look *look, int error)
 {
 	look->is_incomplete |=

@@ -370,13 +370,14 @@ void file_rows_touch(struct file_rows *rows, struct file *file)
 	file->used = ++rows->clock;
 }
 
-/* The descriptor of the one not used for longest: of the owner that holds most, if that is not the
- * one who needs it. */
+/* Is @a let go of before @b? Whether a file is written to while it runs shows by its descriptor. */
 static bool goes_before(const struct file *a, const struct file *b)
 {
 	return a->lives != b->lives ? b->lives : a->used < b->used;
 }
 
+/* The descriptor of the one that goes before all others: of the owner that holds most, if that is
+ * not the one who needs it. */
 static int let_go(struct file_rows *rows, struct owner owner)
 {
 	struct owner yielding;

@@ -8,7 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* What the process had at @time_ns, unless that is known to be another program's; NULL. */
+/* Finds the address space that @key's program had at @time_ns. NULL: it is not known, or known to
+ * be another program's. */
 static const struct space *space_of_program(const struct process *process,
 					    const struct process_key *key, uint64_t time_ns)
 {
@@ -16,7 +17,7 @@ static const struct space *space_of_program(const struct process *process,
 
 	if (!space || !space->exec_id_known || space->exec_id == key->exec_id)
 		return space;
-	// An exec is told before the exec id changes: the sample is of the one before.
+	// The kernel tells of an exec before it changes the id: the sample is the older program's.
 	older = space->older;
 	if (!older)
 		return NULL;

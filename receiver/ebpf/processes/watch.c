@@ -13,14 +13,14 @@
 #include <string.h>
 #include <sys/resource.h>
 
+/* Names of a program that has ended are asked for within some seconds. */
+static const uint64_t let_go_pause_ns = 8000000000;
+
 /*
  * A process takes about 1 kB, one that maps a hundred libraries 9 kB, a path 60 bytes, and a file
  * 430. 32 MiB are room for thousands of processes of the larger kind and, for some seconds, ten
  * thousands that have ended.
  */
-/* Names of a program that has ended are asked for within some seconds. */
-static const uint64_t let_go_pause_ns = 8000000000;
-
 enum {
 	TABLE_SHARE = 2,
 	TEXT_SHARE = 4,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whose socket is at the other end: tables as the kernel prints them, and real connections. */
+/* The search for the process at the other end of a connection: in tables as the kernel prints them,
+ * and of real connections. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
