@@ -175,7 +175,8 @@ static __always_inline bool kernel_task_may_have_next_name(struct task_struct *t
 	return mm && !BPF_CORE_READ(mm, arg_start);
 }
 
-/* The same of the current thread, whose fields are read without a helper where that can be. */
+/* The same of the current thread: in nearly all samples one field says no, which is read without a
+ * helper where that can be. */
 static __always_inline bool kernel_may_have_next_name(void)
 {
 	struct task_struct *task;
@@ -185,7 +186,7 @@ static __always_inline bool kernel_may_have_next_name(void)
 	task = (void *)bpf_get_current_task_btf();
 	if (bpf_core_field_exists(task->in_execve) && !BPF_CORE_READ_BITFIELD(task, in_execve))
 		return false;
-	return task->mm && !task->mm->arg_start;
+	return kernel_task_may_have_next_name(task);
 }
 
 /* The thread's name, of 16 bytes; after its NUL whatever the kernel left there. Empty where it may
