@@ -129,6 +129,15 @@ static __noinline __u64 defer_stack(void *to, __u64 sp)
 	return bytes;
 }
 
+/* The flags that tell of the code at @at, which the receiver cannot read later. */
+static __always_inline __u32 defer_leaf(struct unwind_walk *walk, const struct unwind_cursor *at)
+{
+	__u32 frame = (__u32)unwind_made_frame(walk, at) << SAMPLE_DEFERRED_FRAME_SHIFT;
+	__u64 ra = 0;
+
+	return frame | (unwind_is_called(walk, at, &ra) ? SAMPLE_DEFERRED_CALLED : 0);
+}
+
 /* Writes to @deferred what is needed to go on from @at, after @user_words frames. Returns how many
  * bytes; 0: it cannot be had. */
 static __always_inline __u64 defer_walk(struct unwind_walk *walk, const struct unwind_cursor *at,
@@ -141,8 +150,7 @@ static __always_inline __u64 defer_walk(struct unwind_walk *walk, const struct u
 	// Where nothing was walked the window is not of this stack.
 	walk->window_bytes = 0;
 	if (at->exact)
-		deferred->flags |= (__u32)unwind_made_frame(walk, at)
-				   << SAMPLE_DEFERRED_FRAME_SHIFT;
+		deferred->flags |= defer_leaf(walk, at);
 	// A walk that is compared begins anew.
 	if ((walk->marked || walk->doubted) && at == &walk->at)
 		deferred->flags |= SAMPLE_DEFERRED_MARKED;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR Apache-2.0) */
 /*
- * From a frame and its rule to the caller: the part of a walk that the kernel side
+ * This file goes from a frame and its rule to the caller: the part of a walk that the kernel side
  * (unwind.bpf.h) and the receiver, where it finishes a walk (receiver/ebpf/deferred), have in
- * common. Whoever includes this has defined before
+ * common. The file that includes it has defined before:
  *
- *   struct unwind_walk           with members `struct unwind_cursor at`, `bool marked`: the caller
- * of a leaf was guessed, and `bool doubted`: so was that of the last one, unless it turns out to be
- * as its caller unwind_read(walk, address, *ret)        a word of the stack; false where it cannot
- * be read unwind_approach(walk, lowest, beyond)   these addresses are read next, the first by 8
- * bytes unwind_register(context, walk, number)  a register of the first frame, by its DWARF number
- *   unwind_rule_of(number)                  a rule of the table; NULL where there is none
- *   unwind_code_before(walk, address, *ret) the 8 bytes of code that end there; false where these
- *                                           cannot be had
- *   unwind_address_mask                     the bits of an address
+ * - struct unwind_walk, with `struct unwind_cursor at`, `bool marked`: the caller of a leaf was
+ *   guessed, and `bool doubted`: so was that of the last one, unless it turns out to be as its
+ *   caller;
+ * - unwind_read(walk, address, *ret): a word of the stack; false where it cannot be read;
+ * - unwind_approach(walk, lowest, beyond): these addresses are read next, the first by 8 bytes;
+ * - unwind_register(context, walk, number): a register of the first frame, by its DWARF number;
+ * - unwind_rule_of(number): a rule of the table; NULL where there is none;
+ * - unwind_code_before(walk, address, *ret): the 8 bytes of code that end there; false where these
+ *   cannot be had;
+ * - unwind_address_mask: the bits of an address.
  */
 #pragma once
 
@@ -42,6 +43,7 @@ static __always_inline int unwind_return(struct unwind_walk *walk, __u64 cfa, __
 	walk->at.sp_is_bound = false;
 	walk->at.guessed = false;
 	walk->at.frame = UNWIND_FRAME_UNKNOWN;
+	walk->at.called = false;
 	return 0;
 }
 
@@ -125,13 +127,14 @@ enum unwind_call {
 	UNWIND_CALL_OF, /* of what begins shortly before a certain place */
 };
 
-/* Says which call stands before @ra: UNWIND_CALL_OF is one of what begins shortly before the walk's
- * pc. */
-static __always_inline enum unwind_call unwind_call_before(struct unwind_walk *walk, __u64 ra)
+/* Says which call stands before @ra: UNWIND_CALL_OF is one of what begins shortly before @pc. */
+static __always_inline enum unwind_call unwind_call_before(struct unwind_walk *walk, __u64 ra,
+							   __u64 pc)
 {
 #ifdef UNWIND_ARM64
 	(void)walk;
 	(void)ra;
+	(void)pc;
 #else
 	enum { FUNCTION_MOST = 64 << 10 };
 	__u64 code;
@@ -139,9 +142,8 @@ static __always_inline enum unwind_call unwind_call_before(struct unwind_walk *w
 	if (ra < UNWIND_LOWEST || !unwind_code_before(walk, ra, &code))
 		return UNWIND_NO_CALL;
 	if ((code >> 24 & 0xff) == 0xe8)
-		return walk->at.pc - (ra + (__s64)(__s32)(code >> 32)) < FUNCTION_MOST
-			       ? UNWIND_CALL_OF
-			       : UNWIND_CALL;
+		return pc - (ra + (__s64)(__s32)(code >> 32)) < FUNCTION_MOST ? UNWIND_CALL_OF
+									      : UNWIND_CALL;
 	if (unwind_is_indirect_call(code, 6) || unwind_is_indirect_call(code, 5) ||
 	    unwind_is_indirect_call(code, 4) || unwind_is_indirect_call(code, 2) ||
 	    unwind_is_indirect_call(code, 1))
@@ -150,25 +152,22 @@ static __always_inline enum unwind_call unwind_call_before(struct unwind_walk *w
 	return UNWIND_NO_CALL;
 }
 
-/*
- * Where execution stands in a file's code that no table describes: most of it is hand-written, has
- * pushed nothing, and uses the frame pointer for anything, or has it from one of its callers. What
- * is not certain is marked.
- */
-static __attribute__((noinline)) int unwind_by_leaf(struct unwind_walk *walk)
+/* Is the word at the stack pointer the return address of a function that stands at @at, and has
+ * pushed nothing? It is *@ret then. The calls before it and before the frame pointer's tell. */
+static __attribute__((noinline)) bool unwind_is_called(struct unwind_walk *walk,
+						       const struct unwind_cursor *at, __u64 *ret)
 {
-	enum unwind_call by_sp = UNWIND_NO_CALL, by_fp = UNWIND_NO_CALL;
-	__u64 sp = walk->at.sp, fp = walk->at.fp, called, ra = 0;
+	enum unwind_call by_sp, by_fp = UNWIND_NO_CALL;
+	__u64 ra = 0;
 
-	if (unwind_read(walk, sp, &called))
-		by_sp = unwind_call_before(walk, called);
-	if (by_sp && !(fp & 7) && fp >= sp && unwind_read(walk, fp + 8, &ra))
-		by_fp = unwind_call_before(walk, ra);
-	if (by_sp > by_fp)
-		return unwind_return(walk, sp + 8, called, fp, false);
-	walk->marked |= walk->doubted;
-	walk->doubted = true;
-	return unwind_by_frame_pointer(walk);
+	if (!unwind_read(walk, at->sp, ret))
+		return false;
+	if (at->called)
+		return true;
+	by_sp = unwind_call_before(walk, *ret, at->pc);
+	if (by_sp && !(at->fp & 7) && at->fp >= at->sp && unwind_read(walk, at->fp + 8, &ra))
+		by_fp = unwind_call_before(walk, ra, at->pc);
+	return by_sp > by_fp;
 }
 
 /* The 8 bytes of code from @pc on, or as many as its page has, one of arm64's instructions at
@@ -226,13 +225,13 @@ static __always_inline enum unwind_frame unwind_made_frame(struct unwind_walk *w
 #else
 	// Code that keeps no frame pointers may push and set this register anywhere.
 	if (frame == UNWIND_FRAME_NONE &&
-	    (!unwind_read(walk, at->sp, &code) || !unwind_call_before(walk, code)))
+	    (!unwind_read(walk, at->sp, &code) || !unwind_call_before(walk, code, at->pc)))
 		frame = UNWIND_FRAME_WHOLE;
 #endif
 	return frame;
 }
 
-/* From where execution stands in such code. */
+/* From where execution stands in code that a compiler wrote to memory. */
 static __attribute__((noinline)) int unwind_by_made_leaf(struct unwind_walk *walk)
 {
 	enum unwind_frame frame = unwind_made_frame(walk, &walk->at);
@@ -251,6 +250,25 @@ static __attribute__((noinline)) int unwind_by_made_leaf(struct unwind_walk *wal
 		return UNWIND_END_UNREADABLE;
 	return unwind_return(walk, sp + 8, ra, walk->at.fp, false);
 #endif
+}
+
+/*
+ * Where execution stands in a file's code that no table describes: most of it is hand-written, has
+ * pushed nothing, and uses the frame pointer for anything, or has it from one of its callers. What
+ * is not certain is marked.
+ */
+static __attribute__((noinline)) int unwind_by_leaf(struct unwind_walk *walk)
+{
+	__u64 ra = 0;
+
+	// With the caller's frame pointer on the stack, it is about to set its own.
+	if (unwind_made_frame(walk, &walk->at) == UNWIND_FRAME_PUSHED)
+		return unwind_by_pair(walk, walk->at.sp);
+	if (unwind_is_called(walk, &walk->at, &ra))
+		return unwind_return(walk, walk->at.sp + 8, ra, walk->at.fp, false);
+	walk->marked |= walk->doubted;
+	walk->doubted = true;
+	return unwind_by_frame_pointer(walk);
 }
 
 /*

@@ -45,6 +45,8 @@ struct unwind_cursor {
 	bool guessed;     /* a frame pointer led here, no table */
 	__u8 frame;       /* enum unwind_frame, of code that a compiler wrote to memory: if it was
 			     asked before */
+	bool called;      /* in a file's code without a table: it was asked before, and the word at
+			     the stack pointer is the return address */
 };
 
 /* An address that belongs to the frame's code: a return address may be the first byte of another

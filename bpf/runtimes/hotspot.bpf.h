@@ -24,7 +24,7 @@ enum {
  * ends; UNWIND_END_COUNT: there is none. */
 static __always_inline int hotspot_find_block(const struct unwind_walk *walk, __u64 pc, __u64 *ret)
 {
-	__u64 number = (pc - walk->code_start) >> (hotspot_area_of(walk)->shift & HOTSPOT_SHIFT);
+	__u64 number = (pc - walk->code_start) >> hotspot_area_of(walk)->shift;
 	__u64 segments = (__u64)hotspot_area_of(walk)->segments << 12;
 	__u8 back = 1;
 
@@ -113,17 +113,16 @@ static __always_inline bool hotspot_has_frame(const struct hotspot_leaf *leaf, _
 static __always_inline bool hotspot_is_in_prologue(const struct unwind_walk *walk, __u64 bytes)
 {
 	const struct hotspot_area *heap = hotspot_area_of(walk);
+	void *at = (void *)(hotspot_state_of(walk)->block + 2ull * heap->complete);
 	__s16 narrow = 0;
 	__s32 wide = 0;
 	__s64 complete;
 
-	if (heap->shift & HOTSPOT_NARROW)
-		bpf_probe_read_user(&narrow, sizeof(narrow),
-				    (void *)(hotspot_state_of(walk)->block + heap->complete));
+	if (heap->is_narrow)
+		bpf_probe_read_user(&narrow, sizeof(narrow), at);
 	else
-		bpf_probe_read_user(&wide, sizeof(wide),
-				    (void *)(hotspot_state_of(walk)->block + heap->complete));
-	complete = heap->shift & HOTSPOT_NARROW ? (__s64)narrow : (__s64)wide;
+		bpf_probe_read_user(&wide, sizeof(wide), at);
+	complete = heap->is_narrow ? (__s64)narrow : (__s64)wide;
 	return !bytes || (complete > 0 && bytes < (__u64)complete);
 }
 
@@ -380,8 +379,8 @@ static __always_inline int hotspot_leave_interpreter_leaf(void *ctx, struct unwi
 /* The block of the interpreter, if the heap has it. */
 static __always_inline __u64 hotspot_interpreter(const struct unwind_walk *walk)
 {
-	return walk->code_start + ((__u64)hotspot_area_of(walk)->interpreter
-				   << (hotspot_area_of(walk)->shift & HOTSPOT_SHIFT));
+	return walk->code_start +
+	       ((__u64)hotspot_area_of(walk)->interpreter << hotspot_area_of(walk)->shift);
 }
 
 /* Is the interpreter all that can be at @pc? Then nothing has to be read to tell. */
@@ -421,16 +420,15 @@ static __always_inline int hotspot_read_block(struct unwind_walk *walk, __u64 pc
 					      __u64 *block, __s32 *words)
 {
 	int end = hotspot_find_block(walk, pc, number);
+	__u32 at = 4u * hotspot_area_of(walk)->frame_words;
 
 	if (end)
 		return end;
-	*block = walk->code_start + (*number << (hotspot_area_of(walk)->shift & HOTSPOT_SHIFT));
+	*block = walk->code_start + (*number << hotspot_area_of(walk)->shift);
 	if (hotspot_read_head(walk, *block))
-		*words = (__s32)hotspot_head_word(walk, hotspot_area_of(walk)->frame_words,
-						  sizeof(*words));
+		*words = (__s32)hotspot_head_word(walk, at, sizeof(*words));
 	// The last block of a heap may be shorter.
-	else if (bpf_probe_read_user(words, sizeof(*words),
-				     (void *)(*block + hotspot_area_of(walk)->frame_words)))
+	else if (bpf_probe_read_user(words, sizeof(*words), (void *)(*block + at)))
 		return UNWIND_END_UNREADABLE;
 	if (*words > HOTSPOT_LONGEST)
 		return UNWIND_END_BAD_CFA;

@@ -17,32 +17,38 @@ struct hotspot_area {
 	/* Page of 4 KiB: of each segment a byte, how far back the one before it in the block is
 	 * that is to be asked next. 0: it is the first one; 255: it is in no block. */
 	__u64 segments : 35;
-	/* Where the code cache, all heaps of it, begins before `start`, and ends after it; in
-	 * HOTSPOT_UNITs, rounded up. */
-	__u64 below : 13;
-	__u64 above : 13;
+	/* The code cache, all heaps of it, begins so many HOTSPOT_PAGEs before `start`. This is
+	 * exact, as a thread's stack may end where the cache begins. */
+	__u64 below : 19;
+	__u64 frame_words : 6; /* offset, in units of 4 bytes, of 4 bytes: words of a frame */
+	__u64 shift : 4;       /* log2 of a segment's bytes */
+	/* It ends so many HOTSPOT_UNITs after `start`, rounded up. */
+	__u16 above : 15;
+	__u16 is_narrow : 1; /* `complete` is of 2 bytes, else 4 */
+	/* Offset, in units of 2 bytes, of a number: from which byte of the code on a frame is
+	 * complete. */
+	__u16 complete : 7;
+	/* Offset, in units of 4 bytes, of the code's address, or of its offset from the blob on. */
+	__u16 code : 6;
 	/* HOTSPOT_PARTs from the interpreter's block on that hold nothing else. */
-	__u64 interpreter_parts : 3;
-	__u8 shift;        /* log2 of a segment's bytes, and HOTSPOT_* */
-	__u8 frame_words;  /* offset of 4 bytes: words of a frame */
-	__u8 complete;     /* of a number: from which byte of the code on a frame is complete */
-	__u8 code;         /* of the code's address, or of its offset from `blob` on */
-	__u16 interpreter; /* number of the segment that its block begins with; 65535: none */
-	__u8 kind;         /* as the range's (struct unwind_range) */
-	__u8 name;         /* offset of the address of what it is called */
+	__u16 interpreter_parts : 3;
+	__u16 interpreter;    /* number of the segment that its block begins with; 65535: none */
+	__u8 kind;            /* as the range's (struct unwind_range) */
+	__u8 name : 5;        /* offset, in units of 8 bytes, of the address of what it is called */
+	__u8 has_offsets : 1; /* `code` is of an offset, of 4 bytes */
+	__u8 is_small : 1;    /* a blob lies 8 bytes into its block, else 16 */
 } __attribute__((may_alias));
 
 enum {
-	HOTSPOT_SHIFT = 31,       /* mask */
-	HOTSPOT_NARROW = 1 << 5,  /* `complete` is of 2 bytes, else 4 */
-	HOTSPOT_OFFSETS = 1 << 6, /* `code` is of an offset, of 4 bytes */
-	HOTSPOT_SMALL = 1 << 7,   /* a blob lies 8 bytes into its block, else 16 */
+	HOTSPOT_SHIFT_MOST = 15,
 	HOTSPOT_FREE = 255,
 	HOTSPOT_NO_SEGMENT = 65535,
-	/* Bytes. A cache has 2 GiB at most. A unit is short: words that lead somewhere near the
-	 * cache are taken for return addresses. */
-	HOTSPOT_UNIT = 1 << 18,
-	HOTSPOT_UNITS = (1 << 13) - 1,
+	/* Bytes. A cache has 2 GiB at most. A unit is short: words that lead into the cache are
+	 * taken for return addresses. */
+	HOTSPOT_PAGE = 1 << 12,
+	HOTSPOT_PAGES = (1 << 19) - 1,
+	HOTSPOT_UNIT = 1 << 16,
+	HOTSPOT_UNITS = (1 << 15) - 1,
 	HOTSPOT_PART = 1 << 14, /* bytes; the interpreter has some 100 KiB */
 	HOTSPOT_PARTS = (1 << 3) - 1,
 };

@@ -56,10 +56,10 @@ static __always_inline struct hotspot_state *hotspot_state_of(const struct unwin
 	return (void *)walk->of_runtime;
 }
 
-/* Can @address be in the code cache that the walk is in? Who calls what is there is there, too. */
+/* Is @address in the code cache that the walk is in? Whatever calls code there is there, too. */
 static __always_inline bool hotspot_is_near(const struct unwind_walk *walk, __u64 address)
 {
-	__u64 below = (__u64)hotspot_area_of(walk)->below * HOTSPOT_UNIT;
+	__u64 below = (__u64)hotspot_area_of(walk)->below * HOTSPOT_PAGE;
 	__u64 above = (__u64)hotspot_area_of(walk)->above * HOTSPOT_UNIT;
 
 	return address - walk->code_start + below < below + above;
@@ -104,18 +104,17 @@ static __always_inline void hotspot_forget_words(void)
 static __always_inline __u64 hotspot_code_offset(const struct unwind_walk *walk)
 {
 	const struct hotspot_area *heap = hotspot_area_of(walk);
+	void *at = (void *)(hotspot_state_of(walk)->block + 4ull * heap->code);
 	__u64 code = 0;
 	__s32 offset = 0;
 
-	if (!(heap->shift & HOTSPOT_OFFSETS)) {
-		bpf_probe_read_user(&code, sizeof(code),
-				    (void *)(hotspot_state_of(walk)->block + heap->code));
+	if (!heap->has_offsets) {
+		bpf_probe_read_user(&code, sizeof(code), at);
 		return walk->at.pc - code;
 	}
-	bpf_probe_read_user(&offset, sizeof(offset),
-			    (void *)(hotspot_state_of(walk)->block + heap->code));
-	return walk->at.pc - hotspot_state_of(walk)->block -
-	       (heap->shift & HOTSPOT_SMALL ? 8 : 16) - (__s64)offset;
+	bpf_probe_read_user(&offset, sizeof(offset), at);
+	return walk->at.pc - hotspot_state_of(walk)->block - (heap->is_small ? 8 : 16) -
+	       (__s64)offset;
 }
 
 /*

@@ -101,8 +101,9 @@ static __always_inline __u32 hotspot_name(const struct unwind_walk *walk)
 	__u64 text = 0;
 	__u32 name = 0;
 
-	bpf_probe_read_user(&text, sizeof(text),
-			    (void *)(hotspot_state_of(walk)->block + hotspot_area_of(walk)->name));
+	bpf_probe_read_user(
+		&text, sizeof(text),
+		(void *)(hotspot_state_of(walk)->block + 8ull * hotspot_area_of(walk)->name));
 	bpf_probe_read_user(&name, sizeof(name), (void *)text);
 	return name;
 }

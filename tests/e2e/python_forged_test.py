@@ -19,7 +19,7 @@ from true_chains import FRAME_LIMIT
 from waiting import wait_until
 
 INTERPRETER = pathlib.Path("/usr/bin/python3.11")
-LEAST_SEEN = 5  # samples of each program
+LEAST_SEEN = 5  # samples of each program, taken since its interpreter is known
 TOGETHER = 4
 
 pytestmark = [
@@ -63,7 +63,7 @@ def seen(source, ways, start_profcol_once, start_target_once, tmp_path_factory):
 
         def is_enough():
             found[way] = computing_of(samples.of(program.pid))
-            return count(found[way]) >= LEAST_SEEN
+            return count(filter(python_frames, found[way])) >= LEAST_SEEN
 
         wait_until(is_enough, f"samples of '{way}'", step_s=0.5)
         assert program.process.poll() is None, f"'{way}' ended"

@@ -75,6 +75,7 @@ static struct unwind_cursor cursor_of(const struct sample_deferred *deferred)
 		.guessed = deferred->flags & SAMPLE_DEFERRED_GUESSED,
 		.frame =
 			deferred->flags >> SAMPLE_DEFERRED_FRAME_SHIFT & SAMPLE_DEFERRED_FRAME_MASK,
+		.called = deferred->flags & SAMPLE_DEFERRED_CALLED,
 	};
 }
 

@@ -9,9 +9,7 @@
 enum {
 	FARTHEST = 4096, /* offset in a structure of the JVM */
 	SHIFT_LEAST = 5, /* log2 of a segment's bytes: 64 and 128 in practice */
-	SHIFT_MOST = 16,
 	JUMPS_MOST = 32, /* from a segment to the first one of its block */
-	PAGE_BYTES = 4096,
 };
 
 static const uint64_t LONGEST_HEAP = 1ull << 32, ADDRESS_LIMIT = 1ull << 47;
@@ -97,12 +95,13 @@ static void list_heap_words(const struct look *look, uint64_t heap, uint64_t add
 	addresses[HEAP_SHIFT] = heap + look->words[HOTSPOT_HEAP_SHIFT];
 }
 
-/* Of a member of a CodeBlob, from the beginning of its block on; 0 when it is too far. */
-static uint8_t offset_in_block(const struct look *look, enum hotspot_word word)
+/* Of a member of a CodeBlob, from the beginning of its block on, in units of @bytes; 0 when it is
+ * too far, or lies between them. */
+static uint8_t offset_in_block(const struct look *look, enum hotspot_word word, uint64_t bytes)
 {
 	uint64_t offset = look->layout->block_bytes + look->words[word];
 
-	return offset <= UINT8_MAX ? (uint8_t)offset : 0;
+	return offset <= UINT8_MAX && !(offset % bytes) ? (uint8_t)(offset / bytes) : 0;
 }
 
 static bool make_heap(const struct look *look, const uint64_t words[HEAP_WORDS], struct heap *ret)
@@ -110,30 +109,27 @@ static bool make_heap(const struct look *look, const uint64_t words[HEAP_WORDS],
 	uint64_t low = words[HEAP_LOW], high = words[HEAP_HIGH];
 	uint32_t shift = (uint32_t)words[HEAP_SHIFT];
 
-	if (!low || low % PAGE_BYTES || high % PAGE_BYTES || high <= low || high > ADDRESS_LIMIT ||
-	    high - low > LONGEST_HEAP || shift < SHIFT_LEAST || shift > SHIFT_MOST ||
-	    !words[HEAP_SEGMENTS] || words[HEAP_SEGMENTS] % PAGE_BYTES ||
-	    words[HEAP_SEGMENTS] >= ADDRESS_LIMIT)
+	if (!low || low % HOTSPOT_PAGE || high % HOTSPOT_PAGE || high <= low ||
+	    high > ADDRESS_LIMIT || high - low > LONGEST_HEAP || shift < SHIFT_LEAST ||
+	    shift > HOTSPOT_SHIFT_MOST || !words[HEAP_SEGMENTS] ||
+	    words[HEAP_SEGMENTS] % HOTSPOT_PAGE || words[HEAP_SEGMENTS] >= ADDRESS_LIMIT)
 		return false;
 	*ret = (struct heap){
 		.start = low,
 		.limit = high,
 		.code = {
-			.segments = words[HEAP_SEGMENTS] / PAGE_BYTES,
-			.shift = (uint8_t)shift,
-			.frame_words = offset_in_block(look, HOTSPOT_BLOB_FRAME_WORDS),
-			.complete = offset_in_block(look, HOTSPOT_BLOB_COMPLETE),
-			.code = offset_in_block(look, HOTSPOT_BLOB_CODE),
-			.name = offset_in_block(look, HOTSPOT_BLOB_NAME),
+			.segments = words[HEAP_SEGMENTS] / HOTSPOT_PAGE,
+			.shift = shift & HOTSPOT_SHIFT_MOST,
+			.frame_words = offset_in_block(look, HOTSPOT_BLOB_FRAME_WORDS, 4) & 63,
+			.complete = offset_in_block(look, HOTSPOT_BLOB_COMPLETE, 2) & 127,
+			.code = offset_in_block(look, HOTSPOT_BLOB_CODE, 4) & 63,
+			.name = offset_in_block(look, HOTSPOT_BLOB_NAME, 8) & 31,
 			.interpreter = HOTSPOT_NO_SEGMENT,
+			.is_narrow = look->layout->complete_bytes == sizeof(uint16_t),
+			.has_offsets = look->layout->code_bytes == sizeof(uint32_t),
+			.is_small = look->layout->block_bytes == sizeof(uint64_t),
 		},
 	};
-	if (look->layout->complete_bytes == sizeof(uint16_t))
-		ret->code.shift |= HOTSPOT_NARROW;
-	if (look->layout->code_bytes == sizeof(uint32_t))
-		ret->code.shift |= HOTSPOT_OFFSETS;
-	if (look->layout->block_bytes == sizeof(uint64_t))
-		ret->code.shift |= HOTSPOT_SMALL;
 	return ret->code.frame_words && ret->code.complete && ret->code.code && ret->code.name;
 }
 
@@ -145,11 +141,9 @@ static int compare_heaps(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-static uint16_t units(uint64_t bytes)
+static uint64_t least(uint64_t a, uint64_t b)
 {
-	uint64_t count = (bytes + HOTSPOT_UNIT - 1) / HOTSPOT_UNIT;
-
-	return count < HOTSPOT_UNITS ? (uint16_t)count : HOTSPOT_UNITS;
+	return a < b ? a : b;
 }
 
 /* Each is told how far the others go. */
@@ -158,8 +152,12 @@ static void set_edges(struct heaps *heaps)
 	uint64_t start = heaps->items[0].start, limit = heaps->items[heaps->count - 1].limit;
 
 	for (size_t i = 0; i < heaps->count; i++) {
-		heaps->items[i].code.below = units(heaps->items[i].start - start);
-		heaps->items[i].code.above = units(limit - heaps->items[i].start);
+		struct heap *heap = &heaps->items[i];
+		uint64_t pages = (heap->start - start) / HOTSPOT_PAGE;
+		uint64_t units = (limit - heap->start + HOTSPOT_UNIT - 1) / HOTSPOT_UNIT;
+
+		heap->code.below = least(pages, HOTSPOT_PAGES) & HOTSPOT_PAGES;
+		heap->code.above = least(units, HOTSPOT_UNITS) & HOTSPOT_UNITS;
 	}
 }
 
@@ -189,7 +187,7 @@ static bool read_segment(const struct look *look, const struct heap *heap, uint6
 			 uint8_t *ret)
 {
 	// Within an aligned word, which lies in one page.
-	uint64_t address = (uint64_t)heap->code.segments * PAGE_BYTES + number, word;
+	uint64_t address = (uint64_t)heap->code.segments * HOTSPOT_PAGE + number, word;
 	uint64_t aligned = address & ~7ull;
 
 	if (!look_read(look, &aligned, 1, &word))
@@ -203,7 +201,7 @@ static bool find_interpreter(const struct look *look, struct heap *heap, uint64_
 			     uint64_t bytes)
 {
 	const uint64_t most = (uint64_t)HOTSPOT_PARTS * HOTSPOT_PART;
-	uint64_t number = (address - heap->start) >> (heap->code.shift & HOTSPOT_SHIFT);
+	uint64_t number = (address - heap->start) >> heap->code.shift;
 	uint8_t back = 1;
 
 	for (int i = 0; i < JUMPS_MOST && back; i++) {
@@ -215,8 +213,8 @@ static bool find_interpreter(const struct look *look, struct heap *heap, uint64_
 	if (back || number >= HOTSPOT_NO_SEGMENT)
 		return false;
 	heap->code.interpreter = (uint16_t)number;
-	bytes += address - heap->start - (number << (heap->code.shift & HOTSPOT_SHIFT));
-	heap->code.interpreter_parts = (bytes < most ? bytes : most) / HOTSPOT_PART;
+	bytes += address - heap->start - (number << heap->code.shift);
+	heap->code.interpreter_parts = least(bytes, most) / HOTSPOT_PART & HOTSPOT_PARTS;
 	return true;
 }
 

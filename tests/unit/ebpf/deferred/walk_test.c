@@ -257,6 +257,37 @@ static void the_caller_of_a_leaf_without_its_frame_is_not_left_out(void **state)
 	}
 }
 
+/* The same of a file's code without a table. */
+static void the_caller_of_a_files_leaf_without_its_frame_is_not_left_out(void **state)
+{
+	static const uint64_t in_file = UNWIND_FRAME_FILE | 1ull << UNWIND_FRAME_SHIFT;
+	static const struct {
+		uint64_t words[2];
+		uint32_t flags;
+	} cases[] = {
+		{ { 0x2020, 0x4444 }, SAMPLE_DEFERRED_CALLED },
+		{ { STACK + 8 * 4, 0x2020 }, UNWIND_FRAME_PUSHED << SAMPLE_DEFERRED_FRAME_SHIFT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fixture fixture = begin(0x1010);
+
+		add(&fixture, 0x1000, UNWIND_RULE_UNKNOWN);
+		add(&fixture, 0x2000, by_fp(2, 1));
+		add(&fixture, 0x3000, UNWIND_RULE_END);
+		fixture.frame_base = in_file;
+		fixture.copy.from.flags |= cases[i].flags;
+		fixture.copy.from.fp = STACK + 8 * 4;
+		memcpy(fixture.copy.words, cases[i].words, sizeof(cases[i].words));
+		fixture.copy.words[5] = 0x3030;
+		walk(&fixture, 8, true, MOST);
+		assert_int_equal(fixture.result.end, UNWIND_END_ENTRY);
+		assert_int_equal(fixture.result.count, 3);
+		assert_false(fixture.result.marked);
+	}
+}
+
 static void what_only_the_process_knows_ends_the_walk(void **state)
 {
 	struct fixture fixture = begin(0x1010);
@@ -358,6 +389,7 @@ int main(void)
 		cmocka_unit_test(code_without_a_table_goes_by_frame_pointers),
 		cmocka_unit_test(a_guess_at_the_leaf_is_marked),
 		cmocka_unit_test(the_caller_of_a_leaf_without_its_frame_is_not_left_out),
+		cmocka_unit_test(the_caller_of_a_files_leaf_without_its_frame_is_not_left_out),
 		cmocka_unit_test(what_only_the_process_knows_ends_the_walk),
 		cmocka_unit_test(only_the_copy_is_read),
 		cmocka_unit_test(a_word_that_only_begins_in_the_copy_is_not_read),

@@ -195,12 +195,12 @@ static void each_heap_is_told_where_the_cache_ends(void **state)
 	const struct runtime_area *heaps = fixture->heaps.areas;
 
 	assert_true(look(fixture));
-	// From 0x7f0000401000 to 0x7f0000900000, up to a unit more.
+	// From 0x7f0000401000, not a byte earlier, to 0x7f0000900000, up to a unit more.
 	assert_int_equal(code_of(&heaps[0])->below, 0);
 	assert_int_equal(code_of(&heaps[0])->above, units(0x4ff000));
-	assert_int_equal(code_of(&heaps[1])->below, units(0x3ff000));
+	assert_int_equal(code_of(&heaps[1])->below * HOTSPOT_PAGE, 0x3ff000);
 	assert_int_equal(code_of(&heaps[1])->above, units(0x100000));
-	assert_int_equal(code_of(&heaps[2])->below, units(0x47f000));
+	assert_int_equal(code_of(&heaps[2])->below * HOTSPOT_PAGE, 0x47f000);
 	assert_int_equal(code_of(&heaps[2])->above, units(0x80000));
 }
 
@@ -218,16 +218,20 @@ static void members_are_told_from_the_block_on(void **state)
 	const struct hotspot_area *code = code_of(&fixture->heaps.areas[0]);
 
 	assert_true(look(fixture));
-	assert_int_equal(code->frame_words, 16 + 28);
-	assert_int_equal(code->complete, 16 + 20);
-	assert_int_equal(code->code, 16 + 32);
-	assert_int_equal(code->name, 16 + 96);
+	assert_int_equal(4 * code->frame_words, 16 + 28);
+	assert_int_equal(2 * code->complete, 16 + 20);
+	assert_int_equal(4 * code->code, 16 + 32);
+	assert_int_equal(8 * code->name, 16 + 96);
+	assert_false(code->is_narrow || code->has_offsets || code->is_small);
 	fixture->layout.block_bytes = 8;
 	fixture->layout.code_bytes = 4;
 	fixture->layout.complete_bytes = 2;
 	assert_true(look(fixture));
-	assert_int_equal(code->frame_words, 8 + 28);
-	assert_int_equal(code->shift, 7 | HOTSPOT_NARROW | HOTSPOT_OFFSETS | HOTSPOT_SMALL);
+	assert_int_equal(4 * code->frame_words, 8 + 28);
+	assert_int_equal(code->shift, 7);
+	assert_true(code->is_narrow && code->has_offsets && code->is_small);
+	fixture->memory.words[HOTSPOT_BLOB_NAME] += 4;
+	assert_false(look(fixture)); // between its units
 }
 
 static void the_interpreter_s_block_is_known(void **state)
