@@ -90,6 +90,7 @@ struct profiling_config {
 	bool timestamps;                      /* false: counts only */
 	int resource_by;                      /* enum resource_by */
 	int unnamed_functions;                /* enum unnamed_functions */
+	bool system_names;                    /* of functions, beside what people call them */
 	int error_mode;                       /* enum error_mode: of errors at the start */
 	struct profcol_list include_env_vars; /* names */
 	struct overhead_config overhead;

@@ -139,7 +139,10 @@ static uint32_t lines_location(struct resolving *resolving, const struct symbol_
 uint32_t location_of_file(struct resolving *resolving, const struct symbol_query *query)
 {
 	struct profcol_builder *builder = resolving->builder;
-	struct frame_words words = { query->name, query->system_name, NULL };
+	struct frame_words words = {
+		.name = query->name,
+		.system_name = resolving->parts->system_names ? query->system_name : NULL,
+	};
 	struct profcol_mapping mapping = { 0 };
 	char label[LABEL_BYTES];
 	bool has_segment = false;

@@ -14,6 +14,8 @@ void locations_deinit(struct locations *locations)
 {
 	VECTOR_DEINIT(&locations->ids);
 	VECTOR_DEINIT(&locations->frames);
+	VECTOR_DEINIT(&locations->places);
+	VECTOR_DEINIT(&locations->counts);
 	VECTOR_DEINIT(&locations->queries);
 	VECTOR_DEINIT(&locations->query_frames);
 	VECTOR_DEINIT(&locations->shown);
@@ -139,15 +141,16 @@ static bool is_compiled_memory(const struct process_mapping *in)
 }
 
 /* Names and paths come from programs, as text of files does. */
-static struct profcol_line runtime_line(struct profcol_builder *builder,
+static struct profcol_line runtime_line(const struct resolving *resolving,
 					const struct frame_line *line)
 {
+	struct profcol_builder *builder = resolving->builder;
+	bool has_system_name = *line->system_name && resolving->parts->system_names;
 	const struct profcol_function function = {
 		.name = profcol_builder_cstring(builder, line->function),
 		.filename = *line->file ? profcol_builder_cstring(builder, line->file) : 0,
-		.system_name = *line->system_name
-				       ? profcol_builder_cstring(builder, line->system_name)
-				       : 0,
+		.system_name =
+			has_system_name ? profcol_builder_cstring(builder, line->system_name) : 0,
 		.start_line = line->start_line,
 	};
 
@@ -191,7 +194,7 @@ static uint32_t made_location(const struct resolving *resolving, const struct ca
 
 	capture_question(capture, frame_id, &question);
 	if (process_memory_find(resolving->parts->memory, &question, &name) == FRAME_NAMED) {
-		struct profcol_line line = runtime_line(builder, &name->lines[0]);
+		struct profcol_line line = runtime_line(resolving, &name->lines[0]);
 		const struct profcol_location location = {
 			.attributes = resolving->native_type,
 			.address = address,
@@ -263,7 +266,7 @@ static uint32_t runtime_location(struct resolving *resolving, const struct captu
 		return location_add(builder, type, 0, 0,
 				    (struct frame_words){ .name = unnamed[state] });
 	for (size_t i = 0; i < name->line_count && i < RUNTIME_LINES; i++) {
-		lines[location.line_count++] = runtime_line(builder, &name->lines[i]);
+		lines[location.line_count++] = runtime_line(resolving, &name->lines[i]);
 		located->is_gap |= name->lines[i].is_gap;
 	}
 	location.lines = lines;
@@ -363,16 +366,6 @@ static bool show_frames(struct locations *locations, const struct capture *captu
 	return true;
 }
 
-static void place_frames(struct locations *locations, const struct capture *capture)
-{
-	for (uint32_t stack = 0; stack < capture->stacks.count; stack++) {
-		uint32_t code_end = locations_code_end(locations, capture, stack);
-
-		for (uint32_t at = capture_stack_begin(capture, stack); at < code_end; at++)
-			locations->frames.items[capture->stack_frames.items[at]].is_placed = true;
-	}
-}
-
 static bool queue_query(struct locations *locations, uint32_t frame_id, uint32_t file,
 			uint64_t file_offset)
 {
@@ -382,15 +375,15 @@ static bool queue_query(struct locations *locations, uint32_t frame_id, uint32_t
 	       VECTOR_PUSH(&locations->queries, query);
 }
 
-/* Resolve what needs nothing to be waited for at once, and queue a query for what is in files. */
+/* Queue a query for what is in files. What a program says of its own code is waited for. */
 static bool locate_frame(struct locations *locations, const struct capture *capture,
 			 uint32_t frame_id, const struct resolving *resolving)
 {
 	const struct capture_frame *frame = &capture->frames.items[frame_id];
 	struct located_frame *located = &locations->frames.items[frame_id];
 	const struct process_mapping *mapping = &located->mapping;
-	uint32_t *id = &locations->ids.items[frame_id];
 
+	located->is_queried = true;
 	if (frame->process == CAPTURE_FILE)
 		return queue_query(locations, frame_id, frame->file, frame->address);
 	if (mapping->limit && mapping->file != PROCESS_NO_FILE)
@@ -399,11 +392,8 @@ static bool locate_frame(struct locations *locations, const struct capture *capt
 	if (mapping->limit && is_vdso(resolving, mapping))
 		return queue_query(locations, frame_id, SYMBOLS_VDSO,
 				   frame->address - mapping->start);
-	// What a program says of its own code is waited for.
-	if (frame->process == CAPTURE_KERNEL)
-		*id = kernel_location(resolving, frame->address, &located->has_name);
-	else
-		located->is_told = true;
+	located->is_queried = false;
+	located->is_told = frame->process != CAPTURE_KERNEL;
 	return true;
 }
 
@@ -439,25 +429,6 @@ static void ask_again(const struct locations *locations, const struct capture *c
 	}
 }
 
-/* Those of which programs say what they are called, once that had its time to come. */
-static void locate_told(struct locations *locations, const struct capture *capture,
-			struct resolving *resolving, uint64_t deadline_ns)
-{
-	const struct location_parts *parts = resolving->parts;
-
-	process_memory_settle(parts->memory, deadline_ns);
-	// Whether it was the program's memory that was read has to be known.
-	processes_catch_up(parts->processes, deadline_ns);
-	for (uint32_t frame = 0; frame < capture->frames.count; frame++) {
-		struct located_frame *located = &locations->frames.items[frame];
-
-		if (located->is_told)
-			locations->ids.items[frame] =
-				told_location(resolving, capture, frame, located);
-		locations->gaps += located->is_gap;
-	}
-}
-
 /* By the answer to query number @number. */
 static void name_frame(struct locations *locations, struct resolving *resolving, size_t number)
 {
@@ -471,6 +442,28 @@ static void name_frame(struct locations *locations, struct resolving *resolving,
 		locations->ids.items[frame] = location_of_file(resolving, query);
 }
 
+/* Queries were queued in the order of the places. */
+static void name_frames(struct locations *locations, const struct capture *capture,
+			struct resolving *resolving)
+{
+	size_t query = 0;
+
+	for (size_t i = 0; i < locations->places.count; i++) {
+		uint32_t frame = locations->places.items[i].frame;
+		struct located_frame *located = &locations->frames.items[frame];
+		uint32_t *id = &locations->ids.items[frame];
+
+		if (located->is_queried)
+			name_frame(locations, resolving, query++);
+		else if (located->is_told)
+			*id = told_location(resolving, capture, frame, located);
+		else
+			*id = kernel_location(resolving, capture->frames.items[frame].address,
+					      &located->has_name);
+		locations->gaps += located->is_gap;
+	}
+}
+
 static bool reserve(struct locations *locations, const struct capture *capture)
 {
 	locations->ids.count = 0;
@@ -478,9 +471,14 @@ static bool reserve(struct locations *locations, const struct capture *capture)
 	locations->query_frames.count = 0;
 	locations->frames.count = 0;
 	if (!VECTOR_RESERVE(&locations->ids, capture->frames.count) ||
-	    !VECTOR_RESERVE(&locations->frames, capture->frames.count))
+	    !VECTOR_RESERVE(&locations->frames, capture->frames.count) ||
+	    !VECTOR_RESERVE(&locations->places, capture->frames.count) ||
+	    !VECTOR_RESERVE(&locations->counts, capture->frames.count))
 		return false;
 	locations->ids.count = locations->frames.count = capture->frames.count;
+	if (locations->ids.count)
+		memset(locations->ids.items, 0,
+		       locations->ids.count * sizeof(*locations->ids.items));
 	return true;
 }
 
@@ -500,21 +498,19 @@ bool locations_build(struct locations *locations, const struct capture *capture,
 		return false;
 	for (uint32_t frame = 0; frame < capture->frames.count; frame++)
 		locations->frames.items[frame] = find_frame(capture, frame, parts->processes);
-	place_frames(locations, capture);
-	for (uint32_t frame = 0; frame < capture->frames.count; frame++) {
-		locations->ids.items[frame] = 0;
-		if (locations->frames.items[frame].is_placed &&
-		    !locate_frame(locations, capture, frame, &resolving))
+	locations_order(locations, capture);
+	for (size_t i = 0; i < locations->places.count; i++)
+		if (!locate_frame(locations, capture, locations->places.items[i].frame, &resolving))
 			return false;
-	}
 	ask_again(locations, capture, parts);
 	symbols_lookup(parts->symbols, locations->queries.items, locations->queries.count,
 		       deadline_ns);
 	if (!show_frames(locations, capture))
 		return false;
-	for (size_t i = 0; i < locations->queries.count; i++)
-		name_frame(locations, &resolving, i);
-	locate_told(locations, capture, &resolving, deadline_ns);
+	process_memory_settle(parts->memory, deadline_ns);
+	// Whether it was the program's memory that was read has to be known.
+	processes_catch_up(parts->processes, deadline_ns);
+	name_frames(locations, capture, &resolving);
 	return true;
 }
 

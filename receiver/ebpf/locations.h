@@ -20,19 +20,30 @@ struct located_frame {
 	/* An address in nothing executable of a process whose mappings are known. If the kernel's
 	 * walker took it for a return address, it is a piece of data. */
 	bool not_code;
-	bool is_placed; /* a stack has it */
-	bool is_told;   /* the process alone may say what it is called */
-	bool has_name;  /* a function is known for it, or why there is none */
-	bool is_gap;    /* it stands for frames that are not here */
-	bool is_shown;  /* a stack shows it; only of what stacks may leave out */
-	uint32_t trace; /* of enum runtime_trace: how it stands in its runtime's own stacks */
-	uint32_t file;  /* that it lies in; PROCESS_NO_FILE: none, or in the kernel */
+	bool is_queried; /* it is in a file, and its name is looked up */
+	bool is_told;    /* the process alone may say what it is called */
+	bool has_name;   /* a function is known for it, or why there is none */
+	bool is_gap;     /* it stands for frames that are not here */
+	bool is_shown;   /* a stack shows it; only of what stacks may leave out */
+	uint32_t stacks; /* that have it */
+	uint32_t trace;  /* of enum runtime_trace: how it stands in its runtime's own stacks */
+	uint32_t file;   /* that it lies in; PROCESS_NO_FILE: none, or in the kernel */
+};
+
+/* The place of a frame: the number of its file, or of what else has addresses of its own, and where
+ * in it. */
+struct frame_place {
+	uint64_t offset;
+	uint32_t of, frame;
+	bool is_common; /* more stacks have it than most */
 };
 
 struct locations {
 	/* Location id of each frame of the capture. 0: no stack shows it (locations_shown()). */
 	VECTOR(uint32_t) ids;
 	VECTOR(struct located_frame) frames;
+	VECTOR(struct frame_place) places; /* in whose order locations are made */
+	VECTOR(uint32_t) counts;           /* of stacks, of each of these */
 	VECTOR(struct symbol_query) queries;
 	VECTOR(uint32_t) query_frames; /* the frame each query is for */
 	VECTOR(uint32_t) shown;        /* frames of one stack */
@@ -69,6 +80,7 @@ struct location_parts {
 	struct process_memory *memory;
 	struct symbols *symbols;
 	enum unnamed_functions unnamed; /* what becomes of functions without a name */
+	bool system_names; /* functions are told as their file or runtime has them, too */
 };
 
 /* Resolve every frame of @capture that a stack has into @builder, waiting for names until

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts that locations.c and file_locations.c share. Threads: the reporter's.
+ * The parts that locations.c, file_locations.c and location_order.c share. Threads: the reporter's.
  */
 #pragma once
 
@@ -50,3 +50,7 @@ uint32_t location_add(struct profcol_builder *builder, uint32_t type, uint32_t m
 
 /* Of a place in a file. */
 uint32_t location_of_file(struct resolving *resolving, const struct symbol_query *query);
+
+/* Fill locations->places: the frames that stacks have, in the order in which locations are made.
+ * The capture's mappings have been found. There is room in `places` and `counts` for all frames. */
+void locations_order(struct locations *locations, const struct capture *capture);

@@ -225,6 +225,9 @@ const struct profcol_option profiling_options[] = {
 			    "what tells functions without a name apart, such as "
 			    "`libc.so.6+0x8a2c0`: an attribute, which pprof and debug show, a "
 			    "function of that name, or nothing"),
+	PROFCOL_OPTION_BOOL("system_names", struct profiling_config, system_names, "true",
+			    "tell functions as the symbol table or the runtime has them, too, such "
+			    "as `_ZN3foo3barEv`, where `foo::bar` is their name"),
 	PROFCOL_OPTION_BOOL("send_idle_frames", struct profiling_config, send_idle_frames, "false",
 			    "pass on samples of idle CPUs too, instead of only counting them"),
 	PROFCOL_OPTION_BOOL("no_kernel_version_check", struct profiling_config,

@@ -453,6 +453,7 @@ struct profcol_error *report_build(struct report *report, const struct capture *
 		.memory = report->memory,
 		.symbols = report->symbols,
 		.unnamed = (enum unnamed_functions)report->config->unnamed_functions,
+		.system_names = report->config->system_names,
 	};
 	struct profcol_builder *builder = profcol_builder_create();
 	struct window window = window_of(capture, end_ns);

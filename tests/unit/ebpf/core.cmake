@@ -28,7 +28,7 @@ profcol_unit_test(ebpf_requirements_test
 
 add_library(ebpf_report_fixture STATIC report_fixture.c ${receiver}/capture.c ${receiver}/capture_threads.c ${receiver}/sample_labels.c
 	${receiver}/events/event_kinds.c ${receiver}/events/wait_reason.c
-	${receiver}/containers.c ${receiver}/file_locations.c ${receiver}/label_attributes.c ${receiver}/locations.c ${receiver}/nameless.c
+	${receiver}/containers.c ${receiver}/file_locations.c ${receiver}/label_attributes.c ${receiver}/location_order.c ${receiver}/locations.c ${receiver}/nameless.c
 	${receiver}/report.c ${receiver}/resources.c ${receiver}/text.c ${receiver}/thread_names.c)
 target_include_directories(ebpf_report_fixture PUBLIC ${receiver} ${CMAKE_SOURCE_DIR})
 target_link_libraries(ebpf_report_fixture PUBLIC profcol_headers profcol_ebpf_printable profcol_ebpf_runtimes profcol_profile

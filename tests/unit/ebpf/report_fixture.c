@@ -374,7 +374,9 @@ struct containers fixture_containers;
 int fixture_set_up(void **state)
 {
 	(void)state;
-	fixture_config = (struct profiling_config){ .samples_per_second = 20, .timestamps = true };
+	fixture_config = (struct profiling_config){ .samples_per_second = 20,
+						    .timestamps = true,
+						    .system_names = true };
 	containers_init(&fixture_containers);
 	capture_init(&capture, 1 << 20);
 	capture_clear(&capture, 1000);

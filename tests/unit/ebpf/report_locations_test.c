@@ -247,6 +247,62 @@ static void functions_without_a_name_are_told_apart_by_their_place(void **state)
 }
 
 /* With the lines of all functions in them; one whose name is not known says why. */
+static uint32_t first_location(const struct profcol_batch *batch, uint32_t sample)
+{
+	uint32_t count;
+
+	return profcol_batch_stack(batch, profcol_batch_sample(batch, sample).stack, &count)[0];
+}
+
+/* Tables in which similar rows lie beside each other take less room when they are compressed. */
+static void locations_come_in_the_order_of_their_addresses(void **state)
+{
+	static const __u64 frames[] = {
+		KERNEL_START + 0x20, KERNEL_START + 0x10, 0x700901, 0x700100, 0x402001, 0x700500
+	};
+	uint32_t ids[6];
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+
+	(void)state;
+	for (uint32_t i = 0; i < 6; i++) {
+		struct sample_record record =
+			sample_record_make(7, 8, 1500 + i, &frames[i], i < 2, i >= 2);
+
+		fixture_append(&record);
+	}
+	batch = fixture_build();
+	for (uint32_t i = 0; i < 6; i++)
+		ids[i] = first_location(batch, i);
+	assert_true(ids[1] < ids[0]);                    // the kernel
+	assert_true(ids[3] < ids[5] && ids[5] < ids[2]); // a file
+	assert_true(ids[4] < ids[3] || ids[4] > ids[2]); // another one is not among them
+}
+
+static void system_names_may_be_left_out(void **state)
+{
+	static const __u64 frames[] = { 0x700901 };
+	struct sample_record record = sample_record_make(7, 8, 1500, frames, 0, 1);
+
+	(void)state;
+	fixture_append(&record);
+	for (int told = 0; told < 2; told++) {
+		PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+		struct profcol_function function;
+		struct profcol_location location;
+
+		fixture_config.system_names = told;
+		batch = fixture_build();
+		location = profcol_batch_location(batch, first_location(batch, 0));
+		function = profcol_batch_function(batch, location.lines[0].function);
+		assert_string_equal(profcol_batch_string(batch, function.name).bytes, "serve");
+		assert_string_equal(profcol_batch_string(batch, function.system_name).bytes,
+				    told ? "_Z5servev" : "");
+		assert_string_equal(
+			fixture_attribute(batch, location.attributes, "profile.frame.type"),
+			"native"); // by that name
+	}
+}
+
 static void frames_of_runtimes_are_called_what_the_process_said(void **state)
 {
 	const __u64 frames[] = {
@@ -335,6 +391,8 @@ int main(void)
 		WITH_CAPTURE(a_place_in_a_file_is_found_by_its_address_too),
 		WITH_CAPTURE(a_file_that_no_worker_has_read_is_known_by_its_hash),
 		WITH_CAPTURE(a_file_of_which_nothing_is_known_is_no_mapping),
+		WITH_CAPTURE(locations_come_in_the_order_of_their_addresses),
+		WITH_CAPTURE(system_names_may_be_left_out),
 		WITH_CAPTURE(frames_of_runtimes_are_called_what_the_process_said),
 		WITH_CAPTURE(frames_of_files_have_the_lines_that_a_runtime_knows),
 	};

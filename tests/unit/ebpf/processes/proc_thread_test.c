@@ -33,7 +33,8 @@ static void *go_on(void *context)
 	return NULL;
 }
 
-/* A process of this program that has lost its main thread. */
+/* A process of this program that has lost its main thread. It is made while this program has no other
+ * thread: the memory allocator of the sanitizers may be locked by one at a fork. */
 static pid_t start_leaderless(void)
 {
 	pid_t pid = fork();
@@ -62,9 +63,9 @@ static void end(pid_t pid)
 
 static void a_process_without_its_main_thread_is_read(void **state)
 {
+	pid_t pid = start_leaderless();
 	struct timed_calls *calls = timed_calls_create();
 	CLEANUP_FREE char *own = realpath("/proc/self/exe", NULL);
-	pid_t pid = start_leaderless();
 	struct process_root root, own_root;
 	struct proc_facts facts;
 
@@ -90,8 +91,8 @@ static void a_process_without_its_main_thread_is_read(void **state)
 /* The first mapping of code of @pid, whose text is @facts', found by its mapping. */
 static void its_files_and_its_memory_are_opened(void **state)
 {
-	struct timed_calls *calls = timed_calls_create();
 	pid_t pid = start_leaderless();
+	struct timed_calls *calls = timed_calls_create();
 	struct mapped_file mapped;
 	struct proc_mapping found;
 	struct proc_facts facts;
