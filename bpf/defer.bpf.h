@@ -129,7 +129,7 @@ static __noinline __u64 defer_stack(void *to, __u64 sp)
 	return bytes;
 }
 
-/* The flags that tell of the code at @at, which the receiver cannot read later. */
+/* Returns flags that tell of the code at @at, which the receiver cannot read later. */
 static __always_inline __u32 defer_leaf(struct unwind_walk *walk, const struct unwind_cursor *at)
 {
 	__u32 frame = (__u32)unwind_made_frame(walk, at) << SAMPLE_DEFERRED_FRAME_SHIFT;

@@ -106,7 +106,8 @@ enum sample_deferred_flag {
 	SAMPLE_DEFERRED_UNREAD = 512,
 	/* It was read later, as far as it can be; what is known of its code has not been asked. */
 	SAMPLE_DEFERRED_READ = 1024,
-	/* Of a file's code without a table: the word at the stack pointer is the return address. */
+	/* The word at the stack pointer is the return address, if a file's code without a table
+	   runs. */
 	SAMPLE_DEFERRED_CALLED = 2048,
 	/* Two bits, enum unwind_frame: the code is not at hand later. */
 	SAMPLE_DEFERRED_FRAME_SHIFT = 7,

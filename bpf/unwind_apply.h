@@ -206,9 +206,9 @@ static __always_inline enum unwind_frame unwind_frame_at(__u64 code)
 }
 
 /*
- * Says how much of its frame the function has at @at, where execution stands, if a compiler wrote
- * it to memory: such a one keeps frame pointers, or not, in all of its code. In a function's first
- * and last instructions the frame pointer is its caller's, and would leave that one out.
+ * Says how much of its frame the function has at @at, where execution stands, if it keeps frame
+ * pointers: code that a compiler wrote to memory does, or does not, in all of it. In a function's
+ * first and last instructions the frame pointer is its caller's, and would leave that one out.
  */
 static __always_inline enum unwind_frame unwind_made_frame(struct unwind_walk *walk,
 							   const struct unwind_cursor *at)
@@ -231,7 +231,7 @@ static __always_inline enum unwind_frame unwind_made_frame(struct unwind_walk *w
 	return frame;
 }
 
-/* From where execution stands in code that a compiler wrote to memory. */
+/* Leaves code that a compiler wrote to memory, where execution stands. */
 static __attribute__((noinline)) int unwind_by_made_leaf(struct unwind_walk *walk)
 {
 	enum unwind_frame frame = unwind_made_frame(walk, &walk->at);
@@ -253,17 +253,21 @@ static __attribute__((noinline)) int unwind_by_made_leaf(struct unwind_walk *wal
 }
 
 /*
- * Where execution stands in a file's code that no table describes: most of it is hand-written, has
- * pushed nothing, and uses the frame pointer for anything, or has it from one of its callers. What
- * is not certain is marked.
+ * Leaves a file's code that no table describes, where execution stands: most of it is hand-written,
+ * has pushed nothing, and uses the frame pointer for anything, or has it from one of its callers.
+ * What is not certain is marked.
  */
 static __attribute__((noinline)) int unwind_by_leaf(struct unwind_walk *walk)
 {
-	__u64 ra = 0;
+	__u64 ra = 0, pushed = 0;
 
-	// With the caller's frame pointer on the stack, it is about to set its own.
-	if (unwind_made_frame(walk, &walk->at) == UNWIND_FRAME_PUSHED)
-		return unwind_by_pair(walk, walk->at.sp);
+	// Its first and last instructions tell in any code. A push before the frame pointer is set
+	// has to have been of the frame pointer.
+	walk->at.frame = unwind_made_frame(walk, &walk->at);
+	if (walk->at.frame == UNWIND_FRAME_NONE ||
+	    (walk->at.frame == UNWIND_FRAME_PUSHED && unwind_read(walk, walk->at.sp, &pushed) &&
+	     pushed == walk->at.fp))
+		return unwind_by_made_leaf(walk);
 	if (unwind_is_called(walk, &walk->at, &ra))
 		return unwind_return(walk, walk->at.sp + 8, ra, walk->at.fp, false);
 	walk->marked |= walk->doubted;

@@ -43,8 +43,7 @@ struct unwind_cursor {
 	bool first;       /* all registers are those of the interrupt */
 	bool sp_is_bound; /* arm64: the stack pointer is this one, or above */
 	bool guessed;     /* a frame pointer led here, no table */
-	__u8 frame;       /* enum unwind_frame, of code that a compiler wrote to memory: if it was
-			     asked before */
+	__u8 frame;       /* enum unwind_frame, of code without a table: if it was asked before */
 	bool called;      /* in a file's code without a table: it was asked before, and the word at
 			     the stack pointer is the return address */
 };

@@ -11,7 +11,7 @@
 /*
  * Where the process itself says how the frames of this code look: JDK,
  * src/hotspot/share/memory/heap.hpp (CodeHeap) and code/codeBlob.hpp. The heap is made of segments,
- * and has blocks, each of some of them. Offsets are in bytes from a block's beginning on.
+ * and has blocks, each of some of them. Offsets count from a block's beginning on.
  */
 struct hotspot_area {
 	/* Page of 4 KiB: of each segment a byte, how far back the one before it in the block is
@@ -23,8 +23,7 @@ struct hotspot_area {
 	__u64 frame_words : 6; /* offset, in units of 4 bytes, of 4 bytes: words of a frame */
 	__u64 shift : 4;       /* log2 of a segment's bytes */
 	/* It ends so many HOTSPOT_UNITs after `start`, rounded up. */
-	__u16 above : 15;
-	__u16 is_narrow : 1; /* `complete` is of 2 bytes, else 4 */
+	__u16 above;
 	/* Offset, in units of 2 bytes, of a number: from which byte of the code on a frame is
 	 * complete. */
 	__u16 complete : 7;
@@ -37,6 +36,7 @@ struct hotspot_area {
 	__u8 name : 5;        /* offset, in units of 8 bytes, of the address of what it is called */
 	__u8 has_offsets : 1; /* `code` is of an offset, of 4 bytes */
 	__u8 is_small : 1;    /* a blob lies 8 bytes into its block, else 16 */
+	__u8 is_narrow : 1;   /* `complete` is of 2 bytes, else 4 */
 } __attribute__((may_alias));
 
 enum {
@@ -48,7 +48,7 @@ enum {
 	HOTSPOT_PAGE = 1 << 12,
 	HOTSPOT_PAGES = (1 << 19) - 1,
 	HOTSPOT_UNIT = 1 << 16,
-	HOTSPOT_UNITS = (1 << 15) - 1,
+	HOTSPOT_UNITS = (1 << 16) - 1,
 	HOTSPOT_PART = 1 << 14, /* bytes; the interpreter has some 100 KiB */
 	HOTSPOT_PARTS = (1 << 3) - 1,
 };

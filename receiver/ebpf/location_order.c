@@ -8,18 +8,25 @@
 
 #include <stdlib.h>
 
+enum { NO_FILE = PROCESS_NO_FILE - 1 };
+
+/* Returns where frame @frame_id is; its mapping has been found. */
 static struct frame_place place_of(const struct locations *locations, const struct capture *capture,
 				   uint32_t frame_id)
 {
 	const struct capture_frame *frame = &capture->frames.items[frame_id];
 	const struct process_mapping *mapping = &locations->frames.items[frame_id].mapping;
-	struct frame_place place = { .offset = frame->address, .frame = frame_id };
+	struct frame_place place = {
+		.offset = frame->address,
+		.of = NO_FILE,
+		.frame = frame_id,
+	};
 
 	if (frame->process == CAPTURE_FILE) {
 		place.of = frame->file;
 	} else if (frame->process == CAPTURE_KERNEL) {
 		place.of = PROCESS_NO_FILE;
-	} else if (mapping->limit) {
+	} else if (mapping->limit && mapping->file != PROCESS_NO_FILE) {
 		place.of = mapping->file;
 		place.offset = frame->address - mapping->start + mapping->file_offset;
 	}
@@ -46,28 +53,29 @@ static int compare_counts(const void *left, const void *right)
 	return a > b ? -1 : a < b;
 }
 
-/* A frame that more stacks have is common. */
+/* Returns how often a frame stands in stacks if as many as one byte tells stand there more often.
+ */
 static uint32_t count_of_most(struct locations *locations)
 {
-	enum { COMMON = 127 }; // numbers that take one byte, but for 0
+	enum { COMMON = 127 }; // numbers of one byte, but for 0
 	size_t count = locations->places.count;
 
 	if (count < COMMON)
 		return 0;
 	for (size_t i = 0; i < count; i++)
 		locations->counts.items[i] =
-			locations->frames.items[locations->places.items[i].frame].stacks;
+			locations->frames.items[locations->places.items[i].frame].uses;
 	qsort(locations->counts.items, count, sizeof(uint32_t), compare_counts);
 	return locations->counts.items[COMMON - 1];
 }
 
-static void count_stacks(struct locations *locations, const struct capture *capture)
+static void count_uses(struct locations *locations, const struct capture *capture)
 {
 	for (uint32_t stack = 0; stack < capture->stacks.count; stack++) {
 		uint32_t code_end = locations_code_end(locations, capture, stack);
 
 		for (uint32_t at = capture_stack_begin(capture, stack); at < code_end; at++)
-			locations->frames.items[capture->stack_frames.items[at]].stacks++;
+			locations->frames.items[capture->stack_frames.items[at]].uses++;
 	}
 }
 
@@ -75,10 +83,10 @@ void locations_order(struct locations *locations, const struct capture *capture)
 {
 	uint32_t most;
 
-	count_stacks(locations, capture);
+	count_uses(locations, capture);
 	locations->places.count = 0;
 	for (uint32_t frame = 0; frame < capture->frames.count; frame++)
-		if (locations->frames.items[frame].stacks)
+		if (locations->frames.items[frame].uses)
 			locations->places.items[locations->places.count++] =
 				place_of(locations, capture, frame);
 	if (!locations->places.count)
@@ -87,7 +95,7 @@ void locations_order(struct locations *locations, const struct capture *capture)
 	for (size_t i = 0; i < locations->places.count; i++) {
 		struct frame_place *place = &locations->places.items[i];
 
-		place->is_common = locations->frames.items[place->frame].stacks > most;
+		place->is_common = locations->frames.items[place->frame].uses > most;
 	}
 	qsort(locations->places.items, locations->places.count, sizeof(struct frame_place),
 	      compare_places);

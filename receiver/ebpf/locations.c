@@ -16,6 +16,7 @@ void locations_deinit(struct locations *locations)
 	VECTOR_DEINIT(&locations->frames);
 	VECTOR_DEINIT(&locations->places);
 	VECTOR_DEINIT(&locations->counts);
+	VECTOR_DEINIT(&locations->kernel);
 	VECTOR_DEINIT(&locations->queries);
 	VECTOR_DEINIT(&locations->query_frames);
 	VECTOR_DEINIT(&locations->shown);
@@ -110,27 +111,25 @@ uint32_t location_build_ids(struct profcol_builder *builder, const struct symbol
  * have no mapping: there is no build that it could be of (semantic conventions, profiles/mappings).
  */
 static uint32_t kernel_location(const struct resolving *resolving, uint64_t address,
-				bool *has_name_ret)
+				const struct kernel_symbol *symbol)
 {
 	struct profcol_builder *builder = resolving->builder;
-	struct kernel_symbol symbol;
 	struct profcol_mapping mapping = { 0 };
 	uint32_t id = 0;
 
-	if (!symbols_kernel(resolving->parts->symbols, address, &symbol))
+	if (!symbol->name)
 		return location_add(builder, resolving->kernel_type, 0, address,
 				    (struct frame_words){ 0 });
-	if (strcmp(symbol.module, "bpf")) {
-		struct symbol_file ids = { .build_id_gnu = symbol.build_id_gnu,
-					   .htlhash = symbol.htlhash };
+	if (strcmp(symbol->module, "bpf")) {
+		struct symbol_file ids = { .build_id_gnu = symbol->build_id_gnu,
+					   .htlhash = symbol->htlhash };
 
 		mapping.attributes = location_build_ids(builder, &ids);
-		mapping.filename = profcol_builder_cstring(builder, symbol.module);
+		mapping.filename = profcol_builder_cstring(builder, symbol->module);
 		id = profcol_builder_mapping(builder, &mapping);
 	}
-	*has_name_ret = true;
-	return location_add(builder, resolving->kernel_type, id, address - symbol.module_start,
-			    (struct frame_words){ .name = symbol.name });
+	return location_add(builder, resolving->kernel_type, id, address - symbol->module_start,
+			    (struct frame_words){ .name = symbol->name });
 }
 
 /* Is it memory that the process has filled with code itself? */
@@ -382,6 +381,7 @@ static bool locate_frame(struct locations *locations, const struct capture *capt
 	const struct capture_frame *frame = &capture->frames.items[frame_id];
 	struct located_frame *located = &locations->frames.items[frame_id];
 	const struct process_mapping *mapping = &located->mapping;
+	struct kernel_symbol symbol;
 
 	located->is_queried = true;
 	if (frame->process == CAPTURE_FILE)
@@ -394,7 +394,12 @@ static bool locate_frame(struct locations *locations, const struct capture *capt
 				   frame->address - mapping->start);
 	located->is_queried = false;
 	located->is_told = frame->process != CAPTURE_KERNEL;
-	return true;
+	if (located->is_told)
+		return true;
+	// At once: a BPF program may be gone after what is waited for.
+	if (!symbols_kernel(resolving->parts->symbols, frame->address, &symbol))
+		symbol = (struct kernel_symbol){ 0 };
+	return VECTOR_PUSH(&locations->kernel, symbol);
 }
 
 static uint32_t told_location(struct resolving *resolving, const struct capture *capture,
@@ -442,10 +447,13 @@ static void name_frame(struct locations *locations, struct resolving *resolving,
 		locations->ids.items[frame] = location_of_file(resolving, query);
 }
 
-/* Queries were queued in the order of the places. */
+/* Makes the locations of all places, in their order, which queries and the kernel's names have,
+ * too.
+ */
 static void name_frames(struct locations *locations, const struct capture *capture,
 			struct resolving *resolving)
 {
+	const struct kernel_symbol *symbol = locations->kernel.items;
 	size_t query = 0;
 
 	for (size_t i = 0; i < locations->places.count; i++) {
@@ -453,13 +461,15 @@ static void name_frames(struct locations *locations, const struct capture *captu
 		struct located_frame *located = &locations->frames.items[frame];
 		uint32_t *id = &locations->ids.items[frame];
 
-		if (located->is_queried)
+		if (located->is_queried) {
 			name_frame(locations, resolving, query++);
-		else if (located->is_told)
+		} else if (located->is_told) {
 			*id = told_location(resolving, capture, frame, located);
-		else
+		} else {
+			located->has_name = symbol->name;
 			*id = kernel_location(resolving, capture->frames.items[frame].address,
-					      &located->has_name);
+					      symbol++);
+		}
 		locations->gaps += located->is_gap;
 	}
 }
@@ -468,7 +478,7 @@ static bool reserve(struct locations *locations, const struct capture *capture)
 {
 	locations->ids.count = 0;
 	locations->queries.count = locations->gaps = 0;
-	locations->query_frames.count = 0;
+	locations->query_frames.count = locations->places.count = locations->kernel.count = 0;
 	locations->frames.count = 0;
 	if (!VECTOR_RESERVE(&locations->ids, capture->frames.count) ||
 	    !VECTOR_RESERVE(&locations->frames, capture->frames.count) ||

@@ -25,25 +25,28 @@ struct located_frame {
 	bool has_name;   /* a function is known for it, or why there is none */
 	bool is_gap;     /* it stands for frames that are not here */
 	bool is_shown;   /* a stack shows it; only of what stacks may leave out */
-	uint32_t stacks; /* that have it */
+	uint32_t uses;   /* how often it stands in stacks */
 	uint32_t trace;  /* of enum runtime_trace: how it stands in its runtime's own stacks */
 	uint32_t file;   /* that it lies in; PROCESS_NO_FILE: none, or in the kernel */
 };
 
-/* The place of a frame: the number of its file, or of what else has addresses of its own, and where
+/* A place says where a frame is: in which file, or in what else has addresses of its own, and where
  * in it. */
 struct frame_place {
 	uint64_t offset;
-	uint32_t of, frame;
-	bool is_common; /* more stacks have it than most */
+	uint32_t of; /* number of the file; PROCESS_NO_FILE: the kernel; one less: what has no file
+		      */
+	uint32_t frame;
+	bool is_common; /* few others stand in stacks more often */
 };
 
 struct locations {
 	/* Location id of each frame of the capture. 0: no stack shows it (locations_shown()). */
 	VECTOR(uint32_t) ids;
 	VECTOR(struct located_frame) frames;
-	VECTOR(struct frame_place) places; /* in whose order locations are made */
-	VECTOR(uint32_t) counts;           /* of stacks, of each of these */
+	VECTOR(struct frame_place) places;   /* in whose order locations are made */
+	VECTOR(uint32_t) counts;             /* how often each of these stands in stacks */
+	VECTOR(struct kernel_symbol) kernel; /* of the kernel's frames; name NULL: not known */
 	VECTOR(struct symbol_query) queries;
 	VECTOR(uint32_t) query_frames; /* the frame each query is for */
 	VECTOR(uint32_t) shown;        /* frames of one stack */

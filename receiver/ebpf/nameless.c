@@ -96,7 +96,7 @@ void nameless_count(struct nameless *nameless, const struct capture *capture,
 			continue; // it says why there is nothing
 		frame = capture->stack_frames.items[begin];
 		located = &locations->frames.items[frame];
-		if (!located->stacks || located->has_name || located->file == SYMBOLS_VDSO)
+		if (!located->uses || located->has_name || located->file == SYMBOLS_VDSO)
 			continue;
 		nameless->without++;
 		count_file(nameless, located->file,

@@ -115,11 +115,13 @@ struct walk_result walk_finish(const struct sample_deferred *deferred, size_t st
 		.address_mask = address_mask(),
 	};
 	struct walk_result result = { .found = TABLES_FOUND };
+	bool was_doubted = false;
 	int end = 0;
 
 	while (!end) {
 		__u64 frame = 0;
 
+		was_doubted |= walk.doubted;
 		if (result.count >= most) {
 			end = UNWIND_END_DEPTH;
 			break;
@@ -128,6 +130,9 @@ struct walk_result walk_finish(const struct sample_deferred *deferred, size_t st
 		if (frame)
 			frames[result.count++] = frame;
 	}
+	// Of a copied stack nobody has looked at the leaf's code: what comes after does not tell.
+	if (deferred->flags & SAMPLE_DEFERRED_WHOLE)
+		walk.doubted |= was_doubted;
 	if (end == UNWIND_END_UNREADABLE && walk.is_beyond)
 		end = UNWIND_END_NOT_COPIED;
 	result.end = (enum unwind_end)unwind_end_of(&walk, end);

@@ -146,7 +146,7 @@ static void count(struct fixture *fixture)
 		uint32_t file = fixture->capture.frames.items[i].file;
 
 		locations->frames.items[locations->frames.count++] = (struct located_frame){
-			.stacks = 1, .file = file, .has_name = file == NAMED
+			.uses = 1, .file = file, .has_name = file == NAMED
 		};
 	}
 	nameless_count(fixture->nameless, &fixture->capture, locations);

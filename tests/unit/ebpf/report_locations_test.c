@@ -246,7 +246,6 @@ static void functions_without_a_name_are_told_apart_by_their_place(void **state)
 	}
 }
 
-/* With the lines of all functions in them; one whose name is not known says why. */
 static uint32_t first_location(const struct profcol_batch *batch, uint32_t sample)
 {
 	uint32_t count;
@@ -278,6 +277,40 @@ static void locations_come_in_the_order_of_their_addresses(void **state)
 	assert_true(ids[4] < ids[3] || ids[4] > ids[2]); // another one is not among them
 }
 
+/* Stacks take less when what most of them have has a number of one byte. */
+static void what_many_stacks_have_comes_first(void **state)
+{
+	enum { SAMPLES = 200 };
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+	uint32_t smallest = UINT32_MAX;
+
+	(void)state;
+	for (uint32_t i = 0; i < SAMPLES; i++) {
+		// The last frames are of a runtime, of the kernel, and of a file; the root has the
+		// highest address of all.
+		const __u64 frames[] = { KERNEL_START + 0x10 * (i % 50 + 1), 0x700100 + i * 4,
+					 JIT_START + 0x2f + i % 3, 0x703f00 };
+		struct sample_record record = sample_record_make(7, 8, 1500 + i, frames, 1, 3);
+
+		fixture_append(&record);
+	}
+	batch = fixture_build();
+	for (uint32_t i = 0; i < SAMPLES; i++) {
+		struct profcol_location location = fixture_location(batch, i, 1);
+		uint32_t count;
+		const uint32_t *stack =
+			profcol_batch_stack(batch, profcol_batch_sample(batch, i).stack, &count);
+
+		assert_int_equal(count, 4);
+		assert_int_equal(location.address, 0x700100 + i * 4 - 0x700000 + 0x11000);
+		assert_int_equal(fixture_location(batch, i, 0).address, 0x10 * (i % 50 + 1));
+		assert_true(stack[3] < 127);
+		if (stack[1] < smallest)
+			smallest = stack[1];
+		assert_true(stack[3] < smallest);
+	}
+}
+
 static void system_names_may_be_left_out(void **state)
 {
 	static const __u64 frames[] = { 0x700901 };
@@ -303,6 +336,7 @@ static void system_names_may_be_left_out(void **state)
 	}
 }
 
+/* With the lines of all functions in them; one whose name is not known says why. */
 static void frames_of_runtimes_are_called_what_the_process_said(void **state)
 {
 	const __u64 frames[] = {
@@ -392,6 +426,7 @@ int main(void)
 		WITH_CAPTURE(a_file_that_no_worker_has_read_is_known_by_its_hash),
 		WITH_CAPTURE(a_file_of_which_nothing_is_known_is_no_mapping),
 		WITH_CAPTURE(locations_come_in_the_order_of_their_addresses),
+		WITH_CAPTURE(what_many_stacks_have_comes_first),
 		WITH_CAPTURE(system_names_may_be_left_out),
 		WITH_CAPTURE(frames_of_runtimes_are_called_what_the_process_said),
 		WITH_CAPTURE(frames_of_files_have_the_lines_that_a_runtime_knows),

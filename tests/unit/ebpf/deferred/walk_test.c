@@ -266,6 +266,7 @@ static void the_caller_of_a_files_leaf_without_its_frame_is_not_left_out(void **
 		uint32_t flags;
 	} cases[] = {
 		{ { 0x2020, 0x4444 }, SAMPLE_DEFERRED_CALLED },
+		{ { 0x2020, 0x4444 }, UNWIND_FRAME_NONE << SAMPLE_DEFERRED_FRAME_SHIFT },
 		{ { STACK + 8 * 4, 0x2020 }, UNWIND_FRAME_PUSHED << SAMPLE_DEFERRED_FRAME_SHIFT },
 	};
 
@@ -286,6 +287,45 @@ static void the_caller_of_a_files_leaf_without_its_frame_is_not_left_out(void **
 		assert_int_equal(fixture.result.count, 3);
 		assert_false(fixture.result.marked);
 	}
+}
+
+/* What was pushed is no frame pointer: the function uses this register for something else. */
+static void a_push_of_something_else_makes_no_frame(void **state)
+{
+	static const uint64_t in_file = UNWIND_FRAME_FILE | 1ull << UNWIND_FRAME_SHIFT;
+	struct fixture fixture = begin(0x1010);
+
+	(void)state;
+	add(&fixture, 0x1000, UNWIND_RULE_UNKNOWN);
+	add(&fixture, 0x2000, by_fp(2, 1));
+	add(&fixture, 0x3000, UNWIND_RULE_END);
+	fixture.frame_base = in_file;
+	fixture.copy.from.flags |= UNWIND_FRAME_PUSHED << SAMPLE_DEFERRED_FRAME_SHIFT;
+	fixture.copy.from.fp = STACK + 8 * 4;
+	fixture.copy.words[0] = 0x7777; // not it
+	fixture.copy.words[1] = 0x2020;
+	fixture.copy.words[5] = 0x3030;
+	walk(&fixture, 8, true, MOST);
+	assert_int_equal(fixture.result.end, UNWIND_END_GUESSED);
+	assert_true(fixture.result.marked);
+}
+
+/* Nobody has looked at the code of its leaf: the next walk is the kernel side's. */
+static void a_guess_in_a_copied_stack_stays_one(void **state)
+{
+	static const uint64_t in_file = UNWIND_FRAME_FILE | 1ull << UNWIND_FRAME_SHIFT;
+	struct fixture fixture = begin(0x1010);
+
+	(void)state;
+	add(&fixture, 0x1000, UNWIND_RULE_UNKNOWN);
+	fixture.frame_base = in_file;
+	fixture.copy.from.flags |= SAMPLE_DEFERRED_WHOLE;
+	fixture.copy.from.fp = STACK + 8 * 2;
+	fixture.copy.words[2] = STACK + 8 * 5;
+	fixture.copy.words[3] = 0x1020; // without a table either
+	walk(&fixture, 8, true, MOST);
+	assert_int_equal(fixture.result.end, UNWIND_END_GUESSED);
+	assert_int_equal(fixture.result.count, 2);
 }
 
 static void what_only_the_process_knows_ends_the_walk(void **state)
@@ -390,6 +430,8 @@ int main(void)
 		cmocka_unit_test(a_guess_at_the_leaf_is_marked),
 		cmocka_unit_test(the_caller_of_a_leaf_without_its_frame_is_not_left_out),
 		cmocka_unit_test(the_caller_of_a_files_leaf_without_its_frame_is_not_left_out),
+		cmocka_unit_test(a_push_of_something_else_makes_no_frame),
+		cmocka_unit_test(a_guess_in_a_copied_stack_stays_one),
 		cmocka_unit_test(what_only_the_process_knows_ends_the_walk),
 		cmocka_unit_test(only_the_copy_is_read),
 		cmocka_unit_test(a_word_that_only_begins_in_the_copy_is_not_read),

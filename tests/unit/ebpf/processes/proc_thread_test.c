@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -33,14 +34,32 @@ static void *go_on(void *context)
 	return NULL;
 }
 
-/* A process of this program that has lost its main thread. It is made while this program has no other
- * thread: the memory allocator of the sanitizers may be locked by one at a fork. */
+/* Threads of timed_calls end by themselves. One may hold the lock of the sanitizers' allocator at a
+ * fork, and its child would wait for it for ever. */
+static void wait_for_other_threads(void)
+{
+	struct dirent *entry;
+	int count;
+
+	do {
+		DIR *tasks = opendir("/proc/self/task");
+
+		assert_non_null(tasks);
+		for (count = 0; (entry = readdir(tasks));)
+			count += entry->d_name[0] != '.';
+		closedir(tasks);
+	} while (count > 1 && poll(NULL, 0, 1) == 0);
+}
+
+/* A process of this program that has lost its main thread. */
 static pid_t start_leaderless(void)
 {
-	pid_t pid = fork();
 	pthread_t thread;
+	pid_t pid;
 	int fd;
 
+	wait_for_other_threads();
+	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
