@@ -142,6 +142,18 @@ class Neighbourhood:
         # Where the disk is slow one file, which may have begun too early, has what many should.
         wait_until(self._has_enough, "files with samples of the ordinary program")
 
+    def await_name(self, target, name):
+        """Until a function of `target` is called so; the end of the first file that says it."""
+
+        def find():
+            for path in profile_paths(self.out):
+                profile = self._read(path)
+                if named(profile.of_pid(target.pid), name):
+                    return profile.time_ns + profile.duration_ns
+            return None
+
+        return wait_until(find, f"{name} among the names of {target.pid}")
+
     def _read(self, path):
         if path not in self._parsed:
             self._parsed[path] = pprof_file.read(path)
