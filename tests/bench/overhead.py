@@ -57,7 +57,7 @@ def programs(directory):
     """(samples, seconds) of each program."""
     found = collections.defaultdict(lambda: [0, 0.0])
     for sample in read_samples(directory / "profiles"):
-        into = found[sample.labels["comm"]]
+        into = found[sample.labels.get("comm", "")]
         into[0] += sample.values[0]
         into[1] += sample.values[1] / 1e9
     return found

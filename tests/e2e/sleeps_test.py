@@ -91,7 +91,7 @@ def test_no_time_is_told_twice(program, build_target, tmp_path):
     # By the thread: it may wake while its stack is read, which nobody knows then.
     told = collections.Counter()
     for sample in profile.samples:
-        if sample.labels["comm"] == "sleeper":
+        if sample.labels.get("comm") == "sleeper":
             told[sample.labels["profcol.wait.reason"]] += sample.count
     # It may have been kept from a CPU, too: before it slept, and after.
     assert told["sleep"] <= 1.01 * true

@@ -31,7 +31,7 @@ def test_a_whole_stack_has_no_mark(start_profcol, burner, tmp_path):
     samples = [
         sample
         for sample in read_profile(tmp_path / "out").of_pid(burner.pid)
-        if sample.labels["comm"] == "burn" and user_frames(sample)
+        if sample.labels.get("comm") == "burn" and user_frames(sample)
     ]
     whole = [sample for sample in samples if sample.names[-1] == "_start"]
     assert sum(sample.count for sample in whole) >= 50
