@@ -231,48 +231,34 @@ static __always_inline enum unwind_frame unwind_made_frame(struct unwind_walk *w
 	return frame;
 }
 
-/* Leaves code that a compiler wrote to memory, where execution stands. */
-static __attribute__((noinline)) int unwind_by_made_leaf(struct unwind_walk *walk)
+/*
+ * Leaves code without a table, where execution stands. A compiler wrote it to memory, or it is
+ * @of_file: then most of it is hand-written, has pushed nothing, and uses the frame pointer for
+ * anything, or has it from one of its callers. Its first and last instructions tell there, too; a
+ * push before the frame pointer is set has to have been of the frame pointer. What is not certain
+ * is marked.
+ */
+static __attribute__((noinline)) int unwind_by_leaf(struct unwind_walk *walk, bool of_file)
 {
 	enum unwind_frame frame = unwind_made_frame(walk, &walk->at);
-	__u64 sp = walk->at.sp;
+	__u64 sp = walk->at.sp, fp = walk->at.fp, ra = 0;
+	bool called = frame == UNWIND_FRAME_NONE;
 
-	if (frame == UNWIND_FRAME_PUSHED)
-		return unwind_by_pair(walk, sp);
-	if (frame != UNWIND_FRAME_NONE)
-		return unwind_by_frame_pointer(walk);
 #ifdef UNWIND_ARM64
-	return unwind_return(walk, sp, walk->at.link, walk->at.fp, false);
+	if (called)
+		return unwind_return(walk, sp, walk->at.link, fp, false);
 #else
-	__u64 ra;
-
-	if (!unwind_read(walk, sp, &ra))
+	if (called && !unwind_read(walk, sp, &ra))
 		return UNWIND_END_UNREADABLE;
-	return unwind_return(walk, sp + 8, ra, walk->at.fp, false);
 #endif
-}
-
-/*
- * Leaves a file's code that no table describes, where execution stands: most of it is hand-written,
- * has pushed nothing, and uses the frame pointer for anything, or has it from one of its callers.
- * What is not certain is marked.
- */
-static __attribute__((noinline)) int unwind_by_leaf(struct unwind_walk *walk)
-{
-	__u64 ra = 0, pushed = 0;
-
-	// Its first and last instructions tell in any code. A push before the frame pointer is set
-	// has to have been of the frame pointer.
-	walk->at.frame = unwind_made_frame(walk, &walk->at);
-	if (walk->at.frame == UNWIND_FRAME_NONE ||
-	    (walk->at.frame == UNWIND_FRAME_PUSHED && unwind_read(walk, walk->at.sp, &pushed) &&
-	     pushed == walk->at.fp))
-		return unwind_by_made_leaf(walk);
-	if (unwind_is_called(walk, &walk->at, &ra))
-		return unwind_return(walk, walk->at.sp + 8, ra, walk->at.fp, false);
-	walk->marked |= walk->doubted;
-	walk->doubted = true;
-	return unwind_by_frame_pointer(walk);
+	if (frame == UNWIND_FRAME_PUSHED && (!of_file || (unwind_read(walk, sp, &ra) && ra == fp)))
+		return unwind_by_pair(walk, sp);
+	if (of_file && !called) {
+		called = unwind_is_called(walk, &walk->at, &ra);
+		walk->marked |= !called && walk->doubted;
+		walk->doubted |= !called;
+	}
+	return called ? unwind_return(walk, sp + 8, ra, fp, false) : unwind_by_pair(walk, fp);
 }
 
 /*
@@ -303,7 +289,7 @@ static __always_inline int unwind_without_table(struct unwind_walk *walk, __u64 
 	int end;
 
 	if (walk->at.exact)
-		return frame & UNWIND_FRAME_FILE ? unwind_by_leaf(walk) : unwind_by_made_leaf(walk);
+		return unwind_by_leaf(walk, frame & UNWIND_FRAME_FILE);
 	end = unwind_by_epilogue(walk);
 	if (end >= 0)
 		return end;
