@@ -234,9 +234,8 @@ static __always_inline enum unwind_frame unwind_made_frame(struct unwind_walk *w
 /*
  * Leaves code without a table, where execution stands. A compiler wrote it to memory, or it is
  * @of_file: then most of it is hand-written, has pushed nothing, and uses the frame pointer for
- * anything, or has it from one of its callers. Its first and last instructions tell there, too; a
- * push before the frame pointer is set has to have been of the frame pointer. What is not certain
- * is marked.
+ * anything, or has it from one of its callers. Its first and last instructions tell there, too. The
+ * word pushed before `mov %rsp, %rbp` has to be the frame pointer. An uncertain stack is marked.
  */
 static __attribute__((noinline)) int unwind_by_leaf(struct unwind_walk *walk, bool of_file)
 {

@@ -25,7 +25,7 @@ enum {
 static __always_inline int hotspot_find_block(const struct unwind_walk *walk, __u64 pc, __u64 *ret)
 {
 	__u64 number = (pc - walk->code_start) >> hotspot_area_of(walk)->shift;
-	__u64 segments = (__u64)hotspot_area_of(walk)->segments << 12;
+	__u64 segments = (__u64)hotspot_area_of(walk)->segments * HOTSPOT_PAGE;
 	__u8 back = 1;
 
 #pragma clang loop unroll(disable)

@@ -14,7 +14,7 @@
  * and has blocks, each of some of them. Offsets count from a block's beginning on.
  */
 struct hotspot_area {
-	/* Page of 4 KiB: of each segment a byte, how far back the one before it in the block is
+	/* HOTSPOT_PAGE: of each segment a byte, how far back the one before it in the block is
 	 * that is to be asked next. 0: it is the first one; 255: it is in no block. */
 	__u64 segments : 35;
 	/* The code cache, all heaps of it, begins so many HOTSPOT_PAGEs before `start`. This is

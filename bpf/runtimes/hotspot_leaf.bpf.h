@@ -57,7 +57,7 @@ static __always_inline struct hotspot_state *hotspot_state_of(const struct unwin
 }
 
 /* Is @address in the code cache that the walk is in, or less than a HOTSPOT_UNIT behind it?
- * Whatever calls code there is there, too. */
+ * Callers of its code lie in it, too. */
 static __always_inline bool hotspot_is_near(const struct unwind_walk *walk, __u64 address)
 {
 	__u64 below = (__u64)hotspot_area_of(walk)->below * HOTSPOT_PAGE;

@@ -84,7 +84,6 @@ void locations_order(struct locations *locations, const struct capture *capture)
 	uint32_t most;
 
 	count_uses(locations, capture);
-	locations->places.count = 0;
 	for (uint32_t frame = 0; frame < capture->frames.count; frame++)
 		if (locations->frames.items[frame].uses)
 			locations->places.items[locations->places.count++] =

@@ -374,7 +374,8 @@ static bool queue_query(struct locations *locations, uint32_t frame_id, uint32_t
 	       VECTOR_PUSH(&locations->queries, query);
 }
 
-/* Queue a query for what is in files. What a program says of its own code is waited for. */
+/* Queue a query for a frame in a file, look up one of the kernel, and note one that only its
+ * program can name. */
 static bool locate_frame(struct locations *locations, const struct capture *capture,
 			 uint32_t frame_id, const struct resolving *resolving)
 {

@@ -83,7 +83,7 @@ struct location_parts {
 	struct process_memory *memory;
 	struct symbols *symbols;
 	enum unnamed_functions unnamed; /* what becomes of functions without a name */
-	bool system_names; /* functions are told as their file or runtime has them, too */
+	bool system_names; /* functions have the names of symbol tables and runtimes, too */
 };
 
 /* Resolve every frame of @capture that a stack has into @builder, waiting for names until

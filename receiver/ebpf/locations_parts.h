@@ -52,5 +52,6 @@ uint32_t location_add(struct profcol_builder *builder, uint32_t type, uint32_t m
 uint32_t location_of_file(struct resolving *resolving, const struct symbol_query *query);
 
 /* Fill locations->places: the frames that stacks have, in the order in which locations are made.
- * The capture's mappings have been found. There is room in `places` and `counts` for all frames. */
+ * The capture's mappings have been found. `places` is empty; it and `counts` have room for all
+ * frames. */
 void locations_order(struct locations *locations, const struct capture *capture);

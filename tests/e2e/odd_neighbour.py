@@ -145,14 +145,17 @@ class Neighbourhood:
     def await_name(self, target, name):
         """Until a function of `target` is called so; the end of the first file that says it."""
 
-        def find():
-            for path in profile_paths(self.out):
-                profile = self._read(path)
-                if named(profile.of_pid(target.pid), name):
-                    return profile.time_ns + profile.duration_ns
-            return None
+        return wait_until(
+            lambda: self._exported_ns(target.pid, name), f"{name} among the names of {target.pid}"
+        )
 
-        return wait_until(find, f"{name} among the names of {target.pid}")
+    def _exported_ns(self, pid, function):
+        """The end of the first file with a stack of the process that has the function, or None."""
+        for path in profile_paths(self.out):
+            profile = self._read(path)
+            if named(profile.of_pid(pid), function):
+                return profile.time_ns + profile.duration_ns
+        return None
 
     def _read(self, path):
         if path not in self._parsed:
@@ -171,11 +174,7 @@ class Neighbourhood:
 
     def has_exported(self, pid, function):
         """Has a stack of the process with that function left already?"""
-        return any(
-            function in sample.names
-            for path in profile_paths(self.out)
-            for sample in self._read(path).of_pid(pid)
-        )
+        return self._exported_ns(pid, function) is not None
 
     def labels_of(self, pid, key):
         """What the exported samples of the process have as that label."""

@@ -286,8 +286,8 @@ static void what_many_stacks_have_comes_first(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < SAMPLES; i++) {
-		// The last frames are of a runtime, of the kernel, and of a file; the root has the
-		// highest address of all.
+		// Leaf first: the kernel's, a file's, code that was made, and the file's again: the
+		// root, at the highest address there.
 		const __u64 frames[] = { KERNEL_START + 0x10 * (i % 50 + 1), 0x700100 + i * 4,
 					 JIT_START + 0x2f + i % 3, 0x703f00 };
 		struct sample_record record = sample_record_make(7, 8, 1500 + i, frames, 1, 3);

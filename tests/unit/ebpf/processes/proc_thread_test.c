@@ -7,8 +7,8 @@
 #include "processes/process_root.h"
 
 #include "base/base.h"
+#include "tests/unit/own_threads.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -38,17 +38,8 @@ static void *go_on(void *context)
  * fork, and its child would wait for it for ever. */
 static void wait_for_other_threads(void)
 {
-	struct dirent *entry;
-	int count;
-
-	do {
-		DIR *tasks = opendir("/proc/self/task");
-
-		assert_non_null(tasks);
-		for (count = 0; (entry = readdir(tasks));)
-			count += entry->d_name[0] != '.';
-		closedir(tasks);
-	} while (count > 1 && poll(NULL, 0, 1) == 0);
+	while (own_threads(NULL) > 1)
+		poll(NULL, 0, 1);
 }
 
 /* A process of this program that has lost its main thread. */
