@@ -98,7 +98,7 @@ struct pt_regs___kernel {
 	unsigned short cs;
 #elif defined(__TARGET_ARCH_arm64)
 	__u64 regs[31];
-	__u64 sp, pc, pstate;
+	__u64 sp, pc, pstate, orig_x0;
 	__s32 syscallno;
 #else
 #error "unknown architecture"
@@ -311,9 +311,19 @@ static __always_inline long kernel_system_call(const struct pt_regs___kernel *en
 #endif
 }
 
+/* Of that system call: a descriptor, mostly. */
+static __always_inline __u32 kernel_first_argument(const struct pt_regs___kernel *entry)
+{
+#if defined(__TARGET_ARCH_x86)
+	return (__u32)BPF_CORE_READ(entry, di);
+#else
+	return (__u32)BPF_CORE_READ(entry, orig_x0);
+#endif
+}
+
 /*
- * Does the program, whose own stack is at @stack, run because of what the current thread does,
- * whose registers lie at @registers, above all that its stack has? Interrupts have stacks of their
+ * Does the program run because of what the current thread does? @stack lies on the kernel's stack
+ * that it runs on, and the thread's registers at @registers, above all that its own has. Interrupts have stacks of their
  * own where they interrupt the kernel, and where they interrupt user mode there is no system call.
  * The kernel's count of interrupts is a variable that programs cannot find everywhere.
  */

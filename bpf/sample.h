@@ -38,7 +38,8 @@ enum sample_origin {
 	SAMPLE_PAGE_FAULTS = 2,   /* page faults, this one and those of before that it stands for */
 	SAMPLE_OFF_CPU = 3,       /* a wait, or a part of one; nanoseconds */
 	SAMPLE_MEMORY_GROWTH = 4, /* anonymous memory that was taken; bytes */
-	SAMPLE_WALL = 5,          /* of no record: what a report makes of two others, nanoseconds */
+	SAMPLE_WAKERS = 5,        /* another thread's wait, which this one has ended; nanoseconds */
+	SAMPLE_WALL = 6,          /* of no record: what a report makes of two others, nanoseconds */
 	SAMPLE_ORIGINS,
 };
 
@@ -139,8 +140,9 @@ enum sample_labels_flag {
 	SAMPLE_LABELS_CUT = 1,        /* of a value, what is beyond SAMPLE_LABEL_VALUE_BYTES */
 	SAMPLE_LABELS_LEFT_OUT = 2,   /* more than SAMPLE_LABELS, and keys that are too long */
 	SAMPLE_LABELS_UNREADABLE = 4, /* they do not lie where the program says */
-	/* Nothing is missing: of a wait, struct off_cpu_waker follows the labels. */
-	SAMPLE_LABELS_WAKER = 8,
+	/* Nothing is missing: struct wait_partner follows the labels. */
+	SAMPLE_LABELS_PARTNER = 8,
+	SAMPLE_LABELS_WOKEN = 16, /* that thread was woken; without it, it has ended the wait */
 };
 
 /* The key follows, then the value, then zeros up to a multiple of 8. No byte of it is text yet. */
@@ -157,7 +159,7 @@ enum {
 	SAMPLE_LABEL_BYTES =
 		sizeof(struct sample_label) + SAMPLE_LABEL_KEY_BYTES + SAMPLE_LABEL_VALUE_BYTES,
 	SAMPLE_MAX_LABEL_BYTES = sizeof(struct sample_labels) + SAMPLE_LABELS * SAMPLE_LABEL_BYTES +
-				 sizeof(struct off_cpu_waker),
+				 sizeof(struct wait_partner),
 };
 
 /* Nobody asked: nothing is selected by it. */

@@ -32,7 +32,7 @@ struct cpu_buffer {
 	__u64 woken_ns;             /* when the receiver was woken last for what is missing */
 	bool unknown;               /* the process has no ranges of its own */
 	bool is_taken;              /* an event's walk goes on in this slot */
-	struct off_cpu_waker waker; /* of an event's sample; pid 0: there is none */
+	struct wait_partner partner; /* of an event's sample; pid 0: there is none */
 	struct defer_budget defer_budget;
 	struct unwind_cursor begun; /* where the walk began; only if that is to be verified */
 	struct unwind_walk walk;
@@ -453,9 +453,9 @@ __noinline int add_labels(__u32 slot)
 	return 0;
 }
 
-/* Appends who has ended the wait to the record, whose labels are complete: there is room. Global,
- * as above. */
-__noinline int add_waker(__u32 slot)
+/* Appends the other thread of the wait to the record, whose labels are complete: there is room.
+ * Global, as above. */
+__noinline int add_partner(__u32 slot)
 {
 	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &slot);
 	struct sample_labels *labels;
@@ -465,15 +465,17 @@ __noinline int add_waker(__u32 slot)
 		return 0;
 	labels = labels_of(buffer);
 	bytes = record_of(buffer)->label_bytes;
-	if (!labels || bytes > SAMPLE_MAX_LABEL_BYTES - sizeof(buffer->waker))
+	if (!labels || bytes > SAMPLE_MAX_LABEL_BYTES - sizeof(buffer->partner))
 		return 0;
 	if (!bytes) {
 		*labels = (struct sample_labels){ 0 };
 		bytes = sizeof(*labels);
 	}
-	labels->flags |= SAMPLE_LABELS_WAKER;
-	__builtin_memcpy((void *)labels + bytes, &buffer->waker, sizeof(buffer->waker));
-	record_of(buffer)->label_bytes = (__u16)(bytes + sizeof(buffer->waker));
+	labels->flags |= SAMPLE_LABELS_PARTNER;
+	if (record_of(buffer)->origin == SAMPLE_WAKERS)
+		labels->flags |= SAMPLE_LABELS_WOKEN;
+	__builtin_memcpy((void *)labels + bytes, &buffer->partner, sizeof(buffer->partner));
+	record_of(buffer)->label_bytes = (__u16)(bytes + sizeof(buffer->partner));
 	return 0;
 }
 
@@ -489,8 +491,8 @@ static __always_inline void finish_sample(struct cpu_buffer *buffer, struct samp
 		defer(slot, true);
 	if (runtimes_known && buffer->walk.labels)
 		add_labels(slot);
-	if (events_slot && buffer->waker.pid)
-		add_waker(slot);
+	if (events_slot && buffer->partner.pid)
+		add_partner(slot);
 	publish(buffer, head, kernel_frames + user_frames);
 }
 

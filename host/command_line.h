@@ -27,6 +27,7 @@ enum record_event {
 	RECORD_WALL,          /* both */
 	RECORD_PAGE_FAULTS,   /* their number */
 	RECORD_MEMORY_GROWTH, /* bytes */
+	RECORD_WAKERS,        /* time that other threads have waited for these */
 };
 
 /* Of `record` and `top`. Texts are borrowed from argv. */

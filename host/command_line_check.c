@@ -96,6 +96,7 @@ struct profcol_error *command_line_read_event(const char *value, enum record_eve
 		[RECORD_WALL] = "wall",
 		[RECORD_PAGE_FAULTS] = "page-faults",
 		[RECORD_MEMORY_GROWTH] = "memory-growth",
+		[RECORD_WAKERS] = "wakers",
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -104,7 +105,7 @@ struct profcol_error *command_line_read_event(const char *value, enum record_eve
 			return NULL;
 		}
 	return profcol_error_create(PROFCOL_CONFIG,
-				    "flag '--event' takes cpu, off-cpu, wall, page-faults or "
-				    "memory-growth, not '%s'",
+				    "flag '--event' takes cpu, off-cpu, wall, wakers, "
+				    "page-faults or memory-growth, not '%s'",
 				    value);
 }

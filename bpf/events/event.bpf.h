@@ -53,14 +53,14 @@ static __always_inline void event_note(struct event_state *state, __u64 now_ns, 
 }
 
 /*
- * Samples the current thread for an event that was kept. @registers as in take_sample(); @waker of
- * a wait, or NULL. True: it counts by the budget. What select/ has said is not wanted does not, so
+ * Samples the current thread for an event that was kept. @registers as in take_sample();
+ * @partner of a wait, or NULL. True: it counts by the budget. What select/ has said is not wanted does not, so
  * that the others get all of it.
  */
 static __always_inline bool event_take(void *context, const bpf_user_pt_regs_t *registers,
 				       struct event_state *state, __u32 cpu,
 				       const struct sampled *sampled,
-				       const struct off_cpu_waker *waker)
+				       const struct wait_partner *partner)
 {
 	__u32 slot = events_slot + cpu;
 	struct cpu_buffer *buffer = bpf_map_lookup_elem(&buffers, &slot);
@@ -80,10 +80,10 @@ static __always_inline bool event_take(void *context, const bpf_user_pt_regs_t *
 	}
 	state->counters[EVENT_COUNTER_KEPT]++;
 	*(volatile bool *)&buffer->is_taken = true;
-	if (waker)
-		buffer->waker = *waker;
+	if (partner)
+		buffer->partner = *partner;
 	else
-		buffer->waker.pid = 0;
+		buffer->partner.pid = 0;
 	take_sample(context, registers, buffer, slot, sampled, false);
 	*(volatile bool *)&buffer->is_taken = false;
 	buffer->shared.counters.of[SAMPLE_COUNTER_RUN_NS] += bpf_ktime_get_ns() - sampled->time_ns;

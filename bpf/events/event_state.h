@@ -27,7 +27,7 @@ struct event_state {
 	__u32 pending_tid;   /* in the machine's own PID namespace */
 	__u16 pending_detail;
 	__u16 reserved;
-	struct off_cpu_waker pending_waker;
+	struct wait_partner partner; /* of that one, or of the thread that is sampled */
 	__u64 address; /* for a program that asks where it runs */
 } __attribute__((aligned(64)));
 

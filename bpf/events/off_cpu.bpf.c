@@ -8,7 +8,7 @@
  * the program after, which runs as the thread itself. So a switch costs two looks into the notes of
  * threads, and a stack is walked for those only that become samples.
  */
-#include "event.bpf.h"
+#include "waits.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -26,7 +26,7 @@ struct wait_note {
 			   seen to leave a CPU */
 	__u32 how;      /* enum off_cpu_state */
 	__u32 reserved;
-	struct off_cpu_waker waker; /* only if note_waker() runs */
+	struct wait_partner waker; /* only if note_waker() runs */
 };
 
 struct {
@@ -35,43 +35,6 @@ struct {
 	__type(key, int);
 	__type(value, struct wait_note);
 } wait_notes SEC(".maps");
-
-/* include/linux/sched.h: the state's name, and width, until 5.14 (2f064a59a11f) */
-struct task_struct___before_5_14 {
-	volatile long state;
-} __attribute__((preserve_access_index));
-
-struct task_struct___since_5_14 {
-	unsigned int __state;
-} __attribute__((preserve_access_index));
-
-static __always_inline long state_of(struct task_struct *task)
-{
-	struct task_struct___since_5_14 *now = (void *)task;
-	struct task_struct___before_5_14 *then = (void *)task;
-
-	// Both are the kernel's own pointers, which may be read directly.
-	return bpf_core_field_exists(now->__state) ? now->__state : then->state;
-}
-
-enum { TASK_UNINTERRUPTIBLE = 2, TASK_STOPPED = 4, TASK_TRACED = 8 }; /* include/linux/sched.h */
-
-static __always_inline __u32 how_of(struct task_struct *task, bool preempted)
-{
-	long state = preempted ? 0 : state_of(task);
-
-	if (!state)
-		return OFF_CPU_RUNNABLE;
-	if (state & (TASK_STOPPED | TASK_TRACED))
-		return OFF_CPU_STOPPED;
-	return state & TASK_UNINTERRUPTIBLE ? OFF_CPU_UNINTERRUPTIBLE : OFF_CPU_SLEEPING;
-}
-
-/* Threads of the kernel's wait for work most of the time, and the idle task is none. */
-static __always_inline bool is_of_process(struct task_struct *task)
-{
-	return task->pid && !(task->flags & KERNEL_PF_KTHREAD);
-}
 
 static __always_inline void note_leaving(struct event_state *state, struct task_struct *task,
 					 __u64 now_ns, bool preempted)
@@ -115,7 +78,7 @@ static __always_inline void decide(struct event_state *state, struct task_struct
 	state->pending_ns = now_ns;
 	state->pending_tid = (__u32)task->pid;
 	state->pending_detail = (__u16)note->how;
-	state->pending_waker = note->waker;
+	state->partner = note->waker;
 	if (!state->pending_value && !fixed_share)
 		event_note(state, now_ns, false);
 }
@@ -139,17 +102,6 @@ int note_switch(__u64 *context)
 	return 0;
 }
 
-/* In the system call, or the fault, that the thread waits in, which has entered the kernel with the
- * registers at @entry. */
-static __always_inline __u16 detail_of(const struct pt_regs___kernel *entry, __u32 how)
-{
-	long call = kernel_system_call(entry);
-
-	if (call < 0 || call >= OFF_CPU_CALL_MASK)
-		call = -1;
-	return (__u16)(how << OFF_CPU_STATE_SHIFT | (__u32)(call + 1));
-}
-
 /* After the change: the current thread is the one that was decided about, if any was. @skip as in
  * struct sampled. */
 static __always_inline void take_pending(void *context, __u32 skip)
@@ -164,9 +116,10 @@ static __always_inline void take_pending(void *context, __u32 skip)
 		return;
 	sampled.value = state->pending_value;
 	sampled.time_ns = state->pending_ns;
-	sampled.detail = detail_of(kernel_user_registers(), state->pending_detail);
+	sampled.detail = detail_of((void *)bpf_get_current_task(), kernel_user_registers(),
+				   state->pending_detail);
 	state->pending_value = 0;
-	kept = event_take(context, NULL, state, cpu, &sampled, &state->pending_waker);
+	kept = event_take(context, NULL, state, cpu, &sampled, &state->partner);
 	if (!fixed_share)
 		event_note(state, sampled.time_ns, kept);
 }
@@ -188,13 +141,6 @@ int sample_in_finish_task_switch(void *context)
 	return 0;
 }
 
-/* The verifier takes an address for a number only where it was in memory. */
-static __always_inline __u64 number_of(struct event_state *state, const void *address)
-{
-	*(volatile __u64 *)&state->address = (__u64)address;
-	return *(volatile __u64 *)&state->address;
-}
-
 /* Where a wait is ended, by whoever runs: before the thread may run on another CPU. What interrupts
  * do, and what comes with them, is not the work of the thread that they interrupt. */
 SEC("tp_btf/sched_waking")
@@ -203,12 +149,9 @@ int note_waker(__u64 *context)
 	struct event_state *state = event_state_of(bpf_get_smp_processor_id());
 	struct task_struct *task = (void *)context[0];
 	struct wait_note *note;
-	__u64 pid_tgid, stack;
+	__u64 pid_tgid;
 
-	if (!state || !is_of_process(task))
-		return 0;
-	stack = number_of(state, &pid_tgid);
-	if (!kernel_acts_for_thread(stack, number_of(state, kernel_user_registers())))
+	if (!state || !is_of_process(task) || !acts_for_thread(state, context))
 		return 0;
 	note = bpf_task_storage_get(&wait_notes, task, NULL, 0);
 	pid_tgid = pid_namespace_current();

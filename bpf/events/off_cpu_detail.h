@@ -12,10 +12,15 @@ enum off_cpu_state {
 	OFF_CPU_UNINTERRUPTIBLE, /* until something happens: mostly a device, or a lock */
 	OFF_CPU_STOPPED,         /* by a signal, or by who traces it */
 	OFF_CPU_RUNNING,         /* of no wait: see SAMPLE_WALL */
+	OFF_CPU_THROTTLED,       /* it could have gone on, but its cgroup's quota was used up */
+	OFF_CPU_DISK,            /* until a block device has read or written */
+	/* As OFF_CPU_SLEEPING, in a system call for a file of that kind. */
+	OFF_CPU_IN_PIPE,
+	OFF_CPU_IN_SOCKET,
 };
 
-/* The thread that has ended a wait. */
-struct off_cpu_waker {
+/* The other thread of a wait: who has ended it, or, where that one is sampled, whose it was. */
+struct wait_partner {
 	__u32 pid; /* thread group, in the profiler's PID namespace; 0: not known, or an interrupt
 		    */
 	__u32 tid;

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "event.bpf.h"
+#include "waits.bpf.h"
 
 /* include/linux/seq_file.h */
 struct seq_file {
@@ -133,7 +133,7 @@ static __always_inline void fill_unfinished(struct unfinished *one, struct task_
 	struct sample_head *head = &one->head;
 	long bytes = bpf_get_task_stack(task, one->frames, sizeof(one->frames), 0);
 
-	head->detail = detail_of(entry, how);
+	head->detail = detail_of(task, entry, how);
 	head->origin = SAMPLE_OFF_CPU;
 	head->cpu = bpf_core_field_exists(task->wake_cpu) ? (__u16)task->wake_cpu : 0;
 	head->uid = select_active ? BPF_CORE_READ(task, cred, uid.val) : SAMPLE_NO_UID;

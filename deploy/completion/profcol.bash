@@ -20,7 +20,7 @@ _profcol() {
 	--format) mapfile -t COMPREPLY < <(compgen -W 'yaml json text' -- "$current") && return ;;
 	--mode) mapfile -t COMPREPLY < <(compgen -W 'redacted unredacted' -- "$current") && return ;;
 	--event)
-		mapfile -t COMPREPLY < <(compgen -W 'cpu off-cpu wall page-faults memory-growth' -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W 'cpu off-cpu wall wakers page-faults memory-growth' -- "$current")
 		return
 		;;
 	--log-level)

@@ -10,7 +10,7 @@ _profcol() {
 	--config | -o | --output) _files && return ;;
 	--format) compadd yaml json text && return ;;
 	--mode) compadd redacted unredacted && return ;;
-	--event) compadd cpu off-cpu wall page-faults memory-growth && return ;;
+	--event) compadd cpu off-cpu wall wakers page-faults memory-growth && return ;;
 	--log-level) compadd debug info warn error && return ;;
 	--pid) _pids && return ;;
 	--cgroup) _directories && return ;;

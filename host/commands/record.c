@@ -223,6 +223,7 @@ static struct profcol_error *finish(struct recording *recording,
 		[RECORD_WALL] = "what was recorded has used no CPU time, nor waited for 0.1 s",
 		[RECORD_PAGE_FAULTS] = "what was recorded has had no page faults",
 		[RECORD_MEMORY_GROWTH] = "what was recorded has taken next to no memory",
+		[RECORD_WAKERS] = "what was recorded has woken no thread",
 	};
 	// Of a file without such attributes it is one group of all, which the page leaves out.
 	const struct flame_settings settings = {

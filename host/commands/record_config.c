@@ -12,6 +12,9 @@ static json_t *event(const struct record_options *options)
 	int budget = options->frequency ? (int)options->frequency : DEFAULT_BUDGET;
 
 	switch (options->event) {
+	case RECORD_WAKERS:
+		return json_pack("{s:[s], s:{s:i}}", "events", "wakers", "wakers", "max_events",
+				 budget);
 	case RECORD_OFF_CPU:
 		return json_pack("{s:[s], s:{s:i}}", "events", "off_cpu", "off_cpu", "max_events",
 				 budget);

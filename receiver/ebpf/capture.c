@@ -302,13 +302,14 @@ static uint32_t append_labels(struct capture *capture, const struct sample_head 
 	if (!head->label_bytes)
 		return 0;
 	capture->label_fates[CAPTURE_LABELS_WHOLE] +=
-		!(labels->flags & ~SAMPLE_LABELS_WAKER) && labels->count;
+		!(labels->flags & ~(SAMPLE_LABELS_PARTNER | SAMPLE_LABELS_WOKEN)) &&
+		labels->count;
 	capture->label_fates[CAPTURE_LABELS_CUT] += (labels->flags & SAMPLE_LABELS_CUT) != 0;
 	capture->label_fates[CAPTURE_LABELS_LEFT_OUT] +=
 		(labels->flags & SAMPLE_LABELS_LEFT_OUT) != 0;
 	capture->label_fates[CAPTURE_LABELS_UNREADABLE] +=
 		(labels->flags & SAMPLE_LABELS_UNREADABLE) != 0;
-	if (!labels->count && !(labels->flags & SAMPLE_LABELS_WAKER))
+	if (!labels->count && !(labels->flags & SAMPLE_LABELS_PARTNER))
 		return 0;
 	row = intern_labels(capture, (const uint64_t *)labels,
 			    head->label_bytes / sizeof(uint64_t));
@@ -378,12 +379,18 @@ static const struct sample_head *record_head(const void *record, size_t length)
 	return user_frames_add_up(head) ? head : NULL;
 }
 
-/* Where execution stood is exact; a return address belongs to the call before it. A thread that has
- * waited stands in a call. */
+/* A thread that has waited, or has woken another one, stands in a call, of what samples it. */
+static bool stands_in_call(uint32_t origin)
+{
+	return origin == SAMPLE_OFF_CPU || origin == SAMPLE_WAKERS ||
+	       origin == SAMPLE_MEMORY_GROWTH;
+}
+
+/* Where execution stood is exact; a return address belongs to the call before it. */
 static struct capture_frame kernel_frame(const struct sample_head *head, size_t depth)
 {
 	uint64_t word = ((const uint64_t *)(head + 1))[depth];
-	bool is_exact = !depth && head->origin != SAMPLE_OFF_CPU;
+	bool is_exact = !depth && !stands_in_call(head->origin);
 
 	return (struct capture_frame){ .address = word - !is_exact, .process = CAPTURE_KERNEL };
 }

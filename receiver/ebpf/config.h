@@ -59,6 +59,10 @@ struct memory_growth_config {
 	int64_t max_events; /* samples in a second on each CPU, about; 1 to 10000 */
 };
 
+struct wakers_config {
+	int64_t max_events; /* samples in a second on each CPU, about; 1 to 10000 */
+};
+
 struct page_faults_config {
 	int64_t max_events; /* samples in a second on each CPU, about; 1 to 10000 */
 	int64_t period;     /* faults that one is looked at of, 1 to 1000000 */
@@ -71,6 +75,7 @@ struct profiling_config {
 	double off_cpu_threshold; /* 0 to 1: the share of waits that is sampled; 0: by max_events */
 	struct page_faults_config page_faults;
 	struct memory_growth_config memory_growth;
+	struct wakers_config wakers;
 	uint64_t reporter_interval_ns;
 	double reporter_jitter; /* 0 to 1: share of the interval, added or taken away */
 	uint64_t symbolization_wait_ns;

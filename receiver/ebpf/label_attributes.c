@@ -43,34 +43,51 @@ static bool add(struct label_attributes *attributes, uint32_t attribute)
 	return VECTOR_PUSH(&attributes->ids, attribute);
 }
 
+/* The keys of what is told of the other thread of a wait. */
+struct partner_keys {
+	const char *name, *pid, *tid;
+};
+
+static const struct partner_keys keys_of_waker = {
+	"profcol.waker.thread.name",
+	"profcol.waker.process.pid",
+	"profcol.waker.thread.id",
+};
+
+static const struct partner_keys keys_of_woken = {
+	"profcol.woken.thread.name",
+	"profcol.woken.process.pid",
+	"profcol.woken.thread.id",
+};
+
 /* A thread in the midst of an exec has no name (kernel_comm, bpf/kernel.bpf.h). */
-static bool add_waker_name(struct label_attributes *attributes, const struct off_cpu_waker *waker,
-			   struct profcol_builder *builder)
+static bool add_partner_name(struct label_attributes *attributes, const char *key,
+			     const struct wait_partner *partner, struct profcol_builder *builder)
 {
 	struct profcol_attribute name = { .value.type = PROFCOL_VALUE_STRING };
-	char comm[sizeof(waker->comm) + 1];
+	char comm[sizeof(partner->comm) + 1];
 
-	if (!waker->comm[0])
+	if (!partner->comm[0])
 		return true;
-	name.key = profcol_builder_cstring(builder, "profcol.waker.thread.name");
+	name.key = profcol_builder_cstring(builder, key);
 	name.value.string = profcol_builder_string(
 		builder, comm,
-		clean_text(comm, waker->comm, strnlen(waker->comm, sizeof(waker->comm))));
+		clean_text(comm, partner->comm, strnlen(partner->comm, sizeof(partner->comm))));
 	return add(attributes, profcol_builder_attribute(builder, &name));
 }
 
-/* Adds the attributes of the thread that has ended a wait, if that is known. */
-static bool build_waker(struct label_attributes *attributes, const void *labels,
-			struct profcol_builder *builder)
+/* Adds the attributes of the other thread of a wait, if that is known. */
+static bool build_partner(struct label_attributes *attributes, const void *labels,
+			  struct profcol_builder *builder)
 {
-	const struct off_cpu_waker *waker = sample_labels_waker(labels);
+	bool was_woken;
+	const struct wait_partner *partner = sample_labels_partner(labels, &was_woken);
+	const struct partner_keys *keys = was_woken ? &keys_of_woken : &keys_of_waker;
 
-	return !waker ||
-	       (add_waker_name(attributes, waker, builder) &&
-		add(attributes, profcol_builder_attribute_int(builder, "profcol.waker.process.pid",
-							      waker->pid)) &&
-		add(attributes,
-		    profcol_builder_attribute_int(builder, "profcol.waker.thread.id", waker->tid)));
+	return !partner ||
+	       (add_partner_name(attributes, keys->name, partner, builder) &&
+		add(attributes, profcol_builder_attribute_int(builder, keys->pid, partner->pid)) &&
+		add(attributes, profcol_builder_attribute_int(builder, keys->tid, partner->tid)));
 }
 
 /* Those of one row. */
@@ -96,7 +113,7 @@ static bool build_row(struct label_attributes *attributes, const void *labels,
 		if (!VECTOR_PUSH(&attributes->ids, profcol_builder_attribute(builder, &attribute)))
 			return false;
 	}
-	return build_waker(attributes, labels, builder) &&
+	return build_partner(attributes, labels, builder) &&
 	       VECTOR_PUSH(&attributes->limits, (uint32_t)attributes->ids.count);
 }
 

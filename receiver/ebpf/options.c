@@ -145,6 +145,13 @@ static const struct profcol_option memory_growth_options[] = {
 	PROFCOL_OPTION_END,
 };
 
+static const struct profcol_option wakers_options[] = {
+	PROFCOL_OPTION_INT("max_events", struct wakers_config, max_events, "200", 1, 10000,
+			   "samples in a second on each CPU, about: where there would be more, "
+			   "who ends short waits is kept by lot"),
+	PROFCOL_OPTION_END,
+};
+
 static const struct profcol_option page_faults_options[] = {
 	PROFCOL_OPTION_INT(
 		"max_events", struct page_faults_config, max_events, "200", 1, 10000,
@@ -160,7 +167,8 @@ const struct profcol_option profiling_options[] = {
 			   1, 10000, "samples taken on each CPU in a second"),
 	PROFCOL_OPTION_LIST("events", struct profiling_config, events, "[cpu]",
 			    "what samples are taken of: `cpu` (the timer), `off_cpu`, "
-			    "`page_faults`, `memory_growth`, `wall` (`cpu` and `off_cpu`, as one)"),
+			    "`page_faults`, `memory_growth`, `wakers`, `wall` (`cpu` and `off_cpu`, as "
+			    "one)"),
 	PROFCOL_OPTION_NESTED("off_cpu", struct profiling_config, off_cpu, off_cpu_options,
 			      "the event `off_cpu`: time that threads wait"),
 	PROFCOL_OPTION_NESTED("page_faults", struct profiling_config, page_faults,
@@ -168,6 +176,8 @@ const struct profcol_option profiling_options[] = {
 	PROFCOL_OPTION_NESTED("memory_growth", struct profiling_config, memory_growth,
 			      memory_growth_options,
 			      "the event `memory_growth`: bytes of anonymous memory"),
+	PROFCOL_OPTION_NESTED("wakers", struct profiling_config, wakers, wakers_options,
+			      "the event `wakers`: where threads end other threads' waits"),
 	PROFCOL_OPTION_DURATION("reporter_interval", struct profiling_config, reporter_interval_ns,
 				"5s", 100 * PROFCOL_MILLISECOND, PROFCOL_HOUR,
 				"how often samples are passed on as a batch"),

@@ -30,18 +30,19 @@ bool sample_labels_check(const void *labels, size_t bytes)
 			return false;
 		at += text_bytes(label);
 	}
-	if (head->flags & SAMPLE_LABELS_WAKER)
-		at += sizeof(struct off_cpu_waker);
+	if (head->flags & SAMPLE_LABELS_PARTNER)
+		at += sizeof(struct wait_partner);
 	return at == bytes;
 }
 
-const struct off_cpu_waker *sample_labels_waker(const void *labels)
+const struct wait_partner *sample_labels_partner(const void *labels, bool *was_woken_ret)
 {
 	struct label_reader reader = sample_labels_begin(labels);
 	const struct sample_labels *head = labels;
 	struct label_text text;
 
-	if (!(head->flags & SAMPLE_LABELS_WAKER))
+	*was_woken_ret = head->flags & SAMPLE_LABELS_WOKEN;
+	if (!(head->flags & SAMPLE_LABELS_PARTNER))
 		return NULL;
 	while (sample_labels_next(&reader, &text))
 		;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct off_cpu_waker;
+struct wait_partner;
 
 /* One of them; its text is borrowed from the record. */
 struct label_text {
@@ -29,8 +29,9 @@ bool sample_labels_check(const void *labels, size_t bytes);
 /* All of @labels, which add up and are borrowed. */
 struct label_reader sample_labels_begin(const void *labels);
 
-/* Of a wait: who has ended it; NULL: that is not known. Borrowed, as above. */
-const struct off_cpu_waker *sample_labels_waker(const void *labels);
+/* The other thread of a wait; NULL: it is not known. *@was_woken_ret: the sample is of who has ended
+ * the wait, and that thread was woken; else it is that one that has ended it. Borrowed, as above. */
+const struct wait_partner *sample_labels_partner(const void *labels, bool *was_woken_ret);
 
 /* False: there is no further one. */
 bool sample_labels_next(struct label_reader *reader, struct label_text *ret);

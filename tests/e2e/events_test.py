@@ -3,20 +3,23 @@
 know of themselves."""
 import collections
 import os
+import pathlib
 import re
 import subprocess
+import uuid
 
 import pprof_file
 import pytest
 
 from profcol_run import pipeline, read_profile
 from record_test import record
+from waiting import wait_until
 
 # Of each function of tests/targets/waits.c: the reasons that its waits may have. A thread that is
 # not let run in between, or that gives its CPU to the thread it wakes, could go on.
 _REASONS = {
     "wait_sleep": {"sleep"},
-    "wait_pipe": {"read"},
+    "wait_pipe": {"pipe"},
     "wait_feed": {"sleep"},
     "wait_condition": {"futex"},
     "wait_poll": {"poll"},
@@ -132,6 +135,76 @@ def test_who_has_ended_a_wait_is_told(program, build_target, tmp_path):
     assert waits["wait_sleep"][None, None] > 0.99 * waits["wait_sleep"].total(), waits["wait_sleep"]
 
 
+def test_who_ends_a_wait_is_sampled_where_it_does(program, build_target, tmp_path):
+    path = tmp_path / "out.pb.gz"
+    result = _record_all(
+        program, "-o", path, "--event", "wakers", "--frequency", 10000, "--", build_target("wakes")
+    )
+    (tid,) = re.findall(r"woken (\d+)", result.stdout)
+    profile = pprof_file.read(path)
+    assert profile.sample_types == (("wakers", "nanoseconds"),)
+    ended = collections.Counter()
+    for sample in profile.samples:
+        if sample.labels.get("profcol.woken.thread.id") == int(tid):
+            functions = {"wake_pipe", "wake_condition"} & set(sample.names)
+            ended[sample.labels["profcol.wait.reason"], *functions] += sample.count
+            assert sample.labels["profcol.woken.thread.name"] in ("woken", "wakes")
+            assert sample.labels["profcol.woken.process.pid"] == sample.labels["pid"]
+    # A hundred waits of 5 ms each and more, but for those of before the program was known.
+    for key in (("pipe", "wake_pipe"), ("futex", "wake_condition")):
+        assert ended[key] > 0.9 * 100 * 5_000_000, ended
+    # Nobody but the timer ends a sleep.
+    assert not any(reason == "sleep" for reason, *_ in ended), ended
+
+
+_CGROUPS = pathlib.Path("/sys/fs/cgroup")
+
+
+@pytest.fixture
+def small_quota():
+    """A cgroup whose threads have 5 ms of a CPU in each 100 ms."""
+    name = f"profcol-quota-{uuid.uuid4().hex[:8]}"  # nobody else's
+    controllers = _CGROUPS / "cgroup.controllers"
+    if controllers.exists() and "cpu" in controllers.read_text().split():
+        (_CGROUPS / "cgroup.subtree_control").write_text("+cpu")
+        cgroup, key, value = _CGROUPS / name, "cpu.max", "5000 100000"
+    elif (_CGROUPS / "cpu/cpu.cfs_quota_us").exists():
+        cgroup, key, value = _CGROUPS / "cpu" / name, "cpu.cfs_quota_us", "5000"
+    else:
+        pytest.skip("no cgroup limits CPU time here")
+    cgroup.mkdir()
+    (cgroup / key).write_text(value)
+    yield cgroup
+    wait_until(lambda: not (cgroup / "cgroup.procs").read_text(), f"the end of what runs in {cgroup}")
+    cgroup.rmdir()
+
+
+def _throttled_ns(cgroup):
+    text = (cgroup / "cpu.stat").read_text()
+    found = re.search(r"throttled_(usec|time) (\d+)", text)
+    return int(found[2]) * (1000 if found[1] == "usec" else 1)
+
+
+def test_a_quota_that_is_used_up_is_told_from_waiting_for_a_cpu(
+    program, build_target, small_quota, tmp_path
+):
+    path = tmp_path / "out.pb.gz"
+    script = 'echo $$ >"$0/cgroup.procs"; "$1" & sleep 3; kill $!; wait $!; exit 0'
+    _record_all(
+        program, "-o", path, "--event", "off-cpu", "--frequency", 10000,
+        *("--", "sh", "-c", script, small_quota, build_target("burn")),
+    )
+    waits = collections.Counter()
+    for sample in pprof_file.read(path).samples:
+        if sample.labels["comm"] == "burn":
+            waits[sample.labels["profcol.wait.reason"]] += sample.count
+    # The kernel counts until there is quota again, the thread until there is a CPU, too; and the
+    # shell has part in the kernel's.
+    true = _throttled_ns(small_quota)
+    assert true, "the quota was not used up"
+    assert waits["throttled"] > 0.9 * true, (waits, true)
+
+
 def test_time_on_and_off_cpus_is_that_of_the_wall_clock(program, build_target, tmp_path):
     path = tmp_path / "out.pb.gz"
     result = _record_all(program, "-o", path, "--event", "wall", "--", build_target("waits"), 5)
@@ -150,7 +223,7 @@ def test_time_on_and_off_cpus_is_that_of_the_wall_clock(program, build_target, t
     for total in threads.values():
         assert total == pytest.approx(true / len(threads), rel=0.5)
     reasons = {sample.labels["profcol.wait.reason"] for sample in profile.samples}
-    assert {"running", "runnable", "sleep", "futex", "poll", "read"} <= reasons
+    assert {"running", "runnable", "sleep", "futex", "poll", "pipe"} <= reasons
 
 
 def test_page_faults_are_as_many_as_the_kernel_counts(program, build_target, tmp_path):
@@ -233,7 +306,7 @@ def test_the_reference_s_threshold_is_the_share_of_waits(program, build_target, 
 @pytest.mark.parametrize(
     "events, words",
     [
-        (["cpu", "naps"], "'naps' is none; write cpu, off_cpu, page_faults, memory_growth or wall"),
+        (["cpu", "naps"], "'naps' is none; write cpu, off_cpu, page_faults, memory_growth, wakers or wall"),
         (["wall", "cpu"], "'wall' has all that 'cpu' and 'off_cpu' have"),
     ],
 )
@@ -255,4 +328,4 @@ def test_events_that_do_not_exist_are_refused(program, tmp_path, events, words):
 def test_an_event_that_does_not_exist_is_a_wrong_usage(program, tmp_path):
     result = record(program, "-o", tmp_path / "out.pb.gz", "--event", "naps", "--", "true")
     assert result.returncode == 2
-    assert "takes cpu, off-cpu, wall, page-faults or memory-growth" in result.stderr
+    assert "takes cpu, off-cpu, wall, wakers, page-faults or memory-growth" in result.stderr

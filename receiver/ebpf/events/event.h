@@ -41,7 +41,8 @@ struct event_module {
 	const struct event_states *(*states)(const void *self);
 };
 
-extern const struct event_module event_memory_growth, event_off_cpu, event_page_faults;
+extern const struct event_module event_memory_growth, event_off_cpu, event_page_faults,
+	event_wakers;
 
 /* Before load: @object uses the sampler's maps, and has a state for each CPU. A negative errno. */
 int event_prepare(struct bpf_object *object, const struct event_start *start);

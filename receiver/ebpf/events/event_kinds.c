@@ -10,6 +10,7 @@ static const struct event_kind kinds[SAMPLE_ORIGINS] = {
 	[SAMPLE_PAGE_FAULTS] = { "page_faults", "page_faults", "count", NULL, NULL },
 	[SAMPLE_MEMORY_GROWTH] = { "memory_growth", "memory_growth", "bytes", NULL, NULL },
 	[SAMPLE_OFF_CPU] = { "off_cpu", "off_cpu", "nanoseconds", WAIT_REASON_KEY, wait_reason },
+	[SAMPLE_WAKERS] = { "wakers", "wakers", "nanoseconds", WAIT_REASON_KEY, wait_reason },
 	// What the report makes of the timer's samples and off-CPU time.
 	[SAMPLE_WALL] = { "wall", "wall", "nanoseconds", WAIT_REASON_KEY, wait_reason },
 };
@@ -41,7 +42,7 @@ struct profcol_error *events_wanted(const struct profiling_config *config, uint3
 		if (!origin)
 			return profcol_error_create(PROFCOL_CONFIG,
 						    "events: '%.100s' is none; write cpu, off_cpu, "
-						    "page_faults, memory_growth or wall",
+						    "page_faults, memory_growth, wakers or wall",
 						    name);
 		wanted |= 1u << origin;
 	}

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static const struct event_module *const modules[] = { &event_off_cpu, &event_page_faults,
-						      &event_memory_growth };
+						      &event_memory_growth, &event_wakers };
 
 enum { MODULES = sizeof(modules) / sizeof(modules[0]) };
 

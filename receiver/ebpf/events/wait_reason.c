@@ -8,12 +8,19 @@
 
 enum { FUTEX_WAITV = 449, EPOLL_PWAIT2 = 441 }; /* asm-generic/unistd.h: newer than some headers */
 
-struct call {
+struct known {
 	uint32_t number;
 	const char *reason;
 };
 
-static const struct call calls[] = {
+/* These say enough, whatever the system call. */
+static const struct known states[] = {
+	{ OFF_CPU_RUNNING, "running" },     { OFF_CPU_RUNNABLE, "runnable" },
+	{ OFF_CPU_THROTTLED, "throttled" }, { OFF_CPU_STOPPED, "stopped" },
+	{ OFF_CPU_IN_PIPE, "pipe" },        { OFF_CPU_IN_SOCKET, "socket" },
+};
+
+static const struct known calls[] = {
 	{ SYS_nanosleep, "sleep" },
 	{ SYS_clock_nanosleep, "sleep" },
 	{ SYS_futex, "futex" },
@@ -70,12 +77,11 @@ const char *wait_reason(uint16_t detail)
 {
 	uint32_t state = detail >> OFF_CPU_STATE_SHIFT, call = detail & OFF_CPU_CALL_MASK;
 
-	if (state == OFF_CPU_RUNNING)
-		return "running";
-	if (state == OFF_CPU_RUNNABLE)
-		return "runnable";
-	if (state == OFF_CPU_STOPPED)
-		return "stopped";
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		if (states[i].number == state)
+			return states[i].reason;
+	if (state == OFF_CPU_DISK)
+		return call ? "disk" : "page_fault";
 	for (size_t i = 0; call && i < sizeof(calls) / sizeof(calls[0]); i++)
 		if (calls[i].number == call - 1)
 			return calls[i].reason;

@@ -350,7 +350,7 @@ static void capture_refuses_labels_that_do_not_add_up(void **state)
 	bad.head.label_bytes += 8;
 	assert_int_equal(append(&capture, &bad), -EBADMSG);
 	bad = good;
-	sample_record_labels(&bad)->flags = SAMPLE_LABELS_WAKER;
+	sample_record_labels(&bad)->flags = SAMPLE_LABELS_PARTNER;
 	assert_int_equal(append(&capture, &bad), -EBADMSG);
 	// Behind the end of the record.
 	assert_int_equal(capture_append(&capture, &good, sample_record_length(&good) - 8, &process),

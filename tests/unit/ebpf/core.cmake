@@ -56,8 +56,8 @@ profcol_unit_test(ebpf_sampler_test
 		${receiver}/recent_rules.c ${receiver}/libbpf_messages.c
 		${receiver}/address_mask.c ${receiver}/sampling_settings.c
 		${receiver}/events/event_kinds.c ${receiver}/events/events.c ${receiver}/events/memory_growth.c ${receiver}/events/off_cpu.c
-		${receiver}/events/page_faults.c ${receiver}/events/unfinished.c ${receiver}/events/wait_reason.c
-	LIBRARIES profcol_bpf_perf_event profcol_bpf_memory_growth profcol_bpf_off_cpu profcol_bpf_page_faults profcol_ebpf_perf profcol_ebpf_tables)
+		${receiver}/events/page_faults.c ${receiver}/events/unfinished.c ${receiver}/events/wait_reason.c ${receiver}/events/wakers.c
+	LIBRARIES profcol_bpf_perf_event profcol_bpf_memory_growth profcol_bpf_off_cpu profcol_bpf_page_faults profcol_bpf_wakers profcol_ebpf_perf profcol_ebpf_tables)
 
 profcol_unit_test(ebpf_recent_rules_test SOURCES recent_rules_test.c ${receiver}/recent_rules.c
 	LIBRARIES profcol_bpf_perf_event profcol_ebpf_inner_maps third_party::bpf)

@@ -225,6 +225,7 @@ static void events_are_those_that_are_asked_for(void **state)
 		{ "events: [off_cpu]", OFF_CPU },
 		{ "events: [cpu, page_faults]", CPU | 1u << SAMPLE_PAGE_FAULTS },
 		{ "events: [memory_growth]", 1u << SAMPLE_MEMORY_GROWTH },
+		{ "events: [wakers]", 1u << SAMPLE_WAKERS },
 		{ "events: [wall]", CPU | OFF_CPU | 1u << SAMPLE_WALL },
 		{ "off_cpu_threshold: 0.1", CPU | OFF_CPU },
 	};

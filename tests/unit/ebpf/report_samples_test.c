@@ -207,8 +207,8 @@ static void who_has_ended_a_wait_is_told(void **state)
 	(void)state;
 	wait.head.origin = other.head.origin = SAMPLE_OFF_CPU;
 	sample_record_add_label(&wait, "color", 5, "red", 3);
-	sample_record_add_waker(&wait, &(struct off_cpu_waker){ 11, 12, "sil\nver" });
-	sample_record_add_waker(&other, &(struct off_cpu_waker){ 11, 13, "0123456789abcdef" });
+	sample_record_add_partner(&wait, &(struct wait_partner){ 11, 12, "sil\nver" });
+	sample_record_add_partner(&other, &(struct wait_partner){ 11, 13, "0123456789abcdef" });
 	fixture_append(&wait);
 	fixture_append(&other);
 	batch = fixture_build();
@@ -223,6 +223,23 @@ static void who_has_ended_a_wait_is_told(void **state)
 	assert_int_equal(fixture_labelled("whole"), 1);
 }
 
+static void whose_wait_was_ended_is_told(void **state)
+{
+	static const __u64 frames[] = { 0x400800 };
+	struct sample_record waker = sample_record_make(7, 8, 1500, frames, 0, 1);
+	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
+
+	(void)state;
+	waker.head.origin = SAMPLE_WAKERS;
+	sample_record_add_partner(&waker, &(struct wait_partner){ 11, 12, "silver" });
+	fixture_append(&waker);
+	batch = fixture_build();
+	assert_int_equal(profcol_batch_count(batch, PROFCOL_SAMPLES), 1);
+	assert_string_equal(fixture_sample_attribute(batch, 0, "profcol.woken.thread.name"),
+			    "silver");
+	assert_null(fixture_sample_attribute(batch, 0, "profcol.waker.thread.name"));
+}
+
 static void in_the_midst_of_an_exec_nobody_has_a_name(void **state)
 {
 	static const __u64 frames[] = { 0x400800 };
@@ -232,7 +249,7 @@ static void in_the_midst_of_an_exec_nobody_has_a_name(void **state)
 	(void)state;
 	wait.head.origin = SAMPLE_OFF_CPU;
 	wait.head.comm[0] = '\0';
-	sample_record_add_waker(&wait, &(struct off_cpu_waker){ 11, 12, "" });
+	sample_record_add_partner(&wait, &(struct wait_partner){ 11, 12, "" });
 	fixture_append(&wait);
 	batch = fixture_build();
 	assert_int_equal(profcol_batch_count(batch, PROFCOL_SAMPLES), 1);
@@ -342,6 +359,7 @@ int main(void)
 		WITH_CAPTURE(a_window_ends_after_its_last_sample_and_never_empty),
 		WITH_CAPTURE(the_window_holds_every_sample),
 		WITH_CAPTURE(who_has_ended_a_wait_is_told),
+		WITH_CAPTURE(whose_wait_was_ended_is_told),
 		WITH_CAPTURE(in_the_midst_of_an_exec_nobody_has_a_name),
 		WITH_CAPTURE(labels_are_attributes_of_their_samples),
 		WITH_CAPTURE(labels_are_text),

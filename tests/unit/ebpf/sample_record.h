@@ -65,15 +65,17 @@ static inline struct sample_labels *sample_record_labels(struct sample_record *r
 	return labels;
 }
 
-/* Of a wait: who has ended it, after the labels. */
-static inline void sample_record_add_waker(struct sample_record *record,
-					   const struct off_cpu_waker *waker)
+/* The other thread of a wait, after the labels. */
+static inline void sample_record_add_partner(struct sample_record *record,
+					     const struct wait_partner *partner)
 {
 	struct sample_labels *labels = sample_record_labels(record);
 
-	memcpy((__u8 *)labels + record->head.label_bytes, waker, sizeof(*waker));
-	labels->flags |= SAMPLE_LABELS_WAKER;
-	record->head.label_bytes += sizeof(*waker);
+	memcpy((__u8 *)labels + record->head.label_bytes, partner, sizeof(*partner));
+	labels->flags |= SAMPLE_LABELS_PARTNER;
+	if (record->head.origin == SAMPLE_WAKERS)
+		labels->flags |= SAMPLE_LABELS_WOKEN;
+	record->head.label_bytes += sizeof(*partner);
 }
 
 /* One label more, as the kernel side writes it; there is room. */

@@ -274,6 +274,7 @@ static void record_takes_an_event(void **state)
 		{ "record -o a --event=wall", RECORD_WALL },
 		{ "record -o a --event page-faults", RECORD_PAGE_FAULTS },
 		{ "record -o a --event memory-growth", RECORD_MEMORY_GROWTH },
+		{ "record -o a --event wakers", RECORD_WAKERS },
 	};
 
 	(void)state;

@@ -40,6 +40,11 @@ static void the_state_goes_before_the_call(void **state)
 	assert_string_equal(wait_reason(detail(OFF_CPU_STOPPED, SYS_nanosleep)), "stopped");
 	assert_string_equal(wait_reason(detail(OFF_CPU_RUNNING, -1)), "running");
 	assert_string_equal(wait_reason(detail(OFF_CPU_UNINTERRUPTIBLE, -1)), "page_fault");
+	assert_string_equal(wait_reason(detail(OFF_CPU_THROTTLED, -1)), "throttled");
+	assert_string_equal(wait_reason(detail(OFF_CPU_DISK, SYS_pread64)), "disk");
+	assert_string_equal(wait_reason(detail(OFF_CPU_DISK, -1)), "page_fault");
+	assert_string_equal(wait_reason(detail(OFF_CPU_IN_PIPE, SYS_read)), "pipe");
+	assert_string_equal(wait_reason(detail(OFF_CPU_IN_SOCKET, SYS_write)), "socket");
 }
 
 static void every_detail_has_a_reason(void **state)
