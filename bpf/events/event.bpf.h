@@ -54,8 +54,8 @@ static __always_inline void event_note(struct event_state *state, __u64 now_ns, 
 
 /*
  * Samples the current thread for an event that was kept. @registers as in take_sample();
- * @partner of a wait, or NULL. True: it counts by the budget. What select/ has said is not wanted does not, so
- * that the others get all of it.
+ * @partner of a wait, or NULL. True: it counts by the budget. What select/ has said is not wanted
+ * does not, so that the others get all of it.
  */
 static __always_inline bool event_take(void *context, const bpf_user_pt_regs_t *registers,
 				       struct event_state *state, __u32 cpu,

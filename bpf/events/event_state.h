@@ -28,7 +28,7 @@ struct event_state {
 	__u16 pending_detail;
 	__u16 reserved;
 	struct wait_partner partner; /* of that one, or of the thread that is sampled */
-	__u64 address; /* for a program that asks where it runs */
+	__u64 address;               /* for a program that asks where it runs */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct event_budget) == 32, "layout of a budget");

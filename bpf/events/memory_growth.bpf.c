@@ -31,7 +31,11 @@ struct {
 
 /* include/linux/mm_types_task.h, until 6.2 (f1a7941243c1) */
 struct mm_rss_stat___before_6_2 {
-	int count[1];
+	__u64 count[4];
+} __attribute__((preserve_access_index));
+
+struct mm_struct___before_6_2 {
+	struct mm_rss_stat___before_6_2 rss_stat;
 } __attribute__((preserve_access_index));
 
 /* include/linux/percpu_counter.h, and include/linux/mm_types.h since then */
@@ -43,48 +47,104 @@ struct mm_struct___since_6_2 {
 	struct percpu_counter___since_6_2 rss_stat[4];
 } __attribute__((preserve_access_index));
 
+/* include/linux/mm_types.h, with CONFIG_MEMCG: a thread of the process that the memory is */
+struct mm_struct___owned {
+	struct task_struct *owner;
+} __attribute__((preserve_access_index));
+
 enum { MM_ANONPAGES = 1 }; /* include/linux/mm_types_task.h */
 
-/* The tracepoint's third argument, which must not be touched where it has none, or since 6.2 what
- * it would compute. */
-static __always_inline long pages_of(struct bpf_raw_tracepoint_args *context)
+/* The sum that @mm has now; the tracepoint's argument may be older. */
+static __always_inline __u64 pages_of(__u64 mm)
 {
-	struct mm_struct___since_6_2 *now = (void *)context->args[0];
+	struct mm_struct___since_6_2 *now = (void *)mm;
+	struct mm_struct___before_6_2 *then = (void *)mm;
 	const void *counter;
+	__s64 pages;
 
-	if (bpf_core_type_exists(struct mm_rss_stat___before_6_2))
-		return (long)*(volatile __u64 *)&context->args[2];
-	counter = (void *)now + bpf_core_field_offset(now->rss_stat) +
-		  MM_ANONPAGES * bpf_core_type_size(struct percpu_counter___since_6_2);
-	return BPF_CORE_READ((const struct percpu_counter___since_6_2 *)counter, count);
+	if (bpf_core_type_exists(struct mm_rss_stat___before_6_2)) {
+		pages = (__s64)BPF_CORE_READ(then, rss_stat.count[MM_ANONPAGES]);
+	} else {
+		counter = (void *)now + bpf_core_field_offset(now->rss_stat) +
+			  MM_ANONPAGES * bpf_core_type_size(struct percpu_counter___since_6_2);
+		pages = BPF_CORE_READ((const struct percpu_counter___since_6_2 *)counter, count);
+	}
+	return pages < 0 ? 0 : (__u64)pages;
 }
 
-/* How many pages more there are in @mm, the current process's. An address space that is met for the
- * first time has grown before. Two threads of it that meet here may both see a step. */
-static __always_inline __u64 growth_of(__u64 mm, long pages)
+/* Of the program that @mm is of, which a child of vfork() borrows: its owner's, where the kernel
+ * knows one. */
+static __always_inline __u32 identity_of(__u64 mm)
 {
-	struct memory_seen *seen = bpf_map_lookup_elem(&memory_seen, &mm), first = { 0 };
-	__u64 start_boottime_ns, before;
+	struct mm_struct___owned *owned = (void *)mm;
+	struct task_struct *owner = NULL;
+	__u64 start_boottime_ns;
 	__u32 exec_id;
 
-	if (pages < 0)
-		pages = 0;
-	if (seen && seen->pages == (__u64)pages)
-		return 0;
-	kernel_task_identity(&start_boottime_ns, &exec_id);
-	first.identity = unwind_identity(start_boottime_ns, exec_id);
-	first.pages = (__u64)pages;
-	if (!seen || seen->identity != first.identity) {
-		bpf_map_update_elem(&memory_seen, &mm, &first, BPF_ANY);
-		return 0;
+	if (bpf_core_field_exists(owned->owner))
+		owner = BPF_CORE_READ(owned, owner);
+	if (owner) {
+		start_boottime_ns = BPF_CORE_READ(owner, group_leader, start_boottime);
+		exec_id = (__u32)BPF_CORE_READ(owner, self_exec_id);
+	} else {
+		kernel_task_identity(&start_boottime_ns, &exec_id);
 	}
-	before = seen->pages;
-	seen->pages = first.pages;
-	return first.pages > before ? first.pages - before : 0;
+	return unwind_identity(start_boottime_ns, exec_id);
 }
 
-SEC("raw_tracepoint/rss_stat")
-int sample_memory_growth(struct bpf_raw_tracepoint_args *context)
+/* What @seen says, before anything that is read after it. */
+static __always_inline __u64 seen_before(struct memory_seen *seen)
+{
+#if defined(__TARGET_ARCH_x86)
+	return *(volatile __u64 *)&seen->pages;
+#else
+	return __sync_fetch_and_add(&seen->pages, 0);
+#endif
+}
+
+enum { GROWTH_TRIES = 3 };
+
+/*
+ * How many pages @mm has more than was seen. Whatever was seen was the sum once, and the sum is
+ * read after it: if it is less now, memory was given back. Who changes @seen from what it has read
+ * has the step; another thread that meets it there looks again. What is left after GROWTH_TRIES the
+ * next one counts. @atomic: the kernel can do so; where it cannot, two threads may both count a
+ * step.
+ */
+static __always_inline __u64 take_step(struct memory_seen *seen, __u64 mm, bool atomic)
+{
+#pragma clang loop unroll(full)
+	for (int i = 0; i < GROWTH_TRIES; i++) {
+		__u64 before = atomic ? seen_before(seen) : seen->pages, now = pages_of(mm);
+
+		if (before == now)
+			return 0;
+		if (!atomic)
+			seen->pages = now;
+		else if (__sync_val_compare_and_swap(&seen->pages, before, now) != before)
+			continue;
+		return now > before ? now - before : 0;
+	}
+	return 0;
+}
+
+/* How many pages more there are in @mm. An address space that is met for the first time has grown
+ * before. */
+static __always_inline __u64 growth_of(__u64 mm, bool atomic)
+{
+	struct memory_seen *seen = bpf_map_lookup_elem(&memory_seen, &mm), first = { 0 };
+
+	if (seen && seen->pages == pages_of(mm))
+		return 0;
+	first.identity = identity_of(mm);
+	if (seen && seen->identity == first.identity)
+		return take_step(seen, mm, atomic);
+	first.pages = pages_of(mm);
+	bpf_map_update_elem(&memory_seen, &mm, &first, seen ? BPF_ANY : BPF_NOEXIST);
+	return 0;
+}
+
+static __always_inline int sample_growth(struct bpf_raw_tracepoint_args *context, bool atomic)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -97,7 +157,7 @@ int sample_memory_growth(struct bpf_raw_tracepoint_args *context)
 	if (!state || (__u32)context->args[1] != MM_ANONPAGES ||
 	    mm != (__u64)BPF_CORE_READ(task, mm))
 		return 0;
-	pages = growth_of(mm, pages_of(context));
+	pages = growth_of(mm, atomic);
 	if (!pages)
 		return 0;
 	sampled.time_ns = bpf_ktime_get_ns();
@@ -107,4 +167,17 @@ int sample_memory_growth(struct bpf_raw_tracepoint_args *context)
 	kept = sampled.value && event_take(context, NULL, state, cpu, &sampled, NULL);
 	event_note(state, sampled.time_ns, kept);
 	return 0;
+}
+
+SEC("raw_tracepoint/rss_stat")
+int sample_memory_growth(struct bpf_raw_tracepoint_args *context)
+{
+	return sample_growth(context, true);
+}
+
+/* For kernels before 5.12, whose programs cannot exchange values (981f94c3e921). */
+SEC("raw_tracepoint/rss_stat")
+int sample_memory_growth_before_5_12(struct bpf_raw_tracepoint_args *context)
+{
+	return sample_growth(context, false);
 }

@@ -169,8 +169,8 @@ static __always_inline __u64 number_of(struct event_state *state, const void *ad
 	return *(volatile __u64 *)&state->address;
 }
 
-/* As kernel_acts_for_thread(), of a program of a tracepoint: its arguments lie on the kernel's stack
- * (bpf_trace_run*(), kernel/trace/bpf_trace.c). Its own variables may not, since 6.13. */
+/* As kernel_acts_for_thread(), of a program of a tracepoint: its arguments lie on the kernel's
+ * stack (bpf_trace_run*(), kernel/trace/bpf_trace.c). Its own variables may not, since 6.13. */
 static __always_inline bool acts_for_thread(struct event_state *state, const __u64 *context)
 {
 	__u64 stack = number_of(state, context);

@@ -27,6 +27,7 @@ _TARGETS = {
     "made_code": ("made_code.c", ["gcc", *_FRAME_POINTERS]),
     "mangled_names": ("mangled_names.cc", ["g++", *_FRAME_POINTERS]),
     "memory_growth": ("memory_growth.c", ["gcc", *_FRAME_POINTERS]),
+    "shared_growth": ("shared_growth.c", ["gcc", "-pthread", *_FRAME_POINTERS]),
     "page_faults": ("page_faults.c", ["gcc", *_FRAME_POINTERS]),
     "shadow_stack": (
         "shadow_stack.c",

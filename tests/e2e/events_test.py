@@ -262,6 +262,18 @@ def test_memory_growth_is_what_a_program_takes(program, build_target, tmp_path):
         assert grown[function] == pytest.approx(mebibytes << 20, rel=0.03, abs=2 * step), grown
 
 
+@pytest.mark.parametrize("by, mebibytes", [("threads", 256), ("vfork", 128)])
+def test_memory_that_several_take_counts_once(program, build_target, tmp_path, by, mebibytes):
+    path = tmp_path / "out.pb.gz"
+    _record_all(
+        program, "-o", path, "--event", "memory-growth", "--frequency", 10000,
+        *("--", build_target("shared_growth"), by),
+    )
+    grown = sum(sample.count for sample in pprof_file.read(path).samples if "grow" in sample.names)
+    step = max(64, 2 * os.cpu_count()) * os.sysconf("SC_PAGE_SIZE")
+    assert grown == pytest.approx(mebibytes << 20, rel=0.01, abs=os.cpu_count() * step)
+
+
 def test_few_samples_of_memory_growth_have_the_same_sum(program, build_target, tmp_path):
     path = tmp_path / "out.pb.gz"
     result = _record_all(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The thread "waker" wakes the thread "woken" from wait_pipe() by a pipe in wake_pipe(), and from
- * wait_condition() by a futex in wake_condition(), a hundred times each, when that one has slept for
- * 5 ms; "woken" also sleeps, in wait_sleep(). Says "waker TID" and "woken TID".
+ * wait_condition() by a futex in wake_condition(), a hundred times each, when that one has slept
+ * for 5 ms; "woken" also sleeps, in wait_sleep(). Says "waker TID" and "woken TID".
  */
 #define _GNU_SOURCE
 

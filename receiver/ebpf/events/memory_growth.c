@@ -38,18 +38,23 @@ static void memory_growth_stop(void *self)
 	event_wait_for_programs();
 }
 
+static void memory_growth_unload(struct memory_growth *growth)
+{
+	memory_growth_stop(growth);
+	event_states_deinit(&growth->states);
+	memory_growth_bpf__destroy(TAKE(growth->programs));
+}
+
 static void memory_growth_destroy(void *self)
 {
 	struct memory_growth *growth = self;
 
-	memory_growth_stop(growth);
-	event_states_deinit(&growth->states);
-	memory_growth_bpf__destroy(growth->programs);
+	memory_growth_unload(growth);
 	free(growth);
 }
 
-/* A negative errno. */
-static int load(struct memory_growth *growth, const struct event_start *start)
+/* @atomic: the programs exchange values, which kernels before 5.12 refuse. A negative errno. */
+static int load(struct memory_growth *growth, const struct event_start *start, bool atomic)
 {
 	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	struct event_budget_limits limits = {
@@ -67,12 +72,32 @@ static int load(struct memory_growth *growth, const struct event_start *start)
 	growth->programs->bss->select_active = 1;
 	growth->programs->rodata->page_bytes = page_bytes;
 	growth->programs->data->event_limits = limits;
+	bpf_program__set_autoload(growth->programs->progs.sample_memory_growth, atomic);
+	bpf_program__set_autoload(growth->programs->progs.sample_memory_growth_before_5_12,
+				  !atomic);
 	status = event_prepare(growth->programs->obj, start);
 	if (!status)
 		status = memory_growth_bpf__load(growth->programs);
 	if (!status)
 		status = event_states_init(&growth->states, growth->programs->obj,
 					   start->settings.cpus);
+	return status;
+}
+
+/* A negative errno; then nothing is loaded. */
+static int try(struct memory_growth *growth, const struct event_start *start, bool atomic)
+{
+	int status = load(growth, start, atomic);
+
+	if (!status) {
+		growth->link = bpf_program__attach_raw_tracepoint(
+			atomic ? growth->programs->progs.sample_memory_growth
+			       : growth->programs->progs.sample_memory_growth_before_5_12,
+			"rss_stat");
+		status = growth->link ? 0 : -errno;
+	}
+	if (status)
+		memory_growth_unload(growth);
 	return status;
 }
 
@@ -84,12 +109,9 @@ static struct profcol_error *memory_growth_start(const struct event_start *start
 
 	if (!growth)
 		return profcol_error_create(PROFCOL_NO_MEMORY, "no memory for memory growth");
-	status = load(growth, start);
-	if (!status) {
-		growth->link = bpf_program__attach_raw_tracepoint(
-			growth->programs->progs.sample_memory_growth, "rss_stat");
-		status = growth->link ? 0 : -errno;
-	}
+	status = try(growth, start, true);
+	if (status == -EINVAL)
+		status = try(growth, start, false);
 	if (!status) {
 		*self_ret = growth;
 		return NULL;

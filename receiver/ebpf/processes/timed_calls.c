@@ -151,6 +151,7 @@ static void *make_calls(void *context)
 		call->begun_ns = clock_monotonic_ns();
 		pthread_mutex_unlock(&calls->lock);
 		call->run(call);
+		call->returned = true;
 		pthread_mutex_lock(&calls->lock);
 		end_call(calls, call);
 	}
@@ -279,6 +280,13 @@ static bool is_runnable(pid_t thread)
 	return end && !strncmp(end, ") R", 3);
 }
 
+/* Does it wait for what it asks? Its thread sleeps, too, if `run` has returned and whoever looks
+ * here has the lock: so that is asked afterwards. */
+static bool is_hanging(const struct timed_call *call)
+{
+	return call->begun_ns && !is_runnable(call->thread) && !call->returned;
+}
+
 /* With the lock held. True: it is done. */
 static bool wait_for(struct timed_calls *calls, const struct timed_call *call)
 {
@@ -294,8 +302,7 @@ static bool wait_for(struct timed_calls *calls, const struct timed_call *call)
 				since_ns = call->begun_ns;
 			continue;
 		}
-		if (now >= asked_ns + longest_wait_ns ||
-		    (call->begun_ns && !is_runnable(call->thread)))
+		if (now >= asked_ns + longest_wait_ns || is_hanging(call))
 			break;
 		// Nobody has come to it yet, or it had no CPU for all that time.
 		since_ns = now;
@@ -346,7 +353,7 @@ bool timed_calls_make(struct timed_calls *calls, struct timed_call *call, uint64
 
 	call->calls = calls;
 	call->next = NULL;
-	call->done = call->left_behind = false;
+	call->done = call->left_behind = call->returned = false;
 	call->begun_ns = 0;
 	pthread_mutex_lock(&calls->lock);
 	call->limit_ns = patience_with(calls, call->key.owner, limit_ns);

@@ -44,6 +44,7 @@ struct timed_call {
 	uint64_t limit_ns;
 	pid_t thread;
 	bool done, left_behind;
+	_Atomic bool returned; /* `run` has; its thread may still wait for the lock */
 };
 
 /* `destroy` of a call that owns nothing besides. */

@@ -356,7 +356,7 @@ static void what_record_cannot_do_is_refused(void **state)
 	       "unexpected word './shop'; a program to run stands behind '--': -- ./shop");
 	refuse("record -o a --frequency 10001",
 	       "flag '--frequency' takes a whole number from 1 to 10000, not '10001'");
-	refuse("record -o a --event off_cpu", "flag '--event' takes cpu, off-cpu, wall, "
+	refuse("record -o a --event off_cpu", "flag '--event' takes cpu, off-cpu, wall, wakers, "
 					      "page-faults or memory-growth, not 'off_cpu'");
 	refuse("record -o a --comm abcdefghijklmnopq",
 	       "flag '--comm' takes a name of 1 to 15 bytes, which is all that the kernel keeps of "
