@@ -10,7 +10,7 @@ enum off_cpu_state {
 	OFF_CPU_RUNNABLE,        /* it could have gone on: others were given the CPU */
 	OFF_CPU_SLEEPING,        /* until something happens, or a signal comes */
 	OFF_CPU_UNINTERRUPTIBLE, /* until something happens: mostly a device, or a lock */
-	OFF_CPU_STOPPED,         /* by a signal, or by who traces it */
+	OFF_CPU_STOPPED,         /* by a signal, by who traces it, or by a freezer of cgroups */
 	OFF_CPU_RUNNING,         /* of no wait: see SAMPLE_WALL */
 	OFF_CPU_THROTTLED,       /* it could have gone on, but its cgroup's quota was used up */
 	OFF_CPU_DISK,            /* until a block device has read or written */

@@ -17,10 +17,11 @@ struct task_struct___since_5_14 {
 } __attribute__((preserve_access_index));
 
 /* include/linux/sched.h: the thread has given its CPU up since its cgroup's quota is used up, since
- * 6.18 (e1fad12dcb66); it waits for a block device */
+ * 6.18 (e1fad12dcb66); it waits for a block device; its cgroup is frozen */
 struct task_struct___waiting {
 	bool throttled;
 	unsigned int in_iowait : 1;
+	unsigned int frozen : 1;
 } __attribute__((preserve_access_index));
 
 /* kernel/sched/sched.h: before, none of the cgroup's threads was on the run queue any more */
@@ -67,7 +68,23 @@ static __always_inline bool waits_for_disk(struct task_struct *task)
 	       BPF_CORE_READ_BITFIELD_PROBED(waiting, in_iowait);
 }
 
-enum { TASK_UNINTERRUPTIBLE = 2, TASK_STOPPED = 4, TASK_TRACED = 8 }; /* include/linux/sched.h */
+/* include/linux/sched.h; the last one since 6.1 (f5d39b020809) */
+enum {
+	TASK_UNINTERRUPTIBLE = 2,
+	TASK_STOPPED = 4,
+	TASK_TRACED = 8,
+	TASK_FROZEN = 0x8000,
+};
+
+/* By a signal, by who traces it, or by a freezer: that of cgroup v2 has a bit of its own. */
+static __always_inline bool is_stopped(struct task_struct *task, long state)
+{
+	struct task_struct___waiting *waiting = (void *)task;
+
+	return state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN) ||
+	       (bpf_core_field_exists(waiting->frozen) &&
+		BPF_CORE_READ_BITFIELD_PROBED(waiting, frozen));
+}
 
 static __always_inline __u32 how_of(struct task_struct *task, bool preempted)
 {
@@ -75,7 +92,7 @@ static __always_inline __u32 how_of(struct task_struct *task, bool preempted)
 
 	if (!state)
 		return is_throttled(task) ? OFF_CPU_THROTTLED : OFF_CPU_RUNNABLE;
-	if (state & (TASK_STOPPED | TASK_TRACED))
+	if (is_stopped(task, state))
 		return OFF_CPU_STOPPED;
 	if (waits_for_disk(task))
 		return OFF_CPU_DISK;
