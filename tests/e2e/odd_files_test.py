@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs whose files change, go, lie in memory or on file systems that do not answer."""
+import collections
 import contextlib
 import os
 import shutil
@@ -196,7 +197,8 @@ def test_a_library_in_memory_that_is_written_anew(neighbourhood, built):
     neighbourhood.await_samples(300)
     samples = since_exec(neighbourhood.finish()[target.pid], command[0])
     ids = {version: build_ids(samples, leaf(version)) for version in ("old", "new")}
-    print(ends_of(samples), ids)
+    leaves = collections.Counter(sample.names[0] if sample.names else None for sample in samples)
+    print(ends_of(samples), ids, leaves.most_common(5))
     whole = [sample for sample in samples if not sample.mark]
     for version in ("old", "new"):
         assert named(whole, leaf(version), *CHAIN) >= LEAST
