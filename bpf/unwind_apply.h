@@ -43,7 +43,7 @@ static __always_inline int unwind_return(struct unwind_walk *walk, __u64 cfa, __
 	walk->at.sp_is_bound = false;
 	walk->at.guessed = false;
 	walk->at.frame = UNWIND_FRAME_UNKNOWN;
-	walk->at.called = false;
+	walk->at.called = walk->at.called_method = false;
 	return 0;
 }
 

@@ -93,7 +93,7 @@ static __always_inline void unwind_reset(struct unwind_walk *walk)
 	walk->asks_recent = UNWIND_PACKS && unwind_recent_asks(&walk->recent_use);
 	walk->at.sp_is_bound = walk->at.guessed = false;
 	walk->at.frame = UNWIND_FRAME_UNKNOWN;
-	walk->at.called = false;
+	walk->at.called = walk->at.called_method = false;
 	walk->marked = walk->doubted = false;
 	walk->at.exact = walk->at.first = true;
 }

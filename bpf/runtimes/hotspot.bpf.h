@@ -11,6 +11,7 @@
 #pragma once
 
 #include "hotspot.methods.bpf.h"
+#include "hotspot_kept.bpf.h"
 #include "hotspot_leaf.bpf.h"
 #include "hotspot_stubs.bpf.h"
 
@@ -238,7 +239,7 @@ static __always_inline int hotspot_leave_method(void *ctx, struct unwind_walk *w
 	words = (__u32)hotspot_state_of(walk)->words;
 	if (hotspot_is_in_prologue(walk, bytes))
 		return hotspot_leave_prologue(walk, words, bytes, leaf);
-	return hotspot_leave_frame(walk, sp + 8ull * words, words > 1);
+	return hotspot_leave_frame(walk, sp + hotspot_bytes_kept(walk) + 8ull * words, words > 1);
 }
 
 /* ---- the interpreter ---- */
@@ -376,6 +377,21 @@ static __always_inline int hotspot_leave_interpreter_leaf(void *ctx, struct unwi
 
 /* ---- all of it ---- */
 
+/* By a frame of @words whose code has called something: where that is none of a method's, registers
+ * may be kept below the frame. */
+static __always_inline int hotspot_leave_caller(struct unwind_walk *walk, __u32 words)
+{
+	__u64 cfa = walk->at.sp + 8ull * words;
+
+	int end;
+
+	if (!walk->at.called_method)
+		cfa += hotspot_bytes_kept(walk);
+	end = hotspot_leave_frame(walk, cfa, words > 1);
+	walk->at.called_method = !end;
+	return end;
+}
+
 /* The block of the interpreter, if the heap has it. */
 static __always_inline __u64 hotspot_interpreter(const struct unwind_walk *walk)
 {
@@ -411,6 +427,7 @@ static __noinline int hotspot_leave_leaf(struct bpf_perf_event_data *ctx, struct
 	else
 		end = hotspot_leave_stub(ctx, walk, leaf);
 	walk->at.guessed = !end;
+	walk->at.called_method = !end && hotspot_state_of(walk)->words;
 	return end;
 }
 
@@ -469,7 +486,8 @@ static __noinline int hotspot_step(struct bpf_perf_event_data *ctx, struct unwin
 	if (interpreted)
 		return hotspot_leave_interpreter(walk, 0);
 	hotspot_give_code(walk, block);
+	hotspot_state_of(walk)->block = block;
 	if (!words)
 		return hotspot_leave_calling_stub(walk);
-	return hotspot_leave_frame(walk, walk->at.sp + 8ull * (__u32)words, words > 1);
+	return hotspot_leave_caller(walk, (__u32)words);
 }

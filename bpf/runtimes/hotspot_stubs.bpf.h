@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "hotspot_kept.bpf.h"
 #include "hotspot_leaf.bpf.h"
 
 enum {
@@ -48,12 +49,27 @@ static __always_inline int hotspot_leave_stub_frame(struct unwind_walk *walk)
 	return end;
 }
 
+/* An adapter has no frame, and keeps registers while it calls the JVM without notice: a collector
+ * has a barrier where it asks whether the method's class is in use. UNWIND_END_COUNT: it is none.
+ */
+static __always_inline int hotspot_leave_asking(struct unwind_walk *walk)
+{
+	__u64 words = hotspot_words_taken(walk), slot = walk->at.sp + 8 * words, ra;
+
+	if (!words || hotspot_name(walk) != HOTSPOT_ADAPTERS || !hotspot_read_near(walk, slot, &ra))
+		return UNWIND_END_COUNT;
+	return hotspot_below(walk, slot + 8, 0);
+}
+
 /* A stub that has called something has a frame pointer, or is an adapter that has kept registers.
  */
 static __always_inline int hotspot_leave_calling_stub(struct unwind_walk *walk)
 {
-	int end = hotspot_leave_stub_frame(walk), mending;
+	int end = hotspot_leave_asking(walk), mending;
 
+	if (end != UNWIND_END_COUNT)
+		return end;
+	end = hotspot_leave_stub_frame(walk);
 	if (!end)
 		return 0;
 	mending = hotspot_leave_mending(walk);
@@ -93,19 +109,6 @@ static __always_inline bool hotspot_has_kept_sp(const struct hotspot_leaf *leaf)
 		return true;
 	hotspot_forget_words();
 	return hotspot_find_kept_sp(code[3], code[4], code[5], code[6], code[7]);
-}
-
-/* The name of the block's code begins with these four letters. */
-static __always_inline __u32 hotspot_name(const struct unwind_walk *walk)
-{
-	__u64 text = 0;
-	__u32 name = 0;
-
-	bpf_probe_read_user(
-		&text, sizeof(text),
-		(void *)(hotspot_state_of(walk)->block + 8ull * hotspot_area_of(walk)->name));
-	bpf_probe_read_user(&name, sizeof(name), (void *)text);
-	return name;
 }
 
 /*
@@ -220,7 +223,7 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 	    (leaf->at[0] == 0x5d && leaf->at[1] == 0xc3))
 		return hotspot_below(walk, walk->at.sp + 16, 1);
 	name = hotspot_name(walk);
-	if (name == 0x2f433249 || name == 0x6874654d) { // I2C/C2I adapters, MethodHandles adapters
+	if (name == HOTSPOT_ADAPTERS || name == 0x6874654d) { // the latter: MethodHandles adapters
 		// pop %rax before it, mov %rsp, %r13: the return address is nowhere else.
 		if (walk->at.first && hotspot_back(leaf, 1) == 0x58 && leaf->at[0] == 0x4c &&
 		    leaf->at[1] == 0x8b && leaf->at[2] == 0xec)
@@ -239,7 +242,8 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 	}
 	// vtable chunks, itable stub, InlineCacheBuffer, and a native nmethod without a frame,
 	// which calls what a MethodHandle is of: they jump, and make none
-	if (name == 0x62617476 || name == 0x62617469 || name == 0x696c6e49 || name == 0x6974616e)
+	if (name == 0x62617476 || name == 0x62617469 || name == 0x696c6e49 ||
+	    name == HOTSPOT_NATIVE)
 		return hotspot_below(walk, walk->at.sp + 8, 0);
 	return hotspot_leave_stub_frame(walk);
 }

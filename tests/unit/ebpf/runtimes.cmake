@@ -20,7 +20,7 @@ profcol_unit_test(runtime_go_labels_test SOURCES runtimes/go_labels_test.c unwin
 profcol_unit_test(runtime_go_lines_test SOURCES runtimes/go_lines_test.c unwind/made_elf.c
 	unwind/made_pclntab.c LIBRARIES profcol_ebpf_runtimes)
 
-foreach(part heaps offsets)
+foreach(part code heaps offsets)
 	profcol_unit_test(runtime_hotspot_${part}_test SOURCES runtimes/hotspot_${part}_test.c
 		LIBRARIES profcol_ebpf_runtimes)
 endforeach()
