@@ -14,6 +14,7 @@ enum {
 	HOTSPOT_KEPT_BELOW = 16 * 8,     /* and so many below what it keeps, aligned to 16 */
 	HOTSPOT_KEEPING = HOTSPOT_KEPT_BELOW + 2 * 8, /* on the stack, while it keeps registers */
 	HOTSPOT_KEPT = HOTSPOT_KEEPING + 512,         /* at least, when all are kept */
+	HOTSPOT_FRAMELESS = 4, /* words, in which a stub without a frame has its return address */
 };
 
 /*
@@ -203,6 +204,36 @@ static __always_inline int hotspot_leave_class_search(struct unwind_walk *walk,
 	return hotspot_return(walk, slot + 8 * hotspot_words_for_search(walk, ra), ra, walk->at.fp);
 }
 
+/* Does the code before @ra call what lies in the leaf's block, up to where it stands? */
+static __always_inline bool hotspot_is_called_from(struct unwind_walk *walk, __u64 ra)
+{
+	__u64 block = hotspot_state_of(walk)->block, code;
+
+	return hotspot_is_near(walk, ra) && unwind_code_before(walk, ra, &code) &&
+	       (code >> 24 & 0xff) == 0xe8 &&
+	       ra + (__s64)(__s32)(code >> 32) - block <= walk->at.pc - block;
+}
+
+/*
+ * A stub has a frame pointer, or none: those that look for a class among those above another one
+ * have none (is_instance_of, c1_Runtime1_x86.cpp; lookup_secondary_supers_table,
+ * stubGenerator_x86_64.cpp), and the register is its caller's. What has called the stub tells.
+ */
+static __noinline int hotspot_leave_called_stub(struct unwind_walk *walk)
+{
+	__u64 sp = walk->at.sp, fp = walk->at.fp, ra;
+
+	if (!(fp & 7) && fp >= sp && unwind_read(walk, fp + 8, &ra) &&
+	    hotspot_is_called_from(walk, ra))
+		return hotspot_leave_stub_frame(walk);
+#pragma clang loop unroll(full)
+	for (int i = 0; i < HOTSPOT_FRAMELESS; i++) {
+		if (unwind_read(walk, sp + 8 * i, &ra) && hotspot_is_called_from(walk, ra))
+			return hotspot_return(walk, sp + 8 * i + 8, ra, fp);
+	}
+	return hotspot_leave_stub_frame(walk);
+}
+
 /* A leaf in a stub has a frame pointer or none. */
 static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *walk,
 					      const struct hotspot_leaf *leaf)
@@ -245,5 +276,5 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 	if (name == 0x62617476 || name == 0x62617469 || name == 0x696c6e49 ||
 	    name == HOTSPOT_NATIVE)
 		return hotspot_below(walk, walk->at.sp + 8, 0);
-	return hotspot_leave_stub_frame(walk);
+	return hotspot_leave_called_stub(walk);
 }

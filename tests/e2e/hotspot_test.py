@@ -63,7 +63,7 @@ TRANSIT = Share(fine=0.005, fault=0.02)
 MISSING = {"jdk-8": ("pause",)}
 # Methods that a leaf may call, one in the other.
 CALLED = {"copy": 3, "hash": 8, "checksum": 4, "deflate": 8, "clock": 1, "sine": 3, "pause": 1}
-CALLED |= {"invoke": 6, "cast": 0, "spread": 1}
+CALLED |= {"invoke": 6, "cast": 0, "spread": 1, "ask": 1}
 ALL_WAYS = ("spin", "touch", "copy", "hash", "touch", "checksum", "deflate", "touch", "clock")
 ALL_WAYS += ("sine", "touch", "pause")
 
@@ -138,6 +138,7 @@ CASES = [
     ),
     Case("casting", ("-XX:TieredStopAtLevel=1", SERIAL, AT_ONCE), ("cast", "spin")),
     Case("spreading", ("-XX:TieredStopAtLevel=1", SERIAL, AT_ONCE), ("spread", "spin")),
+    Case("asking", ("-XX:TieredStopAtLevel=1", SERIAL, AT_ONCE), ("ask", "spin")),
     Case("invoking", (SERIAL, AT_ONCE), ("invoke", "spin")),
     Case("throwing", (SERIAL, AT_ONCE), ("raise", "spin"), cut=Share(fine=0.0025, fault=0.01)),
 ]

@@ -78,6 +78,7 @@ public final class JavaChains implements Runnable {
 	private static final double[] REALS = new double[16];
 	private static final Shape[] SHAPES = {new Circle(), new Square(), new Triangle()};
 	private static final Object[] CUBES = {new Cube(), new Cube()};
+	private static final Class<?>[] KINDS = {Shape.class, Step.class, Link.class, Cube.class};
 	private static final Object[][] FULL = {new Cube[] {new Cube()}, new Cube[] {new Cube()}};
 	private static final Object[][] EMPTY = {new Shape[1], new Step[1]};
 	private static final Step[] STEPS = {
@@ -117,7 +118,7 @@ public final class JavaChains implements Runnable {
 	}
 
 	private static final List<String> LEAVES = Arrays.asList("spin", "copy", "hash", "checksum", "deflate",
-		"clock", "sine", "pause", "allocate", "touch", "raise", "invoke", "cast", "spread");
+		"clock", "sine", "pause", "allocate", "touch", "raise", "invoke", "cast", "spread", "ask");
 	private static final String[] NAMES =
 		LEAVES.stream().map(leaf -> "in_" + leaf).toArray(String[]::new);
 	private static final int SPIN = 0;
@@ -133,6 +134,7 @@ public final class JavaChains implements Runnable {
 	private static final int RAISE = 10;
 	private static final int INVOKE = 11;
 	private static final int CAST = 12;
+	private static final int SPREAD = 13;
 
 	private static final MethodHandle[] COUNTS = {
 		findCount("bitCount"), findCount("numberOfLeadingZeros"), findCount("numberOfTrailingZeros")
@@ -303,8 +305,10 @@ public final class JavaChains implements Runnable {
 			return invoke(x) + 1;
 		case CAST:
 			return cast(x) + 1;
-		default:
+		case SPREAD:
 			return spread(x) + 1;
+		default:
+			return ask(x) + 1;
 		}
 	}
 
@@ -428,6 +432,17 @@ public final class JavaChains implements Runnable {
 			Object[] to = EMPTY[i & 1];
 			System.arraycopy(from, 0, to, 0, 1);
 			x += i;
+		}
+		return x;
+	}
+
+	/** Classes and interfaces, of which the compiler does not know which it is, for an object of one. */
+	private static long ask(long x) {
+		int until = mine;
+		Object of = CUBES[(int)(x & 1)];
+		for (int i = 0; i < WARM_ROUNDS || turn == until; i++) {
+			if (KINDS[i & 3].isInstance(of))
+				x += i;
 		}
 		return x;
 	}
