@@ -62,6 +62,16 @@ static __always_inline int hotspot_leave_asking(struct unwind_walk *walk)
 	return hotspot_below(walk, slot + 8, 0);
 }
 
+/* Of a leaf in a stub that has pushed nothing, or its caller's frame pointer, @saved; and before
+ * that -1, as above. */
+static __noinline int hotspot_leave_pushing(struct unwind_walk *walk, __u32 saved)
+{
+	__u64 slot = walk->at.sp + 8 * saved, word;
+	bool has_more = unwind_read(walk, slot, &word) && !~word;
+
+	return hotspot_below(walk, slot + (has_more ? 16 : 8), saved && has_more ? 2 : saved);
+}
+
 /* A stub that has called something has a frame pointer, or is an adapter that has kept registers.
  */
 static __always_inline int hotspot_leave_calling_stub(struct unwind_walk *walk)
@@ -224,7 +234,7 @@ static __noinline int hotspot_leave_called_stub(struct unwind_walk *walk)
 	__u64 sp = walk->at.sp, fp = walk->at.fp, ra;
 
 	if (!(fp & 7) && fp >= sp && unwind_read(walk, fp + 8, &ra) &&
-	    hotspot_is_called_from(walk, ra))
+	    (!~ra || hotspot_is_called_from(walk, ra)))
 		return hotspot_leave_stub_frame(walk);
 #pragma clang loop unroll(full)
 	for (int i = 0; i < HOTSPOT_FRAMELESS; i++) {
@@ -247,12 +257,12 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 		return end;
 	// ret; push %rbp, the first of all
 	if (leaf->at[0] == 0xc3 || leaf->at[0] == 0x55)
-		return hotspot_below(walk, walk->at.sp + 8, 0);
+		return hotspot_leave_pushing(walk, 0);
 	// mov %rsp, %rbp, the second; pop %rbp; ret
 	if ((hotspot_back(leaf, 1) == 0x55 && leaf->at[0] == 0x48 &&
 	     (leaf->at[1] == 0x8b || leaf->at[1] == 0x89)) ||
 	    (leaf->at[0] == 0x5d && leaf->at[1] == 0xc3))
-		return hotspot_below(walk, walk->at.sp + 16, 1);
+		return hotspot_leave_pushing(walk, 1);
 	name = hotspot_name(walk);
 	if (name == HOTSPOT_ADAPTERS || name == 0x6874654d) { // the latter: MethodHandles adapters
 		// pop %rax before it, mov %rsp, %r13: the return address is nowhere else.
