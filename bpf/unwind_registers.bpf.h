@@ -29,6 +29,7 @@ static __always_inline __u64 unwind_register(void *unused, const struct unwind_w
 		UNWIND_REGISTER(3, bx)
 		UNWIND_REGISTER(4, si)
 		UNWIND_REGISTER(5, di)
+		UNWIND_REGISTER(7, sp)
 		UNWIND_REGISTER(8, r8)
 		UNWIND_REGISTER(9, r9)
 		UNWIND_REGISTER(10, r10)

@@ -13,6 +13,7 @@
 #include "hotspot.methods.bpf.h"
 #include "hotspot_kept.bpf.h"
 #include "hotspot_leaf.bpf.h"
+#include "hotspot_safepoint.bpf.h"
 #include "hotspot_stubs.bpf.h"
 
 enum {
@@ -82,6 +83,28 @@ static __always_inline bool hotspot_is_return(const __u8 *at)
 	if (at[0] == 0x49 && at[1] == 0xba) // mov $imm64, %r10, the same
 		return at[10] == 0x41 && at[11] == 0x85 && at[12] == 0x02 && at[13] == 0xc3;
 	return false;
+}
+
+static __always_inline bool hotspot_keeps_r10(const __u8 *at) // mov %r10, disp32(%r15)
+{
+	return at[0] == 0x4d && at[1] == 0x89 && at[2] == 0x97;
+}
+
+/*
+ * A method that finds a safepoint due when it returns has taken its frame down, and goes to code
+ * that waits by way of lea disp32(%rip), %r10; mov %r10, disp32(%r15); jmp (C2SafepointPollStub,
+ * c2_CodeStubs_x86.cpp).
+ */
+static __always_inline bool hotspot_is_about_to_wait(const struct hotspot_leaf *leaf)
+{
+	const __u8 *at = leaf->at;
+
+	if (at[0] == 0x4c && at[1] == 0x8d && at[2] == 0x15)
+		return hotspot_keeps_r10(at + 7) && at[14] == 0xe9;
+	if (hotspot_keeps_r10(at))
+		return at[7] == 0xe9 && hotspot_back(leaf, 7) == 0x4c &&
+		       hotspot_back(leaf, 6) == 0x8d;
+	return at[0] == 0xe9 && hotspot_keeps_r10(&leaf->before[HOTSPOT_BEFORE - 7]);
 }
 
 /* In the last words of code before a pc, @bytes into its block's code: sub $imm, %rsp. */
@@ -220,13 +243,16 @@ static __always_inline int hotspot_leave_method(void *ctx, struct unwind_walk *w
 	__u32 words;
 	int end;
 
-	if (hotspot_is_return(leaf->at))
+	if (hotspot_is_return(leaf->at) || hotspot_is_about_to_wait(leaf))
 		return hotspot_below(walk, sp + 8, 0);
 	// pop %rbp; and then it returns, or jumps to where exceptions go
 	if (leaf->at[0] == 0x5d && (hotspot_is_return(leaf->at + 1) || leaf->at[1] == 0xe9))
 		return hotspot_below(walk, sp + 16, 1);
 	if (leaf->at[0] == 0xe9 && hotspot_back(leaf, 1) == 0x5d)
 		return hotspot_below(walk, sp + 8, 0);
+	end = hotspot_leave_keeping(ctx, walk);
+	if (end != UNWIND_END_COUNT)
+		return end;
 	// push %rbp before it, mov %rsp, %rbp. Runtime stubs do not say how long their prologues
 	// are.
 	if (hotspot_back(leaf, 1) == 0x55 && leaf->at[0] == 0x48 && leaf->at[1] == 0x8b &&

@@ -96,6 +96,8 @@ struct hotspot_data {
 	__u16 pool_holder;    /* in a ConstantPool: the address of its class, a Klass, */
 	__u16 pool_version;   /* and 8 bytes: its entries, and how often it was redefined */
 	__u16 klass_name;     /* in a Klass: the address of its name */
+	__u16 saved_pc;       /* in a JavaThread: where a signal has found it; 0: not known */
+	__u16 reserved[3];
 };
 
 _Static_assert(sizeof(struct hotspot_data) % 8 == 0, "it is words");

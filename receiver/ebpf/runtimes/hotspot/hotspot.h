@@ -92,6 +92,7 @@ enum hotspot_object {
 	HOTSPOT_KLASS_SUPER,      /* offset of an address in a Klass, */
 	HOTSPOT_KLASS_POOL,       /* of one in an InstanceKlass, */
 	HOTSPOT_KLASS_FIELDS,     /* and of that of an array: see fields_packed */
+	HOTSPOT_THREAD_PC,        /* of one in a JavaThread: hotspot_data.saved_pc */
 	HOTSPOT_ALL_WORDS,
 };
 

@@ -122,6 +122,7 @@ static const struct field {
 	{ "Thread", "_osthread", "OSThread*", HOTSPOT_THREAD_SYSTEM, false, 0 },
 	{ "JavaThread", "_threadObj", "oop", HOTSPOT_THREAD_OBJECT, false, 0 },
 	{ "JavaThread", "_threadObj", "OopHandle", HOTSPOT_THREAD_OBJECT, false, 1 },
+	{ "JavaThread", "_saved_exception_pc", "address", HOTSPOT_THREAD_PC, false, 0 },
 	{ "OSThread", "_thread_id", NULL, HOTSPOT_SYSTEM_ID, false, 0 },
 	{ "Universe", "_collectedHeap", "CollectedHeap*", HOTSPOT_HEAP, true, 0 },
 	{ "CollectedHeap", "_is_gc_active", "bool", HOTSPOT_HEAP_ACTIVE, false, 0 },

@@ -189,7 +189,7 @@ static bool may_be_missing(size_t number)
 	return number == HOTSPOT_THREADS || number == HOTSPOT_FIRST_THREAD ||
 	       number == HOTSPOT_LIST_LENGTH || number == HOTSPOT_LIST_ITEMS ||
 	       number == HOTSPOT_THREAD_NEXT || number == HOTSPOT_COMMAND ||
-	       number == HOTSPOT_VM_INFO;
+	       number == HOTSPOT_VM_INFO || number == HOTSPOT_THREAD_PC;
 }
 
 /* Is there a list of threads of either kind? */
@@ -225,6 +225,19 @@ static bool find_objects(const struct hotspot_layout *layout, uint64_t base,
 	return true;
 }
 
+/* Offset of the pc at which a signal has found a thread, in that; 0: not known. */
+static uint16_t find_saved_pc(const struct hotspot_layout *layout, uint64_t base,
+			      const struct runtime_memory *memory)
+{
+	uint64_t address = layout->objects[HOTSPOT_THREAD_PC - HOTSPOT_WORDS], word;
+
+	if (!address)
+		return 0;
+	address += base;
+	return runtime_read_words(memory, &address, 1, &word) && word <= FARTHEST ? (uint16_t)word
+										  : 0;
+}
+
 void hotspot_find_offsets(const struct hotspot_layout *layout, uint64_t base,
 			  const struct runtime_memory *memory, struct runtime_found *ret)
 {
@@ -238,6 +251,7 @@ void hotspot_find_offsets(const struct hotspot_layout *layout, uint64_t base,
 	if (!offsets.version)
 		return;
 	offsets.told = tell(layout, offsets.of, offsets.version);
+	offsets.told.saved_pc = find_saved_pc(layout, base, memory);
 	if (!add_up(layout, &offsets))
 		return;
 	offsets.settings = read_settings(layout, base, memory, offsets.of);

@@ -142,6 +142,33 @@ static void test_versions_differ(void **state)
 	assert_int_equal(offsets->told.deopt[1], offsets->told.deopt[0]);
 }
 
+/* Walks do without: then stacks end where only that tells how they go on. */
+static void test_a_thread_may_say_where_a_signal_has_found_it(void **state)
+{
+	struct jvm jvm = make(HOTSPOT_POINTED, 17);
+	const struct hotspot_offsets *offsets;
+	struct runtime_found found;
+
+	(void)state;
+	offsets = find(&jvm, &found);
+	assert_non_null(offsets);
+	assert_int_equal(offsets->told.saved_pc, 0);
+	// Where a word stands that is an offset: that of a class's name.
+	jvm.layout.objects[HOTSPOT_THREAD_PC - HOTSPOT_WORDS] = WORDS_AT + 8 * HOTSPOT_KLASS_NAME;
+	offsets = find(&jvm, &found);
+	assert_non_null(offsets);
+	assert_int_equal(offsets->told.saved_pc, jvm.words[HOTSPOT_KLASS_NAME]);
+	// And one that is none: an address.
+	jvm.layout.objects[HOTSPOT_THREAD_PC - HOTSPOT_WORDS] = WORDS_AT + 8 * HOTSPOT_VM_RELEASE;
+	offsets = find(&jvm, &found);
+	assert_non_null(offsets);
+	assert_int_equal(offsets->told.saved_pc, 0);
+	jvm.layout.objects[HOTSPOT_THREAD_PC - HOTSPOT_WORDS] = WORDS_AT - 8;
+	offsets = find(&jvm, &found);
+	assert_non_null(offsets);
+	assert_int_equal(offsets->told.saved_pc, 0);
+}
+
 static uint64_t setting_address(size_t offset)
 {
 	return SETTINGS_AT + offset - offsetof(struct jvm, settings);
@@ -285,6 +312,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_offsets_are_as_the_tables_say),
 		cmocka_unit_test(test_versions_differ),
+		cmocka_unit_test(test_a_thread_may_say_where_a_signal_has_found_it),
 		cmocka_unit_test(test_it_is_known_whether_code_tells_all),
 		cmocka_unit_test(test_it_is_known_how_objects_are_kept),
 		cmocka_unit_test(test_what_does_not_add_up_names_nothing),
