@@ -19,7 +19,6 @@
 enum {
 	HOTSPOT_JUMPS = 32,     /* 254 segments each: a block has up to 512 KiB */
 	HOTSPOT_LONGEST = 4096, /* words; of a frame */
-	HOTSPOT_PUSHED = 32,    /* words that may lie below a frame, for the time of a call */
 };
 
 /* Which block holds @pc: *@ret is the number of the segment that it begins with. 0, or why the walk
@@ -40,22 +39,6 @@ static __always_inline int hotspot_find_block(const struct unwind_walk *walk, __
 	}
 	*ret = number;
 	return back ? UNWIND_END_COUNT : 0;
-}
-
-/* By a frame that ends at @cfa, or some words further up: for the time of a call, or of a move from
- * memory to memory, there may be more on the stack. @saved: the frame pointer is. */
-static __noinline int hotspot_leave_frame(struct unwind_walk *walk, __u64 cfa, bool saved)
-{
-	bool found = false;
-	__u64 ra;
-
-	unwind_approach(walk, cfa - 16, cfa);
-#pragma clang loop unroll(disable)
-	for (int i = 0; i < HOTSPOT_PUSHED && !found; i++) {
-		found = hotspot_read_near(walk, cfa - 8, &ra);
-		cfa += found ? 0 : 8;
-	}
-	return found ? unwind_below(walk, cfa, saved) : UNWIND_END_BAD_CFA;
 }
 
 /* ---- leaves of methods ---- */

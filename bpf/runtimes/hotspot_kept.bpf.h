@@ -12,6 +12,7 @@ enum {
 	/* Registers that are taken back one by one: at most 32 vectors by two instructions, 8
 	 * masks, 25 others. */
 	HOTSPOT_TAKEN_BACK = 100,
+	HOTSPOT_PUSHED = 32, /* words that may lie below a frame besides */
 	/* The first letters of names of blocks */
 	HOTSPOT_NMETHOD = 0x74656d6e,  /* nmethod */
 	HOTSPOT_NATIVE = 0x6974616e,   /* native nmethod */
@@ -68,4 +69,20 @@ static __noinline __u64 hotspot_bytes_kept(const struct unwind_walk *walk)
 	__u32 name = words ? hotspot_name(walk) : 0;
 
 	return name == HOTSPOT_NMETHOD || name == HOTSPOT_NATIVE ? 8 * words : 0;
+}
+
+/* By a frame that ends at @cfa, or some words further up: for the time of a call, or of a move from
+ * memory to memory, there may be more on the stack. @saved: the frame pointer is. */
+static __noinline int hotspot_leave_frame(struct unwind_walk *walk, __u64 cfa, bool saved)
+{
+	bool found = false;
+	__u64 ra;
+
+	unwind_approach(walk, cfa - 16, cfa);
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < HOTSPOT_PUSHED && !found; i++) {
+		found = hotspot_read_near(walk, cfa - 8, &ra);
+		cfa += found ? 0 : 8;
+	}
+	return found ? unwind_below(walk, cfa, saved) : UNWIND_END_BAD_CFA;
 }

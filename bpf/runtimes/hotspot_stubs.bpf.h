@@ -50,14 +50,18 @@ static __always_inline int hotspot_leave_stub_frame(struct unwind_walk *walk)
 	return end;
 }
 
-/* An adapter has no frame, and keeps registers while it calls the JVM without notice: a collector
- * has a barrier where it asks whether the method's class is in use. UNWIND_END_COUNT: it is none.
+/*
+ * An adapter, and what calls a MethodHandle's method, have no frame, and keep registers while they
+ * call the JVM without notice: a collector has barriers where the one asks whether a class is in
+ * use, and the other for the method. UNWIND_END_COUNT: it is neither.
  */
 static __always_inline int hotspot_leave_asking(struct unwind_walk *walk)
 {
 	__u64 words = hotspot_words_taken(walk), slot = walk->at.sp + 8 * words, ra;
+	__u32 name = words ? hotspot_name(walk) : 0;
 
-	if (!words || hotspot_name(walk) != HOTSPOT_ADAPTERS || !hotspot_read_near(walk, slot, &ra))
+	if ((name != HOTSPOT_ADAPTERS && name != HOTSPOT_NATIVE) ||
+	    !hotspot_read_near(walk, slot, &ra))
 		return UNWIND_END_COUNT;
 	return hotspot_below(walk, slot + 8, 0);
 }
@@ -281,10 +285,12 @@ static __always_inline int hotspot_leave_stub(void *ctx, struct unwind_walk *wal
 			return end;
 		return hotspot_below(walk, walk->at.sp + 8, 0);
 	}
-	// vtable chunks, itable stub, InlineCacheBuffer, and a native nmethod without a frame,
-	// which calls what a MethodHandle is of: they jump, and make none
-	if (name == 0x62617476 || name == 0x62617469 || name == 0x696c6e49 ||
-	    name == HOTSPOT_NATIVE)
+	// vtable chunks, itable stub, InlineCacheBuffer: they jump, and make none
+	if (name == 0x62617476 || name == 0x62617469 || name == 0x696c6e49)
 		return hotspot_below(walk, walk->at.sp + 8, 0);
+	// So does a native nmethod without a frame, which calls what a MethodHandle is of. A
+	// barrier before that pushes a register.
+	if (name == HOTSPOT_NATIVE)
+		return hotspot_leave_frame(walk, walk->at.sp + 8, false);
 	return hotspot_leave_called_stub(walk);
 }
