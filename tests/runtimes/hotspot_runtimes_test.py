@@ -8,7 +8,6 @@ import subprocess
 import pytest
 
 import language_runtimes
-from decided import Share
 from hotspot_test import (
     AT_ONCE,
     CASES,
@@ -29,29 +28,22 @@ from hotspot_test import (
 OLD = ("jdk-8", "jdk-11")
 
 COLLECTING = ("allocate", "touch", "copy")
-CUT_WHEN_COLLECTING = Share(fine=0.0025, fault=0.01)
-# Barriers keep registers on the stack when they call the JVM, which nothing tells of: what is taken
-# for the return address may be one of before.
-WRONG_IN_BARRIERS = Share(fine=0.004, fault=0.015)
 # Else what has not run for some collections is compiled anew.
 KEEPS_CODE = "-XX:-UseCodeCacheFlushing"
 
 
-def case_pair(name, *flags, wrong=Case.wrong):
+def case_pair(name, *flags):
     """The cases of a way to keep objects: all leaves, and those that have to do with memory."""
     yield Case(name, (*flags, AT_ONCE), is_inlined=True)
-    yield Case(
-        f"{name}_collecting",
-        (*flags, AT_ONCE, KEEPS_CODE),
-        COLLECTING,
-        cut=CUT_WHEN_COLLECTING,
-        wrong=wrong,
-    )
+    yield Case(f"{name}_collecting", (*flags, AT_ONCE, KEEPS_CODE), COLLECTING)
 
 
 def beside(name, *flags):
-    """Those of a collector that works beside the program, whose compiled code has barriers."""
-    return case_pair(name, *flags, wrong=WRONG_IN_BARRIERS)
+    """Those of a collector that works beside the program: both compilers' code has barriers, which
+    keep registers on the stack while they call the JVM."""
+    yield from case_pair(name, *flags)
+    first = "-XX:TieredStopAtLevel=1"
+    yield Case(f"{name}_collecting_c1", (*flags, first, AT_ONCE, KEEPS_CODE), COLLECTING)
 
 
 # Of each the first and the last version that knows its flags.
