@@ -18,9 +18,9 @@ enum {
 	V8_BELOW = 48,    /* bytes of a frame below its frame pointer that are looked at */
 	V8_TAGS = 3,      /* of a pointer to an object these bits are: */
 	V8_TAGGED = 1,    /* this */
-	V8_MARKERS = 64,  /* there are fewer types of frames */
 	V8_AROUND = 8,    /* bytes of code before an address that identify it, and from it on */
 	V8_ENTRY = 32,    /* bytes of code in which a function's frame is begun */
+	V8_DWARF_RSI = 4, /* the instance, where code of WebAssembly is entered */
 	V8_DWARF_RDI = 5, /* the function that is entered */
 };
 
@@ -93,15 +93,60 @@ static __noinline bool v8_give(struct unwind_walk *walk, const struct v8_view *v
 	return true;
 }
 
-/* Gives the frame of the code at @pc, of which nothing is known but the @marker of its frame, or 0.
+/*
+ * Gives the frame of the code at walk->of_runtime[1], of which no more is known than the @marker of
+ * its frame, or 0, and what that has: @object, which is none, or of @kind.
  */
-static __noinline void v8_give_code(struct unwind_walk *walk, __u64 pc, __u32 marker)
+static __noinline void v8_give_code(struct unwind_walk *walk, __u64 object, __u32 kind,
+				    __u32 marker)
 {
-	__u64 words[2] = {};
+	__u64 pc = walk->of_runtime[1], words[2] = {};
+	__u32 check;
 
 	bpf_probe_read_user(words, sizeof(words), (void *)(pc - V8_AROUND));
-	walk->second = unwind_runtime_second(marker, v8_code_check(words[0], words[1]));
-	walk->given = unwind_runtime_frame(RUNTIME_V8, V8_CODE, pc);
+	check = v8_code_check(words[0], words[1]);
+	if (!v8_is_object(object)) {
+		walk->second = unwind_runtime_second(marker, check);
+		walk->given = unwind_runtime_frame(RUNTIME_V8, V8_CODE, pc);
+		return;
+	}
+	kind |= (pc >> 32 & ((1 << V8_CODE_IN_KIND) - 1)) << V8_KIND_BITS;
+	check &= ~((1u << V8_CODE_IN_CHECK) - 1);
+	check |= pc >> (32 + V8_CODE_IN_KIND) & ((1 << V8_CODE_IN_CHECK) - 1);
+	walk->second = unwind_runtime_second((__u32)pc, check);
+	walk->given = unwind_runtime_frame(RUNTIME_V8, kind, object - V8_TAGGED);
+}
+
+/*
+ * The data of the regular expression that runs in the frame whose frame pointer is @fp, if one
+ * does. Code of it is called with what C code would take, so they are what its caller has left
+ * behind the return address.
+ */
+static __noinline __u64 v8_regexp_at(struct unwind_walk *walk, const struct v8_view *view, __u64 fp)
+{
+	__u64 object = view->regexp_slot ? v8_slot(walk, fp, view->regexp_slot) : 0;
+
+	if (!view->regexp_data || !v8_is_object(object))
+		return object;
+	return v8_read(object - V8_TAGGED + 8 * view->regexp_data);
+}
+
+/* The same code, in whose frame, of frame pointer @fp, @word stands where functions have a context.
+ */
+static __noinline void v8_give_framed(struct unwind_walk *walk, const struct v8_view *view,
+				      __u64 fp, __u64 word)
+{
+	__u32 marker = v8_is_marker(word) ? word >> 1 : 0, kind = V8_CODE;
+	__u64 object = 0;
+
+	if (marker && marker == view->wasm) {
+		kind = V8_WASM;
+		object = v8_slot(walk, fp, -2);
+	} else if (marker == view->regexp) {
+		kind = marker ? V8_REGEXP : V8_UNSURE;
+		object = v8_regexp_at(walk, view, fp);
+	}
+	v8_give_code(walk, object, kind, marker);
 }
 
 /* ---- builtins, in V8's file ---- */
@@ -209,6 +254,23 @@ static __noinline int v8_leaf_state(struct unwind_walk *walk, __u64 pc)
 	return v8_find_entry(code[1], code[2], code[3], code[4]) ? V8_LEAF_ENTERS : V8_LEAF_FRAMED;
 }
 
+/* A leaf of code that is no function's, whose frame begins at @fp, or would: where its registers
+ * or its caller may say more. */
+static __noinline void v8_give_leaf(struct unwind_walk *walk, const struct v8_view *view, __u64 fp,
+				    int state)
+{
+	__u64 object = 0;
+
+	if (state != V8_LEAF_LEAVES)
+		object = unwind_register(NULL, walk, V8_DWARF_RSI);
+	else if (view->wasm && v8_slot(walk, walk->at.fp, -1) == 2 * view->wasm)
+		object = v8_slot(walk, walk->at.fp, -2);
+	// There it is a number, of a regular expression.
+	if (!v8_is_object(object))
+		object = v8_regexp_at(walk, view, fp);
+	v8_give_code(walk, object, V8_UNSURE, 0);
+}
+
 /* A leaf of made code, whose frame is given. 0, or why the walk ends; UNWIND_END_COUNT: it has a
  * frame on the stack, and none is given yet. */
 static __noinline int v8_leave_leaf(struct unwind_walk *walk)
@@ -224,7 +286,11 @@ static __noinline int v8_leave_leaf(struct unwind_walk *walk)
 	if (state != V8_LEAF_LEAVES)
 		v8_give(walk, view, unwind_register(NULL, walk, V8_DWARF_RDI), V8_COMPILED);
 	if (!walk->given)
-		v8_give_code(walk, walk->at.pc, 0);
+		v8_give_leaf(walk, view,
+			     state == V8_LEAF_FRAMED   ? fp
+			     : state == V8_LEAF_PUSHED ? sp
+						       : sp - 8,
+			     state);
 	if (state == V8_LEAF_FRAMED)
 		return unwind_by_frame_pointer(walk);
 	return state == V8_LEAF_PUSHED ? unwind_below(walk, walk->at.sp + 16, 1)
@@ -235,7 +301,7 @@ static __noinline int v8_leave_leaf(struct unwind_walk *walk)
 static __noinline int v8_step(struct unwind_walk *walk)
 {
 	const struct v8_view *view = (const void *)walk->area;
-	__u64 fp = walk->at.fp, marker = 0;
+	__u64 fp = walk->at.fp, word;
 	int end = UNWIND_END_COUNT;
 
 	if (walk->at.first)
@@ -245,11 +311,12 @@ static __noinline int v8_step(struct unwind_walk *walk)
 	walk->of_runtime[1] = unwind_code_address(&walk->at);
 	if (!(fp & 7) && fp >= walk->at.sp) {
 		unwind_approach(walk, fp - V8_BELOW, fp + 16);
-		marker = v8_slot(walk, fp, -1);
-		if (!v8_is_marker(marker))
-			v8_give(walk, view, v8_slot(walk, fp, view->function), V8_COMPILED);
+		word = v8_slot(walk, fp, -1);
+		if (v8_is_marker(word) ||
+		    !v8_give(walk, view, v8_slot(walk, fp, view->function), V8_COMPILED))
+			v8_give_framed(walk, view, fp, word);
+	} else {
+		v8_give_code(walk, 0, V8_CODE, 0);
 	}
-	if (!walk->given)
-		v8_give_code(walk, walk->of_runtime[1], v8_is_marker(marker) ? marker >> 1 : 0);
 	return unwind_by_frame_pointer(walk);
 }

@@ -11,7 +11,10 @@
 
 #include "runtime_number.h"
 
-enum { V8_OBJECT_WORDS = 8 }; /* of a SharedFunctionInfo that are read */
+enum {
+	V8_OBJECT_WORDS = 8, /* of a SharedFunctionInfo that are read */
+	V8_MARKERS = 64,     /* there are fewer types of frames */
+};
 
 /* Of a frame, as in unwind_runtime_frame(). */
 enum v8_frame_kind {
@@ -21,13 +24,18 @@ enum v8_frame_kind {
 	V8_COMPILED = 3,    /* the same, of a function in made code; the position is its address */
 	V8_CODE = 4,        /* the object is an address in made code; the position is the number
 			       that its frame has, or 0 */
-	V8_KINDS = 5,
+	V8_REGEXP = 5,      /* the object is the data of a regular expression, the position is
+			       an address in made code */
+	V8_WASM = 6,        /* the same, of an instance of WebAssembly */
+	V8_UNSURE = 7,      /* the same, of either, or of neither */
+	V8_KINDS = 8,
 	V8_KIND_BITS = 3,
 };
 
 /*
  * An address in made code has 47 bits: the lower 32 are the position, 5 more lie in the kind above
- * its own bits, the rest in the lowest bits of the check.
+ * its own bits, the rest in the lowest bits of the check. The other bits of the check are of a
+ * function (v8_check), or of the code (v8_code_check) where there is none.
  */
 enum {
 	V8_CODE_IN_KIND = 5,
@@ -43,7 +51,12 @@ struct v8_view {
 					   number */
 	__u8 literal;                   /* of that: its number in its script, in units of 4 bytes */
 	__u8 script_id;                 /* words, of a Script */
-	__u8 reserved[7];
+	__u8 wasm;        /* number that a frame of WebAssembly has, whose instance is next to it */
+	__u8 regexp;      /* that of a regular expression; 0: it has none */
+	__u8 regexp_slot; /* words from its frame pointer on: the JSRegExp, or its data; 0: nowhere
+			   */
+	__u8 regexp_data; /* words, of a JSRegExp, its data; 0: the frame has these */
+	__u8 reserved[3];
 	/* In an area, the kind of its range. */
 	__u8 kind;
 	__u8 reserved_too;

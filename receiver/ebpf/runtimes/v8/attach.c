@@ -18,6 +18,10 @@ static struct v8_view make_view(const struct v8_layout *layout)
 		.builtin = (uint8_t)(at->shared_data / 8),
 		.literal = (uint8_t)(at->shared_literal / 4),
 		.script_id = (uint8_t)(at->script_id / 8),
+		.wasm = (uint8_t)layout->values.marker_wasm,
+		.regexp = (uint8_t)layout->values.marker_regexp,
+		.regexp_slot = (uint8_t)layout->values.regexp_slot,
+		.regexp_data = (uint8_t)(at->regexp_data / 8),
 	};
 }
 

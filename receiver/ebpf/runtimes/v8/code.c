@@ -42,7 +42,22 @@ static bool read_code(const struct v8_heap *heap, uint64_t at, uint64_t address,
 		ret->kind = V8_CODE_BASELINE;
 	else if (kind >= values->kind_optimized_first && kind <= values->kind_optimized_last)
 		ret->kind = V8_CODE_OPTIMIZED;
+	else if (values->kind_regexp && kind == values->kind_regexp)
+		ret->kind = V8_CODE_REGEXP;
 	return true;
+}
+
+bool v8_code_holds(const struct v8_heap *heap, uint64_t object, uint64_t address)
+{
+	const struct v8_offsets *offsets = &heap->layout->offsets;
+	uint64_t start = object - V8_TAG + offsets->stream_first;
+	uint32_t bytes;
+
+	// Up to Node.js 18 they are in it.
+	if (offsets->stream_code && !v8_word(heap, object, offsets->code_start, &start))
+		return false;
+	return offsets->code_bytes && v8_half(heap, object, offsets->code_bytes, &bytes) &&
+	       address - start < bytes;
 }
 
 bool v8_find_code(const struct v8_heap *heap, uint64_t address, struct v8_code *ret)

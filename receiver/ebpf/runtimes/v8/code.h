@@ -9,7 +9,8 @@
 #include "function.h"
 
 enum v8_code_kind {
-	V8_CODE_OTHER, /* regular expressions, wrappers */
+	V8_CODE_OTHER, /* wrappers; regular expressions where their frames have a number */
+	V8_CODE_REGEXP,
 	V8_CODE_BASELINE,
 	V8_CODE_OPTIMIZED,
 };
@@ -20,6 +21,9 @@ struct v8_code {
 	uint32_t bytes;
 	enum v8_code_kind kind;
 };
+
+/* Do the instructions of the Code @object hold @address? */
+bool v8_code_holds(const struct v8_heap *heap, uint64_t object, uint64_t address);
 
 /* The code that holds @address. False: there is none. */
 bool v8_find_code(const struct v8_heap *heap, uint64_t address, struct v8_code *ret);

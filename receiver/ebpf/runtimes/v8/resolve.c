@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a frame of V8's is called, and which line of it runs. */
 #include "code.h"
+#include "regexp.h"
 #include "script.h"
+#include "wasm.h"
 
 #include <string.h>
 
@@ -163,32 +165,51 @@ static enum runtime_outcome resolve_function(struct look *look, uint32_t kind)
 
 /* ---- code alone ---- */
 
-static enum runtime_outcome is_same_code(const struct look *look)
+/* Of the check word the lowest bits may be those of an address. */
+static enum runtime_outcome is_same_code(const struct look *look, uint64_t address, int low_bits)
 {
 	const struct runtime_memory *memory = look->heap.memory;
 	uint64_t words[2];
 
-	if (!memory->read(memory->context, look->frame->object - sizeof(*words), words,
-			  sizeof(words)))
+	if (!memory->read(memory->context, address - sizeof(*words), words, sizeof(words)))
 		return RUNTIME_UNREADABLE;
-	return v8_code_check(words[0], words[1]) == look->frame->check ? RUNTIME_NAMED
-								       : RUNTIME_GONE;
+	return v8_code_check(words[0], words[1]) >> low_bits == look->frame->check >> low_bits
+		       ? RUNTIME_NAMED
+		       : RUNTIME_GONE;
 }
+
+static enum runtime_outcome add_name(struct look *look, const struct v8_text *name,
+				     const struct v8_text *file)
+{
+	struct runtime_line line = { .function = name->bytes, .function_bytes = name->length };
+
+	if (file) {
+		line.file = file->bytes;
+		line.file_bytes = file->length;
+	}
+	return look->to->add(look->to->context, &line) ? RUNTIME_NAMED : RUNTIME_MALFORMED;
+}
+
+static enum runtime_outcome add_kind(struct look *look, const char *what)
+{
+	struct v8_text name = { .length = 0 };
+
+	v8_append(&name, what, strlen(what));
+	return add_name(look, &name, NULL);
+}
+
+static const char some_code[] = "(V8 code)", some_wasm[] = "(WebAssembly)",
+		  some_regexp[] = "(regular expression)";
 
 static enum runtime_outcome name_code(struct look *look)
 {
 	const struct v8_values *values = &look->heap.layout->values;
-	const char *name = "(V8 code)";
 
 	if (values->marker_wasm && look->frame->position == values->marker_wasm)
-		name = "(WebAssembly)";
-	else if (values->marker_regexp && look->frame->position == values->marker_regexp)
-		name = "(regular expression)";
-	return look->to->add(
-		       look->to->context,
-		       &(struct runtime_line){ .function = name, .function_bytes = strlen(name) })
-		       ? RUNTIME_NAMED
-		       : RUNTIME_MALFORMED;
+		return add_kind(look, some_wasm);
+	if (values->marker_regexp && look->frame->position == values->marker_regexp)
+		return add_kind(look, some_regexp);
+	return add_kind(look, some_code);
 }
 
 /* Optimized code itself says which function it is of. */
@@ -210,7 +231,8 @@ static void find_functions(struct look *look)
 static enum runtime_outcome resolve_code(struct look *look)
 {
 	const struct runtime_memory *memory = look->heap.memory;
-	enum runtime_outcome outcome = is_same_code(look);
+	uint64_t address = look->frame->object;
+	enum runtime_outcome outcome = is_same_code(look, address, 0);
 
 	if (outcome != RUNTIME_NAMED)
 		return outcome;
@@ -222,7 +244,72 @@ static enum runtime_outcome resolve_code(struct look *look)
 	if (outcome != RUNTIME_NAMED)
 		return outcome;
 	memory->renew(memory->context);
-	return is_same_code(look);
+	return is_same_code(look, address, 0);
+}
+
+/* ---- code that something in its frame leads to ---- */
+
+/* What its frame has leads to nothing, or to other code: what is known of it then. */
+static enum runtime_outcome name_unknown(struct look *look, uint32_t kind, uint64_t address)
+{
+	struct v8_code code;
+
+	if (kind == V8_WASM)
+		return add_kind(look, some_wasm);
+	if (kind == V8_REGEXP ||
+	    (v8_find_code(&look->heap, address, &code) && code.kind == V8_CODE_REGEXP))
+		return add_kind(look, some_regexp);
+	return add_kind(look, some_code);
+}
+
+static enum runtime_outcome resolve_regexp(struct look *look, uint64_t address, bool *found_ret)
+{
+	const struct runtime_memory *memory = look->heap.memory;
+	uint64_t data = look->frame->object + V8_TAG;
+	struct v8_text name = { .length = 0 };
+
+	*found_ret = v8_is_regexp_at(&look->heap, data, address) &&
+		     v8_name_regexp(&look->heap, data, &name);
+	if (!*found_ret)
+		return RUNTIME_NAMED;
+	memory->renew(memory->context);
+	return v8_is_regexp_at(&look->heap, data, address) ? add_name(look, &name, NULL)
+							   : RUNTIME_GONE;
+}
+
+static enum runtime_outcome resolve_wasm(struct look *look, uint64_t address, bool *found_ret)
+{
+	const struct runtime_memory *memory = look->heap.memory;
+	uint64_t instance = look->frame->object + V8_TAG;
+	struct v8_text name = { .length = 0 }, file = { .length = 0 };
+	struct v8_wasm_code code, now;
+
+	*found_ret = v8_find_wasm(&look->heap, instance, address, &code);
+	if (!*found_ret)
+		return RUNTIME_NAMED;
+	v8_name_wasm(&look->heap, &code, &name);
+	if (v8_name_script(&look->heap, code.script, &file) != RUNTIME_NAMED)
+		file.length = 0;
+	memory->renew(memory->context);
+	if (!v8_find_wasm(&look->heap, instance, address, &now) || now.native != code.native ||
+	    now.function != code.function)
+		return RUNTIME_GONE;
+	return add_name(look, &name, &file);
+}
+
+static enum runtime_outcome resolve_held(struct look *look, uint32_t kind)
+{
+	uint64_t address = code_address(look->frame);
+	enum runtime_outcome outcome = is_same_code(look, address, V8_CODE_IN_CHECK);
+	bool found = false;
+
+	if (outcome == RUNTIME_NAMED && kind != V8_REGEXP)
+		outcome = resolve_wasm(look, address, &found);
+	if (outcome == RUNTIME_NAMED && !found && kind != V8_WASM)
+		outcome = resolve_regexp(look, address, &found);
+	if (outcome == RUNTIME_NAMED && !found)
+		outcome = name_unknown(look, kind, address);
+	return outcome;
 }
 
 enum runtime_outcome v8_resolve(const struct runtime_process *process,
@@ -238,7 +325,9 @@ enum runtime_outcome v8_resolve(const struct runtime_process *process,
 
 	if (kind == V8_CODE)
 		return resolve_code(&look);
-	if (!kind || kind >= V8_KINDS)
+	if (kind == V8_REGEXP || kind == V8_WASM || kind == V8_UNSURE)
+		return resolve_held(&look, kind);
+	if (!kind || kind > V8_COMPILED)
 		return RUNTIME_MALFORMED;
 	return resolve_function(&look, kind);
 }

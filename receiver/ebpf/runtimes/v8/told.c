@@ -62,6 +62,8 @@ static const struct variable {
 	{ "type_InterpreterData__INTERPRETER_DATA_TYPE", TYPE(interpreter_data) },
 	{ "type_BaselineData__BASELINE_DATA_TYPE", TYPE(baseline_data) },
 	{ "type_Code__CODE_TYPE", TYPE(code) },
+	{ "type_FixedArray__FIXED_ARRAY_TYPE", TYPE(array) },
+	{ "type_IrRegExpData__IR_REG_EXP_DATA_TYPE", TYPE(regexp_data) },
 	{ "type_InstructionStream__INSTRUCTION_STREAM_TYPE", TYPE(stream) },
 	{ "FirstNonstringType", VALUE(strings_end) },
 	{ "StringRepresentationMask", VALUE(representation) },
@@ -78,6 +80,7 @@ static const struct variable {
 	{ "DeoptimizationDataWrappedSharedFunctionInfoIndex", VALUE(deoptimization_shared) },
 	{ "DeoptimizationDataInliningPositionsIndex", VALUE(deoptimization_inlined) },
 	{ "frametype_WasmFrame", VALUE(marker_wasm) },
+	{ "frametype_WasmCompiledFrame", VALUE(marker_wasm) },
 	{ "frametype_IrregexpFrame", VALUE(marker_regexp) },
 };
 
@@ -163,7 +166,10 @@ void v8_read_told(const struct elf_view *view, struct v8_told *told)
 
 /* ---- */
 
-enum { FARTHEST = 512 }; /* in an object */
+enum {
+	FARTHEST = 512,         /* in an object */
+	FARTHEST_NATIVE = 1024, /* in a structure */
+};
 
 /* Without these nothing can be said. */
 static bool has_all(const struct v8_layout *layout)
@@ -198,18 +204,29 @@ static bool has_all(const struct v8_layout *layout)
 	return layout->function < 0 && layout->bytecode_offset < 0;
 }
 
+/* The kernel side has these in bytes. */
+static bool has_narrow(const struct v8_values *values)
+{
+	return values->marker_wasm < V8_MARKERS && values->marker_regexp < V8_MARKERS &&
+	       values->regexp_slot <= 8;
+}
+
 bool v8_is_sound(const struct v8_layout *layout)
 {
 	const uint16_t *offsets = (const uint16_t *)&layout->offsets;
+	const uint16_t *wasm = (const uint16_t *)&layout->wasm;
 	const struct v8_offsets *at = &layout->offsets;
 
 	for (size_t i = 0; i < sizeof(layout->offsets) / sizeof(*offsets); i++)
 		if (offsets[i] > FARTHEST)
 			return false;
+	for (size_t i = 0; i < sizeof(layout->wasm) / sizeof(*wasm); i++)
+		if (wasm[i] > FARTHEST_NATIVE || wasm[i] % 4)
+			return false;
 	// The kernel side has them in fewer bits.
-	return has_all(layout) && layout->function >= -6 && layout->bytecode_offset >= -6 &&
-	       at->shared_literal < 8 * V8_OBJECT_WORDS && at->shared_literal % 4 == 0 &&
-	       at->shared_script < 8 * V8_OBJECT_WORDS && at->shared_script % 8 == 0 &&
-	       at->shared_data < 8 * V8_OBJECT_WORDS && at->shared_data % 8 == 0 &&
-	       at->function_shared % 8 == 0 && at->script_id % 8 == 0;
+	return has_all(layout) && has_narrow(&layout->values) && layout->function >= -6 &&
+	       layout->bytecode_offset >= -6 && at->shared_literal < 8 * V8_OBJECT_WORDS &&
+	       at->shared_literal % 4 == 0 && at->shared_script < 8 * V8_OBJECT_WORDS &&
+	       at->shared_script % 8 == 0 && at->shared_data < 8 * V8_OBJECT_WORDS &&
+	       at->shared_data % 8 == 0 && at->function_shared % 8 == 0 && at->script_id % 8 == 0;
 }

@@ -35,12 +35,33 @@ struct v8_offsets {
 					       instructions */
 	uint16_t code_start, code_bytes, code_flags, code_deoptimization, code_positions;
 	uint16_t code_bytecode, code_bytecode_positions; /* of baseline code */
+	uint16_t regexp_data;   /* of a JSRegExp, its data; 0: those are what frames have */
+	uint16_t regexp_source; /* of these; and code for texts of one byte a character, behind
+				   which that for two bytes is */
+	uint16_t regexp_code;
+};
+
+/*
+ * What leads from a frame of WebAssembly to its function: where what lies in objects, and in
+ * structures of V8's own, by the version. 0: nowhere.
+ */
+struct v8_wasm {
+	uint16_t instance_object; /* of what frames have: the WasmInstanceObject; 0: they have it */
+	uint16_t module_object;   /* of that */
+	uint16_t script;          /* of a WasmModuleObject */
+	/* Of a NativeModule: the bytes that it was made from; its WasmModule; the root of the tree
+	 * of its code; a list of what is not in there yet. */
+	uint16_t native_bytes, native_module, native_code, native_new_code;
+	uint16_t module_imported, module_declared; /* of a WasmModule: how many functions */
+	/* Of a WasmCode; its function is a number in the module, imported ones first. */
+	uint16_t code_native, code_start, code_bytes, code_function;
 };
 
 /* Types of objects (instance types). 0: there is none. */
 struct v8_types {
 	uint16_t shared, script, scope, debug_info, bytecode, interpreter_data, baseline_data;
 	uint16_t code, stream;
+	uint16_t array, regexp_data;
 	uint16_t uncompiled_first, uncompiled_last;
 };
 
@@ -50,6 +71,7 @@ struct v8_values {
 	uint16_t representation, encoding, one_byte, cons, external, sliced, thin;
 	uint16_t kind_mask, kind_baseline; /* of code */
 	uint16_t kind_optimized_first, kind_optimized_last;
+	uint16_t kind_regexp; /* where frames do not say so */
 	uint16_t deoptimization_functions, deoptimization_shared, deoptimization_inlined;
 	/* Bits of a scope's flags: its function has a name (two bits), one that was inferred, or
 	 * something before that. */
@@ -61,6 +83,7 @@ struct v8_values {
 	uint16_t position_flag_bits; /* of entries of tables of positions */
 	uint16_t position_before;    /* the first one is counted from one before: 1 */
 	uint16_t marker_wasm, marker_regexp; /* of frames */
+	uint16_t regexp_slot; /* words from a frame's pointer on: the JSRegExp, or its data */
 };
 
 /* What a file says of its V8. */
@@ -77,6 +100,7 @@ struct v8_layout {
 	struct v8_offsets offsets;
 	struct v8_types types;
 	struct v8_values values;
+	struct v8_wasm wasm;
 };
 
 _Static_assert(sizeof(struct v8_layout) % sizeof(uint64_t) == 0, "8-byte multiple");

@@ -185,6 +185,38 @@ static const struct known {
 	    .scope_has_bits = 1 } },
 };
 
+/* What regular expressions are known by. */
+static const struct known_regexp {
+	uint32_t since;
+	uint16_t slot, kind, data, source, code; /* as in struct v8_values and struct v8_offsets */
+} known_regexps[] = {
+	{ V8_VERSION(7, 8, 0), 5, 8, 24, 24, 40 },
+	{ V8_VERSION(9, 4, 0), 5, 3, 24, 24, 40 },  // Node.js 16
+	{ V8_VERSION(9, 5, 0), 4, 3, 24, 24, 40 },  // Node.js 17
+	{ V8_VERSION(11, 3, 0), 4, 0, 24, 24, 40 }, // Node.js 20: frames say so
+	{ V8_VERSION(13, 6, 0), 4, 0, 0, 16, 56 },  // Node.js 24: data are objects of their own
+};
+
+/* What WebAssembly is known by. Only of these versions: others may have any structures. */
+static const struct known_wasm {
+	uint32_t version; /* V8_VERSION, of any build */
+	struct v8_wasm at;
+} known_wasm[] = {
+	{ V8_VERSION(7, 8, 0), { 0, 136, 40, 208, 184, 568, 0, 60, 68, 48, 0, 8, 56 } },
+	{ V8_VERSION(7, 9, 0), { 0, 136, 40, 208, 184, 312, 0, 60, 68, 48, 0, 8, 56 } },
+	{ V8_VERSION(8, 4, 0), { 0, 136, 40, 296, 272, 408, 0, 60, 68, 0, 8, 32, 48 } },
+	{ V8_VERSION(8, 6, 0), { 0, 136, 40, 296, 272, 416, 0, 60, 68, 0, 8, 32, 48 } },
+	{ V8_VERSION(9, 4, 0), { 0, 208, 40, 312, 288, 432, 464, 68, 76, 0, 8, 32, 48 } },
+	{ V8_VERSION(9, 6, 0), { 0, 208, 40, 312, 288, 432, 464, 68, 76, 0, 8, 32, 48 } },
+	{ V8_VERSION(10, 2, 0), { 0, 208, 40, 312, 288, 432, 464, 40, 48, 0, 8, 32, 48 } },
+	{ V8_VERSION(11, 3, 0), { 0, 208, 32, 200, 176, 320, 352, 116, 128, 0, 8, 24, 44 } },
+	{ V8_VERSION(11, 8, 0), { 0, 216, 32, 200, 176, 320, 352, 84, 96, 0, 8, 24, 44 } },
+	{ V8_VERSION(12, 4, 0), { 160, 32, 32, 200, 176, 408, 440, 84, 96, 0, 8, 24, 44 } },
+	{ V8_VERSION(13, 6, 0), { 152, 32, 32, 240, 216, 328, 360, 84, 96, 0, 8, 32, 56 } },
+	{ V8_VERSION(14, 1, 0), { 152, 32, 32, 240, 216, 328, 360, 84, 96, 0, 8, 32, 56 } },
+	{ V8_VERSION(14, 6, 0), { 104, 32, 32, 232, 208, 320, 352, 44, 56, 0, 8, 32, 56 } },
+};
+
 /* The same in all of them. */
 static const struct v8_offsets always = {
 	.uncompiled_name = 8,
@@ -210,6 +242,32 @@ static void fill(void *to, const void *from, size_t bytes)
 			numbers[i] = others[i];
 }
 
+static void complete_regexps(struct v8_layout *layout)
+{
+	const struct known_regexp *found = NULL;
+
+	for (size_t i = 0; i < sizeof(known_regexps) / sizeof(*known_regexps); i++)
+		if (layout->version >= known_regexps[i].since)
+			found = &known_regexps[i];
+	if (!found)
+		return;
+	layout->values.regexp_slot = found->slot;
+	layout->values.kind_regexp = found->kind;
+	layout->offsets.regexp_data = found->data;
+	layout->offsets.regexp_source = found->source;
+	layout->offsets.regexp_code = found->code;
+	// Where they are no objects of their own.
+	if (found->data)
+		layout->types.regexp_data = layout->types.array;
+}
+
+static void complete_wasm(struct v8_layout *layout)
+{
+	for (size_t i = 0; i < sizeof(known_wasm) / sizeof(*known_wasm); i++)
+		if (layout->version >> 16 == known_wasm[i].version >> 16)
+			layout->wasm = known_wasm[i].at;
+}
+
 bool v8_complete(struct v8_layout *layout)
 {
 	struct v8_offsets *at = &layout->offsets;
@@ -224,6 +282,8 @@ bool v8_complete(struct v8_layout *layout)
 	fill(at, &found->offsets, sizeof(*at));
 	fill(at, &always, sizeof(*at));
 	fill(values, &found->values, sizeof(*values));
+	complete_regexps(layout);
+	complete_wasm(layout);
 	values->position_before = layout->version >= ENTRY_POSITIONS;
 	values->position_flag_bits = layout->version >= BREAKABLE_POSITIONS ? 2 : 1;
 	if (values->kind_baseline) {
