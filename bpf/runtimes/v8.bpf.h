@@ -15,11 +15,13 @@
 #include "unwind_state.bpf.h"
 
 enum {
-	V8_BELOW = 48,    /* bytes of a frame below its frame pointer that are looked at */
-	V8_TAGS = 3,      /* of a pointer to an object these bits are: */
-	V8_TAGGED = 1,    /* this */
-	V8_AROUND = 8,    /* bytes of code before an address that identify it, and from it on */
-	V8_ENTRY = 32,    /* bytes of code in which a function's frame is begun */
+	V8_BELOW = 48,  /* bytes of a frame below its frame pointer that are looked at */
+	V8_TAGS = 3,    /* of a pointer to an object these bits are: */
+	V8_TAGGED = 1,  /* this */
+	V8_AROUND = 8,  /* bytes of code before an address that identify it, and from it on */
+	V8_ENTRY = 32,  /* bytes of code in which a function's frame is begun */
+	V8_CALL = 0xe8, /* by a distance of four bytes, as is a */
+	V8_JUMP = 0xe9,
 	V8_DWARF_RSI = 4, /* the instance, where code of WebAssembly is entered */
 	V8_DWARF_RDI = 5, /* the function that is entered */
 };
@@ -235,6 +237,16 @@ enum v8_leaf {
 	V8_LEAF_LEAVES, /* the same: it has given up its frame */
 };
 
+/* Has the jump at @pc just been called? So it is in a table of jumps, by which WebAssembly calls.
+ */
+static __noinline bool v8_is_called(struct unwind_walk *walk, __u64 pc)
+{
+	__u64 after = v8_slot(walk, walk->at.sp, 0), code = v8_read(after - 8);
+	__s32 distance = code >> 32;
+
+	return (code >> 24 & 0xff) == V8_CALL && after + distance == pc;
+}
+
 static __noinline int v8_leaf_state(struct unwind_walk *walk, __u64 pc)
 {
 	__u64 *code = walk->scratch;
@@ -251,20 +263,40 @@ static __noinline int v8_leaf_state(struct unwind_walk *walk, __u64 pc)
 	if (before >> 24 == 0x55 && at[0] == 0x48 &&
 	    ((at[1] == 0x89 && at[2] == 0xe5) || (at[1] == 0x8b && at[2] == 0xec)))
 		return V8_LEAF_PUSHED;
+	if (at[0] == V8_JUMP)
+		return v8_is_called(walk, pc) ? V8_LEAF_ENTERS : V8_LEAF_FRAMED;
 	return v8_find_entry(code[1], code[2], code[3], code[4]) ? V8_LEAF_ENTERS : V8_LEAF_FRAMED;
 }
 
-/* A leaf of code that is no function's, whose frame begins at @fp, or would: where its registers
- * or its caller may say more. */
+static __always_inline bool v8_is_wasm(struct unwind_walk *walk, const struct v8_view *view,
+				       __u64 fp)
+{
+	return view->wasm && v8_slot(walk, fp, -1) == 2 * view->wasm;
+}
+
+/* Where @walk's leaf in @state has what says what it is: its own frame, or that of its caller. */
+static __noinline __u64 v8_frame_of_leaf(struct unwind_walk *walk, int state)
+{
+	__u64 fp = walk->at.fp;
+
+	// It has not pushed anything yet.
+	return state == V8_LEAF_FRAMED && walk->at.sp > fp - 8 ? v8_slot(walk, fp, 0) : fp;
+}
+
+/*
+ * A leaf of code that is no function's, whose frame begins at @fp, or would: its registers may say
+ * more, or @wasm, the frame pointer of what is or has called WebAssembly.
+ */
 static __noinline void v8_give_leaf(struct unwind_walk *walk, const struct v8_view *view, __u64 fp,
-				    int state)
+				    __u64 wasm)
 {
 	__u64 object = 0;
 
-	if (state != V8_LEAF_LEAVES)
+	// Where code is left the register may have anything.
+	if (wasm)
+		object = v8_slot(walk, wasm, -2);
+	else
 		object = unwind_register(NULL, walk, V8_DWARF_RSI);
-	else if (view->wasm && v8_slot(walk, walk->at.fp, -1) == 2 * view->wasm)
-		object = v8_slot(walk, walk->at.fp, -2);
 	// There it is a number, of a regular expression.
 	if (!v8_is_object(object))
 		object = v8_regexp_at(walk, view, fp);
@@ -276,21 +308,25 @@ static __noinline void v8_give_leaf(struct unwind_walk *walk, const struct v8_vi
 static __noinline int v8_leave_leaf(struct unwind_walk *walk)
 {
 	const struct v8_view *view = (const void *)walk->area;
-	__u64 sp = walk->at.sp, fp = walk->at.fp;
+	__u64 sp = walk->at.sp, fp = walk->at.fp, frame;
 	int state = v8_leaf_state(walk, walk->at.pc);
+	bool wasm;
 
-	if (state == V8_LEAF_FRAMED &&
-	    (sp <= fp + 8 * (__s64)view->function || v8_is_marker(v8_slot(walk, fp, -1))))
+	frame = v8_frame_of_leaf(walk, state);
+	wasm = v8_is_wasm(walk, view, frame);
+	if (state == V8_LEAF_FRAMED && (sp <= fp + 8 * (__s64)view->function ||
+					(!wasm && v8_is_marker(v8_slot(walk, fp, -1)))))
 		return UNWIND_END_COUNT;
 	walk->of_runtime[1] = walk->at.pc;
-	if (state != V8_LEAF_LEAVES)
+	// Functions of JavaScript are called from wrappers, never from WebAssembly.
+	if (state != V8_LEAF_LEAVES && !wasm)
 		v8_give(walk, view, unwind_register(NULL, walk, V8_DWARF_RDI), V8_COMPILED);
 	if (!walk->given)
 		v8_give_leaf(walk, view,
 			     state == V8_LEAF_FRAMED   ? fp
 			     : state == V8_LEAF_PUSHED ? sp
 						       : sp - 8,
-			     state);
+			     wasm && state == V8_LEAF_LEAVES ? frame : 0);
 	if (state == V8_LEAF_FRAMED)
 		return unwind_by_frame_pointer(walk);
 	return state == V8_LEAF_PUSHED ? unwind_below(walk, walk->at.sp + 16, 1)

@@ -131,6 +131,44 @@ static enum runtime_outcome add_line(struct look *look, const struct v8_inlined 
 	return look->to->add(look->to->context, &line) ? RUNTIME_NAMED : RUNTIME_MALFORMED;
 }
 
+/* ---- names alone ---- */
+
+static enum runtime_outcome add_name(struct look *look, const struct v8_text *name,
+				     const struct v8_text *file)
+{
+	struct runtime_line line = { .function = name->bytes, .function_bytes = name->length };
+
+	if (file) {
+		line.file = file->bytes;
+		line.file_bytes = file->length;
+	}
+	return look->to->add(look->to->context, &line) ? RUNTIME_NAMED : RUNTIME_MALFORMED;
+}
+
+static enum runtime_outcome add_kind(struct look *look, const char *what)
+{
+	struct v8_text name = { .length = 0 };
+
+	v8_append(&name, what, strlen(what));
+	return add_name(look, &name, NULL);
+}
+
+static const char some_code[] = "(V8 code)", some_wasm[] = "(WebAssembly)",
+		  some_regexp[] = "(regular expression)";
+
+/* ---- functions ---- */
+
+/* What is called from outside of WebAssembly is a function of JavaScript first, which leads to its
+ * code: that is entered in the place of the function, which has code in the heap. */
+static bool is_exported(const struct look *look)
+{
+	const struct v8_heap *heap = &look->heap;
+	struct v8_code code;
+
+	return v8_is(heap, look->function.data, heap->layout->types.wasm_exported) &&
+	       code_address(look->frame) && !v8_find_code(heap, code_address(look->frame), &code);
+}
+
 /* Of that check word the lowest bits may be those of an address. */
 static bool is_same(const struct look *look)
 {
@@ -147,6 +185,8 @@ static enum runtime_outcome resolve_function(struct look *look, uint32_t kind)
 		return outcome;
 	if (!is_same(look))
 		return RUNTIME_GONE;
+	if (kind == V8_COMPILED && is_exported(look))
+		return add_kind(look, some_wasm);
 	look->count = 1;
 	look->inlined[0] = (struct v8_inlined){ object, 0 };
 	if (kind == V8_INTERPRETED)
@@ -171,35 +211,16 @@ static enum runtime_outcome is_same_code(const struct look *look, uint64_t addre
 	const struct runtime_memory *memory = look->heap.memory;
 	uint64_t words[2];
 
-	if (!memory->read(memory->context, address - sizeof(*words), words, sizeof(words)))
-		return RUNTIME_UNREADABLE;
+	if (!memory->read(memory->context, address - sizeof(*words), words, sizeof(words))) {
+		if (!memory->read(memory->context, address, words, sizeof(*words)))
+			return RUNTIME_UNREADABLE;
+		// At the beginning of memory the kernel side could not read them, either.
+		memset(words, 0, sizeof(words));
+	}
 	return v8_code_check(words[0], words[1]) >> low_bits == look->frame->check >> low_bits
 		       ? RUNTIME_NAMED
 		       : RUNTIME_GONE;
 }
-
-static enum runtime_outcome add_name(struct look *look, const struct v8_text *name,
-				     const struct v8_text *file)
-{
-	struct runtime_line line = { .function = name->bytes, .function_bytes = name->length };
-
-	if (file) {
-		line.file = file->bytes;
-		line.file_bytes = file->length;
-	}
-	return look->to->add(look->to->context, &line) ? RUNTIME_NAMED : RUNTIME_MALFORMED;
-}
-
-static enum runtime_outcome add_kind(struct look *look, const char *what)
-{
-	struct v8_text name = { .length = 0 };
-
-	v8_append(&name, what, strlen(what));
-	return add_name(look, &name, NULL);
-}
-
-static const char some_code[] = "(V8 code)", some_wasm[] = "(WebAssembly)",
-		  some_regexp[] = "(regular expression)";
 
 static enum runtime_outcome name_code(struct look *look)
 {
@@ -277,22 +298,23 @@ static enum runtime_outcome resolve_regexp(struct look *look, uint64_t address, 
 							   : RUNTIME_GONE;
 }
 
-static enum runtime_outcome resolve_wasm(struct look *look, uint64_t address, bool *found_ret)
+static enum runtime_outcome resolve_wasm(struct look *look, uint64_t address, bool has_frame,
+					 bool *found_ret)
 {
 	const struct runtime_memory *memory = look->heap.memory;
 	uint64_t instance = look->frame->object + V8_TAG;
 	struct v8_text name = { .length = 0 }, file = { .length = 0 };
 	struct v8_wasm_code code, now;
 
-	*found_ret = v8_find_wasm(&look->heap, instance, address, &code);
+	*found_ret = v8_find_wasm(&look->heap, instance, address, has_frame, &code);
 	if (!*found_ret)
 		return RUNTIME_NAMED;
 	v8_name_wasm(&look->heap, &code, &name);
 	if (v8_name_script(&look->heap, code.script, &file) != RUNTIME_NAMED)
 		file.length = 0;
 	memory->renew(memory->context);
-	if (!v8_find_wasm(&look->heap, instance, address, &now) || now.native != code.native ||
-	    now.function != code.function)
+	if (!v8_find_wasm(&look->heap, instance, address, has_frame, &now) ||
+	    now.native != code.native || now.function != code.function)
 		return RUNTIME_GONE;
 	return add_name(look, &name, &file);
 }
@@ -304,7 +326,7 @@ static enum runtime_outcome resolve_held(struct look *look, uint32_t kind)
 	bool found = false;
 
 	if (outcome == RUNTIME_NAMED && kind != V8_REGEXP)
-		outcome = resolve_wasm(look, address, &found);
+		outcome = resolve_wasm(look, address, kind == V8_WASM, &found);
 	if (outcome == RUNTIME_NAMED && !found && kind != V8_WASM)
 		outcome = resolve_regexp(look, address, &found);
 	if (outcome == RUNTIME_NAMED && !found)

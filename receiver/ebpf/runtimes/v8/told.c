@@ -65,6 +65,7 @@ static const struct variable {
 	{ "type_FixedArray__FIXED_ARRAY_TYPE", TYPE(array) },
 	{ "type_IrRegExpData__IR_REG_EXP_DATA_TYPE", TYPE(regexp_data) },
 	{ "type_InstructionStream__INSTRUCTION_STREAM_TYPE", TYPE(stream) },
+	{ "type_WasmExportedFunctionData__WASM_EXPORTED_FUNCTION_DATA_TYPE", TYPE(wasm_exported) },
 	{ "FirstNonstringType", VALUE(strings_end) },
 	{ "StringRepresentationMask", VALUE(representation) },
 	{ "StringEncodingMask", VALUE(encoding) },

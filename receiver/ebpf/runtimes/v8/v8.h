@@ -61,7 +61,7 @@ struct v8_wasm {
 struct v8_types {
 	uint16_t shared, script, scope, debug_info, bytecode, interpreter_data, baseline_data;
 	uint16_t code, stream;
-	uint16_t array, regexp_data;
+	uint16_t array, regexp_data, wasm_exported;
 	uint16_t uncompiled_first, uncompiled_last;
 };
 

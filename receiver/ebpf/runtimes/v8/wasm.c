@@ -7,14 +7,16 @@
 #include <string.h>
 
 enum {
-	MODULE_MANAGED = 24,     /* of a WasmModuleObject: its Managed<NativeModule>... */
-	FOREIGN_ADDRESS = 8,     /* ...of that: what lies in no heap of objects... */
-	MANAGED_SHARED = 24,     /* ...and of that: where the module's std::shared_ptr is */
-	NODES_MOST = 64,         /* of a tree, from its root down */
-	NEW_MOST = 4096,         /* of code that is in no tree yet, from the newest on */
-	AT_ONCE = 64,            /* the same, that are read */
-	CODE_BYTES = 64,         /* of a WasmCode */
-	FUNCTIONS_MOST = 1 << 20 /* of a module: V8 takes a million */
+	MODULE_MANAGED = 24,      /* of a WasmModuleObject: its Managed<NativeModule>... */
+	FOREIGN_ADDRESS = 8,      /* ...of that: what lies in no heap of objects... */
+	MANAGED_SHARED = 24,      /* ...and of that: where the module's std::shared_ptr is */
+	NODES_MOST = 64,          /* of a tree, from its root down */
+	NEW_MOST = 4096,          /* of code that is in no tree yet, from the newest on */
+	AT_ONCE = 64,             /* the same, that are read */
+	CODE_BYTES = 64,          /* of a WasmCode */
+	FUNCTIONS_MOST = 1 << 20, /* of a module: V8 takes a million */
+	JUMP = 0xe9,              /* followed by how far, from its end on */
+	JUMP_BYTES = 5,
 };
 
 /* A node of a std::map, as all libraries of GCC's have had it. */
@@ -145,12 +147,33 @@ static bool is_declared(const struct v8_heap *heap, const struct v8_wasm_code *c
 	       code->function >= imported && code->function - imported < declared;
 }
 
-bool v8_find_wasm(const struct v8_heap *heap, uint64_t instance, uint64_t address,
+static bool find_code(const struct v8_heap *heap, uint64_t address, struct v8_wasm_code *ret)
+{
+	return find_in_tree(heap, address, ret) || find_in_new(heap, address, ret);
+}
+
+/* Calls go by tables of jumps, which are code of the module, too. Where the one at @address leads
+ * to *@address_ret. */
+static bool follow_jump(const struct v8_heap *heap, uint64_t address, uint64_t *address_ret)
+{
+	uint8_t code[JUMP_BYTES];
+	int32_t distance;
+
+	if (!heap->memory->read(heap->memory->context, address, code, sizeof(code)) ||
+	    code[0] != JUMP)
+		return false;
+	memcpy(&distance, code + 1, sizeof(distance));
+	*address_ret = address + sizeof(code) + (uint64_t)(int64_t)distance;
+	return true;
+}
+
+bool v8_find_wasm(const struct v8_heap *heap, uint64_t instance, uint64_t address, bool has_frame,
 		  struct v8_wasm_code *ret)
 {
-	return find_native(heap, instance, ret) &&
-	       (find_in_tree(heap, address, ret) || find_in_new(heap, address, ret)) &&
-	       is_declared(heap, ret);
+	if (!find_native(heap, instance, ret) || !find_code(heap, address, ret))
+		return false;
+	return is_declared(heap, ret) || (!has_frame && follow_jump(heap, address, &address) &&
+					  find_code(heap, address, ret) && is_declared(heap, ret));
 }
 
 void v8_name_wasm(const struct v8_heap *heap, const struct v8_wasm_code *code, struct v8_text *text)

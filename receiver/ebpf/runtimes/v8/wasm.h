@@ -15,8 +15,12 @@ struct v8_wasm_code {
 	uint32_t function; /* its number */
 };
 
-/* Finds what runs at @address, by an instance of its module. False: it is no function of that. */
-bool v8_find_wasm(const struct v8_heap *heap, uint64_t instance, uint64_t address,
+/*
+ * Finds what runs at @address, by an instance of its module. False: it is no function of that.
+ * Where it @has_frame nothing else counts; else a function may be entered there by a table of
+ * jumps.
+ */
+bool v8_find_wasm(const struct v8_heap *heap, uint64_t instance, uint64_t address, bool has_frame,
 		  struct v8_wasm_code *ret);
 
 /* What V8 itself calls it, to the empty @text: by the module's section of names, or its number. */
