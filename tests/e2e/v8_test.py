@@ -107,8 +107,10 @@ def is_enough(observed):
 BEACON = "import time\nwhile True: time.sleep(0.1), sum(range(50000))"
 
 
-def observe(programs, source, start_profcol, start_target, directory):
-    """Name to Observed, of each of the programs, some at a time."""
+def observe(
+    programs, source, start_profcol, start_target, directory, start=Running, is_enough=is_enough
+):
+    """Name to what was observed, of each of the programs, some at a time."""
     start_target(sys.executable, "-c", BEACON)
     receiver = {
         "samples_per_second": RATE,
@@ -122,7 +124,7 @@ def observe(programs, source, start_profcol, start_target, directory):
     def observe_one(program):
         folder = directory / program.name
         folder.mkdir()
-        running = Running(program, source, folder, start_target)
+        running = start(program, source, folder, start_target)
         running.wait_ready()
         samples.wait_latest()
         pid = running.target.process.pid

@@ -47,7 +47,7 @@ target_include_directories(runtime_toy_file_test PRIVATE ${CMAKE_CURRENT_LIST_DI
 profcol_unit_test(runtime_toy_memory_test SOURCES runtimes/toy_memory_test.c
 	LIBRARIES profcol_ebpf_runtimes)
 
-foreach(part attach positions resolve text)
+foreach(part attach compiled positions resolve text)
 	profcol_unit_test(runtime_v8_${part}_test
 		SOURCES runtimes/v8_${part}_test.c runtimes/v8_forged.c
 		LIBRARIES profcol_ebpf_runtimes)

@@ -41,7 +41,7 @@ struct runtime_memory v8_forged_memory(struct v8_forged *forged)
 	return (struct runtime_memory){ read_bytes, renew, forged, ++requests };
 }
 
-static uint64_t take_room(struct v8_forged *forged, size_t bytes)
+uint64_t v8_forged_room(struct v8_forged *forged, size_t bytes)
 {
 	uint64_t address = forged->start + forged->used;
 
@@ -68,7 +68,7 @@ void v8_forged_put_half(struct v8_forged *forged, uint64_t object, size_t offset
 
 uint64_t v8_forged_object(struct v8_forged *forged, uint64_t map, size_t bytes)
 {
-	uint64_t object = take_room(forged, bytes < 16 ? 16 : bytes) + V8_TAG;
+	uint64_t object = v8_forged_room(forged, bytes < 16 ? 16 : bytes) + V8_TAG;
 
 	v8_forged_put(forged, object, 0, map);
 	return object;
@@ -118,6 +118,7 @@ static void fill_layout(struct v8_layout *layout)
 			   .scope = FIRST_TYPE + V8_FORGED_SCOPE,
 			   .bytecode = FIRST_TYPE + V8_FORGED_BYTECODE,
 			   .code = FIRST_TYPE + V8_FORGED_CODE,
+			   .array = FIRST_TYPE + V8_FORGED_ARRAY,
 			   .stream = FIRST_TYPE + V8_FORGED_STREAM,
 			   .uncompiled_first = FIRST_TYPE + V8_FORGED_UNCOMPILED,
 			   .uncompiled_last = FIRST_TYPE + V8_FORGED_UNCOMPILED },
@@ -149,7 +150,7 @@ void v8_forged_init(struct v8_forged *forged)
 	forged->most_reads = SIZE_MAX;
 	forged->before = NULL;
 	fill_layout(&forged->layout);
-	take_room(forged, 4096);
+	v8_forged_room(forged, 4096);
 	for (uint16_t i = 0; i < V8_FORGED_TYPES; i++)
 		forged->maps[i] = v8_forged_map(forged, FIRST_TYPE + i);
 }
@@ -257,4 +258,83 @@ uint64_t v8_forged_code(struct v8_forged *forged, uint32_t kind, size_t count, u
 	v8_forged_put_half(forged, code, 48, kind);
 	v8_forged_put_half(forged, code, 52, (uint32_t)count);
 	return code;
+}
+
+uint64_t v8_forged_regexp(struct v8_forged *forged, uint64_t source, uint64_t narrow, uint64_t wide)
+{
+	const uint64_t none = v8_forged_number(-1);
+	const uint64_t words[] = { v8_forged_number(2), source,
+				   v8_forged_number(0), narrow ? narrow : none,
+				   wide ? wide : none,  none };
+
+	return v8_forged_array(forged, words, sizeof(words) / sizeof(*words));
+}
+
+/* A word at a plain address. */
+static void put_word(struct v8_forged *forged, uint64_t address, uint64_t word)
+{
+	memcpy(v8_forged_at(forged, address), &word, sizeof(word));
+}
+
+struct v8_forged_wasm v8_forged_wasm(struct v8_forged *forged, const void *bytes, size_t count,
+				     uint32_t imported, uint32_t declared)
+{
+	const struct v8_wasm *at = &forged->layout.wasm;
+	uint64_t map = forged->maps[V8_FORGED_BYTES_ARRAY];
+	uint64_t object = v8_forged_object(forged, map, 64), script, foreign, held, managed, text;
+	uint64_t module_object = v8_forged_object(forged, map, 64);
+	struct v8_forged_wasm wasm = {
+		.instance = v8_forged_object(forged, map, 256),
+		.native = v8_forged_room(forged, 512),
+		.module = v8_forged_room(forged, 128),
+	};
+
+	script = v8_forged_script(forged, v8_forged_text(forged, "wasm://wasm/0123abcd"), 0, 9);
+	foreign = v8_forged_object(forged, map, 16);
+	managed = v8_forged_room(forged, 48);
+	held = v8_forged_room(forged, 16);
+	text = v8_forged_room(forged, count);
+	memcpy(v8_forged_at(forged, text), bytes, count);
+	v8_forged_put(forged, wasm.instance, at->instance_object, object);
+	v8_forged_put(forged, object, at->module_object, module_object);
+	v8_forged_put(forged, module_object, at->script, script);
+	v8_forged_put(forged, module_object, 24, foreign);
+	v8_forged_put(forged, foreign, 8, managed);
+	put_word(forged, managed + 24, held);
+	put_word(forged, held, wasm.native);
+	held = v8_forged_room(forged, 16);
+	put_word(forged, held, text);
+	put_word(forged, held + 8, count);
+	put_word(forged, wasm.native + at->native_bytes, held);
+	put_word(forged, wasm.native + at->native_module, wasm.module);
+	memcpy(v8_forged_at(forged, wasm.module + at->module_imported), &imported, 4);
+	memcpy(v8_forged_at(forged, wasm.module + at->module_declared), &declared, 4);
+	return wasm;
+}
+
+uint64_t v8_forged_wasm_code(struct v8_forged *forged, const struct v8_forged_wasm *wasm,
+			     uint32_t function, size_t count, uint64_t *start_ret)
+{
+	const struct v8_wasm *at = &forged->layout.wasm;
+	uint64_t code = v8_forged_room(forged, 64);
+	uint32_t bytes = (uint32_t)count;
+
+	*start_ret = v8_forged_room(forged, count);
+	put_word(forged, code + at->code_native, wasm->native);
+	put_word(forged, code + at->code_start, *start_ret);
+	memcpy(v8_forged_at(forged, code + at->code_bytes), &bytes, 4);
+	memcpy(v8_forged_at(forged, code + at->code_function), &function, 4);
+	return code;
+}
+
+uint64_t v8_forged_node(struct v8_forged *forged, uint64_t start, uint64_t code, uint64_t left,
+			uint64_t right)
+{
+	uint64_t node = v8_forged_room(forged, 48);
+
+	put_word(forged, node + 16, left);
+	put_word(forged, node + 24, right);
+	put_word(forged, node + 32, start);
+	put_word(forged, node + 40, code);
+	return node;
 }

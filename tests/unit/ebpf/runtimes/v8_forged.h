@@ -48,6 +48,9 @@ uint64_t v8_forged_map(struct v8_forged *forged, uint16_t type);
 void v8_forged_put(struct v8_forged *forged, uint64_t object, size_t offset, uint64_t word);
 void v8_forged_put_half(struct v8_forged *forged, uint64_t object, size_t offset, uint32_t half);
 
+/* Room for bytes that are no object; 8-byte aligned. */
+uint64_t v8_forged_room(struct v8_forged *forged, size_t bytes);
+
 /* A small number, as a word. */
 uint64_t v8_forged_number(int32_t number);
 
@@ -67,3 +70,26 @@ uint64_t v8_forged_function(struct v8_forged *forged, uint64_t script, uint64_t 
  * instructions' address to *@start_ret. */
 uint64_t v8_forged_code(struct v8_forged *forged, uint32_t kind, size_t count, uint64_t first,
 			uint64_t second, uint64_t *start_ret);
+
+/* The data of a regular expression, with its code for texts of one byte and of two; 0: none. */
+uint64_t v8_forged_regexp(struct v8_forged *forged, uint64_t source, uint64_t narrow,
+			  uint64_t wide);
+
+/* A module of WebAssembly with an instance. */
+struct v8_forged_wasm {
+	uint64_t instance; /* tagged */
+	uint64_t native, module;
+};
+
+/* It is made from @count @bytes. */
+struct v8_forged_wasm v8_forged_wasm(struct v8_forged *forged, const void *bytes, size_t count,
+				     uint32_t imported, uint32_t declared);
+
+/* Code of it with @count bytes of instructions, in no list; their address to *@start_ret. Returns
+ * the address of what describes it. */
+uint64_t v8_forged_wasm_code(struct v8_forged *forged, const struct v8_forged_wasm *wasm,
+			     uint32_t function, size_t count, uint64_t *start_ret);
+
+/* A node of the tree of code, whose children are nodes or 0. */
+uint64_t v8_forged_node(struct v8_forged *forged, uint64_t start, uint64_t code, uint64_t left,
+			uint64_t right);
