@@ -253,8 +253,12 @@ static __noinline int v8_leaf_state(struct unwind_walk *walk, __u64 pc)
 	const __u8 *at = (const __u8 *)&code[1];
 	__u32 before;
 
-	if (bpf_probe_read_user(code, 8 + V8_ENTRY, (void *)(pc - 8)))
-		return V8_LEAF_FRAMED;
+	if (bpf_probe_read_user(code, 8 + V8_ENTRY, (void *)(pc - 8))) {
+		// There may be nothing before it.
+		code[0] = 0;
+		if (bpf_probe_read_user(&code[1], V8_ENTRY, (void *)pc))
+			return V8_LEAF_FRAMED;
+	}
 	before = code[0] >> 32;
 	// ret; behind mov %rbp, %rsp; pop %rbp, in both encodings
 	if (at[0] == 0xc3 || at[0] == 0xc2 || before == 0x5de58b48 || before == 0x5dec8948)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The memory of a process that runs V8, with functions, bytecode, and code in it, changed by what
- * comes in before and while it is read. Whatever it is: lines are UTF-8 without NUL, and what is
- * read has a bound.
+ * The memory of a process that runs V8, with functions, bytecode, code, a regular expression and a
+ * module of WebAssembly in it, changed by what comes in before and while it is read. Whatever it
+ * is: lines are UTF-8 without NUL, and what is read has a bound.
  *
  * The input: kind of frame, which table; position; then changes of 12 bytes each: where, before
  * which read, and the word that is written.
@@ -25,6 +25,9 @@ enum {
 	SCRIPT_ID = 42,
 	OPTIMIZED = 12,
 	BASELINE = 10,
+	REGEXP = 3,
+	NATIVE_TREE = 408, /* of a NativeModule: its code */
+	NATIVE_NEW = 440,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
@@ -90,13 +93,58 @@ static uint64_t make_objects(bool baseline, uint64_t *address)
 	return function;
 }
 
+/* The data of a regular expression, with code at *@address. */
+static uint64_t make_regexp(uint64_t *address)
+{
+	uint64_t code = v8_forged_code(&forged, REGEXP, 64, 0, 0, address);
+
+	return v8_forged_regexp(&forged, v8_forged_text(&forged, "(a|b)*c"), code, 0);
+}
+
+static void put(uint64_t address, uint64_t word)
+{
+	memcpy(v8_forged_at(&forged, address), &word, sizeof(word));
+}
+
+/* An instance of a module with names, of whose two functions one is in the tree of code, and one in
+ * the list of what is new; that of @number at *@address. */
+static uint64_t make_wasm(uint32_t number, uint64_t *address)
+{
+	static const uint8_t bytes[] = { 0,   'a', 's', 'm', 1, 0, 0, 0, 0,   14, 4, 'n',
+					 'a', 'm', 'e', 1,   7, 2, 0, 1, 'f', 1,  1, 'g' };
+	struct v8_forged_wasm wasm = v8_forged_wasm(&forged, bytes, sizeof(bytes), 0, 2);
+	uint64_t codes[2], starts[2], list = v8_forged_room(&forged, 16);
+
+	for (uint32_t i = 0; i < 2; i++)
+		codes[i] = v8_forged_wasm_code(&forged, &wasm, i, 64, &starts[i]);
+	put(wasm.native + NATIVE_TREE, v8_forged_node(&forged, starts[0], codes[0], 0, 0));
+	put(list, codes[1]);
+	put(wasm.native + NATIVE_NEW, list);
+	put(wasm.native + NATIVE_NEW + 8, list + 8);
+	// A jump to the first one.
+	put(starts[1] + 8, ((starts[0] - starts[1] - 13) & 0xffffffff) << 8 | 0xe9);
+	*address = starts[number & 1];
+	return wasm.instance;
+}
+
+/* As the kernel side does: of code whose frame has @object. */
+static void fill_held(struct runtime_frame *frame, uint64_t object, uint64_t address)
+{
+	uint64_t words[2];
+
+	memcpy(words, v8_forged_at(&forged, address - 8), sizeof(words));
+	frame->object = object - V8_TAG;
+	frame->position = (uint32_t)address;
+	frame->check = v8_code_check(words[0], words[1]) & ~((1u << V8_CODE_IN_CHECK) - 1);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct runtime_memory memory;
 	const struct runtime_lines lines = { take_line, NULL };
 	struct runtime_process process = { 0 };
 	struct runtime_frame frame = { 0 };
-	uint64_t function, address, words[2];
+	uint64_t function, held, held_at, address, words[2];
 
 	if (size < 4)
 		return 0;
@@ -108,6 +156,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	frame.object = function - V8_TAG;
 	frame.check = v8_check(LITERAL, SCRIPT_ID);
 	frame.position = (uint32_t)(63 + bytes[2] % 16);
+	held = frame.kind == V8_REGEXP || (frame.kind == V8_UNSURE && bytes[1] & 2)
+		       ? make_regexp(&held_at)
+		       : make_wasm(bytes[1], &held_at);
+	held_at += bytes[3] % 64;
 	address += 8 + bytes[3] % 80;
 	if (frame.kind == V8_COMPILED)
 		frame.position = (uint32_t)address;
@@ -117,6 +169,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		memcpy(words, v8_forged_at(&forged, address - 8), sizeof(words));
 		frame.check = v8_code_check(words[0], words[1]);
 	}
+	if (frame.kind >= V8_REGEXP && frame.kind <= V8_UNSURE)
+		fill_held(&frame, held, held_at);
 	forged.before = change;
 	memory = v8_forged_memory(&forged);
 	memcpy(process.layout, &forged.layout, sizeof(forged.layout));

@@ -14,6 +14,8 @@ from v8_compiled_test import (
 )
 
 NAMES = language_runtimes.names("node")
+# Its structures lie elsewhere than those of other builds of that version.
+_WITHOUT_WASM = ("node-12-debian",)
 
 pytestmark = [pytest.mark.runtimes, pytest.mark.parametrize("name", NAMES)]
 
@@ -24,7 +26,9 @@ def seen(request, source, start_profcol_once, start_target_once, tmp_path_factor
     tests = (item for item in request.session.items if item.path == request.path)
     names = list(dict.fromkeys(test.callspec.params["name"] for test in tests))
     programs = [
-        Program(name, path) for name in names if (path := language_runtimes.find_runtime(name))
+        Program(name, path, has_wasm=name not in _WITHOUT_WASM)
+        for name in names
+        if (path := language_runtimes.find_runtime(name))
     ]
     return observe_compiled(
         programs, source, start_profcol_once, start_target_once, tmp_path_factory.mktemp("v8")
