@@ -38,6 +38,7 @@ VARIANTS = {
 pytestmark = [pytest.mark.sanitized, pytest.mark.parametrize("name", list(VARIANTS))]
 
 _NAMELESS = re.compile(r"\((WebAssembly|regular expression)\)$|\[name ")
+_MODULE = re.compile(r"wasm|module|[0-9a-f]{8}$")  # what V8 calls one, which has no file
 _LATE = "[name not read in time]"  # the machine has other things to do
 
 
@@ -84,7 +85,7 @@ def is_end(names, chain):
 def judge(what, frames):
     """The Verdict on the frames above the function that runs `what`, leaf first."""
     regexps = [frame.name for frame in frames if (frame.name or "").startswith("RegExp: ")]
-    functions = [frame.name for frame in frames if (frame.source or "").startswith("wasm")]
+    functions = [frame.name for frame in frames if _MODULE.match(frame.source or "")]
     # Old versions have a function of JavaScript for what is exported, called by its number.
     if functions and functions[-1].isdigit():
         functions.pop()
