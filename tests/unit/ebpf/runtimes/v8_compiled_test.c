@@ -330,6 +330,7 @@ static void the_beginning_of_memory_is_a_place_of_code(void **state)
 static void names_are_found_among_many(void **state)
 {
 	enum { MANY = 1000, HEAD = 8 + 1 + 3 + 5 + 1 + 3 + 2 };
+	static const uint8_t title[] = { 4, 'n', 'a', 'm', 'e', 1 };
 	static uint8_t bytes[HEAD + MANY * 16];
 	size_t at = HEAD;
 	struct v8_forged_wasm wasm;
@@ -347,7 +348,7 @@ static void names_are_found_among_many(void **state)
 		memcpy(bytes + at, name, (size_t)length);
 		at += (size_t)length;
 	}
-	memcpy(bytes + 12, "\4name\1", 6);
+	memcpy(bytes + 12, title, sizeof(title));
 	for (int i = 0; i < 3; i++) {
 		bytes[9 + i] = (uint8_t)((at - 12) >> 7 * i) | (i < 2 ? 0x80 : 0);
 		bytes[18 + i] = (uint8_t)((at - 21) >> 7 * i) | (i < 2 ? 0x80 : 0);
