@@ -46,7 +46,8 @@ struct unwind_cursor {
 	__u8 frame;       /* enum unwind_frame, of code without a table: if it was asked before */
 	bool called;      /* in a file's code without a table: it was asked before, and the word at
 			     the stack pointer is the return address */
-	bool called_method; /* a runtime's own step led here, from a method of its language */
+	bool called_method; /* a runtime's own step led here, from a method of its language: nothing
+			       but the frame lies above the stack pointer */
 };
 
 /* An address that belongs to the frame's code: a return address may be the first byte of another

@@ -436,7 +436,7 @@ static __noinline int hotspot_leave_leaf(struct bpf_perf_event_data *ctx, struct
 	else
 		end = hotspot_leave_stub(ctx, walk, leaf);
 	walk->at.guessed = !end;
-	walk->at.called_method = !end && hotspot_state_of(walk)->words;
+	walk->at.called_method |= !end && hotspot_state_of(walk)->words;
 	return end;
 }
 

@@ -190,6 +190,7 @@ static __always_inline int hotspot_leave_class_search(struct unwind_walk *walk,
 	const __u8 *at = leaf->at;
 	bool found = false;
 	__u32 begin = 0;
+	int end;
 
 	bpf_probe_read_user(&begin, sizeof(begin), (void *)(walk->at.pc - bytes));
 	if (begin != 0x50515657)
@@ -215,7 +216,10 @@ static __always_inline int hotspot_leave_class_search(struct unwind_walk *walk,
 	}
 	if (!found)
 		return UNWIND_END_BAD_CFA;
-	return hotspot_return(walk, slot + 8 * hotspot_words_for_search(walk, ra), ra, walk->at.fp);
+	end = hotspot_return(walk, slot + 8 * hotspot_words_for_search(walk, ra), ra, walk->at.fp);
+	// The words that the caller takes back are left behind already.
+	walk->at.called_method = !end;
+	return end;
 }
 
 /* Does the code before @ra call what lies in the leaf's block, up to where it stands? */
