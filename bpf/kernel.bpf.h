@@ -323,9 +323,10 @@ static __always_inline __u32 kernel_first_argument(const struct pt_regs___kernel
 
 /*
  * Does the program run because of what the current thread does? @stack lies on the kernel's stack
- * that it runs on, and the thread's registers at @registers, above all that its own has. Interrupts have stacks of their
- * own where they interrupt the kernel, and where they interrupt user mode there is no system call.
- * The kernel's count of interrupts is a variable that programs cannot find everywhere.
+ * that it runs on, and the thread's registers at @registers, above all that its own has. Interrupts
+ * have stacks of their own where they interrupt the kernel, and where they interrupt user mode
+ * there is no system call. The kernel's count of interrupts is a variable that programs cannot find
+ * everywhere.
  */
 static __always_inline bool kernel_acts_for_thread(__u64 stack, __u64 registers)
 {

@@ -28,10 +28,10 @@ enum { URGENT_NS = 10000000 }; /* wake the receiver for a sample at most so ofte
  * one page has it. */
 struct cpu_buffer {
 	struct sample_buffer shared;
-	__u64 consumed;             /* as the receiver's was when it was looked at last */
-	__u64 woken_ns;             /* when the receiver was woken last for what is missing */
-	bool unknown;               /* the process has no ranges of its own */
-	bool is_taken;              /* an event's walk goes on in this slot */
+	__u64 consumed;              /* as the receiver's was when it was looked at last */
+	__u64 woken_ns;              /* when the receiver was woken last for what is missing */
+	bool unknown;                /* the process has no ranges of its own */
+	bool is_taken;               /* an event's walk goes on in this slot */
 	struct wait_partner partner; /* of an event's sample; pid 0: there is none */
 	struct defer_budget defer_budget;
 	struct unwind_cursor begun; /* where the walk began; only if that is to be verified */

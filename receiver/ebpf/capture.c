@@ -302,8 +302,7 @@ static uint32_t append_labels(struct capture *capture, const struct sample_head 
 	if (!head->label_bytes)
 		return 0;
 	capture->label_fates[CAPTURE_LABELS_WHOLE] +=
-		!(labels->flags & ~(SAMPLE_LABELS_PARTNER | SAMPLE_LABELS_WOKEN)) &&
-		labels->count;
+		!(labels->flags & ~(SAMPLE_LABELS_PARTNER | SAMPLE_LABELS_WOKEN)) && labels->count;
 	capture->label_fates[CAPTURE_LABELS_CUT] += (labels->flags & SAMPLE_LABELS_CUT) != 0;
 	capture->label_fates[CAPTURE_LABELS_LEFT_OUT] +=
 		(labels->flags & SAMPLE_LABELS_LEFT_OUT) != 0;

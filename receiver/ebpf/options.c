@@ -165,10 +165,11 @@ static const struct profcol_option page_faults_options[] = {
 const struct profcol_option profiling_options[] = {
 	PROFCOL_OPTION_INT("samples_per_second", struct profiling_config, samples_per_second, "20",
 			   1, 10000, "samples taken on each CPU in a second"),
-	PROFCOL_OPTION_LIST("events", struct profiling_config, events, "[cpu]",
-			    "what samples are taken of: `cpu` (the timer), `off_cpu`, "
-			    "`page_faults`, `memory_growth`, `wakers`, `wall` (`cpu` and `off_cpu`, as "
-			    "one)"),
+	PROFCOL_OPTION_LIST(
+		"events", struct profiling_config, events, "[cpu]",
+		"what samples are taken of: `cpu` (the timer), `off_cpu`, "
+		"`page_faults`, `memory_growth`, `wakers`, `wall` (`cpu` and `off_cpu`, as "
+		"one)"),
 	PROFCOL_OPTION_NESTED("off_cpu", struct profiling_config, off_cpu, off_cpu_options,
 			      "the event `off_cpu`: time that threads wait"),
 	PROFCOL_OPTION_NESTED("page_faults", struct profiling_config, page_faults,

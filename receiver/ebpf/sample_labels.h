@@ -29,8 +29,9 @@ bool sample_labels_check(const void *labels, size_t bytes);
 /* All of @labels, which add up and are borrowed. */
 struct label_reader sample_labels_begin(const void *labels);
 
-/* The other thread of a wait; NULL: it is not known. *@was_woken_ret: the sample is of who has ended
- * the wait, and that thread was woken; else it is that one that has ended it. Borrowed, as above. */
+/* The other thread of a wait; NULL: it is not known. *@was_woken_ret: the sample is of who has
+ * ended the wait, and that thread was woken; else it is that one that has ended it. Borrowed, as
+ * above. */
 const struct wait_partner *sample_labels_partner(const void *labels, bool *was_woken_ret);
 
 /* False: there is no further one. */
