@@ -31,7 +31,9 @@ struct {
 
 /* include/linux/mm_types_task.h, until 6.2 (f1a7941243c1) */
 struct mm_rss_stat___before_6_2 {
-	__u64 count[4];
+	struct {
+		__s64 counter;
+	} count[4];
 } __attribute__((preserve_access_index));
 
 struct mm_struct___before_6_2 {
@@ -63,7 +65,7 @@ static __always_inline __u64 pages_of(__u64 mm)
 	__s64 pages;
 
 	if (bpf_core_type_exists(struct mm_rss_stat___before_6_2)) {
-		pages = (__s64)BPF_CORE_READ(then, rss_stat.count[MM_ANONPAGES]);
+		pages = BPF_CORE_READ(then, rss_stat.count[MM_ANONPAGES].counter);
 	} else {
 		counter = (void *)now + bpf_core_field_offset(now->rss_stat) +
 			  MM_ANONPAGES * bpf_core_type_size(struct percpu_counter___since_6_2);

@@ -33,6 +33,10 @@ for object in /bpf/*; do
 	echo ${{object##*/}} $? >> loads
 	rm -f /sys/fs/bpf/program
 done
+mkdir -p /var/tmp
+/usr/bin/profcol record -o growth.folded --event memory-growth -- \\
+	busybox dd if=/dev/zero of=/dev/null bs=32M count=1 > growth.log 2>&1
+echo $? > growth.status
 /usr/bin/profcol --config /pipeline.yaml > out 2> log &
 profcol=$!
 until grep -q '{ready}' log; do
@@ -143,19 +147,27 @@ class Run:
         """The profiles, oldest first."""
         return [*map(pprof_file.read, profile_paths(self.path / "profiles"))]
 
-    def check_loads(self, objects, lacking=()):
-        """Every BPF program of `objects` has loaded but for those `lacking`, which the kernel has no
-        maps for: they are refused for that, and not by the verifier.
+    def check_loads(self, objects, lacking=None):
+        """Every BPF program of `objects` has loaded but for those `lacking`, for which the kernel has
+        not what they need: it says these words.
         """
+        lacking = lacking or {}
         loads = dict(map(str.split, self.text("loads").splitlines()))
         for name, status in loads.items():
             words = self.text(f"{name}.verifier")
             where = f"{self.path}/{name}.verifier"
             if name in lacking:
-                assert status != "0" and "failed to create" in words, f"{name}: {words[-2000:]}"
+                assert status != "0" and lacking[name] in words, f"{name}: {words[-2000:]}"
                 continue
             assert status == "0", f"{name}, all of it in {where}:\n{words[-2000:]}"
         assert loads.keys() == objects.keys()
+
+    def check_memory_growth(self):
+        """What a program takes is sampled, by whichever of the programs the kernel can have."""
+        said = self.text("growth.log")
+        assert self.text("growth.status") == "0", said
+        sizes = [int(line.rsplit(" ", 1)[1]) for line in self.text("growth.folded").splitlines()]
+        assert sum(sizes) >= 30 << 20, said
 
     def check_balance(self):
         """The program started, sampled, ended; a busy machine may have had no room for some."""
