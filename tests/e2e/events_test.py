@@ -196,7 +196,7 @@ def test_a_quota_that_is_used_up_is_told_from_waiting_for_a_cpu(
     )
     waits = collections.Counter()
     for sample in pprof_file.read(path).samples:
-        if sample.labels["comm"] == "burn":
+        if sample.labels.get("comm") == "burn":
             waits[sample.labels["profcol.wait.reason"]] += sample.count
     # The kernel counts until there is quota again, the thread until there is a CPU, too; and the
     # shell has part in the kernel's.
