@@ -107,11 +107,11 @@ static __always_inline __u64 seen_before(struct memory_seen *seen)
 enum { GROWTH_TRIES = 3 };
 
 /*
- * How many pages @mm has more than was seen. Whatever was seen was the sum once, and the sum is
- * read after it: if it is less now, memory was given back. Who changes @seen from what it has read
- * has the step; another thread that meets it there looks again. What is left after GROWTH_TRIES the
- * next one counts. @atomic: the kernel can do so; where it cannot, two threads may both count a
- * step.
+ * Returns how many pages @mm has gained since @seen, and brings @seen up to date. @seen holds an
+ * earlier sum, and the sum is read after it: a smaller one means that memory was given back. Of
+ * several threads the one whose exchange succeeds counts the step, the others try again. After
+ * GROWTH_TRIES the rest is left to the next event. @atomic: the kernel has such an exchange;
+ * without it two threads may both count a step.
  */
 static __always_inline __u64 take_step(struct memory_seen *seen, __u64 mm, bool atomic)
 {

@@ -235,7 +235,8 @@ static __always_inline bool hotspot_is_called_from(struct unwind_walk *walk, __u
 /*
  * A stub has a frame pointer, or none: those that look for a class among those above another one
  * have none (is_instance_of, c1_Runtime1_x86.cpp; lookup_secondary_supers_table,
- * stubGenerator_x86_64.cpp), and the register is its caller's. What has called the stub tells.
+ * stubGenerator_x86_64.cpp), and the register is its caller's. The call before
+ * the return address tells which.
  */
 static __noinline int hotspot_leave_called_stub(struct unwind_walk *walk)
 {

@@ -43,7 +43,7 @@ static bool add(struct label_attributes *attributes, uint32_t attribute)
 	return VECTOR_PUSH(&attributes->ids, attribute);
 }
 
-/* The keys of what is told of the other thread of a wait. */
+/* Keys of the attributes that describe the other thread of a wait. */
 struct partner_keys {
 	const char *name, *pid, *tid;
 };

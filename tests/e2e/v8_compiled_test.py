@@ -7,7 +7,6 @@ The program tells what runs in which of its functions (tests/targets/v8_compiled
 import collections
 import dataclasses
 import enum
-import json
 import pathlib
 import re
 import shutil
@@ -15,7 +14,9 @@ import shutil
 import pytest
 
 from decided import Decision, Share, assert_rare
+import v8_stacks
 import v8_test
+from v8_test import observed
 from waiting import wait_until
 
 
@@ -57,10 +58,7 @@ class Verdict(enum.Enum):
 def told(path):
     """By phase, what the program has told in the file at `path`; whether it is ready."""
     phases, is_ready = {}, False
-    for line in path.read_text(errors="replace").splitlines(True):
-        if not line.endswith("\n"):
-            continue
-        what = json.loads(line)
+    for what in v8_stacks.told_lines(path):
         if "phase" in what:
             phases[what["phase"]] = what
         else:
@@ -213,13 +211,6 @@ def seen(source, start_profcol_once, start_target_once, tmp_path_factory):
         start_target_once,
         tmp_path_factory.mktemp("v8_compiled"),
     )
-
-
-@pytest.fixture
-def observed(name, seen):
-    observed = seen[name]
-    observed.print()
-    return observed
 
 
 def assert_few(observed, what):

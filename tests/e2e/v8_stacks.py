@@ -29,13 +29,17 @@ class Chain:
     frames: tuple
 
 
+def told_lines(path):
+    """Each whole line that a program has told in the file at `path`, decoded."""
+    for line in path.read_text(errors="replace").splitlines(True):
+        if line.endswith("\n"):
+            yield json.loads(line)
+
+
 def told(path):
     """By number, the chains that the program has told in the file at `path`; whether it is ready."""
     chains, is_ready = {}, False
-    for line in path.read_text(errors="replace").splitlines(True):
-        if not line.endswith("\n"):
-            continue
-        what = json.loads(line)
+    for what in told_lines(path):
         if "number" in what:
             chains[what["number"]] = Chain(what["way"], tuple(map(tuple, what["chain"])))
         else:

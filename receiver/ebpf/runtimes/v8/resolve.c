@@ -158,8 +158,8 @@ static const char some_code[] = "(V8 code)", some_wasm[] = "(WebAssembly)",
 
 /* ---- functions ---- */
 
-/* What is called from outside of WebAssembly is a function of JavaScript first, which leads to its
- * code: that is entered in the place of the function, which has code in the heap. */
+/* JavaScript calls WebAssembly by an exported function, an object of its own with code in the heap.
+ * True: the frame has such an object, and runs code that is not in the heap. */
 static bool is_exported(const struct look *look)
 {
 	const struct v8_heap *heap = &look->heap;
@@ -270,7 +270,7 @@ static enum runtime_outcome resolve_code(struct look *look)
 
 /* ---- code that something in its frame leads to ---- */
 
-/* What its frame has leads to nothing, or to other code: what is known of it then. */
+/* The frame's object leads to no code at @address: adds a generic name for the kind of code. */
 static enum runtime_outcome name_unknown(struct look *look, uint32_t kind, uint64_t address)
 {
 	struct v8_code code;

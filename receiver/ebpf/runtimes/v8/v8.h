@@ -42,8 +42,8 @@ struct v8_offsets {
 };
 
 /*
- * What leads from a frame of WebAssembly to its function: where what lies in objects, and in
- * structures of V8's own, by the version. 0: nowhere.
+ * Offsets by which a frame of WebAssembly leads to its function, in objects and in structures of
+ * V8's own. They differ by version. 0: there is none.
  */
 struct v8_wasm {
 	uint16_t instance_object; /* of what frames have: the WasmInstanceObject; 0: they have it */

@@ -185,7 +185,7 @@ static const struct known {
 	    .scope_has_bits = 1 } },
 };
 
-/* What regular expressions are known by. */
+/* Layouts of regular expressions, by the version that each came with. */
 static const struct known_regexp {
 	uint32_t since;
 	uint16_t slot, kind, data, source, code; /* as in struct v8_values and struct v8_offsets */
@@ -197,7 +197,7 @@ static const struct known_regexp {
 	{ V8_VERSION(13, 6, 0), 4, 0, 0, 16, 56 },  // Node.js 24: data are objects of their own
 };
 
-/* What WebAssembly is known by. Only of these versions: others may have any structures. */
+/* Layouts of WebAssembly. Only these versions are known: others may have any structures. */
 static const struct known_wasm {
 	uint32_t version; /* V8_VERSION, of any build */
 	struct v8_wasm at;

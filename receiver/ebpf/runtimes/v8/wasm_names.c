@@ -19,7 +19,7 @@ enum {
 	ENTRY_BYTES = 2 * NUMBER_BYTES, /* before a name, at most: which function, and its bytes */
 };
 
-/* What is left of a module, or of a part of it. */
+/* The bytes of a module, or of a part of it, that have not been read yet. */
 struct rest {
 	uint64_t at, end; /* addresses */
 };

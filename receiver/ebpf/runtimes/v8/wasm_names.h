@@ -6,7 +6,8 @@
 #include "text.h"
 
 /*
- * What function @function is called in the module whose @bytes lie at @address, to the empty @text.
+ * Writes the name of function @function, in the module whose @bytes lie at @address, to the empty
+ * @text.
  * False: it has no name that is known.
  */
 bool v8_find_wasm_name(const struct v8_heap *heap, uint64_t address, uint64_t bytes,
