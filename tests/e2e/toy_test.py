@@ -70,10 +70,11 @@ def toy(source, tmp_path_factory):
 
 
 class Observed:
-    """What was sampled of one process, since `since_ns`."""
+    """What was sampled of one process, since `since_ns` and WARM_S after the first true stack that
+    a place called `behind` stands behind."""
 
-    def __init__(self, chains, pid, since_ns=0):
-        self.chains, self.pid, self.since_ns = chains, pid, since_ns
+    def __init__(self, chains, pid, since_ns=0, behind=None):
+        self.chains, self.pid, self.since_ns, self.first = chains, pid, since_ns, behind
         self._late_ns = None  # what is younger counts
         self.verdicts, self.names, self.seen = (collections.Counter() for _ in range(3))
         self.wrong, self.behind = collections.Counter(), collections.Counter()
@@ -84,7 +85,7 @@ class Observed:
             return
         for sample in profile.of_pid(self.pid):
             judged = self.chains.judge(sample)
-            if not self._late_ns and judged.verdict is Verdict.TRUE and judged.names["named"]:
+            if not self._late_ns and self._is_known(judged):
                 self._late_ns = profile.time_ns + WARM_S * 1_000_000_000
             if not self._late_ns or profile.time_ns < self._late_ns:
                 continue
@@ -95,6 +96,10 @@ class Observed:
                 self.behind[" ".join(judged.behind)] += sample.count
             elif judged.verdict is Verdict.WRONG:
                 self.wrong[judged.shown] += sample.count
+
+    def _is_known(self, judged):
+        is_named = judged.verdict is Verdict.TRUE and judged.names["named"]
+        return is_named and self.first in (None, *judged.behind)
 
     @property
     def total(self):
@@ -329,7 +334,9 @@ def test_two_runtimes_share_a_stack(java_toy, start_profcol_apart, tmp_path):
             lambda: run.metrics().value("profcol_runtime_processes", runtime=name, state="known") == 1,
             f"{name} to be known",
         )
-    observed = Observed(chains, number_of(java_toy.pid), time.time_ns())
+    # Toy's frames have names while the program is loaded still that knows Java's, too.
+    main = "ToyBeside.main@ToyBeside.java:26"
+    observed = Observed(chains, number_of(java_toy.pid), time.time_ns(), main)
     _watch(tmp_path / "out", observed, wants_fresh=False)
     assert run.metrics().value("profcol_runtime_walks_refused") == 0
     run.stop()
