@@ -5,6 +5,7 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,15 +15,20 @@
 #include <sys/eventfd.h>
 
 /* Modules of nsswitch are foreign code: what they need of the stack is theirs to say. */
-enum { STACK_BYTES = 512 << 10 };
+enum {
+	STACK_BYTES = 512 << 10,
+	/* How long IPv4 addresses are not asked for alone. */
+	HEAD_START_MS = 200,
+};
 
 struct lookup {
-	atomic_uint users; /* who started it, and its thread: the last one frees */
+	atomic_uint users; /* who started it, and its threads: the last one frees */
 	char *host, *port; /* both NULL: @address is asked for */
 	struct sockaddr_storage address;
 	int done_fd;
+	atomic_bool is_taken; /* by the thread that has the result */
 
-	/* Written before @is_done. */
+	/* Written by that one, before @is_done. */
 	int result;
 	struct addrinfo *found;
 	char name[NI_MAXHOST];
@@ -51,26 +57,75 @@ static socklen_t address_length(const struct sockaddr *address)
 					      : sizeof(struct sockaddr_in);
 }
 
-static void *lookup_run(void *argument)
+static void lookup_finish(struct lookup *lookup)
 {
-	struct addrinfo wanted = { .ai_socktype = SOCK_STREAM,
-				   .ai_flags = AI_NUMERICSERV | AI_CANONNAME };
+	atomic_store(&lookup->is_done, true);
+	eventfd_write(lookup->done_fd, 1);
+}
+
+static int find_addresses(const struct lookup *lookup, int family, struct addrinfo **ret)
+{
+	const struct addrinfo wanted = { .ai_family = family,
+					 .ai_socktype = SOCK_STREAM,
+					 .ai_flags = AI_NUMERICSERV | AI_CANONNAME };
+
+	*ret = NULL;
+	return getaddrinfo(lookup->host, lookup->port, &wanted, ret);
+}
+
+static void *find_all(void *argument)
+{
+	struct lookup *lookup = argument;
+	struct addrinfo *found;
+	int result = find_addresses(lookup, AF_UNSPEC, &found);
+
+	if (!atomic_exchange(&lookup->is_taken, true)) {
+		lookup->result = result;
+		lookup->found = found;
+		lookup_finish(lookup);
+	} else if (found) {
+		freeaddrinfo(found);
+	}
+	lookup_drop(lookup);
+	return NULL;
+}
+
+/*
+ * Some name servers drop questions for IPv6 addresses, and the C library waits for an answer even
+ * where it has IPv4 ones.
+ */
+static void *find_ipv4(void *argument)
+{
+	struct lookup *lookup = argument;
+	struct pollfd done = { .fd = lookup->done_fd, .events = POLLIN };
+	struct addrinfo *found = NULL;
+
+	// Alone, it can only say that there are some: why there are none, the other one finds out.
+	if (!poll(&done, 1, HEAD_START_MS) && !find_addresses(lookup, AF_INET, &found) &&
+	    !atomic_exchange(&lookup->is_taken, true)) {
+		lookup->found = TAKE(found);
+		lookup_finish(lookup);
+	}
+	if (found)
+		freeaddrinfo(found);
+	lookup_drop(lookup);
+	return NULL;
+}
+
+static void *find_name(void *argument)
+{
 	struct lookup *lookup = argument;
 	const struct sockaddr *address = (const struct sockaddr *)&lookup->address;
 
-	if (lookup->host)
-		lookup->result = getaddrinfo(lookup->host, lookup->port, &wanted, &lookup->found);
-	else
-		lookup->result = getnameinfo(address, address_length(address), lookup->name,
-					     sizeof(lookup->name), NULL, 0, NI_NAMEREQD);
-	atomic_store(&lookup->is_done, true);
-	eventfd_write(lookup->done_fd, 1);
+	lookup->result = getnameinfo(address, address_length(address), lookup->name,
+				     sizeof(lookup->name), NULL, 0, NI_NAMEREQD);
+	lookup_finish(lookup);
 	lookup_drop(lookup);
 	return NULL;
 }
 
 /* 0 or a positive errno. */
-static int lookup_begin(struct lookup *lookup)
+static int lookup_begin(struct lookup *lookup, void *(*run)(void *lookup))
 {
 	pthread_attr_t attributes;
 	sigset_t all, before;
@@ -86,7 +141,7 @@ static int lookup_begin(struct lookup *lookup)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	atomic_fetch_add(&lookup->users, 1);
-	status = pthread_create(&thread, &attributes, lookup_run, lookup);
+	status = pthread_create(&thread, &attributes, run, lookup);
 	if (status)
 		atomic_fetch_sub(&lookup->users, 1);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -113,8 +168,11 @@ struct lookup *lookup_start(const char *host, const char *port)
 		return NULL;
 	lookup->host = strdup(host);
 	lookup->port = strdup(port);
-	if (lookup->host && lookup->port && lookup->done_fd >= 0 && !lookup_begin(lookup))
+	if (lookup->host && lookup->port && lookup->done_fd >= 0 &&
+	    !lookup_begin(lookup, find_all)) {
+		(void)lookup_begin(lookup, find_ipv4);
 		return lookup;
+	}
 	lookup_free(lookup);
 	return NULL;
 }
@@ -126,7 +184,7 @@ struct lookup *lookup_start_name(const struct sockaddr *address)
 	if (!lookup)
 		return NULL;
 	memcpy(&lookup->address, address, address_length(address));
-	if (lookup->done_fd >= 0 && !lookup_begin(lookup))
+	if (lookup->done_fd >= 0 && !lookup_begin(lookup, find_name))
 		return lookup;
 	lookup_free(lookup);
 	return NULL;

@@ -11,7 +11,9 @@ struct sockaddr;
 
 /*
  * Begin to look up @host and the numeric @port (both copied), for a stream. The first address found
- * has the name that the host is really called by. NULL without memory or threads. lookup_drop.
+ * has the name that the host is really called by. When IPv4 addresses are there, and nobody knows
+ * for a moment whether there are IPv6 ones, those of IPv4 are all. NULL without memory or threads.
+ * lookup_drop.
  */
 struct lookup *lookup_start(const char *host, const char *port);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.h"
 #include "client.h"
+#include "probe.h"
 #include "proxy.h"
 
 #include "base/base.h"
@@ -14,7 +15,11 @@ enum {
 	RECONNECT_FIRST_MS = 500,
 	RECONNECT_MAX_MS = 3000,
 	RESOLVE_AGAIN_MS = 3000,
-	RESOLVE_TIMEOUT_MS = 10000,
+	/* A name server that drops questions for IPv6 addresses makes those of IPv4 wait for so
+	   long. */
+	RESOLVE_TIMEOUT_MS = 3000,
+	/* How long calls wait for news of the peer's name while there is a channel. */
+	NEWS_MS = 500,
 };
 
 static void arguments_add_keepalive(struct arguments *arguments,
@@ -74,8 +79,9 @@ static void arguments_add_all(struct arguments *arguments, const struct net_clie
 /* How a channel gets to its peer: straight, or by way of a proxy. */
 struct route {
 	char *target;    /* owned: of the channel */
-	char *authority; /* owned, as the next: of the peer behind the proxy; NULL = straight */
-	char *headers;   /* for the proxy; or NULL */
+	char *authority; /* owned: of the peer; NULL = what the target says */
+	bool proxied;
+	char *headers; /* owned: for the proxy; or NULL */
 };
 
 static void route_deinit(struct route *route)
@@ -97,30 +103,30 @@ static bool print_authority(char **ret, const char *host, const char *port)
 	return false;
 }
 
-/* False without memory. */
-static bool route_init(struct route *route, const struct endpoint *endpoint)
+/* @addresses are those of the name on the way, if one is looked up by us. False without memory. */
+static bool route_init(struct route *route, const struct endpoint *endpoint, const char *addresses)
 {
 	CLEANUP(proxy_deinit) struct proxy proxy = { 0 };
 	CLEANUP_FREE char *address = NULL;
 
-	*route = (struct route){ 0 };
-	if (endpoint->path || !proxy_find(endpoint->host, endpoint->port, &proxy)) {
-		route->target = strdup(endpoint->target);
-		return route->target;
-	}
-	if (!print_authority(&route->authority, endpoint->host, endpoint->port) ||
-	    !print_authority(&address, proxy.host, proxy.port))
+	*route = (struct route){
+		.proxied = !endpoint->path && proxy_find(endpoint->host, endpoint->port, &proxy),
+	};
+	if ((addresses || route->proxied) &&
+	    !print_authority(&route->authority, endpoint->host, endpoint->port))
 		return false;
-	if (asprintf(&route->target, "dns:///%s", address) < 0) {
+	if (addresses || !route->proxied) {
+		route->target = strdup(addresses ? addresses : endpoint->target);
+	} else if (!print_authority(&address, proxy.host, proxy.port) ||
+		   asprintf(&route->target, "dns:///%s", address) < 0) {
 		route->target = NULL;
-		return false;
 	}
 	if (proxy.authorization &&
 	    asprintf(&route->headers, "Proxy-Authorization:%s", proxy.authorization) < 0) {
 		route->headers = NULL;
 		return false;
 	}
-	return true;
+	return route->target;
 }
 
 /*
@@ -133,17 +139,15 @@ static void arguments_add_route(struct arguments *arguments, const struct net_cl
 	const struct net_client_config *config = client->config;
 
 	arguments_add_int(arguments, GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-	if (!route->authority)
-		return;
-	arguments_add_text(arguments, "grpc.http_connect_server", route->authority);
+	if (route->proxied)
+		arguments_add_text(arguments, "grpc.http_connect_server", route->authority);
 	if (route->headers)
 		arguments_add_text(arguments, "grpc.http_connect_headers", route->headers);
-	if (config->authority[0])
-		return;
-	arguments_add_text(arguments, GRPC_ARG_DEFAULT_AUTHORITY, route->authority);
+	if (route->authority && !config->authority[0])
+		arguments_add_text(arguments, GRPC_ARG_DEFAULT_AUTHORITY, route->authority);
 }
 
-static struct client_channel *channel_create(const struct net_client *client,
+static struct client_channel *channel_create(const struct net_client *client, const char *addresses,
 					     grpc_channel_credentials *credentials)
 {
 	struct client_channel *channel = calloc(1, sizeof(*channel));
@@ -151,7 +155,7 @@ static struct client_channel *channel_create(const struct net_client *client,
 	struct arguments arguments = { 0 };
 	grpc_channel_args list;
 
-	if (!channel || !route_init(&route, &client->endpoint)) {
+	if (!channel || !route_init(&route, &client->endpoint, addresses)) {
 		free(channel);
 		return NULL;
 	}
@@ -163,9 +167,9 @@ static struct client_channel *channel_create(const struct net_client *client,
 	return channel;
 }
 
-/* A channel from the files as they are now. */
-static struct profcol_error *channel_make(struct net_client *client, struct tls_stamp *stamp_ret,
-					  struct client_channel **ret)
+/* A channel to @addresses, if they are looked up by us, from the files as they are now. */
+static struct profcol_error *channel_make(struct net_client *client, const char *addresses,
+					  struct tls_stamp *stamp_ret, struct client_channel **ret)
 {
 	CLEANUP(tls_material_deinit) struct tls_material material = { 0 };
 	const struct net_tls_client_config *tls = &client->config->tls;
@@ -182,21 +186,39 @@ static struct profcol_error *channel_make(struct net_client *client, struct tls_
 	} else {
 		credentials = grpc_insecure_credentials_create();
 	}
-	*ret = channel_create(client, credentials);
+	*ret = channel_create(client, addresses, credentials);
 	grpc_channel_credentials_release(credentials);
 	return *ret ? NULL : profcol_error_errno(ENOMEM, "create the channel");
 }
 
 struct profcol_error *channel_open(struct net_client *client)
 {
-	client->reload_after_ns = clock_monotonic_ns() + client->config->tls.reload_interval_ns;
-	return channel_make(client, &client->stamp, &client->channel);
+	CLEANUP(tls_material_deinit) struct tls_material material = { 0 };
+	const struct net_tls_client_config *tls = &client->config->tls;
+
+	client->reload_after_ns = clock_monotonic_ns() + tls->reload_interval_ns;
+	if (!client->name)
+		return channel_make(client, NULL, &client->stamp, &client->channel);
+	return client->tls ? tls_client_load(tls, &material) : NULL;
 }
 
-/*
- * Are there other TLS files than those in use? Asked once per interval; who is told so has to
- * renew the channel. Files that failed stay other ones: what was wrong may be over.
- */
+/* @fresh is the client's from now on. Under `making`. */
+static void channel_replace(struct net_client *client, struct client_channel *fresh,
+			    const struct tls_stamp *stamp)
+{
+	struct client_channel *old;
+
+	pthread_mutex_lock(&client->lock);
+	old = client->channel;
+	client->channel = fresh;
+	client->stamp = *stamp;
+	client->complaint.made = false;
+	pthread_mutex_unlock(&client->lock);
+	channel_drop(client, old);
+}
+
+/* Are there other TLS files than those in use? Asked once per interval. Files that failed stay
+ * other ones: what was wrong may be over. */
 static bool channel_is_outdated(struct net_client *client)
 {
 	const struct net_tls_client_config *tls = &client->config->tls;
@@ -208,11 +230,10 @@ static bool channel_is_outdated(struct net_client *client)
 		return false;
 	now = clock_monotonic_ns();
 	pthread_mutex_lock(&client->lock);
-	if (!client->renewing && now >= client->reload_after_ns) {
+	if (client->channel && now >= client->reload_after_ns) {
 		client->reload_after_ns = now + tls->reload_interval_ns;
 		stamp = tls_client_stamp(tls);
 		outdated = !tls_stamp_equal(&stamp, &client->stamp);
-		client->renewing = outdated;
 		if (!outdated)
 			client->complaint.made = false;
 	}
@@ -220,46 +241,112 @@ static bool channel_is_outdated(struct net_client *client)
 	return outdated;
 }
 
-static void channel_renew(struct net_client *client)
+static void channel_complain(struct net_client *client, const struct tls_stamp *stamp,
+			     const char *message)
 {
-	struct client_channel *fresh = NULL, *old = NULL;
-	struct tls_stamp stamp = { 0 };
-	PROFCOL_CLEANUP_ERROR struct profcol_error *error = channel_make(client, &stamp, &fresh);
-	bool complains = false;
+	bool complains;
 
 	pthread_mutex_lock(&client->lock);
-	client->renewing = false;
-	if (error) {
-		complains = tls_complaint_is_new(&client->complaint, &stamp,
-						 profcol_error_message(error));
-	} else {
-		old = client->channel;
-		client->channel = fresh;
-		client->stamp = stamp;
-		client->complaint.made = false;
-	}
+	complains = tls_complaint_is_new(&client->complaint, stamp, message);
 	pthread_mutex_unlock(&client->lock);
 	if (complains)
 		profcol_log_warn(client->logger,
 				 "cannot reload the TLS files: %s; those read before stay in use",
-				 profcol_error_message(error));
-	if (error)
+				 message);
+}
+
+static void channel_renew(struct net_client *client)
+{
+	struct client_channel *fresh = NULL;
+	struct tls_stamp stamp = { 0 };
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error =
+		channel_make(client, client->addresses, &stamp, &fresh);
+
+	if (error) {
+		channel_complain(client, &stamp, profcol_error_message(error));
 		return;
-	channel_drop(client, old);
+	}
+	channel_replace(client, fresh, &stamp);
 	diagnosis_forget(client);
 	profcol_log_info(client->logger, "reloaded the TLS files");
 }
 
-struct client_channel *channel_take(struct net_client *client)
+/* The peer's name has other addresses: a channel goes to them. @fault_ret as channel_take has it.
+ */
+static void channel_move(struct net_client *client, uint64_t deadline_ns, char **fault_ret)
+{
+	PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
+	CLEANUP_FREE char *addresses = NULL;
+	struct client_channel *fresh = NULL;
+	struct tls_stamp stamp = { 0 };
+
+	if (!client_name_look_up(client, deadline_ns, &addresses, fault_ret))
+		return;
+	error = channel_make(client, addresses, &stamp, &fresh);
+	if (error) {
+		*fault_ret = strdup(profcol_error_message(error));
+		return;
+	}
+	channel_replace(client, fresh, &stamp);
+	free(client->addresses);
+	client->addresses = TAKE(addresses);
+}
+
+/* Until when a call waits for the peer's addresses, which has @channel without them, or NULL. */
+static uint64_t channel_news_ns(const struct client_channel *channel, uint64_t deadline_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns(), until_ns = now_ns + UINT64_C(1000000) * NEWS_MS;
+
+	if (!channel)
+		return deadline_ns;
+	if (grpc_channel_check_connectivity_state(channel->channel, 0) == GRPC_CHANNEL_READY)
+		return now_ns;
+	return until_ns < deadline_ns ? until_ns : deadline_ns;
+}
+
+/* The channel, for one more user; NULL when there is none yet. */
+static struct client_channel *channel_use(struct net_client *client)
 {
 	struct client_channel *channel;
 
-	if (channel_is_outdated(client))
-		channel_renew(client);
 	pthread_mutex_lock(&client->lock);
 	channel = client->channel;
-	channel->users++;
+	if (channel)
+		channel->users++;
 	pthread_mutex_unlock(&client->lock);
+	return channel;
+}
+
+/* Who finds that somebody makes a channel goes on with the one that there is, or waits. */
+static bool making_begin(struct net_client *client, bool waits, uint64_t deadline_ns)
+{
+	struct timespec deadline = clock_timespec(deadline_ns);
+
+	if (!waits)
+		return !pthread_mutex_trylock(&client->making);
+	return !pthread_mutex_clocklock(&client->making, CLOCK_MONOTONIC, &deadline);
+}
+
+struct client_channel *channel_take(struct net_client *client, uint64_t deadline_ns,
+				    char **fault_ret)
+{
+	struct client_channel *channel = channel_use(client);
+	CLEANUP_FREE char *fault = NULL;
+
+	if (!making_begin(client, !channel, deadline_ns)) {
+		*fault_ret = channel ? NULL : probe_explain_name(client->name, 0);
+		return channel;
+	}
+	channel_drop(client, channel);
+	channel = channel_use(client);
+	if (client_name_is_due(client, channel ? channel->channel : NULL))
+		channel_move(client, channel_news_ns(channel, deadline_ns), &fault);
+	if (channel_is_outdated(client))
+		channel_renew(client);
+	pthread_mutex_unlock(&client->making);
+	channel_drop(client, channel);
+	channel = channel_use(client);
+	*fault_ret = channel ? NULL : TAKE(fault);
 	return channel;
 }
 

@@ -87,6 +87,8 @@ static struct profcol_error *client_init(struct net_client *client,
 				 "gRPC has no compression '%s', requests are sent with gzip",
 				 net_compression_names[config->compression]);
 	error = client_set_user_agent(client, settings->version);
+	if (!error && !client_name_init(client))
+		error = profcol_error_errno(ENOMEM, "create the client");
 	if (!error)
 		error = client_set_headers(client, settings);
 	return error ? error : channel_open(client);
@@ -105,6 +107,7 @@ struct profcol_error *net_client_create(const struct net_client_config *config,
 	client->config = config;
 	client->logger = settings->logger;
 	client->cancelled_fd = -1;
+	pthread_mutex_init(&client->making, NULL);
 	pthread_mutex_init(&client->lock, NULL);
 	pthread_mutex_init(&client->diagnosis_lock, NULL);
 	pthread_cond_init(&client->diagnosed, NULL);
@@ -128,6 +131,7 @@ void net_client_destroy(struct net_client *client)
 	}
 	free(client->headers);
 	library_unref();
+	client_name_deinit(client);
 	endpoint_deinit(&client->endpoint);
 	cleanup_fd(&client->cancelled_fd);
 	free(client->user_agent);
@@ -136,6 +140,7 @@ void net_client_destroy(struct net_client *client)
 	pthread_cond_destroy(&client->diagnosed);
 	pthread_mutex_destroy(&client->diagnosis_lock);
 	pthread_mutex_destroy(&client->lock);
+	pthread_mutex_destroy(&client->making);
 	free(client);
 }
 

@@ -38,6 +38,14 @@ struct net_client {
 	size_t header_count;
 	bool gzip, tls;
 	int cancelled_fd; /* eventfd: readable once cancelled */
+	/* The name on the way to the peer, its own or its proxy's, that is looked up by us; NULL:
+	 * there is none, or gRPC's core looks it up. Both owned. */
+	char *name, *name_port;
+
+	pthread_mutex_t making; /* who makes channels has it; guards what follows */
+	struct lookup *search;  /* for the name, under way; NULL = none is */
+	uint64_t searched_ns;   /* CLOCK_MONOTONIC: when one has ended; 0 = none has */
+	char *addresses;        /* that the channel goes to; NULL without a name */
 
 	pthread_mutex_t lock; /* guards what follows */
 	struct client_channel *channel;
@@ -45,7 +53,6 @@ struct net_client {
 	bool cancelled;
 	struct tls_stamp stamp;         /* of the files that the channel is made from */
 	struct tls_complaint complaint; /* of changed files */
-	bool renewing;                  /* somebody makes a channel of changed files */
 	uint64_t reload_after_ns;       /* CLOCK_MONOTONIC */
 
 	pthread_mutex_t diagnosis_lock; /* guards what follows */
@@ -60,12 +67,35 @@ struct net_client {
 
 /* ---- channel.c ---- */
 
-/* The channel for one more call, made anew when the TLS files have changed. channel_drop. */
-struct client_channel *channel_take(struct net_client *client);
+/*
+ * The channel for one more call, made anew when the TLS files or the addresses of the peer's name
+ * have changed. NULL, and why in *@fault_ret (free(); NULL without memory), while no address is
+ * known; that takes until @deadline_ns at most. channel_drop.
+ */
+struct client_channel *channel_take(struct net_client *client, uint64_t deadline_ns,
+				    char **fault_ret);
 void channel_drop(struct net_client *client, struct client_channel *channel);
 
-/* Make the first one: reads the files. */
+/* Read the TLS files, and make the first one unless a name is to be looked up for it. */
 PROFCOL_MUST_CHECK struct profcol_error *channel_open(struct net_client *client);
+
+/* ---- client_name.c: the C library looks names up, by /etc/hosts and all that other programs go
+ * by. gRPC's core would ask name servers for what is in that file, and wait for them. ---- */
+
+/* Is there a name to look up? False without memory. */
+bool client_name_init(struct net_client *client);
+void client_name_deinit(struct net_client *client);
+
+/* Under `making`: has the name to be looked up, perhaps again? @channel is the one in use, or NULL.
+ */
+bool client_name_is_due(const struct net_client *client, grpc_channel *channel);
+
+/*
+ * Under `making`: look it up until @deadline_ns, or go on with that. True when there are other
+ * addresses in *@ret (free()). Else *@fault_ret says why there are none, or is NULL.
+ */
+bool client_name_look_up(struct net_client *client, uint64_t deadline_ns, char **ret,
+			 char **fault_ret);
 
 /* ---- diagnosis.c ---- */
 

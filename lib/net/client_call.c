@@ -9,6 +9,7 @@
 
 #include <grpc/support/time.h>
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 enum {
 	/* gRPC's timers tick in milliseconds. */
 	DEADLINE_SLACK_NS = 5000000,
+	/* Before a name is looked up again that has no address. */
+	SEARCH_PAUSE_NS = 500000000,
 	/* What waits for its connection does not fail for it, so one would do. */
 	REPEATS_MOST = 3,
 };
@@ -391,13 +394,43 @@ static void client_call_on(struct net_client *client, grpc_channel *channel, con
 	queue_destroy(queue);
 }
 
+/* Are all calls cancelled now, or within @ns? */
+static bool client_is_cancelled_within(const struct net_client *client, uint64_t ns)
+{
+	struct pollfd cancelled = { .fd = client->cancelled_fd, .events = POLLIN };
+	struct timespec left = clock_timespec(ns);
+
+	return ppoll(&cancelled, 1, &left, NULL) > 0;
+}
+
+/* A channel, or the answer that there is none. */
+static struct client_channel *client_await_channel(struct net_client *client, uint64_t deadline_ns,
+						   struct net_answer *answer)
+{
+	struct client_channel *channel = channel_take(client, deadline_ns, &answer->message);
+	bool cancelled = false;
+
+	while (!channel && client->config->wait_for_ready && !cancelled &&
+	       clock_monotonic_ns() + SEARCH_PAUSE_NS < deadline_ns) {
+		cancelled = client_is_cancelled_within(client, SEARCH_PAUSE_NS);
+		net_answer_deinit(answer);
+		channel = channel_take(client, deadline_ns, &answer->message);
+	}
+	if (!channel)
+		answer->code =
+			client_is_cancelled_within(client, 0) ? NET_CANCELED : NET_UNAVAILABLE;
+	return channel;
+}
+
 void net_client_call(struct net_client *client, const char *method, const uint8_t *bytes,
 		     size_t length, uint64_t deadline_ns, struct net_answer *answer)
 {
-	struct client_channel *channel = channel_take(client);
-	bool again = true;
+	struct client_channel *channel;
+	bool again;
 
 	*answer = (struct net_answer){ 0 };
+	channel = client_await_channel(client, deadline_ns, answer);
+	again = channel;
 	for (unsigned int repeats = 0; again; repeats++) {
 		struct attempt attempt = {
 			.client = client,

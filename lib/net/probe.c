@@ -75,15 +75,17 @@ static char *text_of_address(const struct probe *probe, int error)
 	return error < 0 ? NULL : text;
 }
 
-static char *text_of_lookup(const struct probe *probe, int error)
+char *probe_explain_name(const char *host, int error)
 {
 	char *text;
 
-	if (error == EAI_NONAME || error == EAI_NODATA)
-		error = asprintf(&text, "name '%s' not found; check the endpoint and DNS",
-				 probe->host);
+	if (!error)
+		error = asprintf(&text, "name '%s' could not be looked up in time; check DNS",
+				 host);
+	else if (error == EAI_NONAME || error == EAI_NODATA)
+		error = asprintf(&text, "name '%s' not found; check the endpoint and DNS", host);
 	else
-		error = asprintf(&text, "name '%s' could not be looked up: %s", probe->host,
+		error = asprintf(&text, "name '%s' could not be looked up: %s", host,
 				 gai_strerror(error));
 	return error < 0 ? NULL : text;
 }
@@ -126,9 +128,7 @@ static bool probe_look_up(const struct probe *probe, char **text_ret)
 		if (probe_poll(probe->cancelled_fd))
 			return false;
 	} while (clock_monotonic_ns() + MILLISECOND < probe->deadline_ns);
-	if (asprintf(text_ret, "name '%s' could not be looked up in time; check DNS", probe->host) <
-	    0)
-		*text_ret = NULL;
+	*text_ret = probe_explain_name(probe->host, 0);
 	return false;
 }
 
@@ -146,7 +146,7 @@ static int probe_connect(const struct probe *probe, char **text_ret)
 		return -1;
 	error = lookup_result(*probe->lookup, &found);
 	if (error)
-		*text_ret = text_of_lookup(probe, error);
+		*text_ret = probe_explain_name(probe->host, error);
 	for (const struct addrinfo *at = found; at && fd < 0 && tried < ADDRESSES_MAX;
 	     at = at->ai_next, tried++)
 		error = connect_to(probe, at->ai_addr, at->ai_addrlen, &fd);

@@ -31,6 +31,10 @@ struct probe {
  */
 char *probe_run(const struct probe *probe);
 
+/* Why @host has no address: getaddrinfo's @error, or 0 when it is not known in time. free(); NULL
+ * without memory. */
+char *probe_explain_name(const char *host, int error);
+
 /* ---- the parts, probe_tls.c and probe_plain.c; each uses up a connection ---- */
 
 enum probe_talk {

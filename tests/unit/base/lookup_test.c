@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Look-ups of names and addresses, with functions in place of the C library's that wait. */
+/* Look-ups of names and addresses, with functions before the C library's that wait. */
 #include "base/base.h"
 
 #include <setjmp.h>
@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -35,6 +36,26 @@ int getnameinfo(const struct sockaddr *restrict address, socklen_t length, char 
 		return EAI_NONAME;
 	strncpy(name, "host.example", size);
 	return 0;
+}
+
+/* All addresses of "slow.example" are there when the name server may answer; those of IPv4 at once,
+ * and of "no-ipv4.example" never. */
+int getaddrinfo(const char *restrict name, const char *restrict service,
+		const struct addrinfo *restrict wanted, struct addrinfo **restrict ret)
+{
+	int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+	bool is_slow = strstr(name, ".example");
+
+	*(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+	if (is_slow && wanted->ai_family == AF_UNSPEC) {
+		sem_wait(&answers);
+		sem_post(&answered);
+	}
+	if (is_slow && wanted->ai_family == AF_INET && !strcmp(name, "no-ipv4.example"))
+		return EAI_NONAME;
+	if (is_slow)
+		name = wanted->ai_family == AF_INET ? "192.0.2.4" : "2001:db8::6";
+	return real(name, service, wanted, ret);
 }
 
 static void wait_for(const struct lookup *lookup)
@@ -97,12 +118,47 @@ static void a_host_has_addresses_and_the_name_it_goes_by(void **state)
 	lookup_drop(NULL);
 }
 
+static int family_of(const char *name, bool may_answer)
+{
+	struct lookup *lookup = lookup_start(name, "80");
+	const struct addrinfo *found = NULL;
+	int family;
+
+	assert_non_null(lookup);
+	if (may_answer)
+		sem_post(&answers);
+	wait_for(lookup);
+	assert_int_equal(lookup_result(lookup, &found), 0);
+	family = found->ai_family;
+	lookup_drop(lookup);
+	return family;
+}
+
+static void ipv4_does_not_wait_for_ipv6(void **state)
+{
+	(void)state;
+	while (!sem_trywait(&answered))
+		;
+	assert_int_equal(family_of("slow.example", false), AF_INET);
+	// Who asked for all finds its answer taken, and frees it.
+	sem_post(&answers);
+	sem_wait(&answered);
+}
+
+static void what_has_no_ipv4_waits(void **state)
+{
+	(void)state;
+	assert_int_equal(family_of("no-ipv4.example", true), AF_INET6);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_address_has_a_name),
 		cmocka_unit_test(a_look_up_may_be_given_up),
 		cmocka_unit_test(a_host_has_addresses_and_the_name_it_goes_by),
+		cmocka_unit_test(ipv4_does_not_wait_for_ipv6),
+		cmocka_unit_test(what_has_no_ipv4_waits),
 	};
 
 	sem_init(&answers, 0, 0);

@@ -31,10 +31,10 @@ int getaddrinfo(const char *restrict name, const char *restrict service,
 {
 	(void)name;
 	(void)service;
-	(void)wanted;
 	(void)ret;
 	pthread_mutex_lock(&names.lock);
-	names.calls++;
+	// Each is followed by one for IPv4 alone.
+	names.calls += wanted->ai_family == AF_UNSPEC;
 	names.inside++;
 	pthread_cond_broadcast(&names.changed);
 	while (names.hang)
@@ -125,7 +125,7 @@ static void a_lookup_ends_with_the_deadline(void **state)
 	assert_true(elapsed_ns(begin) >= 1190 * MILLISECOND);
 	assert_string_equal(first, "name 'stuck.example' could not be looked up in time; check "
 				   "DNS");
-	// One thread may hang; a second one does not join it.
+	// One lookup may hang; a second one does not join it.
 	assert_string_equal(second, first);
 	assert_int_equal(names.calls, 1);
 	lookup_drop(lookup);
