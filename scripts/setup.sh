@@ -36,6 +36,7 @@ test_packages=(
 	libclang-rt-19-dev clang-format-19 clang-tidy-19
 	binutils musl-tools              # programs to be profiled
 	openjdk-17-jdk-headless          # another
+	libgrpc-java libnetty-java libperfmark-java python3-grpcio # clients of the receiver otlp
 	linux-libc-dev-arm64-cross       # BPF programs compile for arm64, too
 	python3 python3-pytest python3-pytest-xdist python3-prometheus-client
 	python3-yaml python3-jsonschema  # what the commands print
