@@ -19,6 +19,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(SOURCE / "tests"), str(SOURCE / "tests/e2e")]
 
 import pprof_file  # noqa: E402
+from groups import Group, Limits  # noqa: E402
 from odd_neighbour import ends_of  # noqa: E402
 from profcol_run import Profcol, pipeline, profile_paths  # noqa: E402
 from target_run import as_user  # noqa: E402
@@ -50,65 +51,6 @@ LOSSES = re.compile(
     r"^profcol_\w*"
     r"(lost|refused|dropped|evicted|given_up|put_off|yielded|unanswered|unasked|hanging)"
 )
-
-
-class Group:
-    """A cgroup of its own, as a user's slice or a pod is: programs in it have one share of the CPUs
-    together, however many they are.
-    """
-
-    def __init__(self, name):
-        root = pathlib.Path("/sys/fs/cgroup")
-        self._v2 = (root / "cgroup.controllers").exists()
-        if self._v2:
-            self._paths = [root / name]
-            (root / "cgroup.subtree_control").write_text("+memory +cpu")
-        else:
-            self._paths = [root / kind / name for kind in ("memory", "cpu", "cpuacct")]
-        for path in self._paths:
-            path.mkdir(exist_ok=True)
-
-    def prefix(self):
-        """Executes what follows within the cgroup."""
-        script = "; ".join(f"echo $$ > {path}/cgroup.procs" for path in self._paths)
-        return ("sh", "-c", f'{script}; exec "$@"', "sh")
-
-    def remove(self):
-        for path in self._paths:
-            with contextlib.suppress(OSError):
-                path.rmdir()
-
-
-class Limits(Group):
-    """The profiler's, with its memory and CPU time."""
-
-    def __init__(self, name):
-        super().__init__(name)
-        quota = int(CPU_SHARE * 100000)
-        if self._v2:
-            (self._paths[0] / "memory.max").write_text(str(MEMORY_BYTES))
-            (self._paths[0] / "cpu.max").write_text(f"{quota} 100000")
-        else:
-            (self._paths[0] / "memory.limit_in_bytes").write_text(str(MEMORY_BYTES))
-            (self._paths[1] / "cpu.cfs_period_us").write_text("100000")
-            (self._paths[1] / "cpu.cfs_quota_us").write_text(str(quota))
-
-    def high_bytes(self):
-        name = "memory.peak" if self._v2 else "memory.max_usage_in_bytes"
-        path = self._paths[0] / name
-        return int(path.read_text()) if path.exists() else 0
-
-    def kills(self):
-        """How often memory ran out."""
-        name = "memory.events" if self._v2 else "memory.oom_control"
-        found = re.search(r"^oom_kill (\d+)", (self._paths[0] / name).read_text(), re.MULTILINE)
-        return int(found[1]) if found else 0
-
-    def cpu_s(self):
-        if self._v2:
-            text = (self._paths[0] / "cpu.stat").read_text()
-            return int(re.search(r"usage_usec (\d+)", text)[1]) / 1e6
-        return int((self._paths[2] / "cpuacct.usage").read_text()) / 1e9
 
 
 def compile_all(directory):
@@ -288,7 +230,7 @@ def main():
     parser.add_argument("--kinds", nargs="*", choices=KINDS, default=KINDS, help="of attackers")
     arguments = parser.parse_args()
     name = f"profcol-attack-{os.getpid()}"
-    groups = Limits(name), Group(f"{name}-user"), Group(f"{name}-others")
+    groups = Limits(name, MEMORY_BYTES, CPU_SHARE), Group(f"{name}-user"), Group(f"{name}-others")
     with tempfile.TemporaryDirectory(prefix="profcol-attack-") as path:
         directory = pathlib.Path(path)
         directory.chmod(0o755)
