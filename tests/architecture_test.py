@@ -58,6 +58,7 @@ RUNTIME_REGISTRIES = {
 LIB_FLOORS = [
     "base",
     "loop",
+    "tls",
     "http_client",
     "confighttp",
     "proto",

@@ -104,6 +104,31 @@ static bool listener_init(struct profcol_http_listener *listener,
 	return copy_texts(own) && listener->connection.extra;
 }
 
+static const char *or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
+/* *@ret stays NULL when there is no certificate: plain text is wanted. */
+static struct profcol_error *create_tls(const struct profcol_http_settings *settings,
+					struct tls_server **ret)
+{
+	const struct tls_server_settings tls = {
+		.pair = { or_empty(settings->cert_file), or_empty(settings->cert_pem),
+			  or_empty(settings->key_file), or_empty(settings->key_pem) },
+		.client_ca_file = or_empty(settings->client_ca_file),
+		.min_version = or_empty(settings->min_version),
+		.max_version = or_empty(settings->max_version),
+		.reload_interval_ns = settings->reload_interval_ns,
+		.client_ca_reload_interval_ns = settings->reload_interval_ns,
+		.logger = settings->logger,
+	};
+
+	if (!tls.pair.cert_file[0] && !tls.pair.cert_pem[0])
+		return NULL;
+	return tls_server_create(&tls, ret);
+}
+
 struct profcol_error *http_listener_create(const struct profcol_http_settings *settings,
 					   struct profcol_http_listener **ret)
 {
@@ -115,7 +140,7 @@ struct profcol_error *http_listener_create(const struct profcol_http_settings *s
 	if (!listener_init(listener, settings))
 		error = profcol_error_errno(ENOMEM, "endpoint");
 	if (!error)
-		error = http_tls_create(&listener->settings, &listener->tls);
+		error = create_tls(&listener->settings, &listener->tls);
 	if (!error)
 		error = http_sockets_open(listener->settings.endpoint, &listener->sockets);
 	if (error) {
@@ -131,7 +156,7 @@ void http_listener_destroy(struct profcol_http_listener *listener)
 	if (!listener)
 		return;
 	http_sockets_deinit(&listener->sockets);
-	http_tls_destroy(listener->tls);
+	tls_server_destroy(listener->tls);
 	free(listener->connection.extra);
 	free_texts(&listener->settings);
 	free(listener);
@@ -180,7 +205,7 @@ static void welcome(struct profcol_http_listener *listener, int fd)
 	SSL *tls = NULL;
 
 	if (listener->tls) {
-		tls = http_tls_accept(listener->tls);
+		tls = tls_server_accept(listener->tls);
 		if (!tls) {
 			close(fd);
 			return;

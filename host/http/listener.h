@@ -4,7 +4,8 @@
 
 #include "connection.h"
 #include "sockets.h"
-#include "tls.h"
+
+#include "tls/tls.h"
 
 #include <profcol/http.h>
 
@@ -30,7 +31,7 @@ struct profcol_http_listener {
 	struct event_base *base;                    /* borrowed; since http_listener_attach */
 	struct profcol_http_settings settings;      /* its texts are owned */
 	struct http_connection_settings connection; /* what the connections see of them */
-	struct http_tls *tls;                       /* owned; NULL = plain text */
+	struct tls_server *tls;                     /* owned; NULL = plain text */
 	struct http_sockets sockets;
 	struct event *events[HTTP_SOCKETS_MAX]; /* owned: a client is there */
 	struct event *resume;                   /* owned: accept again, after a pause */

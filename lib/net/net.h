@@ -207,7 +207,7 @@ void net_client_destroy(struct net_client *client);
  */
 void net_client_diagnose(const struct net_client_config *config, struct profcol_findings *findings);
 
-/* ---- TLS of a server (tls_server.c) ---- */
+/* ---- TLS of a server (tls_server_options.c) ---- */
 
 struct net_tls_server_config {
 	const char *cert_file, *cert_pem;

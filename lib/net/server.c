@@ -190,6 +190,15 @@ static struct profcol_error *server_make_loop(struct net_server *server)
 	return NULL;
 }
 
+static struct profcol_error *server_init_tls(struct net_server *server)
+{
+	struct tls_server_settings settings = tls_server_translate(&server->config->tls);
+
+	settings.protocols = server->http.config ? "\x02h2\x08http/1.1" : "\x02h2";
+	settings.logger = server->logger;
+	return tls_server_create(&settings, &server->tls);
+}
+
 static struct profcol_error *server_init(struct net_server *server)
 {
 	const struct net_server_config *config = server->config;
@@ -201,9 +210,7 @@ static struct profcol_error *server_init(struct net_server *server)
 	if (!error)
 		error = http2_prepare(server);
 	if (!error && config->tls_named)
-		error = tls_server_create(&config->tls,
-					  server->http.config ? "\x02h2\x08http/1.1" : "\x02h2",
-					  server->logger, &server->tls);
+		error = server_init_tls(server);
 	if (!error)
 		error = listener_open(&server->listener);
 	if (!error)

@@ -39,7 +39,8 @@ static struct profcol_error *try_to_listen(const struct listener *listener,
 
 void net_server_diagnose(const struct net_server_config *config, struct profcol_findings *findings)
 {
-	struct profcol_error *error = config->tls_named ? tls_server_probe(&config->tls) : NULL;
+	const struct tls_server_settings tls = tls_server_translate(&config->tls);
+	struct profcol_error *error = config->tls_named ? tls_server_probe(&tls) : NULL;
 	struct listener listener;
 
 	if (error)

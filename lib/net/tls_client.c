@@ -10,15 +10,6 @@
 
 #define TLS struct net_tls_client_config
 
-const struct profcol_option tls_tpm_options[] = {
-	PROFCOL_OPTION_BOOL("enabled", struct net_tls_tpm_config, enabled, "false",
-			    "not supported: must be false"),
-	PROFCOL_OPTION_STRING("path", struct net_tls_tpm_config, path, NULL, "not acted on"),
-	PROFCOL_OPTION_SECRET("owner_auth", struct net_tls_tpm_config, owner_auth, "not acted on"),
-	PROFCOL_OPTION_SECRET("auth", struct net_tls_tpm_config, auth, "not acted on"),
-	PROFCOL_OPTION_END,
-};
-
 const struct profcol_option net_tls_client_options[] = {
 	PROFCOL_OPTION_BOOL("insecure", TLS, insecure, "false",
 			    "no TLS (but with a CA, or https:// in endpoint, it stays on)"),

@@ -202,6 +202,24 @@ static void changed_files_are_taken_up(void **state)
 	assert_int_equal(ask_status(fixture, &of_new), 200);
 }
 
+static void changed_authorities_are_taken_up_with_them(void **state)
+{
+	static const struct tls_client known = { .authority = "ca", .certificate = "known" };
+	struct tls_fixture *fixture = *state;
+
+	certificates_found(&fixture->certificates, "clients");
+	certificates_issue(&fixture->certificates, "known", "clients", "DNS:known", 2);
+	fixture->http.settings.client_ca_file =
+		certificates_path(&fixture->certificates, "clients.pem");
+	fixture->http.settings.reload_interval_ns = 1;
+	http_fixture_open(&fixture->http);
+	assert_int_equal(ask_status(fixture, &known), 200);
+	certificates_found(&fixture->certificates, "clients");
+	assert_int_equal(ask_status(fixture, &known), 0);
+	certificates_issue(&fixture->certificates, "known", "clients", "DNS:known", 2);
+	assert_int_equal(ask_status(fixture, &known), 200);
+}
+
 static void without_an_interval_files_are_read_once(void **state)
 {
 	struct tls_fixture *fixture = *state;
@@ -234,21 +252,25 @@ static void unusable_files_are_named(void **state)
 	const char *key = certificates_path(certificates, "server.key");
 	const char *other = certificates_path(certificates, "ca.key");
 	const struct {
-		const char *cert_file, *key_file, *client_ca_file, *message;
+		const char *cert_file, *key_file, *client_ca_file;
+		const char *key, *file, *message;
 	} cases[] = {
-		{ "/nowhere.pem", key, NULL,
-		  "tls.cert_file: cannot read '/nowhere.pem': No such file or directory" },
-		{ pem, "/nowhere.key", NULL, "tls.key_file: cannot read '/nowhere.key'" },
-		{ pem, key, "/nowhere.ca", "tls.client_ca_file: cannot read '/nowhere.ca'" },
-		{ key, key, NULL, "tls.cert_file: holds no usable certificate" },
-		{ pem, pem, NULL, "tls.key_file: holds no private key" },
-		{ pem, other, NULL, "tls.key_file: the private key does not belong to" },
-		{ pem, key, key, "tls.client_ca_file: holds no certificate" },
+		{ "/nowhere.pem", key, NULL, "tls.cert_file: cannot read ", "/nowhere.pem",
+		  "No such file or directory" },
+		{ pem, "/nowhere.key", NULL, "tls.key_file: cannot read ", "/nowhere.key",
+		  "No such file or directory" },
+		{ pem, key, "/nowhere.ca", "tls.client_ca_file: cannot read ", "/nowhere.ca",
+		  "No such file or directory" },
+		{ key, key, NULL, "tls.cert_file: ", key, "holds no certificate" },
+		{ pem, pem, NULL, "tls.key_file: ", pem, "holds no private key" },
+		{ pem, other, NULL, "tls.key_file: ", other, "does not belong to" },
+		{ pem, key, key, "tls.client_ca_file: ", key, "holds no certificate" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		PROFCOL_CLEANUP_ERROR struct profcol_error *error = NULL;
 		struct profcol_http_settings settings = fixture->http.settings;
+		char start[512];
 
 		settings.cert_file = cases[i].cert_file;
 		settings.key_file = cases[i].key_file;
@@ -256,9 +278,11 @@ static void unusable_files_are_named(void **state)
 		error = http_server_open(fixture->http.server, &settings, &fixture->http.listener);
 		assert_non_null(error);
 		assert_int_equal(profcol_error_code(error), PROFCOL_CONFIG);
-		if (!strstr(profcol_error_message(error), cases[i].message))
-			fail_msg("'%s' is not in '%s'", cases[i].message,
-				 profcol_error_message(error));
+		snprintf(start, sizeof(start), "%s'%s'", cases[i].key, cases[i].file);
+		if (strncmp(profcol_error_message(error), start, strlen(start)) != 0 ||
+		    !strstr(profcol_error_message(error), cases[i].message))
+			fail_msg("'%s' should begin with '%s' and say '%s'",
+				 profcol_error_message(error), start, cases[i].message);
 	}
 }
 
@@ -272,6 +296,7 @@ int main(void)
 		TEST(versions_are_as_configured),
 		TEST(clients_have_to_show_a_certificate_of_the_authority),
 		TEST(changed_files_are_taken_up),
+		TEST(changed_authorities_are_taken_up_with_them),
 		TEST(without_an_interval_files_are_read_once),
 		TEST(texts_do_as_well_as_files),
 		TEST(unusable_files_are_named),
