@@ -59,6 +59,7 @@ LIB_FLOORS = [
     "base",
     "loop",
     "tls",
+    "sockets",
     "http_client",
     "confighttp",
     "proto",

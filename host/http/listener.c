@@ -4,6 +4,7 @@
 #include "http.h"
 
 #include "base/base.h"
+#include "confighttp/confighttp.h"
 
 #include <profcol/logging.h>
 
@@ -129,6 +130,27 @@ static struct profcol_error *create_tls(const struct profcol_http_settings *sett
 	return tls_server_create(&tls, ret);
 }
 
+/* Of `localhost` both loopback addresses: browsers choose which of them they ask first. */
+static struct profcol_error *open_sockets(const char *text, struct sockets *ret)
+{
+	struct confighttp_endpoint endpoint;
+	struct profcol_error *error = confighttp_endpoint_init(&endpoint, text);
+	struct sockets_place place;
+
+	if (error)
+		return error;
+	place = (struct sockets_place){
+		.text = text,
+		.host = endpoint.host,
+		.port = endpoint.port,
+		.family = AF_UNSPEC,
+		.both_loopbacks = true,
+	};
+	error = sockets_open(&place, ret);
+	confighttp_endpoint_deinit(&endpoint);
+	return error;
+}
+
 struct profcol_error *http_listener_create(const struct profcol_http_settings *settings,
 					   struct profcol_http_listener **ret)
 {
@@ -142,7 +164,7 @@ struct profcol_error *http_listener_create(const struct profcol_http_settings *s
 	if (!error)
 		error = create_tls(&listener->settings, &listener->tls);
 	if (!error)
-		error = http_sockets_open(listener->settings.endpoint, &listener->sockets);
+		error = open_sockets(listener->settings.endpoint, &listener->sockets);
 	if (error) {
 		http_listener_destroy(listener);
 		return error;
@@ -155,7 +177,7 @@ void http_listener_destroy(struct profcol_http_listener *listener)
 {
 	if (!listener)
 		return;
-	http_sockets_deinit(&listener->sockets);
+	sockets_deinit(&listener->sockets);
 	tls_server_destroy(listener->tls);
 	free(listener->connection.extra);
 	free_texts(&listener->settings);
@@ -272,7 +294,7 @@ void http_listener_detach(struct profcol_http_listener *listener,
 {
 	struct http_connection *connection;
 
-	for (size_t i = 0; i < HTTP_SOCKETS_MAX; i++)
+	for (size_t i = 0; i < SOCKETS_MOST; i++)
 		if (listener->events[i])
 			event_free(listener->events[i]);
 	if (listener->resume)

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "connection.h"
-#include "sockets.h"
 
+#include "sockets/sockets.h"
 #include "tls/tls.h"
 
 #include <profcol/http.h>
@@ -32,10 +32,10 @@ struct profcol_http_listener {
 	struct profcol_http_settings settings;      /* its texts are owned */
 	struct http_connection_settings connection; /* what the connections see of them */
 	struct tls_server *tls;                     /* owned; NULL = plain text */
-	struct http_sockets sockets;
-	struct event *events[HTTP_SOCKETS_MAX]; /* owned: a client is there */
-	struct event *resume;                   /* owned: accept again, after a pause */
-	bool complained;                        /* of clients that could not be accepted */
+	struct sockets sockets;
+	struct event *events[SOCKETS_MOST]; /* owned: a client is there */
+	struct event *resume;               /* owned: accept again, after a pause */
+	bool complained;                    /* of clients that could not be accepted */
 	struct http_connection_list connections;
 };
 

@@ -199,6 +199,13 @@ static struct profcol_error *server_init_tls(struct net_server *server)
 	return tls_server_create(&settings, &server->tls);
 }
 
+static struct profcol_error *server_listen(struct net_server *server)
+{
+	const struct sockets_place place = listener_place(&server->listener);
+
+	return sockets_open(&place, &server->listener.sockets);
+}
+
 static struct profcol_error *server_init(struct net_server *server)
 {
 	const struct net_server_config *config = server->config;
@@ -212,7 +219,7 @@ static struct profcol_error *server_init(struct net_server *server)
 	if (!error && config->tls_named)
 		error = server_init_tls(server);
 	if (!error)
-		error = listener_open(&server->listener);
+		error = server_listen(server);
 	if (!error)
 		error = server_accept_start(server);
 	return error ? error : server_start_threads(server);
@@ -278,7 +285,7 @@ static struct net_server *server_allocate(const struct net_service *service,
 		return NULL;
 	server->service = *service;
 	server->logger = logger;
-	server->wake_fd = server->listener.fd = -1;
+	server->wake_fd = -1;
 	TAILQ_INIT(&server->connections);
 	TAILQ_INIT(&server->waiting);
 	TAILQ_INIT(&server->unsettled);
@@ -348,7 +355,7 @@ struct profcol_error *net_http_server_create(const struct confighttp_server_conf
 
 const char *net_server_address(const struct net_server *server)
 {
-	return server->listener.address;
+	return server->listener.sockets.address;
 }
 
 /* ---- the end ---- */

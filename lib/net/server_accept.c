@@ -209,8 +209,8 @@ static void on_client(evutil_socket_t fd, short what, void *context)
 
 struct profcol_error *server_accept_start(struct net_server *server)
 {
-	server->accepting = event_new(server->base, server->listener.fd, EV_READ | EV_PERSIST,
-				      on_client, server);
+	server->accepting = event_new(server->base, server->listener.sockets.fds[0],
+				      EV_READ | EV_PERSIST, on_client, server);
 	server->resume = evtimer_new(server->base, on_resume, server);
 	if (!server->accepting || !server->resume || event_add(server->accepting, NULL))
 		return profcol_error_errno(ENOMEM, "endpoint");
@@ -224,5 +224,5 @@ void server_accept_stop(struct net_server *server)
 	if (server->resume)
 		event_free(server->resume);
 	server->accepting = server->resume = NULL;
-	listener_close(&server->listener);
+	sockets_close(&server->listener.sockets);
 }

@@ -28,12 +28,14 @@ static struct profcol_error *claim(const struct listener *listener,
 static struct profcol_error *try_to_listen(const struct listener *listener,
 					   struct profcol_findings *findings)
 {
+	const struct sockets_place place = listener_place(listener);
 	struct profcol_error *error = claim(listener, findings);
-	int fd = -1;
+	struct sockets sockets = { 0 };
 
 	if (!error)
-		error = listener_probe(listener, &fd);
-	findings_hold(findings, fd);
+		error = sockets_probe(&place, &sockets);
+	for (size_t i = 0; i < sockets.count; i++)
+		findings_hold(findings, sockets.fds[i]);
 	return error;
 }
 

@@ -79,7 +79,6 @@ static struct net_server *create_server(bool is_http, bool is_plain)
 	server->bounds = bounds_choose(1 << 24, MESSAGE_MAX);
 	server->patience = (struct server_patience){ UINT64_MAX / 4, UINT64_MAX / 4, UINT64_MAX / 4,
 						     UINT64_MAX / 4 };
-	server->listener.fd = -1;
 	TAILQ_INIT(&server->connections);
 	TAILQ_INIT(&server->waiting);
 	TAILQ_INIT(&server->unsettled);

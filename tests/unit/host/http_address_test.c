@@ -2,8 +2,6 @@
 /* Where the HTTP server listens, and what is said when it cannot. */
 #include "http_client.h"
 
-#include "host/http/sockets.h"
-
 #include "base/base.h"
 
 #include <setjmp.h>
@@ -16,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define GET "GET / HTTP/1.0\r\n\r\n"
 
@@ -180,23 +177,6 @@ static void what_is_no_address_here_is_said(void **state)
 		assert_refused(fixture, cases[i].endpoint, cases[i].message);
 }
 
-/* A process that is being forked has copies of all sockets until it executes. */
-static void what_is_let_go_is_free_at_once(void **state)
-{
-	struct http_sockets sockets;
-	CLEANUP_FD int copy = -1;
-	char address[HTTP_ADDRESS_MAX];
-
-	(void)state;
-	assert_null(http_sockets_open("127.0.0.1:0", &sockets));
-	strcpy(address, sockets.address);
-	copy = dup(sockets.fds[0]);
-	assert_true(copy >= 0);
-	http_sockets_deinit(&sockets);
-	assert_null(http_sockets_open(address, &sockets));
-	http_sockets_deinit(&sockets);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -207,7 +187,6 @@ int main(void)
 		TEST(an_address_is_that_address),
 		TEST(a_port_in_use_is_one_clear_line),
 		TEST(what_is_no_address_here_is_said),
-		TEST(what_is_let_go_is_free_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
