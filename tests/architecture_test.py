@@ -60,6 +60,7 @@ LIB_FLOORS = [
     "loop",
     "tls",
     "sockets",
+    "http_head",
     "http_client",
     "confighttp",
     "proto",

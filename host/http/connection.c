@@ -6,6 +6,7 @@
 #include "request.h"
 
 #include "base/base.h"
+#include "http_head/http_head.h"
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
@@ -227,7 +228,6 @@ static void advance(struct http_connection *connection)
 	const char *bytes;
 	size_t length, end;
 	int status;
-	bool head;
 
 	if (!connection->known)
 		skip_empty_lines(input);
@@ -243,18 +243,18 @@ static void advance(struct http_connection *connection)
 		http_connection_destroy(connection);
 		return;
 	}
-	end = http_request_find_end(bytes, length, connection->known);
-	if (!end && length < REQUEST_HEAD_MAX) {
+	end = http_head_find_end(bytes, length, connection->known);
+	if (!end && length < HTTP_HEAD_MOST) {
 		connection->known = length;
 		return;
 	}
-	head = length > 5 && !memcmp(bytes, "HEAD ", 5);
-	status = end && end <= REQUEST_HEAD_MAX ? http_request_parse(bytes, end, &request) : 431;
+	request.head = length > 5 && !memcmp(bytes, "HEAD ", 5);
+	status = end && end <= HTTP_HEAD_MOST ? http_request_parse(bytes, end, &request) : 431;
 	connection->known = 0;
 	connection->begun = false;
 	evbuffer_drain(input, end ? end : length);
 	if (status)
-		refuse(connection, status, head);
+		refuse(connection, status, request.head);
 	else
 		answer(connection, &request);
 }
@@ -302,7 +302,7 @@ static void on_read(struct bufferevent *stream, void *context)
 		if (connection->discarded > LINGER_BYTES)
 			http_connection_destroy(connection);
 	} else if (connection->state == CONNECTION_WAITING &&
-		   evbuffer_get_length(input) >= REQUEST_HEAD_MAX) {
+		   evbuffer_get_length(input) >= HTTP_HEAD_MOST) {
 		// What comes after the request waits in the kernel from here on.
 		bufferevent_disable(stream, EV_READ);
 	}

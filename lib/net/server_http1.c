@@ -5,19 +5,18 @@
  */
 #include "server.h"
 
+#include "http_head/http_head.h"
+
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 
-#include <stdio.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <time.h>
 
 enum {
-	/* Of a request line with fields: as many as the head may count. */
-	HEAD_LINES_BYTES = 16384,
-	FIELDS_MOST = 100,
+	/* Of a field's name. */
+	NAME_MOST = 256,
 	/* A line with the size of a chunk, or of a trailer, which nobody reads. */
 	LINE_MOST = 1024,
 	TRAILERS_MOST = 8192,
@@ -48,157 +47,46 @@ struct http1 {
 
 /* ---- the head ---- */
 
-static bool is_token_byte(char byte)
+static bool add_field(struct net_call *call, const char *name, struct http_text value)
 {
-	return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
-	       (byte >= 'A' && byte <= 'Z') || (byte && strchr("!#$%&'*+-.^_`|~", byte));
-}
-
-static size_t token_length(const char *text, size_t length)
-{
-	size_t i = 0;
-
-	while (i < length && is_token_byte(text[i]))
-		i++;
-	return i;
-}
-
-/* The line that begins at *@at, without its end, which has to be CRLF; false without one. */
-static bool take_line(const char **at, const char *end, const char **line, size_t *length)
-{
-	const char *feed = memchr(*at, '\n', (size_t)(end - *at));
-
-	if (!feed || feed == *at || feed[-1] != '\r')
-		return false;
-	*line = *at;
-	*length = (size_t)(feed - 1 - *at);
-	*at = feed + 1;
-	return !memchr(*line, '\r', *length) && !memchr(*line, '\0', *length);
-}
-
-static bool add_field(struct net_call *call, const char *name, const char *value, size_t length)
-{
-	return call_add_field(call, (const uint8_t *)name, strlen(name), (const uint8_t *)value,
-			      length);
-}
-
-/* "http://host/path": what a proxy is asked for. */
-static void skip_authority(const char **target, size_t *length)
-{
-	const char *slash;
-
-	if (*length < 7 || strncasecmp(*target, "http://", 7) != 0)
-		return;
-	slash = memchr(*target + 7, '/', *length - 7);
-	if (!slash)
-		return;
-	*length -= (size_t)(slash - *target);
-	*target = slash;
+	return call_add_field(call, (const uint8_t *)name, strlen(name), (const uint8_t *)value.at,
+			      value.length);
 }
 
 /* 0 or a status. */
-static int parse_request_line(struct http1 *http1, const char *line, size_t length)
+static int add_fields(struct net_call *call, const struct http_head *head)
 {
-	size_t method = token_length(line, length), target_length;
-	const char *target = line + method + 1, *version;
+	char name[NAME_MOST + 1];
 
-	if (!method || method == length || line[method] != ' ')
-		return 400;
-	version = memrchr(line, ' ', length);
-	if (version < target)
-		return 400;
-	target_length = (size_t)(version - target);
-	version++;
-	if ((size_t)(line + length - version) != 8 || strncmp(version, "HTTP/1.", 7) != 0 ||
-	    (version[7] != '0' && version[7] != '1'))
-		return 505;
-	for (size_t i = 0; i < target_length; i++)
-		if (target[i] <= ' ' || target[i] >= 0x7f)
-			return 400;
-	skip_authority(&target, &target_length);
-	http1->keep_alive = version[7] == '1';
-	http1->head_only = method == 4 && !memcmp(line, "HEAD", 4);
-	if (!add_field(http1->call, ":method", line, method) ||
-	    !add_field(http1->call, ":path", target, target_length))
+	if (!add_field(call, ":method", head->method) || !add_field(call, ":path", head->path))
 		return 503;
-	return 0;
-}
+	for (size_t i = 0; i < head->field_count; i++) {
+		const struct http_field *field = &head->fields[i];
 
-static int parse_field(struct http1 *http1, const char *line, size_t length)
-{
-	size_t name_length = token_length(line, length);
-	const char *value = line + name_length + 1;
-	uint8_t name[256];
-
-	// Neither a blank before the colon nor a line that goes on with the one before.
-	if (!name_length || name_length == length || line[name_length] != ':')
-		return 400;
-	if (name_length > sizeof(name))
-		return 431;
-	for (size_t i = 0; i < name_length; i++)
-		name[i] = (uint8_t)(line[i] >= 'A' && line[i] <= 'Z' ? line[i] + 32 : line[i]);
-	length -= name_length + 1;
-	while (length && (*value == ' ' || *value == '\t')) {
-		value++;
-		length--;
-	}
-	while (length && (value[length - 1] == ' ' || value[length - 1] == '\t'))
-		length--;
-	return call_add_field(http1->call, name, name_length, (const uint8_t *)value, length) ? 0
-											      : 503;
-}
-
-static bool find(const struct http1 *http1, const char *name, const char *wanted)
-{
-	const char *value;
-	size_t length;
-
-	return call_head_find(http1->call, name, &value, &length) && length == strlen(wanted) &&
-	       !strncasecmp(value, wanted, length);
-}
-
-/* Where does the body end? 0 or a status. */
-static int judge_framing(struct http1 *http1)
-{
-	const char *value;
-	size_t length, lengths = call_head_find(http1->call, "content-length", &value, &length);
-	size_t codings = call_head_find(http1->call, "transfer-encoding", &value, &length);
-
-	http1->chunked = codings == 1 && find(http1, "transfer-encoding", "chunked");
-	if (codings && !http1->chunked)
-		return 501;
-	// Two answers to one question, or an old client that cannot mean it.
-	if (lengths > 1 || (lengths && codings) || (codings && !http1->keep_alive))
-		return 400;
-	if (find(http1, "connection", "close"))
-		http1->keep_alive = false;
-	else if (find(http1, "connection", "keep-alive"))
-		http1->keep_alive = true;
-	if (!http1->connection->server->http.config->keep_alives_enabled)
-		http1->keep_alive = false;
-	http1->wants_continue = find(http1, "expect", "100-continue");
-	return 0;
-}
-
-static int parse_head(struct http1 *http1, const char *bytes, size_t length)
-{
-	const char *at = bytes, *end = bytes + length, *line;
-	size_t line_length, fields = 0;
-	int status;
-
-	if (!take_line(&at, end, &line, &line_length))
-		return 400;
-	status = parse_request_line(http1, line, line_length);
-	while (!status) {
-		if (!take_line(&at, end, &line, &line_length))
-			return 400;
-		if (!line_length)
-			return judge_framing(http1);
-		if (++fields > FIELDS_MOST)
+		if (field->name.length > NAME_MOST)
 			return 431;
-		status = parse_field(http1, line, line_length);
+		// HTTP/2 has names in lower case only.
+		for (size_t k = 0; k < field->name.length; k++)
+			name[k] = (char)tolower((unsigned char)field->name.at[k]);
+		name[field->name.length] = '\0';
+		if (!add_field(call, name, field->value))
+			return 503;
 	}
-	return status;
+	return 0;
+}
+
+/* 0 or a status. */
+static int http1_read_head(struct http1 *http1, const char *bytes, size_t length)
+{
+	struct http_head head;
+	int status = http_head_parse(bytes, length, false, &head);
+
+	http1->head_only = head.is_head;
+	http1->chunked = head.is_chunked;
+	http1->wants_continue = head.wants_continue;
+	http1->keep_alive = !head.closes && (head.is_1_1 || head.keeps) &&
+			    http1->connection->server->http.config->keep_alives_enabled;
+	return status ? status : add_fields(http1->call, &head);
 }
 
 /* ---- from the bytes to the call ---- */
@@ -240,9 +128,9 @@ static void http1_begin_body(struct http1 *http1)
 /* False: there is not all of it. */
 static bool http1_take_head(struct http1 *http1, struct evbuffer *input)
 {
-	size_t length = evbuffer_get_length(input), room;
+	size_t length = evbuffer_get_length(input), end;
 	struct connection *connection = http1->connection;
-	const char *bytes, *end;
+	const char *bytes;
 	int status;
 
 	// Empty lines before a request are harmless.
@@ -254,10 +142,11 @@ static bool http1_take_head(struct http1 *http1, struct evbuffer *input)
 		return false;
 	if (!connection->head_ns)
 		connection->head_ns = clock_monotonic_ns();
-	room = length < HEAD_LINES_BYTES ? length : HEAD_LINES_BYTES;
-	bytes = (const char *)evbuffer_pullup(input, (ssize_t)room);
-	end = bytes ? memmem(bytes, room, "\r\n\r\n", 4) : NULL;
-	if (!end && length < HEAD_LINES_BYTES && bytes) {
+	if (length > HTTP_HEAD_MOST)
+		length = HTTP_HEAD_MOST;
+	bytes = (const char *)evbuffer_pullup(input, (ssize_t)length);
+	end = bytes ? http_head_find_end(bytes, length, http1->known) : 0;
+	if (bytes && !end && length < HTTP_HEAD_MOST) {
 		http1->known = length;
 		return false;
 	}
@@ -269,8 +158,8 @@ static bool http1_take_head(struct http1 *http1, struct evbuffer *input)
 	connection->head_ns = 0;
 	connection->greeted = connection->settled = true;
 	http1->known = 0;
-	status = end ? parse_head(http1, bytes, (size_t)(end + 4 - bytes)) : 431;
-	evbuffer_drain(input, end ? (size_t)(end + 4 - bytes) : length);
+	status = end ? http1_read_head(http1, bytes, end) : 431;
+	evbuffer_drain(input, end ? end : evbuffer_get_length(input));
 	if (status) {
 		http1_refuse(http1, status);
 		return true;
@@ -427,46 +316,15 @@ bool http1_is_full(const struct http1 *http1)
 
 /* ---- the answer ---- */
 
-static const char *reason_of(unsigned int status)
-{
-	static const struct {
-		unsigned int status;
-		const char *reason;
-	} reasons[] = {
-		{ 200, "OK" },
-		{ 204, "No Content" },
-		{ 400, "Bad Request" },
-		{ 401, "Unauthorized" },
-		{ 403, "Forbidden" },
-		{ 404, "Not Found" },
-		{ 405, "Method Not Allowed" },
-		{ 413, "Content Too Large" },
-		{ 415, "Unsupported Media Type" },
-		{ 429, "Too Many Requests" },
-		{ 431, "Request Header Fields Too Large" },
-		{ 500, "Internal Server Error" },
-		{ 501, "Not Implemented" },
-		{ 503, "Service Unavailable" },
-		{ 505, "HTTP Version Not Supported" },
-	};
-
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		if (reasons[i].status == status)
-			return reasons[i].reason;
-	return "Error";
-}
-
 static bool write_response(struct http1 *http1, struct evbuffer *output)
 {
 	const struct server_http *http = &http1->connection->server->http;
 	const struct response *response = &http1->call->response;
-	time_t now = time(NULL);
-	struct tm moment;
-	char date[64];
+	char date[HTTP_DATE_SIZE];
 
-	strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &moment));
+	http_date_print(date);
 	if (evbuffer_add_printf(output, "HTTP/1.1 %u %s\r\ndate: %s\r\n", response->status,
-				reason_of(response->status), date) < 0)
+				http_status_reason((int)response->status), date) < 0)
 		return false;
 	for (size_t i = 0; i < response->header_count; i++)
 		evbuffer_add_printf(output, "%s: %s\r\n", response->headers[i].name,

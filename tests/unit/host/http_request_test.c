@@ -3,6 +3,7 @@
 #include "http/request.h"
 
 #include "base/base.h"
+#include "http_head/http_head.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +25,7 @@ static int parse(const char *head, struct http_request *request)
 
 	assert_non_null(bytes);
 	memcpy(bytes, head, length);
-	assert_int_equal(http_request_find_end(bytes, length, 0), length);
+	assert_int_equal(http_head_find_end(bytes, length, 0), length);
 	return http_request_parse(bytes, length, request);
 }
 
@@ -149,7 +150,7 @@ static void what_is_no_request_for_a_page_is_refused(void **state)
 static void a_request_has_bounds(void **state)
 {
 	struct http_request request;
-	char target[REQUEST_TARGET_MAX + 2], head[REQUEST_HEAD_MAX];
+	char target[REQUEST_TARGET_MAX + 2], head[HTTP_HEAD_MOST];
 	size_t length;
 
 	(void)state;
@@ -170,35 +171,12 @@ static void a_request_has_bounds(void **state)
 	assert_int_equal(strlen(request.query), REQUEST_TARGET_MAX - 2);
 
 	length = (size_t)snprintf(head, sizeof(head), "GET / HTTP/1.1\r\n" HOST);
-	for (size_t i = 1; i < REQUEST_HEADERS_MAX; i++)
+	for (size_t i = 1; i < HTTP_FIELDS_MOST; i++)
 		length += (size_t)snprintf(head + length, sizeof(head) - length, "a: b\r\n");
 	strcpy(head + length, "\r\n");
 	assert_int_equal(parse(head, &request), 0);
 	strcpy(head + length, "a: b\r\n\r\n");
 	assert_int_equal(parse(head, &request), 431);
-}
-
-static void the_end_is_found_however_the_bytes_come(void **state)
-{
-	static const char *const heads[] = {
-		"GET / HTTP/1.1\r\na: b\r\n\r\n",
-		"GET / HTTP/1.1\n\n",
-		"a\r\n\n",
-		"a\n\r\n",
-		"a\r\nb\n\r\n",
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
-		size_t length = strlen(heads[i]);
-
-		for (size_t first = 0; first < length; first++) {
-			assert_int_equal(http_request_find_end(heads[i], first, 0), 0);
-			assert_int_equal(http_request_find_end(heads[i], length, first), length);
-		}
-	}
-	assert_int_equal(http_request_find_end("\r\r\n\r", 4, 0), 0);
-	assert_int_equal(http_request_find_end("a\n\nb\n\n", 6, 0), 3);
 }
 
 static void head_is_get_without_a_body(void **state)
@@ -220,7 +198,6 @@ int main(void)
 		cmocka_unit_test(who_may_ask_again),
 		cmocka_unit_test(what_is_no_request_for_a_page_is_refused),
 		cmocka_unit_test(a_request_has_bounds),
-		cmocka_unit_test(the_end_is_found_however_the_bytes_come),
 		cmocka_unit_test(head_is_get_without_a_body),
 	};
 
