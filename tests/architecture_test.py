@@ -61,6 +61,7 @@ LIB_FLOORS = [
     "tls",
     "sockets",
     "http_head",
+    "stream",
     "http_client",
     "confighttp",
     "proto",

@@ -7,22 +7,13 @@
 
 #include "base/base.h"
 #include "http_head/http_head.h"
+#include "stream/stream.h"
 
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
-#include <event2/bufferevent_ssl.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/time.h>
 
 enum {
-	/* After a refusal the rest of what the client sends is read and thrown away for a moment:
-	 * closing on unread bytes would destroy the reply on its way. */
-	LINGER_BYTES = 256 << 10,
-	LINGER_NS = 1000000000,
 	/* A client that has been at its reply for this long goes when there is no room left. */
 	PATIENCE_NS = 1000000000,
 	/* A client has this long to ask before one that comes later takes its place. */
@@ -211,48 +202,33 @@ static void answer(struct http_connection *connection, const struct http_request
 	http_connection_answer(connection, &answer);
 }
 
-/* Empty lines before a request are harmless (RFC 9112, 2.2). */
-static void skip_empty_lines(struct evbuffer *input)
-{
-	char c;
-
-	while (evbuffer_copyout(input, &c, 1) == 1 && (c == '\r' || c == '\n'))
-		evbuffer_drain(input, 1);
-}
-
-/* Take one request out of @input, if it is there. */
+/* Take one request out of what has come, if it is there. */
 static void advance(struct http_connection *connection)
 {
 	struct evbuffer *input = bufferevent_get_input(connection->stream);
 	struct http_request request;
 	const char *bytes;
-	size_t length, end;
-	int status;
+	size_t length;
+	enum stream_head found = stream_find_head(input, &connection->known, &bytes, &length);
+	int status = 431;
 
-	if (!connection->known)
-		skip_empty_lines(input);
-	length = evbuffer_get_length(input);
-	if (!length)
+	if (found == STREAM_NOTHING)
 		return;
+	if (found == STREAM_NO_MEMORY) {
+		http_connection_destroy(connection);
+		return;
+	}
 	if (!connection->begun) {
 		connection->begun = true;
 		arm(connection, connection->settings->header_timeout_ns);
 	}
-	bytes = (const char *)evbuffer_pullup(input, -1);
-	if (!bytes) {
-		http_connection_destroy(connection);
+	if (found == STREAM_BEGUN)
 		return;
-	}
-	end = http_head_find_end(bytes, length, connection->known);
-	if (!end && length < HTTP_HEAD_MOST) {
-		connection->known = length;
-		return;
-	}
 	request.head = length > 5 && !memcmp(bytes, "HEAD ", 5);
-	status = end && end <= HTTP_HEAD_MOST ? http_request_parse(bytes, end, &request) : 431;
-	connection->known = 0;
+	if (found == STREAM_WHOLE)
+		status = http_request_parse(bytes, length, &request);
 	connection->begun = false;
-	evbuffer_drain(input, end ? end : length);
+	evbuffer_drain(input, length);
 	if (status)
 		refuse(connection, status, request.head);
 	else
@@ -262,14 +238,10 @@ static void advance(struct http_connection *connection)
 /* The reply is with the kernel. */
 static void finish(struct http_connection *connection)
 {
-	int fd = bufferevent_getfd(connection->stream);
-
 	if (connection->last && connection->refused) {
 		connection->state = CONNECTION_LINGERING;
-		// TLS has no half-closed connections: its client goes by Content-Length.
-		if (!bufferevent_openssl_get_ssl(connection->stream))
-			shutdown(fd, SHUT_WR);
-		arm(connection, LINGER_NS);
+		stream_end_output(connection->stream);
+		arm(connection, STREAM_LINGER_NS);
 		bufferevent_enable(connection->stream, EV_READ);
 		return;
 	}
@@ -297,9 +269,7 @@ static void on_read(struct bufferevent *stream, void *context)
 	if (connection->state == CONNECTION_READING) {
 		advance(connection);
 	} else if (connection->state == CONNECTION_LINGERING) {
-		connection->discarded += evbuffer_get_length(input);
-		evbuffer_drain(input, evbuffer_get_length(input));
-		if (connection->discarded > LINGER_BYTES)
+		if (!stream_discard(stream, &connection->discarded))
 			http_connection_destroy(connection);
 	} else if (connection->state == CONNECTION_WAITING &&
 		   evbuffer_get_length(input) >= HTTP_HEAD_MOST) {
@@ -339,34 +309,17 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 
 /* ---- life ---- */
 
-static struct bufferevent *create_stream(struct event_base *base, int fd, SSL *tls)
-{
-	struct bufferevent *stream;
-
-	if (!tls)
-		return bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
-	stream = bufferevent_openssl_socket_new(base, fd, tls, BUFFEREVENT_SSL_ACCEPTING,
-						BEV_OPT_CLOSE_ON_FREE);
-	if (stream)
-		bufferevent_openssl_set_allow_dirty_shutdown(stream, 1);
-	else
-		SSL_free(tls);
-	return stream;
-}
-
 bool http_connection_create(struct event_base *base, int fd, SSL *tls,
 			    const struct http_connection_settings *settings,
 			    struct http_connection_list *list)
 {
 	struct http_connection *connection = calloc(1, sizeof(*connection));
-	struct bufferevent *stream = create_stream(base, fd, tls);
+	struct bufferevent *stream = stream_accept(base, fd, tls);
 
 	if (!connection || !stream) {
 		free(connection);
 		if (stream)
 			bufferevent_free(stream);
-		else
-			close(fd);
 		return false;
 	}
 	connection->stream = stream;
@@ -387,20 +340,12 @@ bool http_connection_create(struct event_base *base, int fd, SSL *tls,
 
 void http_connection_destroy(struct http_connection *connection)
 {
-	SSL *tls = bufferevent_openssl_get_ssl(connection->stream);
-
-	if (tls) {
-		// Say goodbye without waiting for the other side's.
-		SSL_set_shutdown(tls, SSL_RECEIVED_SHUTDOWN);
-		SSL_shutdown(tls);
-		ERR_clear_error();
-	}
 	list_remove(connection);
 	if (connection->call)
 		http_later_leave(connection->call);
 	if (connection->timer)
 		event_free(connection->timer);
-	bufferevent_free(connection->stream);
+	stream_destroy(connection->stream);
 	free(connection);
 }
 

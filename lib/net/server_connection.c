@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server.h"
 
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
+#include "stream/stream.h"
+
 #include <event2/bufferevent_ssl.h>
 #include <openssl/err.h>
-#include <openssl/ssl.h>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -21,11 +20,8 @@ enum {
 	READ_AT_ONCE = 64 << 10,
 	/* With more than this on its way nothing is read: it would make yet more. */
 	OUTPUT_MOST = 128 << 10,
-	/* What a client sends after the last word is thrown away, up to this, and no longer. */
-	LINGER_BYTES = 256 << 10,
 };
 
-#define LINGER_NS SECOND_NS
 /* Until it has acknowledged our settings; until it takes what we say. */
 #define SETTLING_NS (60 * SECOND_NS)
 #define BLOCKED_NS  (60 * SECOND_NS)
@@ -57,17 +53,10 @@ static bool has_output(const struct connection *connection)
 static void connection_destroy(struct connection *connection)
 {
 	struct net_server *server = connection->server;
-	SSL *tls = bufferevent_openssl_get_ssl(connection->stream);
 	struct net_call *call;
 
 	while ((call = TAILQ_FIRST(&connection->calls)))
 		call_close(call);
-	if (tls) {
-		// Say goodbye without waiting for the other side's.
-		SSL_set_shutdown(tls, SSL_RECEIVED_SHUTDOWN);
-		SSL_shutdown(tls);
-		ERR_clear_error();
-	}
 	TAILQ_REMOVE(&server->connections, connection, entry);
 	if (connection->is_unsettled)
 		TAILQ_REMOVE(&server->unsettled, connection, settle_entry);
@@ -76,7 +65,7 @@ static void connection_destroy(struct connection *connection)
 	http2_destroy(connection->http2);
 	if (connection->timer)
 		event_free(connection->timer);
-	bufferevent_free(connection->stream);
+	stream_destroy(connection->stream);
 	free(connection);
 	server_count_connection(server, -1);
 }
@@ -89,11 +78,10 @@ void connection_destroy_all(struct net_server *server)
 		connection_destroy(connection);
 }
 
-/* All is said. What comes yet is thrown away for a moment: closing on it could destroy our words.
- */
+/* All is said, and what comes yet is thrown away for a moment. */
 static void connection_linger(struct connection *connection)
 {
-	uint64_t until_ns = clock_monotonic_ns() + LINGER_NS;
+	uint64_t until_ns = clock_monotonic_ns() + STREAM_LINGER_NS;
 
 	// At the server's end nobody waits for those who go on talking.
 	if ((!connection->http1 && !connection->http2) || server_is_stopping(connection->server))
@@ -101,9 +89,7 @@ static void connection_linger(struct connection *connection)
 	connection->lingering = true;
 	if (connection->cut_ns > until_ns)
 		connection->cut_ns = until_ns;
-	// TLS has no half-closed connections.
-	if (!bufferevent_openssl_get_ssl(connection->stream))
-		shutdown(bufferevent_getfd(connection->stream), SHUT_WR);
+	stream_end_output(connection->stream);
 }
 
 /* ---- time ---- */
@@ -355,18 +341,14 @@ static void connection_feed(struct connection *connection, struct evbuffer *inpu
 static void on_read(struct bufferevent *stream, void *context)
 {
 	struct connection *connection = context;
-	struct evbuffer *input = bufferevent_get_input(stream);
-	size_t length = evbuffer_get_length(input);
 
 	connection->read_ns = clock_monotonic_ns();
 	move_to_end(connection);
 	if (connection->lingering || connection->mute) {
-		connection->discarded += length;
-		evbuffer_drain(input, length);
-		if (connection->discarded > LINGER_BYTES)
+		if (!stream_discard(stream, &connection->discarded))
 			connection->doomed = true;
 	} else {
-		connection_feed(connection, input);
+		connection_feed(connection, bufferevent_get_input(stream));
 	}
 	connection_settle_later(connection);
 	connection_settle_all(connection->server);
@@ -400,21 +382,13 @@ static void on_event(struct bufferevent *stream, short what, void *context)
 
 static struct bufferevent *create_stream(struct net_server *server, int fd)
 {
-	struct bufferevent *stream;
-	SSL *tls;
+	SSL *tls = server->tls ? tls_server_accept(server->tls) : NULL;
 
-	if (!server->tls)
-		return bufferevent_socket_new(server->base, fd, BEV_OPT_CLOSE_ON_FREE);
-	tls = tls_server_accept(server->tls);
-	if (!tls)
+	if (server->tls && !tls) {
+		close(fd);
 		return NULL;
-	stream = bufferevent_openssl_socket_new(server->base, fd, tls, BUFFEREVENT_SSL_ACCEPTING,
-						BEV_OPT_CLOSE_ON_FREE);
-	if (stream)
-		bufferevent_openssl_set_allow_dirty_shutdown(stream, 1);
-	else
-		SSL_free(tls);
-	return stream;
+	}
+	return stream_accept(server->base, fd, tls);
 }
 
 /* An age, give or take a tenth: not all clients come again at once. */
@@ -446,11 +420,12 @@ static void set_up_socket(const struct connection *connection, int fd)
 void connection_create(struct net_server *server, int fd, struct peer *peer, const char *peer_text)
 {
 	struct connection *connection = calloc(1, sizeof(*connection));
-	struct bufferevent *stream = connection ? create_stream(server, fd) : NULL;
+	struct bufferevent *stream = create_stream(server, fd);
 
-	if (!stream) {
+	if (!connection || !stream) {
 		free(connection);
-		close(fd);
+		if (stream)
+			bufferevent_free(stream);
 		return;
 	}
 	connection->server = server;

@@ -6,9 +6,7 @@
 #include "server.h"
 
 #include "http_head/http_head.h"
-
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
+#include "stream/stream.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -128,38 +126,28 @@ static void http1_begin_body(struct http1 *http1)
 /* False: there is not all of it. */
 static bool http1_take_head(struct http1 *http1, struct evbuffer *input)
 {
-	size_t length = evbuffer_get_length(input), end;
 	struct connection *connection = http1->connection;
 	const char *bytes;
-	int status;
+	size_t length;
+	enum stream_head found = stream_find_head(input, &http1->known, &bytes, &length);
+	int status = 431;
 
-	// Empty lines before a request are harmless.
-	while (!http1->known && length && memchr("\r\n", *(char *)evbuffer_pullup(input, 1), 2)) {
-		evbuffer_drain(input, 1);
-		length--;
-	}
-	if (!length)
+	if (found == STREAM_NOTHING)
 		return false;
 	if (!connection->head_ns)
 		connection->head_ns = clock_monotonic_ns();
-	if (length > HTTP_HEAD_MOST)
-		length = HTTP_HEAD_MOST;
-	bytes = (const char *)evbuffer_pullup(input, (ssize_t)length);
-	end = bytes ? http_head_find_end(bytes, length, http1->known) : 0;
-	if (bytes && !end && length < HTTP_HEAD_MOST) {
-		http1->known = length;
+	if (found == STREAM_BEGUN)
 		return false;
-	}
 	http1->call = call_create(connection, 0);
-	if (!http1->call) {
+	if (!http1->call || found == STREAM_NO_MEMORY) {
 		connection->doomed = true;
 		return false;
 	}
 	connection->head_ns = 0;
 	connection->greeted = connection->settled = true;
-	http1->known = 0;
-	status = end ? http1_read_head(http1, bytes, end) : 431;
-	evbuffer_drain(input, end ? end : evbuffer_get_length(input));
+	if (found == STREAM_WHOLE)
+		status = http1_read_head(http1, bytes, length);
+	evbuffer_drain(input, length);
 	if (status) {
 		http1_refuse(http1, status);
 		return true;
