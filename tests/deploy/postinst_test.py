@@ -80,6 +80,10 @@ def upgrade(request, program, source, tmp_path):
             'PROFCOL_OPTIONS="--set exporters.otlp_grpc.endpoint=gw.example:4317"\n',
             WITHOUT_ENDPOINT,
         ),
+        (
+            """; one\nPROFCOL_OPTIONS = '--set "exporters.otlp_grpc={endpoint: gw:4317}"' \n""",
+            WITHOUT_ENDPOINT,
+        ),
     ],
 )
 def test_a_configuration_that_the_service_takes_is_started(upgrade, settings, configuration):
