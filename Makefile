@@ -167,7 +167,7 @@ packages: build ## .deb and .rpm: build/packages
 	@scripts/setup.sh packages
 	@cd build/release && cpack -B ../packages
 
-test-packages: packages ## install, start, upgrade and remove the .deb in a container, the .rpm in a root (minutes)
+test-packages: packages ## install, start, upgrade and remove .deb and .rpm in a container (minutes)
 	@scripts/setup.sh test
 	@/usr/bin/python3 -m pytest -p no:cacheprovider tests/deploy -m packages -rP
 

@@ -37,14 +37,17 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${deploy}/packages/deb/conffiles
 
 set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
 set(CPACK_RPM_PACKAGE_LICENSE "Apache-2.0 AND GPL-2.0-only")
-set(CPACK_RPM_PACKAGE_REQUIRES "shadow-utils")
+set(CPACK_RPM_PACKAGE_REQUIRES_PRE "shadow-utils")
 set(CPACK_RPM_PACKAGE_AUTOREQ ON)
 set(CPACK_RPM_PACKAGE_RELOCATABLE OFF)
+set(CPACK_RPM_PRE_INSTALL_SCRIPT_FILE ${deploy}/packages/rpm/pre)
 set(CPACK_RPM_POST_INSTALL_SCRIPT_FILE ${deploy}/packages/rpm/post)
 set(CPACK_RPM_PRE_UNINSTALL_SCRIPT_FILE ${deploy}/packages/rpm/preun)
 set(CPACK_RPM_POST_UNINSTALL_SCRIPT_FILE ${deploy}/packages/rpm/postun)
-set(CPACK_RPM_USER_FILELIST "%config(noreplace) /etc/profcol/pipeline.yaml"
-	"%config(noreplace) /etc/profcol/profcol.conf")
+# They may come to hold tokens. rpm gives a file of an upgrade the owner and mode that stand here.
+set(configuration "%attr(0640,root,profcol) %config(noreplace)")
+set(CPACK_RPM_USER_FILELIST "${configuration} /etc/profcol/pipeline.yaml"
+	"${configuration} /etc/profcol/profcol.conf")
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /etc /usr/libexec /usr/lib/systemd
 	/usr/lib/systemd/system
 	/usr/lib/pkgconfig /usr/lib/cmake /usr/share/man /usr/share/man/man1

@@ -10,6 +10,8 @@ from starting import start
 from waiting import wait_until
 
 RELEASE = "bookworm"
+# With rpm, for packages of that kind.
+_PACKAGES = "systemd,systemd-sysv,dbus,rpm"
 # It looks for volumes that are none of the container's, for half a minute.
 _UNWANTED = ["e2scrub_reap.service"]
 
@@ -23,14 +25,13 @@ def _cache():
 
 
 def base():
-    """Where the root lies that machines are copies of; made at first use, in a minute."""
-    directory = _cache() / "profcol/machines" / RELEASE
+    """Where the root lies that machines are copies of; made at first use, in minutes."""
+    directory = _cache() / "profcol/machines" / f"{RELEASE}-rpm"
     if directory.exists():
         return directory
-    new = directory.with_name(f"{RELEASE}.{os.getpid()}")
+    new = directory.with_name(f"{directory.name}.{os.getpid()}")
     new.parent.mkdir(parents=True, exist_ok=True)
-    packages = "--include=systemd,systemd-sysv,dbus"
-    command = ["debootstrap", "--variant=minbase", packages, RELEASE, new]
+    command = ["debootstrap", "--variant=minbase", f"--include={_PACKAGES}", RELEASE, new]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:

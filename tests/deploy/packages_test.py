@@ -15,6 +15,7 @@ from waiting import wait_until
 pytestmark = pytest.mark.packages
 
 CONFIGURATION = "etc/profcol/pipeline.yaml"
+SETTINGS = "etc/profcol/profcol.conf"
 DROP_IN = """[Service]
 ExecStart=
 ExecStart=/usr/bin/profcol --config ${PROFCOL_CONFIG} --set receivers.profiling.error_mode=ignore
@@ -31,11 +32,13 @@ def package(source):
 
 @pytest.fixture(scope="module")
 def newer(package, tmp_path_factory):
-    """The same with a higher version."""
+    """The same with a higher version, and other settings."""
     directory = tmp_path_factory.mktemp("newer")
     subprocess.run(["dpkg-deb", "-R", package, directory / "tree"], check=True)
     control = directory / "tree/DEBIAN/control"
     control.write_text(re.sub("(?m)^(Version: .*)$", r"\1.1", control.read_text()))
+    with (directory / "tree" / SETTINGS).open("a") as settings:
+        settings.write("# of the next version\n")
     path = directory / "newer.deb"
     command = ["dpkg-deb", "--root-owner-group", "-b", directory / "tree", path]
     subprocess.run(command, check=True, capture_output=True)
@@ -108,6 +111,10 @@ def test_from_installation_to_purge(machine, package, newer):
     install(machine, newer)
     wait_until(lambda: show(machine, "MainPID") != pid and is_ready(machine), "a restart")
     assert path.read_text().endswith("# mine\n")
+    # Settings that nobody has changed become the next version's, and stay the service's alone.
+    settings = machine.root / SETTINGS
+    assert settings.read_text().endswith("# of the next version\n")
+    assert (settings.stat().st_mode & 0o777, settings.stat().st_gid) == (0o640, path.stat().st_gid)
     machine.run("systemctl", "reload", "profcol")
     wait_until(lambda: "hangup" in journal(machine), "a reload")
 
