@@ -4,6 +4,7 @@ container of systemd-nspawn, on a copy of a root that is made once.
 """
 import os
 import pathlib
+import signal
 import subprocess
 
 from starting import start
@@ -68,7 +69,11 @@ class Machine:
             self.process = start(
                 [*command, *options], stdin=subprocess.DEVNULL, stdout=console, stderr=console
             )
-        wait_until(self._is_up, "a machine that has booted")
+        try:
+            wait_until(self._is_up, "a machine that has booted")
+        except BaseException:
+            self.kill()
+            raise
 
     def _first_process(self):
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
@@ -98,6 +103,9 @@ class Machine:
 
     def kill(self):
         if self.process.poll() is None:
+            # All that runs inside ends with its first process, and not with systemd-nspawn.
+            for pid in self._first_process():
+                os.kill(int(pid), signal.SIGKILL)
             self.process.kill()
         self.process.wait()
         leave(self.root)
