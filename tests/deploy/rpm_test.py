@@ -83,6 +83,8 @@ def test_from_installation_to_removal(bare_root, package, newer):
     assert inside(root, "/usr/bin/profcol", "--version").startswith("profcol version")
     # The service's user can read its configuration, and nobody else.
     assert access(root, CONFIGURATION) == access(root, SETTINGS) == "root:profcol 640"
+    # All is as the package says.
+    assert inside(root, "rpm", "-V", "--nodeps", "profcol") == ""
     validate = ["/usr/bin/profcol", "validate", "--config", f"/{CONFIGURATION}"]
     user = ["setpriv", "--reuid=profcol", "--regid=profcol", "--clear-groups"]
     assert inside(root, *user, *validate) == ""
