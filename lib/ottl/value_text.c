@@ -183,15 +183,16 @@ static size_t character_length(const char *at, size_t left)
 static void append_character(struct text *text, const char *at, size_t length)
 {
 	static const char plain[] = "\"\\\n\r\t", names[] = "\"\\nrt";
+	static const char digits[] = "0123456789abcdef";
 	const char *name = length == 1 && *at ? strchr(plain, *at) : NULL;
-	char escaped[8];
+	unsigned char byte = (unsigned char)*at;
 
+	// Not by snprintf, which is most of the time for a text that consists of such characters.
 	if (name) {
-		snprintf(escaped, sizeof(escaped), "\\%c", names[name - plain]);
-		text_append_string(text, escaped);
-	} else if (length == 1 && ((unsigned char)*at < 0x20 || strchr("<>&", *at))) {
-		snprintf(escaped, sizeof(escaped), "\\u%04x", (unsigned int)(unsigned char)*at);
-		text_append_string(text, escaped);
+		text_append(text, (const char[]){ '\\', names[name - plain] }, 2);
+	} else if (length == 1 && (byte < 0x20 || strchr("<>&", byte))) {
+		text_append(text, "\\u00", 4);
+		text_append(text, (const char[]){ digits[byte >> 4], digits[byte & 15] }, 2);
 	} else if (length == 3 && !memcmp(at, "\xe2\x80\xa8", 3)) {
 		text_append_string(text, "\\u2028");
 	} else if (length == 3 && !memcmp(at, "\xe2\x80\xa9", 3)) {

@@ -263,6 +263,10 @@ static const struct expectation collector[] = {
 	{ P, "String(time) == \"\\\"2023-11-14T22:13:20Z\\\"\"", T },
 	{ P, "String(sample_type) == \"{}\"", T },
 	{ R, "Len(\"abc\") == 3", T },
+	{ R,
+	  "String([\"\\x01\\x1f\\n\\t\\\"\\\\\"]) == "
+	  "\"[\\\"\\\\u0001\\\\u001f\\\\n\\\\t\\\\\\\"\\\\\\\\\\\"]\"",
+	  T },
 	{ R, "Len(\"\\u00dc\") == 2", T },
 	{ R, "Len(attributes[\"list\"]) == 3", T },
 	{ R, "Len(attributes[\"map\"]) == 3", T },
