@@ -403,51 +403,56 @@ static bool client_is_cancelled_within(const struct net_client *client, uint64_t
 	return ppoll(&cancelled, 1, &left, NULL) > 0;
 }
 
-/* A channel, or the answer that there is none. */
-static struct client_channel *client_await_channel(struct net_client *client, uint64_t deadline_ns,
-						   struct net_answer *answer)
+/* One call over @channel, made again where it failed for nothing. Has any of it been sent? */
+static bool client_call_over(struct net_client *client, grpc_channel *channel, bool waits,
+			     const char *method, const uint8_t *bytes, size_t length,
+			     uint64_t deadline_ns, struct net_answer *answer)
 {
-	struct client_channel *channel = channel_take(client, deadline_ns, &answer->message);
-	bool cancelled = false;
+	struct attempt attempt = { .client = client, .bytes = bytes, .length = length };
 
-	while (!channel && client->config->wait_for_ready && !cancelled &&
-	       clock_monotonic_ns() + SEARCH_PAUSE_NS < deadline_ns) {
-		cancelled = client_is_cancelled_within(client, SEARCH_PAUSE_NS);
+	for (unsigned int repeats = 0;; repeats++) {
+		attempt.waits = repeats || waits;
+		attempt.is_last = repeats == REPEATS_MOST;
+		client_call_on(client, channel, method, &attempt, deadline_ns, answer);
+		if (!attempt.is_in_vain)
+			return attempt.has_begun;
 		net_answer_deinit(answer);
-		channel = channel_take(client, deadline_ns, &answer->message);
+		// Nothing is known against the peer: no reason to wait before the next connection.
+		grpc_channel_reset_connect_backoff(channel);
 	}
-	if (!channel)
-		answer->code =
-			client_is_cancelled_within(client, 0) ? NET_CANCELED : NET_UNAVAILABLE;
-	return channel;
+}
+
+/* Is the call, which has come to @answer, to be made again when there may be another address? */
+static bool client_searches_on(const struct net_client *client, const struct net_answer *answer,
+			       bool is_sent, uint64_t deadline_ns)
+{
+	return client->name && client->config->wait_for_ready && !is_sent && !answer->from_peer &&
+	       answer->code == NET_UNAVAILABLE &&
+	       clock_monotonic_ns() + SEARCH_PAUSE_NS < deadline_ns &&
+	       !client_is_cancelled_within(client, SEARCH_PAUSE_NS);
 }
 
 void net_client_call(struct net_client *client, const char *method, const uint8_t *bytes,
 		     size_t length, uint64_t deadline_ns, struct net_answer *answer)
 {
-	struct client_channel *channel;
-	bool again;
+	// A channel to addresses of ours waits for these, whatever becomes of the name.
+	bool waits = client->config->wait_for_ready && !client->name, is_sent;
 
 	*answer = (struct net_answer){ 0 };
-	channel = client_await_channel(client, deadline_ns, answer);
-	again = channel;
-	for (unsigned int repeats = 0; again; repeats++) {
-		struct attempt attempt = {
-			.client = client,
-			.bytes = bytes,
-			.length = length,
-			.waits = repeats || client->config->wait_for_ready,
-			.is_last = repeats == REPEATS_MOST,
-		};
+	do {
+		struct client_channel *channel;
 
 		net_answer_deinit(answer);
-		client_call_on(client, channel->channel, method, &attempt, deadline_ns, answer);
-		again = attempt.is_in_vain;
-		// Nothing is known against the peer: no reason to wait before the next connection.
-		if (again)
-			grpc_channel_reset_connect_backoff(channel->channel);
-	}
-	channel_drop(client, channel);
+		is_sent = false;
+		channel = channel_take(client, deadline_ns, &answer->message);
+		if (channel)
+			is_sent = client_call_over(client, channel->channel, waits, method, bytes,
+						   length, deadline_ns, answer);
+		else
+			answer->code = client_is_cancelled_within(client, 0) ? NET_CANCELED
+									     : NET_UNAVAILABLE;
+		channel_drop(client, channel);
+	} while (client_searches_on(client, answer, is_sent, deadline_ns));
 }
 
 void net_answer_deinit(struct net_answer *answer)
