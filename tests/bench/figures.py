@@ -22,6 +22,7 @@ LOAD_PROGRAMS = {
     "deep": ("deep_work",),
     "cold": ("cold-",),
     "many_files": ("file-",),
+    "node": ("node",),
 }  # fmt: skip
 
 # Loads whose units are processes.

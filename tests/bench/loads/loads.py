@@ -17,6 +17,7 @@ PYTHON = "/usr/bin/python3"
 ROUND = "ed4c032c"
 STORM = "8a180971"
 DEEP = "b6c26683"
+NODE = "82365c3b"
 COLD = "db9f0ecf"
 LLVM = "fb9d0705"
 CROWD_WALKS = ("eb028daf", "ee47ceb1", "9c07c808")  # by the text that a program is made of
@@ -213,6 +214,12 @@ def deep(recipe):
     return [Program("deep", (program,), DEEP, warm_up=5)] * recipe.cpus
 
 
+def node(recipe):
+    recipe.need("node")
+    command = ("node", HERE / "node_async.js", 4)
+    return [Program("node", command, NODE, warm_up=20)] * recipe.cpus
+
+
 def _cold_objects(recipe):
     """The member of the ring without its code, and several codes for it."""
     texts = recipe.cache.build(
@@ -311,4 +318,7 @@ def crowd(recipe):
     ]
 
 
-LOADS = {load.__name__: load for load in (mixed, storm, large, idle, deep, cold, crowd, many_files)}
+LOADS = {
+    load.__name__: load
+    for load in (mixed, storm, large, idle, deep, cold, crowd, many_files, node)
+}
