@@ -50,15 +50,7 @@ VARIANTS = {
     "moved": ((*_OFTEN, *_FLUSH, _MOVES), ("bailout", "OSR", "discarding")),
 }
 
-_THOROUGH = ("deoptimized", "baseline", "moved")
-
-
-def cases():
-    for name in VARIANTS:
-        yield pytest.param(name, marks=pytest.mark.thorough if name in _THOROUGH else ())
-
-
-pytestmark = [pytest.mark.sanitized, pytest.mark.parametrize("name", list(cases()))]
+pytestmark = [pytest.mark.runtimes, pytest.mark.parametrize("name", list(VARIANTS))]
 
 # What has no name; what stands for code that is no function's, or for a function that was not read.
 _MISSING = re.compile(r"\[|\(V8 code\)$|Builtins_InterpreterEntryTrampoline$")
