@@ -50,7 +50,15 @@ VARIANTS = {
     "moved": ((*_OFTEN, *_FLUSH, _MOVES), ("bailout", "OSR", "discarding")),
 }
 
-pytestmark = [pytest.mark.runtimes, pytest.mark.parametrize("name", list(VARIANTS))]
+_THOROUGH = ("deoptimized", "baseline", "moved")
+
+
+def cases():
+    for name in VARIANTS:
+        yield pytest.param(name, marks=pytest.mark.thorough if name in _THOROUGH else ())
+
+
+pytestmark = [pytest.mark.sanitized, pytest.mark.parametrize("name", list(cases()))]
 
 # What has no name; what stands for code that is no function's, or for a function that was not read.
 _MISSING = re.compile(r"\[|\(V8 code\)$|Builtins_InterpreterEntryTrampoline$")
