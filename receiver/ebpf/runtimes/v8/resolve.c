@@ -16,8 +16,7 @@ struct look {
 	const struct runtime_lines *to;
 	struct v8_function function;
 	struct v8_inlined inlined[V8_INLINED_MOST];
-	size_t count;   /* of these; the last one is the function itself */
-	uint64_t names; /* a hash of what they are called, and their files */
+	size_t count; /* of these; the last one is the function itself */
 	bool has_place;
 };
 
@@ -95,72 +94,27 @@ static void find_compiled(struct look *look)
 	look->has_place = true;
 }
 
-/* ---- what functions are called ---- */
-
-static void mix_text(uint64_t *hash, const struct v8_text *text)
-{
-	for (size_t i = 0; i < text->length; i++)
-		*hash = (*hash ^ (uint8_t)text->bytes[i]) * 0x100000001b3ull;
-	// Where it ends is part of it.
-	*hash = (*hash ^ text->length) * 0x100000001b3ull;
-}
-
-/* The function at @object, what it is called, and its file; mixes both into *@hash. */
-static enum runtime_outcome read_names(const struct v8_heap *heap, uint64_t object,
-				       struct v8_function *function, struct v8_text *name,
-				       struct v8_text *file, uint64_t *hash)
-{
-	enum runtime_outcome outcome = v8_read_function(heap, object, function);
-
-	name->length = file->length = 0;
-	name->is_odd = false;
-	if (outcome == RUNTIME_NAMED)
-		outcome = v8_name_function(heap, function, name);
-	if (outcome == RUNTIME_NAMED && function->script)
-		outcome = v8_name_script(heap, function->script, file);
-	if (outcome != RUNTIME_NAMED)
-		return outcome;
-	// What a program has written has a script, and names of characters.
-	if (name->is_odd || (!function->script && v8_find_bytecode(heap, function)))
-		return RUNTIME_GONE;
-	mix_text(hash, name);
-	mix_text(hash, file);
-	return RUNTIME_NAMED;
-}
-
-/* Objects move and are freed while they are read: what was put together of pieces of different
- * times is not found again. */
-static enum runtime_outcome compare_names(const struct look *look)
-{
-	uint64_t hash = 0;
-
-	for (size_t i = 0; i < look->count; i++) {
-		struct v8_text name, file;
-		struct v8_function function;
-		enum runtime_outcome outcome = read_names(&look->heap, look->inlined[i].function,
-							  &function, &name, &file, &hash);
-
-		if (outcome != RUNTIME_NAMED)
-			return outcome;
-	}
-	return hash == look->names ? RUNTIME_NAMED : RUNTIME_GONE;
-}
-
 /* ---- lines ---- */
 
 static enum runtime_outcome add_line(struct look *look, const struct v8_inlined *inlined)
 {
 	const struct v8_heap *heap = &look->heap;
-	struct v8_text name, file;
+	struct v8_text name = { .length = 0 }, file = { .length = 0 };
 	struct v8_function function;
 	struct v8_place place = { 0 }, start = { 0 };
 	struct runtime_line line = { 0 };
-	enum runtime_outcome outcome =
-		read_names(heap, inlined->function, &function, &name, &file, &look->names);
+	enum runtime_outcome outcome = v8_read_function(heap, inlined->function, &function);
 	uint32_t first;
 
+	if (outcome == RUNTIME_NAMED)
+		outcome = v8_name_function(heap, &function, &name);
+	if (outcome == RUNTIME_NAMED && function.script)
+		outcome = v8_name_script(heap, function.script, &file);
 	if (outcome != RUNTIME_NAMED)
 		return outcome;
+	// What a program has written has a script, and names of characters.
+	if (name.is_odd || (!function.script && v8_find_bytecode(heap, &function)))
+		return RUNTIME_GONE;
 	if (!name.length)
 		v8_append(&name, anonymous, strlen(anonymous));
 	if (v8_find_start(heap, &function, &first))
@@ -265,9 +219,7 @@ static enum runtime_outcome resolve_function(struct look *look, uint32_t kind)
 		return outcome;
 	// It may have become another one while it was read.
 	memory->renew(memory->context);
-	outcome = compare_names(look);
-	if (outcome == RUNTIME_NAMED)
-		outcome = v8_read_function(&look->heap, object, &look->function);
+	outcome = v8_read_function(&look->heap, object, &look->function);
 	return outcome == RUNTIME_NAMED && !is_same(look, kind) ? RUNTIME_GONE : outcome;
 }
 
@@ -326,8 +278,7 @@ static enum runtime_outcome resolve_code(struct look *look)
 	if (outcome != RUNTIME_NAMED)
 		return outcome;
 	memory->renew(memory->context);
-	outcome = compare_names(look);
-	return outcome == RUNTIME_NAMED ? is_same_code(look, address, 0) : outcome;
+	return is_same_code(look, address, 0);
 }
 
 /* ---- code that something in its frame leads to ---- */
@@ -396,14 +347,43 @@ static enum runtime_outcome resolve_held(struct look *look, uint32_t kind)
 	return outcome;
 }
 
-enum runtime_outcome v8_resolve(const struct runtime_process *process,
-				const struct runtime_memory *memory,
-				const struct runtime_frame *frame, const struct runtime_lines *to)
+/* ---- both times the same ---- */
+
+/* What was found out about a frame. */
+struct reading {
+	const struct runtime_lines *to; /* who is told; NULL: nobody */
+	uint64_t hash;                  /* of all lines */
+};
+
+static void mix_bytes(uint64_t *hash, const void *bytes, size_t count)
 {
+	for (size_t i = 0; i < count; i++)
+		*hash = (*hash ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3ull;
+	// Where it ends is part of it.
+	*hash = (*hash ^ count) * 0x100000001b3ull;
+}
+
+/* As runtime_lines.add. */
+static bool take_line(void *context, const struct runtime_line *line)
+{
+	struct reading *reading = context;
+	uint32_t numbers[] = { line->line, line->column, line->start_line };
+
+	mix_bytes(&reading->hash, line->function, line->function_bytes);
+	mix_bytes(&reading->hash, line->file, line->file_bytes);
+	mix_bytes(&reading->hash, numbers, sizeof(numbers));
+	return !reading->to || reading->to->add(reading->to->context, line);
+}
+
+static enum runtime_outcome resolve_once(const struct runtime_process *process,
+					 const struct runtime_memory *memory,
+					 const struct runtime_frame *frame, struct reading *reading)
+{
+	const struct runtime_lines to = { take_line, reading };
 	struct look look = {
 		.heap = { (const void *)process->layout, memory, process->base },
 		.frame = frame,
-		.to = to,
+		.to = &to,
 	};
 	uint32_t kind = frame->kind & ((1 << V8_KIND_BITS) - 1);
 
@@ -414,4 +394,20 @@ enum runtime_outcome v8_resolve(const struct runtime_process *process,
 	if (!kind || kind > V8_COMPILED)
 		return RUNTIME_MALFORMED;
 	return resolve_function(&look, kind);
+}
+
+enum runtime_outcome v8_resolve(const struct runtime_process *process,
+				const struct runtime_memory *memory,
+				const struct runtime_frame *frame, const struct runtime_lines *to)
+{
+	struct reading first = { .to = NULL }, second = { .to = to };
+	enum runtime_outcome outcome = resolve_once(process, memory, frame, &first);
+
+	if (outcome != RUNTIME_NAMED)
+		return outcome;
+	// Objects move and are freed while they are read: what was put together of pieces of
+	// different times is not found again.
+	memory->renew(memory->context);
+	outcome = resolve_once(process, memory, frame, &second);
+	return outcome == RUNTIME_NAMED && first.hash != second.hash ? RUNTIME_GONE : outcome;
 }
