@@ -112,9 +112,6 @@ static enum runtime_outcome add_line(struct look *look, const struct v8_inlined 
 		outcome = v8_name_script(heap, function.script, &file);
 	if (outcome != RUNTIME_NAMED)
 		return outcome;
-	// What a program has written has a script, and names of characters.
-	if (name.is_odd || (!function.script && v8_find_bytecode(heap, &function)))
-		return RUNTIME_GONE;
 	if (!name.length)
 		v8_append(&name, anonymous, strlen(anonymous));
 	if (v8_find_start(heap, &function, &first))
@@ -172,27 +169,10 @@ static bool is_exported(const struct look *look)
 	       code_address(look->frame) && !v8_find_code(heap, code_address(look->frame), &code);
 }
 
-/* The check word of the code at @address, as it is now. */
-static bool check_code(const struct look *look, uint64_t address, uint32_t *ret)
+/* Of that check word the lowest bits may be those of an address. */
+static bool is_same(const struct look *look)
 {
-	const struct runtime_memory *memory = look->heap.memory;
-	__u64 line[V8_LINE_WORDS];
-
-	if (!memory->read(memory->context, v8_line(address), line, sizeof(line)))
-		return false;
-	*ret = v8_code_check(line);
-	return true;
-}
-
-/* Is the function that was read the one that was sampled, and its code still there? */
-static bool is_same(const struct look *look, uint32_t kind)
-{
-	uint64_t address = kind == V8_COMPILED ? code_address(look->frame) : 0;
-	uint32_t check = look->function.check, of_code = 0;
-
-	if (address && !check_code(look, address, &of_code))
-		return false;
-	return v8_check_part(check ^ of_code) == v8_check_part(look->frame->check);
+	return look->function.check >> V8_CODE_IN_CHECK == look->frame->check >> V8_CODE_IN_CHECK;
 }
 
 static enum runtime_outcome resolve_function(struct look *look, uint32_t kind)
@@ -203,7 +183,7 @@ static enum runtime_outcome resolve_function(struct look *look, uint32_t kind)
 
 	if (outcome != RUNTIME_NAMED)
 		return outcome;
-	if (!is_same(look, kind))
+	if (!is_same(look))
 		return RUNTIME_GONE;
 	if (kind == V8_COMPILED && is_exported(look))
 		return add_kind(look, some_wasm);
@@ -220,7 +200,7 @@ static enum runtime_outcome resolve_function(struct look *look, uint32_t kind)
 	// It may have become another one while it was read.
 	memory->renew(memory->context);
 	outcome = v8_read_function(&look->heap, object, &look->function);
-	return outcome == RUNTIME_NAMED && !is_same(look, kind) ? RUNTIME_GONE : outcome;
+	return outcome == RUNTIME_NAMED && !is_same(look) ? RUNTIME_GONE : outcome;
 }
 
 /* ---- code alone ---- */
@@ -228,11 +208,18 @@ static enum runtime_outcome resolve_function(struct look *look, uint32_t kind)
 /* Of the check word the lowest bits may be those of an address. */
 static enum runtime_outcome is_same_code(const struct look *look, uint64_t address, int low_bits)
 {
-	uint32_t check;
+	const struct runtime_memory *memory = look->heap.memory;
+	uint64_t words[2];
 
-	if (!check_code(look, address, &check))
-		return RUNTIME_UNREADABLE;
-	return check >> low_bits == look->frame->check >> low_bits ? RUNTIME_NAMED : RUNTIME_GONE;
+	if (!memory->read(memory->context, address - sizeof(*words), words, sizeof(words))) {
+		if (!memory->read(memory->context, address, words, sizeof(*words)))
+			return RUNTIME_UNREADABLE;
+		// At the beginning of memory the kernel side could not read them, either.
+		memset(words, 0, sizeof(words));
+	}
+	return v8_code_check(words[0], words[1]) >> low_bits == look->frame->check >> low_bits
+		       ? RUNTIME_NAMED
+		       : RUNTIME_GONE;
 }
 
 static enum runtime_outcome name_code(struct look *look)
@@ -347,43 +334,14 @@ static enum runtime_outcome resolve_held(struct look *look, uint32_t kind)
 	return outcome;
 }
 
-/* ---- both times the same ---- */
-
-/* What was found out about a frame. */
-struct reading {
-	const struct runtime_lines *to; /* who is told; NULL: nobody */
-	uint64_t hash;                  /* of all lines */
-};
-
-static void mix_bytes(uint64_t *hash, const void *bytes, size_t count)
+enum runtime_outcome v8_resolve(const struct runtime_process *process,
+				const struct runtime_memory *memory,
+				const struct runtime_frame *frame, const struct runtime_lines *to)
 {
-	for (size_t i = 0; i < count; i++)
-		*hash = (*hash ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3ull;
-	// Where it ends is part of it.
-	*hash = (*hash ^ count) * 0x100000001b3ull;
-}
-
-/* As runtime_lines.add. */
-static bool take_line(void *context, const struct runtime_line *line)
-{
-	struct reading *reading = context;
-	uint32_t numbers[] = { line->line, line->column, line->start_line };
-
-	mix_bytes(&reading->hash, line->function, line->function_bytes);
-	mix_bytes(&reading->hash, line->file, line->file_bytes);
-	mix_bytes(&reading->hash, numbers, sizeof(numbers));
-	return !reading->to || reading->to->add(reading->to->context, line);
-}
-
-static enum runtime_outcome resolve_once(const struct runtime_process *process,
-					 const struct runtime_memory *memory,
-					 const struct runtime_frame *frame, struct reading *reading)
-{
-	const struct runtime_lines to = { take_line, reading };
 	struct look look = {
 		.heap = { (const void *)process->layout, memory, process->base },
 		.frame = frame,
-		.to = &to,
+		.to = to,
 	};
 	uint32_t kind = frame->kind & ((1 << V8_KIND_BITS) - 1);
 
@@ -394,20 +352,4 @@ static enum runtime_outcome resolve_once(const struct runtime_process *process,
 	if (!kind || kind > V8_COMPILED)
 		return RUNTIME_MALFORMED;
 	return resolve_function(&look, kind);
-}
-
-enum runtime_outcome v8_resolve(const struct runtime_process *process,
-				const struct runtime_memory *memory,
-				const struct runtime_frame *frame, const struct runtime_lines *to)
-{
-	struct reading first = { .to = NULL }, second = { .to = to };
-	enum runtime_outcome outcome = resolve_once(process, memory, frame, &first);
-
-	if (outcome != RUNTIME_NAMED)
-		return outcome;
-	// Objects move and are freed while they are read: what was put together of pieces of
-	// different times is not found again.
-	memory->renew(memory->context);
-	outcome = resolve_once(process, memory, frame, &second);
-	return outcome == RUNTIME_NAMED && first.hash != second.hash ? RUNTIME_GONE : outcome;
 }
