@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request for a page asks for. Pure. Private to host/http. */
+/* A request for a page, out of its head. Pure. Private to host/http. */
 #pragma once
 
 #include <stdbool.h>

@@ -2,6 +2,7 @@
 #include "confighttp.h"
 
 #include "base/base.h"
+#include "tls/tls.h"
 
 #include <string.h>
 
@@ -33,31 +34,6 @@ static struct profcol_error *validate_versions(const struct confighttp_tls_confi
 	return NULL;
 }
 
-static struct profcol_error *validate_pair(const struct confighttp_tls_config *tls)
-{
-	bool certificate = tls->cert_file[0] || tls->cert_pem[0];
-	bool key = tls->key_file[0] || tls->key_pem[0];
-
-	if (tls->cert_file[0] && tls->cert_pem[0])
-		return profcol_error_create(PROFCOL_CONFIG,
-					    "tls.cert_file: provide either a certificate or the "
-					    "PEM-encoded string, but not both");
-	if (tls->key_file[0] && tls->key_pem[0])
-		return profcol_error_create(PROFCOL_CONFIG,
-					    "tls.key_file: provide either a key or the PEM-encoded "
-					    "string, but not both");
-	if (certificate && key)
-		return NULL;
-	if (!certificate && !key)
-		return profcol_error_create(PROFCOL_CONFIG,
-					    "tls.cert_file: a server needs a certificate and its "
-					    "key; set cert_file and key_file, or leave tls out");
-	return profcol_error_create(PROFCOL_CONFIG,
-				    "tls.%s: for auth via TLS, provide both certificate and key, "
-				    "or neither",
-				    certificate ? "key_file" : "cert_file");
-}
-
 static struct profcol_error *refuse_unsupported(const struct confighttp_tls_config *tls)
 {
 	if (tls->cipher_suites.count || tls->include_insecure_cipher_suites)
@@ -80,7 +56,9 @@ static struct profcol_error *refuse_unsupported(const struct confighttp_tls_conf
 
 static struct profcol_error *validate_tls(const struct confighttp_tls_config *tls)
 {
-	struct profcol_error *error = validate_pair(tls);
+	const struct tls_pair_config pair = { tls->cert_file, tls->cert_pem, tls->key_file,
+					      tls->key_pem };
+	struct profcol_error *error = tls_validate_server_pair(&pair);
 
 	error = profcol_error_join(error, validate_versions(tls));
 	return profcol_error_join(error, refuse_unsupported(tls));

@@ -36,15 +36,15 @@ struct http_field {
 struct http_head {
 	struct http_text method; /* a token */
 	struct http_text target; /* as it is written: printable ASCII without blanks, not empty */
-	/* What of it is asked for here: of "http://name/path?query" path and query, the former "/"
-	 * where there is none. The name is as untrusted as the field Host. */
+	/* Parts of the target: the path ends before '?', and is "/" where "http://name" has none.
+	 * The name there is as untrusted as the field Host. */
 	struct http_text path, query;
 	bool is_1_1;  /* else 1.0 */
 	bool is_head; /* HEAD: the reply has no body */
 	struct http_field fields[HTTP_FIELDS_MOST];
 	size_t field_count;
 
-	/* What the fields say together. */
+	/* Facts that the fields tell. */
 	bool has_host;
 	bool closes, keeps;  /* "close", "keep-alive" is among the words of Connection */
 	bool wants_continue; /* Expect: 100-continue */

@@ -7,8 +7,7 @@
 
 struct addrinfo;
 
-/* Those of @found, in its order, at most 64 of them. free(); NULL without any, or without memory.
- */
+/* Print the first 64 addresses of @found. free(); NULL without any, or without memory. */
 char *addresses_print(const struct addrinfo *found);
 
 /* Are these the same ones, in whatever order? */

@@ -317,7 +317,8 @@ static struct client_channel *channel_use(struct net_client *client)
 	return channel;
 }
 
-/* Who finds that somebody makes a channel goes on with the one that there is, or waits. */
+/* Lock `making`. While another thread has it, this one waits until @deadline_ns if it @waits, or
+ * gets false at once. */
 static bool making_begin(struct net_client *client, bool waits, uint64_t deadline_ns)
 {
 	struct timespec deadline = clock_timespec(deadline_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What TLS settings of gRPC and of OTLP over HTTP stand for: what is refused of them, gRPC's
- * credentials, what lib/tls is told. Private to lib/net. */
+/* TLS settings of gRPC and of OTLP over HTTP: their checks, gRPC's credentials, and their form for
+ * lib/tls. Private to lib/net. */
 #pragma once
 
 #include "net.h"

@@ -58,12 +58,8 @@ struct profcol_error *tls_server_validate(const struct net_tls_server_config *co
 		.insecure_cipher_suites = config->include_insecure_cipher_suites,
 		.tpm = config->tpm.enabled,
 	};
-	struct profcol_error *error = tls_validate_pair(&pair);
+	struct profcol_error *error = tls_validate_server_pair(&pair);
 
-	if (!error && !config->cert_file[0] && !config->cert_pem[0])
-		error = profcol_error_create(PROFCOL_CONFIG,
-					     "tls.cert_file: a server needs a certificate and its "
-					     "key; set cert_file and key_file, or leave tls out");
 	return error ? error : tls_refuse_unsupported(&choices);
 }
 

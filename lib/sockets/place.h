@@ -20,7 +20,7 @@ int sockets_add(struct sockets *sockets, const struct sockets_address *address);
 /* Why there is none at @place. NO_MEMORY or SYSTEM. */
 struct profcol_error *sockets_explain(const struct sockets_place *place, int errnum);
 
-/* tcp.c, unix.c: open @place. What is in @sockets on error is the caller's to deinit, too. */
+/* Open @place (tcp.c, unix.c). The caller deinits @sockets on error, too. */
 PROFCOL_MUST_CHECK struct profcol_error *tcp_open(const struct sockets_place *place,
 						  struct sockets *sockets);
 PROFCOL_MUST_CHECK struct profcol_error *unix_open(const struct sockets_place *place,

@@ -40,9 +40,9 @@ enum stream_head stream_find_head(struct evbuffer *input, size_t *known, const c
 /* ---- last words ---- */
 
 /*
- * All is said and with the kernel. What the client sends from here on is to be thrown away, for a
- * moment and up to a bound: closing on bytes that nobody has read would destroy the words on their
- * way.
+ * A server that has sent all reads and discards what the client sends, for this long and up to a
+ * bound, before it closes: the kernel would drop the words on their way where bytes are left
+ * unread.
  */
 #define STREAM_LINGER_NS UINT64_C(1000000000)
 

@@ -122,6 +122,17 @@ struct profcol_error *tls_validate_pair(const struct tls_pair_config *pair)
 	return NULL;
 }
 
+struct profcol_error *tls_validate_server_pair(const struct tls_pair_config *pair)
+{
+	struct profcol_error *error = tls_validate_pair(pair);
+
+	if (!error && !pair->cert_file[0] && !pair->cert_pem[0])
+		error = profcol_error_create(PROFCOL_CONFIG,
+					     "tls.cert_file: a server needs a certificate and its "
+					     "key; set cert_file and key_file, or leave tls out");
+	return error;
+}
+
 void tls_print_label(char *to, size_t size, const char *key, const char *file)
 {
 	if (file[0])

@@ -50,6 +50,10 @@ struct tls_pair_config {
 /* An error when one is given twice, or only one of them. */
 PROFCOL_MUST_CHECK struct profcol_error *tls_validate_pair(const struct tls_pair_config *pair);
 
+/* The same of a server, which has to have both. */
+PROFCOL_MUST_CHECK struct profcol_error *
+tls_validate_server_pair(const struct tls_pair_config *pair);
+
 /*
  * Read and check both, if there are any: the key has no password, and is that of the first
  * certificate. On error too, @material is to be deinited.
@@ -74,7 +78,7 @@ struct tls_stamp {
 struct tls_stamp tls_stamp_files(const char *const paths[static TLS_STAMP_FILES]);
 bool tls_stamp_equal(const struct tls_stamp *first, const struct tls_stamp *second);
 
-/* What was logged last of files that cannot be used, which are tried again. Zeroed = nothing. */
+/* The last complaint in the log about files that cannot be used. Zeroed = there was none. */
 struct tls_complaint {
 	struct tls_stamp stamp;
 	uint32_t text; /* its hash */
@@ -93,8 +97,8 @@ struct tls_server_settings {
 	const char *min_version, *max_version; /* "1.2", "1.3"; "" = 1.2, 1.3 */
 	uint64_t reload_interval_ns;           /* of certificate and key; 0 = never */
 	uint64_t client_ca_reload_interval_ns; /* of client_ca_file; 0 = never */
-	/* What may be chosen by ALPN, as OpenSSL has it: "\x02h2", the best first; a client that
-	 * offers others only is refused. NULL = nothing is chosen. */
+	/* Protocols for ALPN in OpenSSL's form ("\x02h2"), the best first; a client that offers
+	 * others only is refused. NULL = the server leaves ALPN out. */
 	const char *protocols;
 	const struct profcol_logger *logger; /* NULL = nothing is logged */
 };

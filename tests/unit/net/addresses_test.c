@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Those of @hosts, up to a NULL, one after the other. */
+/* Print the addresses of @hosts, which end with NULL. */
 static char *print(const char *const *hosts)
 {
 	const struct addrinfo wanted = { .ai_socktype = SOCK_STREAM,
