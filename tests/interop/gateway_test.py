@@ -208,7 +208,9 @@ def test_frames_say_what_kind_of_code_they_are(peers, start_profcol, spinner, ne
         assert {"main.spinLeaf", "main.main"} <= types["spin"].keys()
         assert {"burn_leaf", "main"} <= types["burn"].keys()
         for name, kind in (("spin", "go"), ("burn", "native"), ("vmlinux", "kernel")):
-            assert set().union(*types[name].values()) == {kind}, name
+            # On a busy machine the first frames of a file may come before it has been read.
+            types[name].pop("", None)
+            assert types[name] == dict.fromkeys(types[name], {kind})
         ids = [
             one.attributes["process.executable.build_id.go"]
             for body in otlp_file.read_bodies(file)

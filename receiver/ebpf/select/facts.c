@@ -69,8 +69,10 @@ static bool recall_names(struct facts *facts, struct processes *processes,
 
 	(void)processes_name(processes, &subject->key, subject->time_ns, names);
 	// Has the process executed another program, of which we have not heard yet?
-	if (!names->of_program && !subject->caught_up)
+	if (!names->of_program && !subject->caught_up) {
 		names->comm[0] = names->executable[0] = '\0';
+		facts->late = true;
+	}
 	if (names->comm[0])
 		facts->view.known |= SELECT_COMM;
 	if (names->executable[0])
@@ -79,13 +81,16 @@ static bool recall_names(struct facts *facts, struct processes *processes,
 }
 
 /* Was it the program of the sample that /proc has just told of? Threads of the kernel have one. */
-static bool is_still_it(const struct facts *facts, struct processes *processes,
+static bool is_still_it(struct facts *facts, struct processes *processes,
 			const struct select_subject *subject, const struct proc_look *look)
 {
 	if (!facts->names.executable[0] && has_executable(look) && !look->executable[0])
 		return true;
-	return processes_catch_up(processes, clock_monotonic_ns() + RECHECK_NS) &&
-	       processes_still_runs(processes, &subject->key, subject->time_ns);
+	if (!processes_catch_up(processes, clock_monotonic_ns() + RECHECK_NS)) {
+		facts->late = true;
+		return false;
+	}
+	return processes_still_runs(processes, &subject->key, subject->time_ns);
 }
 
 /* What is missing of that. */
@@ -128,11 +133,16 @@ static bool still_runs(struct processes *processes, uint32_t pid, const struct p
 static void gather_cgroups(struct facts *facts, struct processes *processes, uint32_t pid,
 			   const struct proc_look *look)
 {
+	int status;
+
+	if (look->directory < 0)
+		return;
+	status = processes_read_cgroups(processes, look->directory, &facts->cgroups,
+					&facts->view.cgroups_length);
+	if (status == -ETIMEDOUT)
+		facts->late = true;
 	// One that is about to end shows the root of a hierarchy of v1.
-	if (look->directory < 0 ||
-	    processes_read_cgroups(processes, look->directory, &facts->cgroups,
-				   &facts->view.cgroups_length) ||
-	    !still_runs(processes, pid, look))
+	if (status || !still_runs(processes, pid, look))
 		return;
 	facts->view.cgroups = facts->cgroups;
 	facts->view.known |= SELECT_CGROUP;
@@ -252,7 +262,7 @@ void facts_gather(struct facts *facts, struct processes *processes,
 	has_names = recall_names(facts, processes, subject);
 	if (!has_names || needs & SELECT_CGROUP ||
 	    (needs & SELECT_UID && subject->uid == SAMPLE_NO_UID))
-		(void)look_at(processes, &subject->key, !has_names, &look);
+		facts->late |= look_at(processes, &subject->key, !has_names, &look) == -ETIMEDOUT;
 	if (!has_names)
 		read_names(facts, processes, subject, &look);
 	if (needs & SELECT_UID)

@@ -26,6 +26,7 @@ struct facts {
 	struct select_facts view; /* points to what follows */
 	struct process_names names;
 	char *cgroups; /* owned */
+	bool late;     /* something is unknown only since it was not told in time */
 };
 
 /* The lineage bits that are known of the process with the number @pid that started between the two

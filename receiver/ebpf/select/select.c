@@ -11,7 +11,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { QUEUE_MAX = 4096 };
+enum {
+	QUEUE_MAX = 4096,
+	LATE_MAX = 4, /* in a row, before samples are lost: being slow is not being gone */
+};
 
 static const uint64_t CATCH_UP_NS = 500000000;       /* for `processes` to know what there is */
 static const uint64_t RETRY_NS = 1000000000;         /* of what could not be decided */
@@ -134,6 +137,7 @@ static void forget_verdicts(struct select *select, const struct select_rules *be
 
 		row->verdict = SELECT_UNDECIDED;
 		row->decided_ns = 0;
+		row->late = 0;
 		row->queued = row->in_kernel = false;
 		row->lineage = select_rules_translate(before, row->lineage, select->rules);
 	}
@@ -190,22 +194,33 @@ static void recall_lineage(struct select *select, struct select_subject *subject
 	subject->lineage = lineage_of(select, subject->key.pid, start_ns, start_ns);
 }
 
-static void publish(struct select *select, const struct select_subject *subject,
-		    enum select_verdict verdict, uint64_t lineage)
+/* What is not known only since it was not told in time is asked for again, while samples wait. */
+static enum select_verdict be_patient(struct verdict *row, enum select_verdict verdict, bool late)
+{
+	if (verdict == SELECT_UNDECIDABLE && late && ++row->late < LATE_MAX)
+		return SELECT_UNDECIDED;
+	row->late = 0;
+	return verdict;
+}
+
+/* Returns what holds now. */
+static enum select_verdict publish(struct select *select, const struct select_subject *subject,
+				   enum select_verdict verdict, const struct facts *facts)
 {
 	struct verdict *row;
 
 	pthread_mutex_lock(&select->lock);
 	row = verdicts_find_or_add(&select->verdicts, &subject->key);
 	if (row) {
+		verdict = be_patient(row, verdict, facts->late);
 		profcol_metric_add(select->selected, (verdict == SELECT_SELECTED) -
 							     (row->verdict == SELECT_SELECTED));
 		profcol_metric_add(select->unselected_now,
 				   (verdict == SELECT_UNSELECTED) -
 					   (row->verdict == SELECT_UNSELECTED));
 		row->verdict = verdict;
-		row->lineage = lineage;
-		row->decided_ns = clock_monotonic_ns();
+		row->lineage = facts->view.lineage;
+		row->decided_ns = verdict == SELECT_UNDECIDED ? 0 : clock_monotonic_ns();
 		row->queued = false;
 		if (verdict == SELECT_UNSELECTED)
 			unselected_add(&select->unselected, &subject->key);
@@ -215,6 +230,7 @@ static void publish(struct select *select, const struct select_subject *subject,
 	}
 	profcol_metric_set(select->displaced, (int64_t)select->unselected.displaced);
 	pthread_mutex_unlock(&select->lock);
+	return verdict;
 }
 
 static void decide(struct select *select, struct select_subject *subject)
@@ -225,8 +241,7 @@ static void decide(struct select *select, struct select_subject *subject)
 	pthread_mutex_lock(&select->rules_lock);
 	recall_lineage(select, subject);
 	facts_gather(&facts, select->processes, select->rules, subject, lineage_of, select);
-	verdict = select_rules_judge(select->rules, &facts.view);
-	publish(select, subject, verdict, facts.view.lineage);
+	verdict = publish(select, subject, select_rules_judge(select->rules, &facts.view), &facts);
 	facts_deinit(&facts);
 	pthread_mutex_unlock(&select->rules_lock);
 	profcol_metric_add(select->decisions, 1);

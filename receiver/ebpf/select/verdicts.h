@@ -16,6 +16,7 @@ struct verdict {
 	bool queued;         /* it is to be decided, for the first time or anew */
 	bool in_kernel;      /* the kernel side drops its samples */
 	bool gone;           /* the program has ended */
+	unsigned char late;  /* how often in a row it could not be decided in time */
 	uint64_t decided_ns; /* CLOCK_MONOTONIC; 0 = never */
 	uint64_t seen_ns;    /* of its last sample that came to user space */
 	uint64_t lineage;    /* of select_facts */

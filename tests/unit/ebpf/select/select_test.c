@@ -529,9 +529,30 @@ static void what_was_told_too_late_is_not_believed(void **state)
 	configure(stage, NULL, &secret_comm);
 	start(stage);
 	assert_false(takes(stage, 0, 1));
+	for (int i = 0; i < 3; i++) {
+		settle(stage);
+		assert_int_equal(stage->lost, 0);
+	}
 	settle(stage);
 	assert_int_equal(stage->release_count, 0);
 	assert_int_equal(stage->lost, 1);
+	assert_string_equal(stage->cause, "undecidable");
+}
+
+static void what_is_told_late_is_waited_for(void **state)
+{
+	struct stage *stage = *state;
+
+	actors[0] = (struct actor){ "public", "/any", 1 };
+	late = true;
+	configure(stage, NULL, &secret_comm);
+	start(stage);
+	assert_false(takes(stage, 0, 1));
+	settle(stage);
+	late = false;
+	settle(stage);
+	assert_int_equal(stage->release_count, 1);
+	assert_int_equal(stage->lost, 0);
 }
 
 static void what_was_decided_long_ago_is_decided_anew_first(void **state)
@@ -775,6 +796,7 @@ int main(void)
 		TEST(a_number_used_anew_descends_from_nobody),
 		TEST(the_cgroup_of_an_ancestor_is_not_that_of_what_has_ended),
 		TEST(what_was_told_too_late_is_not_believed),
+		TEST(what_is_told_late_is_waited_for),
 		TEST(what_was_decided_long_ago_is_decided_anew_first),
 		TEST(who_waits_is_told_at_once),
 		TEST(a_user_goes_by_the_sample),
