@@ -84,15 +84,20 @@ def _bytes(directory):
     return gzip.decompress(path.read_bytes())
 
 
-@pytest.mark.sanitized
 @pytest.mark.parametrize(
     "condition",
     [
-        DROP_UNWANTED,
-        {"exclude_attributes": [{"key": "process.executable.name", "values": [UNWANTED]}]},
-        {"profile_conditions": [f'IsMatch(mapping.filename, "{UNWANTED}$")']},
+        pytest.param(DROP_UNWANTED, id="resource"),
+        pytest.param(
+            {"exclude_attributes": [{"key": "process.executable.name", "values": [UNWANTED]}]},
+            id="attributes",
+        ),
+        pytest.param(
+            {"profile_conditions": [f'IsMatch(mapping.filename, "{UNWANTED}$")']},
+            id="frames",
+            marks=pytest.mark.sanitized,
+        ),
     ],
-    ids=["resource", "attributes", "frames"],
 )
 def test_one_of_two_programs_is_filtered(start_profcol, burner, unwanted, condition, tmp_path):
     run = start_profcol(_two_ways(tmp_path, filter=condition))

@@ -23,6 +23,7 @@ from decided import Decision, Share, assert_rare
 from java_chains import LINK, MAIN, STUB, JavaChain, Verdict, is_own
 from profcol_run import pipeline
 from profile_files import Samples
+from variants import asked_for
 from waiting import wait_until
 
 RATE = 1999
@@ -368,15 +369,6 @@ def start_java(jdks, classes, start_target_once, tmp_path_factory):
         java_chains.remove_listener(pid)
 
 
-def _chosen(request, jdks):
-    """[(version, case)] of the tests of this module that are to be run in this session."""
-    tests = (item for item in request.session.items if item.path == request.path)
-    chosen = {}
-    for one in (test.callspec.params for test in tests):
-        chosen[one["version"], one["case"].name] = one["version"], one["case"]
-    return [(version, case) for version, case in chosen.values() if version in jdks]
-
-
 # It has some samples a second, so that there is a file each second when all others are stopped.
 BEACON = "import time\nwhile True: time.sleep(0.1), sum(range(50000))"
 
@@ -389,6 +381,7 @@ def seen(
     there are samples enough, or ROUNDS of them.
     """
     directory = tmp_path_factory.mktemp("seen")
+    chosen = [one for one in asked_for(request, "version", "case") if one[0] in jdks]
     beacon = start_target_once(sys.executable, "-c", BEACON)
     receiver = {
         "samples_per_second": RATE,
@@ -409,7 +402,7 @@ def seen(
         return (version, case.name), program, program.burn()
 
     with concurrent.futures.ThreadPoolExecutor(TOGETHER) as pool:
-        burnt = list(pool.map(lambda one: begin(*one), _chosen(request, jdks)))
+        burnt = list(pool.map(lambda one: begin(*one), chosen))
         for number in range(ROUNDS):
             samples.wait_latest()
             for key, program, code in burnt:

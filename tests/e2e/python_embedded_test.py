@@ -21,6 +21,7 @@ from python_test import (
     test_its_stacks_are_true,
     test_its_stacks_are_whole,
 )
+from variants import asked_for, one_sanitized
 
 # Signals are for the thread that has begun Python alone, and forks for programs with one thread.
 WAYS = (
@@ -33,9 +34,9 @@ GDB = f"""\
 exec gdb -batch -nx -ex "python import sys; sys.argv = ['$1', '$2', '$3']; {EXECUTE}"
 """
 
-NAMES = ["program", "gdb", "interpreter"]
-
-pytestmark = [pytest.mark.sanitized, pytest.mark.parametrize("name", NAMES)]
+pytestmark = pytest.mark.parametrize(
+    "name", one_sanitized(["program", "gdb", "interpreter"], "program")
+)
 
 
 def _write_script(path, text):
@@ -75,9 +76,11 @@ def paths(source, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def seen(paths, source, start_profcol_once, start_target_once, tmp_path_factory):
+def seen(request, paths, source, start_profcol_once, start_target_once, tmp_path_factory):
     interpreters = [
-        Interpreter(name, path, 11, ways=WAYS) for name, path in paths.items() if path
+        Interpreter(name, paths[name], 11, ways=WAYS)
+        for name, in asked_for(request, "name")
+        if paths[name]
     ]
     directory = tmp_path_factory.mktemp("python")
     return observe(interpreters, source, start_profcol_once, start_target_once, directory)

@@ -174,7 +174,6 @@ def test_what_the_parent_has_loaded_since_is_not_its_forks(
 
 
 # Static ones run at once, with nothing between the exec and their code at the same addresses.
-@pytest.mark.sanitized
 @pytest.mark.parametrize("linking", [("-no-pie",), ("-static",)], ids=lambda flags: flags[0])
 def test_no_program_of_a_chain_is_taken_for_another(
     start_profcol, start_target, source, tmp_path, linking

@@ -17,6 +17,7 @@ from decided import Decision, Share, assert_rare
 import v8_stacks
 import v8_test
 from v8_test import observed
+from variants import asked_for, one_sanitized
 from waiting import wait_until
 
 
@@ -36,7 +37,7 @@ VARIANTS = {
     "first_compiler": ("--no-wasm-tier-up",),
 }
 
-pytestmark = [pytest.mark.sanitized, pytest.mark.parametrize("name", list(VARIANTS))]
+pytestmark = pytest.mark.parametrize("name", one_sanitized(VARIANTS, "usual"))
 
 _NAMELESS = re.compile(r"\((WebAssembly|regular expression)\)$|\[name ")
 _MODULE = re.compile(r"wasm|module|[0-9a-f]{8}$")  # what V8 calls one, which has no file
@@ -200,12 +201,12 @@ def observe_compiled(programs, *arguments):
 
 
 @pytest.fixture(scope="module")
-def seen(source, start_profcol_once, start_target_once, tmp_path_factory):
+def seen(request, source, start_profcol_once, start_target_once, tmp_path_factory):
     node = shutil.which("node")
     if not node:
         pytest.skip("no node: apt-get install nodejs")
     return observe_compiled(
-        [Program(name, pathlib.Path(node), options) for name, options in VARIANTS.items()],
+        [Program(name, pathlib.Path(node), VARIANTS[name]) for name, in asked_for(request, "name")],
         source,
         start_profcol_once,
         start_target_once,

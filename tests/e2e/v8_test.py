@@ -19,6 +19,7 @@ from decided import Decision, Share, assert_rare
 from profcol_run import pipeline
 from profile_files import Samples
 from v8_stacks import Observed, Verdict, told
+from variants import asked_for, one_sanitized
 from waiting import wait_until
 
 RATE = 1999
@@ -43,7 +44,7 @@ VARIANTS = {
     "jitless": ("--jitless",),
 }
 
-pytestmark = [pytest.mark.sanitized, pytest.mark.parametrize("name", list(VARIANTS))]
+pytestmark = pytest.mark.parametrize("name", one_sanitized(VARIANTS, "usual"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,12 +146,12 @@ def observe(
 
 
 @pytest.fixture(scope="module")
-def seen(source, start_profcol_once, start_target_once, tmp_path_factory):
+def seen(request, source, start_profcol_once, start_target_once, tmp_path_factory):
     node = shutil.which("node")
     if not node:
         pytest.skip("no node: apt-get install nodejs")
     return observe(
-        [Program(name, pathlib.Path(node), options) for name, options in VARIANTS.items()],
+        [Program(name, pathlib.Path(node), VARIANTS[name]) for name, in asked_for(request, "name")],
         source,
         start_profcol_once,
         start_target_once,

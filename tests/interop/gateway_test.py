@@ -196,7 +196,6 @@ def _frame_types(observations):
     return types
 
 
-@pytest.mark.sanitized
 @pytest.mark.usefixtures("burner")
 def test_frames_say_what_kind_of_code_they_are(peers, start_profcol, spinner, new_directory):
     all_peers = peers()
