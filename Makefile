@@ -55,7 +55,7 @@ test-runtimes: ## stacks of many versions of language runtimes, by hand; its cac
 	@scripts/setup.sh runtimes
 	@$(MAKE) --no-print-directory build
 	@scripts/runtimes.sh $(RUNTIMES) >/dev/null
-	@/usr/bin/python3 -m pytest -p no:cacheprovider tests/runtimes -m runtimes -rs \
+	@/usr/bin/python3 -m pytest -p no:cacheprovider tests/runtimes tests/e2e -m runtimes -rs \
 		--profcol build/release/profcol
 
 build: ## the program: build/release/profcol

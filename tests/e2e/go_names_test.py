@@ -17,6 +17,7 @@ import go_programs
 from decided import Share, assert_rare
 from profcol_run import pipeline
 from profile_files import Samples
+from variants import asked_for, variants
 from waiting import wait_until
 
 RATE = 1999
@@ -171,20 +172,21 @@ def check(observed):
 
 
 @pytest.fixture(scope="module")
-def seen(source, start_profcol_once, start_target_once, tmp_path_factory):
+def seen(request, source, start_profcol_once, start_target_once, tmp_path_factory):
     go = shutil.which("go")
     if not go:
         pytest.skip("go is not installed")
     directory = tmp_path_factory.mktemp("go_names")
-    programs = {
-        case.name: build(go, case, source, directory)
-        for case in CASES
-        if not case.has_c or shutil.which("gcc")
-    }
+    cases = {case.name: case for case in CASES if not case.has_c or shutil.which("gcc")}
+    asked = [name for name, in asked_for(request, "case") if name in cases]
+    programs = {name: build(go, cases[name], source, directory) for name in asked}
     return observe(programs, start_profcol_once, start_target_once, directory)
 
 
-@pytest.mark.parametrize("case", [case.name for case in CASES])
+@pytest.mark.parametrize(
+    "case",
+    variants(["plain", "c_pie_stripped"], ["stripped", "pie_stripped", "c", "c_stripped"]),
+)
 def test_chains_are_those_of_the_runtime(case, seen):
     if case not in seen:
         pytest.skip("gcc is not installed")

@@ -21,7 +21,7 @@ from python_test import (
     test_its_stacks_are_true,
     test_its_stacks_are_whole,
 )
-from variants import asked_for, one_sanitized
+from variants import asked_for, variants
 
 # Signals are for the thread that has begun Python alone, and forks for programs with one thread.
 WAYS = (
@@ -35,7 +35,7 @@ exec gdb -batch -nx -ex "python import sys; sys.argv = ['$1', '$2', '$3']; {EXEC
 """
 
 pytestmark = pytest.mark.parametrize(
-    "name", one_sanitized(["program", "gdb", "interpreter"], "program")
+    "name", variants(["program", "gdb"], ["interpreter"], "program")
 )
 
 

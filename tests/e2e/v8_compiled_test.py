@@ -17,7 +17,7 @@ from decided import Decision, Share, assert_rare
 import v8_stacks
 import v8_test
 from v8_test import observed
-from variants import asked_for, one_sanitized
+from variants import asked_for, variants
 from waiting import wait_until
 
 
@@ -37,7 +37,9 @@ VARIANTS = {
     "first_compiler": ("--no-wasm-tier-up",),
 }
 
-pytestmark = pytest.mark.parametrize("name", one_sanitized(VARIANTS, "usual"))
+pytestmark = pytest.mark.parametrize(
+    "name", variants(["usual"], ["at_once", "first_compiler"], "usual")
+)
 
 _NAMELESS = re.compile(r"\((WebAssembly|regular expression)\)$|\[name ")
 _MODULE = re.compile(r"wasm|module|[0-9a-f]{8}$")  # what V8 calls one, which has no file

@@ -19,7 +19,7 @@ from decided import Decision, Share, assert_rare
 from profcol_run import pipeline
 from profile_files import Samples
 from v8_stacks import Observed, Verdict, told
-from variants import asked_for, one_sanitized
+from variants import asked_for, variants
 from waiting import wait_until
 
 RATE = 1999
@@ -44,7 +44,9 @@ VARIANTS = {
     "jitless": ("--jitless",),
 }
 
-pytestmark = pytest.mark.parametrize("name", one_sanitized(VARIANTS, "usual"))
+pytestmark = pytest.mark.parametrize(
+    "name", variants(["usual", "interpreted"], ["baseline", "jitless"], "usual")
+)
 
 
 @dataclasses.dataclass(frozen=True)

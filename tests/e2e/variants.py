@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that run over variants of one thing: which of them a session runs, and which is sanitized."""
+"""Tests that run over variants of one thing: which of them a session runs."""
 import pytest
 
 
-def one_sanitized(names, chosen):
-    """Parameters by these names; the sanitized program runs `chosen` alone, where all of them lead
-    through the same code of its.
+def variants(usual, by_hand, sanitized=None):
+    """Parameters by these names. make test runs those of `usual`; those `by_hand` lead through the
+    same code of the profiler's, and run with the other runtimes; the sanitized program runs one.
     """
-    marks = {chosen: pytest.mark.sanitized}
-    return [pytest.param(name, marks=marks.get(name, ())) for name in names]
+    marks = dict.fromkeys(by_hand, pytest.mark.runtimes) | {sanitized: pytest.mark.sanitized}
+    return [pytest.param(name, marks=marks.get(name, ())) for name in (*usual, *by_hand)]
 
 
 def asked_for(request, *parameters):
     """Tuples of the values of these parameters, each once, of the tests of `request`'s module that
     this session runs: for a fixture that starts all of them at once.
     """
-    tests = (item for item in request.session.items if item.path == request.path)
-    values = (tuple(item.callspec.params[name] for name in parameters) for item in tests)
-    return list(dict.fromkeys(values))
+    calls = (getattr(item, "callspec", None) for item in request.session.items if item.path == request.path)
+    params = [call.params for call in calls if call]
+    asked = (tuple(one[name] for name in parameters) for one in params if one.keys() >= {*parameters})
+    return list(dict.fromkeys(asked))
