@@ -145,15 +145,22 @@ CASES = [
 ]
 # What make test shows: code of every kind in one stack, and code that is replaced.
 REPRESENTATIVE = {"17": ("mixed", "inlined", "changing")}
-
+# What make test-all shows beyond; all others are run by hand.
+THOROUGH = {
+    "17": ("interpreted", "collecting", "throwing"),
+    "25": ("mixed", "inlined_c1", "changing", "casting", "asking"),
+}
 
 
 def cases():
     """The sanitized program runs what make test shows, and no other case a second time."""
     for version in JDKS:
         for case in CASES:
-            is_shown = case.name in REPRESENTATIVE.get(version, ())
-            mark = pytest.mark.sanitized if is_shown else pytest.mark.thorough
+            mark = pytest.mark.runtimes
+            if case.name in THOROUGH.get(version, ()):
+                mark = pytest.mark.thorough
+            elif case.name in REPRESENTATIVE.get(version, ()):
+                mark = pytest.mark.sanitized
             yield pytest.param(version, case, id=f"{version}-{case.name}", marks=mark)
 
 

@@ -45,12 +45,17 @@ READ = {
 READ_FROM_25 = {"compact": ("-XX:+UseCompactObjectHeaders",)}
 # with these, not.
 NOT_READ = {"z": ("-XX:+UseZGC",), "shenandoah": ("-XX:+UseShenandoahGC",)}
+# What make test-all shows; all others are run by hand.
+THOROUGH = {"17": ("g1", "long_pointers", "z"), "25": ("serial", "long_classes", "compact")}
+
 
 def cases():
     for version in JDKS:
         read = READ | (READ_FROM_25 if version == "25" else {})
         for name, flags in (read | NOT_READ).items():
-            yield pytest.param(version, flags, name in read, id=f"{version}-{name}")
+            is_shown = name in THOROUGH[version]
+            mark = pytest.mark.thorough if is_shown else pytest.mark.runtimes
+            yield pytest.param(version, flags, name in read, id=f"{version}-{name}", marks=mark)
 
 
 def start_threads(start_target, java, classes, flags, within=(), arguments=()):
@@ -153,8 +158,14 @@ def test_they_keep_them(classes, start_target, start_profcol, tmp_path):
     wait_until(lambda: seen.read()["runLong"][name] >= before + SEEN, "its name", BOUND_S)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("collector", ["g1", "serial", "parallel"])
+@pytest.mark.parametrize(
+    "collector",
+    [
+        pytest.param("g1", marks=pytest.mark.thorough),
+        pytest.param("serial", marks=pytest.mark.runtimes),
+        pytest.param("parallel", marks=pytest.mark.runtimes),
+    ],
+)
 def test_no_thread_has_the_name_of_another_whatever_moves(
     collector, classes, start_target, start_profcol, tmp_path
 ):
@@ -177,7 +188,6 @@ def test_no_thread_has_the_name_of_another_whatever_moves(
         assert re.match(r"short-lived thread \d+$|short-lived thr?$|coming", name), seen.names
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "flags", "is_read"), cases())
 def test_threads_have_their_names(
     version, flags, is_read, classes, start_target, start_profcol, tmp_path
