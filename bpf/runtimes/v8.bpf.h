@@ -18,7 +18,6 @@ enum {
 	V8_BELOW = 48,  /* bytes of a frame below its frame pointer that are looked at */
 	V8_TAGS = 3,    /* of a pointer to an object these bits are: */
 	V8_TAGGED = 1,  /* this */
-	V8_AROUND = 8,  /* bytes of code before an address that identify it, and from it on */
 	V8_ENTRY = 32,  /* bytes of code in which a function's frame is begun */
 	V8_CALL = 0xe8, /* by a distance of four bytes, as is a */
 	V8_JUMP = 0xe9,
@@ -61,6 +60,16 @@ static __always_inline __u64 v8_slot(struct unwind_walk *walk, __u64 fp, __s64 w
 	return word;
 }
 
+/* The check word of the code at @pc. */
+static __noinline __u32 v8_check_code(struct unwind_walk *walk, __u64 pc)
+{
+	__u64 *line = walk->scratch;
+
+	// What cannot be read is 0.
+	bpf_probe_read_user(line, V8_LINE_BYTES, (void *)v8_line(pc));
+	return v8_code_check(line);
+}
+
 /*
  * Gives the frame of @function, of which @kind and walk->of_runtime[1] tell more. False: it is none
  * that could be read. A builtin says so itself, instead.
@@ -86,7 +95,9 @@ static __noinline bool v8_give(struct unwind_walk *walk, const struct v8_view *v
 		kind = V8_BUILTIN;
 		pc = 0;
 	}
-	if (kind == V8_COMPILED) {
+	if (kind == V8_COMPILED && pc) {
+		// Its code may be freed, and other code of the function lie there.
+		check ^= v8_check_part(v8_check_code(walk, pc));
 		kind |= (pc >> 32 & ((1 << V8_CODE_IN_KIND) - 1)) << V8_KIND_BITS;
 		check |= pc >> (32 + V8_CODE_IN_KIND) & ((1 << V8_CODE_IN_CHECK) - 1);
 	}
@@ -102,18 +113,16 @@ static __noinline bool v8_give(struct unwind_walk *walk, const struct v8_view *v
 static __noinline void v8_give_code(struct unwind_walk *walk, __u64 object, __u32 kind,
 				    __u32 marker)
 {
-	__u64 pc = walk->of_runtime[1], words[2] = {};
-	__u32 check;
+	__u64 pc = walk->of_runtime[1];
+	__u32 check = v8_check_code(walk, pc);
 
-	bpf_probe_read_user(words, sizeof(words), (void *)(pc - V8_AROUND));
-	check = v8_code_check(words[0], words[1]);
 	if (!v8_is_object(object)) {
 		walk->second = unwind_runtime_second(marker, check);
 		walk->given = unwind_runtime_frame(RUNTIME_V8, V8_CODE, pc);
 		return;
 	}
 	kind |= (pc >> 32 & ((1 << V8_CODE_IN_KIND) - 1)) << V8_KIND_BITS;
-	check &= ~((1u << V8_CODE_IN_CHECK) - 1);
+	check = v8_check_part(check);
 	check |= pc >> (32 + V8_CODE_IN_KIND) & ((1 << V8_CODE_IN_CHECK) - 1);
 	walk->second = unwind_runtime_second((__u32)pc, check);
 	walk->given = unwind_runtime_frame(RUNTIME_V8, kind, object - V8_TAGGED);
@@ -153,6 +162,13 @@ static __noinline void v8_give_framed(struct unwind_walk *walk, const struct v8_
 
 /* ---- builtins, in V8's file ---- */
 
+/* Has the leaf that was left not pushed yet what is @words from its frame pointer @fp on? Something
+ * of before may be there. */
+static __always_inline bool v8_is_unpushed(struct unwind_walk *walk, __u64 fp, __s64 words)
+{
+	return walk->loop_is_leaf && fp + words * 8 < walk->below;
+}
+
 /* The function on whose frame a builtin runs that was left: does it interpret it? */
 static __noinline int v8_builtin(struct unwind_walk *walk, const struct v8_view *view,
 				 bool interprets)
@@ -160,7 +176,7 @@ static __noinline int v8_builtin(struct unwind_walk *walk, const struct v8_view 
 	__u64 fp = walk->beyond - 16, function, offset;
 	__u32 kind = V8_COMPILED;
 
-	if (v8_is_marker(v8_slot(walk, fp, -1)))
+	if (v8_is_unpushed(walk, fp, view->function) || v8_is_marker(v8_slot(walk, fp, -1)))
 		// What an interpreter's handler calls for has a frame of its own.
 		return interprets ? RUNTIME_LEAVES : RUNTIME_NATIVE;
 	function = v8_slot(walk, fp, view->function);

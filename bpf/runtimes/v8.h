@@ -35,9 +35,12 @@ enum v8_frame_kind {
 /*
  * An address in made code has 47 bits: the lower 32 are the position, 5 more lie in the kind above
  * its own bits, the rest in the lowest bits of the check. The other bits of the check are of a
- * function (v8_check), or of the code (v8_code_check) where there is none.
+ * function (v8_check) and, if there is an address, of the code there (v8_code_check), mixed; where
+ * there is no function, of the code alone.
  */
 enum {
+	V8_LINE_BYTES = 64, /* of code, in which an address lies, that tell it from other code */
+	V8_LINE_WORDS = V8_LINE_BYTES / 8,
 	V8_CODE_IN_KIND = 5,
 	V8_CODE_IN_CHECK = 10,
 	V8_CHECK_BITS = 32 - V8_CODE_IN_CHECK,
@@ -83,10 +86,26 @@ static inline __u32 v8_check(__u32 literal, __u32 script)
 	       << V8_CODE_IN_CHECK;
 }
 
-/* The check word of code at an address mixes the 16 bytes around the address. */
-static inline __u32 v8_code_check(__u64 before, __u64 after)
+/* Where the line begins that @address lies in. No page ends within. */
+static inline __u64 v8_line(__u64 address)
 {
-	__u64 mixed = (before ^ after >> 7 ^ after << 57) * 0x9e3779b97f4a7c15ull;
+	return address & ~(V8_LINE_BYTES - 1ull);
+}
 
-	return (__u32)((mixed ^ mixed >> 29) >> 20);
+/* The check word of code at an address mixes the words of its line. */
+static inline __u32 v8_code_check(const __u64 line[V8_LINE_WORDS])
+{
+	__u64 mixed = 0;
+
+	for (__u32 i = 0; i < V8_LINE_WORDS; i++) {
+		mixed = (mixed ^ line[i]) * 0x9e3779b97f4a7c15ull;
+		mixed ^= mixed >> 29;
+	}
+	return (__u32)(mixed >> 20);
+}
+
+/* The bits of a check word that are not those of an address. */
+static inline __u32 v8_check_part(__u32 check)
+{
+	return check & ~((1u << V8_CODE_IN_CHECK) - 1);
 }

@@ -183,6 +183,9 @@ class Running:
             phases = {name: what for name, what in phases.items() if "wasm" not in what}
         return observe_samples(phases, samples)
 
+    def end(self):
+        self.target.kill()
+
 
 def shares(observed):
     """(Share, samples that are bad, of how many) of each kind of fault."""

@@ -84,6 +84,9 @@ class Running:
         chains, _ = told(self._told)
         return Observed(chains, samples, str(self.path))
 
+    def end(self):
+        self.target.kill()
+
 
 def shares(observed):
     """(Share, samples that are bad, of how many) of each kind of fault."""
@@ -138,7 +141,7 @@ def observe(
             observed = running.observed(samples.of(pid)[before:])
             if is_enough(observed):
                 break
-        running.target.kill()
+        running.end()
         return program.name, observed
 
     with concurrent.futures.ThreadPoolExecutor(TOGETHER) as pool:

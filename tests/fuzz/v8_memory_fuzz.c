@@ -127,15 +127,21 @@ static uint64_t make_wasm(uint32_t number, uint64_t *address)
 	return wasm.instance;
 }
 
+/* As the kernel side does: the check word of the code at @address. */
+static uint32_t check_code(uint64_t address)
+{
+	__u64 line[V8_LINE_WORDS];
+
+	memcpy(line, v8_forged_at(&forged, v8_line(address)), sizeof(line));
+	return v8_code_check(line);
+}
+
 /* As the kernel side does: of code whose frame has @object. */
 static void fill_held(struct runtime_frame *frame, uint64_t object, uint64_t address)
 {
-	uint64_t words[2];
-
-	memcpy(words, v8_forged_at(&forged, address - 8), sizeof(words));
 	frame->object = object - V8_TAG;
 	frame->position = (uint32_t)address;
-	frame->check = v8_code_check(words[0], words[1]) & ~((1u << V8_CODE_IN_CHECK) - 1);
+	frame->check = v8_check_part(check_code(address));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -144,7 +150,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	const struct runtime_lines lines = { take_line, NULL };
 	struct runtime_process process = { 0 };
 	struct runtime_frame frame = { 0 };
-	uint64_t function, held, held_at, address, words[2];
+	uint64_t function, held, held_at, address;
 
 	if (size < 4)
 		return 0;
@@ -164,10 +170,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (frame.kind == V8_COMPILED)
 		frame.position = (uint32_t)address;
 	change(&forged, 0);
+	if (frame.kind == V8_COMPILED)
+		frame.check ^= v8_check_part(check_code(address));
 	if (frame.kind == V8_CODE) {
 		frame.object = address;
-		memcpy(words, v8_forged_at(&forged, address - 8), sizeof(words));
-		frame.check = v8_code_check(words[0], words[1]);
+		frame.check = check_code(address);
 	}
 	if (frame.kind >= V8_REGEXP && frame.kind <= V8_UNSURE)
 		fill_held(&frame, held, held_at);

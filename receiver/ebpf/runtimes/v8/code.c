@@ -103,7 +103,7 @@ static uint64_t function_at(const struct v8_heap *heap, uint64_t array, uint32_t
 
 	if (!v8_item(heap, array, index, &word))
 		return 0;
-	word &= ~2ull; // of a weak one
+	word &= ~(uint64_t)V8_WEAK;
 	if (v8_is(heap, word, heap->layout->types.shared))
 		return word;
 	return v8_word(heap, word, WRAPPED, &word) && v8_is(heap, word, heap->layout->types.shared)

@@ -17,6 +17,24 @@ static uint64_t script_of(const struct v8_heap *heap, uint64_t word)
 	return v8_is(heap, word, layout->types.script) ? word : 0;
 }
 
+/*
+ * Has the script of @function, whose number there is @literal, another function by now, or none?
+ * One that nobody has any more is freed, but what lies there may look like it long after: the
+ * script forgets it at once.
+ */
+static bool is_forgotten(const struct v8_heap *heap, const struct v8_function *function,
+			 uint32_t literal)
+{
+	uint64_t functions, word;
+
+	if (!function->script ||
+	    !v8_word(heap, function->script, heap->layout->offsets.script_functions, &functions) ||
+	    !v8_is(heap, functions, heap->layout->types.weak_array) ||
+	    !v8_item(heap, functions, literal, &word))
+		return false;
+	return word != (function->object | V8_WEAK);
+}
+
 enum runtime_outcome v8_read_function(const struct v8_heap *heap, uint64_t object,
 				      struct v8_function *ret)
 {
@@ -36,7 +54,7 @@ enum runtime_outcome v8_read_function(const struct v8_heap *heap, uint64_t objec
 		id = 0;
 	ret->check = v8_check(literal, (uint32_t)(id >> 32));
 	ret->script = script_of(heap, script);
-	return RUNTIME_NAMED;
+	return is_forgotten(heap, ret, literal) ? RUNTIME_GONE : RUNTIME_NAMED;
 }
 
 /* ---- names ---- */

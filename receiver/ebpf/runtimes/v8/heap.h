@@ -14,7 +14,10 @@ struct v8_heap {
 	uint64_t base; /* where ELF address 0 of V8's file lies */
 };
 
-enum { V8_TAG = 1 };
+enum {
+	V8_TAG = 1,
+	V8_WEAK = 2, /* the same of a pointer that keeps nothing from being freed: both are set */
+};
 
 static inline bool v8_is_tagged(uint64_t word)
 {

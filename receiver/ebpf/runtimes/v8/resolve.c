@@ -94,22 +94,41 @@ static void find_compiled(struct look *look)
 	look->has_place = true;
 }
 
+/* ---- what functions are called ---- */
+
+/* The function at @object, what it is called, and its file. */
+static enum runtime_outcome read_names(const struct v8_heap *heap, uint64_t object,
+				       struct v8_function *function, struct v8_text *name,
+				       struct v8_text *file)
+{
+	enum runtime_outcome outcome = v8_read_function(heap, object, function);
+
+	name->length = file->length = 0;
+	name->is_odd = file->is_odd = false;
+	if (outcome == RUNTIME_NAMED)
+		outcome = v8_name_function(heap, function, name);
+	if (outcome == RUNTIME_NAMED && function->script)
+		outcome = v8_name_script(heap, function->script, file);
+	if (outcome != RUNTIME_NAMED)
+		return outcome;
+	// What a program has written has a script, and names of characters.
+	if (name->is_odd || (!function->script && v8_find_bytecode(heap, function)))
+		return RUNTIME_GONE;
+	return RUNTIME_NAMED;
+}
+
 /* ---- lines ---- */
 
 static enum runtime_outcome add_line(struct look *look, const struct v8_inlined *inlined)
 {
 	const struct v8_heap *heap = &look->heap;
-	struct v8_text name = { .length = 0 }, file = { .length = 0 };
+	struct v8_text name, file;
 	struct v8_function function;
 	struct v8_place place = { 0 }, start = { 0 };
 	struct runtime_line line = { 0 };
-	enum runtime_outcome outcome = v8_read_function(heap, inlined->function, &function);
+	enum runtime_outcome outcome = read_names(heap, inlined->function, &function, &name, &file);
 	uint32_t first;
 
-	if (outcome == RUNTIME_NAMED)
-		outcome = v8_name_function(heap, &function, &name);
-	if (outcome == RUNTIME_NAMED && function.script)
-		outcome = v8_name_script(heap, function.script, &file);
 	if (outcome != RUNTIME_NAMED)
 		return outcome;
 	if (!name.length)
@@ -169,10 +188,27 @@ static bool is_exported(const struct look *look)
 	       code_address(look->frame) && !v8_find_code(heap, code_address(look->frame), &code);
 }
 
-/* Of that check word the lowest bits may be those of an address. */
-static bool is_same(const struct look *look)
+/* The check word of the code at @address, as it is now. */
+static bool check_code(const struct look *look, uint64_t address, uint32_t *ret)
 {
-	return look->function.check >> V8_CODE_IN_CHECK == look->frame->check >> V8_CODE_IN_CHECK;
+	const struct runtime_memory *memory = look->heap.memory;
+	__u64 line[V8_LINE_WORDS];
+
+	if (!memory->read(memory->context, v8_line(address), line, sizeof(line)))
+		return false;
+	*ret = v8_code_check(line);
+	return true;
+}
+
+/* Is the function that was read the one that was sampled, and its code still there? */
+static bool is_same(const struct look *look, uint32_t kind)
+{
+	uint64_t address = kind == V8_COMPILED ? code_address(look->frame) : 0;
+	uint32_t check = look->function.check, of_code = 0;
+
+	if (address && !check_code(look, address, &of_code))
+		return false;
+	return v8_check_part(check ^ of_code) == v8_check_part(look->frame->check);
 }
 
 static enum runtime_outcome resolve_function(struct look *look, uint32_t kind)
@@ -183,7 +219,7 @@ static enum runtime_outcome resolve_function(struct look *look, uint32_t kind)
 
 	if (outcome != RUNTIME_NAMED)
 		return outcome;
-	if (!is_same(look))
+	if (!is_same(look, kind))
 		return RUNTIME_GONE;
 	if (kind == V8_COMPILED && is_exported(look))
 		return add_kind(look, some_wasm);
@@ -200,7 +236,7 @@ static enum runtime_outcome resolve_function(struct look *look, uint32_t kind)
 	// It may have become another one while it was read.
 	memory->renew(memory->context);
 	outcome = v8_read_function(&look->heap, object, &look->function);
-	return outcome == RUNTIME_NAMED && !is_same(look) ? RUNTIME_GONE : outcome;
+	return outcome == RUNTIME_NAMED && !is_same(look, kind) ? RUNTIME_GONE : outcome;
 }
 
 /* ---- code alone ---- */
@@ -208,18 +244,11 @@ static enum runtime_outcome resolve_function(struct look *look, uint32_t kind)
 /* Of the check word the lowest bits may be those of an address. */
 static enum runtime_outcome is_same_code(const struct look *look, uint64_t address, int low_bits)
 {
-	const struct runtime_memory *memory = look->heap.memory;
-	uint64_t words[2];
+	uint32_t check;
 
-	if (!memory->read(memory->context, address - sizeof(*words), words, sizeof(words))) {
-		if (!memory->read(memory->context, address, words, sizeof(*words)))
-			return RUNTIME_UNREADABLE;
-		// At the beginning of memory the kernel side could not read them, either.
-		memset(words, 0, sizeof(words));
-	}
-	return v8_code_check(words[0], words[1]) >> low_bits == look->frame->check >> low_bits
-		       ? RUNTIME_NAMED
-		       : RUNTIME_GONE;
+	if (!check_code(look, address, &check))
+		return RUNTIME_UNREADABLE;
+	return check >> low_bits == look->frame->check >> low_bits ? RUNTIME_NAMED : RUNTIME_GONE;
 }
 
 static enum runtime_outcome name_code(struct look *look)

@@ -25,6 +25,8 @@ static bool append_character(struct v8_text *text, uint32_t character)
 	char bytes[4];
 	size_t count = character ? strings_encode_utf8(character, bytes) : 0;
 
+	// A character 0, or half a pair.
+	text->is_odd |= !count;
 	if (!count)
 		count = strings_encode_utf8(REPLACEMENT, bytes);
 	if (count > sizeof(text->bytes) - text->length)

@@ -10,6 +10,7 @@ enum { V8_TEXT_BYTES = 4096 };
 struct v8_text {
 	char bytes[V8_TEXT_BYTES]; /* UTF-8, cut where it is longer */
 	size_t length;
+	bool is_odd; /* it has characters that no name has */
 };
 
 /* Is it one? */

@@ -63,6 +63,7 @@ static const struct variable {
 	{ "type_BaselineData__BASELINE_DATA_TYPE", TYPE(baseline_data) },
 	{ "type_Code__CODE_TYPE", TYPE(code) },
 	{ "type_FixedArray__FIXED_ARRAY_TYPE", TYPE(array) },
+	{ "type_WeakFixedArray__WEAK_FIXED_ARRAY_TYPE", TYPE(weak_array) },
 	{ "type_IrRegExpData__IR_REG_EXP_DATA_TYPE", TYPE(regexp_data) },
 	{ "type_InstructionStream__INSTRUCTION_STREAM_TYPE", TYPE(stream) },
 	{ "type_WasmExportedFunctionData__WASM_EXPORTED_FUNCTION_DATA_TYPE", TYPE(wasm_exported) },

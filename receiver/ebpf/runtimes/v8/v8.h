@@ -27,6 +27,7 @@ struct v8_offsets {
 	uint16_t bytecode_positions, bytecode_first; /* table; instructions */
 	uint16_t script_source, script_name, script_line, script_column, script_line_ends;
 	uint16_t script_id;
+	uint16_t script_functions;          /* by their numbers, weakly */
 	uint16_t scope_flags, scope_locals; /* numbers: flags; how many variables it has... */
 	uint16_t scope_first;               /* ...where these begin... */
 	uint16_t scope_position;            /* ...and its function; 0: behind them */
@@ -61,7 +62,7 @@ struct v8_wasm {
 struct v8_types {
 	uint16_t shared, script, scope, debug_info, bytecode, interpreter_data, baseline_data;
 	uint16_t code, stream;
-	uint16_t array, regexp_data, wasm_exported;
+	uint16_t array, weak_array, regexp_data, wasm_exported;
 	uint16_t uncompiled_first, uncompiled_last;
 };
 

@@ -304,6 +304,7 @@ bool v8_complete(struct v8_layout *layout)
 	// Around the table of lines these have stood since ever.
 	if (at->script_line_ends) {
 		at->script_id = at->script_line_ends + 8;
+		at->script_functions = at->script_line_ends + 32;
 		at->script_line = at->script_name + 8;
 		at->script_column = at->script_name + 16;
 	}

@@ -17,13 +17,15 @@ static bool read_bytes(void *context, uint64_t address, void *to, size_t bytes)
 {
 	struct v8_forged *forged = context;
 
+	// A line of code is there as a whole.
+	size_t used = (forged->used + V8_LINE_BYTES - 1) & ~(V8_LINE_BYTES - 1ul);
+
 	forged->reads++;
 	forged->read_bytes += bytes;
 	if (forged->before)
 		forged->before(forged, forged->reads);
 	if (forged->reads > forged->most_reads || address < forged->start ||
-	    address - forged->start > forged->used ||
-	    bytes > forged->used - (address - forged->start))
+	    address - forged->start > used || bytes > used - (address - forged->start))
 		return false;
 	memcpy(to, forged->bytes + (address - forged->start), bytes);
 	return true;

@@ -73,14 +73,29 @@ static enum runtime_outcome resolve(uint64_t function, uint32_t kind, uint32_t p
 	return resolve_frame(&frame);
 }
 
-static enum runtime_outcome resolve_made(uint64_t function, uint64_t address)
+/* The check word of the code at @address, whose line may begin before there is memory. */
+static uint32_t check_code(uint64_t address)
 {
-	const struct runtime_frame frame = {
+	__u64 line[V8_LINE_WORDS];
+
+	memcpy(line, v8_forged_at(&forged, v8_line(address)), sizeof(line));
+	return v8_code_check(line);
+}
+
+static struct runtime_frame made_frame(uint64_t function, uint64_t address)
+{
+	return (struct runtime_frame){
 		.object = function - V8_TAG,
 		.kind = V8_COMPILED | (uint32_t)(address >> 32 & 31) << V8_KIND_BITS,
 		.position = (uint32_t)address,
-		.check = v8_check(LITERAL, SCRIPT_ID) | (uint32_t)(address >> 37),
+		.check = v8_check_part(v8_check(LITERAL, SCRIPT_ID) ^ check_code(address)) |
+			 (uint32_t)(address >> 37),
 	};
+}
+
+static enum runtime_outcome resolve_made(uint64_t function, uint64_t address)
+{
+	const struct runtime_frame frame = made_frame(function, address);
 
 	return resolve_frame(&frame);
 }
@@ -405,14 +420,13 @@ static void scripts_may_say_where_they_begin_and_where_lines_end(void **state)
 static void code_alone_is_told_from_other_code(void **state)
 {
 	struct runtime_frame frame = { .kind = V8_CODE, .position = 29 };
-	uint64_t function, start, words[2];
+	uint64_t function, start;
 
 	(void)state;
 	begin();
 	start = make_optimized(&function);
 	frame.object = start + 16;
-	memcpy(words, v8_forged_at(&forged, start + 8), sizeof(words));
-	frame.check = v8_code_check(words[0], words[1]);
+	frame.check = check_code(start + 16);
 	assert_int_equal(resolve_frame(&frame), RUNTIME_NAMED);
 	assert_int_equal(count, 3);
 	expect(2, "open", 2, 3);
@@ -420,6 +434,66 @@ static void code_alone_is_told_from_other_code(void **state)
 	assert_int_equal(resolve_frame(&frame), RUNTIME_GONE);
 	frame.object = 0x7f0000000000;
 	assert_int_equal(resolve_frame(&frame), RUNTIME_UNREADABLE);
+}
+
+static void functions_are_told_by_the_code_that_they_run(void **state)
+{
+	struct runtime_frame frame;
+	uint64_t function, start;
+
+	(void)state;
+	begin();
+	start = make_optimized(&function);
+	frame = made_frame(function, start + 40);
+	assert_int_equal(resolve_frame(&frame), RUNTIME_NAMED);
+	// Other code of the same function lies there now.
+	*v8_forged_at(&forged, start + 41) = 0x90;
+	assert_int_equal(resolve_frame(&frame), RUNTIME_GONE);
+}
+
+static void functions_that_their_script_has_forgotten_are_gone(void **state)
+{
+	uint64_t words[LITERAL + 1] = { 0 }, function, list;
+
+	(void)state;
+	begin();
+	function = make_function("open", 22, make_bytecode());
+	words[LITERAL] = function | V8_WEAK;
+	list = v8_forged_array(&forged, words, LITERAL + 1);
+	v8_forged_put(&forged, script, forged.layout.offsets.script_functions, list);
+	// What may be there in versions that are laid out otherwise.
+	v8_forged_put(&forged, list, 16 + 8 * LITERAL, 3);
+	assert_int_equal(resolve(function, V8_INTERPRETED, 63), RUNTIME_NAMED);
+	forged.layout.types.weak_array = forged.layout.types.array;
+	assert_int_equal(resolve(function, V8_INTERPRETED, 63), RUNTIME_GONE);
+	v8_forged_put(&forged, list, 16 + 8 * LITERAL, function | V8_WEAK);
+	assert_int_equal(resolve(function, V8_INTERPRETED, 63), RUNTIME_NAMED);
+	// Another one that was compiled of the same text.
+	v8_forged_put(&forged, list, 16 + 8 * LITERAL, script | V8_WEAK);
+	assert_int_equal(resolve(function, V8_INTERPRETED, 63), RUNTIME_GONE);
+}
+
+static void functions_with_code_but_without_a_script_are_gone(void **state)
+{
+	uint64_t function;
+
+	(void)state;
+	begin();
+	function = make_function("open", 22, make_bytecode());
+	v8_forged_put(&forged, script, 0, forged.maps[V8_FORGED_ARRAY]);
+	assert_int_equal(resolve(function, V8_INTERPRETED, 63), RUNTIME_GONE);
+}
+
+static void memory_that_has_become_something_else_is_no_name(void **state)
+{
+	static const uint16_t words[] = { 'o', 0, 0xd801, 7 };
+	uint64_t scope, function;
+
+	(void)state;
+	begin();
+	scope = v8_forged_scope(&forged, v8_forged_wide(&forged, words, 4), 0, 22);
+	function = v8_forged_function(&forged, script, scope, make_bytecode(), LITERAL);
+	assert_int_equal(resolve(function, V8_INTERPRETED, 63), RUNTIME_GONE);
 }
 
 static void reading_has_a_bound(void **state)
@@ -452,6 +526,10 @@ int main(void)
 		cmocka_unit_test(files_are_paths),
 		cmocka_unit_test(scripts_may_say_where_they_begin_and_where_lines_end),
 		cmocka_unit_test(code_alone_is_told_from_other_code),
+		cmocka_unit_test(functions_are_told_by_the_code_that_they_run),
+		cmocka_unit_test(functions_that_their_script_has_forgotten_are_gone),
+		cmocka_unit_test(functions_with_code_but_without_a_script_are_gone),
+		cmocka_unit_test(memory_that_has_become_something_else_is_no_name),
 		cmocka_unit_test(reading_has_a_bound),
 	};
 
