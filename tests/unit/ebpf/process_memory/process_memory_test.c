@@ -168,6 +168,7 @@ static int set_up(void **state)
 	assert_true(faults != MAP_FAILED);
 	fake_host_init(&fixture->fake);
 	fixture->fake.body = worker_body;
+	fixture->fake.shares_memory = true;
 	pthread_mutex_init(&fixture->lock, NULL);
 	pthread_cond_init(&fixture->ended, NULL);
 	fixture->memory = process_memory_create(&fixture->fake.host, NULL, WORKER_UID, 1 << 20);

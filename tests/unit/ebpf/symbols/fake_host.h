@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host for tests: its helper is a fork that calls worker_helper. */
+/* A host for tests: its helper is the test's program, which calls worker_helper. */
 #pragma once
 
 #include <profcol/component.h>
@@ -14,6 +14,7 @@ struct fake_host {
 	size_t helper_count;
 	bool spawn_fails;
 	int (*body)(int socket); /* of a helper; worker_helper */
+	bool shares_memory;      /* its body does with the test, and allocates nothing */
 	struct {
 		char name[64], label[64];
 		struct profcol_metric metric;
