@@ -176,7 +176,9 @@ def test_attributes_are_changed_on_their_way(start_profcol, burner, tmp_path):
     ).stdout.split()[0].decode()
     assert {sample.labels["comm"] for sample in samples} == {hashed}
     assert {sample.labels["first"] for sample in samples} == {"b"}
-    assert {sample.labels["team"] for sample in profile.samples} == {"payments"}
+    assert {sample.labels["team"] for sample in samples} == {"payments"}
+    # Others on the machine may have said so themselves.
+    assert all("team" in sample.labels for sample in profile.samples)
     assert not any("process.executable.path" in sample.labels for sample in profile.samples)
     assert b"process.executable.path" not in _bytes(tmp_path / "out")
     assert run.balance().exported == profile.count
