@@ -7,9 +7,7 @@ The program tells what runs in which of its functions (tests/targets/v8_compiled
 import collections
 import dataclasses
 import enum
-import pathlib
 import re
-import shutil
 
 import pytest
 
@@ -17,7 +15,7 @@ from decided import Decision, Share, assert_rare
 import v8_stacks
 import v8_test
 from v8_test import observed
-from variants import asked_for, variants
+from variants import variants
 from waiting import wait_until
 
 
@@ -207,11 +205,8 @@ def observe_compiled(programs, *arguments):
 
 @pytest.fixture(scope="module")
 def seen(request, source, start_profcol_once, start_target_once, tmp_path_factory):
-    node = shutil.which("node")
-    if not node:
-        pytest.skip("no node: apt-get install nodejs")
     return observe_compiled(
-        [Program(name, pathlib.Path(node), VARIANTS[name]) for name, in asked_for(request, "name")],
+        v8_test.installed(request, VARIANTS, Program),
         source,
         start_profcol_once,
         start_target_once,

@@ -150,13 +150,21 @@ def observe(
     return found
 
 
-@pytest.fixture(scope="module")
-def seen(request, source, start_profcol_once, start_target_once, tmp_path_factory):
+def installed(request, options, kind=Program):
+    """The machine's Node.js in those variants that `request`'s module is asked for; `options` has
+    the arguments of each.
+    """
     node = shutil.which("node")
     if not node:
         pytest.skip("no node: apt-get install nodejs")
+    names = (name for name, in asked_for(request, "name"))
+    return [kind(name, pathlib.Path(node), options[name]) for name in names]
+
+
+@pytest.fixture(scope="module")
+def seen(request, source, start_profcol_once, start_target_once, tmp_path_factory):
     return observe(
-        [Program(name, pathlib.Path(node), VARIANTS[name]) for name, in asked_for(request, "name")],
+        installed(request, VARIANTS),
         source,
         start_profcol_once,
         start_target_once,

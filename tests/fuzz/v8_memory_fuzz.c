@@ -127,21 +127,12 @@ static uint64_t make_wasm(uint32_t number, uint64_t *address)
 	return wasm.instance;
 }
 
-/* As the kernel side does: the check word of the code at @address. */
-static uint32_t check_code(uint64_t address)
-{
-	__u64 line[V8_LINE_WORDS];
-
-	memcpy(line, v8_forged_at(&forged, v8_line(address)), sizeof(line));
-	return v8_code_check(line);
-}
-
 /* As the kernel side does: of code whose frame has @object. */
 static void fill_held(struct runtime_frame *frame, uint64_t object, uint64_t address)
 {
 	frame->object = object - V8_TAG;
 	frame->position = (uint32_t)address;
-	frame->check = v8_check_part(check_code(address));
+	frame->check = v8_check_part(v8_forged_check(&forged, address));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -171,10 +162,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		frame.position = (uint32_t)address;
 	change(&forged, 0);
 	if (frame.kind == V8_COMPILED)
-		frame.check ^= v8_check_part(check_code(address));
+		frame.check ^= v8_check_part(v8_forged_check(&forged, address));
 	if (frame.kind == V8_CODE) {
 		frame.object = address;
-		frame.check = check_code(address);
+		frame.check = v8_forged_check(&forged, address);
 	}
 	if (frame.kind >= V8_REGEXP && frame.kind <= V8_UNSURE)
 		fill_held(&frame, held, held_at);

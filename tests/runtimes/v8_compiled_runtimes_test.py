@@ -12,6 +12,7 @@ from v8_compiled_test import (
     test_what_it_runs_has_a_name,
     test_what_it_runs_has_its_own_name,
 )
+from variants import asked_for
 
 NAMES = language_runtimes.names("node")
 # Its structures lie elsewhere than those of other builds of that version.
@@ -23,11 +24,9 @@ pytestmark = [pytest.mark.runtimes, pytest.mark.parametrize("name", NAMES)]
 @pytest.fixture(scope="module")
 def seen(request, source, start_profcol_once, start_target_once, tmp_path_factory):
     """By name, of those that are asked for and there."""
-    tests = (item for item in request.session.items if item.path == request.path)
-    names = list(dict.fromkeys(test.callspec.params["name"] for test in tests))
     programs = [
         Program(name, path, has_wasm=name not in _WITHOUT_WASM)
-        for name in names
+        for name, in asked_for(request, "name")
         if (path := language_runtimes.find_runtime(name))
     ]
     return observe_compiled(

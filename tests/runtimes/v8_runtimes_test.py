@@ -13,6 +13,7 @@ from v8_test import (
     test_its_lines_are_true,
     test_its_stacks_are_whole,
 )
+from variants import asked_for
 
 NAMES = language_runtimes.names("node")
 # Those without methods that are private.
@@ -24,11 +25,9 @@ pytestmark = [pytest.mark.runtimes, pytest.mark.parametrize("name", NAMES)]
 @pytest.fixture(scope="module")
 def seen(request, source, start_profcol_once, start_target_once, tmp_path_factory):
     """By name, of those that are asked for and there."""
-    tests = (item for item in request.session.items if item.path == request.path)
-    names = list(dict.fromkeys(test.callspec.params["name"] for test in tests))
     programs = [
         Program(name, path, has_private_methods=not name.startswith(_OLDEST))
-        for name in names
+        for name, in asked_for(request, "name")
         if (path := language_runtimes.find_runtime(name))
     ]
     return observe(

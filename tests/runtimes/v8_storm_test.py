@@ -7,11 +7,7 @@ text and dropped, nor where objects move all the time. The program itself notice
 It tells which chains it has (tests/targets/v8_storm.js).
 """
 import collections
-import dataclasses
-import enum
-import pathlib
 import re
-import shutil
 import signal
 
 import pytest
@@ -19,7 +15,8 @@ import pytest
 from decided import Decision, Share, assert_rare
 import v8_stacks
 import v8_test
-from v8_test import Program, observed
+from v8_stacks import Verdict
+from v8_test import observed
 from waiting import wait_until
 
 START_BOUND_S = 300
@@ -55,15 +52,6 @@ pytestmark = [pytest.mark.runtimes, pytest.mark.parametrize("name", list(VARIANT
 # What has no name; what stands for code that is no function's, or for a function that was not read.
 _MISSING = re.compile(r"\[|\(V8 code\)$|Builtins_InterpreterEntryTrampoline$")
 _OUTERMOST = "drive"
-
-
-class Verdict(enum.Enum):
-    TRUE = "true"
-    TRANSIT = "on the way"  # the chain begins or ends
-    LINE = "line"  # its functions, but a line of another one
-    CUT = "cut"
-    UNNAMED = "unnamed"  # some name did not come; the others are right
-    WRONG = "wrong"
 
 
 def _is_missing(frame):
@@ -123,7 +111,7 @@ def judge(chain, sample):
     return Verdict.TRUE if shown == expected else Verdict.TRANSIT
 
 
-class Observed:
+class Observed(v8_stacks.Observed):
     """What was sampled of a program while it had the chains that it has told."""
 
     def __init__(self, chains, samples, moves):
@@ -141,26 +129,13 @@ class Observed:
                 continue
             self.verdicts[chain.way][verdict] += sample.count
             text = v8_stacks.text_of(sample, "")
-            self.shown[verdict][chain.frames[0][0], text, sample.mark] += sample.count
-
-    def count(self, *verdicts):
-        """Samples with one of these verdicts (all without any)."""
-        return sum(
-            number
-            for counts in self.verdicts.values()
-            for verdict, number in counts.items()
-            if not verdicts or verdict in verdicts
-        )
+            self.shown[verdict][chain, text, sample.mark] += sample.count
 
     def unseen(self):
         return {way for way in self.ways if self.verdicts[way][Verdict.TRUE] < LEAST_SEEN}
 
     def print(self, most=6):
-        for way, counts in self.verdicts.items():
-            print(f"{way}: " + ", ".join(f"{counts[one]} {one.value}" for one in Verdict))
-        for verdict in (Verdict.CUT, Verdict.UNNAMED, Verdict.LINE, Verdict.WRONG):
-            for (leaf, text, mark), count in self.shown[verdict].most_common(most):
-                print(f"{verdict.value}, {count} of {leaf}: {mark}\n    {text}")
+        super().print(most)
         print(f"exit code {self.exit_code}, {dict(self.trace)}")
 
 
@@ -216,13 +191,9 @@ def is_enough(observed):
 
 @pytest.fixture(scope="module")
 def seen(request, source, start_profcol_once, start_target_once, tmp_path_factory):
-    node = shutil.which("node")
-    if not node:
-        pytest.skip("no node: apt-get install nodejs")
-    tests = (item for item in request.session.items if item.path == request.path)
-    names = dict.fromkeys(test.callspec.params["name"] for test in tests)
+    options = {name: options for name, (options, _) in VARIANTS.items()}
     return v8_test.observe(
-        [Program(name, pathlib.Path(node), VARIANTS[name][0]) for name in names],
+        v8_test.installed(request, options),
         source,
         start_profcol_once,
         start_target_once,

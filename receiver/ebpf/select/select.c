@@ -194,7 +194,7 @@ static void recall_lineage(struct select *select, struct select_subject *subject
 	subject->lineage = lineage_of(select, subject->key.pid, start_ns, start_ns);
 }
 
-/* What is not known only since it was not told in time is asked for again, while samples wait. */
+/* Samples wait for another decision where the last one lacked an answer that was only late. */
 static enum select_verdict be_patient(struct verdict *row, enum select_verdict verdict, bool late)
 {
 	if (verdict == SELECT_UNDECIDABLE && late && ++row->late < LATE_MAX)

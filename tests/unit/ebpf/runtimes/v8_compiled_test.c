@@ -33,15 +33,12 @@ static bool take_line(void *context, const struct runtime_line *line)
 
 static struct runtime_frame make_frame(uint64_t object, uint32_t kind, uint64_t address)
 {
-	__u64 line[V8_LINE_WORDS] = { 0 };
-
-	if (address - forged.start < sizeof(forged.bytes))
-		memcpy(line, v8_forged_at(&forged, v8_line(address)), sizeof(line));
 	return (struct runtime_frame){
 		.object = object - V8_TAG,
 		.kind = kind | (uint32_t)(address >> 32 & 31) << V8_KIND_BITS,
 		.position = (uint32_t)address,
-		.check = v8_check_part(v8_code_check(line)) | (uint32_t)(address >> 37),
+		.check = v8_check_part(v8_forged_check(&forged, address)) |
+			 (uint32_t)(address >> 37),
 	};
 }
 

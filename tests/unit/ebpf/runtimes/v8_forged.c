@@ -58,6 +58,15 @@ uint8_t *v8_forged_at(struct v8_forged *forged, uint64_t address)
 	return forged->bytes + (address - forged->start);
 }
 
+uint32_t v8_forged_check(struct v8_forged *forged, uint64_t address)
+{
+	__u64 line[V8_LINE_WORDS] = { 0 };
+
+	if (address - forged->start < sizeof(forged->bytes))
+		memcpy(line, v8_forged_at(forged, v8_line(address)), sizeof(line));
+	return v8_code_check(line);
+}
+
 void v8_forged_put(struct v8_forged *forged, uint64_t object, size_t offset, uint64_t word)
 {
 	memcpy(v8_forged_at(forged, object - V8_TAG + offset), &word, sizeof(word));

@@ -42,6 +42,9 @@ struct runtime_memory v8_forged_memory(struct v8_forged *forged);
 /* The byte at an address there is room at. */
 uint8_t *v8_forged_at(struct v8_forged *forged, uint64_t address);
 
+/* As the kernel side makes it: the check word of the code at @address. What cannot be read is 0. */
+uint32_t v8_forged_check(struct v8_forged *forged, uint64_t address);
+
 /* Room for an object of @bytes with this map, all else 0; tagged. */
 uint64_t v8_forged_object(struct v8_forged *forged, uint64_t map, size_t bytes);
 uint64_t v8_forged_map(struct v8_forged *forged, uint16_t type);

@@ -73,22 +73,14 @@ static enum runtime_outcome resolve(uint64_t function, uint32_t kind, uint32_t p
 	return resolve_frame(&frame);
 }
 
-/* The check word of the code at @address, whose line may begin before there is memory. */
-static uint32_t check_code(uint64_t address)
-{
-	__u64 line[V8_LINE_WORDS];
-
-	memcpy(line, v8_forged_at(&forged, v8_line(address)), sizeof(line));
-	return v8_code_check(line);
-}
-
 static struct runtime_frame made_frame(uint64_t function, uint64_t address)
 {
 	return (struct runtime_frame){
 		.object = function - V8_TAG,
 		.kind = V8_COMPILED | (uint32_t)(address >> 32 & 31) << V8_KIND_BITS,
 		.position = (uint32_t)address,
-		.check = v8_check_part(v8_check(LITERAL, SCRIPT_ID) ^ check_code(address)) |
+		.check = v8_check_part(v8_check(LITERAL, SCRIPT_ID) ^
+				       v8_forged_check(&forged, address)) |
 			 (uint32_t)(address >> 37),
 	};
 }
@@ -426,7 +418,7 @@ static void code_alone_is_told_from_other_code(void **state)
 	begin();
 	start = make_optimized(&function);
 	frame.object = start + 16;
-	frame.check = check_code(start + 16);
+	frame.check = v8_forged_check(&forged, start + 16);
 	assert_int_equal(resolve_frame(&frame), RUNTIME_NAMED);
 	assert_int_equal(count, 3);
 	expect(2, "open", 2, 3);

@@ -520,15 +520,21 @@ static void the_cgroup_of_an_ancestor_is_not_that_of_what_has_ended(void **state
 	assert_string_equal(stage->cause, "undecidable");
 }
 
-static void what_was_told_too_late_is_not_believed(void **state)
+/* A sample waits, of a process of which the kernel's news come late. */
+static void wait_for_late_news(struct stage *stage)
 {
-	struct stage *stage = *state;
-
 	actors[0] = (struct actor){ "public", "/any", 1 };
 	late = true;
 	configure(stage, NULL, &secret_comm);
 	start(stage);
 	assert_false(takes(stage, 0, 1));
+}
+
+static void what_was_told_too_late_is_not_believed(void **state)
+{
+	struct stage *stage = *state;
+
+	wait_for_late_news(stage);
 	for (int i = 0; i < 3; i++) {
 		settle(stage);
 		assert_int_equal(stage->lost, 0);
@@ -543,11 +549,7 @@ static void what_is_told_late_is_waited_for(void **state)
 {
 	struct stage *stage = *state;
 
-	actors[0] = (struct actor){ "public", "/any", 1 };
-	late = true;
-	configure(stage, NULL, &secret_comm);
-	start(stage);
-	assert_false(takes(stage, 0, 1));
+	wait_for_late_news(stage);
 	settle(stage);
 	late = false;
 	settle(stage);

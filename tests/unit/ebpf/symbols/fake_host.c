@@ -15,8 +15,8 @@
 static char helper_argument[] = "--fake-helper";
 
 /*
- * In a helper, before main(): it goes on as the body that the arguments say. The program lies
- * elsewhere each time, so a body is told by its distance from a function in here.
+ * A helper calls the body that its arguments name, before main(), and ends with it. Each run loads
+ * the program at another address, so the arguments have the body's distance from fake_host_init().
  */
 __attribute__((constructor)) static void be_helper(int count, char **arguments)
 {
