@@ -15,7 +15,7 @@ def asked_for(request, *parameters):
     """Tuples of the values of these parameters, each once, of the tests of `request`'s module that
     this session runs: for a fixture that starts all of them at once.
     """
-    calls = (getattr(item, "callspec", None) for item in request.session.items if item.path == request.path)
-    params = [call.params for call in calls if call]
-    asked = (tuple(one[name] for name in parameters) for one in params if one.keys() >= {*parameters})
-    return list(dict.fromkeys(asked))
+    tests = (item for item in request.session.items if item.path == request.path)
+    calls = (getattr(test, "callspec", None) for test in tests)
+    values = (call.params for call in calls if call and call.params.keys() >= {*parameters})
+    return list(dict.fromkeys(tuple(one[name] for name in parameters) for one in values))

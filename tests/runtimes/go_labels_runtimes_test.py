@@ -9,6 +9,7 @@ import pytest
 
 import go_labels_test
 import language_runtimes
+from variants import asked_for
 
 # Before Go 1.16 functions have names by the symbol table alone.
 OLDER = language_runtimes.names("older-go")
@@ -40,8 +41,7 @@ def why_not(version, case):
 def seen(request, source, start_profcol_once, start_target_once, tmp_path_factory):
     """Name to Observed, by each Go that is asked for and there."""
     directory = tmp_path_factory.mktemp("go_labels")
-    calls = [item.callspec for item in request.session.items if item.path == request.path]
-    asked = sorted({(one.params["version"], one.params["kind"]) for one in calls})
+    asked = sorted(asked_for(request, "version", "kind"))
     wanted = [
         (version, case_of(version, kind), go)
         for version, kind in asked

@@ -10,6 +10,7 @@ import pytest
 
 import go_names_test
 import language_runtimes
+from variants import asked_for
 
 VERSIONS = language_runtimes.names("go")
 CASES = {case.name: case for case in go_names_test.CASES}
@@ -29,8 +30,7 @@ def is_possible(case):
 def seen(request, source, start_profcol_once, start_target_once, tmp_path_factory):
     """Name to Observed, by each Go that is asked for and there."""
     directory = tmp_path_factory.mktemp("go_names")
-    calls = [item.callspec for item in request.session.items if item.path == request.path]
-    asked = sorted({(one.params["version"], one.params["kind"]) for one in calls})
+    asked = sorted(asked_for(request, "version", "kind"))
     wanted = [
         (version, CASES[kind], go)
         for version, kind in asked

@@ -19,6 +19,7 @@ from unwind_truth_test import (
     test_near_misses_are_not_among_its_chains,
     told,
 )
+from variants import asked_for
 
 VERSIONS = language_runtimes.names("go")
 # Those of unwind_targets.py that are built by each version.
@@ -47,10 +48,9 @@ def name(version, kind, runtime):
 def built(source, request, tmp_path_factory):
     """Name to Built, by each Go that is asked for and there."""
     directory = tmp_path_factory.mktemp("go")
-    calls = [item.callspec for item in request.session.items if item.path == request.path]
     wanted = [
         _target(version, kind, go)
-        for version, kind in sorted({(one.params["version"], one.params["kind"]) for one in calls})
+        for version, kind in sorted(asked_for(request, "version", "kind"))
         if (go := language_runtimes.find_runtime(version))
     ]
 

@@ -15,6 +15,7 @@ from python_test import (
     test_its_stacks_are_true,
     test_its_stacks_are_whole,
 )
+from variants import asked_for
 
 # Another way to run a version: its options, and variables of its environment.
 VARIANTS = {
@@ -39,9 +40,8 @@ def _interpreter(name):
 @pytest.fixture(scope="module")
 def seen(request, source, start_profcol_once, start_target_once, tmp_path_factory):
     """By name, of those that are asked for and there."""
-    tests = (item for item in request.session.items if item.path == request.path)
-    names = list(dict.fromkeys(test.callspec.params["name"] for test in tests))
-    interpreters = {name: found for name in names if (found := _interpreter(name))}
+    names = asked_for(request, "name")
+    interpreters = {name: found for name, in names if (found := _interpreter(name))}
     found = observe(
         list(interpreters.values()),
         source,
