@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # An ordinary user attacks the profiler by all that processes share in it, at once, beside programs
-# of others: what does it cost, and what is left of the others' stacks? As root.
+# of others and the benchmark's load `mixed`: what does it cost, and what is left of the others'
+# stacks? As root.
 #
 #     MINUTES=60 scripts/attack.sh [PROFCOL]
 #
@@ -14,4 +15,4 @@ if [ ! -x "$profcol" ]; then
 	echo "no program $profcol; run: make build" >&2
 	exit 1
 fi
-exec /usr/bin/python3 tests/attack/attack.py --minutes "${MINUTES:-60}" "$profcol"
+exec /usr/bin/python3 tests/attack/attack.py --minutes "${MINUTES:-60}" --load mixed "$profcol"

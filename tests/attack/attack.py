@@ -16,9 +16,11 @@ import tempfile
 import time
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(SOURCE / "tests"), str(SOURCE / "tests/e2e")]
+sys.path[:0] = [str(SOURCE / "tests" / name) for name in (".", "e2e", "bench")]
 
+import load_run  # noqa: E402
 import pprof_file  # noqa: E402
+from free_port import free_port  # noqa: E402
 from groups import Group, Limits  # noqa: E402
 from odd_neighbour import ends_of  # noqa: E402
 from profcol_run import Profcol, pipeline, profile_paths  # noqa: E402
@@ -42,10 +44,13 @@ GREEDY = {
     "fork": (1, 0),
     "execute": (1, 0),
     "thread": (1, 0),
+    "apart": (1, 0),
 }
 CRAFTED = ("holes", "aliases", "frames")  # what crafted.py makes of a program
 LOCKED = ("memory", "exec", "turns")  # how locked_memory.c keeps its lock
-KINDS = ["rules", *GREEDY, *CRAFTED, *(f"locked-{how}" for how in LOCKED), "silent"]
+SILENT = {"silent": signal.SIGUSR1, "unclosable": signal.SIGUSR2}  # what its server is told
+KINDS = ["rules", *GREEDY, *CRAFTED, *(f"locked-{how}" for how in LOCKED), *SILENT]
+KINDS += ["forged", "connections"]
 SILENT_PROGRAMS = 8
 LOSSES = re.compile(
     r"^profcol_\w*"
@@ -65,6 +70,7 @@ def compile_all(directory):
     build("greedy", "greedy")
     build("locked_memory", "locked_memory")
     build("silent_file_system", "silent_file_system")
+    build("go_forged", "go_forged", "-U_GNU_SOURCE", "-DWITH_MAPS=0", '-DGO_VERSION="1.26.0"')
     for number in range(FILLERS):
         build("many_rules", f"rules{number}", f"-DNUMBER={number}")
 
@@ -113,9 +119,9 @@ def start_locked(crowd, group, directory, kinds):
             crowd.start([*group.prefix(), directory / "locked_memory", mount, str(USER), "8", how])
 
 
-def start_silent(crowd, group, directory):
-    """Programs on a file system that does not answer the profiler any more."""
-    mount = directory / "silent"
+def start_silent(crowd, group, directory, kind):
+    """Programs on a file system that does not answer the profiler any more, or not its closes."""
+    mount = directory / kind
     mount.mkdir()
     command = [directory / "silent_file_system", mount, directory / "plain", directory / "run"]
     server = crowd.start([*group.prefix(), *command])
@@ -123,16 +129,17 @@ def start_silent(crowd, group, directory):
     for _ in range(SILENT_PROGRAMS):
         crowd.start([*group.prefix(), *as_attacker(mount / "program")])
     time.sleep(1)  # they need it themselves
-    server.send_signal(signal.SIGUSR1)
+    server.send_signal(SILENT[kind])
 
 
 def unmount_silent(directory):
-    mount = directory / "silent"
-    if mount in {pathlib.Path(line.split()[4]) for line in open("/proc/self/mountinfo")}:
-        subprocess.run(["umount", "-l", mount], check=True)
+    mounts = {pathlib.Path(line.split()[4]) for line in open("/proc/self/mountinfo")}
+    for kind in SILENT:
+        if directory / kind in mounts:
+            subprocess.run(["umount", "-l", directory / kind], check=True)
 
 
-def start_attackers(crowd, group, directory, kinds):
+def start_attackers(crowd, group, directory, kinds, ports):
     own = directory / "own"
     own.mkdir()
     os.chown(own, USER, USER)
@@ -143,8 +150,14 @@ def start_attackers(crowd, group, directory, kinds):
             crowd.start([*group.prefix(), *as_attacker(directory / "greedy", how, own, count)])
     start_crafted(crowd, group, directory, kinds)
     start_locked(crowd, group, directory, kinds)
-    if "silent" in kinds:
-        start_silent(crowd, group, directory)
+    for kind in SILENT:
+        if kind in kinds:
+            start_silent(crowd, group, directory, kind)
+    scripts = {"forged": [directory / "go_forged"], "connections": ports}
+    for name, arguments in scripts.items():
+        if name in kinds:
+            script = SOURCE / f"tests/attack/{name}.py"
+            crowd.start([*group.prefix(), *as_attacker(sys.executable, script, *arguments)])
 
 
 def run_victims(crowd, group, directory, seconds):
@@ -161,6 +174,7 @@ def run_victims(crowd, group, directory, seconds):
 
 def judge(paths, of_victim, chain, name):
     ends, chained = collections.Counter(), 0
+    short = collections.Counter()  # of each process
     for path in paths:
         samples = [
             sample
@@ -168,11 +182,17 @@ def judge(paths, of_victim, chain, name):
             if of_victim(sample) and sample.labels.get("comm") == name
         ]
         ends += ends_of(samples)
+        for sample in samples:
+            short[sample.labels["pid"]] += sample.count if sample.mark else 0
         chained += sum(s.count for s in samples if not s.mark and chain <= set(s.names))
     total = ends.total() - ends["kernel"]
     share = 100 * ends["whole"] / total if total else 0
     print(f"{name}: {ends['whole']} of {total} stacks are whole, {share:.1f} %; ", end="")
     print(f"{chained} have all names; {dict(ends.most_common())}")
+    of_programs = sorted(short.values())
+    middle = of_programs[len(of_programs) // 2] if of_programs else 0
+    print(f"    of {len(of_programs)} programs; not whole of each: {middle} (median), ", end="")
+    print(f"{of_programs[-1] if of_programs else 0} at most; by start {list(short.values())}")
 
 
 def resident_high_bytes(pid):
@@ -191,20 +211,33 @@ def report(limits, seconds, metrics, alive, resident):
             print(f"    {line}")
 
 
-def attack(program, minutes, kinds, directory, groups):
+def configure(out, port):
+    """It profiles, and listens to others."""
+    exporters = {"pprof": {"directory": str(out), "interval": "10s"}}
+    receiver = {"samples_per_second": 49, "reporter_interval": "5s"}
+    pipelines = {"profiles": {"receivers": ["profiling", "otlp"], "exporters": ["pprof"]}}
+    configuration = pipeline(receiver=receiver, exporters=exporters, pipelines=pipelines)
+    configuration["receivers"]["otlp"] = {"protocols": {"http": {"endpoint": f"127.0.0.1:{port}"}}}
+    return configuration
+
+
+def attack(program, minutes, kinds, load, directory, groups):
     limits, attackers, others = groups
     compile_all(directory)
     crowd = Crowd()
     out = directory / "profiles"
-    exporters = {"pprof": {"directory": str(out), "interval": "10s"}}
-    receiver = {"samples_per_second": 49, "reporter_interval": "5s"}
-    configuration = pipeline(receiver=receiver, exporters=exporters)
+    port = free_port()
+    configuration = configure(out, port)
     began = time.monotonic()
     profcol = Profcol(program, directory / "run", configuration, limits.prefix())
     try:
         profcol.wait_ready()
         ordinary = crowd.start([*others.prefix(), str(directory / "ordinary"), "plain"])
-        start_attackers(crowd, attackers, directory, kinds)
+        if load:
+            command = load_run.command(load, "--seconds", round(60 * minutes + 60))
+            crowd.start([*others.prefix(), *map(str, command)])
+        ports = (profcol.metrics_port, port)
+        start_attackers(crowd, attackers, directory, kinds, ports)
         victims = run_victims(crowd, others, directory, 60 * minutes)
         alive = profcol.is_running()
         metrics = profcol.metrics().text if alive else ""
@@ -228,7 +261,10 @@ def main():
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--kinds", nargs="*", choices=KINDS, default=KINDS, help="of attackers")
+    parser.add_argument("--load", help="of tests/bench, beside them")
     arguments = parser.parse_args()
+    if arguments.load:
+        load_run.prepare(arguments.load)
     name = f"profcol-attack-{os.getpid()}"
     groups = Limits(name, MEMORY_BYTES, CPU_SHARE), Group(f"{name}-user"), Group(f"{name}-others")
     with tempfile.TemporaryDirectory(prefix="profcol-attack-") as path:
@@ -239,6 +275,7 @@ def main():
                 arguments.program.resolve(),
                 arguments.minutes,
                 set(arguments.kinds),
+                arguments.load,
                 directory,
                 groups,
             )

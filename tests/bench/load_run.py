@@ -13,13 +13,14 @@ _RUN = pathlib.Path(__file__).resolve().parent / "loads/run.py"
 _CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
 
 
-def _command(name, *options):
+def command(name, *options):
+    """What runs the load, of which load_run.prepare() has built the programs."""
     return [sys.executable, _RUN, name, "--cache", _CACHE / "profcol/loads", *options]
 
 
 def prepare(name):
     """Build what the load runs; quick when that has been done before."""
-    children.output(_command(name, "--prepare"))
+    children.output(command(name, "--prepare"))
 
 
 class Load:
@@ -40,8 +41,8 @@ class Load:
 @contextlib.contextmanager
 def running(name, seconds):
     """The load for the time of a `with` statement; it ends by itself after `seconds`."""
-    command = _command(name, "--seconds", seconds)
-    with children.running(command, stdout=subprocess.PIPE, text=True) as process:
+    program = command(name, "--seconds", seconds)
+    with children.running(program, stdout=subprocess.PIPE, text=True) as process:
         line = children.read_line(process, "word that it runs", 120)
         if line != "ready\n":
             raise children.ChildFailed(f"the load {name} said {line!r} instead of 'ready'")

@@ -7,10 +7,13 @@
  *              so that the list in /proc is 24 MB long, and burns CPU
  * map, name, fork, execute, thread
  *              does that as often as it can
+ * apart        has children one after the other, each in a mount namespace of its own, with a file of
+ *              its own in DIRECTORY, that burn CPU for a moment
  * processes    has COUNT children that burn CPU in turns, each with code of its own
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +25,7 @@
 #include <unistd.h>
 
 enum { PAGE = 4096, NAME_BYTES = 200, FOLDERS = 18, LONG_FILES = 50, LONG_MAPPINGS = 6000 };
+enum { APART_FILES = 4000, APART_CLOCKS = CLOCKS_PER_SEC / 20 };
 
 static __attribute__((noreturn)) void fail(const char *what)
 {
@@ -115,6 +119,26 @@ static void execute_once(void)
 	waitpid(pid, NULL, 0);
 }
 
+static void live_apart_once(void)
+{
+	static unsigned int number;
+	char name[16];
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
+			fail("unshare");
+		snprintf(name, sizeof(name), "apart%u", number % APART_FILES);
+		(void)unlink(name);
+		map_file(name, 0);
+		while (clock() < APART_CLOCKS)
+			;
+		_exit(0);
+	}
+	number++;
+	waitpid(pid, NULL, 0);
+}
+
 static void *nothing(void *context)
 {
 	return context;
@@ -162,6 +186,7 @@ int main(int argc, char **argv)
 		      { "name", rename_once },
 		      { "fork", fork_once },
 		      { "execute", execute_once },
+		      { "apart", live_apart_once },
 		      { "thread", start_thread_once } };
 	const char *how = argc > 1 ? argv[1] : "";
 	unsigned long count = argc > 3 ? strtoul(argv[3], NULL, 10) : 100;

@@ -14,7 +14,6 @@ enum {
 	ELSEWHERE_BYTES = 256,
 	INDEXES = 3,
 	FIRST_ROWS = 64,
-	ROOTS_MOST = 2048, /* of containers, of services with mounts of their own */
 };
 
 /* How many files fit into @max_bytes. */
@@ -59,6 +58,7 @@ void file_rows_deinit(struct file_rows *rows)
 	shares_deinit(&rows->shares);
 	shares_deinit(&rows->path_shares);
 	shares_deinit(&rows->held_shares);
+	shares_deinit(&rows->root_shares);
 	VECTOR_DEINIT(&rows->roots);
 	VECTOR_DEINIT(&rows->rows);
 	VECTOR_DEINIT(&rows->aliases);
@@ -513,68 +513,4 @@ void file_rows_rebuild(struct file_rows *rows)
 			      (uint32_t)kept++);
 	}
 	rows->aliases.count = kept;
-}
-
-/* ---- roots ---- */
-
-/* Forget the roots that no file is of. Without memory they stay. */
-static void drop_unused_roots(struct file_rows *rows)
-{
-	CLEANUP_FREE uint32_t *places = malloc(rows->roots.count * sizeof(*places));
-	size_t kept = 0;
-
-	if (!places)
-		return;
-	memset(places, 0, rows->roots.count * sizeof(*places));
-	for (size_t i = 0; i < rows->rows.count; i++)
-		if (rows->rows.items[i].root < rows->roots.count)
-			places[rows->rows.items[i].root] = 1;
-	for (size_t i = 0; i < rows->roots.count; i++) {
-		if (!places[i])
-			continue;
-		places[i] = (uint32_t)kept;
-		rows->roots.items[kept++] = rows->roots.items[i];
-	}
-	for (size_t i = 0; i < rows->rows.count; i++)
-		if (rows->rows.items[i].root < rows->roots.count)
-			rows->rows.items[i].root = places[rows->rows.items[i].root];
-	rows->roots.count = kept;
-}
-
-/* The place of @root, FILE_ROOT_SHARED without room. */
-static uint32_t find_root(struct file_rows *rows, uint32_t pid, const struct process_root *root)
-{
-	for (size_t i = rows->roots.count; i-- > 0;) {
-		if (!process_root_equal(&rows->roots.items[i].root, root))
-			continue;
-		rows->roots.items[i].pid = pid;
-		return (uint32_t)i;
-	}
-	if (rows->roots.count >= ROOTS_MOST)
-		drop_unused_roots(rows);
-	if (rows->roots.count >= ROOTS_MOST ||
-	    !VECTOR_PUSH(&rows->roots, ((struct file_root){ *root, pid })))
-		return FILE_ROOT_SHARED;
-	return (uint32_t)rows->roots.count - 1;
-}
-
-bool file_rows_has_root(const struct file_rows *rows, const struct file *file,
-			const struct process_root *root)
-{
-	if (!process_root_is_known(root))
-		return file->root >= rows->roots.count;
-	return file->root < rows->roots.count &&
-	       process_root_equal(&rows->roots.items[file->root].root, root);
-}
-
-void file_rows_note_root(struct file_rows *rows, struct file *file, uint32_t pid,
-			 const struct process_root *root)
-{
-	uint32_t place = FILE_ROOT_SHARED;
-
-	if (file->root == FILE_ROOT_SHARED)
-		return;
-	if (process_root_is_known(root))
-		place = find_root(rows, pid, root);
-	file->root = file->root == FILE_ROOT_NONE || file->root == place ? place : FILE_ROOT_SHARED;
 }

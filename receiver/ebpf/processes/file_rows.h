@@ -43,7 +43,8 @@ enum {
 /* A root through which files were found. */
 struct file_root {
 	struct process_root root;
-	uint32_t pid; /* a process that had it */
+	struct owner owner; /* of the processes that had it, as owner_join has it */
+	uint32_t pid;       /* one of them */
 };
 
 /* What maps calls (device, inode) is this file at present. */
@@ -61,8 +62,10 @@ struct file_rows {
 	struct intern by_id, by_look, by_alias;
 	struct file_numbers numbers;
 	struct shares shares, path_shares, held_shares; /* rows, bytes, descriptors */
-	uint64_t clock;                                 /* of use */
-	bool wants_room; /* a file got no id since room was made last */
+	struct shares root_shares;
+	uint64_t clock;       /* of use */
+	uint64_t roots_again; /* as `clock`: to look which roots are needed */
+	bool wants_room;      /* a file got no id since room was made last */
 	size_t path_bytes;
 	uint64_t refused, paths_refused, evicted;
 };
@@ -131,9 +134,10 @@ size_t file_rows_let_go(struct file_rows *rows, const struct process_root *host,
 bool file_rows_has_root(const struct file_rows *rows, const struct file *file,
 			const struct process_root *root);
 
-/* @pid, whose root is @root, maps @file. With an unknown root it may be anybody's. */
+/* @pid, of @owner, whose root is @root, maps @file. With an unknown root it may be anybody's; the
+ * same without room for that root: owners share it (shares.h). */
 void file_rows_note_root(struct file_rows *rows, struct file *file, uint32_t pid,
-			 const struct process_root *root);
+			 struct owner owner, const struct process_root *root);
 
 /* A process whose root is the machine's maps @file, which it calls @path. */
 void file_note_machines(struct file *file, const char *path);

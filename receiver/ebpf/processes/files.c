@@ -252,7 +252,8 @@ static void note_root(struct files *files, uint32_t id, const struct file_search
 	pthread_mutex_lock(&files->lock);
 	file = file_rows_find(&files->rows, id);
 	if (file)
-		file_rows_note_root(&files->rows, file, search->root_pid, &search->root);
+		file_rows_note_root(&files->rows, file, search->root_pid, search->mapped.owner,
+				    &search->root);
 	if (file && process_root_is_known(&search->root) &&
 	    process_root_equal(&search->root, &files->host_root))
 		file_note_machines(file, search->mapped.path);

@@ -242,7 +242,8 @@ static void mounts_of_no_root_are_let_go_of(void **state)
 	uint64_t before = rows->clock;
 	struct file_let_go gone[OPEN_MAX_FILES];
 
-	file_rows_note_root(rows, file_rows_find(rows, contained), 1, &container);
+	file_rows_note_root(rows, file_rows_find(rows, contained), 1, (struct owner){ 0, 1 },
+			    &container);
 	file_rows_find(rows, contained)->container = 1;
 	// In use:
 	file_rows_touch(rows, file_rows_find(rows, passing));
@@ -290,6 +291,49 @@ static void what_is_mapped_now_is_let_go_of_last(void **state)
 	assert_int_equal(file_rows_find(rows, library)->fd, -1);
 }
 
+/* The id of a new file that a process of @owner maps, whose root is on @mount. */
+static uint32_t add_rooted(struct file_rows *rows, struct owner owner, uint64_t mount)
+{
+	struct process_root root = { .mount = mount, .inode = 2 };
+	uint32_t id = add(rows, mount);
+
+	file_rows_note_root(rows, file_rows_find(rows, id), 1, owner, &root);
+	return id;
+}
+
+/* Is it known to be of that root alone? */
+static bool is_rooted(const struct file_rows *rows, uint32_t id, uint64_t mount)
+{
+	struct process_root root = { .mount = mount, .inode = 2 };
+
+	return file_rows_has_root(rows, file_rows_find(rows, id), &root);
+}
+
+static void who_has_most_roots_makes_room_for_others(void **state)
+{
+	enum { OWN_MOUNTS = 10000, SURE = 2048 / 4, KEPT = 2048 / 8 };
+	const struct owner greedy = { 1000, 0 }, other = { 1001, 0 };
+	struct file_rows *rows = *state;
+	uint32_t common, last, own[SURE];
+
+	file_rows_deinit(rows);
+	file_rows_init(rows, OPEN_MAX_FILES, 16 * BYTES, FILE_IDS);
+	// The machine's own, which the greedy one has first.
+	common = add_rooted(rows, greedy, 1);
+	file_rows_note_root(rows, file_rows_find(rows, common), 2, (struct owner){ 0, 0 },
+			    &(struct process_root){ .mount = 1, .inode = 2 });
+	for (uint64_t mount = 2; mount < 3000; mount++)
+		last = add_rooted(rows, greedy, mount);
+	assert_false(is_rooted(rows, last, 2999));
+	assert_int_equal(rows->roots.count, 2048 - KEPT);
+	for (uint64_t i = 0; i < SURE; i++)
+		own[i] = add_rooted(rows, other, OWN_MOUNTS + i);
+	for (uint64_t i = 0; i < SURE; i++)
+		assert_true(is_rooted(rows, own[i], OWN_MOUNTS + i));
+	assert_true(is_rooted(rows, common, 1));
+	assert_true(rows->roots.count <= 2048);
+}
+
 int main(void)
 {
 #define ROWS_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -303,6 +347,7 @@ int main(void)
 		ROWS_TEST(who_holds_most_descriptors_lets_go_of_them_for_others),
 		ROWS_TEST(mounts_of_no_root_are_let_go_of),
 		ROWS_TEST(what_is_mapped_now_is_let_go_of_last),
+		ROWS_TEST(who_has_most_roots_makes_room_for_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,6 +206,7 @@ static void a_file_of_several_roots_is_nobodys_own(void **state)
 {
 	const struct process_root one = { 1, 1, 1 }, other = { 2, 1, 1 }, unknown = { 0 };
 	const struct mapped_file mapped = { .path = "/a", .device = 1, .inode = 1 };
+	const struct owner owner = { 1000, 0 };
 	struct file_rows rows;
 	struct file *file;
 
@@ -213,26 +214,26 @@ static void a_file_of_several_roots_is_nobodys_own(void **state)
 	file_rows_init(&rows, 4, 1 << 20, 1 << 20);
 	file = file_rows_add(&rows, &mapped);
 	assert_int_equal(file->root, FILE_ROOT_NONE);
-	file_rows_note_root(&rows, file, 10, &one);
-	file_rows_note_root(&rows, file, 11, &one);
+	file_rows_note_root(&rows, file, 10, owner, &one);
+	file_rows_note_root(&rows, file, 11, owner, &one);
 	assert_int_equal(rows.roots.items[file->root].pid, 11);
-	file_rows_note_root(&rows, file, 12, &other);
+	file_rows_note_root(&rows, file, 12, owner, &other);
 	assert_int_equal(file->root, FILE_ROOT_SHARED);
-	file_rows_note_root(&rows, file, 13, &one);
+	file_rows_note_root(&rows, file, 13, owner, &one);
 	assert_int_equal(file->root, FILE_ROOT_SHARED);
 	file = file_rows_add(&rows, &(struct mapped_file){ .path = "/b", .inode = 2 });
-	file_rows_note_root(&rows, file, 10, &one);
+	file_rows_note_root(&rows, file, 10, owner, &one);
 	assert_int_equal(file->root, 0);
-	file_rows_note_root(&rows, file, 10, &unknown);
+	file_rows_note_root(&rows, file, 10, owner, &unknown);
 	assert_int_equal(file->root, FILE_ROOT_SHARED);
 	// Roots that no file is of make room for others.
 	for (uint64_t i = 3; i < 10000; i++) {
 		file = file_rows_add(&rows, &(struct mapped_file){ .path = "", .inode = i });
 		if (!file)
 			break;
-		file_rows_note_root(&rows, file, 10, &(struct process_root){ i, i, i });
+		file_rows_note_root(&rows, file, 10, owner, &(struct process_root){ i, i, i });
 		assert_true(file->root < rows.roots.count);
-		file_rows_note_root(&rows, file, 10, &one);
+		file_rows_note_root(&rows, file, 10, owner, &one);
 		assert_true(rows.roots.count <= 2048);
 	}
 	file_rows_deinit(&rows);
