@@ -3,7 +3,7 @@
 import dataclasses
 
 LOADS = ("mixed", "storm", "large", "idle", "deep", "cold")
-MORE_LOADS = ("many_files", "node")  # only when they are asked for
+MORE_LOADS = ("many_files", "fleet", "node")  # only when they are asked for
 PROFILERS = ("profcol", "reference", "perf")
 BARE = "none"  # the load without a profiler, for its slowdown
 

@@ -72,55 +72,58 @@ bool process_root_read(uint32_t pid, struct process_root *ret)
 
 struct finding {
 	struct timed_call call; /* first */
-	uint32_t pids[PROCESS_ROOT_PIDS];
-	size_t count;
 	struct owner owner;
-	uint32_t found; /* 0: none */
-	struct process_root root;
+	size_t count;
+	struct process_root_question questions[PROCESS_ROOTS_AT_ONCE];
 };
 
 /* Have the owner pay for what may let us wait: of a process that has ended, for its ancestors. */
-static bool finding_goes_on(struct finding *finding)
+static bool finding_goes_on(struct finding *finding, const struct process_root_question *question)
 {
-	CLEANUP_FD int process = proc_open(finding->pids[0]);
+	CLEANUP_FD int process = proc_open(question->pids[0]);
 
 	if (process < 0 && owner_is(finding->owner, OWNER_UNKNOWN))
 		return false;
-	return proc_basics_go_on(&finding->call, finding->pids[0], process, finding->owner);
+	return proc_basics_go_on(&finding->call, question->pids[0], process, finding->owner);
+}
+
+static void answer(struct finding *finding, struct process_root_question *question)
+{
+	if (!question->count || !finding_goes_on(finding, question))
+		return;
+	for (size_t i = 0; i < question->count && !question->found; i++)
+		if (process_root_read(question->pids[i], &question->root))
+			question->found = question->pids[i];
 }
 
 static void run_find(struct timed_call *call)
 {
 	struct finding *finding = (struct finding *)call;
 
-	if (!finding_goes_on(finding))
-		return;
-	for (size_t i = 0; i < finding->count && !finding->found; i++)
-		if (process_root_read(finding->pids[i], &finding->root))
-			finding->found = finding->pids[i];
+	for (size_t i = 0; i < finding->count; i++)
+		answer(finding, &finding->questions[i]);
 }
 
-uint32_t process_root_find(struct timed_calls *calls, const uint32_t *pids, size_t count,
-			   struct owner owner, struct process_root *ret)
+bool process_roots_find(struct timed_calls *calls, struct process_root_question *questions,
+			size_t count, struct owner owner)
 {
 	struct finding *finding = count ? calloc(1, sizeof(*finding)) : NULL;
-	uint32_t found;
 
-	*ret = (struct process_root){ 0 };
 	if (!finding)
-		return 0;
-	finding->call = (struct timed_call){ .run = run_find,
-					     .destroy = timed_call_free,
-					     .key = proc_basics_key(pids[0], OWNER_SHARED) };
-	for (; finding->count < count && finding->count < PROCESS_ROOT_PIDS; finding->count++)
-		finding->pids[finding->count] = pids[finding->count];
+		return false;
+	finding->call =
+		(struct timed_call){ .run = run_find,
+				     .destroy = timed_call_free,
+				     .key = proc_basics_key(questions[0].pids[0], OWNER_SHARED) };
 	finding->owner = owner;
+	for (; finding->count < count && finding->count < PROCESS_ROOTS_AT_ONCE; finding->count++)
+		finding->questions[finding->count] = questions[finding->count];
 	if (!timed_calls_make(calls, &finding->call, PROC_LIMIT_NS))
-		return 0;
-	found = finding->found;
-	*ret = finding->root;
+		return false;
+	for (size_t i = 0; i < finding->count; i++)
+		questions[i] = finding->questions[i];
 	free(finding);
-	return found;
+	return true;
 }
 
 int process_root_open(uint32_t pid, const struct process_root *expected)

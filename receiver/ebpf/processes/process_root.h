@@ -30,11 +30,19 @@ static inline bool process_root_equal(const struct process_root *a, const struct
  * the process's exec. */
 bool process_root_read(uint32_t pid, struct process_root *ret);
 
-/* Of the first of @count processes @pids, PROCESS_ROOT_PIDS at most, that has one: its number, or 0
- * when none has, or one let us wait, at @owner's cost. */
-enum { PROCESS_ROOT_PIDS = 4 };
-uint32_t process_root_find(struct timed_calls *calls, const uint32_t *pids, size_t count,
-			   struct owner owner, struct process_root *ret);
+/* Whose root is asked for: that of the first of @count processes @pids that has one. */
+enum { PROCESS_ROOT_PIDS = 4, PROCESS_ROOTS_AT_ONCE = 16 };
+struct process_root_question {
+	uint32_t pids[PROCESS_ROOT_PIDS];
+	size_t count;
+	uint32_t found; /* the answer: which of these it is; 0: none has one, or one let us wait */
+	struct process_root root;
+};
+
+/* Answer @count @questions, PROCESS_ROOTS_AT_ONCE at most, in one call, which is @owner's cost.
+ * False: somebody let us wait, and there are no answers. */
+bool process_roots_find(struct timed_calls *calls, struct process_root_question *questions,
+			size_t count, struct owner owner);
 
 /*
  * A descriptor (O_PATH) of process @pid's root, the caller's to close; -ESTALE when it is not

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "file_numbers.h"
+#include "resolve_roots.h"
 
 #include <errno.h>
 
@@ -33,8 +34,7 @@ struct round {
 	bool sampled; /* or else announced only: files that are new are left for its first sample */
 	bool cut;     /* there are more files than fit */
 	size_t most;  /* files at once: as many as there is room for before it is looked again */
-	uint32_t ancestors[RESOLVE_ANCESTORS];
-	size_t ancestor_count;
+	struct process_root_question root; /* and through whose roots files are looked for */
 	size_t count;
 	struct wanted_file files[FILES_AT_ONCE];
 };
@@ -105,25 +105,6 @@ static void want(void *context, struct mapping *mapping)
 	};
 }
 
-/* May what @ancestor lets us wait for be @owner's cost? */
-static bool answers_for(struct owner owner, struct owner ancestor)
-{
-	return owner_pays_with(owner, ancestor) || owner_is(ancestor, OWNER_MACHINE) ||
-	       (owner.container && owner.container == ancestor.container);
-}
-
-/* Through whose roots files are looked for besides. */
-static void find_ancestors(struct round *round, const struct process *process)
-{
-	const struct process *ancestors[RESOLVE_ANCESTORS];
-	size_t count = resolve_ancestors(round->table, process, ancestors);
-
-	round->ancestor_count = 0;
-	for (size_t i = 0; i < count; i++)
-		if (answers_for(process->owner, ancestors[i]->owner))
-			round->ancestors[round->ancestor_count++] = ancestors[i]->pid;
-}
-
 static bool begin_round(struct round *round)
 {
 	struct process *process = table_take_unresolved(round->table);
@@ -139,7 +120,7 @@ static bool begin_round(struct round *round)
 	round->cut = false;
 	round->count = 0;
 	visit_mappings(process, want, round);
-	find_ancestors(round, process);
+	resolve_root_pids(round->table, process, &round->root);
 	return true;
 }
 
@@ -188,25 +169,18 @@ static void end_round(struct round *round)
 	let_go_of_round(round);
 }
 
-/* The root that the process of @round sees files through; of one that has ended its nearest living
- * ancestor's, where files are looked for, too. */
-static uint32_t find_root(const struct round *round, struct files *files, struct process_root *ret)
+/* Find the root that the process of @round sees files through; of one that has ended its nearest
+ * living ancestor's, where files are looked for, too. */
+static void find_root(struct round *round, struct files *files, struct resolve_roots *roots)
 {
-	uint32_t pids[1 + RESOLVE_ANCESTORS];
-	size_t count = 0;
-
-	if (round->alive)
-		pids[count++] = round->pid;
-	for (size_t i = 0; i < round->ancestor_count; i++)
-		pids[count++] = round->ancestors[i];
-	return process_root_find(files_calls(files), pids, count, round->owner, ret);
+	if (!resolve_roots_take(roots, round->pid, round->begin_ns, &round->root))
+		process_roots_find(files_calls(files), &round->root, 1, round->owner);
 }
 
-static void identify(struct round *round, struct files *files)
+static void identify(struct round *round, struct files *files, struct resolve_roots *roots)
 {
-	struct process_root root = { 0 };
-	uint32_t root_pid = round->count ? find_root(round, files, &root) : 0;
-
+	if (round->count)
+		find_root(round, files, roots);
 	for (size_t i = 0; i < round->count; i++) {
 		struct wanted_file *wanted = &round->files[i];
 		struct file_search search = {
@@ -221,10 +195,10 @@ static void identify(struct round *round, struct files *files)
 				.inherited = round->inherited,
 				.begin_ns = wanted->begin_ns,
 			},
-			.roots = round->ancestors,
-			.root_count = round->ancestor_count,
-			.root = root,
-			.root_pid = root_pid,
+			.roots = round->root.pids + round->alive,
+			.root_count = round->root.count - round->alive,
+			.root = round->root.root,
+			.root_pid = round->root.found,
 		};
 
 		if (round->sampled) {
@@ -435,11 +409,51 @@ static bool has_to_wait(const struct round *round, struct read_time *time, struc
 	return true;
 }
 
-static void identify_in_time(struct round *round, struct files *files, struct read_time *time)
+static void look_for_wanted(void *context, struct mapping *mapping)
+{
+	bool *found = context;
+
+	*found |= mapping->file == MAPPING_FILE_UNRESOLVED;
+}
+
+/* Collect the processes whose roots will be needed next. */
+static void collect_roots(struct table *table, struct resolve_roots *ret)
+{
+	struct process *next[2 * PROCESS_ROOTS_AT_ONCE];
+	size_t count = table_next_unresolved(table, next, 2 * PROCESS_ROOTS_AT_ONCE);
+
+	*ret = (struct resolve_roots){ 0 };
+	for (size_t i = 0; i < count; i++) {
+		bool found = false;
+
+		visit_mappings(next[i], look_for_wanted, &found);
+		if (found && !resolve_roots_add(ret, table, next[i]))
+			break;
+	}
+}
+
+/* Ask for the roots that will be needed next, unless their owner has had its time. */
+static void ask_roots(struct table *table, pthread_mutex_t *table_lock, struct files *files,
+		      struct read_time *time, struct resolve_roots *ret)
 {
 	uint64_t began_ns = clock_monotonic_ns();
 
-	identify(round, files);
+	pthread_mutex_lock(table_lock);
+	collect_roots(table, ret);
+	pthread_mutex_unlock(table_lock);
+	if (!ret->count || (time && !read_time_is_left(time, ret->owner, began_ns)))
+		return;
+	resolve_roots_ask(ret, files);
+	if (time)
+		read_time_spend(time, ret->owner, clock_monotonic_ns() - began_ns);
+}
+
+static void identify_in_time(struct round *round, struct files *files, struct resolve_roots *roots,
+			     struct read_time *time)
+{
+	uint64_t began_ns = clock_monotonic_ns();
+
+	identify(round, files, roots);
 	if (time)
 		read_time_spend(time, round->owner, clock_monotonic_ns() - began_ns);
 }
@@ -461,15 +475,17 @@ bool resolve_files(struct table *table, pthread_mutex_t *table_lock, struct file
 		   struct read_time *time, uint64_t until_ns)
 {
 	struct round round = { .table = table, .most = files_margin(files) };
+	struct resolve_roots roots = { 0 };
 	struct put_off put_off = { 0 };
 	bool more, waits;
 
 	if (round.most > FILES_AT_ONCE)
 		round.most = FILES_AT_ONCE;
 	do {
-
 		if (files_want_room(files))
 			evict_files(table, table_lock, files);
+		if (!roots.left)
+			ask_roots(table, table_lock, files, time, &roots);
 		pthread_mutex_lock(table_lock);
 		more = begin_round(&round);
 		pthread_mutex_unlock(table_lock);
@@ -477,7 +493,7 @@ bool resolve_files(struct table *table, pthread_mutex_t *table_lock, struct file
 			break;
 		waits = has_to_wait(&round, time, &put_off);
 		if (!waits)
-			identify_in_time(&round, files, time);
+			identify_in_time(&round, files, &roots, time);
 		pthread_mutex_lock(table_lock);
 		if (waits)
 			let_go_of_round(&round);

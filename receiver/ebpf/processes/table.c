@@ -382,21 +382,38 @@ void table_mark_unresolved(struct table *table, struct process *process)
 		process->unresolved = VECTOR_PUSH(&table->unresolved, process->pid);
 }
 
+/* The one at @place of `unresolved`; NULL: it has been evicted. */
+static struct process *unresolved_at(const struct table *table, size_t place)
+{
+	uint32_t pid = table->unresolved.items[place];
+	struct process *process = *bucket_of(table, pid);
+
+	while (process && (process->pid != pid || !process->unresolved))
+		process = process->next;
+	return process;
+}
+
 struct process *table_take_unresolved(struct table *table)
 {
-	table_mark_sharers(table);
-	while (table->unresolved.count) {
-		uint32_t pid = table->unresolved.items[--table->unresolved.count];
-		struct process *process = *bucket_of(table, pid);
+	struct process *process = NULL;
 
-		while (process && (process->pid != pid || !process->unresolved))
-			process = process->next;
-		if (!process)
-			continue; // evicted meanwhile
+	table_mark_sharers(table);
+	while (table->unresolved.count && !process)
+		process = unresolved_at(table, --table->unresolved.count);
+	if (process)
 		process->unresolved = false;
-		return process;
+	return process;
+}
+
+size_t table_next_unresolved(const struct table *table, struct process **ret, size_t most)
+{
+	size_t count = 0;
+
+	for (size_t i = table->unresolved.count; i-- > 0 && count < most;) {
+		ret[count] = unresolved_at(table, i);
+		count += ret[count] != NULL;
 	}
-	return NULL;
+	return count;
 }
 
 void table_mark_changed(struct table *table, struct process *process)

@@ -23,6 +23,9 @@ LLVM = "fb9d0705"
 CROWD_WALKS = ("eb028daf", "ee47ceb1", "9c07c808")  # by the text that a program is made of
 
 STORM_RATE = 500
+FLEET = 5000  # processes...
+FLEET_WORK_MS = 0.3  # ...each of which works for so long at a time, or somewhat longer...
+FLEET_BUSY = 1.2  # ...and that would use so much of all CPUs
 FILES, FILES_RATE = 2000, 200  # each runs again after ten seconds
 LONG_CLASSES = 400  # are compiled in some 8 s
 COLD_TEXTS = 3  # each is linked into every third program; so many divide VISITS (cold_program.c)
@@ -170,9 +173,8 @@ def storm(recipe):
     return [Program("storm", (spawner, STORM_RATE, program), STORM, warm_up=50)]
 
 
-def many_files(recipe):
-    recipe.need("gcc")
-    spawner = recipe.compile("storm_spawner", "gcc", "storm_spawner.c")
+def _many_files(recipe):
+    """Programs that do the same, as files of their own."""
     flag = f"-Wl,--build-id=0x{many_files_copies.BUILD_ID}"
     program = recipe.compile("many_files_program", "gcc", "storm_program.c", flag)
     directory, generator = recipe.path("many_files"), HERE / "many_files.py"
@@ -180,8 +182,23 @@ def many_files(recipe):
         Step(directory, (PYTHON, generator, program, directory, FILES), (generator, program))
     )
     recipe.sizes = {"programs": FILES}
-    files = sorted(directory.iterdir())
-    return [Program("many_files", (spawner, FILES_RATE, *files), STORM, warm_up=50)]
+    return sorted(directory.iterdir())
+
+
+def many_files(recipe):
+    recipe.need("gcc")
+    spawner = recipe.compile("storm_spawner", "gcc", "storm_spawner.c")
+    return [Program("many_files", (spawner, FILES_RATE, *_many_files(recipe)), STORM, warm_up=50)]
+
+
+def fleet(recipe):
+    """Many processes that run now and then, and never end: they use all CPUs together."""
+    recipe.need("gcc")
+    spawner = recipe.compile("fleet_spawner", "gcc", "fleet_spawner.c")
+    pause_ms = round(FLEET * FLEET_WORK_MS / FLEET_BUSY / recipe.cpus)
+    command = (spawner, FLEET, pause_ms, *_many_files(recipe))
+    recipe.sizes |= {"processes": FLEET, "pause_ms": pause_ms}
+    return [Program("fleet", command, STORM, warm_up=2 * FLEET)]
 
 
 def _long_compiler(recipe, name, command, classes, copies):
@@ -320,5 +337,5 @@ def crowd(recipe):
 
 LOADS = {
     load.__name__: load
-    for load in (mixed, storm, large, idle, deep, cold, crowd, many_files, node)
+    for load in (mixed, storm, large, idle, deep, cold, crowd, many_files, fleet, node)
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What `storm` starts: some half a millisecond of calls, sorting and recursion, then the end. */
+/*
+ * What `storm` starts: some half a millisecond of calls, sorting and recursion, then the end. With
+ * the argument PAUSE_MS it does that again and again, after pauses of so long, half of that more or
+ * less.
+ */
 #include <string.h>
+#include <time.h>
 
 #include "unit.h"
 
@@ -34,6 +39,15 @@ static NOINLINE uint32_t storm_fold(const struct storm_tree *tree, uint32_t sum)
 	return storm_fold(tree->right, sum);
 }
 
+static NOINLINE void storm_free(struct storm_tree *tree)
+{
+	if (!tree)
+		return;
+	storm_free(tree->left);
+	storm_free(tree->right);
+	free(tree);
+}
+
 static int storm_compare(const void *left, const void *right)
 {
 	uint32_t a = *(const uint32_t *)left;
@@ -54,7 +68,7 @@ static NOINLINE uint32_t storm_sort(const uint32_t *values)
 	return sum;
 }
 
-int main(void)
+static NOINLINE uint32_t storm_work(void)
 {
 	uint32_t values[COUNT];
 	uint32_t state = 42;
@@ -68,6 +82,28 @@ int main(void)
 
 	uint32_t sum = storm_fold(tree, storm_sort(values));
 
-	unit_report(STDOUT_FILENO, sum);
+	storm_free(tree);
+	return sum;
+}
+
+static void storm_rest(unsigned long pause_ms)
+{
+	unsigned long ms = pause_ms / 2 + (unsigned long)rand() % (pause_ms + 1);
+	struct timespec rest = { .tv_sec = (time_t)(ms / 1000),
+				 .tv_nsec = (long)(ms % 1000 * 1000000) };
+
+	nanosleep(&rest, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long pause_ms = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
+
+	srand((unsigned int)getpid());
+	unit_report(STDOUT_FILENO, storm_work());
+	while (pause_ms) {
+		storm_rest(pause_ms);
+		unit_report(STDOUT_FILENO, storm_work());
+	}
 	return 0;
 }

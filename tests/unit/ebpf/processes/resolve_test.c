@@ -15,6 +15,12 @@
 
 #include "base/base.h"
 
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 /* Of memory there is room for some twenty files, at least. */
 enum { FILES_BYTES = 16 << 10, FEW = 20, MANY = 60, FILE_IDS = 1 << 20 };
 
@@ -198,6 +204,76 @@ static void who_maps_most_files_lets_go_of_them_for_others(void **state)
 	files_destroy(files);
 }
 
+/* The number of a child that lives until it is killed, with its root at @root unless that is NULL.
+ */
+static uint32_t start_child(const char *root)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_return_code(pipe(ready), errno);
+	pid = fork();
+	assert_return_code(pid, errno);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if ((!root || !chroot(root)) && write(ready[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return (uint32_t)pid;
+}
+
+static void end_child(uint32_t pid)
+{
+	kill((pid_t)pid, SIGKILL);
+	waitpid((pid_t)pid, NULL, 0);
+}
+
+static void assert_root(struct table *table, struct files *files, uint32_t pid,
+			const struct process_root *expected)
+{
+	struct process_root found;
+	uint32_t found_pid;
+
+	assert_true(files_root(files, mapping_file(mapping_of(table, pid, 0)), &found, &found_pid));
+	assert_true(process_root_equal(&found, expected));
+}
+
+/* More processes than are asked about in one call, of two owners, every third one with another
+ * root. */
+static void each_has_its_own_root(void **state)
+{
+	enum { CHILDREN = 40, EVERY = 3 };
+	struct table *table = *state;
+	struct files *files = files_create(4, FILES_BYTES * 8, FILE_IDS);
+	struct process_root own, other;
+	uint32_t pids[CHILDREN];
+
+	if (geteuid())
+		skip();
+	assert_non_null(files);
+	for (size_t i = 0; i < CHILDREN; i++) {
+		pids[i] = start_child(i % EVERY ? NULL : "/proc");
+		begin(table, (10 + i) * S, pids[i]);
+		map_files(table, (10 + i) * S + 5, pids[i], 1000 * (i + 1), 1);
+		table_newest(table, pids[i])->owner =
+			(struct owner){ i < CHILDREN / 2 ? 0 : 1000, 0 };
+	}
+	assert_true(process_root_read((uint32_t)getpid(), &own));
+	assert_true(process_root_read(pids[0], &other));
+	assert_false(process_root_equal(&own, &other));
+	resolve_files(table, &lock, files, NULL, UINT64_MAX);
+	for (size_t i = 0; i < CHILDREN; i++) {
+		assert_root(table, files, pids[i], i % EVERY ? &own : &other);
+		end_child(pids[i]);
+	}
+	files_destroy(files);
+}
+
 int main(void)
 {
 #define RESOLVE_TEST(test) cmocka_unit_test_setup_teardown(test, table_set_up, table_tear_down)
@@ -206,6 +282,7 @@ int main(void)
 		RESOLVE_TEST(all_who_see_a_mapping_are_told_of_its_file),
 		RESOLVE_TEST(what_nobody_needs_is_in_nobodys_way),
 		RESOLVE_TEST(who_maps_most_files_lets_go_of_them_for_others),
+		RESOLVE_TEST(each_has_its_own_root),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
