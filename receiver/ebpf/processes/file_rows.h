@@ -67,7 +67,7 @@ struct file_rows {
 	uint64_t roots_again; /* as `clock`: to look which roots are needed */
 	bool wants_room;      /* a file got no id since room was made last */
 	size_t path_bytes;
-	uint64_t refused, paths_refused, evicted;
+	uint64_t refused, paths_refused, roots_refused, evicted;
 };
 
 /* @numbers: how many ids there are. */

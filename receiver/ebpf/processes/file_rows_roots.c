@@ -37,6 +37,7 @@ static void unmark_largest(struct file_rows *rows, bool *stays, size_t count)
 		if (place == rows->roots.count)
 			break;
 		unmark(rows, stays, place);
+		rows->roots_refused++;
 	}
 }
 
@@ -112,8 +113,10 @@ static uint32_t find_root(struct file_rows *rows, uint32_t pid, struct owner own
 		return (uint32_t)i;
 	}
 	if (!gets_room(rows, owner) ||
-	    !VECTOR_PUSH(&rows->roots, ((struct file_root){ *root, owner, pid })))
+	    !VECTOR_PUSH(&rows->roots, ((struct file_root){ *root, owner, pid }))) {
+		rows->roots_refused++;
 		return FILE_ROOT_SHARED;
+	}
 	shares_add(&rows->root_shares, owner, 1);
 	return (uint32_t)rows->roots.count - 1;
 }

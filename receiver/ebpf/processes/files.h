@@ -138,6 +138,7 @@ struct files_state {
 	size_t files, open, memory; /* memory in bytes */
 	uint64_t refused;           /* files without an id for want of memory */
 	uint64_t paths_refused;     /* files whose path was left out for want of memory */
+	uint64_t roots_refused;     /* roots there was no room for, or was none any more */
 	uint64_t evicted;           /* files forgotten */
 	uint64_t turns;             /* see above */
 };

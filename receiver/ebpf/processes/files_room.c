@@ -105,6 +105,7 @@ struct files_state files_state(struct files *files)
 		.memory = file_rows_memory(rows),
 		.refused = rows->refused,
 		.paths_refused = rows->paths_refused,
+		.roots_refused = rows->roots_refused,
 		.evicted = rows->evicted,
 		.turns = rows->numbers.turns,
 	};

@@ -71,6 +71,8 @@ static void register_metrics(struct watch *watch)
 					"Processes and mappings there was no memory for"),
 		.paths_refused = host->metric(host, PROFCOL_COUNTER, "processes_paths_refused", "",
 					      "Mappings there was no memory for the path of"),
+		.roots_refused = host->metric(host, PROFCOL_COUNTER, "processes_roots_refused", "",
+					      "Roots of mount namespaces there was no room for"),
 		.files_refused = host->metric(host, PROFCOL_COUNTER, "processes_files_refused", "",
 					      "Files there was no memory for"),
 		.put_off = host->metric(host, PROFCOL_COUNTER, "processes_reads_put_off", "",
@@ -627,6 +629,7 @@ static void show_metrics(struct watch *watch)
 	profcol_metric_set(metrics->files, (int64_t)files.files);
 	profcol_metric_set(metrics->files_open, (int64_t)files.open);
 	profcol_metric_set(metrics->files_refused, (int64_t)files.refused);
+	profcol_metric_set(metrics->roots_refused, (int64_t)files.roots_refused);
 	profcol_metric_set(metrics->files_evicted, (int64_t)files.evicted);
 	watch_hangs_show(&watch->hangs, watch->host, watch->files);
 }

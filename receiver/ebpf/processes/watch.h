@@ -31,6 +31,7 @@ struct watch_metrics {
 	struct profcol_metric *records_lost, *evicted, *refused, *files_refused; /* counters */
 	struct profcol_metric *malformed_environments, *claims_refused;          /* counters */
 	struct profcol_metric *paths_refused, *files_evicted, *put_off;          /* counters */
+	struct profcol_metric *roots_refused;                                    /* counter */
 };
 
 struct watch {

@@ -326,6 +326,7 @@ static void who_has_most_roots_makes_room_for_others(void **state)
 		last = add_rooted(rows, greedy, mount);
 	assert_false(is_rooted(rows, last, 2999));
 	assert_int_equal(rows->roots.count, 2048 - KEPT);
+	assert_int_equal(rows->roots_refused, 2999 - (2048 - KEPT));
 	for (uint64_t i = 0; i < SURE; i++)
 		own[i] = add_rooted(rows, other, OWN_MOUNTS + i);
 	for (uint64_t i = 0; i < SURE; i++)
