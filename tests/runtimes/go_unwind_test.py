@@ -53,6 +53,8 @@ def built(source, request, tmp_path_factory):
         for version, kind in sorted(asked_for(request, "version", "kind"))
         if (go := language_runtimes.find_runtime(version))
     ]
+    if not wanted:
+        pytest.skip("none of these versions of Go is there; run: scripts/runtimes.sh go")
 
     def build_one(target):
         built = unwind_targets.build(target, source / "tests/targets", directory)
