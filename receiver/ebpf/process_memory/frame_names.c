@@ -288,44 +288,71 @@ static bool may_be_read(const struct named_process *process, const struct named_
 		// What is gone may be made again, the same at the same place.
 		break;
 	}
-	return now_ns >= frame->retry_ns && now_ns >= process->silent.until_ns &&
-	       process->rows.wanted.count < FRAME_NAMES_WANTED;
+	return now_ns >= frame->retry_ns && now_ns >= process->silent.until_ns;
 }
 
-void frame_names_ask(struct frame_names *names, const struct frame_question *question,
+/* The row of what is asked, which is new perhaps; INTERN_MISSING: it is not to be answered now, or
+ * there is no memory, which is counted. */
+static uint32_t asked_row(struct frame_names *names, struct named_process *process,
+			  const struct frame_question *question, uint64_t now_ns)
+{
+	uint32_t row;
+
+	if (question->runtime == RUNTIME_NONE && now_ns < process->no_map.until_ns)
+		return INTERN_MISSING;
+	if (question->frame.kind == RUNTIME_THREAD && now_ns < process->no_threads.until_ns)
+		return INTERN_MISSING;
+	row = find_row(names, &process->rows, question->runtime, &question->frame);
+	if (row == INTERN_MISSING)
+		row = add_row(names, process, question->runtime, &question->frame);
+	names->dropped += row == INTERN_MISSING;
+	return row;
+}
+
+/* Have @row read. True: of its process nothing was wanted before. */
+static bool want(struct frame_names *names, struct named_process *process, uint32_t row,
+		 uint64_t now_ns)
+{
+	if (process->rows.wanted.count >= FRAME_NAMES_WANTED ||
+	    !VECTOR_PUSH(&process->rows.wanted, row)) {
+		names->dropped++;
+		return false;
+	}
+	process->rows.frames.items[row].state = FRAME_WANTED;
+	set_open(names, process);
+	if (process->rows.wanted.count > 1)
+		return false;
+	process->wanted_ns = now_ns;
+	if (process->due_ns < now_ns + GATHER_NS)
+		process->due_ns = now_ns + GATHER_NS;
+	return true;
+}
+
+bool frame_names_ask(struct frame_names *names, const struct frame_question *question,
 		     uint64_t now_ns)
 {
 	struct named_process *process = frame_names_process(names, &question->key);
 	struct named_frame *frame;
+	bool wanted = false;
 	uint32_t row;
 
 	if (!process)
 		process = add_process(names, &question->key);
-	if (!process)
-		return;
+	if (!process) {
+		names->dropped++;
+		return false;
+	}
 	process->last_ns = now_ns;
-	if (question->runtime == RUNTIME_NONE && now_ns < process->no_map.until_ns)
-		return;
-	if (question->frame.kind == RUNTIME_THREAD && now_ns < process->no_threads.until_ns)
-		return;
-	row = find_row(names, &process->rows, question->runtime, &question->frame);
+	row = asked_row(names, process, question, now_ns);
 	if (row == INTERN_MISSING)
-		row = add_row(names, process, question->runtime, &question->frame);
-	if (row == INTERN_MISSING)
-		return;
+		return false;
 	frame = &process->rows.frames.items[row];
 	if (!frame->last_ns && now_ns < process->silent.until_ns)
 		frame->state = process->silent_as;
 	frame->last_ns = now_ns;
-	if (!may_be_read(process, frame, now_ns) || !VECTOR_PUSH(&process->rows.wanted, row))
-		return;
-	frame->state = FRAME_WANTED;
-	if (process->rows.wanted.count == 1) {
-		process->wanted_ns = now_ns;
-		if (process->due_ns < now_ns + GATHER_NS)
-			process->due_ns = now_ns + GATHER_NS;
-	}
-	set_open(names, process);
+	if (may_be_read(process, frame, now_ns))
+		wanted = want(names, process, row, now_ns);
+	return wanted || names->bytes > names->most_bytes;
 }
 
 struct named_process *frame_names_next(struct frame_names *names, uint64_t now_ns)

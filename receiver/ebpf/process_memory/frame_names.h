@@ -105,6 +105,7 @@ struct frame_names {
 	size_t bytes, most_bytes;
 	uint64_t seed;
 	uint64_t evicted; /* names, and frames without one, that made room for others */
+	uint64_t dropped; /* questions there was no room or memory for */
 };
 
 /* At most @most_bytes are kept. */
@@ -113,8 +114,8 @@ void frame_names_deinit(struct frame_names *names);
 
 /* @question is asked at @now_ns. What failed some time ago is read once more, and so are names of
  * code in memory of no file, since others may take its place. Without room or memory it is not
- * answered. */
-void frame_names_ask(struct frame_names *names, const struct frame_question *question,
+ * answered. True: frame_names_due_ns() may have become earlier, or frame_names_trim() has to do. */
+bool frame_names_ask(struct frame_names *names, const struct frame_question *question,
 		     uint64_t now_ns);
 
 /* A process whose frames are to be read by @now_ns, nothing of which is being read; NULL. */

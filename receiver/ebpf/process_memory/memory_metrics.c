@@ -82,15 +82,11 @@ void memory_metrics_denied(struct memory_metrics *metrics, const struct profcol_
 			 "counted only, in process_memory_denied)");
 }
 
-void memory_metrics_show(struct memory_metrics *metrics, size_t bytes, uint64_t evicted)
+void memory_metrics_show(struct memory_metrics *metrics, const struct frame_names *names)
 {
-	profcol_metric_set(metrics->bytes, (int64_t)bytes);
-	profcol_metric_add(metrics->evicted, (int64_t)(evicted - metrics->evicted_shown));
-	metrics->evicted_shown = evicted;
-}
-
-void memory_metrics_dropped(struct memory_metrics *metrics, uint64_t dropped)
-{
-	profcol_metric_add(metrics->dropped, (int64_t)(dropped - metrics->dropped_shown));
-	metrics->dropped_shown = dropped;
+	profcol_metric_set(metrics->bytes, (int64_t)names->bytes);
+	profcol_metric_add(metrics->evicted, (int64_t)(names->evicted - metrics->evicted_shown));
+	metrics->evicted_shown = names->evicted;
+	profcol_metric_add(metrics->dropped, (int64_t)(names->dropped - metrics->dropped_shown));
+	metrics->dropped_shown = names->dropped;
 }

@@ -23,6 +23,5 @@ void memory_metrics_count(struct memory_metrics *metrics, uint32_t runtime,
 /* The kernel has denied a process's memory: counted, and told once. */
 void memory_metrics_denied(struct memory_metrics *metrics, const struct profcol_host *host);
 
-/* Totals since the start. */
-void memory_metrics_show(struct memory_metrics *metrics, size_t bytes, uint64_t evicted);
-void memory_metrics_dropped(struct memory_metrics *metrics, uint64_t dropped);
+/* What @names have, and have lost since the start. */
+void memory_metrics_show(struct memory_metrics *metrics, const struct frame_names *names);

@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 enum {
-	LOOKS_MOST = 64,        /* that wait */
-	QUESTIONS_MOST = 32768, /* the same */
-	PASS_NS = 10000000,     /* while a worker reads, how long something new may have to wait */
-	SOON_NS = 50000000,     /* whoever waits for names waits for those that are read by then */
+	LOOKS_MOST = 64,    /* that wait */
+	PASS_NS = 10000000, /* while a worker reads, how long something new may have to wait */
+	SOON_NS = 50000000, /* whoever waits for names waits for those that are read by then */
 	/* After a program was opened, until it is known whether it had executed another one. */
 	OPENED_NS = 10000000,
 };
@@ -36,8 +35,8 @@ struct process_memory *process_memory_create(const struct profcol_host *host,
 	frame_names_init(&memory->names, most_bytes);
 	memory_metrics_init(&memory->metrics, host);
 	memory->pool = worker_pool_create(host, "purpose=memory", worker_uid, take_answer, memory);
-	if (!memory->pool || !VECTOR_RESERVE(&memory->told.looks, LOOKS_MOST) ||
-	    !VECTOR_RESERVE(&memory->taken.looks, LOOKS_MOST)) {
+	if (!memory->pool || !VECTOR_RESERVE(&memory->told.all, LOOKS_MOST) ||
+	    !VECTOR_RESERVE(&memory->taken.all, LOOKS_MOST)) {
 		process_memory_destroy(memory);
 		return NULL;
 	}
@@ -52,10 +51,8 @@ void process_memory_destroy(struct process_memory *memory)
 	worker_pool_destroy(memory->pool);
 	kept_memory_trim(&memory->kept, UINT64_MAX);
 	frame_names_deinit(&memory->names);
-	VECTOR_DEINIT(&memory->told.looks);
-	VECTOR_DEINIT(&memory->told.questions);
-	VECTOR_DEINIT(&memory->taken.looks);
-	VECTOR_DEINIT(&memory->taken.questions);
+	VECTOR_DEINIT(&memory->told.all);
+	VECTOR_DEINIT(&memory->taken.all);
 	pthread_cond_destroy(&memory->answered);
 	pthread_mutex_destroy(&memory->lock);
 	pthread_cond_destroy(&memory->wake);
@@ -70,9 +67,9 @@ bool process_memory_look(struct process_memory *memory, const struct process_loo
 	bool room;
 
 	pthread_mutex_lock(&memory->queue_lock);
-	room = memory->told.looks.count < LOOKS_MOST && !memory->stopping;
+	room = memory->told.all.count < LOOKS_MOST && !memory->stopping;
 	if (room) {
-		memory->told.looks.items[memory->told.looks.count++] = *look;
+		memory->told.all.items[memory->told.all.count++] = *look;
 		pthread_cond_signal(&memory->wake);
 	}
 	pthread_mutex_unlock(&memory->queue_lock);
@@ -81,26 +78,27 @@ bool process_memory_look(struct process_memory *memory, const struct process_loo
 
 void process_memory_ask(struct process_memory *memory, const struct frame_question *question)
 {
+	bool wakes;
+
+	pthread_mutex_lock(&memory->lock);
+	wakes = frame_names_ask(&memory->names, question, clock_monotonic_ns());
+	pthread_mutex_unlock(&memory->lock);
+	// Most are known: nobody wakes up for these.
+	if (!wakes)
+		return;
 	pthread_mutex_lock(&memory->queue_lock);
-	if (memory->told.questions.count >= QUESTIONS_MOST ||
-	    !VECTOR_PUSH(&memory->told.questions, *question))
-		memory->dropped++;
-	else if (++memory->asked && memory->told.questions.count == 1)
-		pthread_cond_signal(&memory->wake);
+	memory->woken = true;
+	pthread_cond_signal(&memory->wake);
 	pthread_mutex_unlock(&memory->queue_lock);
 }
 
 void process_memory_settle(struct process_memory *memory, uint64_t deadline_ns)
 {
 	const struct timespec deadline = clock_timespec(deadline_ns);
-	uint64_t now = clock_monotonic_ns(), asked;
+	uint64_t now = clock_monotonic_ns();
 
-	pthread_mutex_lock(&memory->queue_lock);
-	asked = memory->asked;
-	pthread_mutex_unlock(&memory->queue_lock);
 	pthread_mutex_lock(&memory->lock);
-	while (memory->running && (memory->known < asked ||
-				   !frame_names_are_settled(&memory->names, now, now + SOON_NS)))
+	while (memory->running && !frame_names_are_settled(&memory->names, now, now + SOON_NS))
 		if (pthread_cond_clockwait(&memory->answered, &memory->lock, CLOCK_MONOTONIC,
 					   &deadline))
 			break;
@@ -221,35 +219,30 @@ static void take_answer(void *context, const struct worker_answer *answer)
 /* ---- the thread ---- */
 
 /* Wait until @deadline_ns for something to do, and take it. False: it is the end. */
-static bool take_queue(struct process_memory *memory, uint64_t deadline_ns)
+static bool take_looks(struct process_memory *memory, uint64_t deadline_ns)
 {
 	struct timespec deadline = clock_timespec(deadline_ns);
-	struct memory_queue empty = memory->taken;
+	struct looks empty = memory->taken;
 	bool stopping;
 
-	empty.looks.count = empty.questions.count = 0;
+	empty.all.count = 0;
 	pthread_mutex_lock(&memory->queue_lock);
-	while (!memory->told.looks.count && !memory->told.questions.count && !memory->stopping &&
+	while (!memory->told.all.count && !memory->woken && !memory->stopping &&
 	       !pthread_cond_clockwait(&memory->wake, &memory->queue_lock, CLOCK_MONOTONIC,
 				       &deadline))
 		;
 	memory->taken = memory->told;
 	memory->told = empty;
+	memory->woken = false;
 	stopping = memory->stopping;
 	pthread_mutex_unlock(&memory->queue_lock);
 	return !stopping;
 }
 
-static void take_questions(struct process_memory *memory)
+static void trim_names(struct process_memory *memory)
 {
-	uint64_t now = clock_monotonic_ns();
-
 	pthread_mutex_lock(&memory->lock);
-	for (size_t i = 0; i < memory->taken.questions.count; i++)
-		frame_names_ask(&memory->names, &memory->taken.questions.items[i], now);
 	frame_names_trim(&memory->names);
-	memory->known += memory->taken.questions.count;
-	pthread_cond_broadcast(&memory->answered);
 	pthread_mutex_unlock(&memory->lock);
 }
 
@@ -260,11 +253,8 @@ static void keep_house(struct process_memory *memory)
 
 	pthread_mutex_lock(&memory->lock);
 	bytes = memory->names.bytes;
-	memory_metrics_show(&memory->metrics, bytes, memory->names.evicted);
+	memory_metrics_show(&memory->metrics, &memory->names);
 	pthread_mutex_unlock(&memory->lock);
-	pthread_mutex_lock(&memory->queue_lock);
-	memory_metrics_dropped(&memory->metrics, memory->dropped);
-	pthread_mutex_unlock(&memory->queue_lock);
 	processes_account(memory->processes, (int64_t)(bytes - memory->accounted));
 	memory->accounted = bytes;
 	now = clock_monotonic_ns();
@@ -291,14 +281,14 @@ static void *run(void *context)
 
 	pthread_setname_np(pthread_self(), "memory");
 	for (;;) {
-		if (!take_queue(memory, next_deadline(memory, housekeeping.due_ns)))
+		if (!take_looks(memory, next_deadline(memory, housekeeping.due_ns)))
 			return NULL;
 		// Else nobody has called.
 		if (clock_monotonic_ns() < housekeeping.due_ns)
 			housekeeping_note_work(&housekeeping, clock_monotonic_ns());
-		take_questions(memory);
-		for (size_t i = 0; i < memory->taken.looks.count; i++)
-			looks_begin(memory, &memory->taken.looks.items[i]);
+		trim_names(memory);
+		for (size_t i = 0; i < memory->taken.all.count; i++)
+			looks_begin(memory, &memory->taken.all.items[i]);
 		while (frame_requests_begin(memory))
 			;
 		if (worker_pool_is_busy(memory->pool))

@@ -36,10 +36,9 @@ struct flight {
 	struct code_map_state map; /* of the file that names code in memory of no file */
 };
 
-/* With room for as many looks as may wait. */
-struct memory_queue {
-	VECTOR(struct process_look) looks;
-	VECTOR(struct frame_question) questions;
+/* With room for as many as may wait. */
+struct looks {
+	VECTOR(struct process_look) all;
 };
 
 struct process_memory {
@@ -57,17 +56,15 @@ struct process_memory {
 	bool running;
 	pthread_mutex_t queue_lock; /* over the next; held for moments */
 	pthread_cond_t wake;
-	struct memory_queue told;
+	struct looks told;
+	bool woken; /* there is something to do beside these */
 	bool stopping;
-	uint64_t asked;   /* questions so far */
-	uint64_t dropped; /* those there was no room for */
 
-	struct memory_queue taken; /* of the thread */
+	struct looks taken; /* of the thread */
 
 	pthread_mutex_t lock; /* over the next; held while texts are copied at most */
 	pthread_cond_t answered;
 	struct frame_names names;
-	uint64_t known;   /* questions that have come to `names` */
 	size_t accounted; /* bytes, with processes */
 };
 
