@@ -40,11 +40,12 @@ static struct frame_question question(uint32_t pid, uint64_t object)
 	};
 }
 
-static void ask(uint32_t pid, uint64_t object, uint64_t now_ns)
+/* Whether whoever reads is to be woken. */
+static bool ask(uint32_t pid, uint64_t object, uint64_t now_ns)
 {
 	const struct frame_question asked = question(pid, object);
 
-	frame_names_ask(&names, &asked, now_ns);
+	return frame_names_ask(&names, &asked, now_ns);
 }
 
 static enum frame_state state_of(uint32_t pid, uint64_t object)
@@ -89,14 +90,26 @@ static void frames_that_come_together_are_read_together(void **state)
 {
 	(void)state;
 	for (uint64_t object = 1; object <= 10; object++)
-		ask(7, object, MS);
-	ask(7, 3, 2 * MS);
+		assert_int_equal(ask(7, object, MS), object == 1);
+	assert_false(ask(7, 3, 2 * MS));
 	assert_null(frame_names_next(&names, 2 * MS));
 	assert_int_equal(state_of(7, 3), FRAME_WANTED);
 	assert_int_equal(read_next(frame_names_due_ns(&names), FRAME_NAMED), 10);
 	assert_int_equal(state_of(7, 3), FRAME_NAMED);
-	ask(7, 3, 100 * MS);
+	assert_false(ask(7, 3, 100 * MS));
 	assert_int_equal(frame_names_due_ns(&names), UINT64_MAX);
+}
+
+static void what_finds_no_room_is_counted(void **state)
+{
+	(void)state;
+	frame_names_deinit(&names);
+	frame_names_init(&names, 64 << 20);
+	for (uint64_t object = 1; object <= FRAME_NAMES_WANTED + 5; object++)
+		ask(7, object, MS);
+	assert_int_equal(names.dropped, 5);
+	assert_int_equal(state_of(7, FRAME_NAMES_WANTED), FRAME_WANTED);
+	assert_int_equal(state_of(7, FRAME_NAMES_WANTED + 1), FRAME_CROWDED);
 }
 
 static void programs_are_told_apart(void **state)
@@ -518,6 +531,7 @@ int main(void)
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(frames_that_come_together_are_read_together),
+		TEST(what_finds_no_room_is_counted),
 		TEST(programs_are_told_apart),
 		TEST(what_failed_is_read_again_later_unless_the_program_has_ended),
 		TEST(who_is_given_up_is_not_read),
