@@ -2,6 +2,7 @@
 #include "confighttp.h"
 
 #include "base/base.h"
+#include "http_head/http_head.h"
 #include "tls/tls.h"
 
 #include <string.h>
@@ -64,16 +65,9 @@ static struct profcol_error *validate_tls(const struct confighttp_tls_config *tl
 	return profcol_error_join(error, refuse_unsupported(tls));
 }
 
-/* RFC 9110, 5.6.2 */
-static bool is_token(const char *text)
+static bool is_header_name(const char *name)
 {
-	static const char others[] = "!#$%&'*+-.^_`|~";
-
-	for (const char *c = text; *c; c++)
-		if (!(*c >= '0' && *c <= '9') && !(*c >= 'a' && *c <= 'z') &&
-		    !(*c >= 'A' && *c <= 'Z') && !strchr(others, *c))
-			return false;
-	return text[0] != '\0';
+	return http_text_is_token((struct http_text){ name, strlen(name) });
 }
 
 static bool is_printable(const char *text)
@@ -99,7 +93,7 @@ static bool is_own(const char *name)
 static struct profcol_error *validate_headers(const struct profcol_map *headers)
 {
 	for (size_t i = 0; i < headers->count; i++) {
-		if (!is_token(headers->keys[i]) || is_own(headers->keys[i]))
+		if (!is_header_name(headers->keys[i]) || is_own(headers->keys[i]))
 			return profcol_error_create(PROFCOL_CONFIG,
 						    "response_headers: \"%.100s\" cannot be added "
 						    "to a reply; leave it out",

@@ -27,6 +27,7 @@ struct http_text {
 
 bool http_text_is(struct http_text text, const char *word);
 bool http_text_is_nearly(struct http_text text, const char *word); /* whatever the case */
+bool http_text_is_token(struct http_text text);                    /* RFC 9110, 5.6.2 */
 
 /* Its name is a token; its value is without blanks around it and control characters inside. */
 struct http_field {

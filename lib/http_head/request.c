@@ -68,8 +68,7 @@ static bool text_cut_line(struct http_text *rest, bool bare_lf, struct http_text
 	return bare_lf;
 }
 
-/* RFC 9110, 5.6.2 */
-static bool is_token(struct http_text text)
+bool http_text_is_token(struct http_text text)
 {
 	static const char others[] = "!#$%&'*+-.^_`|~";
 
@@ -131,7 +130,7 @@ static int parse_request_line(struct http_text line, struct http_head *head)
 	head->method = text_cut(&line, ' ');
 	head->target = text_cut(&line, ' ');
 	head->is_head = http_text_is(head->method, "HEAD");
-	if (!is_token(head->method) || !head->target.length)
+	if (!http_text_is_token(head->method) || !head->target.length)
 		return 400;
 	head->is_1_1 = http_text_is(line, "HTTP/1.1");
 	if (!head->is_1_1 && !http_text_is(line, "HTTP/1.0"))
@@ -208,7 +207,7 @@ static int parse_field(struct http_text line, struct http_head *head)
 		return 400;
 	field->name = text_cut(&value, ':');
 	// That refuses continued lines too, which begin with a blank.
-	if (!is_token(field->name) || has_controls(value))
+	if (!http_text_is_token(field->name) || has_controls(value))
 		return 400;
 	field->value = text_trim(value);
 	head->field_count++;
