@@ -20,10 +20,12 @@ enum {
 	/*
 	 * An exec writes about 1 kB. The thread comes by ten times a second, so this is
 	 * room for 2500 a second on one CPU, and the ring wakes it when it is a quarter full.
+	 * Where there are more than 128 CPUs, not all of them are that busy.
 	 */
-	RING_BYTES = 256 * 1024,
+	RING_BYTES_MOST = 256 * 1024,
 	RING_BYTES_LEAST = 16 * 1024,
-	WAKE_BYTES = RING_BYTES / 4,
+	RING_BYTES_OF_ALL = 32 << 20,
+	WAKE_PART = 4,
 	EVENTS_AT_ONCE = 16,
 };
 
@@ -44,6 +46,7 @@ struct cpu_ring {
 
 struct side_band {
 	struct perf_events *events;
+	size_t ring_bytes;             /* a power of two */
 	VECTOR(struct cpu_ring) rings; /* by CPU number */
 	int epoll_fd;
 	int wake_fd;
@@ -53,8 +56,20 @@ struct side_band {
 static struct profcol_error *ring_opened(void *context, unsigned int cpu, int fd);
 static void ring_gone(void *context, unsigned int cpu, int fd);
 
+/* Of each CPU's, for as many as there may be. */
+static size_t ring_bytes(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	size_t bytes = RING_BYTES_MOST;
+
+	while (cpus > 0 && bytes > RING_BYTES_LEAST && bytes * (size_t)cpus > RING_BYTES_OF_ALL)
+		bytes /= 2;
+	return bytes;
+}
+
 struct side_band *side_band_create(void)
 {
+	size_t bytes = ring_bytes();
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
@@ -71,7 +86,7 @@ struct side_band *side_band_create(void)
 		.ksymbol = 1,
 		.sample_id_all = 1,
 		.watermark = 1,
-		.wakeup_watermark = WAKE_BYTES,
+		.wakeup_watermark = (uint32_t)bytes / WAKE_PART,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 	};
@@ -81,6 +96,7 @@ struct side_band *side_band_create(void)
 
 	if (!side_band)
 		return NULL;
+	side_band->ring_bytes = bytes;
 	side_band->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	side_band->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	side_band->events = perf_events_create(&attr, &hooks);
@@ -105,13 +121,15 @@ void side_band_destroy(struct side_band *side_band)
 	free(side_band);
 }
 
-static struct profcol_error *ring_map(struct cpu_ring *ring, unsigned int cpu, int fd)
+/* Map @ring, of @size bytes, or of fewer where locked memory is limited. */
+static struct profcol_error *ring_map(struct cpu_ring *ring, size_t size, unsigned int cpu, int fd)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), least, size;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), least;
 	void *memory = MAP_FAILED;
 
 	least = page > RING_BYTES_LEAST ? page : RING_BYTES_LEAST;
-	size = page > RING_BYTES ? page : RING_BYTES;
+	if (size < page)
+		size = page;
 	for (; size >= least; size /= 2) {
 		memory = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (memory != MAP_FAILED || (errno != EPERM && errno != ENOMEM))
@@ -148,7 +166,7 @@ static struct profcol_error *ring_opened(void *context, unsigned int cpu, int fd
 		if (!VECTOR_PUSH(&side_band->rings, (struct cpu_ring){ 0 }))
 			return profcol_error_create(PROFCOL_NO_MEMORY,
 						    "no memory for the ring buffer of CPU %u", cpu);
-	error = ring_map(&side_band->rings.items[cpu], cpu, fd);
+	error = ring_map(&side_band->rings.items[cpu], side_band->ring_bytes, cpu, fd);
 	if (error)
 		return error;
 	if (epoll_ctl(side_band->epoll_fd, EPOLL_CTL_ADD, fd, &event) ||
