@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From raw measurements to the figures of the table. Pure functions."""
+import collections
 import dataclasses
 import math
 import statistics
@@ -258,6 +259,17 @@ def wakeups(measurement, _bare):
     """Of all threads, a second."""
     woken = measurement.get("wakeups")
     return None if woken is None else sum(woken.values()) / measurement["seconds"]
+
+
+def threads(rounds):
+    """{thread: (share of one CPU, wake-ups a second)} over all rounds, the busiest first."""
+    seconds, cpu_s, woken = 0, collections.Counter(), collections.Counter()
+    for measurement in rounds.values():
+        if measurement.get("threads_cpu_s") and not measurement.get("counted"):
+            seconds += measurement["seconds"]
+            cpu_s.update(measurement["threads_cpu_s"])
+            woken.update(measurement["wakeups"])
+    return {name: (cpu / seconds, woken[name] / seconds) for name, cpu in cpu_s.most_common()}
 
 
 def _memory(key):

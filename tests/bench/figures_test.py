@@ -46,6 +46,7 @@ def measurement(profiler="profcol", number=1, observations=1900, **changes):
         "due": {"idle": 500, "kernel": 100, "user": 1890, "other": 10, "names": {"sh": 10}},
         "cpu": {"total_s": 0.2, "user_s": 0.15, "system_s": 0.05},
         "wakeups": {"drain": 100, "processes": 25},
+        "threads_cpu_s": {"drain": 0.05, "processes": 0.15},
         "ends": {
             "start": {"rss_bytes": 4 << 20, "descriptors": 30},
             "end": {"rss_bytes": 5 << 20, "descriptors": 31},
@@ -248,6 +249,9 @@ def test_the_table_has_medians_spread_and_ratio():
     assert "| slowdown of the load, % | 10.0 | 10.0 | – |" in text
     assert "| `deep` | 3,690 | 995 | ≈ 50 % | ≈ 50 % | ≈ 99 % | ≈ 99 % | ≈ 25 % | ≈ 25 % |" in text
     assert "| `sh`" not in text
+    # The busiest first.
+    drain = "| profcol | `drain` | 0.50 | 10.0 |"
+    assert f"| profcol | `processes` | 1.50 | 2.50 |\n{drain}\n| reference |" in text
 
 
 def test_stacks_through_runtimes_are_told_apart():

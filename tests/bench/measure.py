@@ -220,6 +220,8 @@ def _account(window, load):
         "cpu": window.cpu,
         "wakeups": window.threads
         and {name: use.sleeps for name, use in sorted(window.threads.items())},
+        "threads_cpu_s": window.threads
+        and {name: use.cpu_ns / 1e9 for name, use in sorted(window.threads.items())},
         "ends": window.ends,
         "load": load,
     }

@@ -16,6 +16,7 @@ LEAST_PROGRAM_SHARE = 0.01
 MOST_PROGRAMS = 12
 MOST_OTHERS = 3
 MOST_CUTS = 8  # of each profiler
+MOST_THREADS = 12  # the same
 
 
 def number(value):
@@ -191,6 +192,20 @@ def cut_table(profilers_rounds):
     return table(["cut by", "program", "through", "last frame", "settled", "all"], rows, texts=4)
 
 
+def thread_table(profilers_rounds):
+    """Where the agents' CPU time goes; "" when that is not known."""
+    rows = [
+        [profiler, f"`{name}`", scaled(cpu, "%"), number(woken)]
+        for profiler in ("profcol", "reference")
+        for name, (cpu, woken) in list(
+            figures.threads(profilers_rounds.get(profiler, {})).items()
+        )[:MOST_THREADS]
+    ]
+    if not rows:
+        return ""
+    return table(["agent", "thread", "CPU time / one CPU, %", "wake-ups a second"], rows, texts=2)
+
+
 def tables(result):
     """All tables of a result, as Markdown."""
     parts = [_introduction(result)]
@@ -198,7 +213,7 @@ def tables(result):
         if not set(COLUMNS) & set(profilers_rounds):
             continue
         parts.append(case_table(name, profilers_rounds))
-        for each in (program_table, through_table, cut_table):
+        for each in (program_table, through_table, cut_table, thread_table):
             if text := each(profilers_rounds):
                 parts.append(text)
     parts += failures(result["measurements"], lambda each: each["key"])
