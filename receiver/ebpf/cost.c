@@ -7,6 +7,13 @@
 #include <time.h>
 
 static const uint64_t HOUR_NS = 3600 * 1000000000ull;
+
+enum {
+	LEAST_UNWIND_BYTES = 4 << 20,
+	/* With less the index of a large program would have to be made anew for each batch. */
+	LEAST_SYMBOL_BYTES = 16 << 20,
+};
+
 static const double MIB = 1 << 20;
 
 static const char *const part_labels[COST_PARTS] = { "of=agent", "of=workers", "of=bpf" };
@@ -45,7 +52,39 @@ struct cost_reading cost_read(const struct cost_bpf *bpf, const struct worker_us
 			[COST_WORKERS] = workers->memory_bytes,
 			[COST_BPF] = bpf->map_bytes,
 		},
-		.tables_bytes = bpf->tables_bytes,
+		.tables_bytes = bpf->tables_bytes + bpf->index_bytes,
+	};
+}
+
+static uint64_t least_of(uint64_t configured_bytes, uint64_t least_bytes)
+{
+	return configured_bytes < least_bytes ? configured_bytes : least_bytes;
+}
+
+static struct cost_tables least_tables(const struct profiling_config *config)
+{
+	return (struct cost_tables){
+		.unwind_bytes = least_of(config->unwind_memory_bytes, LEAST_UNWIND_BYTES),
+		.symbol_bytes = least_of(config->symbol_memory_bytes, LEAST_SYMBOL_BYTES),
+	};
+}
+
+static uint64_t part_of(uint64_t configured_bytes, uint64_t least_bytes, double share)
+{
+	uint64_t part = (uint64_t)((double)configured_bytes * share);
+
+	return part > least_bytes ? part : least_bytes;
+}
+
+struct cost_tables cost_divide_tables(const struct profiling_config *config, uint64_t bytes)
+{
+	uint64_t most = config->unwind_memory_bytes + config->symbol_memory_bytes;
+	struct cost_tables least = least_tables(config);
+	double share = bytes < most ? (double)bytes / (double)most : 1;
+
+	return (struct cost_tables){
+		.unwind_bytes = part_of(config->unwind_memory_bytes, least.unwind_bytes, share),
+		.symbol_bytes = part_of(config->symbol_memory_bytes, least.symbol_bytes, share),
 	};
 }
 
@@ -96,10 +135,12 @@ static void show(struct cost *cost, const struct cost_reading *reading)
 void cost_init(struct cost *cost, const struct profcol_host *host,
 	       const struct profiling_config *config, const struct cost_reading *reading)
 {
+	struct cost_tables least = least_tables(config);
 	struct overhead_limits limits = {
 		.memory_bytes = config->overhead.memory_bytes,
 		.most_rate = (uint64_t)config->samples_per_second,
-		.most_tables = config->unwind_memory_bytes,
+		.most_tables = config->unwind_memory_bytes + config->symbol_memory_bytes,
+		.least_tables = least.unwind_bytes + least.symbol_bytes,
 	};
 	struct overhead_cost now = overhead_cost_of(reading);
 
@@ -194,14 +235,15 @@ static void log_tables(struct cost *cost, const struct overhead_decision *decisi
 
 	if (decision->tables_reason == OVERHEAD_MEMORY)
 		profcol_log_info(cost->logger,
-				 "lowering the memory for unwind tables to %.1f MiB: profiling "
-				 "takes %.1f MiB, overhead::memory allows %.1f MiB",
+				 "lowering the memory for unwind tables and names of functions to "
+				 "%.1f MiB: profiling takes %.1f MiB, overhead::memory allows "
+				 "%.1f MiB",
 				 tables, (double)now->memory_bytes / MIB,
 				 (double)cost->overhead.limits.memory_bytes / MIB);
 	else if (decision->tables_reason == OVERHEAD_ROOM)
 		profcol_log_info(cost->logger,
-				 "raising the memory for unwind tables to %.1f MiB: profiling "
-				 "takes less than overhead::memory allows",
+				 "raising the memory for unwind tables and names of functions to "
+				 "%.1f MiB: profiling takes less than overhead::memory allows",
 				 tables);
 }
 

@@ -25,7 +25,7 @@ struct cost_reading {
 	uint64_t now_ns;                   /* CLOCK_MONOTONIC */
 	uint64_t cpu_ns[COST_PARTS];       /* since the start */
 	uint64_t memory_bytes[COST_PARTS]; /* now */
-	uint64_t tables_bytes;             /* of the maps: unwind tables */
+	uint64_t tables_bytes;             /* of these: what files can be read again for */
 };
 
 /* What the kernel side and the workers have told. */
@@ -35,9 +35,17 @@ struct cost_bpf {
 	uint64_t run_ns;
 	uint64_t map_bytes;    /* of all maps */
 	uint64_t mapped_bytes; /* of these, what this process has mapped: its RSS counts it too */
-	uint64_t tables_bytes;
+	uint64_t tables_bytes; /* of these maps: unwind tables */
+	uint64_t index_bytes;  /* of the workers' memory: indexes of functions */
 };
 struct cost_reading cost_read(const struct cost_bpf *bpf, const struct worker_use *workers);
+
+/* What unwind tables, and names and indexes of functions, may take when both together may take
+ * @bytes: in proportion to what the options say, but no less than makes sense. */
+struct cost_tables {
+	uint64_t unwind_bytes, symbol_bytes;
+};
+struct cost_tables cost_divide_tables(const struct profiling_config *config, uint64_t bytes);
 
 struct cost {
 	const struct profcol_logger *logger;

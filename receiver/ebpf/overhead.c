@@ -172,15 +172,15 @@ static void lower_memory(struct overhead *overhead, const struct overhead_cost *
 			 struct overhead_decision *decision)
 {
 	uint64_t aim = (uint64_t)(AIM * (double)overhead->limits.memory_bytes);
-	uint64_t excess = cost->memory_bytes - aim, tables = OVERHEAD_LEAST_TABLES;
+	uint64_t excess = cost->memory_bytes - aim, tables = overhead->limits.least_tables;
 
 	if (cost->tables_bytes > tables && overhead->tables_bytes > tables) {
 		if (cost->tables_bytes > tables + excess)
 			tables = cost->tables_bytes - excess;
 		if (tables >= overhead->tables_bytes)
 			tables = (uint64_t)((double)overhead->tables_bytes * MEMORY_STEP);
-		if (tables < OVERHEAD_LEAST_TABLES)
-			tables = OVERHEAD_LEAST_TABLES;
+		if (tables < overhead->limits.least_tables)
+			tables = overhead->limits.least_tables;
 		overhead->tables_bytes = tables;
 		decision->tables_reason = OVERHEAD_MEMORY;
 		return;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps the profiler's own cost under the limits of the option `overhead`, by saying at which rate
- * to sample and how much the unwind tables may hold. Looks at what it is told, and nothing else.
+ * to sample and how much tables may hold. Looks at what it is told, and nothing else.
  *
  * CPU is judged over windows that begin anew with each change of the rate, which is lowered as soon
  * as one of ten seconds is well over the limit, or one of thirty at all, and raised when one of
  * thirty leaves a fifth of the limit unused. What no rate changes, such as the reading of files, is
  * told apart by what two rates have cost.
  *
- * Memory over its limit is first taken from the unwind tables, then, once these are at their least,
- * the rate is lowered. When a fifth of the limit has been free for a while, the rate comes back
- * first, then the tables. CPU alone never brings back a rate that was lowered for memory.
+ * Memory over its limit is first taken from the tables that files are read for (unwind tables,
+ * names and indexes of functions), then, once these are at their least, the rate is lowered. When a
+ * fifth of the limit has been free for a while, the rate comes back first, then the tables. CPU
+ * alone never brings back a rate that was lowered for memory.
  *
  * Threads: one at a time.
  */
@@ -28,7 +29,6 @@ struct overhead_config {
 
 enum {
 	OVERHEAD_LEAST_RATE = 1,          /* samples of a CPU in a second */
-	OVERHEAD_LEAST_TABLES = 4 << 20,  /* bytes */
 	OVERHEAD_LEAST_MEMORY = 32 << 20, /* bytes; as a limit: an idle one has some 25 MiB */
 };
 
@@ -36,7 +36,8 @@ struct overhead_limits {
 	double cpu;            /* CPU seconds in a second; 0: no limit */
 	uint64_t memory_bytes; /* 0: no limit */
 	uint64_t most_rate;    /* as configured: of a CPU in a second */
-	uint64_t most_tables;  /* as configured: bytes */
+	uint64_t most_tables;  /* as configured: bytes, of all kinds */
+	uint64_t least_tables; /* bytes: there is no sense in fewer */
 };
 
 /* The text of the option `cpu` as a share of one CPU, 0 for "". False: it is no such text. */
@@ -47,7 +48,7 @@ struct overhead_cost {
 	uint64_t now_ns; /* CLOCK_MONOTONIC */
 	uint64_t cpu_ns; /* since the start: of all processes, of the sampling in the kernel */
 	uint64_t memory_bytes; /* of all processes and BPF maps */
-	uint64_t tables_bytes; /* of that, what unwind tables have */
+	uint64_t tables_bytes; /* of that, what tables have */
 };
 
 struct overhead {

@@ -416,6 +416,7 @@ static struct cost_reading read_cost(struct reporter *reporter)
 		.map_bytes = (uint64_t)profcol_metric_get(reporter->map_bytes),
 		.mapped_bytes = sampler_mapped_bytes(sampler),
 		.tables_bytes = tables_bytes,
+		.index_bytes = symbols_index_memory(reporter->symbols),
 	};
 	struct worker_use workers = { 0 };
 
@@ -423,6 +424,14 @@ static struct cost_reading read_cost(struct reporter *reporter)
 	tables_workers(reporter->tables, &workers);
 	process_memory_workers(reporter->memory, &workers);
 	return cost_read(&bpf, &workers);
+}
+
+static void limit_tables(struct reporter *reporter, uint64_t bytes)
+{
+	struct cost_tables parts = cost_divide_tables(reporter->config, bytes);
+
+	tables_limit(reporter->tables, parts.unwind_bytes);
+	symbols_limit(reporter->symbols, parts.symbol_bytes);
 }
 
 /* True when it has reported. */
@@ -438,7 +447,7 @@ static bool check_cost(struct reporter *reporter)
 	reading = read_cost(reporter);
 	if (!cost_check(&reporter->cost, &reading, &period_ns, &tables_bytes))
 		return false;
-	tables_limit(reporter->tables, tables_bytes);
+	limit_tables(reporter, tables_bytes);
 	if (period_ns == drain_period_ns(reporter->drain))
 		return false;
 	change_period(reporter, period_ns);

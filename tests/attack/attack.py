@@ -56,6 +56,7 @@ LOSSES = re.compile(
     r"^profcol_\w*"
     r"(lost|refused|dropped|evicted|given_up|put_off|yielded|unanswered|unasked|hanging)"
 )
+COSTS = ("profcol_overhead_", "profcol_sampling_period_seconds", "profcol_symbol_index_bytes")
 
 
 def compile_all(directory):
@@ -160,13 +161,30 @@ def start_attackers(crowd, group, directory, kinds, ports):
             crowd.start([*group.prefix(), *as_attacker(sys.executable, script, *arguments)])
 
 
-def run_victims(crowd, group, directory, seconds):
+class Scraper:
+    """Asks for the metrics now and then, as a monitoring system does."""
+
+    def __init__(self, profcol):
+        self._profcol = profcol
+        self.text = ""  # of the last answer
+        self.asked = self.unanswered = 0
+
+    def ask(self):
+        self.asked += 1
+        try:
+            self.text = self._profcol.metrics().text
+        except OSError:
+            self.unanswered += 1
+
+
+def run_victims(crowd, group, directory, seconds, scraper):
     """One after the other; their numbers."""
     victims = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         victim = crowd.start([*group.prefix(), str(directory / "wide")])
         victims.append(victim.pid)
+        scraper.ask()
         time.sleep(min(VICTIM_S, max(0, end - time.monotonic())))
         crowd.end(victim)
     return set(victims)
@@ -200,14 +218,18 @@ def resident_high_bytes(pid):
     return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10
 
 
-def report(limits, seconds, metrics, alive, resident):
+def report(limits, seconds, scraper, alive, resident):
     print(f"resident high: {resident / (1 << 20):.1f} MiB, of the first process")
     print("of the cgroup, with its files' pages: ", end="")
     print(f"memory high: {limits.high_bytes() / (1 << 20):.1f} MiB, killed {limits.kills()} times")
     print(f"CPU: {100 * limits.cpu_s() / seconds:.1f} % of one")
     print(f"profcol {'is there still' if alive else 'HAS ENDED'}; losses:")
-    for line in sorted(metrics.splitlines()):
+    for line in sorted(scraper.text.splitlines()):
         if LOSSES.match(line) and not line.endswith(" 0"):
+            print(f"    {line}")
+    print(f"metrics: {scraper.unanswered} of {scraper.asked} requests without an answer; the last:")
+    for line in sorted(scraper.text.splitlines()):
+        if line.startswith(COSTS):
             print(f"    {line}")
 
 
@@ -215,6 +237,7 @@ def configure(out, port):
     """It profiles, and listens to others."""
     exporters = {"pprof": {"directory": str(out), "interval": "10s"}}
     receiver = {"samples_per_second": 49, "reporter_interval": "5s"}
+    receiver["overhead"] = {"memory": "64MiB"}  # as deploy/kubernetes/daemonset.yaml has it
     pipelines = {"profiles": {"receivers": ["profiling", "otlp"], "exporters": ["pprof"]}}
     configuration = pipeline(receiver=receiver, exporters=exporters, pipelines=pipelines)
     configuration["receivers"]["otlp"] = {"protocols": {"http": {"endpoint": f"127.0.0.1:{port}"}}}
@@ -238,13 +261,13 @@ def attack(program, minutes, kinds, load, directory, groups):
             crowd.start([*others.prefix(), *map(str, command)])
         ports = (profcol.metrics_port, port)
         start_attackers(crowd, attackers, directory, kinds, ports)
-        victims = run_victims(crowd, others, directory, 60 * minutes)
-        alive = profcol.is_running()
-        metrics = profcol.metrics().text if alive else ""
+        scraper = Scraper(profcol)
+        victims = run_victims(crowd, others, directory, 60 * minutes, scraper)
+        alive = profcol.is_running() and not limits.kills()
         resident = resident_high_bytes(profcol.pid) if alive else 0
         seconds = time.monotonic() - began
         crowd.end_all()
-        report(limits, seconds, metrics, alive, resident)
+        report(limits, seconds, scraper, alive, resident)
         if alive:
             profcol.stop()
         paths = profile_paths(out)

@@ -244,6 +244,12 @@ static size_t most_indexes(void)
 	return limit.rlim_cur / OPEN_SHARE;
 }
 
+static void share_memory(struct symbols *symbols, uint64_t memory_bytes)
+{
+	symbols->names_bytes = memory_bytes / NAMES_SHARE;
+	symbols->indexes_bytes = memory_bytes - symbols->names_bytes;
+}
+
 struct symbols *symbols_create(const struct profcol_host *host, struct processes *processes,
 			       const struct symbols_settings *settings)
 {
@@ -257,8 +263,7 @@ struct symbols *symbols_create(const struct profcol_host *host, struct processes
 	symbols->pool = worker_pool_create(host, "purpose=symbols", settings->worker_uid,
 					   symbols_take_answer, symbols);
 	symbols->has_vdso = worker_read_vdso(&symbols->vdso);
-	symbols->names_bytes = settings->memory_bytes / NAMES_SHARE;
-	symbols->indexes_bytes = settings->memory_bytes - symbols->names_bytes;
+	share_memory(symbols, settings->memory_bytes);
 	symbols->indexes_most = most_indexes();
 	symbols->without_lines = settings->without_lines;
 	index_maker_init(&symbols->maker, host, processes, &symbols->known, symbols->pool,
@@ -275,7 +280,18 @@ void symbols_workers(const struct symbols *symbols, struct worker_use *use)
 {
 	worker_pool_use(symbols->pool, use);
 	// No process has it mapped for long.
-	use->memory_bytes += atomic_load(&symbols->index_memory);
+	use->memory_bytes += symbols_index_memory(symbols);
+}
+
+uint64_t symbols_index_memory(const struct symbols *symbols)
+{
+	return atomic_load(&symbols->index_memory);
+}
+
+void symbols_limit(struct symbols *symbols, uint64_t memory_bytes)
+{
+	share_memory(symbols, memory_bytes);
+	symbols_bound_indexes(symbols);
 }
 
 struct profcol_error *symbols_start(struct symbols *symbols)

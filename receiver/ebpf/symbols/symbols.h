@@ -37,6 +37,13 @@ PROFCOL_MUST_CHECK struct profcol_error *symbols_start(struct symbols *symbols);
 struct worker_use;
 void symbols_workers(const struct symbols *symbols, struct worker_use *use);
 
+/* What the indexes of files take of memory. Any thread. */
+uint64_t symbols_index_memory(const struct symbols *symbols);
+
+/* From now on names and indexes may take @memory_bytes, no more than the settings say. Indexes
+ * beyond go at once, names when the batch is built. */
+void symbols_limit(struct symbols *symbols, uint64_t memory_bytes);
+
 /* In place of a file id: the code that the kernel maps into every 64-bit process as "[vdso]". */
 enum { SYMBOLS_VDSO = UINT32_MAX - 16 };
 

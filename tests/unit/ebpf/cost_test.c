@@ -207,6 +207,48 @@ static void this_process_costs_something(void **state)
 	assert_int_equal(reading.memory_bytes[COST_WORKERS], 6);
 }
 
+static void tables_are_divided_as_configured_but_no_less_than_makes_sense(void **state)
+{
+	const struct profiling_config usual = { .unwind_memory_bytes = 32 * MIB,
+						.symbol_memory_bytes = 64 * MIB };
+	const struct profiling_config small = { .unwind_memory_bytes = MIB,
+						.symbol_memory_bytes = 2 * MIB };
+	struct cost_tables parts;
+
+	(void)state;
+	parts = cost_divide_tables(&usual, 96 * MIB);
+	assert_int_equal(parts.unwind_bytes, 32 * MIB);
+	assert_int_equal(parts.symbol_bytes, 64 * MIB);
+	parts = cost_divide_tables(&usual, 48 * MIB);
+	assert_int_equal(parts.unwind_bytes, 16 * MIB);
+	assert_int_equal(parts.symbol_bytes, 32 * MIB);
+	parts = cost_divide_tables(&usual, 0);
+	assert_int_equal(parts.unwind_bytes, 4 * MIB);
+	assert_int_equal(parts.symbol_bytes, 16 * MIB);
+	parts = cost_divide_tables(&small, 0);
+	assert_int_equal(parts.unwind_bytes, MIB);
+	assert_int_equal(parts.symbol_bytes, 2 * MIB);
+}
+
+/* They lie in memory of no process: beyond the limit it is they that go first. */
+static void indexes_of_functions_count(void **state)
+{
+	struct cost_reading reading = reading_at(10);
+	uint64_t period_ns, tables_bytes;
+
+	(void)state;
+	config.symbol_memory_bytes = 64 * MIB;
+	config.overhead.memory_bytes = 64 * MIB;
+	cost_init(&cost, &host, &config, &reading);
+	reading = reading_at(30);
+	reading.memory_bytes[COST_WORKERS] = 80 * MIB;
+	reading.tables_bytes = 48 * MIB;
+	assert_true(cost_check(&cost, &reading, &period_ns, &tables_bytes));
+	assert_int_equal(period_ns, 1000000000 / 50);
+	assert_true(tables_bytes < 40 * MIB);
+	assert_non_null(strstr(log_text, "unwind tables and names of functions"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +258,9 @@ int main(void)
 		cmocka_unit_test_setup(a_lower_rate_is_logged_and_counted, set_up),
 		cmocka_unit_test_setup(at_the_lowest_rate_the_limit_in_question_is_named, set_up),
 		cmocka_unit_test_setup(this_process_costs_something, set_up),
+		cmocka_unit_test_setup(
+			tables_are_divided_as_configured_but_no_less_than_makes_sense, set_up),
+		cmocka_unit_test_setup(indexes_of_functions_count, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

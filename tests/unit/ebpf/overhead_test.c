@@ -14,7 +14,7 @@
 #define SECOND 1000000000ull
 #define MIB    (1ull << 20)
 
-enum { STEP_S = 5, RATE = 99 };
+enum { STEP_S = 5, RATE = 99, LEAST_TABLES = 4 << 20 };
 
 /* A machine on which time passes, and where profiling costs what the test says. */
 struct machine {
@@ -47,6 +47,7 @@ static void start(struct machine *machine, double cpu, uint64_t memory_bytes)
 		.memory_bytes = memory_bytes,
 		.most_rate = RATE,
 		.most_tables = 32 * MIB,
+		.least_tables = LEAST_TABLES,
 	};
 
 	machine->cost = (struct overhead_cost){ .now_ns = 1000 * SECOND, .cpu_ns = SECOND };
@@ -175,7 +176,7 @@ static void memory_is_taken_from_the_tables_before_the_rate(void **state)
 	assert_true(machine.table_changes >= 1);
 	assert_int_equal(machine.changes, 0);
 	assert_true(machine.cost.memory_bytes <= 64 * MIB);
-	assert_true(machine.overhead.tables_bytes >= OVERHEAD_LEAST_TABLES);
+	assert_true(machine.overhead.tables_bytes >= LEAST_TABLES);
 }
 
 static void then_the_rate_goes_down(void **state)
@@ -189,7 +190,7 @@ static void then_the_rate_goes_down(void **state)
 	(void)state;
 	start(&machine, 0, 64 * MIB);
 	run(&machine, 300);
-	assert_int_equal(machine.overhead.tables_bytes, OVERHEAD_LEAST_TABLES);
+	assert_int_equal(machine.overhead.tables_bytes, LEAST_TABLES);
 	assert_true(machine.overhead.rate < RATE);
 	assert_true(machine.cost.memory_bytes <= 64 * MIB);
 }
