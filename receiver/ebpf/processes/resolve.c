@@ -171,13 +171,13 @@ static void end_round(struct round *round)
 
 /* Find the root that the process of @round sees files through; of one that has ended its nearest
  * living ancestor's, where files are looked for, too. */
-static void find_root(struct round *round, struct files *files, struct resolve_roots *roots)
+static void find_root(struct round *round, struct files *files, const struct resolve_roots *roots)
 {
-	if (!resolve_roots_take(roots, round->pid, round->begin_ns, &round->root))
+	if (!resolve_roots_find(roots, round->pid, round->begin_ns, &round->root))
 		process_roots_find(files_calls(files), &round->root, 1, round->owner);
 }
 
-static void identify(struct round *round, struct files *files, struct resolve_roots *roots)
+static void identify(struct round *round, struct files *files, const struct resolve_roots *roots)
 {
 	if (round->count)
 		find_root(round, files, roots);
@@ -423,11 +423,11 @@ static void collect_roots(struct table *table, struct resolve_roots *ret)
 	size_t count = table_next_unresolved(table, next, 2 * PROCESS_ROOTS_AT_ONCE);
 
 	*ret = (struct resolve_roots){ 0 };
-	for (size_t i = 0; i < count; i++) {
+	for (; ret->looked_at < count; ret->looked_at++) {
 		bool found = false;
 
-		visit_mappings(next[i], look_for_wanted, &found);
-		if (found && !resolve_roots_add(ret, table, next[i]))
+		visit_mappings(next[ret->looked_at], look_for_wanted, &found);
+		if (found && !resolve_roots_add(ret, table, next[ret->looked_at]))
 			break;
 	}
 }
@@ -441,15 +441,17 @@ static void ask_roots(struct table *table, pthread_mutex_t *table_lock, struct f
 	pthread_mutex_lock(table_lock);
 	collect_roots(table, ret);
 	pthread_mutex_unlock(table_lock);
-	if (!ret->count || (time && !read_time_is_left(time, ret->owner, began_ns)))
+	if (time && !read_time_is_left(time, ret->owner, began_ns))
+		ret->count = 0;
+	if (!ret->count)
 		return;
 	resolve_roots_ask(ret, files);
 	if (time)
 		read_time_spend(time, ret->owner, clock_monotonic_ns() - began_ns);
 }
 
-static void identify_in_time(struct round *round, struct files *files, struct resolve_roots *roots,
-			     struct read_time *time)
+static void identify_in_time(struct round *round, struct files *files,
+			     const struct resolve_roots *roots, struct read_time *time)
 {
 	uint64_t began_ns = clock_monotonic_ns();
 
@@ -484,8 +486,10 @@ bool resolve_files(struct table *table, pthread_mutex_t *table_lock, struct file
 	do {
 		if (files_want_room(files))
 			evict_files(table, table_lock, files);
-		if (!roots.left)
+		// Each process is looked at for that once, whatever comes of it.
+		if (!roots.looked_at)
 			ask_roots(table, table_lock, files, time, &roots);
+		roots.looked_at -= roots.looked_at > 0;
 		pthread_mutex_lock(table_lock);
 		more = begin_round(&round);
 		pthread_mutex_unlock(table_lock);

@@ -44,31 +44,29 @@ bool resolve_roots_add(struct resolve_roots *roots, const struct table *table,
 void resolve_roots_ask(struct resolve_roots *roots, struct files *files)
 {
 	struct process_root_question questions[PROCESS_ROOTS_AT_ONCE];
+	size_t count = roots->count;
 
-	for (size_t i = 0; i < roots->count; i++)
+	for (size_t i = 0; i < count; i++)
 		questions[i] = roots->items[i].question;
-	roots->left = 0;
-	if (!process_roots_find(files_calls(files), questions, roots->count, roots->owner))
+	roots->count = 0;
+	if (!process_roots_find(files_calls(files), questions, count, roots->owner))
 		return;
-	for (size_t i = 0; i < roots->count; i++)
+	for (size_t i = 0; i < count; i++)
 		roots->items[i].question = questions[i];
-	roots->left = roots->count;
+	roots->count = count;
 }
 
-bool resolve_roots_take(struct resolve_roots *roots, uint32_t pid, uint64_t begin_ns,
+bool resolve_roots_find(const struct resolve_roots *roots, uint32_t pid, uint64_t begin_ns,
 			struct process_root_question *ret)
 {
-	for (size_t i = 0; roots->left && i < roots->count; i++) {
-		struct resolve_root *root = &roots->items[i];
+	for (size_t i = 0; i < roots->count; i++) {
+		const struct resolve_root *root = &roots->items[i];
 
 		if (root->pid != pid || root->begin_ns != begin_ns)
 			continue;
 		ret->found = root->question.found;
 		ret->root = root->question.root;
-		root->pid = 0;
-		roots->left--;
 		return true;
 	}
-	roots->left = 0;
 	return false;
 }

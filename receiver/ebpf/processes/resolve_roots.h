@@ -11,7 +11,8 @@
 
 struct resolve_roots {
 	struct owner owner;
-	size_t count, left; /* of these: not taken yet */
+	size_t count;
+	size_t looked_at; /* processes, of which some need no root */
 	struct resolve_root {
 		uint32_t pid;
 		uint64_t begin_ns; /* tells users of the pid apart */
@@ -32,7 +33,7 @@ bool resolve_roots_add(struct resolve_roots *roots, const struct table *table,
 /* Ask for them, without any lock. */
 void resolve_roots_ask(struct resolve_roots *roots, struct files *files);
 
-/* Give @ret the answer about the user of @pid since @begin_ns. False: it was not asked for, or let
- * us wait; others are to be collected then. */
-bool resolve_roots_take(struct resolve_roots *roots, uint32_t pid, uint64_t begin_ns,
+/* Give @ret the answer about the user of @pid since @begin_ns. False: there is none, since it was
+ * not asked for, or somebody let us wait. */
+bool resolve_roots_find(const struct resolve_roots *roots, uint32_t pid, uint64_t begin_ns,
 			struct process_root_question *ret);
