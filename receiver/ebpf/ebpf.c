@@ -26,6 +26,8 @@
  * of runtimes' frames may. */
 enum { FOUND_SHARE = 8, NAMES_SHARE = 4 };
 
+enum { OVERHEAD_SHARE = 4 }; /* of `overhead::memory` for `process_memory`, at most */
+
 struct profiling {
 	const struct profcol_host *host;       /* borrowed */
 	const struct profiling_config *config; /* borrowed, until there are others */
@@ -62,6 +64,16 @@ static void profiling_destroy(void *self)
 	free(profiling);
 }
 
+/* What is known of processes does not become less where there is little memory: so it has a part of
+ * the limit that `overhead` sets, whatever its own option says. */
+static uint64_t process_memory(const struct profiling_config *settings)
+{
+	uint64_t limit = settings->overhead.memory_bytes / OVERHEAD_SHARE;
+
+	return limit && limit < settings->process_memory_bytes ? limit
+							       : settings->process_memory_bytes;
+}
+
 /* False without memory. */
 static bool create_parts(struct profiling *profiling)
 {
@@ -73,9 +85,9 @@ static bool create_parts(struct profiling *profiling)
 		.debug_directories = settings->debug_directories,
 		.without_lines = profiling_runtimes_without_lines(settings),
 	};
+	uint64_t process_bytes = process_memory(settings);
 
-	profiling->processes =
-		processes_create(host, &settings->include_env_vars, settings->process_memory_bytes);
+	profiling->processes = processes_create(host, &settings->include_env_vars, process_bytes);
 	if (profiling->processes)
 		profiling->select = select_create(host, profiling->processes);
 	if (profiling->select)
@@ -84,14 +96,14 @@ static bool create_parts(struct profiling *profiling)
 		symbols_follow_kernel(profiling->symbols,
 				      processes_kernel_code(profiling->processes));
 	if (profiling->symbols)
-		profiling->memory = process_memory_create(
-			host, profiling->processes, (uint32_t)settings->worker_uid,
-			settings->process_memory_bytes / NAMES_SHARE);
+		profiling->memory = process_memory_create(host, profiling->processes,
+							  (uint32_t)settings->worker_uid,
+							  process_bytes / NAMES_SHARE);
 	if (profiling->memory)
 		profiling->tables =
 			tables_create(host, profiling->processes, profiling->memory,
 				      (uint32_t)settings->worker_uid, settings->unwind_memory_bytes,
-				      settings->process_memory_bytes / FOUND_SHARE);
+				      process_bytes / FOUND_SHARE);
 	if (profiling->tables)
 		tables_disable_runtimes(profiling->tables, profiling_disabled_runtimes(settings),
 					profiling_runtimes_without_labels(settings));
