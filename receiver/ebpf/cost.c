@@ -203,6 +203,15 @@ static void log_rate(struct cost *cost, const struct overhead_decision *decision
 				 "takes less than overhead allows",
 				 from, rate);
 		break;
+	case OVERHEAD_VAIN:
+		profcol_log_warn(cost->logger,
+				 "raising the rate from %.3g to %.3g samples a second: fewer free "
+				 "too little memory; profiling takes %.1f MiB, overhead::memory "
+				 "allows %.1f MiB; raise it, or profile fewer processes with "
+				 "`select`",
+				 from, rate, (double)now->memory_bytes / MIB,
+				 (double)limits->memory_bytes / MIB);
+		break;
 	case OVERHEAD_STAYS:
 		break;
 	}

@@ -25,6 +25,10 @@ static const uint64_t SHORT_NS = 10 * SECOND;
 static const uint64_t LONG_NS = 30 * SECOND;
 static const uint64_t WINDOW_NS = 60 * SECOND; /* then another one begins */
 static const uint64_t MEMORY_NS = 10 * SECOND; /* until a change shows */
+/* Until fewer samples are tried again where they did not help. */
+static const uint64_t VAIN_NS = 600 * SECOND;
+
+enum { STEPS_TRIED = 2 }; /* of the rate, before it is judged what they have freed */
 
 /* Shares of a limit. */
 static const double AIM = 0.9, CLEARLY_OVER = 1.15, UNUSED = 0.8;
@@ -168,6 +172,50 @@ static void check_cpu(struct overhead *overhead, const struct overhead_cost *cos
 		begin_window(overhead, cost, 0);
 }
 
+/* Would there be too little memory even at the lowest rate? By the line through the rate from which
+ * it has been lowered and the present one. */
+static bool is_vain(const struct overhead *overhead, const struct overhead_cost *cost)
+{
+	double freed = (double)overhead->tried_bytes - (double)cost->memory_bytes;
+	double each = larger(freed, 0) / (overhead->tried_rate - overhead->rate);
+	double rest = (double)cost->memory_bytes - each * (overhead->rate - OVERHEAD_LEAST_RATE);
+
+	return rest > (double)overhead->limits.memory_bytes;
+}
+
+/* What takes the memory is not samples: these would be missed for nothing. */
+static void give_back_rate(struct overhead *overhead, const struct overhead_cost *cost,
+			   struct overhead_decision *decision)
+{
+	overhead->rate = overhead->memory_rate = overhead->tried_rate;
+	overhead->tried_rate = 0;
+	overhead->steps = 0;
+	overhead->no_memory_rate_before_ns = cost->now_ns + VAIN_NS;
+	overhead->last_rate = 0;
+	overhead->at_floor = false;
+	decision->rate_reason = OVERHEAD_VAIN;
+	begin_window(overhead, cost, SETTLE_NS);
+}
+
+static void lower_rate_for_memory(struct overhead *overhead, const struct overhead_cost *cost,
+				  struct overhead_decision *decision)
+{
+	if (overhead->steps >= STEPS_TRIED && overhead->rate < overhead->tried_rate &&
+	    is_vain(overhead, cost)) {
+		give_back_rate(overhead, cost, decision);
+		return;
+	}
+	if (cost->now_ns < overhead->no_memory_rate_before_ns)
+		return;
+	if (!overhead->steps++) {
+		overhead->tried_rate = overhead->rate;
+		overhead->tried_bytes = cost->memory_bytes;
+	}
+	change_by(overhead, cost, 0, MEMORY_STEP, OVERHEAD_MEMORY, decision);
+	overhead->memory_rate = overhead->rate;
+	overhead->last_rate = 0;
+}
+
 static void lower_memory(struct overhead *overhead, const struct overhead_cost *cost,
 			 struct overhead_decision *decision)
 {
@@ -185,9 +233,7 @@ static void lower_memory(struct overhead *overhead, const struct overhead_cost *
 		decision->tables_reason = OVERHEAD_MEMORY;
 		return;
 	}
-	change_by(overhead, cost, 0, MEMORY_STEP, OVERHEAD_MEMORY, decision);
-	overhead->memory_rate = overhead->rate;
-	overhead->last_rate = 0;
+	lower_rate_for_memory(overhead, cost, decision);
 }
 
 /* By half of what is left. */
@@ -212,6 +258,8 @@ static void check_memory(struct overhead *overhead, const struct overhead_cost *
 		overhead->room_since_ns = cost->now_ns;
 	if (cost->now_ns < overhead->no_memory_change_before_ns)
 		return;
+	if (cost->memory_bytes <= limit)
+		overhead->steps = 0;
 	if (cost->memory_bytes > limit)
 		lower_memory(overhead, cost, decision);
 	else if (room && cost->now_ns - overhead->room_since_ns >= WINDOW_NS &&

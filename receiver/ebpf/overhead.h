@@ -10,7 +10,10 @@
  *
  * Memory over its limit is first taken from the tables that files are read for (unwind tables,
  * names and indexes of functions), then, once these are at their least, the rate is lowered. When a
- * fifth of the limit has been free for a while, the rate comes back first, then the tables. CPU
+ * fifth of the limit has been free for a while, the rate comes back first, then the tables. What is
+ * not samples' memory cannot be freed by fewer: when two steps down show that there would be too
+ * little even at the lowest rate, the rate comes back at once, and is not lowered for memory again
+ * for ten minutes; else whoever takes memory would have everybody's samples. CPU
  * alone never brings back a rate that was lowered for memory.
  *
  * Threads: one at a time.
@@ -59,7 +62,11 @@ struct overhead {
 	uint64_t begin_ns, begin_cpu_ns; /* of the window */
 	double last_rate, last_cpu;      /* what another rate has cost lately; rate 0: unknown */
 	uint64_t no_memory_change_before_ns, room_since_ns;
-	bool at_floor; /* told that no lower rate helps */
+	unsigned int steps; /* of the rate, for memory, since there was enough; from: */
+	double tried_rate;
+	uint64_t tried_bytes;              /* of memory */
+	uint64_t no_memory_rate_before_ns; /* a lower one has not helped */
+	bool at_floor;                     /* told that no lower rate helps */
 };
 
 enum overhead_reason {
@@ -67,6 +74,7 @@ enum overhead_reason {
 	OVERHEAD_CPU,    /* over its limit */
 	OVERHEAD_MEMORY, /* over its limit */
 	OVERHEAD_ROOM,   /* for more */
+	OVERHEAD_VAIN,   /* memory is over its limit, and would be at the lowest rate */
 };
 
 struct overhead_decision {

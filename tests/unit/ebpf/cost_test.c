@@ -184,11 +184,30 @@ static void at_the_lowest_rate_the_limit_in_question_is_named(void **state)
 
 	(void)state;
 	config.overhead.memory_bytes = 8 * MIB;
+	config.samples_per_second = 1;
 	cost_init(&cost, &host, &config, &reading);
 	for (uint64_t seconds = 5; seconds < 600; seconds += 5)
 		check_at(seconds, &period_ns);
 	assert_int_equal(period_ns, SECOND);
 	assert_non_null(strstr(log_text, "profiling takes 30.5 MiB at the lowest rate, "
+					 "overhead::memory allows 8.0 MiB; raise it"));
+	assert_null(strstr(log_text, "of a CPU"));
+}
+
+static void a_rate_that_was_lowered_in_vain_comes_back_with_a_warning(void **state)
+{
+	struct cost_reading reading = reading_at(0);
+	uint64_t period_ns;
+
+	(void)state;
+	config.overhead.memory_bytes = 8 * MIB;
+	cost_init(&cost, &host, &config, &reading);
+	for (uint64_t seconds = 5; seconds < 600; seconds += 5)
+		check_at(seconds, &period_ns);
+	assert_int_equal(period_ns, SECOND / 50);
+	assert_int_equal(value_of("overhead_rate_changes{direction=lower}"), 2);
+	assert_int_equal(value_of("overhead_rate_changes{direction=raise}"), 1);
+	assert_non_null(strstr(log_text, "fewer free too little memory; profiling takes 30.5 MiB, "
 					 "overhead::memory allows 8.0 MiB; raise it"));
 	assert_null(strstr(log_text, "of a CPU"));
 }
@@ -257,6 +276,8 @@ int main(void)
 		cmocka_unit_test_setup(the_time_of_workers_never_falls, set_up),
 		cmocka_unit_test_setup(a_lower_rate_is_logged_and_counted, set_up),
 		cmocka_unit_test_setup(at_the_lowest_rate_the_limit_in_question_is_named, set_up),
+		cmocka_unit_test_setup(a_rate_that_was_lowered_in_vain_comes_back_with_a_warning,
+				       set_up),
 		cmocka_unit_test_setup(this_process_costs_something, set_up),
 		cmocka_unit_test_setup(
 			tables_are_divided_as_configured_but_no_less_than_makes_sense, set_up),

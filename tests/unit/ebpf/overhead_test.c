@@ -198,7 +198,7 @@ static void then_the_rate_goes_down(void **state)
 static void both_come_back_when_memory_is_free(void **state)
 {
 	struct machine machine = {
-		.other_bytes = 62 * MIB,
+		.other_bytes = 58 * MIB,
 		.wanted_tables_bytes = 30 * MIB,
 		.bytes_per_rate = MIB / 20,
 	};
@@ -211,6 +211,27 @@ static void both_come_back_when_memory_is_free(void **state)
 	run(&machine, 1800);
 	assert_int_equal(machine.overhead.tables_bytes, 32 * MIB);
 	assert_true(machine.overhead.rate == RATE);
+}
+
+static void what_fewer_samples_do_not_free_lowers_no_rate(void **state)
+{
+	struct machine machine = { .other_bytes = 70 * MIB,
+				   .wanted_tables_bytes = 3 * MIB,
+				   .bytes_per_rate = MIB / 100 };
+
+	(void)state;
+	start(&machine, 0, 64 * MIB);
+	run(&machine, 60);
+	assert_true(machine.overhead.rate == RATE);
+	assert_int_equal(machine.changes, 3);
+	run(&machine, 540);
+	assert_int_equal(machine.changes, 3);
+	// It is tried again, since what takes the memory may be another thing by now.
+	machine.other_bytes = 20 * MIB;
+	machine.bytes_per_rate = MIB / 2;
+	run(&machine, 300);
+	assert_true(machine.overhead.rate < RATE);
+	assert_true(machine.cost.memory_bytes <= 64 * MIB);
 }
 
 /* Below the limit, but not so far below that there would be room for more. */
@@ -310,6 +331,7 @@ int main(void)
 		cmocka_unit_test(the_lowest_rate_is_said_once),
 		cmocka_unit_test(memory_is_taken_from_the_tables_before_the_rate),
 		cmocka_unit_test(then_the_rate_goes_down),
+		cmocka_unit_test(what_fewer_samples_do_not_free_lowers_no_rate),
 		cmocka_unit_test(both_come_back_when_memory_is_free),
 		cmocka_unit_test(a_rate_lowered_for_memory_waits_for_memory),
 		cmocka_unit_test(the_rate_comes_to_rest_under_the_limit_of_memory),
