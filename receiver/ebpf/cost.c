@@ -12,6 +12,7 @@ enum {
 	LEAST_UNWIND_BYTES = 4 << 20,
 	/* With less the index of a large program would have to be made anew for each batch. */
 	LEAST_SYMBOL_BYTES = 16 << 20,
+	LEAST_INDEX_BYTES = LEAST_SYMBOL_BYTES / 4 * 3, /* of these (symbols/symbols.h) */
 };
 
 static const double MIB = 1 << 20;
@@ -30,6 +31,20 @@ static uint64_t own_memory(uint64_t mapped_bytes)
 
 	worker_read_memory(0, &bytes, &shared);
 	return bytes > mapped_bytes ? bytes - mapped_bytes : 0;
+}
+
+static uint64_t beyond(uint64_t bytes, uint64_t least_bytes)
+{
+	return bytes > least_bytes ? bytes - least_bytes : 0;
+}
+
+/* As if each kind had its least: so much can be taken from them as there is beyond the least of
+ * both. */
+static uint64_t tables_of(const struct cost_bpf *bpf)
+{
+	return LEAST_UNWIND_BYTES + LEAST_SYMBOL_BYTES +
+	       beyond(bpf->tables_bytes, LEAST_UNWIND_BYTES) +
+	       beyond(bpf->index_bytes, LEAST_INDEX_BYTES);
 }
 
 struct cost_reading cost_read(const struct cost_bpf *bpf, const struct worker_use *workers)
@@ -52,7 +67,7 @@ struct cost_reading cost_read(const struct cost_bpf *bpf, const struct worker_us
 			[COST_WORKERS] = workers->memory_bytes,
 			[COST_BPF] = bpf->map_bytes,
 		},
-		.tables_bytes = bpf->tables_bytes + bpf->index_bytes,
+		.tables_bytes = tables_of(bpf),
 	};
 }
 

@@ -25,7 +25,8 @@ struct cost_reading {
 	uint64_t now_ns;                   /* CLOCK_MONOTONIC */
 	uint64_t cpu_ns[COST_PARTS];       /* since the start */
 	uint64_t memory_bytes[COST_PARTS]; /* now */
-	uint64_t tables_bytes;             /* of these: what files can be read again for */
+	uint64_t tables_bytes; /* of these: of what files can be read again for; no less than what
+				* is left of that in any case */
 };
 
 /* What the kernel side and the workers have told. */

@@ -212,6 +212,19 @@ static void a_rate_that_was_lowered_in_vain_comes_back_with_a_warning(void **sta
 	assert_null(strstr(log_text, "of a CPU"));
 }
 
+static void of_tables_what_is_beyond_the_least_of_each_kind_can_be_taken(void **state)
+{
+	const struct cost_bpf both = { .tables_bytes = 10 * MIB, .index_bytes = 30 * MIB };
+	const struct cost_bpf one = { .tables_bytes = 10 * MIB, .index_bytes = 2 * MIB };
+	const struct cost_bpf none = { .tables_bytes = 3 * MIB, .index_bytes = 12 * MIB };
+	const struct worker_use workers = { 0 };
+
+	(void)state;
+	assert_int_equal(cost_read(&both, &workers).tables_bytes, (20 + 6 + 18) * MIB);
+	assert_int_equal(cost_read(&one, &workers).tables_bytes, (20 + 6) * MIB);
+	assert_int_equal(cost_read(&none, &workers).tables_bytes, 20 * MIB);
+}
+
 static void this_process_costs_something(void **state)
 {
 	struct cost_bpf bpf = { .run_ns = 7, .map_bytes = 4096 };
@@ -277,6 +290,8 @@ int main(void)
 		cmocka_unit_test_setup(a_lower_rate_is_logged_and_counted, set_up),
 		cmocka_unit_test_setup(at_the_lowest_rate_the_limit_in_question_is_named, set_up),
 		cmocka_unit_test_setup(a_rate_that_was_lowered_in_vain_comes_back_with_a_warning,
+				       set_up),
+		cmocka_unit_test_setup(of_tables_what_is_beyond_the_least_of_each_kind_can_be_taken,
 				       set_up),
 		cmocka_unit_test_setup(this_process_costs_something, set_up),
 		cmocka_unit_test_setup(
