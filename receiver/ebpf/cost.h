@@ -41,8 +41,8 @@ struct cost_bpf {
 };
 struct cost_reading cost_read(const struct cost_bpf *bpf, const struct worker_use *workers);
 
-/* What unwind tables, and names and indexes of functions, may take when both together may take
- * @bytes: in proportion to what the options say, but no less than makes sense. */
+/* Divides @bytes among unwind tables and symbols (names and indexes of functions), in proportion to
+ * their options. Each gets the least that it can work with at least. */
 struct cost_tables {
 	uint64_t unwind_bytes, symbol_bytes;
 };

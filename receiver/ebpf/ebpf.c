@@ -64,8 +64,8 @@ static void profiling_destroy(void *self)
 	free(profiling);
 }
 
-/* What is known of processes does not become less where there is little memory: so it has a part of
- * the limit that `overhead` sets, whatever its own option says. */
+/* The process tables do not shrink when memory is short: so `overhead::memory` bounds them from the
+ * start, whatever `process_memory` says. */
 static uint64_t process_memory(const struct profiling_config *settings)
 {
 	uint64_t limit = settings->overhead.memory_bytes / OVERHEAD_SHARE;

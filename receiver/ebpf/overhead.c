@@ -183,12 +183,11 @@ static bool is_vain(const struct overhead *overhead, const struct overhead_cost 
 	return rest > (double)overhead->limits.memory_bytes;
 }
 
-/* What takes the memory is not samples: these would be missed for nothing. */
+/* Something else than samples takes the memory: a lower rate would lose them for nothing. */
 static void give_back_rate(struct overhead *overhead, const struct overhead_cost *cost,
 			   struct overhead_decision *decision)
 {
 	overhead->rate = overhead->memory_rate = overhead->tried_rate;
-	overhead->tried_rate = 0;
 	overhead->steps = 0;
 	overhead->no_memory_rate_before_ns = cost->now_ns + VAIN_NS;
 	overhead->last_rate = 0;

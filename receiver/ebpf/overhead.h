@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the profiler's own cost under the limits of the option `overhead`, by saying at which rate
- * to sample and how much tables may hold. Looks at what it is told, and nothing else.
+ * The overhead controller keeps the profiler's own cost under the limits of the option `overhead`:
+ * it decides the sampling rate and the size of tables, from the costs that it is told alone.
  *
  * CPU is judged over windows that begin anew with each change of the rate, which is lowered as soon
  * as one of ten seconds is well over the limit, or one of thirty at all, and raised when one of
@@ -10,11 +10,11 @@
  *
  * Memory over its limit is first taken from the tables that files are read for (unwind tables,
  * names and indexes of functions), then, once these are at their least, the rate is lowered. When a
- * fifth of the limit has been free for a while, the rate comes back first, then the tables. What is
- * not samples' memory cannot be freed by fewer: when two steps down show that there would be too
- * little even at the lowest rate, the rate comes back at once, and is not lowered for memory again
- * for ten minutes; else whoever takes memory would have everybody's samples. CPU
- * alone never brings back a rate that was lowered for memory.
+ * fifth of the limit has been free for a while, the rate comes back first, then the tables. A
+ * lower rate frees the memory of samples alone: when two steps down show that the lowest rate would
+ * not be enough, the rate comes back at once, and memory does not lower it again for ten minutes;
+ * else a process that costs the profiler memory would cost everybody samples. CPU alone never
+ * brings back a rate that was lowered for memory.
  *
  * Threads: one at a time.
  */

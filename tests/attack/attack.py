@@ -6,6 +6,7 @@ and again.
 import argparse
 import collections
 import contextlib
+import http.client
 import os
 import pathlib
 import re
@@ -48,7 +49,7 @@ GREEDY = {
 }
 CRAFTED = ("holes", "aliases", "frames")  # what crafted.py makes of a program
 LOCKED = ("memory", "exec", "turns")  # how locked_memory.c keeps its lock
-SILENT = {"silent": signal.SIGUSR1, "unclosable": signal.SIGUSR2}  # what its server is told
+SILENT = {"silent": signal.SIGUSR1, "unclosable": signal.SIGUSR2}  # the signal that silences its server
 KINDS = ["rules", *GREEDY, *CRAFTED, *(f"locked-{how}" for how in LOCKED), *SILENT]
 KINDS += ["forged", "connections"]
 SILENT_PROGRAMS = 8
@@ -173,7 +174,7 @@ class Scraper:
         self.asked += 1
         try:
             self.text = self._profcol.metrics().text
-        except OSError:
+        except (OSError, http.client.HTTPException):
             self.unanswered += 1
 
 

@@ -73,7 +73,7 @@ void process_memory_stop(struct process_memory *memory);
  * for long. */
 bool process_memory_look(struct process_memory *memory, const struct process_look *look);
 
-/* What is @question's frame called? It is answered some time: process_memory_find. Takes a lock
+/* Ask for the name of @question's frame; process_memory_find() has the answer later. Takes a lock
  * that is held while texts are copied at most. */
 void process_memory_ask(struct process_memory *memory, const struct frame_question *question);
 

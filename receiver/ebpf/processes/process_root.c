@@ -89,7 +89,7 @@ static bool finding_goes_on(struct finding *finding, const struct process_root_q
 
 static void answer(struct finding *finding, struct process_root_question *question)
 {
-	if (!question->count || !finding_goes_on(finding, question))
+	if (!finding_goes_on(finding, question))
 		return;
 	for (size_t i = 0; i < question->count && !question->found; i++)
 		if (process_root_read(question->pids[i], &question->root))

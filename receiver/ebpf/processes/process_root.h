@@ -30,7 +30,8 @@ static inline bool process_root_equal(const struct process_root *a, const struct
  * the process's exec. */
 bool process_root_read(uint32_t pid, struct process_root *ret);
 
-/* Whose root is asked for: that of the first of @count processes @pids that has one. */
+/* A question asks for the root of the first of @count processes @pids that has one; @count is not
+ * 0. */
 enum { PROCESS_ROOT_PIDS = 4, PROCESS_ROOTS_AT_ONCE = 16 };
 struct process_root_question {
 	uint32_t pids[PROCESS_ROOT_PIDS];

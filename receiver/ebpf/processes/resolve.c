@@ -173,7 +173,8 @@ static void end_round(struct round *round)
  * living ancestor's, where files are looked for, too. */
 static void find_root(struct round *round, struct files *files, const struct resolve_roots *roots)
 {
-	if (!resolve_roots_find(roots, round->pid, round->begin_ns, &round->root))
+	if (round->root.count &&
+	    !resolve_roots_find(roots, round->pid, round->begin_ns, &round->root))
 		process_roots_find(files_calls(files), &round->root, 1, round->owner);
 }
 

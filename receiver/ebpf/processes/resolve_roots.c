@@ -29,43 +29,32 @@ void resolve_root_pids(const struct table *table, const struct process *process,
 bool resolve_roots_add(struct resolve_roots *roots, const struct table *table,
 		       const struct process *process)
 {
-	struct resolve_root *root = &roots->items[roots->count];
+	size_t place = roots->count;
 
-	if (roots->count == PROCESS_ROOTS_AT_ONCE ||
-	    (roots->count && !owner_is(process->owner, roots->owner)))
+	if (place == PROCESS_ROOTS_AT_ONCE || (place && !owner_is(process->owner, roots->owner)))
 		return false;
-	*root = (struct resolve_root){ .pid = process->pid, .begin_ns = process->begin_ns };
-	resolve_root_pids(table, process, &root->question);
+	roots->processes[place].pid = process->pid;
+	roots->processes[place].begin_ns = process->begin_ns;
+	resolve_root_pids(table, process, &roots->questions[place]);
 	roots->owner = process->owner;
-	roots->count += root->question.count > 0;
+	roots->count += roots->questions[place].count > 0;
 	return true;
 }
 
 void resolve_roots_ask(struct resolve_roots *roots, struct files *files)
 {
-	struct process_root_question questions[PROCESS_ROOTS_AT_ONCE];
-	size_t count = roots->count;
-
-	for (size_t i = 0; i < count; i++)
-		questions[i] = roots->items[i].question;
-	roots->count = 0;
-	if (!process_roots_find(files_calls(files), questions, count, roots->owner))
-		return;
-	for (size_t i = 0; i < count; i++)
-		roots->items[i].question = questions[i];
-	roots->count = count;
+	if (!process_roots_find(files_calls(files), roots->questions, roots->count, roots->owner))
+		roots->count = 0;
 }
 
 bool resolve_roots_find(const struct resolve_roots *roots, uint32_t pid, uint64_t begin_ns,
 			struct process_root_question *ret)
 {
 	for (size_t i = 0; i < roots->count; i++) {
-		const struct resolve_root *root = &roots->items[i];
-
-		if (root->pid != pid || root->begin_ns != begin_ns)
+		if (roots->processes[i].pid != pid || roots->processes[i].begin_ns != begin_ns)
 			continue;
-		ret->found = root->question.found;
-		ret->root = root->question.root;
+		ret->found = roots->questions[i].found;
+		ret->root = roots->questions[i].root;
 		return true;
 	}
 	return false;

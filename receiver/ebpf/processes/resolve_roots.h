@@ -13,11 +13,11 @@ struct resolve_roots {
 	struct owner owner;
 	size_t count;
 	size_t looked_at; /* processes, of which some need no root */
-	struct resolve_root {
+	struct {
 		uint32_t pid;
 		uint64_t begin_ns; /* tells users of the pid apart */
-		struct process_root_question question;
-	} items[PROCESS_ROOTS_AT_ONCE];
+	} processes[PROCESS_ROOTS_AT_ONCE];
+	struct process_root_question questions[PROCESS_ROOTS_AT_ONCE]; /* about these */
 };
 
 /* Through whose roots files of @process are looked for: its own, while it lives, then those of

@@ -153,7 +153,8 @@ void table_mark_unresolved(struct table *table, struct process *process);
 /* One that was marked, which it is no more; NULL when there is none. */
 struct process *table_take_unresolved(struct table *table);
 
-/* Those that it will tell of next, in this order, @most at most; how many. */
+/* Writes to @ret the processes that table_take_unresolved() will return next, in this order, @most
+ * at most. Returns how many. */
 size_t table_next_unresolved(const struct table *table, struct process **ret, size_t most);
 
 /* @process, which is followed, has been told to map far more than it had when it was read last:

@@ -37,7 +37,7 @@ PROFCOL_MUST_CHECK struct profcol_error *symbols_start(struct symbols *symbols);
 struct worker_use;
 void symbols_workers(const struct symbols *symbols, struct worker_use *use);
 
-/* What the indexes of files take of memory. Any thread. */
+/* Bytes of memory that the indexes of all files take. Any thread. */
 uint64_t symbols_index_memory(const struct symbols *symbols);
 
 /* From now on names and indexes may take @memory_bytes, no more than the settings say. Indexes
