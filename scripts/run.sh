@@ -35,9 +35,15 @@ die() {
 
 # Ctrl-C ends the wait for the program, which is then asked to finish like at any other end.
 interrupted=
+sleeping=
 interrupt() {
 	interrupted=1
+	end_sleep
 	[[ ! -t 1 ]] || echo # the terminal has shown ^C
+}
+# Bash would say that it was killed, had nobody waited for it.
+end_sleep() {
+	[[ -z $sleeping ]] || { kill -KILL "$sleeping" && wait "$sleeping"; } 2>/dev/null || true
 }
 trap interrupt INT
 trap 'exit 129' HUP
@@ -108,10 +114,17 @@ done
 if kill -0 "$pid" 2>/dev/null; then
 	if [[ -z $interrupted ]]; then
 		echo "profiling this machine for $seconds seconds ..."
-		# A signal ends `wait` at once, where it may come too early for a command that is waited for.
+		# In the background, where a trap runs at once. Ctrl-C may come before bash waits: the trap
+		# ends what is waited for; and before the trap knows what that is.
 		setpriv --pdeathsig KILL -- sleep "$seconds" &
-		wait "$!" || kill "$!" 2>/dev/null || true
+		sleeping=$!
+		[[ -z $interrupted ]] || end_sleep
+		wait "$sleeping" 2>/dev/null || true
+		end_sleep # a trap ends `wait`, too
+		sleeping=
 	fi
+	# Until the child is another program, it may catch the signal like this script, and forget it.
+	while [[ /proc/$pid/exe -ef /proc/$$/exe ]]; do sleep 0.05 || true; done
 	kill -TERM "$pid" 2>/dev/null || true
 fi
 status=0
