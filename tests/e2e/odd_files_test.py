@@ -157,6 +157,33 @@ def test_a_library_that_is_written_over_while_it_is_mapped(neighbourhood, built,
     assert not named(after, leaf("old"))
 
 
+def test_a_library_that_is_written_over_among_more_files_than_are_held(around, built, tmp_path):
+    """Whether it is shows by its descriptor, and of these there are not enough."""
+    around.profile(prefix=("prlimit", "--nofile=256:256"))
+    others = []
+    for number in range(40):
+        others.append(tmp_path / f"other{number}")
+        shutil.copy(built / "old_static", others[-1])
+    first = [around.start("nice", "-n", "19", path) for path in others[:-4]]
+    for other in first:
+        around.await_name(other, leaf("old"))
+    path = tmp_path / "library.so"
+    shutil.copy(built / "old.so", path)
+    target = around.start(built / "loads_versions", "file", path).wait_burnt(50)
+    last = [around.start("nice", "-n", "19", path) for path in others[-4:]]
+    for program in (target, *last):
+        around.await_name(program, leaf("old"))
+    with target.paused():
+        write_over(built / "new.so", path)
+    seen_ns = around.await_name(target, leaf("new"))
+    target.wait_burnt(BURN_MS)
+    around.await_samples(300)
+    around.finish()
+    after = around.of_time(target.pid, seen_ns)
+    assert named(after, leaf("new"), *CHAIN) >= LEAST
+    assert not named(after, leaf("old"))
+
+
 def test_a_program_whose_file_is_gone(around, built, tmp_path):
     path = tmp_path / "program"
     shutil.copy(built / "old", path)

@@ -189,6 +189,8 @@ void file_rows_mapped_by(struct file_rows *rows, struct file *file,
 {
 	uint64_t container = mapped->owner.container;
 
+	// Until it is looked which do, or it would go before all that were met earlier.
+	file->lives |= mapped->pid != 0;
 	if (mapped->inherited)
 		return;
 	set_owner(rows, file, owner_join(file->owner, mapped->owner));

@@ -27,7 +27,7 @@ struct file {
 	bool machines; /* it lies where only the machine's root installs files */
 	bool seen;     /* has been opened: there is a look at it */
 	bool changed;  /* files_changed has told of it */
-	bool lives;    /* a living process had it mapped at the last file_rows_let_go */
+	bool lives;    /* a living process had it mapped at the last file_rows_let_go, or since */
 	struct file_ends ends;
 	struct file_look look; /* what it was when it was found last */
 	int fd;                /* O_PATH; -1 = not held */

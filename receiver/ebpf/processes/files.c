@@ -481,7 +481,6 @@ bool files_htlhash(struct files *files, uint32_t id, char ret[HTLHASH_HEX])
 	known = file && file->ends.hashed;
 	if (known) {
 		strings_hex(ret, file->ends.htlhash, HTLHASH_BYTES);
-		// Each batch asks for those in which its samples are.
 		file_rows_touch(&files->rows, file);
 	}
 	pthread_mutex_unlock(&files->lock);
@@ -520,13 +519,29 @@ bool files_lookup(struct files *files, uint32_t id, struct mapped_file *ret, cha
 	return *path_ret;
 }
 
+char *files_path(struct files *files, uint32_t id)
+{
+	char *path = NULL;
+	struct file *file;
+
+	pthread_mutex_lock(&files->lock);
+	file = file_rows_find(&files->rows, id);
+	if (file) {
+		path = strdup(file->path ? file->path : "");
+		file_rows_touch(&files->rows, file);
+	}
+	pthread_mutex_unlock(&files->lock);
+	return path;
+}
+
 /* With the lock held. */
 static bool file_has_changed(struct file *file)
 {
 	struct file_look look;
 
 	// What compilers write code to changes all the time.
-	if (file->changed || !file->ends.elf || file_look_again(file->fd, &look))
+	if (file->changed || (file->ends.hashed && !file->ends.elf) ||
+	    file_look_again(file->fd, &look))
 		return false;
 	file->changed = !file_is(file, &look, false) && !file_look_touched(&file->look, &look);
 	return file->changed;

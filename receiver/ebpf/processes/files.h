@@ -77,6 +77,10 @@ int files_reopen(struct files *files, uint32_t file, const struct file_search *s
  * memory. The path in it is *@path_ret, the caller's to free. */
 bool files_lookup(struct files *files, uint32_t file, struct mapped_file *ret, char **path_ret);
 
+/* The path of @file, the caller's to free; NULL when it is not known, or without memory. It counts
+ * as a use: each batch asks for those of files that samples are in, which are let go of last. */
+char *files_path(struct files *files, uint32_t file);
+
 /* The one root whose processes map @file, and one of them; false: there are several, or that is not
  * certain. */
 bool files_root(struct files *files, uint32_t file, struct process_root *ret, uint32_t *pid_ret);
@@ -130,6 +134,12 @@ size_t files_evict(struct files *files, const uint32_t *needed, size_t count);
  */
 bool files_may_let_go(struct files *files);
 void files_let_go(struct files *files, const uint32_t *living, size_t count);
+
+/* Of @living those that samples are in and no descriptor is held of, @most at most; how many.
+ * Whether they have been written to shows when they are opened again. Each is told once for as long
+ * as nobody uses it. */
+size_t files_unheld(struct files *files, const uint32_t *living, size_t count, uint32_t *ret,
+		    size_t most);
 
 /* As file_rows_yield: mappings have files of @ids, which are not known any more. */
 size_t files_yield(struct files *files, uint32_t *ids, size_t most);

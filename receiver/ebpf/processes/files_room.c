@@ -93,6 +93,39 @@ void files_let_go(struct files *files, const uint32_t *living, size_t count)
 		close_later(gone[i].fd, gone[i].payer);
 }
 
+/* Would nothing show that @file is written to? Of what is no program a change means nothing. */
+static bool is_unwatched(const struct file *file)
+{
+	return file->fd < 0 && file->seen && (file->ends.elf || !file->ends.hashed);
+}
+
+size_t files_unheld(struct files *files, const uint32_t *living, size_t count, uint32_t *ret,
+		    size_t most)
+{
+	size_t found = 0;
+
+	pthread_mutex_lock(&files->lock);
+	if (!files->unheld_next)
+		files->unheld_clock = files->rows.clock;
+	for (size_t i = 0; i < count && found < most; i++) {
+		const struct file *file;
+
+		if (living[i] < files->unheld_next)
+			continue;
+		// One may have many mappings.
+		files->unheld_next = living[i] + 1;
+		file = file_rows_find(&files->rows, living[i]);
+		if (file && is_unwatched(file) && file->used > files->unheld_since)
+			ret[found++] = file->id;
+	}
+	if (found < most) {
+		files->unheld_next = 0;
+		files->unheld_since = files->unheld_clock;
+	}
+	pthread_mutex_unlock(&files->lock);
+	return found;
+}
+
 struct files_state files_state(struct files *files)
 {
 	const struct file_rows *rows = &files->rows;

@@ -284,10 +284,7 @@ bool processes_look_at_file(struct processes *processes, uint32_t file,
 
 char *processes_file_path(struct processes *processes, uint32_t file)
 {
-	struct mapped_file mapped;
-	char *path;
-
-	return files_lookup(processes->watch.files, file, &mapped, &path) ? path : NULL;
+	return files_path(processes->watch.files, file);
 }
 
 bool processes_has_file(struct processes *processes, uint32_t file)

@@ -12,6 +12,7 @@ enum {
 	FILES_AT_ONCE = 256,
 	/* The rest has its turn a second later. */
 	CHANGED_AT_ONCE = 64,
+	UNHELD_AT_ONCE = 64,  /* each is opened, in eight seconds */
 	YIELD_AT_ONCE = 4096, /* files: more than are kept for those that have less */
 	GENERATIONS = 8,
 	MAPPERS = 4,
@@ -267,18 +268,6 @@ static struct needed collect_files(struct table *table, pthread_mutex_t *table_l
 		qsort(needed.files.items, needed.files.count, sizeof(uint32_t),
 		      file_numbers_compare);
 	return needed;
-}
-
-void resolve_let_go(struct table *table, pthread_mutex_t *table_lock, struct files *files)
-{
-	struct needed living;
-
-	if (!files_may_let_go(files))
-		return;
-	living = collect_files(table, table_lock, collect_living);
-	if (!living.failed)
-		files_let_go(files, living.files.items, living.files.count);
-	VECTOR_DEINIT(&living.files);
 }
 
 static void look_for_refused(void *context, struct mapping *mapping)
@@ -638,4 +627,32 @@ int resolve_again(struct table *table, pthread_mutex_t *table_lock, struct files
 		texts_release(&table->pool.texts, mappers.paths[i]);
 	pthread_mutex_unlock(table_lock);
 	return status;
+}
+
+/* More processes map files than descriptors may be held: what was written to of the others is found
+ * out in turns, by opening them again. */
+static void look_at_unheld(struct table *table, pthread_mutex_t *table_lock, struct files *files,
+			   const struct needed *living)
+{
+	uint32_t unheld[UNHELD_AT_ONCE];
+	size_t count = files_unheld(files, living->files.items, living->files.count, unheld,
+				    UNHELD_AT_ONCE);
+
+	for (size_t i = 0; i < count; i++)
+		if (resolve_again(table, table_lock, files, unheld[i]) == -ESTALE)
+			renew_file(table, table_lock, unheld[i]);
+}
+
+void resolve_let_go(struct table *table, pthread_mutex_t *table_lock, struct files *files)
+{
+	struct needed living;
+
+	if (!files_may_let_go(files))
+		return;
+	living = collect_files(table, table_lock, collect_living);
+	if (!living.failed) {
+		files_let_go(files, living.files.items, living.files.count);
+		look_at_unheld(table, table_lock, files, &living);
+	}
+	VECTOR_DEINIT(&living.files);
 }

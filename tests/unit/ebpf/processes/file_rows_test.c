@@ -291,6 +291,26 @@ static void what_is_mapped_now_is_let_go_of_last(void **state)
 	assert_int_equal(file_rows_find(rows, library)->fd, -1);
 }
 
+/* Nor is it known yet which files living processes map, when they have just mapped them. */
+static void what_has_just_been_mapped_is_not_let_go_of_first(void **state)
+{
+	const struct mapped_file mapped = { .path = "/gone", .device = 1, .inode = 1, .pid = 1 };
+	struct file_rows *rows = *state;
+	uint32_t library = hold_on(rows, 1, 7);
+
+	file_rows_mapped_by(rows, file_rows_find(rows, library), &mapped);
+	for (uint64_t inode = 2; inode <= OPEN_MAX_FILES; inode++)
+		hold_on(rows, inode, 7);
+	for (uint64_t inode = 100; inode < 100 + 3 * OPEN_MAX_FILES; inode++) {
+		struct file *file = file_rows_find(rows, add(rows, inode));
+
+		assert_int_equal(
+			close(file_rows_hold(rows, file, open("/dev/null", O_PATH | O_CLOEXEC))),
+			0);
+	}
+	assert_true(file_rows_find(rows, library)->fd >= 0);
+}
+
 /* The id of a new file that a process of @owner maps, whose root is on @mount. */
 static uint32_t add_rooted(struct file_rows *rows, struct owner owner, uint64_t mount)
 {
@@ -348,6 +368,7 @@ int main(void)
 		ROWS_TEST(who_holds_most_descriptors_lets_go_of_them_for_others),
 		ROWS_TEST(mounts_of_no_root_are_let_go_of),
 		ROWS_TEST(what_is_mapped_now_is_let_go_of_last),
+		ROWS_TEST(what_has_just_been_mapped_is_not_let_go_of_first),
 		ROWS_TEST(who_has_most_roots_makes_room_for_others),
 	};
 

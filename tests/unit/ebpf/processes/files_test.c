@@ -361,23 +361,79 @@ static void descriptors_are_limited_and_had_again(void **state)
 	assert_int_equal(files_open(files, 12345), -ENOENT);
 }
 
-static void what_batches_ask_for_is_held(void **state)
+static void ask_for_hash(struct files *files, uint32_t id)
 {
-	struct fixture *fixture = *state;
+	char hash[HTLHASH_HEX];
+
+	assert_true(files_htlhash(files, id, hash));
+}
+
+static void ask_for_path(struct files *files, uint32_t id)
+{
+	char *path = files_path(files, id);
+
+	assert_non_null(path);
+	free(path);
+}
+
+/* Is a file held for which @ask asks again and again, whatever else comes? */
+static void assert_held(struct fixture *fixture, void (*ask)(struct files *files, uint32_t id))
+{
 	struct files *files = fixture->files;
-	char path[PATH_MAX], name[8], hash[HTLHASH_HEX];
+	char path[PATH_MAX], name[8];
 	struct file_search search = make(fixture, "first", "text", path);
 	uint32_t id = files_identify(files, &search);
 	struct file_look look;
 
 	await_file_tick(path);
 	for (size_t i = 0; i < 10; i++) {
-		assert_true(files_htlhash(files, id, hash));
+		ask(files, id);
 		snprintf(name, sizeof(name), "f%zu", i);
 		search = make(fixture, name, name, path);
 		(void)files_identify(files, &search);
 	}
 	assert_true(files_look(files, id, &look));
+}
+
+static void what_batches_ask_for_is_held(void **state)
+{
+	assert_held(*state, ask_for_hash);
+	assert_held(*state, ask_for_path);
+}
+
+/* The next two of @count files that are looked at, or -1 for each that there is not. */
+static void assert_unheld(struct files *files, const uint32_t *ids, size_t count, int64_t first,
+			  int64_t second)
+{
+	uint32_t unheld[2];
+	size_t found = files_unheld(files, ids, count, unheld, 2);
+
+	assert_int_equal(found > 0 ? (int64_t)unheld[0] : -1, first);
+	assert_int_equal(found > 1 ? (int64_t)unheld[1] : -1, second);
+}
+
+static void those_in_use_that_are_not_held_have_their_turn(void **state)
+{
+	struct fixture *fixture = *state;
+	struct files *files = fixture->files;
+	char path[PATH_MAX], name[8];
+	struct file_search search;
+	uint32_t ids[8];
+
+	for (size_t i = 0; i < 8; i++) {
+		snprintf(name, sizeof(name), "f%zu", i);
+		search = make(fixture, name, i == 2 ? "no program" : "\177ELF", path);
+		ids[i] = files_identify(files, &search);
+	}
+	// The last four are held.
+	assert_unheld(files, ids, 8, ids[0], ids[1]);
+	ask_for_path(files, ids[0]); // behind what has been looked at
+	assert_unheld(files, ids, 8, ids[3], -1);
+	assert_unheld(files, ids, 8, ids[0], -1);
+	assert_unheld(files, ids, 8, -1, -1);
+	ask_for_path(files, ids[3]);
+	assert_unheld(files, ids, 8, ids[3], -1);
+	assert_unheld(files, ids + 4, 4, -1, -1);
 }
 
 static void what_a_path_leads_to_is_not_believed(void **state)
@@ -654,6 +710,7 @@ int main(void)
 		FILES_TEST(what_cannot_be_read_to_its_end_has_no_hash),
 		FILES_TEST(descriptors_are_limited_and_had_again),
 		FILES_TEST(what_batches_ask_for_is_held),
+		FILES_TEST(those_in_use_that_are_not_held_have_their_turn),
 		FILES_TEST(what_a_path_leads_to_is_not_believed),
 		FILES_TEST(a_file_that_came_later_is_another_one),
 		FILES_TEST(a_file_that_could_not_be_opened_is_none_that_came_later),
