@@ -3,13 +3,14 @@
 
 #include "cleanup.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -34,6 +35,13 @@ struct lookup {
 	char name[NI_MAXHOST];
 	atomic_bool is_done;
 };
+
+bool lookup_is_address(const char *host)
+{
+	uint8_t address[sizeof(struct in6_addr)];
+
+	return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
+}
 
 static void lookup_free(struct lookup *lookup)
 {

@@ -5,9 +5,15 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 struct addrinfo;
 struct lookup;
 struct sockaddr;
+
+/* Is @host an IPv4 or IPv6 address, without brackets and zone, so that there is nothing to look up?
+ * Any thread. */
+bool lookup_is_address(const char *host);
 
 /*
  * Begin to look up @host and the numeric @port (both copied), for a stream. The first address found

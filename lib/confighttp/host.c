@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "confighttp.h"
 
-#include <arpa/inet.h>
+#include "base/base.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -30,8 +31,6 @@ static bool host_name(const char *host, char to[NAME_MAX_BYTES])
 bool confighttp_is_known_host(const char *host, const struct profcol_list *others)
 {
 	char name[NAME_MAX_BYTES];
-	struct in6_addr v6;
-	struct in_addr v4;
 	size_t length;
 
 	if (!host[0]) // HTTP/1.0, which no browser speaks
@@ -41,7 +40,7 @@ bool confighttp_is_known_host(const char *host, const struct profcol_list *other
 	length = strlen(name);
 	if (name[length - 1] == '.')
 		name[--length] = '\0';
-	if (inet_pton(AF_INET, name, &v4) == 1 || inet_pton(AF_INET6, name, &v6) == 1)
+	if (lookup_is_address(name))
 		return true;
 	if (!strcasecmp(name, "localhost"))
 		return true;

@@ -423,7 +423,7 @@ static struct profcol_error *exchange_look_up(struct exchange *exchange)
 	const char *host = proxy ? proxy->host : exchange->url->host;
 	const char *port = proxy ? proxy->port : exchange->url->port;
 
-	if (http_url_is_address(host)) {
+	if (lookup_is_address(host)) {
 		if (getaddrinfo(host, port, &wanted, &exchange->literal))
 			return profcol_error_create(PROFCOL_SYSTEM, "'%s' is no address here",
 						    host);

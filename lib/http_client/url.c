@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "url.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include "base/base.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +15,6 @@ static bool is_printable(const char *text)
 		if (*text <= ' ' || *text >= 0x7f)
 			return false;
 	return true;
-}
-
-bool http_url_is_address(const char *host)
-{
-	uint8_t address[sizeof(struct in6_addr)];
-
-	return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
 }
 
 /* Digits after ':', or nothing at all. */
@@ -56,7 +49,7 @@ static size_t url_parse_host(struct http_url *url, const char *text, size_t leng
 		return 0;
 	memcpy(url->host, begin, (size_t)(end - begin));
 	url->host[end - begin] = '\0';
-	url->literal = http_url_is_address(url->host);
+	url->literal = lookup_is_address(url->host);
 	if (bracketed && !url->literal)
 		return 0;
 	return (size_t)(end - text) + bracketed;

@@ -15,9 +15,6 @@ struct http_url {
 	const char *target;  /* borrowed from the text; may be "", begin with '/' or '?' */
 };
 
-/* Is it an IPv4 or IPv6 address, without brackets? */
-bool http_url_is_address(const char *host);
-
 /* False for anything but http(s)://HOST[:PORT][/PATH][?QUERY] in printable ASCII. */
 bool http_url_parse(struct http_url *url, const char *text);
 

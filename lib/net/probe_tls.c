@@ -3,7 +3,6 @@
 
 #include "base/base.h"
 
-#include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
@@ -80,7 +79,6 @@ static int note_certificate_request(SSL *ssl, void *argument)
 static bool shake_init(struct shake *shake, const struct probe *probe, int fd)
 {
 	static const uint8_t protocols[] = "\2h2";
-	uint8_t address[sizeof(struct in6_addr)];
 	const char *name = probe->server_name;
 
 	*shake = (struct shake){ .probe = probe, .context = SSL_CTX_new(TLS_client_method()) };
@@ -98,8 +96,7 @@ static bool shake_init(struct shake *shake, const struct probe *probe, int fd)
 	if (!shake->ssl)
 		return false;
 	SSL_set_alpn_protos(shake->ssl, protocols, sizeof(protocols) - 1);
-	if (name && inet_pton(AF_INET, name, address) != 1 &&
-	    inet_pton(AF_INET6, name, address) != 1)
+	if (name && !lookup_is_address(name))
 		SSL_ctrl(shake->ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
 			 (void *)(uintptr_t)name);
 	return SSL_set_fd(shake->ssl, fd) == 1;
@@ -168,9 +165,7 @@ static char *shake_explain_alert(const struct shake *shake, int alert)
 
 static bool certificate_has_name(X509 *certificate, const char *name)
 {
-	uint8_t address[sizeof(struct in6_addr)];
-
-	if (inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1)
+	if (lookup_is_address(name))
 		return X509_check_ip_asc(certificate, name, 0) == 1;
 	return X509_check_host(certificate, name, 0, 0, NULL) == 1;
 }

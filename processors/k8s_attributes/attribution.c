@@ -3,9 +3,9 @@
 
 #include "resource_view.h"
 
+#include "base/base.h"
 #include "proto/proto.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,14 +18,6 @@ void attributing_deinit(struct attributing *attributing)
 }
 
 /* ---- finding the pod ---- */
-
-static bool is_address(struct profcol_text text)
-{
-	struct in6_addr address;
-
-	return text.length && (inet_pton(AF_INET, text.bytes, &address) == 1 ||
-			       inet_pton(AF_INET6, text.bytes, &address) == 1);
-}
 
 struct profcol_text attribution_container_id(struct profcol_text id)
 {
@@ -47,7 +39,8 @@ static bool collect(const struct association_lookup *lookup, const struct associ
 {
 	for (size_t i = 0; i < lookup->count; i++) {
 		values[i] = resource_view_text(view, lookup->attributes[i]);
-		if (!strcmp(lookup->attributes[i], "host.name") && !is_address(values[i]))
+		if (!strcmp(lookup->attributes[i], "host.name") &&
+		    !(values[i].length && lookup_is_address(values[i].bytes)))
 			return false;
 		if (shape->parts[i] == PART_CONTAINER_ID)
 			values[i] = attribution_container_id(values[i]);
