@@ -2,10 +2,10 @@
 #include "client.h"
 
 #include "base/base.h"
+#include "tls/tls.h"
 
 #include <fcntl.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
@@ -14,30 +14,9 @@
 /* A bundle of all the world's authorities has 220 KB. */
 enum { PEM_MAX_BYTES = 4 << 20 };
 
-static void bio_cleanup(BIO **bio)
-{
-	BIO_free(*bio);
-}
-
 static void ssl_ctx_cleanup(SSL_CTX **context)
 {
 	SSL_CTX_free(*context);
-}
-
-/* All certificates of @pem; how many there are. */
-static unsigned int context_trust(SSL_CTX *context, const char *pem)
-{
-	CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, -1);
-	unsigned int count = 0;
-	X509 *certificate;
-
-	while (bio && (certificate = PEM_read_bio_X509(bio, NULL, NULL, NULL))) {
-		X509_STORE_add_cert(SSL_CTX_get_cert_store(context), certificate);
-		X509_free(certificate);
-		count++;
-	}
-	ERR_clear_error();
-	return count;
 }
 
 static struct profcol_error *tls_load_authorities(SSL_CTX *context,
@@ -52,7 +31,7 @@ static struct profcol_error *tls_load_authorities(SSL_CTX *context,
 		return NULL;
 	}
 	if (settings->ca_pem)
-		return context_trust(context, settings->ca_pem)
+		return tls_context_trust(context, settings->ca_pem)
 			       ? NULL
 			       : profcol_error_create(PROFCOL_CONFIG,
 						      "the text of the authorities to trust has no "
@@ -62,35 +41,11 @@ static struct profcol_error *tls_load_authorities(SSL_CTX *context,
 		return profcol_error_create(PROFCOL_CONFIG,
 					    "cannot read the authorities to trust, '%s': %s",
 					    settings->ca_file, strerrordesc_np(-status));
-	if (!context_trust(context, text))
+	if (!tls_context_trust(context, text))
 		return profcol_error_create(PROFCOL_CONFIG,
 					    "no certificate in '%s'; it has to be in PEM format",
 					    settings->ca_file);
 	return NULL;
-}
-
-/* The first certificate is ours, the others its chain. */
-static bool context_identify(SSL_CTX *context, const char *certificates, const char *key_pem)
-{
-	CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(certificates, -1);
-	CLEANUP(bio_cleanup) BIO *key_bio = BIO_new_mem_buf(key_pem, -1);
-	X509 *certificate = bio ? PEM_read_bio_X509(bio, NULL, NULL, NULL) : NULL;
-	// The empty text as password: nobody is asked for one.
-	EVP_PKEY *key =
-		key_bio ? PEM_read_bio_PrivateKey(key_bio, NULL, NULL, (char[]){ "" }) : NULL;
-	X509 *issuer;
-	bool fine;
-
-	fine = certificate && key && SSL_CTX_use_certificate(context, certificate) == 1 &&
-	       SSL_CTX_use_PrivateKey(context, key) == 1 && SSL_CTX_check_private_key(context) == 1;
-	while (fine && (issuer = PEM_read_bio_X509(bio, NULL, NULL, NULL))) {
-		SSL_CTX_add1_chain_cert(context, issuer);
-		X509_free(issuer);
-	}
-	EVP_PKEY_free(key);
-	X509_free(certificate);
-	ERR_clear_error();
-	return fine;
 }
 
 struct profcol_error *http_client_tls_create(const struct http_client_settings *settings,
@@ -106,7 +61,7 @@ struct profcol_error *http_client_tls_create(const struct http_client_settings *
 	if (error)
 		return error;
 	if (settings->cert_pem && settings->key_pem &&
-	    !context_identify(context, settings->cert_pem, settings->key_pem))
+	    !tls_context_identify(context, settings->cert_pem, settings->key_pem))
 		return profcol_error_create(PROFCOL_CONFIG,
 					    "our certificate and its key cannot be used: both have "
 					    "to be in PEM format, fit each other, and the key has "

@@ -4,7 +4,6 @@
 #include "base/base.h"
 
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
@@ -32,40 +31,6 @@ __attribute__((format(printf, 1, 2))) static char *text_of(const char *format, .
 	return text;
 }
 
-/* All certificates of @pem, which was checked when it was loaded. */
-static void context_trust(SSL_CTX *context, const char *pem)
-{
-	BIO *bio = BIO_new_mem_buf(pem, -1);
-	X509 *certificate;
-
-	while (bio && (certificate = PEM_read_bio_X509(bio, NULL, NULL, NULL))) {
-		X509_STORE_add_cert(SSL_CTX_get_cert_store(context), certificate);
-		X509_free(certificate);
-	}
-	BIO_free(bio);
-}
-
-/* Our own certificate: the first of the file, the rest being its chain, and the key. */
-static void context_identify(SSL_CTX *context, const struct tls_material *material)
-{
-	BIO *certificates = BIO_new_mem_buf(material->certificate, -1);
-	BIO *keys = BIO_new_mem_buf(material->key, -1);
-	X509 *certificate = PEM_read_bio_X509(certificates, NULL, NULL, NULL);
-	EVP_PKEY *key = PEM_read_bio_PrivateKey(keys, NULL, NULL, NULL);
-	X509 *issuer;
-
-	SSL_CTX_use_certificate(context, certificate);
-	SSL_CTX_use_PrivateKey(context, key);
-	while ((issuer = PEM_read_bio_X509(certificates, NULL, NULL, NULL))) {
-		SSL_CTX_add1_chain_cert(context, issuer);
-		X509_free(issuer);
-	}
-	EVP_PKEY_free(key);
-	X509_free(certificate);
-	BIO_free(keys);
-	BIO_free(certificates);
-}
-
 /* Called when the peer asks for our certificate. */
 static int note_certificate_request(SSL *ssl, void *argument)
 {
@@ -85,9 +50,10 @@ static bool shake_init(struct shake *shake, const struct probe *probe, int fd)
 	if (!shake->context)
 		return false;
 	if (probe->material && probe->material->roots)
-		context_trust(shake->context, probe->material->roots);
+		(void)tls_context_trust(shake->context, probe->material->roots);
 	if (probe->material && probe->material->certificate)
-		context_identify(shake->context, probe->material);
+		(void)tls_context_identify(shake->context, probe->material->certificate,
+					   probe->material->key);
 	SSL_CTX_set_cert_cb(shake->context, note_certificate_request, shake);
 	// Looked at afterwards, so that the handshake goes on and shows all that is wrong.
 	SSL_CTX_set_verify(shake->context, SSL_VERIFY_NONE, NULL);

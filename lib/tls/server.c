@@ -141,33 +141,6 @@ static void context_cleanup(SSL_CTX **context)
 	SSL_CTX_free(*context);
 }
 
-static bool use_chain(SSL_CTX *context, const char *pem)
-{
-	CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, -1);
-	bool first = true, usable = bio;
-	X509 *certificate;
-
-	while (usable && (certificate = PEM_read_bio_X509(bio, NULL, pem_refuse_password, NULL))) {
-		CLEANUP(x509_cleanup) X509 *owned = certificate;
-
-		usable = first ? SSL_CTX_use_certificate(context, owned) == 1
-			       : SSL_CTX_add1_chain_cert(context, owned) == 1;
-		first = false;
-	}
-	return usable && !first;
-}
-
-static bool use_key(SSL_CTX *context, const char *pem)
-{
-	CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, -1);
-	CLEANUP(pkey_cleanup) EVP_PKEY *key = NULL;
-
-	if (bio)
-		key = PEM_read_bio_PrivateKey(bio, NULL, pem_refuse_password, NULL);
-	return key && SSL_CTX_use_PrivateKey(context, key) == 1 &&
-	       SSL_CTX_check_private_key(context) == 1;
-}
-
 /* Demand a certificate of one of these authorities from each client. */
 static bool use_roots(SSL_CTX *context, const char *pem)
 {
@@ -177,10 +150,9 @@ static bool use_roots(SSL_CTX *context, const char *pem)
 	while (bio && (certificate = PEM_read_bio_X509(bio, NULL, pem_refuse_password, NULL))) {
 		CLEANUP(x509_cleanup) X509 *owned = certificate;
 
-		// One that is there twice is no fault.
-		X509_STORE_add_cert(SSL_CTX_get_cert_store(context), owned);
 		SSL_CTX_add_client_CA(context, owned);
 	}
+	(void)tls_context_trust(context, pem);
 	SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
 	return bio;
 }
@@ -238,8 +210,7 @@ static struct profcol_error *tls_server_apply(struct tls_server *server)
 
 	if (usable) {
 		context_set_up(server, context);
-		usable = use_chain(context, material->certificate) &&
-			 use_key(context, material->key) &&
+		usable = tls_context_identify(context, material->certificate, material->key) &&
 			 (!material->roots || use_roots(context, material->roots));
 	}
 	ERR_clear_error();

@@ -61,6 +61,15 @@ tls_validate_server_pair(const struct tls_pair_config *pair);
 PROFCOL_MUST_CHECK struct profcol_error *tls_load_pair(const struct tls_pair_config *pair,
 						       struct tls_material *material);
 
+/* ---- what is made of them (context.c) ---- */
+
+/* Trust all certificates of @pem; returns how many there are. */
+size_t tls_context_trust(SSL_CTX *context, const char *pem);
+
+/* Show the first of @certificates, the others being its chain, and prove it by @key, which has no
+ * password: nobody is asked for one. False when they cannot be used, or are not a pair. */
+bool tls_context_identify(SSL_CTX *context, const char *certificates, const char *key);
+
 /* ---- files that change (stamp.c) ---- */
 
 enum { TLS_STAMP_FILES = 3 };
