@@ -25,8 +25,8 @@ static const uint64_t SHORT_NS = 10 * SECOND;
 static const uint64_t LONG_NS = 30 * SECOND;
 static const uint64_t WINDOW_NS = 60 * SECOND; /* then another one begins */
 static const uint64_t MEMORY_NS = 10 * SECOND; /* until a change shows */
-/* Until fewer samples are tried again where they did not help. */
-static const uint64_t VAIN_NS = 600 * SECOND;
+/* Until fewer samples are tried again where they did not help, and did not again and again. */
+static const uint64_t VAIN_NS = 600 * SECOND, VAIN_MOST_NS = 3600 * SECOND;
 
 enum { STEPS_TRIED = 2 }; /* of the rate, before it is judged what they have freed */
 
@@ -36,6 +36,8 @@ static const double AIM = 0.9, CLEARLY_OVER = 1.15, UNUSED = 0.8;
 static const double STEP_DOWN = 0.25, STEP_UP = 2, STEP_LEAST = 0.05;
 static const double MEMORY_STEP = 0.7;
 static const double MEMORY_STEP_UP = 1.2; /* from UNUSED not beyond the limit */
+/* Of the memory: two steps of the rate, half of all samples, are too much for less. */
+static const double FREED_LEAST = 0.025;
 
 bool overhead_parse_cpu(const char *text, double *ret)
 {
@@ -71,6 +73,9 @@ void overhead_init(struct overhead *overhead, const struct overhead_limits *limi
 		.rate = (double)limits->most_rate,
 		.memory_rate = (double)limits->most_rate,
 		.tables_bytes = limits->most_tables,
+		.mean_bytes = (double)cost->memory_bytes,
+		.mean_ns = cost->now_ns,
+		.vain_ns = VAIN_NS,
 	};
 	begin_window(overhead, cost, START_NS);
 }
@@ -172,15 +177,29 @@ static void check_cpu(struct overhead *overhead, const struct overhead_cost *cos
 		begin_window(overhead, cost, 0);
 }
 
-/* Would there be too little memory even at the lowest rate? By the line through the rate from which
- * it has been lowered and the present one. */
+/* Over some ten seconds: a worker reads a large file for a moment. */
+static void take_mean(struct overhead *overhead, const struct overhead_cost *cost)
+{
+	double passed = (double)(cost->now_ns - overhead->mean_ns);
+	double weight = passed / (passed + (double)MEMORY_NS);
+
+	if (!overhead->mean_bytes)
+		weight = 1;
+	overhead->mean_bytes += ((double)cost->memory_bytes - overhead->mean_bytes) * weight;
+	overhead->mean_ns = cost->now_ns;
+}
+
+/* Have fewer samples freed next to nothing, or would there be too little memory even at the lowest
+ * rate? By the line through the present rate and the one at which most was taken. */
 static bool is_vain(const struct overhead *overhead, const struct overhead_cost *cost)
 {
-	double freed = (double)overhead->tried_bytes - (double)cost->memory_bytes;
-	double each = larger(freed, 0) / (overhead->tried_rate - overhead->rate);
-	double rest = (double)cost->memory_bytes - each * (overhead->rate - OVERHEAD_LEAST_RATE);
+	double now = smaller(overhead->mean_bytes, (double)cost->memory_bytes);
+	double freed = larger(overhead->peak_bytes - now, 0);
+	double each = freed / (overhead->peak_rate - overhead->rate);
+	double rest = now - each * (overhead->rate - OVERHEAD_LEAST_RATE);
 
-	return rest > (double)overhead->limits.memory_bytes;
+	return freed < FREED_LEAST * overhead->peak_bytes ||
+	       rest > (double)overhead->limits.memory_bytes;
 }
 
 /* Something else than samples takes the memory: a lower rate would lose them for nothing. */
@@ -189,33 +208,57 @@ static void give_back_rate(struct overhead *overhead, const struct overhead_cost
 {
 	overhead->rate = overhead->memory_rate = overhead->tried_rate;
 	overhead->steps = 0;
-	overhead->no_memory_rate_before_ns = cost->now_ns + VAIN_NS;
+	overhead->vain_until_ns = cost->now_ns + overhead->vain_ns;
+	overhead->vain_bytes = overhead->mean_bytes;
+	overhead->vain_ns =
+		2 * overhead->vain_ns < VAIN_MOST_NS ? 2 * overhead->vain_ns : VAIN_MOST_NS;
 	overhead->last_rate = 0;
 	overhead->at_floor = false;
 	decision->rate_reason = OVERHEAD_VAIN;
 	begin_window(overhead, cost, SETTLE_NS);
 }
 
-static void lower_rate_for_memory(struct overhead *overhead, const struct overhead_cost *cost,
+/* Is it known that fewer samples do not help? Not where more memory is taken since. */
+static bool knows_vain(const struct overhead *overhead, const struct overhead_cost *cost)
+{
+	return cost->now_ns < overhead->vain_until_ns &&
+	       (double)cost->memory_bytes <= CLEARLY_OVER * overhead->vain_bytes;
+}
+
+static bool is_over_for_long(const struct overhead *overhead, const struct overhead_cost *cost)
+{
+	double limit = (double)overhead->limits.memory_bytes;
+
+	return overhead->mean_bytes > limit || (double)cost->memory_bytes > CLEARLY_OVER * limit;
+}
+
+/* False: nothing is to be done for now. */
+static bool lower_rate_for_memory(struct overhead *overhead, const struct overhead_cost *cost,
 				  struct overhead_decision *decision)
 {
 	if (overhead->steps >= STEPS_TRIED && overhead->rate < overhead->tried_rate &&
 	    is_vain(overhead, cost)) {
 		give_back_rate(overhead, cost, decision);
-		return;
+		return true;
 	}
-	if (cost->now_ns < overhead->no_memory_rate_before_ns)
-		return;
+	if (knows_vain(overhead, cost) || !is_over_for_long(overhead, cost))
+		return false;
 	if (!overhead->steps++) {
 		overhead->tried_rate = overhead->rate;
-		overhead->tried_bytes = cost->memory_bytes;
+		overhead->peak_bytes = 0;
+	}
+	if (overhead->mean_bytes > overhead->peak_bytes) {
+		overhead->peak_bytes = overhead->mean_bytes;
+		overhead->peak_rate = overhead->rate;
 	}
 	change_by(overhead, cost, 0, MEMORY_STEP, OVERHEAD_MEMORY, decision);
 	overhead->memory_rate = overhead->rate;
 	overhead->last_rate = 0;
+	return true;
 }
 
-static void lower_memory(struct overhead *overhead, const struct overhead_cost *cost,
+/* As lower_rate_for_memory(). */
+static bool lower_memory(struct overhead *overhead, const struct overhead_cost *cost,
 			 struct overhead_decision *decision)
 {
 	uint64_t aim = (uint64_t)(AIM * (double)overhead->limits.memory_bytes);
@@ -230,9 +273,9 @@ static void lower_memory(struct overhead *overhead, const struct overhead_cost *
 			tables = overhead->limits.least_tables;
 		overhead->tables_bytes = tables;
 		decision->tables_reason = OVERHEAD_MEMORY;
-		return;
+		return true;
 	}
-	lower_rate_for_memory(overhead, cost, decision);
+	return lower_rate_for_memory(overhead, cost, decision);
 }
 
 /* By half of what is left. */
@@ -247,25 +290,35 @@ static void raise_tables(struct overhead *overhead, const struct overhead_cost *
 	decision->tables_reason = OVERHEAD_ROOM;
 }
 
+/* Whatever was tried before, memory is another matter now. */
+static void forget_trials(struct overhead *overhead)
+{
+	overhead->steps = 0;
+	overhead->vain_ns = VAIN_NS;
+}
+
 static void check_memory(struct overhead *overhead, const struct overhead_cost *cost,
 			 struct overhead_decision *decision)
 {
 	uint64_t limit = overhead->limits.memory_bytes;
 	bool room = (double)cost->memory_bytes < UNUSED * (double)limit;
 
+	take_mean(overhead, cost);
 	if (!room)
 		overhead->room_since_ns = cost->now_ns;
+	if (cost->now_ns - overhead->room_since_ns >= LONG_NS)
+		forget_trials(overhead);
 	if (cost->now_ns < overhead->no_memory_change_before_ns)
 		return;
-	if (cost->memory_bytes <= limit)
-		overhead->steps = 0;
-	if (cost->memory_bytes > limit)
-		lower_memory(overhead, cost, decision);
-	else if (room && cost->now_ns - overhead->room_since_ns >= WINDOW_NS &&
-		 overhead->tables_bytes < overhead->limits.most_tables)
+	if (cost->memory_bytes > limit) {
+		if (!lower_memory(overhead, cost, decision))
+			return;
+	} else if (room && cost->now_ns - overhead->room_since_ns >= WINDOW_NS &&
+		   overhead->tables_bytes < overhead->limits.most_tables) {
 		raise_tables(overhead, cost, decision);
-	else
+	} else {
 		return;
+	}
 	overhead->no_memory_change_before_ns = cost->now_ns + MEMORY_NS;
 	overhead->room_since_ns = cost->now_ns;
 }

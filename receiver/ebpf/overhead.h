@@ -9,12 +9,13 @@
  * told apart by what two rates have cost.
  *
  * Memory over its limit is first taken from the tables that files are read for (unwind tables,
- * names and indexes of functions), then, once these are at their least, the rate is lowered. When a
- * fifth of the limit has been free for a while, the rate comes back first, then the tables. A
- * lower rate frees the memory of samples alone: when two steps down show that the lowest rate would
- * not be enough, the rate comes back at once, and memory does not lower it again for ten minutes;
- * else a process that costs the profiler memory would cost everybody samples. CPU alone never
- * brings back a rate that was lowered for memory.
+ * names and indexes of functions), then, once these are at their least, the rate is lowered, unless
+ * it is a matter of seconds. When a fifth of the limit has been free for a while, the rate comes
+ * back first, then the tables. A lower rate frees the memory of samples alone: when two steps down
+ * have freed next to nothing, or show that the lowest rate would not be enough, the rate comes back
+ * at once, and memory does not lower it again for ten minutes, then twenty and up to an hour, but
+ * where clearly more is taken since; else a process that costs the profiler memory would cost
+ * everybody samples. CPU alone never brings back a rate that was lowered for memory.
  *
  * Threads: one at a time.
  */
@@ -62,11 +63,16 @@ struct overhead {
 	uint64_t begin_ns, begin_cpu_ns; /* of the window */
 	double last_rate, last_cpu;      /* what another rate has cost lately; rate 0: unknown */
 	uint64_t no_memory_change_before_ns, room_since_ns;
+	double mean_bytes;  /* of memory, lately, */
+	uint64_t mean_ns;   /* at this time */
 	unsigned int steps; /* of the rate, for memory, since there was enough; from: */
 	double tried_rate;
-	uint64_t tried_bytes;              /* of memory */
-	uint64_t no_memory_rate_before_ns; /* a lower one has not helped */
-	bool at_floor;                     /* told that no lower rate helps */
+	double peak_rate,
+		peak_bytes;     /* at which of these rates most memory was taken, and how much */
+	uint64_t vain_until_ns; /* a lower rate has not helped, */
+	double vain_bytes;      /* when so much was taken */
+	uint64_t vain_ns;       /* how long that is believed the next time */
+	bool at_floor;          /* told that no lower rate helps */
 };
 
 enum overhead_reason {

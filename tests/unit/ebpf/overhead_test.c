@@ -234,6 +234,62 @@ static void what_fewer_samples_do_not_free_lowers_no_rate(void **state)
 	assert_true(machine.cost.memory_bytes <= 64 * MIB);
 }
 
+/* A worker reads a large file. */
+static void a_moment_over_the_limit_lowers_no_rate(void **state)
+{
+	struct machine machine = { .other_bytes = 57 * MIB, .wanted_tables_bytes = 3 * MIB };
+
+	(void)state;
+	start(&machine, 0, 64 * MIB);
+	for (int i = 0; i < 60; i++) {
+		run(&machine, 55);
+		machine.other_bytes = 67 * MIB;
+		run(&machine, 5);
+		machine.other_bytes = 57 * MIB;
+	}
+	assert_int_equal(machine.changes, 0);
+}
+
+/* An hour in which somebody else's memory is now over the limit, now below: no step of the rate is
+ * kept that has freed nothing. */
+static void what_wavers_about_the_limit_costs_few_samples(void **state)
+{
+	struct machine machine = { .wanted_tables_bytes = 3 * MIB };
+	double sum = 0;
+
+	(void)state;
+	start(&machine, 0, 64 * MIB);
+	for (int i = 0; i < 60; i++) {
+		machine.other_bytes = 59 * MIB;
+		run(&machine, 45);
+		machine.other_bytes = 65 * MIB;
+		run(&machine, 15);
+		sum += machine.overhead.rate;
+	}
+	assert_true(sum / 60 > 0.7 * RATE);
+	assert_true(machine.overhead.rate > 0.4 * RATE);
+}
+
+/* What samples take grows while the rate goes down: that it does is no sign that it is vain. */
+static void samples_that_take_more_lower_the_rate_further(void **state)
+{
+	struct machine machine = { .other_bytes = 20 * MIB,
+				   .wanted_tables_bytes = 3 * MIB,
+				   .bytes_per_rate = MIB / 2 };
+
+	(void)state;
+	start(&machine, 0, 64 * MIB);
+	run(&machine, 300);
+	for (int i = 0; i < 30; i++) {
+		machine.bytes_per_rate += MIB / 40;
+		run(&machine, 10);
+		assert_true(machine.cost.memory_bytes <= 64 * MIB / 100 * 130);
+	}
+	run(&machine, 120);
+	assert_true(machine.cost.memory_bytes <= 64 * MIB);
+	assert_true(machine.overhead.rate < RATE / 2.0);
+}
+
 /* Below the limit, but not so far below that there would be room for more. */
 static void a_rate_lowered_for_memory_waits_for_memory(void **state)
 {
@@ -332,6 +388,9 @@ int main(void)
 		cmocka_unit_test(memory_is_taken_from_the_tables_before_the_rate),
 		cmocka_unit_test(then_the_rate_goes_down),
 		cmocka_unit_test(what_fewer_samples_do_not_free_lowers_no_rate),
+		cmocka_unit_test(a_moment_over_the_limit_lowers_no_rate),
+		cmocka_unit_test(what_wavers_about_the_limit_costs_few_samples),
+		cmocka_unit_test(samples_that_take_more_lower_the_rate_further),
 		cmocka_unit_test(both_come_back_when_memory_is_free),
 		cmocka_unit_test(a_rate_lowered_for_memory_waits_for_memory),
 		cmocka_unit_test(the_rate_comes_to_rest_under_the_limit_of_memory),
