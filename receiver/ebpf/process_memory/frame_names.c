@@ -13,7 +13,13 @@ static const uint64_t REST_NS = 1000000000, SILENT_MOST_NS = 16000000000,
 		      NO_MAP_MOST_NS = 30000000000, NO_THREADS_MOST_NS = 300000000000;
 
 enum {
-	GATHER_NS = 2000000,   /* from the first frame on, others of the process are waited for */
+	/* From the first frame on, others of the process are waited for: at first, and at most
+	 * where few come at a time, and how long it is goes by these bounds. Each request costs the
+	 * same, for a frame as for twenty. */
+	GATHER_NS = 2000000,
+	GATHER_MOST_NS = 250000000,
+	GATHER_LONGER = 4,
+	GATHER_SHORTER = 16,
 	RETRY_NS = 1000000000, /* what was being changed, or swapped out, may be there by then */
 	PAUSE_NS = 20000000,   /* of a program that is not known yet... */
 	THREADS_MOST = 128,    /* of those that are read at once: each takes longer than a frame */
@@ -309,6 +315,16 @@ static uint32_t asked_row(struct frame_names *names, struct named_process *proce
 	return row;
 }
 
+static uint64_t later(uint64_t first_ns, uint64_t second_ns)
+{
+	return first_ns > second_ns ? first_ns : second_ns;
+}
+
+static uint64_t gather_ns(const struct named_process *process)
+{
+	return later(process->gather_ns, GATHER_NS);
+}
+
 /* Have @row read. True: of its process nothing was wanted before. */
 static bool want(struct frame_names *names, struct named_process *process, uint32_t row,
 		 uint64_t now_ns)
@@ -323,8 +339,7 @@ static bool want(struct frame_names *names, struct named_process *process, uint3
 	if (process->rows.wanted.count > 1)
 		return false;
 	process->wanted_ns = now_ns;
-	if (process->due_ns < now_ns + GATHER_NS)
-		process->due_ns = now_ns + GATHER_NS;
+	process->due_ns = later(process->rest_ns, now_ns + gather_ns(process));
 	return true;
 }
 
@@ -374,6 +389,19 @@ uint64_t frame_names_due_ns(const struct frame_names *names)
 	if (process->rows.wanted.count && !process->asked && process->due_ns < due_ns)
 		due_ns = process->due_ns;
 	return due_ns;
+}
+
+bool frame_names_hurry(struct frame_names *names)
+{
+	struct named_process *process;
+	bool earlier = false;
+
+	TAILQ_FOREACH(process, &names->open, open)
+	if (process->rows.wanted.count && process->due_ns > process->rest_ns) {
+		process->due_ns = process->rest_ns;
+		earlier |= !process->asked;
+	}
+	return earlier;
 }
 
 static int compare_objects(const void *left, const void *right)
@@ -444,7 +472,7 @@ bool frame_names_postpone(struct frame_names *names, struct named_process *proce
 		process->asked--;
 	}
 	process->wanted_ns = process->asked_ns;
-	process->due_ns = now_ns + PAUSE_NS;
+	process->due_ns = process->rest_ns = now_ns + PAUSE_NS;
 	set_open(names, process);
 	return true;
 }
@@ -497,6 +525,33 @@ void frame_names_learn(struct frame_names *names, struct named_process *process,
 		note_thread(process, state, now_ns);
 	process->asked--;
 	set_open(names, process);
+}
+
+/* Objects move, and end: who waits longer finds fewer of them. */
+static void fit_gathering(struct named_process *process, size_t count, size_t gone)
+{
+	uint64_t most = process->gather_most_ns ? process->gather_most_ns : GATHER_MOST_NS;
+	uint64_t length = gather_ns(process);
+
+	if (gone) {
+		if (length > GATHER_NS)
+			process->gather_most_ns = length / 2;
+		length = GATHER_NS;
+	} else if (count && count <= GATHER_LONGER) {
+		length = 2 * length < most ? 2 * length : most;
+	} else if (count > GATHER_SHORTER) {
+		length /= 2;
+	}
+	process->gather_ns = length;
+}
+
+void frame_names_note_answer(struct named_process *process, size_t count, size_t gone,
+			     uint64_t rest_ns)
+{
+	process->silent.length_ns = 0;
+	fit_gathering(process, count, gone);
+	process->rest_ns = rest_ns;
+	process->due_ns = later(process->due_ns, rest_ns);
 }
 
 void frame_names_note_map(const struct frame_names *names, struct named_process *process,

@@ -79,7 +79,10 @@ struct named_process {
 	struct frame_rows rows;
 	size_t bytes;
 	size_t asked;                    /* frames that are being read */
-	uint64_t due_ns;                 /* nothing is read before */
+	uint64_t due_ns;                 /* nothing is read before: others are waited for, ... */
+	uint64_t rest_ns;                /* ...and it rests until then */
+	uint64_t gather_ns;              /* how long others are waited for; 0: as at first, ... */
+	uint64_t gather_most_ns;         /* ...and at most; 0: as long as of any program */
 	uint64_t wanted_ns;              /* when the first of what is wanted was asked for... */
 	uint64_t asked_ns;               /* ...and of what is being read */
 	uint64_t last_ns;                /* when something was asked for last */
@@ -144,13 +147,18 @@ void frame_names_learn(struct frame_names *names, struct named_process *process,
 		       const struct runtime_frame *frame, enum frame_state state,
 		       struct frame_name *name, uint64_t now_ns);
 
-/* An answer about @process has come, whatever it says: it is not silent. Nothing is read before
- * @due_ns. */
-static inline void frame_names_note_answer(struct named_process *process, uint64_t due_ns)
-{
-	process->silent.length_ns = 0;
-	process->due_ns = due_ns;
-}
+/*
+ * An answer about @process has come, whatever it says: it is not silent. Nothing is read before
+ * @rest_ns. With @count frames, 0 where that tells nothing, of which @gone were others by then, it
+ * is decided how long the next ones are gathered: while a few come now and then, up to a quarter of
+ * a second; less where some were gone.
+ */
+void frame_names_note_answer(struct named_process *process, size_t count, size_t gone,
+			     uint64_t rest_ns);
+
+/* Whoever waits for names does not wait for frames to be gathered. True: frame_names_due_ns() has
+ * become earlier. */
+bool frame_names_hurry(struct frame_names *names);
 
 /* The file that names code of @process was read for @count @frames in this @state. */
 void frame_names_note_map(const struct frame_names *names, struct named_process *process,

@@ -332,7 +332,8 @@ static void learn_frames(struct process_memory *memory, const struct flight *fli
 {
 	const struct worker_line *lines = answer->lines;
 	uint64_t now = clock_monotonic_ns();
-	bool ended = false;
+	bool told = flight->runtime != RUNTIME_NONE && !is_of_threads(flight), ended = false;
+	size_t gone = 0;
 
 	for (size_t i = 0; i < flight->count; i++) {
 		const struct worker_named *named = &answer->named[i];
@@ -349,13 +350,15 @@ static void learn_frames(struct process_memory *memory, const struct flight *fli
 			state = FRAME_CROWDED;
 		lines += named->line_count;
 		ended |= state == FRAME_ENDED;
+		gone += state == FRAME_GONE;
 		memory_metrics_count(&memory->metrics, flight->runtime, &flight->frames[i], state);
 		frame_names_learn(&memory->names, process, flight->runtime, &flight->frames[i],
 				  state, name, now);
 	}
 	if (ended)
 		frame_names_give_up(&memory->names, process, FRAME_ENDED, UINT64_MAX, now);
-	frame_names_note_answer(process, now + rest_ns(flight, now));
+	frame_names_note_answer(process, told ? flight->count : 0, told ? gone : 0,
+				now + rest_ns(flight, now));
 	if (flight->runtime == RUNTIME_NONE)
 		frame_names_note_map(&memory->names, process, flight->frames, flight->count,
 				     flight->map);

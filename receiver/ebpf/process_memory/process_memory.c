@@ -76,6 +76,14 @@ bool process_memory_look(struct process_memory *memory, const struct process_loo
 	return room;
 }
 
+static void call_thread(struct process_memory *memory)
+{
+	pthread_mutex_lock(&memory->queue_lock);
+	memory->woken = true;
+	pthread_cond_signal(&memory->wake);
+	pthread_mutex_unlock(&memory->queue_lock);
+}
+
 void process_memory_ask(struct process_memory *memory, const struct frame_question *question)
 {
 	bool wakes;
@@ -84,19 +92,21 @@ void process_memory_ask(struct process_memory *memory, const struct frame_questi
 	wakes = frame_names_ask(&memory->names, question, clock_monotonic_ns());
 	pthread_mutex_unlock(&memory->lock);
 	// Most are known: nobody wakes up for these.
-	if (!wakes)
-		return;
-	pthread_mutex_lock(&memory->queue_lock);
-	memory->woken = true;
-	pthread_cond_signal(&memory->wake);
-	pthread_mutex_unlock(&memory->queue_lock);
+	if (wakes)
+		call_thread(memory);
 }
 
 void process_memory_settle(struct process_memory *memory, uint64_t deadline_ns)
 {
 	const struct timespec deadline = clock_timespec(deadline_ns);
 	uint64_t now = clock_monotonic_ns();
+	bool wakes;
 
+	pthread_mutex_lock(&memory->lock);
+	wakes = frame_names_hurry(&memory->names);
+	pthread_mutex_unlock(&memory->lock);
+	if (wakes)
+		call_thread(memory);
 	pthread_mutex_lock(&memory->lock);
 	while (memory->running && !frame_names_are_settled(&memory->names, now, now + SOON_NS))
 		if (pthread_cond_clockwait(&memory->answered, &memory->lock, CLOCK_MONOTONIC,

@@ -100,6 +100,60 @@ static void frames_that_come_together_are_read_together(void **state)
 	assert_int_equal(frame_names_due_ns(&names), UINT64_MAX);
 }
 
+/* One frame of process 7 is asked for and read; how long others were waited for. */
+static uint64_t gathered(uint64_t object, uint64_t now_ns, enum frame_state state)
+{
+	const struct frame_question asked = question(7, object);
+	uint64_t due_ns;
+
+	assert_true(ask(7, object, now_ns));
+	due_ns = frame_names_due_ns(&names);
+	assert_int_equal(read_next(due_ns, state), 1);
+	frame_names_note_answer(frame_names_process(&names, &asked.key), 1, state == FRAME_GONE,
+				due_ns);
+	return due_ns - now_ns;
+}
+
+static void few_frames_are_gathered_for_longer(void **state)
+{
+	uint64_t now = MS, object = 1, length = 0;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		uint64_t next = gathered(object++, now += 10000 * MS, FRAME_NAMED);
+
+		assert_in_range(next, length, 2 * length + 2 * MS);
+		length = next;
+	}
+	assert_in_range(length, 100 * MS, 500 * MS);
+	// One that is gone was waited too long for.
+	gathered(object++, now += 10000 * MS, FRAME_GONE);
+	assert_in_range(gathered(object++, now += 10000 * MS, FRAME_NAMED), 0, 10 * MS);
+	for (int i = 0; i < 20; i++)
+		assert_true(gathered(object++, now += 10000 * MS, FRAME_NAMED) <= length / 2);
+}
+
+static void who_waits_for_names_does_not_wait_for_more_frames(void **state)
+{
+	const struct frame_question asked = question(7, 1);
+	uint64_t now = MS;
+
+	(void)state;
+	for (uint64_t object = 1; object < 20; object++)
+		gathered(object, now += 10000 * MS, FRAME_NAMED);
+	ask(7, 100, now += 10000 * MS);
+	assert_null(frame_names_next(&names, now + 20 * MS));
+	assert_true(frame_names_hurry(&names));
+	assert_false(frame_names_hurry(&names));
+	assert_int_equal(read_next(now, FRAME_NAMED), 1);
+	// But a process rests.
+	frame_names_note_answer(frame_names_process(&names, &asked.key), 1, 0, now + 50 * MS);
+	ask(7, 101, now);
+	frame_names_hurry(&names);
+	assert_null(frame_names_next(&names, now + 49 * MS));
+	assert_non_null(frame_names_next(&names, now + 50 * MS));
+}
+
 static void what_finds_no_room_is_counted(void **state)
 {
 	(void)state;
@@ -204,7 +258,8 @@ static void who_has_answered_since_is_as_at_first(void **state)
 		ask(7, 10 + i, now + 2000 * MS);
 		// Any answer is one.
 		assert_int_equal(read_next(now + 2100 * MS, i % 2 ? FRAME_NAMED : FRAME_GONE), 1);
-		frame_names_note_answer(frame_names_process(&names, &asked.key), now + 2100 * MS);
+		frame_names_note_answer(frame_names_process(&names, &asked.key), 0, 0,
+					now + 2100 * MS);
 	}
 }
 
@@ -531,6 +586,8 @@ int main(void)
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(frames_that_come_together_are_read_together),
+		TEST(few_frames_are_gathered_for_longer),
+		TEST(who_waits_for_names_does_not_wait_for_more_frames),
 		TEST(what_finds_no_room_is_counted),
 		TEST(programs_are_told_apart),
 		TEST(what_failed_is_read_again_later_unless_the_program_has_ended),
