@@ -75,21 +75,15 @@ static struct profcol_error *refuse(const char *path, struct profcol_error *erro
 /* ---- opening ---- */
 
 /* All directories above @path that are missing. */
-static int make_directories(const char *path, mode_t mode)
+static struct profcol_error *make_directories(const char *path, mode_t mode, int *errnum_ret)
 {
-	CLEANUP_FREE char *part = strdup(path);
+	const char *slash = strrchr(path, '/');
+	CLEANUP_FREE char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : NULL;
 
-	if (!part)
-		return -ENOMEM;
-	for (char *at = part + 1; part[0] && *at; at++) {
-		if (*at != '/')
-			continue;
-		*at = '\0';
-		if (mkdir(part, mode) && errno != EEXIST)
-			return -errno;
-		*at = '/';
-	}
-	return 0;
+	*errnum_ret = slash && !directory ? ENOMEM : 0;
+	if (!directory)
+		return NULL;
+	return trusted_directory_make(directory, mode, errnum_ret);
 }
 
 /* Where the last whole record ends; its size when all are whole. Negative errno. */
@@ -194,13 +188,13 @@ static bool is_pipe(const char *path)
 static struct profcol_error *open_file(struct record_file *file, bool append)
 {
 	const struct record_file_settings *settings = file->settings;
-	int access = is_pipe(settings->path) ? O_WRONLY : O_RDWR, status = 0, errnum;
-	struct profcol_error *error;
+	int access = is_pipe(settings->path) ? O_WRONLY : O_RDWR, errnum = 0;
+	struct profcol_error *error = NULL;
 
 	if (settings->create_directory)
-		status = make_directories(settings->asked_path, settings->directory_mode);
-	if (status)
-		return record_file_error(PROFCOL_SYSTEM, settings->path, -status);
+		error = make_directories(settings->asked_path, settings->directory_mode, &errnum);
+	if (error || errnum)
+		return refuse(settings->path, error, errnum);
 	// Not blocking: a pipe that nobody reads is an error instead of an endless start.
 	error = trusted_file_open(settings->asked_path,
 				  access | O_CREAT | O_APPEND | O_NOCTTY | O_NONBLOCK, FILE_MODE,

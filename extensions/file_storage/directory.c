@@ -36,53 +36,41 @@ static struct profcol_error *cannot_use(const char *path, int errnum)
 				    strerrordesc_np(errnum), remedy);
 }
 
-/* mkdir -p. What is wrong with a path that cannot be made shows when it is opened. */
-static int create_parts(const char *path, mode_t mode)
+/* Takes @error; NULL if that is. */
+static struct profcol_error *name_fault(const char *path, struct profcol_error *error, int errnum)
 {
-	CLEANUP_FREE char *parts = strdup(path);
+	struct profcol_error *named;
 
-	if (!parts)
-		return -ENOMEM;
-	for (char *slash = parts; *slash && (slash = strchr(slash + 1, '/'));) {
-		*slash = '\0';
-		if (mkdir(parts, mode) && errno != EEXIST)
-			return -errno;
-		*slash = '/';
-	}
-	return mkdir(parts, mode) && errno != EEXIST ? -errno : 0;
+	if (!error)
+		return NULL;
+	named = errnum ? cannot_use(path, errnum)
+		       : profcol_error_create(PROFCOL_SYSTEM,
+					      "cannot use directory '%s': %s, or set another one "
+					      "as 'directory'",
+					      path, profcol_error_message(error));
+	profcol_error_destroy(error);
+	return named;
 }
 
 /* Others may write to it if they must: each queue in it is ours alone, by claim(). */
 static struct profcol_error *open_once(const char *path, int *errnum_ret, int *ret)
 {
 	struct trusted_output output = { .path = path, .others_may_write = true };
-	struct profcol_error *error, *named;
 
 	*errnum_ret = 0;
-	error = trusted_output_open(&output, errnum_ret, ret);
-	if (!error)
-		return NULL;
-	named = *errnum_ret ? cannot_use(path, *errnum_ret)
-			    : profcol_error_create(
-				      PROFCOL_SYSTEM,
-				      "cannot use directory '%s': %s, or set another one as "
-				      "'directory'",
-				      path, profcol_error_message(error));
-	profcol_error_destroy(error);
-	return named;
+	return name_fault(path, trusted_output_open(&output, errnum_ret, ret), *errnum_ret);
 }
-
 static struct profcol_error *open_path(const struct directory_settings *settings, int *ret)
 {
 	const char *path = settings->path;
-	int status, errnum;
+	int errnum;
 	struct profcol_error *error = open_once(path, &errnum, ret);
 
 	if (errnum != ENOENT || !settings->create)
 		return error;
 	profcol_error_destroy(error);
-	status = create_parts(path, settings->mode);
-	return status ? cannot_use(path, -status) : open_once(path, &errnum, ret);
+	error = trusted_directory_make(path, settings->mode, &errnum);
+	return error ? name_fault(path, error, errnum) : open_once(path, &errnum, ret);
 }
 
 /* ---- one process per directory ---- */

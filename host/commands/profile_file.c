@@ -131,23 +131,41 @@ bool profile_picture_form(const char *path, enum profile_picture *ret)
 	return !strcmp(dot, ".svg") || !strcmp(dot, ".html");
 }
 
+/* A new file, or one that is there, but through no link, and nothing that would wait. */
+static struct profcol_error *open_picture(const char *path, FILE **ret)
+{
+	const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK;
+	CLEANUP_FD int fd = open(path, flags, 0600);
+	struct stat status;
+
+	if (fd < 0 && errno != ELOOP && errno != ENXIO && errno != EISDIR)
+		return profcol_error_create(PROFCOL_SYSTEM, "cannot write to '%s': %s", path,
+					    strerrordesc_np(errno));
+	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode))
+		return profcol_error_create(PROFCOL_SYSTEM,
+					    "cannot write to '%s': it is there and no regular "
+					    "file; choose another name",
+					    path);
+	*ret = ftruncate(fd, 0) ? NULL : fdopen(fd, "w");
+	if (!*ret)
+		return profcol_error_create(PROFCOL_SYSTEM, "cannot write to '%s': %s", path,
+					    strerrordesc_np(errno));
+	(void)TAKE_FD(fd);
+	return NULL;
+}
+
 struct profcol_error *profile_picture_write(struct flame *flame, bool has_base, const char *title,
 					    enum profile_picture form, const char *path)
 {
 	const struct flame_json_settings settings = { .nodes_max = NODES_MAX,
 						      .has_base = has_base };
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
-	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
 	struct profcol_error *error;
 	int failure = 0;
+	FILE *stream;
 
-	if (!stream) {
-		failure = errno;
-		if (fd >= 0)
-			close(fd);
-		return profcol_error_create(PROFCOL_SYSTEM, "cannot write to '%s': %s", path,
-					    strerrordesc_np(failure));
-	}
+	error = open_picture(path, &stream);
+	if (error)
+		return error;
 	error = form == PICTURE_SVG ? flame_write_svg(flame, title, stream)
 				    : flame_write_html(flame, &settings, stream);
 	failure = ferror(stream) ? EIO : 0;

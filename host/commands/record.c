@@ -202,12 +202,8 @@ static void print_result(const struct recording *recording, const struct service
 /* Where the time went, in ten lines; with --serve also in the browser, until a signal comes. */
 static struct profcol_error *show(struct recording *recording, struct flame *flame)
 {
-	struct profcol_error *error = NULL;
+	struct profcol_error *error = profile_print_hottest(flame, HOTTEST, stderr);
 
-	if (!flame_total(flame, FLAME_NOW))
-		error = profile_file_add(recording->options->file, flame, FLAME_NOW);
-	if (!error)
-		error = profile_print_hottest(flame, HOTTEST, stderr);
 	if (!error && recording->options->serve)
 		error = profile_page_serve(flame, false, stderr);
 	return error;
@@ -231,12 +227,15 @@ static struct profcol_error *finish(struct recording *recording,
 								     : NULL,
 	};
 	FLAME_CLEANUP struct flame *flame = flame_create(&settings);
+	PROFCOL_CLEANUP_ERROR struct profcol_error *unread = NULL;
 	struct profcol_error *error;
 	uint64_t size;
 
 	if (!flame)
 		return profcol_error_create(PROFCOL_NO_MEMORY, "out of memory");
 	error = record_output_draw(&recording->output, flame);
+	if (!error && !flame_total(flame, FLAME_NOW))
+		unread = record_output_read(&recording->output, flame);
 	if (!error)
 		error = record_output_publish(&recording->output, &size);
 	if (error)
@@ -249,7 +248,7 @@ static struct profcol_error *finish(struct recording *recording,
 					    samples->lost, recording->options->file);
 	if (size) {
 		print_result(recording, samples, size);
-		return show(recording, flame);
+		return unread ? TAKE(unread) : show(recording, flame);
 	}
 	fprintf(stderr, "no samples were taken, '%s' is not written: %s\n",
 		recording->options->file, nothing[recording->options->event]);

@@ -183,6 +183,21 @@ struct profcol_error *record_output_draw(struct record_output *output, struct fl
 	return error;
 }
 
+struct profcol_error *record_output_read(const struct record_output *output, struct flame *flame)
+{
+	CLEANUP_DIRECTORY DIR *directory = opendir(output->directory);
+	CLEANUP_FREE char *name = directory ? find_file(directory) : NULL;
+	CLEANUP_FREE char *path = NULL;
+
+	if (!name)
+		return NULL;
+	if (asprintf(&path, "%s/%s", output->directory, name) < 0) {
+		path = NULL;
+		return profcol_error_errno(ENOMEM, "record");
+	}
+	return profile_file_add(path, flame, FLAME_NOW);
+}
+
 static int copy(int from, int to)
 {
 	static char bytes[COPY_BYTES];

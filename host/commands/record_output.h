@@ -44,6 +44,11 @@ PROFCOL_MUST_CHECK struct profcol_error *record_output_init(struct record_output
 PROFCOL_MUST_CHECK struct profcol_error *record_output_draw(struct record_output *output,
 							    struct flame *flame);
 
+/* Add what was recorded, and is neither page nor picture, to @flame. Not once it is published: by
+ * its name it may be another file then, which its owner may not read. */
+PROFCOL_MUST_CHECK struct profcol_error *record_output_read(const struct record_output *output,
+							    struct flame *flame);
+
 /*
  * Give the file that was written its name. *@size_ret is its size in bytes; 0 when there is none,
  * since nothing was sampled, and then nothing has happened.

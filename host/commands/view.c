@@ -1,16 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `view`: a file of profiles, or two for a difference, in the browser or as a picture. */
+#include "caller.h"
 #include "command.h"
 #include "profile_file.h"
 #include "profile_page.h"
+
+#include "base/base.h"
 
 #include <stdlib.h>
 
 enum { HOTTEST = 10 };
 
+/* With the rights of who called, as all commands write. */
+static struct profcol_error *write_picture(const struct view_options *options, struct flame *flame)
+{
+	CLEANUP(caller_leave) struct caller_rights rights = { 0 };
+	struct profcol_error *error = caller_enter(&rights);
+	enum profile_picture form;
+
+	if (error)
+		return error;
+	// The form has been checked with the command line.
+	(void)profile_picture_form(options->output, &form);
+	return profile_picture_write(flame, options->files[1], options->files[0], form,
+				     options->output);
+}
+
 static struct profcol_error *view(const struct view_options *options, struct flame *flame)
 {
-	enum profile_picture form;
 	struct profcol_error *error = profile_file_add(options->files[0], flame, FLAME_NOW);
 
 	if (!error && options->files[1])
@@ -25,10 +42,7 @@ static struct profcol_error *view(const struct view_options *options, struct fla
 		return error;
 	if (!options->output)
 		return profile_page_serve(flame, options->files[1], stdout);
-	// The form has been checked with the command line.
-	(void)profile_picture_form(options->output, &form);
-	return profile_picture_write(flame, options->files[1], options->files[0], form,
-				     options->output);
+	return write_picture(options, flame);
 }
 
 int command_view(const struct command_line *line, const struct program *program)

@@ -6,10 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* Until there is something to read from @fd, or its end. 0 or a negative errno. */
@@ -117,4 +119,21 @@ int file_reopen(int path_fd)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	return fd < 0 ? -errno : fd;
+}
+
+bool file_is_of_kernel(int fd)
+{
+	struct statfs system;
+
+	if (fstatfs(fd, &system))
+		return false;
+	switch ((unsigned long)system.f_type) {
+	case PROC_SUPER_MAGIC:
+	case SYSFS_MAGIC:
+	case DEBUGFS_MAGIC:
+	case TRACEFS_MAGIC:
+		return true;
+	default:
+		return false;
+	}
 }

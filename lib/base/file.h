@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -32,3 +33,7 @@ int file_write_all(int fd, struct iovec *parts, size_t count, size_t *written_re
  * caller closes both. A caller that looks at @path_fd before opens nothing else by this.
  */
 int file_reopen(int path_fd);
+
+/* Does @fd, which may be O_PATH, lie on a file system of the kernel's own (proc, sysfs, debugfs,
+ * tracefs)? To open or read what is there may do things. */
+bool file_is_of_kernel(int fd);

@@ -67,6 +67,8 @@ struct profcol_error *trusted_check(const struct stat *status, enum trusted_owne
 struct walk {
 	enum trusted_owners owners;
 	bool shared; /* its end may be writable by others */
+	bool create; /* what is missing is made, */
+	mode_t mode; /* with this one */
 	int here;    /* O_PATH, checked */
 	char *rest;  /* owned: what is still to be walked from there */
 	unsigned int links;
@@ -161,6 +163,9 @@ static struct profcol_error *walk_step(struct walk *walk)
 	}
 	*end = '\0';
 	fd = openat(walk->here, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT && walk->create &&
+	    (!mkdirat(walk->here, name, walk->mode) || errno == EEXIST))
+		fd = openat(walk->here, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return cannot_open(walk, name);
 	memmove(walk->rest, rest, strlen(rest) + 1);
@@ -236,6 +241,22 @@ struct profcol_error *trusted_directory_open(const char *path, enum trusted_owne
 }
 
 /* ---- where files are written ---- */
+
+struct profcol_error *trusted_directory_make(const char *path, mode_t mode, int *errnum_ret)
+{
+	CLEANUP(walk_deinit)
+	struct walk walk = { .owners = TRUSTED_SELF,
+			     .shared = true,
+			     .create = true,
+			     .mode = mode,
+			     .here = -1,
+			     .path = path };
+	CLEANUP_FD int fd = -1;
+	struct profcol_error *error = walk_open(&walk, &fd);
+
+	*errnum_ret = walk.errnum;
+	return error;
+}
 
 /* @path up to its last name, and that. False without memory. */
 static bool split(const char *path, char **directory_ret, const char **name_ret)

@@ -4,6 +4,7 @@
 #include "base/base.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,21 @@ static struct profcol_error *clear_path(const struct sockets_place *place,
 	return unlink(place->path) && errno != ENOENT ? sockets_explain(place, errno) : NULL;
 }
 
+/* The umask may have taken the group's rights from the socket at @path. Whoever may write to its
+ * directory can have put another file there since: that keeps its own. 0 or an errno. */
+static int give_rights(const char *path, struct stat *ret)
+{
+	CLEANUP_FD int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	char link[32];
+
+	if (fd < 0 || fstat(fd, ret))
+		return errno;
+	if (!S_ISSOCK(ret->st_mode) || ret->st_uid != geteuid())
+		return EADDRINUSE;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return chmod(link, SOCKET_FILE_MODE) || fstat(fd, ret) ? errno : 0;
+}
+
 struct profcol_error *unix_open(const struct sockets_place *place, struct sockets *sockets)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
@@ -51,9 +67,9 @@ struct profcol_error *unix_open(const struct sockets_place *place, struct socket
 	errnum = sockets_add(sockets, &address);
 	if (errnum)
 		return sockets_explain(place, errnum);
-	// The umask may have taken the group's rights.
-	if (chmod(place->path, SOCKET_FILE_MODE) || lstat(place->path, &sockets->file)) {
-		error = sockets_explain(place, errno);
+	errnum = give_rights(place->path, &sockets->file);
+	if (errnum) {
+		error = sockets_explain(place, errnum);
 		unlink(place->path);
 		return error;
 	}

@@ -7,9 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <string.h>
-#include <sys/vfs.h>
 
 /* A program that writes a file in place has mostly done so by then. */
 #define SETTLED_NS UINT64_C(1000000000)
@@ -83,24 +81,6 @@ static struct profcol_error *read_all(int fd, const struct stat *status, uint8_t
 	return NULL;
 }
 
-/* What the kernel shows as files: to read it may do things, and profiles are elsewhere. */
-static bool is_of_kernel(int fd)
-{
-	struct statfs system;
-
-	if (fstatfs(fd, &system))
-		return false;
-	switch ((unsigned long)system.f_type) {
-	case PROC_SUPER_MAGIC:
-	case SYSFS_MAGIC:
-	case DEBUGFS_MAGIC:
-	case TRACEFS_MAGIC:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* The bytes of a file that is open by its path alone. SYSTEM when it cannot be read. free(). */
 static struct profcol_error *read_file(int path_fd, const struct stat *status,
 				       struct memory_share *share, uint8_t **ret)
@@ -108,7 +88,7 @@ static struct profcol_error *read_file(int path_fd, const struct stat *status,
 	size_t length = (size_t)status->st_size;
 	CLEANUP_FD int fd = -1;
 
-	if (is_of_kernel(path_fd))
+	if (file_is_of_kernel(path_fd))
 		return profcol_error_create(PROFCOL_BAD_DATA,
 					    "it lies on a file system of the kernel's own (proc, "
 					    "sysfs, debugfs, tracefs), which is not read");

@@ -2,6 +2,8 @@
 """Where profcol writes: nobody can have it write what he could not, nor have a hand in what it
 writes for itself.
 """
+import contextlib
+import fcntl
 import os
 import pwd
 import stat
@@ -106,6 +108,93 @@ def test_a_recording_is_not_led_astray_while_it_lasts(program, places):
     assert_untouched(roots)
 
 
+@pytest.mark.parametrize("way", ["file", "directory", "pipe"])
+def test_a_picture_goes_through_no_link_of_the_callers(program, places, way):
+    roots, callers = places
+    profile = roots.parent / "profile.folded"
+    profile.write_text("main;work 5\n")
+    output = callers / "out.svg"
+    if way == "file":
+        output.symlink_to(roots / "secret.folded")
+    elif way == "directory":
+        (callers / "way").symlink_to(roots)
+        output = callers / "way" / "new.svg"
+    else:
+        os.mkfifo(output)
+    result = subprocess.run(
+        [str(program), "view", str(profile), "-o", str(output)],
+        env=os.environ | SUDO,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.returncode == 1
+    assert "cannot write to" in result.stderr
+    assert_untouched(roots)
+
+
+def test_a_picture_for_somebody_is_his(program, places):
+    _, callers = places
+    profile = callers.parent / "profile.folded"
+    profile.write_text("main;work 5\n")
+    command = [str(program), "view", str(profile), "-o", str(callers / "out.svg")]
+    subprocess.run(command, env=os.environ | SUDO, stdin=subprocess.DEVNULL, check=True, timeout=60)
+    assert (callers / "out.svg").stat().st_uid == NOBODY.pw_uid
+
+
+def full_pipe():
+    """(end to read, end to write) of a pipe in which there is no room."""
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    os.set_blocking(writer, False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(writer, b"." * 4096)
+    os.set_blocking(writer, True)
+    return reader, writer
+
+
+def test_a_recording_is_not_read_again_once_it_is_the_callers(program, places):
+    """He holds up the message about it, and puts a link in its place."""
+    roots, callers = places
+    (roots / "secret.folded").write_text("of;root;alone 5\n")
+    output = callers / "out.folded"
+    reader, writer = full_pipe()
+    with subprocess.Popen(
+        [str(program), "record", "-o", str(output), "--", *BUSY],
+        env=os.environ | SUDO,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=writer,
+    ) as process:
+        os.close(writer)
+        said = bytearray()
+        os.set_blocking(reader, False)
+        refill = os.open(f"/proc/self/fd/{reader}", os.O_WRONLY | os.O_NONBLOCK)
+
+        def is_published():
+            # What it says until then gets through, and there is no room again.
+            with contextlib.suppress(BlockingIOError):
+                said.extend(os.read(reader, 65536))
+            with contextlib.suppress(BlockingIOError):
+                while not output.exists():
+                    os.write(refill, b".")
+            return output.exists()
+
+        wait_until(is_published, "the recording")
+        output.unlink()
+        output.symlink_to(roots / "secret.folded")
+        os.close(refill)
+        os.set_blocking(reader, True)
+        while part := os.read(reader, 65536):
+            said.extend(part)
+        assert process.wait() == 0, said
+    os.close(reader)
+    assert b"alone" not in said, said
+
+
 # ---- components ----
 
 
@@ -142,6 +231,35 @@ def test_a_directory_that_others_may_write_to_is_refused(start_profcol, tmp_path
     # In one that is sticky nobody can take away what is ours.
     run = start_profcol(pipeline(sticky / "profiles")).wait_ready()
     run.stop()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"create_directory": True},
+        {"rotation": {"max_megabytes": 1}},
+        {"create_directory": True, "private_subdirectory": True},
+    ],
+)
+def test_no_directory_is_made_through_a_link_of_somebody_else(start_profcol, places, options):
+    roots, callers = places
+    (callers / "way").symlink_to(roots)
+    exporter = {"file": {"path": str(callers / "way/new/deep/profiles.json")} | options}
+    refuses(start_profcol, exporter, f"belongs to user {NOBODY.pw_uid}")
+    assert_untouched(roots)
+
+
+def test_directories_of_ours_are_made(start_profcol, tmp_path):
+    path = tmp_path / "new/deep/profiles.json"
+    run = start_profcol(pipeline(exporters={"file": {"path": str(path), "create_directory": True}}))
+    run.wait_ready().stop()
+    assert path.exists()
+
+
+def test_a_pipe_that_nobody_reads_does_not_hold_up_the_start(start_profcol, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    exporter = {"output_paths": [str(tmp_path / "pipe")], "use_internal_logger": False}
+    refuses(start_profcol, {"debug": exporter}, "cannot open")
 
 
 @pytest.mark.parametrize("which", ["link", "log"])

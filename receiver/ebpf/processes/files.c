@@ -8,9 +8,6 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* The thread that follows processes cannot wait for long, or it loses records; others can. */
-static const uint64_t find_limit_ns = 250000000, open_limit_ns = 1000000000;
-
 struct files *files_create(size_t max_open, size_t max_bytes, uint32_t ids)
 {
 	struct files *files = calloc(1, sizeof(*files));
@@ -196,7 +193,7 @@ static uint32_t identify(struct files *files, const struct file_search *search)
 	id = identify_held(files, &search->mapped);
 	if (id != PROCESS_NO_FILE)
 		return id;
-	fd = files_find(files, search, find_limit_ns, &opened);
+	fd = files_find(files, search, FILES_FIND_NS, &opened);
 	if (fd >= 0 && is_memory(&opened)) {
 		close(fd);
 		fd = -EINVAL;
@@ -227,7 +224,7 @@ static uint32_t recognize(struct files *files, const struct file_search *search)
 
 	if (id != PROCESS_NO_FILE)
 		return id;
-	fd = opener_find(files->calls, search, find_limit_ns, &look, &by_mapping);
+	fd = opener_find(files->calls, search, FILES_FIND_NS, &look, &by_mapping);
 	if (fd < 0)
 		return PROCESS_NO_FILE;
 	close(fd);
@@ -307,13 +304,13 @@ struct origin files_origin(struct files *files, uint32_t id, bool own)
 
 int files_open_in_root(struct files *files, const struct root_files_search *search, size_t *next)
 {
-	return root_files_open(files->calls, search, next, open_limit_ns);
+	return root_files_open(files->calls, search, next, FILES_OPEN_NS);
 }
 
 int files_find_packages(struct files *files, const struct root_files_search *search,
 			struct packages_found *ret)
 {
-	return packages_find(files->calls, search, open_limit_ns, ret);
+	return packages_find(files->calls, search, FILES_OPEN_NS, ret);
 }
 
 /* Has nothing of @file, whose descriptor is held, been written to since it was seen? *@touched_ret:
@@ -367,7 +364,7 @@ static bool has_same_ends(struct files *files, const struct held *held)
 	struct file_ends ends;
 
 	return !opener_read(files->calls, held->place, held->fd, (uint64_t)held->size,
-			    open_limit_ns, &ends) &&
+			    FILES_OPEN_NS, &ends) &&
 	       ends.hashed && !memcmp(ends.htlhash, held->ends.htlhash, HTLHASH_BYTES);
 }
 
@@ -380,7 +377,7 @@ int files_open(struct files *files, uint32_t file)
 		return fd;
 	fd = held.touched && !has_same_ends(files, &held)
 		     ? -ESTALE
-		     : opener_open(files->calls, held.place, held.fd, open_limit_ns);
+		     : opener_open(files->calls, held.place, held.fd, FILES_OPEN_NS);
 	close(held.fd);
 	return fd;
 }
@@ -392,7 +389,7 @@ int files_open_grown(struct files *files, uint32_t file)
 
 	if (fd)
 		return fd;
-	fd = opener_open(files->calls, held.place, held.fd, open_limit_ns);
+	fd = opener_open(files->calls, held.place, held.fd, FILES_OPEN_NS);
 	close(held.fd);
 	return fd;
 }
@@ -456,10 +453,11 @@ static int take_reopened(struct files *files, uint32_t id, const struct opened *
 	return 0;
 }
 
-int files_reopen(struct files *files, uint32_t id, const struct file_search *search)
+int files_reopen(struct files *files, uint32_t id, const struct file_search *search,
+		 uint64_t limit_ns)
 {
 	struct opened opened;
-	int status = files_find(files, search, open_limit_ns, &opened), surplus;
+	int status = files_find(files, search, limit_ns, &opened), surplus;
 
 	if (status < 0)
 		return status;

@@ -70,8 +70,14 @@ bool files_is_stale(struct files *files, uint32_t file);
 /* What @file is; false when it is not held, or has changed in anything since it was found. */
 bool files_look(struct files *files, uint32_t file, struct file_look *ret);
 
-/* Open @file by @search and hold it. -ESTALE when what is found is another file. */
-int files_reopen(struct files *files, uint32_t file, const struct file_search *search);
+/* How long a look may take: the thread that follows processes cannot wait for long, or it loses
+ * records; others can. */
+enum { FILES_FIND_NS = 250000000, FILES_OPEN_NS = 1000000000 };
+
+/* Open @file by @search, within @limit_ns, and hold it. -ESTALE when what is found is another file.
+ */
+int files_reopen(struct files *files, uint32_t file, const struct file_search *search,
+		 uint64_t limit_ns);
 
 /* What to look for when @file has to be opened again. False when it is not known, or without
  * memory. The path in it is *@path_ret, the caller's to free. */
@@ -135,11 +141,10 @@ size_t files_evict(struct files *files, const uint32_t *needed, size_t count);
 bool files_may_let_go(struct files *files);
 void files_let_go(struct files *files, const uint32_t *living, size_t count);
 
-/* Of @living those that samples are in and no descriptor is held of, @most at most; how many.
- * Whether they have been written to shows when they are opened again. Each is told once for as long
- * as nobody uses it. */
-size_t files_unheld(struct files *files, const uint32_t *living, size_t count, uint32_t *ret,
-		    size_t most);
+/* Of @living the next one that samples are in and no descriptor is held of, in turns;
+ * PROCESS_NO_FILE after the last. Whether it has been written to shows when it is opened again.
+ * Each is told once for as long as nobody uses it. */
+uint32_t files_unheld(struct files *files, const uint32_t *living, size_t count);
 
 /* As file_rows_yield: mappings have files of @ids, which are not known any more. */
 size_t files_yield(struct files *files, uint32_t *ids, size_t most);

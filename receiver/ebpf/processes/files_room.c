@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "files_parts.h"
+#include "processes.h"
 
 #include "base/base.h"
 
@@ -99,26 +100,38 @@ static bool is_unwatched(const struct file *file)
 	return file->fd < 0 && file->seen && (file->ends.elf || !file->ends.hashed);
 }
 
-size_t files_unheld(struct files *files, const uint32_t *living, size_t count, uint32_t *ret,
-		    size_t most)
+/* Where the first of @living is that is not below @id. */
+static size_t place_of(const uint32_t *living, size_t count, uint32_t id)
 {
-	size_t found = 0;
+	size_t first = 0, end = count;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (living[middle] < id)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+uint32_t files_unheld(struct files *files, const uint32_t *living, size_t count)
+{
+	uint32_t found = PROCESS_NO_FILE;
 
 	pthread_mutex_lock(&files->lock);
 	if (!files->unheld_next)
 		files->unheld_clock = files->rows.clock;
-	for (size_t i = 0; i < count && found < most; i++) {
-		const struct file *file;
+	for (size_t i = place_of(living, count, files->unheld_next);
+	     i < count && found == PROCESS_NO_FILE; i++) {
+		const struct file *file = file_rows_find(&files->rows, living[i]);
 
-		if (living[i] < files->unheld_next)
-			continue;
-		// One may have many mappings.
-		files->unheld_next = living[i] + 1;
-		file = file_rows_find(&files->rows, living[i]);
 		if (file && is_unwatched(file) && file->used > files->unheld_since)
-			ret[found++] = file->id;
+			found = file->id;
+		files->unheld_next = living[i] + 1;
 	}
-	if (found < most) {
+	if (found == PROCESS_NO_FILE) {
 		files->unheld_next = 0;
 		files->unheld_since = files->unheld_clock;
 	}

@@ -64,10 +64,11 @@ static int read_status(uint32_t pid, uint32_t *number_ret, uint32_t *uid_ret)
 	return 0;
 }
 
+/* By its path alone: anything may be mounted there, and to open it may have effects, or wait. */
 static int open_in_root(uint32_t pid, uint32_t number)
 {
 	const struct open_how how = {
-		.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+		.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
 	};
 	CLEANUP_FD int root = -1;
@@ -104,19 +105,25 @@ static bool is_of_its_time(const struct opening *opening)
 static void run_open(struct timed_call *call)
 {
 	struct opening *opening = (struct opening *)call;
+	CLEANUP_FD int found = -1;
 	uint32_t number, uid;
 
 	opening->status = read_status(opening->pid, &number, &uid);
 	if (opening->status)
 		return;
-	opening->fd = open_in_root(opening->pid, number);
-	if (opening->fd < 0)
-		opening->status = opening->fd;
-	else if (fstat(opening->fd, &opening->stat))
+	found = open_in_root(opening->pid, number);
+	if (found < 0)
+		opening->status = found;
+	else if (fstat(found, &opening->stat))
 		opening->status = -errno;
 	else if (!S_ISREG(opening->stat.st_mode) || opening->stat.st_uid != uid ||
-		 !is_of_its_time(opening))
+		 file_is_of_kernel(found) || !is_of_its_time(opening))
 		opening->status = -EPERM;
+	if (opening->status)
+		return;
+	opening->fd = file_reopen(found);
+	if (opening->fd < 0)
+		opening->status = opening->fd;
 }
 
 int perf_map_open(struct timed_calls *calls, const struct perf_map_search *search,

@@ -21,7 +21,8 @@ int processes_open_file(struct processes *processes, uint32_t file)
 
 	if (fd != -ENOENT)
 		return fd;
-	status = resolve_again(&watch->table, &watch->table_lock, watch->files, file);
+	status =
+		resolve_again(&watch->table, &watch->table_lock, watch->files, file, FILES_OPEN_NS);
 	return status ? status : files_open(watch->files, file);
 }
 

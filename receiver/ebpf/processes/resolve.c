@@ -12,8 +12,8 @@ enum {
 	FILES_AT_ONCE = 256,
 	/* The rest has its turn a second later. */
 	CHANGED_AT_ONCE = 64,
-	UNHELD_AT_ONCE = 64,  /* each is opened, in eight seconds */
 	YIELD_AT_ONCE = 4096, /* files: more than are kept for those that have less */
+	UNHELD_NS = 50000000, /* nobody follows processes meanwhile */
 	GENERATIONS = 8,
 	MAPPERS = 4,
 };
@@ -603,7 +603,7 @@ static void look_for_mappers(void *context, struct process *process)
 }
 
 int resolve_again(struct table *table, pthread_mutex_t *table_lock, struct files *files,
-		  uint32_t file)
+		  uint32_t file, uint64_t limit_ns)
 {
 	struct mappers mappers = { .table = table, .file = file };
 	struct file_search search = { 0 };
@@ -618,10 +618,10 @@ int resolve_again(struct table *table, pthread_mutex_t *table_lock, struct files
 	for (size_t i = 0; i < mappers.count && status; i++) {
 		struct file_search through = { .mapped = mappers.found[i] };
 
-		status = files_reopen(files, file, &through);
+		status = files_reopen(files, file, &through, limit_ns);
 	}
 	if (status)
-		status = files_reopen(files, file, &search);
+		status = files_reopen(files, file, &search, limit_ns);
 	pthread_mutex_lock(table_lock);
 	for (size_t i = 0; i < mappers.count; i++)
 		texts_release(&table->pool.texts, mappers.paths[i]);
@@ -630,20 +630,31 @@ int resolve_again(struct table *table, pthread_mutex_t *table_lock, struct files
 }
 
 /* More processes map files than descriptors may be held: what was written to of the others is found
- * out in turns, by opening them again. */
+ * out in turns, by opening them again, in the time that their owners have. */
 static void look_at_unheld(struct table *table, pthread_mutex_t *table_lock, struct files *files,
-			   const struct needed *living)
+			   const struct needed *living, struct read_time *time)
 {
-	uint32_t unheld[UNHELD_AT_ONCE];
-	size_t count = files_unheld(files, living->files.items, living->files.count, unheld,
-				    UNHELD_AT_ONCE);
+	uint64_t began_ns = clock_monotonic_ns(), end_ns = began_ns + UNHELD_NS;
 
-	for (size_t i = 0; i < count; i++)
-		if (resolve_again(table, table_lock, files, unheld[i]) == -ESTALE)
-			renew_file(table, table_lock, unheld[i]);
+	while (began_ns < end_ns) {
+		uint32_t file = files_unheld(files, living->files.items, living->files.count);
+		struct owner owner;
+		int status;
+
+		if (file == PROCESS_NO_FILE)
+			break;
+		if (!files_has(files, file, &owner) || !read_time_is_left(time, owner, began_ns))
+			continue;
+		status = resolve_again(table, table_lock, files, file, FILES_FIND_NS);
+		if (status == -ESTALE)
+			renew_file(table, table_lock, file);
+		read_time_spend(time, owner, clock_monotonic_ns() - began_ns);
+		began_ns = clock_monotonic_ns();
+	}
 }
 
-void resolve_let_go(struct table *table, pthread_mutex_t *table_lock, struct files *files)
+void resolve_let_go(struct table *table, pthread_mutex_t *table_lock, struct files *files,
+		    struct read_time *time)
 {
 	struct needed living;
 
@@ -652,7 +663,7 @@ void resolve_let_go(struct table *table, pthread_mutex_t *table_lock, struct fil
 	living = collect_files(table, table_lock, collect_living);
 	if (!living.failed) {
 		files_let_go(files, living.files.items, living.files.count);
-		look_at_unheld(table, table_lock, files, &living);
+		look_at_unheld(table, table_lock, files, &living, time);
 	}
 	VECTOR_DEINIT(&living.files);
 }

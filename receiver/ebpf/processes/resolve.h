@@ -24,12 +24,16 @@ void resolve_changed(struct table *table, pthread_mutex_t *table_lock, struct fi
 /* The same at once for files that have been mapped again where they were, as of that time. */
 void resolve_repeated(struct table *table, pthread_mutex_t *table_lock, struct files *files);
 
-/* Let go of files that nobody needs and that keep a mount busy: files_let_go(). */
-void resolve_let_go(struct table *table, pthread_mutex_t *table_lock, struct files *files);
+/* Let go of files that nobody needs and that keep a mount busy: files_let_go(). Of those that are
+ * needed and not held, look in their owners' @time whether they have been written to, as
+ * resolve_changed() does of the others. */
+void resolve_let_go(struct table *table, pthread_mutex_t *table_lock, struct files *files,
+		    struct read_time *time);
 
-/* Open @file again by a process that has it mapped, or by its path. 0 or a negative errno. */
+/* Open @file again by a process that has it mapped, or by its path, each within @limit_ns. 0 or a
+ * negative errno. */
 int resolve_again(struct table *table, pthread_mutex_t *table_lock, struct files *files,
-		  uint32_t file);
+		  uint32_t file, uint64_t limit_ns);
 
 /* Living ancestors of @process, the nearest first: they mostly share its mount namespace. They are
  * the table's, for as long as it is locked. */

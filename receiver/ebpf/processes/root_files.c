@@ -44,7 +44,7 @@ static int open_regular(int root, const char *path)
 
 	if (found < 0 || fstat(found, &stat))
 		return -errno;
-	return S_ISREG(stat.st_mode) ? file_reopen(found) : -EINVAL;
+	return S_ISREG(stat.st_mode) && !file_is_of_kernel(found) ? file_reopen(found) : -EINVAL;
 }
 
 static void run_look(struct timed_call *call)

@@ -641,7 +641,7 @@ void watch_keep_house(struct watch *watch)
 	repair(watch);
 	resolve_changed(&watch->table, &watch->table_lock, watch->files);
 	if (clock_monotonic_ns() >= watch->let_go_ns) {
-		resolve_let_go(&watch->table, &watch->table_lock, watch->files);
+		resolve_let_go(&watch->table, &watch->table_lock, watch->files, &watch->read_time);
 		watch->let_go_ns = clock_monotonic_ns() + let_go_pause_ns;
 	}
 	show_metrics(watch);

@@ -300,7 +300,7 @@ static void every_file_that_can_be_read_has_a_hash(void **state)
 	id = files_identify(files, &search);
 	assert_false(files_htlhash(files, id, hash));
 	assert_int_equal(rename(away, path), 0);
-	assert_int_equal(files_reopen(files, id, &search), 0);
+	assert_int_equal(files_reopen(files, id, &search, FILES_OPEN_NS), 0);
 	assert_hash_of(files, id, "late");
 	assert_false(files_htlhash(files, 4711, hash));
 }
@@ -350,14 +350,14 @@ static void descriptors_are_limited_and_had_again(void **state)
 		assert_content(files, ids[0], "text0");
 	}
 	assert_int_equal(files_open(files, ids[1]), -ENOENT);
-	assert_int_equal(files_reopen(files, ids[1], &searches[1]), 0);
+	assert_int_equal(files_reopen(files, ids[1], &searches[1], FILES_OPEN_NS), 0);
 	assert_content(files, ids[1], "text1");
 	assert_true(files_state(files).open <= OPEN_MAX_FILES);
 	assert_int_equal(files_identify(files, &searches[2]), ids[2]);
 	// One that has changed cannot be had any more.
 	write_file(paths[5], "changed");
 	assert_int_equal(files_open(files, ids[5]), -ENOENT);
-	assert_int_equal(files_reopen(files, ids[5], &searches[5]), -ESTALE);
+	assert_int_equal(files_reopen(files, ids[5], &searches[5], FILES_OPEN_NS), -ESTALE);
 	assert_int_equal(files_open(files, 12345), -ENOENT);
 }
 
@@ -401,17 +401,6 @@ static void what_batches_ask_for_is_held(void **state)
 	assert_held(*state, ask_for_path);
 }
 
-/* The next two of @count files that are looked at, or -1 for each that there is not. */
-static void assert_unheld(struct files *files, const uint32_t *ids, size_t count, int64_t first,
-			  int64_t second)
-{
-	uint32_t unheld[2];
-	size_t found = files_unheld(files, ids, count, unheld, 2);
-
-	assert_int_equal(found > 0 ? (int64_t)unheld[0] : -1, first);
-	assert_int_equal(found > 1 ? (int64_t)unheld[1] : -1, second);
-}
-
 static void those_in_use_that_are_not_held_have_their_turn(void **state)
 {
 	struct fixture *fixture = *state;
@@ -426,14 +415,18 @@ static void those_in_use_that_are_not_held_have_their_turn(void **state)
 		ids[i] = files_identify(files, &search);
 	}
 	// The last four are held.
-	assert_unheld(files, ids, 8, ids[0], ids[1]);
+	assert_int_equal(files_unheld(files, ids, 8), ids[0]);
+	assert_int_equal(files_unheld(files, ids, 8), ids[1]);
 	ask_for_path(files, ids[0]); // behind what has been looked at
-	assert_unheld(files, ids, 8, ids[3], -1);
-	assert_unheld(files, ids, 8, ids[0], -1);
-	assert_unheld(files, ids, 8, -1, -1);
+	assert_int_equal(files_unheld(files, ids, 8), ids[3]);
+	assert_int_equal(files_unheld(files, ids, 8), PROCESS_NO_FILE);
+	assert_int_equal(files_unheld(files, ids, 8), ids[0]);
+	assert_int_equal(files_unheld(files, ids, 8), PROCESS_NO_FILE);
+	assert_int_equal(files_unheld(files, ids, 8), PROCESS_NO_FILE);
 	ask_for_path(files, ids[3]);
-	assert_unheld(files, ids, 8, ids[3], -1);
-	assert_unheld(files, ids + 4, 4, -1, -1);
+	assert_int_equal(files_unheld(files, ids, 8), ids[3]);
+	assert_int_equal(files_unheld(files, ids, 8), PROCESS_NO_FILE);
+	assert_int_equal(files_unheld(files, ids + 4, 4), PROCESS_NO_FILE);
 }
 
 static void what_a_path_leads_to_is_not_believed(void **state)
@@ -501,7 +494,7 @@ static void a_file_that_could_not_be_opened_is_none_that_came_later(void **state
 	gone.mapped.begin_ns = clock_monotonic_ns() - 1000000000;
 	id = files_identify(files, &gone);
 	assert_int_not_equal(id, PROCESS_NO_FILE);
-	assert_int_equal(files_reopen(files, id, &search), -ESTALE);
+	assert_int_equal(files_reopen(files, id, &search, FILES_OPEN_NS), -ESTALE);
 	assert_int_equal(files_open(files, id), -ENOENT);
 	assert_int_not_equal(files_identify(files, &search), id);
 	assert_content(files, files_identify(files, &search), "later");
@@ -595,7 +588,7 @@ static void those_not_needed_make_room(void **state)
 		assert_false(files_lookup(files, old, &known, &known_path));
 		assert_false(files_htlhash(files, old, hash));
 		assert_int_equal(files_open(files, old), -ENOENT);
-		assert_int_equal(files_reopen(files, old, &search), -ENOENT);
+		assert_int_equal(files_reopen(files, old, &search, FILES_OPEN_NS), -ENOENT);
 		assert_content(files, ids[i], name);
 		assert_true(files_state(files).open <= OPEN_MAX_FILES);
 		assert_true(files_state(files).memory <= 16 << 10);
