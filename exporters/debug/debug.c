@@ -134,9 +134,7 @@ static struct profcol_error *debug_open(struct debug_exporter *exporter, const c
 	else if (!strcmp(path, "stderr"))
 		fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 	else
-		error = trusted_file_open(path,
-					  O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_NONBLOCK,
-					  0600, NULL, &errnum, &fd);
+		error = open_file(path, &errnum, &fd);
 	if (error && !errnum) {
 		named = profcol_error_create(PROFCOL_SYSTEM,
 					     "cannot open '%s': %s, or set another one in "
