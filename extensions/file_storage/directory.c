@@ -56,9 +56,11 @@ static struct profcol_error *name_fault(const char *path, struct profcol_error *
 static struct profcol_error *open_once(const char *path, int *errnum_ret, int *ret)
 {
 	struct trusted_output output = { .path = path, .others_may_write = true };
+	struct profcol_error *error;
 
 	*errnum_ret = 0;
-	return name_fault(path, trusted_output_open(&output, errnum_ret, ret), *errnum_ret);
+	error = trusted_output_open(&output, errnum_ret, ret);
+	return name_fault(path, error, *errnum_ret);
 }
 static struct profcol_error *open_path(const struct directory_settings *settings, int *ret)
 {

@@ -34,8 +34,10 @@ enum {
 };
 
 /*
- * Heap: the index of 4 M symbols while it is built. Address space: that, and a file and its debug
- * file of 2 GiB each (HELPER_MAX_MAPPED) next to the program.
+ * Heap: the index of 4 M symbols while it is built, and in a group that has less no more than half
+ * of what that has: else the kernel ends somebody for want of memory, and whom is not for us to
+ * say. Address space: that, and a file and its debug file of 2 GiB each (HELPER_MAX_MAPPED) next to
+ * the program.
  */
 static const rlim_t heap_bytes = 512ull << 20;
 static const rlim_t address_space_bytes = 5ull << 30;
@@ -140,6 +142,13 @@ static struct profcol_error *sandbox_limit(int resource, rlim_t limit)
 	return NULL;
 }
 
+static rlim_t heap_limit(void)
+{
+	uint64_t half = cgroup_memory_bytes() / 2;
+
+	return half < heap_bytes ? half : heap_bytes;
+}
+
 static struct profcol_error *sandbox_limit_resources(void)
 {
 	struct profcol_error *error = sandbox_limit(RLIMIT_CORE, 0);
@@ -150,7 +159,7 @@ static struct profcol_error *sandbox_limit_resources(void)
 		error = sandbox_limit(RLIMIT_NOFILE, OPEN_FILES);
 	// The shadow memory of the address sanitizer alone takes 20 TiB of address space.
 	if (!error && !SANITIZED)
-		error = sandbox_limit(RLIMIT_DATA, heap_bytes);
+		error = sandbox_limit(RLIMIT_DATA, heap_limit());
 	if (!error && !SANITIZED)
 		error = sandbox_limit(RLIMIT_AS, address_space_bytes);
 	return error;
