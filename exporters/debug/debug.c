@@ -105,24 +105,6 @@ static struct profcol_error *debug_create(const struct profcol_host *host, const
 	return NULL;
 }
 
-/* A pipe that nobody reads does not hold up the start. */
-static struct profcol_error *open_file(const char *path, int *errnum_ret, int *ret)
-{
-	const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_NONBLOCK;
-	CLEANUP_FD int fd = -1;
-	struct profcol_error *error = trusted_file_open(path, flags, 0600, NULL, errnum_ret, &fd);
-	int given = error ? -1 : fcntl(fd, F_GETFL);
-
-	if (error)
-		return error;
-	if (given < 0 || fcntl(fd, F_SETFL, given & ~O_NONBLOCK)) {
-		*errnum_ret = errno;
-		return profcol_error_errno(errno, "open '%s'", path);
-	}
-	*ret = TAKE_FD(fd);
-	return NULL;
-}
-
 static struct profcol_error *debug_open(struct debug_exporter *exporter, const char *path)
 {
 	struct profcol_error *error = NULL, *named;
@@ -134,7 +116,8 @@ static struct profcol_error *debug_open(struct debug_exporter *exporter, const c
 	else if (!strcmp(path, "stderr"))
 		fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 	else
-		error = open_file(path, &errnum, &fd);
+		error = trusted_file_open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY, 0600,
+					  NULL, &errnum, &fd);
 	if (error && !errnum) {
 		named = profcol_error_create(PROFCOL_SYSTEM,
 					     "cannot open '%s': %s, or set another one in "

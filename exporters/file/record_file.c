@@ -150,7 +150,6 @@ static struct profcol_error *take_over(struct record_file *file, bool append)
 {
 	const char *path = file->settings->path;
 	struct stat status;
-	int flags;
 
 	if (fstat(file->fd, &status))
 		return record_file_error(PROFCOL_SYSTEM, path, errno);
@@ -159,9 +158,6 @@ static struct profcol_error *take_over(struct record_file *file, bool append)
 	file->inode = status.st_ino;
 	file->size = file->is_regular ? (uint64_t)status.st_size : 0;
 	file->torn = false;
-	flags = fcntl(file->fd, F_GETFL);
-	if (flags < 0 || fcntl(file->fd, F_SETFL, flags & ~O_NONBLOCK))
-		return record_file_error(PROFCOL_SYSTEM, path, errno);
 	if (!file->is_regular)
 		return NULL;
 	// Not every file system has locks.
@@ -195,10 +191,8 @@ static struct profcol_error *open_file(struct record_file *file, bool append)
 		error = make_directories(settings->asked_path, settings->directory_mode, &errnum);
 	if (error || errnum)
 		return refuse(settings->path, error, errnum);
-	// Not blocking: a pipe that nobody reads is an error instead of an endless start.
-	error = trusted_file_open(settings->asked_path,
-				  access | O_CREAT | O_APPEND | O_NOCTTY | O_NONBLOCK, FILE_MODE,
-				  settings->private_part, &errnum, &file->fd);
+	error = trusted_file_open(settings->asked_path, access | O_CREAT | O_APPEND | O_NOCTTY,
+				  FILE_MODE, settings->private_part, &errnum, &file->fd);
 	if (error)
 		return refuse(settings->path, error, errnum);
 	error = take_over(file, append);

@@ -62,6 +62,7 @@ static struct profcol_error *open_once(const char *path, int *errnum_ret, int *r
 	error = trusted_output_open(&output, errnum_ret, ret);
 	return name_fault(path, error, *errnum_ret);
 }
+
 static struct profcol_error *open_path(const struct directory_settings *settings, int *ret)
 {
 	const char *path = settings->path;

@@ -84,7 +84,7 @@ struct profcol_error *signals_create(struct events *events, struct signals **ret
 	sigaddset(&signals->watched, SIGTERM);
 	sigaddset(&signals->watched, SIGHUP);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); // a write beyond the limit fails, and is told, like any other
+	signal(SIGXFSZ, SIG_IGN); // writes beyond RLIMIT_FSIZE fail with EFBIG, which is reported
 	pthread_sigmask(SIG_BLOCK, &signals->watched, NULL);
 	status = pthread_create(&signals->watcher, NULL, signals_thread, signals);
 	if (status != 0) {

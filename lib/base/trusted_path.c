@@ -349,6 +349,14 @@ static bool is_descriptor(const char *path)
 	       !strncmp(path, "/proc/self/fd/", strlen("/proc/self/fd/"));
 }
 
+/* The descriptor of a file that was opened without waiting; from now on it waits. */
+static bool let_wait(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && !fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+}
+
 static struct profcol_error *open_in(int directory, const char *name, int flags, mode_t mode,
 				     int *errnum_ret, int *ret)
 {
@@ -359,7 +367,7 @@ static struct profcol_error *open_in(int directory, const char *name, int flags,
 	if (fd < 0 && errno == ELOOP)
 		return profcol_error_create(PROFCOL_REJECTED,
 					    "'%s' is a symbolic link; name the file itself", name);
-	if (fd < 0 || fstat(fd, &status))
+	if (fd < 0 || fstat(fd, &status) || !let_wait(fd))
 		return fail(errno, "open", name, errnum_ret);
 	// Of pipes and devices their directory has to do.
 	if (S_ISREG(status.st_mode) && !is_trusted(status.st_uid, TRUSTED_SELF))
@@ -378,9 +386,10 @@ struct profcol_error *trusted_file_open(const char *path, int flags, mode_t mode
 	const char *name;
 
 	*errnum_ret = 0;
+	flags |= O_NONBLOCK;
 	if (is_descriptor(path)) {
 		fd = open(path, flags | O_CLOEXEC, mode);
-		if (fd < 0)
+		if (fd < 0 || !let_wait(fd))
 			return fail(errno, "open", path, errnum_ret);
 		*ret = TAKE_FD(fd);
 		return NULL;

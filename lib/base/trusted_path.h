@@ -47,16 +47,19 @@ struct trusted_output {
 PROFCOL_MUST_CHECK struct profcol_error *trusted_output_open(const struct trusted_output *output,
 							     int *errnum_ret, int *ret);
 
-/* Make the directory @path, and those on the way to it that are missing, with @mode: each in one
- * that was checked, so that nobody can have one made elsewhere. Who may write to @path itself is
- * not looked at. *@errnum_ret as above. */
+/*
+ * trusted_directory_make() makes the directory @path, and those missing on the way to it, with
+ * @mode. Each is made in a directory that passed the checks above, so nobody can redirect it.
+ * Whether others may write to @path itself is not checked. *@errnum_ret as above.
+ */
 PROFCOL_MUST_CHECK struct profcol_error *trusted_directory_make(const char *path, mode_t mode,
 								int *errnum_ret);
 
 /*
  * A file to be written to, @path, in a directory as above; @flags as of open(2), with O_CREAT for
  * mode @mode. No symbolic link, but for the names that the kernel has for open descriptors
- * (/dev/stdout, /dev/stderr, /dev/fd/N). A regular file belongs to one of those who are trusted.
+ * (/dev/stdout, /dev/stderr, /dev/fd/N). A regular file belongs to one of those who are trusted. A
+ * pipe that nobody reads is an error (ENXIO); writing to what is returned may wait.
  */
 PROFCOL_MUST_CHECK struct profcol_error *trusted_file_open(const char *path, int flags, mode_t mode,
 							   const char *private_part,

@@ -290,7 +290,7 @@ static void raise_tables(struct overhead *overhead, const struct overhead_cost *
 	decision->tables_reason = OVERHEAD_ROOM;
 }
 
-/* Whatever was tried before, memory is another matter now. */
+/* Memory was free for a while: what earlier trials of lower rates have shown holds no longer. */
 static void forget_trials(struct overhead *overhead)
 {
 	overhead->steps = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The overhead controller keeps the profiler's own cost under the limits of the option `overhead`:
- * it decides the sampling rate and the size of tables, from the costs that it is told alone.
+ * it decides the sampling rate and the size of tables, from nothing but the costs it is given.
  *
  * CPU is judged over windows that begin anew with each change of the rate, which is lowered as soon
  * as one of ten seconds is well over the limit, or one of thirty at all, and raised when one of

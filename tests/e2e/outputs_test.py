@@ -34,19 +34,41 @@ def places(open_path):
     return roots, callers
 
 
-def record_for(program, caller, output, **options):
-    """`profcol record`, as sudo starts it for an ordinary user."""
+@pytest.fixture
+def profile(open_path):
+    path = open_path / "profile.folded"
+    path.write_text("main;work 5\n")
+    return path
+
+
+def run_for(program, caller, *arguments):
+    """A command of profcol's, as sudo starts it for an ordinary user."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("SUDO_")} | caller
     return subprocess.run(
-        [str(program), "record", "-o", str(output), "--", *BUSY],
+        [str(program), *map(str, arguments)],
         env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
-        **options,
     )
+
+
+def record_for(program, caller, output):
+    return run_for(program, caller, "record", "-o", output, "--", *BUSY)
+
+
+def link_away(places, way, name):
+    """The path of file `name` in the caller's directory, where a link leads into root's: in the
+    place of the file, or of a directory on the way.
+    """
+    roots, callers = places
+    if way == "file":
+        (callers / name).symlink_to(roots / "secret.folded")
+        return callers / name
+    (callers / "way").symlink_to(roots)
+    return callers / "way" / name
 
 
 def assert_untouched(roots):
@@ -74,14 +96,11 @@ def test_a_recording_for_somebody_is_written_as_he_could(program, places, caller
 @pytest.mark.parametrize("way", ["file", "directory", "old"])
 def test_a_recording_goes_through_no_link_of_the_callers(program, places, way):
     roots, callers = places
-    output = callers / "out.folded"
-    if way == "file":
-        output.symlink_to(roots / "secret.folded")
-    elif way == "directory":
-        (callers / "way").symlink_to(roots)
-        output = callers / "way" / "new.folded"
-    else:  # a second name of the file, which the recording takes away and does not write to
+    if way == "old":  # a second name of the file, which the recording takes away, unwritten
+        output = callers / "out.folded"
         os.link(roots / "secret.folded", output)
+    else:
+        output = link_away(places, way, "new.folded")
     result = record_for(program, SUDO, output)
     assert (result.returncode == 0) == (way == "old"), result.stderr
     assert_untouched(roots)
@@ -94,53 +113,31 @@ def test_a_recording_is_not_led_astray_while_it_lasts(program, places):
     os.chown(callers / "here", NOBODY.pw_uid, NOBODY.pw_gid)
     swap = f"mv {callers}/here {callers}/there; ln -s {roots} {callers}/here"
     command = ["sh", "-c", f"{swap}; {BUSY[2]}"]
-    result = subprocess.run(
-        [str(program), "record", "-o", str(callers / "here/secret.folded"), "--", *command],
-        env=os.environ | SUDO,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    output = callers / "here/secret.folded"
+    result = run_for(program, SUDO, "record", "-o", output, "--", *command)
     assert os.path.islink(callers / "here"), result.stderr
     assert result.returncode == 1, result.stderr
     assert_untouched(roots)
 
 
 @pytest.mark.parametrize("way", ["file", "directory", "pipe"])
-def test_a_picture_goes_through_no_link_of_the_callers(program, places, way):
+def test_a_picture_goes_through_no_link_of_the_callers(program, places, profile, way):
     roots, callers = places
-    profile = roots.parent / "profile.folded"
-    profile.write_text("main;work 5\n")
-    output = callers / "out.svg"
-    if way == "file":
-        output.symlink_to(roots / "secret.folded")
-    elif way == "directory":
-        (callers / "way").symlink_to(roots)
-        output = callers / "way" / "new.svg"
-    else:
+    if way == "pipe":
+        output = callers / "out.svg"
         os.mkfifo(output)
-    result = subprocess.run(
-        [str(program), "view", str(profile), "-o", str(output)],
-        env=os.environ | SUDO,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    else:
+        output = link_away(places, way, "new.svg")
+    result = run_for(program, SUDO, "view", profile, "-o", output)
     assert result.returncode == 1
     assert "cannot write to" in result.stderr
     assert_untouched(roots)
 
 
-def test_a_picture_for_somebody_is_his(program, places):
+def test_a_picture_for_somebody_is_his(program, places, profile):
     _, callers = places
-    profile = callers.parent / "profile.folded"
-    profile.write_text("main;work 5\n")
-    command = [str(program), "view", str(profile), "-o", str(callers / "out.svg")]
-    subprocess.run(command, env=os.environ | SUDO, stdin=subprocess.DEVNULL, check=True, timeout=60)
+    result = run_for(program, SUDO, "view", profile, "-o", callers / "out.svg")
+    assert result.returncode == 0, result.stderr
     assert (callers / "out.svg").stat().st_uid == NOBODY.pw_uid
 
 

@@ -141,9 +141,9 @@ size_t files_evict(struct files *files, const uint32_t *needed, size_t count);
 bool files_may_let_go(struct files *files);
 void files_let_go(struct files *files, const uint32_t *living, size_t count);
 
-/* Of @living the next one that samples are in and no descriptor is held of, in turns;
- * PROCESS_NO_FILE after the last. Whether it has been written to shows when it is opened again.
- * Each is told once for as long as nobody uses it. */
+/* files_unheld() returns in turns the files of @living (ascending) that samples are in and no
+ * descriptor is held of; PROCESS_NO_FILE after the last. Opening such a file again shows whether it
+ * has been written to. The function returns a file again only once it has been used again. */
 uint32_t files_unheld(struct files *files, const uint32_t *living, size_t count);
 
 /* As file_rows_yield: mappings have files of @ids, which are not known any more. */

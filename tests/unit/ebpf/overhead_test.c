@@ -270,7 +270,7 @@ static void what_wavers_about_the_limit_costs_few_samples(void **state)
 	assert_true(machine.overhead.rate > 0.4 * RATE);
 }
 
-/* What samples take grows while the rate goes down: that it does is no sign that it is vain. */
+/* Each sample takes more memory while the rate goes down: the lower rate is not vain for that. */
 static void samples_that_take_more_lower_the_rate_further(void **state)
 {
 	struct machine machine = { .other_bytes = 20 * MIB,
