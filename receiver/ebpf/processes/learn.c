@@ -10,8 +10,12 @@
 enum { CROWDED = 128 };
 
 /* The longer the list of a process's mappings, the less often it is read again after records were
- * lost: at 4,000 ns a byte rereading one process takes about a hundredth of a CPU. */
+ * lost: at 4,000 ns a byte rereading one process takes about a hundredth of a CPU... */
 static const uint64_t REREAD_NS_PER_BYTE = 4000;
+
+/* ...in the long run. While a program loads what it consists of, it is told of faster than can be
+ * followed, and read several times: it must not wait for all of that after the last loss. */
+static const uint64_t REREAD_AHEAD_NS = 20000000000;
 
 /* Where there was no room for all mappings, there is none a moment later. */
 static const uint64_t REREAD_NS = 10000000000;
@@ -317,11 +321,17 @@ static struct process *facts_process(struct table *table, const struct proc_fact
 	return process;
 }
 
-static uint64_t reread_after_ns(size_t bytes, bool complete)
+/* @bytes of mappings of @space have been read at @time_ns: when is it time again? */
+static void pay_reading(struct space *space, uint64_t time_ns, size_t bytes)
 {
-	uint64_t after_ns = bytes * REREAD_NS_PER_BYTE;
+	uint64_t again_ns = space->complete ? time_ns : time_ns + REREAD_NS;
 
-	return complete || after_ns > REREAD_NS ? after_ns : REREAD_NS;
+	if (space->read_paid_ns < time_ns)
+		space->read_paid_ns = time_ns;
+	space->read_paid_ns += bytes * REREAD_NS_PER_BYTE;
+	space->reread_ns = again_ns;
+	if (space->read_paid_ns > again_ns + REREAD_AHEAD_NS)
+		space->reread_ns = space->read_paid_ns - REREAD_AHEAD_NS;
 }
 
 static void learn_maps(struct table *table, struct process *process, struct proc_facts *facts)
@@ -359,7 +369,7 @@ static void learn_maps(struct table *table, struct process *process, struct proc
 	space->complete = table->refused == refused;
 	if (!space->complete)
 		space->suspect_ns = begin_ns;
-	space->reread_ns = facts->begin_ns + reread_after_ns(facts->maps_length, space->complete);
+	pay_reading(space, facts->begin_ns, facts->maps_length);
 }
 
 int learn_facts(struct table *table, struct proc_facts *facts)

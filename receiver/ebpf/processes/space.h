@@ -47,6 +47,7 @@ struct space {
 	size_t read_count;       /* of its own mappings when they were read from /proc last; or 0 */
 	uint64_t reread_ns;      /* not to be read again before: it takes long, or there was no room
 				    for all; or 0 */
+	uint64_t read_paid_ns;   /* by then its readings are few enough; or 0 */
 	size_t path_bytes;       /* of paths that came with its mappings, about */
 	bool complete;           /* all mappings are known... */
 	uint64_t suspect_ns;     /* ...or else those up to this time */

@@ -368,6 +368,46 @@ static void a_list_of_mappings_that_is_too_long_is_not_read_with_each_sample(voi
 	assert_int_equal(table->refused, 1);
 }
 
+/* Such a list as a program with 10,000 mappings has. */
+static void read_long_list(struct table *table, uint64_t begin_ns)
+{
+	static const char line[] = "1000-2000 r-xp 0 08:01 5 /bin/read\n";
+	enum { BYTES = 2000000 };
+	struct proc_facts facts = facts_of(10, 10 * S, begin_ns, line);
+	char *longer = malloc(BYTES);
+
+	assert_non_null(longer);
+	memset(longer, ' ', BYTES);
+	memcpy(longer, line, sizeof(line) - 1);
+	free(facts.maps);
+	facts.maps = longer;
+	facts.maps_length = BYTES;
+	assert_int_equal(learn_facts(table, &facts), 0);
+	proc_facts_deinit(&facts);
+}
+
+static void a_long_list_of_mappings_is_read_seldom_but_at_once_after_a_loss(void **state)
+{
+	struct table *table = *state;
+	const struct space *space;
+	uint64_t now = 20 * S;
+	unsigned int readings = 0;
+
+	// What has just been read does not keep what was lost after it from being known.
+	read_long_list(table, now);
+	space = table_newest(table, 10)->space;
+	assert_true(space->reread_ns <= now);
+	read_long_list(table, now + S);
+	assert_true(space->reread_ns <= now + S);
+	// Whoever is read whenever that may be is read once in 8 s in the end.
+	while (now < 1020 * S) {
+		now = space->reread_ns > now ? space->reread_ns : now;
+		read_long_list(table, now);
+		readings++;
+	}
+	assert_in_range(readings, 120, 130);
+}
+
 static void a_reading_from_before_an_exec_is_refused(void **state)
 {
 	struct table *table = *state;
@@ -799,6 +839,7 @@ int main(void)
 		TABLE_TEST(what_is_mapped_over_and_over_stays_bounded),
 		TABLE_TEST(what_nobody_told_is_read),
 		TABLE_TEST(a_list_of_mappings_that_is_too_long_is_not_read_with_each_sample),
+		TABLE_TEST(a_long_list_of_mappings_is_read_seldom_but_at_once_after_a_loss),
 		TABLE_TEST(a_reading_from_before_an_exec_is_refused),
 		TABLE_TEST(a_reading_of_the_next_user_ends_the_last),
 		TABLE_TEST(lost_records_are_made_up_for),
