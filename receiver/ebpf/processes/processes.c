@@ -156,7 +156,7 @@ static void *processes_run(void *context)
 		// Notes first: what the kernel told before a sample is in the rings by then.
 		count = take_notes(processes);
 		watch_pass(&processes->watch, processes->taken, count);
-		if (began >= housekeeping) {
+		if (began >= housekeeping || watch_wants_repair(&processes->watch, began)) {
 			watch_keep_house(&processes->watch);
 			housekeeping = began + HOUSEKEEPING_NS;
 		}

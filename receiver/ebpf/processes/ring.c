@@ -85,8 +85,18 @@ void ring_pass(struct ring *ring)
 	ring->tail += record_size(ring);
 }
 
-void ring_release(struct ring *ring)
+uint64_t ring_passed(const struct ring *ring)
 {
+	return ring->tail - ring->page->data_tail;
+}
+
+bool ring_release(struct ring *ring)
+{
+	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	// It has only grown since the last release, so it was never fuller than it is now.
+	uint64_t used = head - ring->page->data_tail;
+
 	// The kernel may overwrite what is behind the tail once it sees it: read first.
 	__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
+	return used + RING_RECORD_LARGEST > ring->size;
 }

@@ -19,7 +19,11 @@ struct ring {
 	uint64_t tail; /* what of it has been taken */
 };
 
-enum { RING_RECORD_MAX = 65536 }; /* a record's size is a u16 */
+enum {
+	RING_RECORD_MAX = 65536, /* a record's size is a u16 */
+	/* No record the kernel writes is larger: that of a mapping has a path (PATH_MAX). */
+	RING_RECORD_LARGEST = 4096 + 256,
+};
 
 /* @data is @size bytes, which is a power of two and at least RING_RECORD_MAX / 16. */
 void ring_init(struct ring *ring, struct perf_event_mmap_page *page, const void *data, size_t size);
@@ -41,4 +45,13 @@ const void *ring_record(const struct ring *ring, void *scratch, size_t *length_r
 
 /* Be done with the record last peeked at; ring_release gives its room back to the kernel. */
 void ring_pass(struct ring *ring);
-void ring_release(struct ring *ring);
+
+/* How many bytes have been passed and not given back. */
+uint64_t ring_passed(const struct ring *ring);
+
+/*
+ * True: the ring has been so full that a record may have found no room. The kernel tells of that
+ * only in front of the next record of the same CPU, which may never come (__perf_output_begin() of
+ * kernel/events/ring_buffer.c).
+ */
+bool ring_release(struct ring *ring);

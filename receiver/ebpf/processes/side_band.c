@@ -196,9 +196,10 @@ unsigned int side_band_cpus(const struct side_band *side_band)
 	return perf_events_count(side_band->events);
 }
 
-static void report_broken(side_band_function take, void *context, uint64_t time_ns)
+/* @count records are known not to have come; 0: it is not known whether any. */
+static void report_lost(side_band_function take, void *context, uint64_t time_ns, uint64_t count)
 {
-	struct record record = { .kind = RECORD_LOST, .time_ns = time_ns, .lost = 1 };
+	struct record record = { .kind = RECORD_LOST, .time_ns = time_ns, .lost = count };
 
 	take(context, &record);
 }
@@ -216,7 +217,7 @@ static void ring_look(struct cpu_ring *ring, uint64_t until_ns, side_band_functi
 	}
 	ring->pending = ring->pending && ring->next_ns <= until_ns;
 	if (broken)
-		report_broken(take, context, until_ns);
+		report_lost(take, context, until_ns, 1);
 }
 
 static struct cpu_ring *ring_with_oldest(struct side_band *side_band)
@@ -236,6 +237,7 @@ void side_band_take(struct side_band *side_band, uint64_t until_ns, side_band_fu
 		    void *context)
 {
 	struct cpu_ring *ring;
+	bool was_full = false;
 
 	for (size_t i = 0; i < side_band->rings.count; i++) {
 		ring = &side_band->rings.items[i];
@@ -253,13 +255,18 @@ void side_band_take(struct side_band *side_band, uint64_t until_ns, side_band_fu
 		if (record_decode(bytes, length, &record))
 			take(context, &record);
 		else
-			report_broken(take, context, until_ns);
+			report_lost(take, context, until_ns, 1);
 		ring_pass(&ring->ring);
+		// A burst goes on while it is taken in.
+		if (ring_passed(&ring->ring) > ring->ring.size / WAKE_PART)
+			was_full |= ring_release(&ring->ring);
 		ring_look(ring, until_ns, take, context);
 	}
 	for (size_t i = 0; i < side_band->rings.count; i++)
 		if (side_band->rings.items[i].memory)
-			ring_release(&side_band->rings.items[i].ring);
+			was_full |= ring_release(&side_band->rings.items[i].ring);
+	if (was_full)
+		report_lost(take, context, until_ns, 0);
 }
 
 int side_band_add(struct side_band *side_band, int fd)

@@ -589,6 +589,8 @@ static void repair(struct watch *watch)
 		.sampled_since_ns = now > recent ? now - recent : 0,
 	};
 
+	if (patients.all)
+		watch->repaired_ns = now;
 	watch->repair_due = false;
 	pthread_mutex_lock(&watch->table_lock);
 	table_each(&watch->table, choose_patient, &patients);
@@ -632,6 +634,11 @@ static void show_metrics(struct watch *watch)
 	profcol_metric_set(metrics->roots_refused, (int64_t)files.roots_refused);
 	profcol_metric_set(metrics->files_evicted, (int64_t)files.evicted);
 	watch_hangs_show(&watch->hangs, watch->host, watch->files);
+}
+
+bool watch_wants_repair(const struct watch *watch, uint64_t now_ns)
+{
+	return watch->repair_due && now_ns >= watch->repaired_ns + HOUSEKEEPING_NS;
 }
 
 void watch_keep_house(struct watch *watch)

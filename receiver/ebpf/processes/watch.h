@@ -64,6 +64,7 @@ struct watch {
 	uint64_t known_ns;          /* everything up to then has been taken in */
 	uint64_t followed_ns;       /* when the CPUs were last looked at */
 	bool repair_due;            /* records have been missed */
+	uint64_t repaired_ns;       /* when that was made up for last; or 0 */
 	atomic_bool ending;         /* what is not done yet is left */
 	struct watch_hangs hangs;   /* who does not answer */
 	struct read_time read_time; /* whose processes take how much time */
@@ -85,5 +86,9 @@ int watch_follow_execs(struct watch *watch);
 /* Take in all records up to now, then what @notes ask for. */
 void watch_pass(struct watch *watch, const struct note *notes, size_t count);
 
-/* Once a second, or with the next pass after it: CPUs that came or went, repairs, metrics. */
+/* Once a second, or with the next pass after it, and when it wants to: CPUs that came or went,
+ * repairs, metrics. */
 void watch_keep_house(struct watch *watch);
+
+/* Records have just been missed: who was sampled lately is not left without its mappings for long. */
+bool watch_wants_repair(const struct watch *watch, uint64_t now_ns);
