@@ -35,7 +35,11 @@ static void run_entry(const struct cfi_fde *fde, const struct cfi_section *secti
 	uint64_t limit = fde->limit - fde->start > SPAN ? fde->start + SPAN : fde->limit;
 	struct expected expected = { .at = fde->start, .limit = limit };
 	struct cfi_window window = {
-		.start = fde->start, .limit = limit, .take = take, .context = &expected
+		.start = fde->start,
+		.limit = limit,
+		.take = take,
+		.context = &expected,
+		.effort = &(struct effort){ EFFORT_PAGE },
 	};
 
 	cfi_program_run(fde, section, machine, &window);
@@ -51,7 +55,8 @@ static void look_up(const struct cfi *cfi)
 
 		if (start > UINT64_MAX - SPAN)
 			continue;
-		cfi_visit(cfi, start, start + SPAN, take, &expected);
+		cfi_visit(cfi, start, start + SPAN, &(struct effort){ EFFORT_PAGE }, take,
+			  &expected);
 		if (expected.at != expected.limit)
 			abort();
 	}

@@ -31,7 +31,7 @@ static void visit(const struct pclntab *table, uint64_t start, uint64_t limit)
 {
 	struct expected expected = { .at = start, .limit = limit };
 
-	pclntab_visit(table, start, limit, take, &expected);
+	pclntab_visit(table, start, limit, &(struct effort){ EFFORT_PAGE }, take, &expected);
 	if (expected.at != limit)
 		abort();
 }

@@ -315,7 +315,8 @@ static bool is_by_callee(const struct compared *file, const struct world *world,
 	if (file->is_go || rule->cfa != UNWIND_CFA_DEREFERENCED ||
 	    rule->cfa_register != file->machine->sp || rule->cfa_offset >= 0)
 		return false;
-	cfi_visit(&file->source.eh_frame, world->pc, world->pc + 1, take_rule, &said);
+	cfi_visit(&file->source.eh_frame, world->pc, world->pc + 1, &(struct effort){ EFFORT_PAGE },
+		  take_rule, &said);
 	caller = ours(world, &said);
 	return agree(&caller, libdw, false);
 }
@@ -325,10 +326,12 @@ static uint64_t *origin(const struct compared *file, uint64_t pc, struct sums *s
 {
 	struct unwind_rule rule = { 0 };
 
-	pclntab_visit(&file->source.go, pc, pc + 1, take_rule, &rule);
+	pclntab_visit(&file->source.go, pc, pc + 1, &(struct effort){ EFFORT_PAGE }, take_rule,
+		      &rule);
 	if (rule.cfa != UNWIND_CFA_UNKNOWN)
 		return &sums->go;
-	cfi_visit(&file->source.debug_frame, pc, pc + 1, take_rule, &rule);
+	cfi_visit(&file->source.debug_frame, pc, pc + 1, &(struct effort){ EFFORT_PAGE }, take_rule,
+		  &rule);
 	return rule.cfa != UNWIND_CFA_UNKNOWN ? &sums->debug_frame : &sums->stubs;
 }
 
@@ -339,7 +342,8 @@ static void compare(const struct compared *file, uint64_t pc, struct sums *sums)
 	struct caller mine, libdw;
 
 	if (file->is_go)
-		pclntab_visit(&file->source.go, pc, pc + 1, take_rule, &rule);
+		pclntab_visit(&file->source.go, pc, pc + 1, &(struct effort){ EFFORT_PAGE },
+			      take_rule, &rule);
 	else
 		unwind_source_visit(&file->source, pc, pc + 1, take_rule, &rule);
 	mine = ours(&world, &rule);

@@ -69,13 +69,13 @@ static void take_callee(void *context, uint64_t start, uint64_t limit,
 }
 
 /* Where the function at @target saves rbx, whatever it does while it runs. */
-static bool find_saved(const struct cfi *cfi, const struct elf_view *view, uint64_t target,
-		       int32_t *ret)
+static bool find_saved(const struct callee_saved *callee_saved, const struct cfi *cfi,
+		       uint64_t target, int32_t *ret)
 {
 	// A rule has the place of one register beside the return address: that of the frame
 	// pointer.
 	struct unwind_machine machine = *cfi->machine;
-	struct search search = { .view = view, .target = target };
+	struct search search = { .view = callee_saved->view, .target = target };
 	struct cfi other = *cfi;
 	struct cfi_fde fde;
 
@@ -83,7 +83,7 @@ static bool find_saved(const struct cfi *cfi, const struct elf_view *view, uint6
 	other.machine = &machine;
 	if (!cfi_find(cfi, target, &fde) || fde.limit - fde.start > MOST_CALLEE_BYTES)
 		return false;
-	cfi_visit(&other, fde.start, fde.limit, take_callee, &search);
+	cfi_visit(&other, fde.start, fde.limit, callee_saved->effort, take_callee, &search);
 	*ret = search.offset;
 	return search.is_entry && search.found && !search.fails;
 }
@@ -134,7 +134,7 @@ void callee_saved_visit(struct callee_saved *callee_saved, const struct cfi *cfi
 		if (!target || last < start)
 			continue;
 		callee_saved->calls++;
-		if (!find_saved(cfi, callee_saved->view, target, &offset))
+		if (!find_saved(callee_saved, cfi, target, &offset))
 			continue;
 		by_callee = rule_by_callee(cfi, rule, offset);
 		unwind_window_give(&window, last, rule);

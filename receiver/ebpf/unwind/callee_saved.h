@@ -14,7 +14,8 @@
 /* What a visit of any range shares. */
 struct callee_saved {
 	const struct elf_view *view;
-	size_t calls; /* looked at: foreign files are bounded */
+	size_t calls;          /* looked at: foreign files are bounded */
+	struct effort *effort; /* borrowed */
 };
 
 /* May @rule be of that frame? Without a machine that we know there are no rules, so that it may be

@@ -188,40 +188,41 @@ static void give_unknown(uint64_t start, uint64_t limit, unwind_take_function ta
 		take(context, start, limit, &unknown);
 }
 
-/* The code of one entry, up to where the next one begins. Returns where the rules end. */
-static uint64_t visit_entry(const struct cfi *cfi, size_t offset, uint64_t at, uint64_t limit,
-			    unwind_take_function take, void *context)
+/* The code of one entry from @at on, inside @whole. Returns where the rules end. */
+static uint64_t visit_entry(const struct cfi *cfi, size_t offset, uint64_t at,
+			    const struct cfi_window *whole)
 {
-	struct cfi_window window = { .take = take, .context = context };
+	struct cfi_window window = *whole;
 	struct cfi_fde fde;
 	size_t next;
 
 	if (cfi_entry_read(&cfi->section, offset, &fde, &next) != CFI_ENTRY_FDE ||
-	    fde.limit <= at || fde.start >= limit)
+	    fde.limit <= at || fde.start >= whole->limit)
 		return at;
 	window.start = fde.start > at ? fde.start : at;
-	window.limit = fde.limit < limit ? fde.limit : limit;
-	give_unknown(at, window.start, take, context);
+	window.limit = fde.limit < whole->limit ? fde.limit : whole->limit;
+	give_unknown(at, window.start, window.take, window.context);
 	cfi_program_run(&fde, &cfi->section, cfi->machine, &window);
 	return window.limit;
 }
 
-void cfi_visit(const struct cfi *cfi, uint64_t start, uint64_t limit, unwind_take_function take,
-	       void *context)
+void cfi_visit(const struct cfi *cfi, uint64_t start, uint64_t limit, struct effort *effort,
+	       unwind_take_function take, void *context)
 {
+	struct cfi_window window = { .take = take, .context = context, .effort = effort };
 	uint64_t at = start;
 
 	for (size_t i = find_entry(cfi, start); i < cfi->count && at < limit; i++) {
 		struct cfi_index_entry entry = cfi_entry_at(cfi, i);
-		uint64_t end = limit;
 
-		if (entry.start >= limit)
+		if (entry.start >= limit || !effort_spend(effort, EFFORT_ENTRY))
 			break;
-		if (i + 1 < cfi->count && cfi_entry_at(cfi, i + 1).start < end)
-			end = cfi_entry_at(cfi, i + 1).start;
+		window.limit = limit;
+		if (i + 1 < cfi->count && cfi_entry_at(cfi, i + 1).start < limit)
+			window.limit = cfi_entry_at(cfi, i + 1).start;
 		// A file may have its entries in any order: then those that go back say nothing.
-		if (end > at)
-			at = visit_entry(cfi, entry.offset, at, end, take, context);
+		if (window.limit > at)
+			at = visit_entry(cfi, entry.offset, at, &window);
 	}
 	give_unknown(at, limit, take, context);
 }

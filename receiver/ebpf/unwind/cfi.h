@@ -7,6 +7,7 @@
 #pragma once
 
 #include "cfi_entry.h"
+#include "effort.h"
 #include "rule.h"
 
 struct cfi_index_entry {
@@ -41,6 +42,7 @@ bool cfi_find(const struct cfi *cfi, uint64_t address, struct cfi_fde *ret);
 /* The entry whose code holds @address; false: none does. */
 bool cfi_find_covering(const struct cfi *cfi, uint64_t address, struct cfi_fde *ret);
 
-/* Give the rules of all of [start, limit), UNKNOWN where no entry covers it. */
-void cfi_visit(const struct cfi *cfi, uint64_t start, uint64_t limit, unwind_take_function take,
-	       void *context);
+/* Give the rules of all of [start, limit), UNKNOWN where no entry covers it or @effort has ended.
+ */
+void cfi_visit(const struct cfi *cfi, uint64_t start, uint64_t limit, struct effort *effort,
+	       unwind_take_function take, void *context);

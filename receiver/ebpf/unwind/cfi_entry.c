@@ -8,6 +8,8 @@
 enum {
 	LONG_LENGTH = UINT32_MAX,
 	EH_CIE = 0, /* id of a CIE in .eh_frame */
+	/* A CIE is read with each of its FDEs, whose file may have it be as long as itself. */
+	AUGMENTATION_BYTES = 64,
 };
 
 /* One entry, framed: what follows its id. */
@@ -115,6 +117,19 @@ static bool cie_read_augmentation(const struct cfi_section *section, const char 
 	return !data->failed;
 }
 
+/* The letters, or NULL when they do not end soon. */
+static const char *read_augmentation(struct reader *body)
+{
+	size_t left = reader_left(body);
+	struct reader start =
+		reader_over(body->at, left < AUGMENTATION_BYTES ? left : AUGMENTATION_BYTES);
+	const char *letters = reader_cstring(&start);
+
+	if (letters)
+		reader_bytes(body, strlen(letters) + 1);
+	return letters;
+}
+
 static bool cie_read(const struct cfi_section *section, size_t offset, struct cfi_cie *ret)
 {
 	struct frame frame;
@@ -127,7 +142,7 @@ static bool cie_read(const struct cfi_section *section, size_t offset, struct cf
 	if (!frame_read(section, offset, &frame, &next) || !frame_is_cie(section, &frame))
 		return false;
 	version = reader_u8(&frame.body);
-	letters = reader_cstring(&frame.body);
+	letters = read_augmentation(&frame.body);
 	if (!letters || (version != 1 && version != 3 && version != 4))
 		return false;
 	if (version == 4) {

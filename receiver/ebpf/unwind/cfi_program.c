@@ -382,6 +382,7 @@ static void run_program(struct run *run, const struct cfi_program_bytes *program
 
 	// Each round takes a byte, and nothing behind the window is of interest.
 	while (reader_left(&reader) && !run->malformed && run->location < run->window->limit) {
+		size_t before = reader_left(&reader);
 		uint8_t byte = reader_u8(&reader);
 		uint8_t operand = byte & 0x3f;
 
@@ -394,6 +395,8 @@ static void run_program(struct run *run, const struct cfi_program_bytes *program
 		else
 			run_extended(run, byte, &reader);
 		run->malformed |= reader.failed;
+		if (!effort_spend(run->window->effort, before - reader_left(&reader)))
+			run->malformed = true;
 	}
 }
 

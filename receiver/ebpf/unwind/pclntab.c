@@ -431,19 +431,20 @@ static struct pclntab_steps depths_begin(const struct pclntab *table,
 				   function->go.limit);
 }
 
-static uint64_t find_framed(const struct pclntab *table, const struct function *function)
+static uint64_t find_framed(const struct pclntab *table, const struct function *function,
+			    struct effort *effort)
 {
 	struct pclntab_steps steps = depths_begin(table, function);
 	uint64_t pc = steps.pc;
 
-	for (; pclntab_steps_next(&steps, table); pc = steps.pc)
+	for (; effort_spend(effort, 1) && pclntab_steps_next(&steps, table); pc = steps.pc)
 		if (steps.value)
 			return pc;
 	return function->go.limit;
 }
 
 static void visit_function(const struct pclntab *table, struct function *function,
-			   struct unwind_window *window)
+			   struct effort *effort, struct unwind_window *window)
 {
 	static const struct unwind_rule end = { .cfa = UNWIND_CFA_END };
 	const struct unwind_rule signal = signal_frame_rule(table->machine);
@@ -457,26 +458,29 @@ static void visit_function(const struct pclntab *table, struct function *functio
 		unwind_window_give(window, function->go.limit, kind == GO_TOP ? &end : &signal);
 		return;
 	}
-	function->go.framed = find_framed(table, function);
+	function->go.framed = find_framed(table, function, effort);
 	frame = go_frame_read(table->view, table->machine, &function->go);
 	// It switches, but we do not see where: it may have happened.
 	if (kind == GO_TOP_AFTERWARDS && frame.switched_from == UINT64_MAX &&
 	    function->go.writes_stack_pointer)
 		frame.switched_from = function->go.start;
 	steps = depths_begin(table, function);
-	for (start = steps.pc; pclntab_steps_next(&steps, table); start = steps.pc)
+	for (start = steps.pc; effort_spend(effort, 1) && pclntab_steps_next(&steps, table);
+	     start = steps.pc)
 		give_depth(table, &frame, (int32_t)steps.value, start, window, steps.pc);
 	unwind_window_skip(window, function->go.limit);
 }
 
 void pclntab_visit(const struct pclntab *table, uint64_t start, uint64_t limit,
-		   unwind_take_function take, void *context)
+		   struct effort *effort, unwind_take_function take, void *context)
 {
 	struct unwind_window window = { start, limit, take, context };
 	struct function function, next;
 
 	for (uint64_t i = table->version ? find_function(table, start) : 0;
-	     table->version && i < table->function_count && window.at < limit; i++) {
+	     table->version && i < table->function_count && window.at < limit &&
+	     effort_spend(effort, EFFORT_ENTRY);
+	     i++) {
 		bool usable = read_function(table, i, &function);
 
 		// The index is sorted; what goes back is none.
@@ -485,7 +489,7 @@ void pclntab_visit(const struct pclntab *table, uint64_t start, uint64_t limit,
 		if (usable && i + 1 < table->function_count && read_function(table, i + 1, &next))
 			function.go.limit = rules_begin(&next);
 		if (usable && function.go.limit > window.at)
-			visit_function(table, &function, &window);
+			visit_function(table, &function, effort, &window);
 	}
 	unwind_window_skip(&window, limit);
 }

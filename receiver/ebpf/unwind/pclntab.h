@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "effort.h"
 #include "elf_view.h"
 #include "rule.h"
 
@@ -39,9 +40,10 @@ struct pclntab {
 /* @view is borrowed as long as @table is used. Never fails: without a table nothing is known. */
 void pclntab_init(struct pclntab *table, const struct elf_view *view);
 
-/* Give the rules of all of [start, limit), UNKNOWN outside of Go's functions. */
+/* Give the rules of all of [start, limit), UNKNOWN outside of Go's functions or where @effort has
+ * ended; each step of a table is one. */
 void pclntab_visit(const struct pclntab *table, uint64_t start, uint64_t limit,
-		   unwind_take_function take, void *context);
+		   struct effort *effort, unwind_take_function take, void *context);
 
 /* The function that holds @address, as a number below function_count. False: none does. */
 bool pclntab_find(const struct pclntab *table, uint64_t address, uint64_t *position_ret);

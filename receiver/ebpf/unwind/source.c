@@ -95,6 +95,7 @@ struct turn {
 	unwind_take_function take;
 	void *context;
 	struct callee_saved *callee_saved;
+	struct effort *effort;
 };
 
 static bool has_table(const struct unwind_source *source, enum table table)
@@ -155,13 +156,13 @@ static void visit_table(const struct turn *turn, uint64_t start, uint64_t limit)
 
 	switch (turn->table) {
 	case EH_FRAME:
-		cfi_visit(&source->eh_frame, start, limit, take_from_table, &copy);
+		cfi_visit(&source->eh_frame, start, limit, turn->effort, take_from_table, &copy);
 		break;
 	case GO:
-		pclntab_visit(&source->go, start, limit, take_from_table, &copy);
+		pclntab_visit(&source->go, start, limit, turn->effort, take_from_table, &copy);
 		break;
 	case DEBUG_FRAME:
-		cfi_visit(&source->debug_frame, start, limit, take_from_table, &copy);
+		cfi_visit(&source->debug_frame, start, limit, turn->effort, take_from_table, &copy);
 		break;
 	default:
 		stubs_visit(&source->stubs, start, limit, take_from_table, &copy);
@@ -171,12 +172,14 @@ static void visit_table(const struct turn *turn, uint64_t start, uint64_t limit)
 void unwind_source_visit(const struct unwind_source *source, uint64_t start, uint64_t limit,
 			 unwind_take_function take, void *context)
 {
-	struct callee_saved callee_saved = { .view = source->stubs.view };
+	struct effort effort = { .left = EFFORT_PAGE };
+	struct callee_saved callee_saved = { .view = source->stubs.view, .effort = &effort };
 	struct turn first = {
 		.source = source,
 		.take = take,
 		.context = context,
 		.callee_saved = &callee_saved,
+		.effort = &effort,
 	};
 
 	visit_table(&first, start, limit);

@@ -99,9 +99,14 @@ static struct cfi_section as_section(void)
 /* The rules of the second entry, all of its code. */
 static void run(void)
 {
+	struct effort effort = { EFFORT_PAGE };
 	struct cfi_section from = as_section();
 	struct cfi_window window = {
-		.start = CODE, .limit = CODE + CODE_BYTES, .take = rules_take, .context = &rules
+		.start = CODE,
+		.limit = CODE + CODE_BYTES,
+		.take = rules_take,
+		.context = &rules,
+		.effort = &effort,
 	};
 	struct cfi_fde fde;
 	size_t next = 0;
@@ -282,29 +287,46 @@ static void test_lengths_that_lie_end_the_section(void **state)
 
 /* ---- by address ---- */
 
+/* .debug_frame: absolute addresses, and the CIE by its offset. Its program is of @bytes more. */
+static void begin_debug(size_t bytes)
+{
+	section.count = 0;
+	put_u32((uint32_t)(20 + bytes));
+	put_u32(UINT32_MAX);
+	PUT(4, 0, 8, 0, 1, 0x78, 16, DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1, 0, 0, 0, 0);
+	for (size_t i = 0; i < bytes; i++)
+		PUT(DW_CFA_nop);
+}
+
+static void put_debug_fde(uint64_t code, uint8_t cfa_offset)
+{
+	put_u32(24);
+	put_u32(0);
+	put_u64(code);
+	put_u64(0x20);
+	PUT(DW_CFA_def_cfa_offset, cfa_offset, 0, 0);
+}
+
+static void index_debug(struct cfi *cfi)
+{
+	struct elf_piece piece = { .bytes = section.bytes, .length = section.count };
+
+	assert_int_equal(cfi_init_debug_frame(cfi, EM_X86_64, &piece), 0);
+}
+
 static void test_entries_in_any_order_are_found(void **state)
 {
 	struct cfi cfi;
-	struct elf_piece piece;
 
 	(void)state;
-	// .debug_frame: absolute addresses, and the CIE by its offset
-	section.count = 0;
-	put_u32(20);
-	put_u32(UINT32_MAX);
-	PUT(4, 0, 8, 0, 1, 0x78, 16, DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1, 0, 0, 0, 0);
-	for (int i = 2; i >= 0; i--) {
-		put_u32(24);
-		put_u32(0);
-		put_u64(CODE + (uint64_t)i * 0x40);
-		put_u64(0x20);
-		PUT(DW_CFA_def_cfa_offset, (uint8_t)(16 * (i + 1)), 0, 0);
-	}
-	piece = (struct elf_piece){ .bytes = section.bytes, .length = section.count };
-	assert_int_equal(cfi_init_debug_frame(&cfi, EM_X86_64, &piece), 0);
+	begin_debug(0);
+	for (int i = 2; i >= 0; i--)
+		put_debug_fde(CODE + (uint64_t)i * 0x40, (uint8_t)(16 * (i + 1)));
+	index_debug(&cfi);
 	assert_int_equal(cfi.count, 3);
 	rules_begin(&rules, CODE - 0x10);
-	cfi_visit(&cfi, CODE - 0x10, CODE + CODE_BYTES, rules_take, &rules);
+	cfi_visit(&cfi, CODE - 0x10, CODE + CODE_BYTES, &(struct effort){ EFFORT_PAGE }, rules_take,
+		  &rules);
 	assert_int_equal(rules.at, CODE + CODE_BYTES);
 	for (uint64_t at = CODE - 0x10; at < CODE + CODE_BYTES; at++) {
 		const struct unwind_rule *rule = rules_at(&rules, at);
@@ -316,6 +338,54 @@ static void test_entries_in_any_order_are_found(void **state)
 			assert_int_equal(rule->cfa_offset, 16 * (distance / 0x40 + 1));
 	}
 	cfi_deinit(&cfi);
+}
+
+/* Each function runs the program of its CIE: a small file could keep a reader for hours. */
+static void test_many_functions_of_a_long_program_end_the_effort(void **state)
+{
+	enum { FUNCTIONS = 50, PROGRAM = 1000, RUN = 4 };
+	struct effort effort = { RUN * (PROGRAM + EFFORT_ENTRY + 16) + PROGRAM / 2 };
+	uint64_t limit = CODE + FUNCTIONS * 0x20;
+	struct cfi cfi;
+
+	(void)state;
+	begin_debug(PROGRAM);
+	for (uint64_t i = 0; i < FUNCTIONS; i++)
+		put_debug_fde(CODE + i * 0x20, 16);
+	index_debug(&cfi);
+	assert_int_equal(cfi.count, FUNCTIONS);
+	rules_begin(&rules, CODE);
+	cfi_visit(&cfi, CODE, limit, &effort, rules_take, &rules);
+	assert_int_equal(rules.at, limit);
+	assert_int_equal(effort.left, 0);
+	for (uint64_t i = 0; i < FUNCTIONS; i++)
+		assert_rule_kind(rules_at(&rules, CODE + i * 0x20), i < RUN ? UNWIND_CFA_REGISTER
+								    : i == RUN
+									    ? UNWIND_CFA_UNSUPPORTED
+									    : UNWIND_CFA_UNKNOWN);
+	// What is asked of the same page after that has none left.
+	rules_begin(&rules, CODE);
+	cfi_visit(&cfi, CODE, limit, &effort, rules_take, &rules);
+	assert_rule_kind(rules_at(&rules, CODE), UNWIND_CFA_UNKNOWN);
+	cfi_deinit(&cfi);
+}
+
+static void test_an_augmentation_without_an_end_is_none(void **state)
+{
+	char letters[200];
+	struct cfi_section from;
+	struct cfi_fde fde;
+	size_t next = 0;
+
+	(void)state;
+	memset(letters, 'B', sizeof(letters));
+	memcpy(letters, "zR", 2);
+	letters[sizeof(letters) - 1] = '\0';
+	begin(letters);
+	put_fde(CODE, CODE_BYTES, "", 0);
+	from = as_section();
+	assert_int_equal(cfi_entry_read(&from, 0, &fde, &next), CFI_ENTRY_OTHER);
+	assert_int_equal(cfi_entry_read(&from, next, &fde, &next), CFI_ENTRY_OTHER);
 }
 
 int main(void)
@@ -332,6 +402,8 @@ int main(void)
 		cmocka_unit_test(test_code_behind_the_function_is_not_its_own),
 		cmocka_unit_test(test_lengths_that_lie_end_the_section),
 		cmocka_unit_test(test_entries_in_any_order_are_found),
+		cmocka_unit_test(test_many_functions_of_a_long_program_end_the_effort),
+		cmocka_unit_test(test_an_augmentation_without_an_end_is_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

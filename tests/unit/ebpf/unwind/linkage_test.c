@@ -58,8 +58,8 @@ static void compare_section(const struct elf_view *with, const struct elf_view *
 	visit_stubs(without, &bare);
 	assert_int_equal(cfi_init_eh_frame(&cfi, with), 0);
 	rules_begin(&theirs, described.address);
-	cfi_visit(&cfi, described.address, described.address + described.length, rules_take,
-		  &theirs);
+	cfi_visit(&cfi, described.address, described.address + described.length,
+		  &(struct effort){ EFFORT_PAGE }, rules_take, &theirs);
 	cfi_deinit(&cfi);
 	for (uint64_t i = 0; i < bare.length; i++)
 		assert_int_equal(

@@ -58,7 +58,8 @@ static void visit(size_t count)
 
 	pclntab_init(&table, &elf.view);
 	rules_begin(&rules, TEXT - 16);
-	pclntab_visit(&table, TEXT - 16, TEXT + count * FUNCTION_BYTES + 16, rules_take, &rules);
+	pclntab_visit(&table, TEXT - 16, TEXT + count * FUNCTION_BYTES + 16,
+		      &(struct effort){ EFFORT_PAGE }, rules_take, &rules);
 	assert_int_equal(rules.at, TEXT + count * FUNCTION_BYTES + 16);
 	assert_rule_kind(rules_at(&rules, TEXT - 1), UNWIND_CFA_UNKNOWN);
 	assert_rule_kind(rules_at(&rules, rules.at - 1), UNWIND_CFA_UNKNOWN);
@@ -404,7 +405,8 @@ static void test_any_byte_may_be_wrong(void **state)
 			*byte = wrong[j];
 			pclntab_init(&table, &elf.view);
 			rules_begin(&rules, TEXT - 16);
-			pclntab_visit(&table, TEXT - 16, TEXT + 256, rules_take, &rules);
+			pclntab_visit(&table, TEXT - 16, TEXT + 256,
+				      &(struct effort){ EFFORT_PAGE }, rules_take, &rules);
 			assert_int_equal(rules.at, TEXT + 256);
 		}
 		*byte = kept;
