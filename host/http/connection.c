@@ -16,8 +16,10 @@
 enum {
 	/* A client that has been at its reply for this long goes when there is no room left. */
 	PATIENCE_NS = 1000000000,
-	/* A client has this long to ask before one that comes later takes its place. */
+	/* A client has this long to ask before one that comes later takes its place... */
 	MOMENT_NS = 100000000,
+	/* ...unless more wait than have places: the last of them is to come in within a moment. */
+	MOMENT_PLACES = 64,
 };
 
 enum connection_state {
@@ -65,17 +67,22 @@ static void list_remove(struct http_connection *connection)
 }
 
 /* Has @connection had the time to ask? If not, @wait_ns tells how much of it is left. */
-static bool had_its_moment(const struct http_connection *connection, uint64_t *wait_ns)
+static bool had_its_moment(const struct http_connection *connection, size_t waiting,
+			   uint64_t *wait_ns)
 {
 	uint64_t passed_ns = clock_monotonic_ns() - connection->since_ns;
+	uint64_t moment_ns = MOMENT_NS;
 
-	if (connection->state != CONNECTION_READING || passed_ns >= MOMENT_NS)
+	if (waiting > MOMENT_PLACES)
+		moment_ns = moment_ns * MOMENT_PLACES / waiting;
+	if (connection->state != CONNECTION_READING || passed_ns >= moment_ns)
 		return true;
-	*wait_ns = MOMENT_NS - passed_ns;
+	*wait_ns = moment_ns - passed_ns;
 	return false;
 }
 
-enum http_room http_connection_displace(struct http_connection_list *list, uint64_t *wait_ns)
+enum http_room http_connection_displace(struct http_connection_list *list, size_t waiting,
+					uint64_t *wait_ns)
 {
 	struct http_connection *connection, *slowest = NULL;
 
@@ -86,7 +93,7 @@ enum http_room http_connection_displace(struct http_connection_list *list, uint6
 			continue;
 		if (connection->state != CONNECTION_WRITING) {
 			// Those of the list who read are in the order of their coming.
-			if (!had_its_moment(connection, wait_ns))
+			if (!had_its_moment(connection, waiting, wait_ns))
 				return HTTP_ROOM_SOON;
 			http_connection_destroy(connection);
 			return HTTP_ROOM_MADE;

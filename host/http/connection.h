@@ -68,10 +68,12 @@ enum http_room {
 };
 
 /*
- * Destroy the one that has waited longest for a request, unless that is less than a moment (0.1 s):
- * then there will be room in @wait_ns nanoseconds. When all are busy, destroy the one that has been
+ * Destroy the one that has waited longest for a request, unless that is less than a moment (0.1 s,
+ * or as much less as more than 64 clients are @waiting to be accepted): then there will be room in
+ * @wait_ns nanoseconds. When all are busy, destroy the one that has been
  * at its reply for longest, if that is more than a second.
  */
-enum http_room http_connection_displace(struct http_connection_list *list, uint64_t *wait_ns);
+enum http_room http_connection_displace(struct http_connection_list *list, size_t waiting,
+					uint64_t *wait_ns);
 
 void http_connection_list_init(struct http_connection_list *list);

@@ -9,6 +9,7 @@
 #include <profcol/logging.h>
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <openssl/ssl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,11 +239,21 @@ static void welcome(struct profcol_http_listener *listener, int fd)
 				     &listener->connections);
 }
 
-static enum http_room make_room(struct profcol_http_listener *listener, uint64_t *wait_ns)
+/* Clients of the listening @fd that have not been accepted; 0 also where that cannot be told. */
+static size_t count_waiting(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t size = sizeof(info);
+
+	// Of a socket that listens these are they (tcp_get_info() of net/ipv4/tcp.c).
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) ? 0 : info.tcpi_unacked;
+}
+
+static enum http_room make_room(struct profcol_http_listener *listener, int fd, uint64_t *wait_ns)
 {
 	if (listener->connections.count < HTTP_CONNECTIONS_MAX)
 		return HTTP_ROOM_MADE;
-	return http_connection_displace(&listener->connections, wait_ns);
+	return http_connection_displace(&listener->connections, count_waiting(fd), wait_ns);
 }
 
 /* A client that there is no room for waits in the kernel's queue, or finds its connection closed.
@@ -251,7 +262,7 @@ static void on_client(evutil_socket_t fd, short what, void *context)
 {
 	struct profcol_http_listener *listener = context;
 	uint64_t wait_ns = 0;
-	enum http_room room = make_room(listener, &wait_ns);
+	enum http_room room = make_room(listener, fd, &wait_ns);
 	int client;
 
 	(void)what;

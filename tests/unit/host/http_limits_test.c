@@ -2,6 +2,8 @@
 /* Clients that are slow, silent, many or mad: each costs little, and others are served. */
 #include "http_client.h"
 
+#include "host/http/connection.h"
+
 #include "base/base.h"
 
 #include <profcol/logging.h>
@@ -187,6 +189,36 @@ static void who_is_about_to_ask_is_not_displaced(void **state)
 	} while (begun_ns);
 }
 
+/* The moments of thousands who wait in front of a probe would last longer than it waits. */
+static void the_more_wait_the_shorter_is_the_moment(void **state)
+{
+	static const size_t waiting[] = { 0, CONNECTIONS, 10 * CONNECTIONS, 50 * CONNECTIONS };
+	static const struct http_connection_settings settings = { .header_timeout_ns = SECOND };
+	struct event_base *base = event_base_new();
+	struct http_connection_list list;
+	int pair[2];
+
+	(void)state;
+	http_connection_list_init(&list);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+	assert_true(http_connection_create(base, pair[0], NULL, &settings, &list));
+	for (size_t i = 0; i < sizeof(waiting) / sizeof(waiting[0]) && list.count; i++) {
+		size_t rounds = waiting[i] > CONNECTIONS ? waiting[i] / CONNECTIONS : 1;
+		uint64_t wait_ns = 0;
+		enum http_room room = http_connection_displace(&list, waiting[i], &wait_ns);
+
+		// A machine that is slow enough has let that moment pass.
+		if (room == HTTP_ROOM_SOON)
+			assert_in_range(wait_ns, 1, MOMENT / rounds);
+		else
+			assert_int_equal(room, HTTP_ROOM_MADE);
+	}
+	while (list.count)
+		http_connection_destroy(list.queue.tqh_first);
+	event_base_free(base);
+	close(pair[1]);
+}
+
 /* For a moment; then who does not read its reply goes, long before the time for that is over. */
 static void who_comes_while_all_are_busy_is_refused_for_a_second(void **state)
 {
@@ -352,6 +384,7 @@ int main(void)
 		TEST(who_does_not_take_a_reply_is_left),
 		TEST(silent_connections_keep_nobody_out),
 		TEST(who_is_about_to_ask_is_not_displaced),
+		TEST(the_more_wait_the_shorter_is_the_moment),
 		TEST(who_comes_while_all_are_busy_is_refused_for_a_second),
 		TEST(a_head_has_a_bound),
 		TEST(a_flood_after_a_refusal_is_cut_off),
