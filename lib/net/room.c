@@ -2,8 +2,8 @@
 /*
  * Who is taken in, and whose turn is next. A connection has no more than half of the room and an
  * address no more than three quarters of it, so that a client that fills its share leaves the
- * others theirs; among those that wait, connections take turns, and among those that are ready,
- * addresses and then their connections do.
+ * others theirs; among those that wait and among those that are ready, addresses take turns, and
+ * then their connections.
  */
 #include "server.h"
 
@@ -47,10 +47,15 @@ bool room_take(struct net_call *call, size_t bytes)
 	struct net_server *server = call->server;
 	size_t calls = !call->taken.calls;
 
-	if (!share_fits(&server->share, &call->taken, bytes, &server->bounds, 4) ||
-	    !share_fits(&connection->share, &call->taken, bytes, &server->bounds, 2) ||
+	if (!share_fits(&server->share, &call->taken, bytes, &server->bounds, 4)) {
+		server->is_full = true;
+		return false;
+	}
+	if (!share_fits(&connection->share, &call->taken, bytes, &server->bounds, 2) ||
 	    !share_fits(&call->peer->share, &call->taken, bytes, &server->bounds, 3))
 		return false;
+	if (!call->taken_ns)
+		call->taken_ns = clock_monotonic_ns();
 	share_add(&call->taken, calls, bytes);
 	share_add(&connection->share, calls, bytes);
 	share_add(&call->peer->share, calls, bytes);
@@ -72,11 +77,14 @@ void room_give(struct net_call *call)
 void room_wait(struct net_call *call)
 {
 	struct connection *connection = call->connection;
+	struct peer *peer = connection->peer;
 
 	if (call->waits)
 		return;
+	if (TAILQ_EMPTY(&peer->waiting))
+		TAILQ_INSERT_TAIL(&call->server->waiting, peer, waiting_entry);
 	if (TAILQ_EMPTY(&connection->waiting))
-		TAILQ_INSERT_TAIL(&call->server->waiting, connection, waiting_entry);
+		TAILQ_INSERT_TAIL(&peer->waiting, connection, waiting_entry);
 	TAILQ_INSERT_TAIL(&connection->waiting, call, queue_entry);
 	call->waits = true;
 }
@@ -84,23 +92,31 @@ void room_wait(struct net_call *call)
 void room_forget(struct net_call *call)
 {
 	struct connection *connection = call->connection;
+	struct peer *peer = connection->peer;
 
 	if (!call->waits)
 		return;
-	TAILQ_REMOVE(&connection->waiting, call, queue_entry);
-	if (TAILQ_EMPTY(&connection->waiting))
-		TAILQ_REMOVE(&call->server->waiting, connection, waiting_entry);
 	call->waits = false;
+	TAILQ_REMOVE(&connection->waiting, call, queue_entry);
+	if (!TAILQ_EMPTY(&connection->waiting))
+		return;
+	TAILQ_REMOVE(&peer->waiting, connection, waiting_entry);
+	if (TAILQ_EMPTY(&peer->waiting))
+		TAILQ_REMOVE(&call->server->waiting, peer, waiting_entry);
 }
 
 struct net_call *room_next(struct net_server *server)
 {
-	struct connection *connection = TAILQ_FIRST(&server->waiting);
+	struct peer *peer = TAILQ_FIRST(&server->waiting);
+	struct connection *connection;
 
-	if (!connection)
+	if (!peer)
 		return NULL;
-	TAILQ_REMOVE(&server->waiting, connection, waiting_entry);
-	TAILQ_INSERT_TAIL(&server->waiting, connection, waiting_entry);
+	connection = TAILQ_FIRST(&peer->waiting);
+	TAILQ_REMOVE(&server->waiting, peer, waiting_entry);
+	TAILQ_INSERT_TAIL(&server->waiting, peer, waiting_entry);
+	TAILQ_REMOVE(&peer->waiting, connection, waiting_entry);
+	TAILQ_INSERT_TAIL(&peer->waiting, connection, waiting_entry);
 	return TAILQ_FIRST(&connection->waiting);
 }
 

@@ -17,11 +17,11 @@ enum {
 	TICK_MS = 250,
 };
 
-#define SECOND_NS            UINT64_C(1000000000)
-#define PATIENCE_NS          (60 * SECOND_NS)
-#define PATIENCE_FULL_MIN_NS (5 * SECOND_NS)
-#define PATIENCE_HEAD_NS     (10 * SECOND_NS)
-#define ANSWERING_NS         (SECOND_NS / 5)
+#define SECOND_NS        UINT64_C(1000000000)
+#define PATIENCE_NS      (60 * SECOND_NS)
+#define PATIENCE_FULL_NS (2 * SECOND_NS)
+#define PATIENCE_HEAD_NS (10 * SECOND_NS)
+#define ANSWERING_NS     (SECOND_NS / 5)
 
 /* ---- for the other parts ---- */
 
@@ -243,15 +243,11 @@ static void server_warn_ignored(const struct net_server *server)
 
 static void server_set_patience(struct net_server *server)
 {
-	// A client needs longer for a large message, also while others wait.
-	uint64_t full_ns = (server->bounds.message_bytes >> 20) * SECOND_NS;
 	const struct confighttp_server_config *http = server->http.config;
 
-	if (full_ns < PATIENCE_FULL_MIN_NS)
-		full_ns = PATIENCE_FULL_MIN_NS;
 	server->patience = (struct server_patience){
 		.receive_ns = PATIENCE_NS,
-		.full_ns = full_ns < PATIENCE_NS ? full_ns : PATIENCE_NS,
+		.full_ns = PATIENCE_FULL_NS,
 		.answer_ns = PATIENCE_NS,
 		.head_ns = PATIENCE_HEAD_NS,
 	};
@@ -268,8 +264,10 @@ static struct profcol_error *server_make_peers(struct net_server *server)
 	server->peers = calloc(SERVER_PEERS, sizeof(*server->peers));
 	if (!server->peers)
 		return profcol_error_errno(ENOMEM, "create the server");
-	for (size_t i = 0; i < SERVER_PEERS; i++)
+	for (size_t i = 0; i < SERVER_PEERS; i++) {
 		TAILQ_INIT(&server->peers[i].ready);
+		TAILQ_INIT(&server->peers[i].waiting);
+	}
 	// Without it clients could choose addresses to share a place with others.
 	if (getrandom(&server->seed, sizeof(server->seed), 0) != sizeof(server->seed))
 		server->seed = clock_monotonic_ns();

@@ -63,7 +63,7 @@ struct server_bounds bounds_choose(uint64_t memory_bytes, size_t message_bytes);
 /* How long clients may take. */
 struct server_patience {
 	uint64_t receive_ns; /* to send a message after its head */
-	uint64_t full_ns;    /* the same while others wait for room */
+	uint64_t full_ns;    /* the same while others have no room, and a second for each MiB */
 	uint64_t answer_ns;  /* to read the answer */
 	uint64_t head_ns;    /* from the connection to the first frame, and for each head */
 };
@@ -89,6 +89,8 @@ struct share {
 struct peer {
 	size_t connections, calls; /* the latter under way */
 	struct share share;
+	struct connection_list waiting; /* that have calls without room */
+	TAILQ_ENTRY(peer) waiting_entry;
 	/* Under the server's lock. */
 	struct connection_list ready; /* that have calls for a worker */
 	TAILQ_ENTRY(peer) ready_entry;
@@ -136,9 +138,10 @@ struct net_server {
 	size_t connection_count, call_count;
 	struct peer *peers; /* SERVER_PEERS */
 	struct share share;
-	struct connection_list waiting;   /* that have calls without room */
+	struct peer_list waiting;         /* who has calls without room */
 	struct connection_list unsettled; /* to be seen to before the loop goes on */
 	bool ticking, complained, stopped;
+	bool is_full; /* some of them find none in all the room, not only in their share */
 
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t work;  /* for workers */
@@ -171,7 +174,7 @@ void server_accept_stop(struct net_server *server);
 
 struct connection {
 	TAILQ_ENTRY(connection) entry;         /* of the server's */
-	TAILQ_ENTRY(connection) waiting_entry; /* while it has calls without room */
+	TAILQ_ENTRY(connection) waiting_entry; /* of the peer's, while it has calls without room */
 	TAILQ_ENTRY(connection) settle_entry;
 	TAILQ_ENTRY(connection) ready_entry; /* under the lock, while it has calls for a worker */
 	struct net_server *server;
@@ -305,7 +308,8 @@ struct net_call {
 	uint8_t *bytes; /* owned */
 	size_t length, expected, capacity;
 	size_t unconsumed;  /* of HTTP/2's window */
-	struct share taken; /* of the room */
+	struct share taken; /* of the room... */
+	uint64_t taken_ns;  /* ...since then; 0 = nothing yet */
 	size_t granted;     /* what the client may send; 0 = what anybody may */
 	bool waits;         /* for room */
 	bool complete;      /* the client has said all */

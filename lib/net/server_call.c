@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What RFC 9113 counts for each field of a head, besides its name and value. */
-enum { FIELD_COST = 32 };
+enum {
+	/* What RFC 9113 counts for each field of a head, besides its name and value. */
+	FIELD_COST = 32,
+	NS_OF_BYTE = 1000000000 >> 20, /* at a MiB a second */
+};
 
 /* ---- life ---- */
 
@@ -275,6 +278,14 @@ static void call_give_up(struct net_call *call, const char *reason)
 	call_refuse(call, NET_UNAVAILABLE, strdup(reason));
 }
 
+/* It has room that others lack, and does not send a MiB a second. */
+static bool call_is_too_slow(const struct net_call *call, const struct server_patience *patience,
+			     uint64_t now_ns)
+{
+	return call->taken.calls &&
+	       now_ns - call->taken_ns >= patience->full_ns + call->length * NS_OF_BYTE;
+}
+
 /* Returns whether there was anything to do. */
 static bool call_is_late(struct net_call *call, const struct server_patience *patience,
 			 bool is_full, uint64_t now_ns)
@@ -283,10 +294,8 @@ static bool call_is_late(struct net_call *call, const struct server_patience *pa
 
 	if (call->phase == CALL_HEAD || call->phase == CALL_BODY) {
 		// Who waits for room has done what there is to do.
-		uint64_t most_ns =
-			is_full && call->taken.calls ? patience->full_ns : patience->receive_ns;
-
-		if (age_ns < most_ns)
+		if (age_ns < patience->receive_ns &&
+		    !(is_full && call_is_too_slow(call, patience, now_ns)))
 			return false;
 		call_give_up(call, "the request did not arrive in time");
 		return true;
@@ -305,7 +314,7 @@ static bool call_is_late(struct net_call *call, const struct server_patience *pa
 void call_expire(struct net_server *server)
 {
 	struct connection *connection, *next_connection;
-	bool is_full = !TAILQ_EMPTY(&server->waiting);
+	bool is_full = server->is_full && !TAILQ_EMPTY(&server->waiting);
 	uint64_t now_ns = clock_monotonic_ns();
 	struct server_patience patience = server_patience(server);
 

@@ -12,6 +12,8 @@ enum {
 	/* More than the message and its prefix: who sends that is told so. */
 	GRANT_MORE = 1024,
 	PREFIX_BYTES = sizeof(((struct net_call *)NULL)->prefix),
+	/* Calls that are tried in vain, one after the other, when there is room again. */
+	TRIED_IN_VAIN = 64,
 };
 
 /* ---- what is refused ---- */
@@ -113,27 +115,25 @@ static void call_make_ready(struct net_call *call)
 	pthread_mutex_unlock(&server->lock);
 }
 
-/* All is there, and there is room: to the workers. */
+/* To the workers, with room or, what is small enough to have come without, without it: so those who
+ * have taken the room and send nothing keep no such message out. */
 static void call_advance(struct net_call *call)
 {
-	if (call->phase == CALL_BODY && call->complete && call->taken.calls)
+	if (call->phase == CALL_BODY && call->complete)
 		call_make_ready(call);
 }
 
 void call_admit_waiting(struct net_server *server)
 {
-	struct connection *first = NULL, *connection;
+	struct net_call *call;
 
-	// One turn of each connection after the other, until none of them gets any further.
-	while ((connection = TAILQ_FIRST(&server->waiting)) && connection != first) {
-		struct net_call *call = room_next(server);
-
+	server->is_full = false;
+	for (int vain = 0; vain < TRIED_IN_VAIN && (call = room_next(server));) {
 		if (call_enter(call)) {
-			first = NULL;
-			call_advance(call);
-			connection_settle_later(connection);
-		} else if (!first) {
-			first = connection;
+			vain = 0;
+			connection_settle_later(call->connection);
+		} else {
+			vain++;
 		}
 	}
 }
@@ -252,11 +252,8 @@ void call_complete(struct net_call *call)
 {
 	if (call->phase != CALL_BODY)
 		return;
-	if (call_is_http(call) && call->expected == LENGTH_UNKNOWN) {
+	if (call_is_http(call) && call->expected == LENGTH_UNKNOWN)
 		call->expected = call->length;
-		if (!call->taken.calls && !call->waits)
-			call_enter(call);
-	}
 	if ((!call_is_http(call) && call->prefix_length < PREFIX_BYTES) ||
 	    call->length < call->expected) {
 		call_refuse(call, call_is_http(call) ? NET_INVALID_ARGUMENT : NET_INTERNAL,
