@@ -95,13 +95,14 @@ struct profcol_error *http_client_call(const struct http_client *client,
 				       const struct http_client_request *request,
 				       struct http_client_response *response)
 {
+	CLEANUP_FREE char *shown = http_client_show_url(request->url);
 	sigset_t pipe_signal, before;
 	struct profcol_error *error;
 	struct http_url url;
 
 	error = check(client, request, &url);
 	if (error)
-		return profcol_error_prefix(error, "'%s'", request->url);
+		return profcol_error_prefix(error, "'%s'", shown ? shown : "");
 	// OpenSSL writes without MSG_NOSIGNAL, and the server may have hung up.
 	sigemptyset(&pipe_signal);
 	sigaddset(&pipe_signal, SIGPIPE);
@@ -111,5 +112,5 @@ struct profcol_error *http_client_call(const struct http_client *client,
 		while (sigtimedwait(&pipe_signal, NULL, &(struct timespec){ 0 }) > 0)
 			;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return profcol_error_prefix(error, "'%s'", request->url);
+	return profcol_error_prefix(error, "'%s'", shown ? shown : "");
 }

@@ -50,6 +50,12 @@ void http_client_destroy(struct http_client *client);
 /* Is it http(s)://HOST[:PORT][/PATH][?QUERY], with no user or password? Pure. */
 bool http_client_is_url(const char *text);
 
+/*
+ * @text, a URL or what was meant for one, as messages show it: "..." in the place of a user and a
+ * password and of a query, in which servers are given tokens. free(); NULL without memory.
+ */
+char *http_client_show_url(const char *text);
+
 struct http_client_header {
 	const char *name, *value;
 };

@@ -73,6 +73,31 @@ bool http_url_parse(struct http_url *url, const char *text)
 	return host && url_parse_port(url, text + host, length - host);
 }
 
+/* Where the host begins in @text, the URL behind its scheme: behind the '@' of a user, if there is
+ * one. A password that nobody has escaped may have any letter. */
+static const char *find_host(const char *text)
+{
+	size_t authority = strcspn(text, "/");
+	const char *at = memrchr(text, '@', authority), *colon = memchr(text, ':', authority);
+
+	if (!at && colon && (colon[1] < '0' || colon[1] > '9'))
+		at = strrchr(text, '@');
+	return at ? at : text;
+}
+
+char *http_client_show_url(const char *text)
+{
+	const char *scheme = strstr(text, "://"), *begin = scheme ? scheme + 3 : text;
+	const char *host = find_host(begin);
+	size_t length = strcspn(host, "?#");
+	char *shown;
+
+	if (asprintf(&shown, "%.*s%s%.*s%s", (int)(begin - text), text, host > begin ? "..." : "",
+		     (int)length, host, host[length] == '?' ? "?..." : "") < 0)
+		return NULL;
+	return shown;
+}
+
 char *http_url_way(const struct http_url *url, const struct http_client_proxy *proxy)
 {
 	char *way;

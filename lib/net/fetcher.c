@@ -120,7 +120,7 @@ struct profcol_error *net_fetcher_fetch(struct net_fetcher *fetcher, uint64_t de
 	error = judge(&collected, &response);
 	http_client_response_deinit(&response);
 	if (error)
-		return profcol_error_prefix(error, "'%s'", fetcher->peer.url);
+		return profcol_error_prefix(error, "'%s'", fetcher->peer.shown);
 	*bytes_ret = TAKE(collected.bytes);
 	*length_ret = collected.length;
 	*ends_ret = ends;
@@ -143,6 +143,11 @@ struct profcol_error *net_fetcher_create(const struct net_http_config *config, c
 	}
 	*ret = fetcher;
 	return NULL;
+}
+
+const char *net_fetcher_url(const struct net_fetcher *fetcher)
+{
+	return fetcher->peer.shown;
 }
 
 void net_fetcher_cancel(struct net_fetcher *fetcher)

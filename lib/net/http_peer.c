@@ -222,8 +222,9 @@ struct profcol_error *http_peer_init(struct http_peer *peer, const struct net_ht
 	pthread_mutex_init(&peer->lock, NULL);
 	peer->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	peer->url = strdup(url);
+	peer->shown = http_client_show_url(url);
 	peer->user_agent = make_user_agent(version);
-	if (peer->cancel_fd < 0 || !peer->url || !peer->user_agent)
+	if (peer->cancel_fd < 0 || !peer->url || !peer->shown || !peer->user_agent)
 		return profcol_error_errno(ENOMEM, "create the client");
 	peer->is_tls = !strncmp(url, "https://", 8);
 	if (config->proxy_url[0])
@@ -241,6 +242,7 @@ void http_peer_deinit(struct http_peer *peer)
 		proxy_deinit(&peer->proxy);
 	cleanup_fd(&peer->cancel_fd);
 	free(peer->url);
+	free(peer->shown);
 	free(peer->user_agent);
 	pthread_mutex_destroy(&peer->lock);
 }

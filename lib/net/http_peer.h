@@ -24,6 +24,7 @@ struct http_peer {
 	const struct net_http_config *config; /* borrowed */
 	const struct profcol_logger *logger;  /* borrowed */
 	char *url, *user_agent;
+	char *shown; /* the URL, as messages have it */
 	struct proxy proxy;
 	bool has_proxy, is_tls;
 	int cancel_fd; /* eventfd: readable once cancelled */

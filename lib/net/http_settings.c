@@ -22,13 +22,16 @@ const struct profcol_option net_post_cookies_options[] = {
 
 struct profcol_error *net_http_check_url(const char *key, const char *text)
 {
+	CLEANUP_FREE char *shown = NULL;
+
 	if (!text[0] || http_client_is_url(text))
 		return NULL;
+	shown = http_client_show_url(text);
 	return profcol_error_create(
 		PROFCOL_CONFIG,
 		"%s: '%s' is not a URL: it has to be http://HOST[:PORT][/PATH], "
 		"or https://",
-		key, text);
+		key, shown ? shown : "");
 }
 
 /* Headers that profcol sets itself. */

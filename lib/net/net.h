@@ -386,8 +386,8 @@ struct net_server;
  * connection.
  *
  * Time: a message that takes a minute to arrive is given up; when others find no room, one that has
- * had room for two seconds and a second more for each MiB that has come. An answer that is not read for a
- * minute is given up as well.
+ * had room for two seconds and a second more for each MiB that has come. An answer that is not read
+ * for a minute is given up as well.
  */
 PROFCOL_MUST_CHECK struct profcol_error *net_server_create(const struct net_server_config *config,
 							   const struct net_service *service,

@@ -139,6 +139,9 @@ PROFCOL_MUST_CHECK struct profcol_error *net_fetcher_fetch(struct net_fetcher *f
 							   uint8_t **bytes_ret, size_t *length_ret,
 							   struct net_ends *ends_ret);
 
+/* The URL, as messages show it. */
+const char *net_fetcher_url(const struct net_fetcher *fetcher);
+
 /* Ends all requests in progress, and those that follow at once. Any thread. */
 void net_fetcher_cancel(struct net_fetcher *fetcher);
 
@@ -175,7 +178,7 @@ PROFCOL_MUST_CHECK struct profcol_error *net_poster_create(const struct net_post
 							   const struct profcol_logger *logger,
 							   struct net_poster **ret);
 
-/* Where it sends to; borrowed. */
+/* Where it sends to, as messages show it; borrowed. */
 const char *net_poster_url(const struct net_poster *poster);
 
 /*

@@ -111,7 +111,7 @@ void net_poster_post(struct net_poster *poster, const uint8_t *bytes, size_t len
 	}
 	error = http_peer_call(&poster->peer, &request, &response);
 	if (error)
-		post_answer_fault(answer, error, poster->peer.url);
+		post_answer_fault(answer, error, poster->peer.shown);
 	else
 		post_answer_read(answer, &response, body);
 	http_client_response_deinit(&response);
@@ -170,7 +170,7 @@ struct profcol_error *net_poster_create(const struct net_post_config *config, co
 
 const char *net_poster_url(const struct net_poster *poster)
 {
-	return poster->peer.url;
+	return poster->peer.shown;
 }
 
 void net_poster_cancel(struct net_poster *poster)
@@ -200,7 +200,7 @@ static void visit_peer(struct net_poster *poster, struct profcol_findings *findi
 
 	// It says something: whatever that is, somebody is there.
 	if (!error)
-		findings_add_fine(findings, "peer", "'%s' answers", poster->peer.url);
+		findings_add_fine(findings, "peer", "'%s' answers", poster->peer.shown);
 	else
 		findings_add_error(findings, "peer", PROFCOL_LACKING,
 				   "requests wait in the queue, as far as it holds them", error);

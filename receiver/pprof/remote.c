@@ -131,7 +131,7 @@ static struct profcol_error *fetch(struct scraper *scraper, struct memory_share 
 	}
 	error = intake_decode(scraper->remote->intake, bytes, length, INTAKE_MAX_BYTES, &origin,
 			      share, ret);
-	return profcol_error_prefix(error, "'%s'", target->url);
+	return profcol_error_prefix(error, "'%s'", net_fetcher_url(scraper->fetcher));
 }
 
 /* The receiver is as well as the worst of them; only changes are told. */
@@ -152,7 +152,8 @@ static void tell(struct scraper *scraper, const struct profcol_error *error)
 		profcol_log_warn(host->logger, "cannot get a profile: %s; profcol goes on trying",
 				 profcol_error_message(error));
 	else
-		profcol_log_info(host->logger, "'%s' gives profiles again", scraper->target.url);
+		profcol_log_info(host->logger, "'%s' gives profiles again",
+				 net_fetcher_url(scraper->fetcher));
 	pthread_mutex_lock(&remote->lock);
 	remote->failing += error ? 1 : -1;
 	host->report_status(
@@ -172,7 +173,7 @@ static void scrape(struct scraper *scraper)
 	profcol_error_destroy(error);
 	error = batch ? intake_pass_on(intake, INTAKE_REMOTE, batch) : NULL;
 	if (error)
-		intake_refuse(intake, INTAKE_REMOTE, scraper->target.url, error);
+		intake_refuse(intake, INTAKE_REMOTE, net_fetcher_url(scraper->fetcher), error);
 	profcol_error_destroy(error);
 	memory_share_give(&share);
 }
@@ -216,7 +217,7 @@ static struct profcol_error *remote_start(struct remote *remote)
 
 		if (status)
 			return profcol_error_errno(status, "start to ask '%s'",
-						   scraper->target.url);
+						   net_fetcher_url(scraper->fetcher));
 		scraper->has_thread = true;
 	}
 	return NULL;

@@ -664,9 +664,38 @@ static void answers_that_leave_doubt_end_a_connection(void **state)
 	fixture_deinit(&fixture);
 }
 
+static void secrets_in_urls_are_not_shown(void **state)
+{
+	static const struct {
+		const char *url, *shown;
+	} cases[] = {
+		{ "http://host:4318/v1/profiles", "http://host:4318/v1/profiles" },
+		{ "https://host/path?token=secret&x=y#part", "https://host/path?..." },
+		{ "https://host?secret", "https://host?..." },
+		{ "https://host/path#part", "https://host/path" },
+		{ "http://user:secret@host:1/path", "http://...@host:1/path" },
+		{ "http://secret@host", "http://...@host" },
+		{ "http://user:se?cr#et@host/a?b", "http://...@host/a?..." },
+		{ "http://user:sec/ret@host/a", "http://...@host/a" },
+		{ "http://host:80/me@there", "http://host:80/me@there" },
+		{ "user:secret@host", "...@host" },
+		{ "://", "://" },
+		{ "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		CLEANUP_FREE char *shown = http_client_show_url(cases[i].url);
+
+		assert_non_null(shown);
+		assert_string_equal(shown, cases[i].shown);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(secrets_in_urls_are_not_shown),
 		cmocka_unit_test(a_connection_is_used_again),
 		cmocka_unit_test(a_session_is_used_again),
 		cmocka_unit_test(without_keeping_each_call_has_its_own),
