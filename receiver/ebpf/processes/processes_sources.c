@@ -81,6 +81,34 @@ static bool find_own_root(struct processes *processes, uint32_t file, struct roo
 	return true;
 }
 
+/*
+ * In the machine's root, from path number *@next on: first by build id, in directories of root's;
+ * then by the link, also beside the file, where its owner may have a look-up wait for ever.
+ */
+static int open_debug_of_machine(struct processes *processes, uint32_t file, const char *path,
+				 const struct debug_paths *paths, size_t *next)
+{
+	const char *slash = strrchr(path, '/');
+	struct root_files_search search = {
+		.owner = OWNER_SHARED,
+		.paths = (const char *const *)paths->paths,
+		.count = paths->by_build_id,
+	};
+	int fd = -ENOENT;
+
+	if (*next < search.count)
+		fd = files_open_in_root(processes->watch.files, &search, next);
+	if (fd >= 0 || *next >= paths->count)
+		return fd;
+	if (*next < search.count)
+		*next = search.count;
+	search.count = paths->count;
+	search.place = slash ? intern_hash(path, (size_t)(slash - path)) : 0;
+	if (!files_has(processes->watch.files, file, &search.owner))
+		return -ENOENT;
+	return files_open_in_root(processes->watch.files, &search, next);
+}
+
 int processes_open_debug(struct processes *processes, uint32_t file,
 			 const struct process_debug_query *query, size_t *candidate,
 			 struct process_debug_file *ret)
@@ -97,7 +125,7 @@ int processes_open_debug(struct processes *processes, uint32_t file,
 	search.paths = (const char *const *)paths.paths;
 	search.count = paths.count;
 	if (next < paths.count)
-		ret->fd = files_open_in_root(processes->watch.files, &search, &next);
+		ret->fd = open_debug_of_machine(processes, file, names.path, &paths, &next);
 	*candidate = next;
 	if (ret->fd < 0 && find_own_root(processes, file, &search)) {
 		next = *candidate > paths.count ? *candidate - paths.count : 0;

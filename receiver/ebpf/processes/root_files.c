@@ -79,11 +79,11 @@ int root_files_open(struct timed_calls *calls, const struct root_files_search *s
 	looking->call = (struct timed_call){
 		.run = run_look,
 		.destroy = looking_destroy,
-		// Whoever can make one root wait holds up that one only.
+		// Whoever can make one root or place wait holds up that one only.
 		.key = { TIMED_CALL_FILE_SYSTEM,
 			 ROOT_KEY | (search->pid ? search->root.mount ^ search->root.inode << 20 ^
 							   search->root.device << 40
-						 : 0),
+						 : search->place),
 			 search->owner },
 	};
 	looking->fd = -1;

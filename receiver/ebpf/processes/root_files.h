@@ -17,6 +17,7 @@ struct root_files_search {
 	uint32_t pid;             /* whose root; 0: the machine's own */
 	struct process_root root; /* expected of it */
 	struct owner owner;       /* whom it costs when looking there takes long */
+	uint64_t place;           /* a hash of where in the machine's root; 0: in what is root's */
 	const char *const *paths; /* absolute, in that root */
 	size_t count;
 };

@@ -14,9 +14,11 @@
 #include "base/base.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -137,6 +139,49 @@ static pid_t start_in_root(const struct fixture *fixture)
 	return pid;
 }
 
+/* A file system whose server is silent, at @path. Returns its device; closed, it ends. */
+static int mount_silent(const char *path)
+{
+	int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	char options[128];
+
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", device);
+	if (device >= 0 && mount("silent", path, "fuse", 0, options)) {
+		close(device);
+		device = -1;
+	}
+	return device;
+}
+
+/* Whoever has a directory of his own can have a look-up there wait for ever. */
+static void a_place_that_does_not_answer_holds_up_no_other(void **state)
+{
+	const struct fixture *fixture = *state;
+	char silent[PATH_MAX], hanging[PATH_MAX], there[PATH_MAX];
+	const char *paths[] = { path_in(fixture, "silent/debug", hanging) };
+	const char *others[] = { path_in(fixture, "debug", there) };
+	struct root_files_search search = { .owner = OWNER_SHARED, .paths = paths, .count = 1 };
+	size_t next = 0;
+	int device;
+
+	write_file(fixture, "debug", "debug");
+	assert_int_equal(mkdir(path_in(fixture, "silent", silent), 0755), 0);
+	device = mount_silent(silent);
+	if (device < 0)
+		skip();
+	search.place = 1;
+	assert_int_equal(root_files_open(fixture->calls, &search, &next, 50000000), -ETIMEDOUT);
+	// It is not asked again...
+	assert_int_equal(root_files_open(fixture->calls, &search, &next, limit_ns), -ETIMEDOUT);
+	// ...but others are.
+	search.paths = others;
+	search.place = 0;
+	next = 0;
+	assert_content(root_files_open(fixture->calls, &search, &next, limit_ns), "debug");
+	close(device);
+	assert_int_equal(umount2(silent, MNT_DETACH), 0);
+}
+
 static void links_do_not_lead_out_of_a_root(void **state)
 {
 	struct fixture *fixture = *state;
@@ -245,6 +290,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_first_regular_file_is_opened, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(links_do_not_lead_out_of_a_root, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_place_that_does_not_answer_holds_up_no_other,
+						set_up, tear_down),
 		cmocka_unit_test(where_debug_files_may_lie),
 		cmocka_unit_test(a_file_of_several_roots_is_nobodys_own),
 	};
