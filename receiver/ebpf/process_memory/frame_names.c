@@ -70,6 +70,7 @@ static void destroy(struct frame_names *names, struct named_process *process)
 	process->rows.wanted.count = process->asked = 0;
 	set_open(names, process);
 	names->bytes -= process->bytes;
+	shares_take(&names->shares, process->owner, process->bytes);
 	names->count--;
 	deinit_rows(&process->rows);
 	free(process);
@@ -84,6 +85,7 @@ void frame_names_deinit(struct frame_names *names)
 			names->chains[i] = process->next;
 			destroy(names, process);
 		}
+	shares_deinit(&names->shares);
 }
 
 struct named_process *frame_names_process(struct frame_names *names, const struct process_key *key)
@@ -99,6 +101,23 @@ static void account(struct frame_names *names, struct named_process *process, si
 {
 	process->bytes += bytes;
 	names->bytes += bytes;
+	shares_add(&names->shares, process->owner, bytes);
+}
+
+static void account_less(struct frame_names *names, struct named_process *process, size_t bytes)
+{
+	process->bytes -= bytes;
+	names->bytes -= bytes;
+	shares_take(&names->shares, process->owner, bytes);
+}
+
+void frame_names_note_owner(struct frame_names *names, struct named_process *process,
+			    struct owner owner)
+{
+	if (owner_is(process->owner, owner))
+		return;
+	shares_move(&names->shares, process->owner, owner, process->bytes);
+	process->owner = owner;
 }
 
 static struct named_process *add_process(struct frame_names *names, const struct process_key *key)
@@ -109,6 +128,7 @@ static struct named_process *add_process(struct frame_names *names, const struct
 	if (!process)
 		return NULL;
 	process->key = *key;
+	process->owner = OWNER_UNKNOWN;
 	process->next = *chain;
 	*chain = process;
 	names->count++;
@@ -172,15 +192,32 @@ static uint32_t add_row(struct frame_names *names, struct named_process *process
 
 /* ---- what makes room ---- */
 
-static struct named_process *largest(const struct frame_names *names)
+/* The largest of @owner's, or of all when none is. */
+static struct named_process *largest_of(const struct frame_names *names, struct owner owner)
 {
 	struct named_process *found = NULL;
+	bool is_owners = false;
 
 	for (size_t i = 0; i < FRAME_NAMES_CHAINS; i++)
-		for (struct named_process *at = names->chains[i]; at; at = at->next)
-			if (!found || at->bytes > found->bytes)
+		for (struct named_process *at = names->chains[i]; at; at = at->next) {
+			bool own = owner_pays_with(at->owner, owner);
+
+			if (!found || own > is_owners ||
+			    (own == is_owners && at->bytes > found->bytes)) {
 				found = at;
+				is_owners = own;
+			}
+		}
 	return found;
+}
+
+/* One who has many programs does not cost others the names of theirs. */
+static struct named_process *largest(const struct frame_names *names)
+{
+	struct owner owner = OWNER_UNKNOWN;
+
+	(void)shares_largest(&names->shares, 0, &owner);
+	return largest_of(names, owner);
 }
 
 /* In the midst of the times when these were asked for last. */
@@ -249,7 +286,7 @@ static bool thin_out(struct frame_names *names, struct named_process *process, u
 	}
 	deinit_rows(rows);
 	*rows = kept;
-	account(names, process, -freed);
+	account_less(names, process, freed);
 	return true;
 }
 
@@ -517,7 +554,9 @@ void frame_names_learn(struct frame_names *names, struct named_process *process,
 	// What had a name keeps it where nothing else has taken its place.
 	learned->state = name || !learned->name ? state : FRAME_NAMED;
 	if (name) {
-		account(names, process, name->bytes - (learned->name ? learned->name->bytes : 0));
+		account(names, process, name->bytes);
+		if (learned->name)
+			account_less(names, process, learned->name->bytes);
 		free(learned->name);
 		learned->name = name;
 	}

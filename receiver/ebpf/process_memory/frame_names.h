@@ -6,6 +6,7 @@
 #pragma once
 
 #include "processes/processes.h"
+#include "processes/shares.h"
 #include "runtimes/runtime.h"
 
 #include "base/base.h"
@@ -76,6 +77,7 @@ struct names_rest {
 /* A program whose frames were asked for. */
 struct named_process {
 	struct process_key key;
+	struct owner owner; /* OWNER_UNKNOWN until frame_names_note_owner() */
 	struct frame_rows rows;
 	size_t bytes;
 	size_t asked;                    /* frames that are being read */
@@ -106,6 +108,7 @@ struct frame_names {
 	TAILQ_HEAD(, named_process) open;
 	size_t count; /* of processes */
 	size_t bytes, most_bytes;
+	struct shares shares; /* of `bytes` */
 	uint64_t seed;
 	uint64_t evicted; /* names, and frames without one, that made room for others */
 	uint64_t dropped; /* questions there was no room or memory for */
@@ -138,6 +141,10 @@ size_t frame_names_take(struct named_process *process, uint32_t *runtime_ret,
 bool frame_names_postpone(struct frame_names *names, struct named_process *process,
 			  uint32_t runtime, const struct runtime_frame *frames, size_t count,
 			  uint64_t now_ns);
+
+/* @process is @owner's, in whose share its names are. */
+void frame_names_note_owner(struct frame_names *names, struct named_process *process,
+			    struct owner owner);
 
 /* NULL: forgotten. */
 struct named_process *frame_names_process(struct frame_names *names, const struct process_key *key);
@@ -199,8 +206,8 @@ enum frame_state frame_names_find(const struct frame_names *names,
 				  const struct frame_question *question,
 				  const struct frame_name **name_ret);
 
-/* If more is kept than may be: the programs that take most lose the names that were not asked for
- * for longest, until there is room again. These are read again if they are still wanted. */
+/* If more is kept than may be: of the owner who has most, the programs that take most lose the names
+ * that were not asked for for longest, until there is room again. These are read again if they are still wanted. */
 void frame_names_trim(struct frame_names *names);
 
 /* Forget programs that nothing was asked for since @time_ns. */

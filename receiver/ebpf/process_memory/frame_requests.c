@@ -226,6 +226,17 @@ static void postpone_frames(struct process_memory *memory, const struct flight *
 		end_frames(memory, flight, FRAME_UNKNOWN, END_FRAMES);
 }
 
+static void note_owner(struct process_memory *memory, const struct flight *flight)
+{
+	struct named_process *process;
+
+	pthread_mutex_lock(&memory->lock);
+	process = frame_names_process(&memory->names, &flight->key);
+	if (process)
+		frame_names_note_owner(&memory->names, process, flight->origin.owner);
+	pthread_mutex_unlock(&memory->lock);
+}
+
 bool frame_requests_begin(struct process_memory *memory)
 {
 	struct flight *flight = process_memory_flight(memory);
@@ -234,6 +245,7 @@ bool frame_requests_begin(struct process_memory *memory)
 	if (!flight || !take_frames(memory, flight))
 		return false;
 	flight->origin = processes_memory_origin(memory->processes, flight->key.pid);
+	note_owner(memory, flight);
 	if (!worker_pool_has_room(memory->pool, flight->origin.owner))
 		postpone_frames(memory, flight);
 	else if (flight->runtime == RUNTIME_NONE)

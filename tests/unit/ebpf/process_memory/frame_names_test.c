@@ -282,6 +282,34 @@ static void memory_is_bounded(void **state)
 	assert_int_equal(state_of(7, 20000), FRAME_NAMED);
 }
 
+/* Nor does it help to have it in many programs. */
+static void who_has_many_programs_makes_room_of_his_own(void **state)
+{
+	const struct process_key victim = question(8, 1).key;
+	uint64_t now = MS;
+
+	(void)state;
+	// More than any program of the other one has.
+	for (uint64_t object = 1; object <= 1000; object++)
+		ask(8, object, now);
+	while (read_next(now += 100 * MS, FRAME_NAMED))
+		;
+	frame_names_note_owner(&names, frame_names_process(&names, &victim),
+			       (struct owner){ 1000, 0 });
+	for (uint32_t pid = 100; names.evicted < 10000; pid++) {
+		const struct process_key key = question(pid, 1).key;
+
+		for (uint64_t object = 1; object <= 100; object++)
+			ask(pid, object, now);
+		frame_names_note_owner(&names, frame_names_process(&names, &key),
+				       (struct owner){ 1001, pid });
+		while (read_next(now += 100 * MS, FRAME_NAMED))
+			;
+		frame_names_trim(&names);
+	}
+	assert_int_equal(frame_names_process(&names, &victim)->rows.frames.count, 1000);
+}
+
 /* Code that is made again and again does not cost the names of code that stays. */
 static void what_is_met_again_keeps_its_name(void **state)
 {
@@ -595,6 +623,7 @@ int main(void)
 		TEST(who_gives_no_answer_is_asked_again_some_times),
 		TEST(who_has_answered_since_is_as_at_first),
 		TEST(memory_is_bounded),
+		TEST(who_has_many_programs_makes_room_of_his_own),
 		TEST(what_is_met_again_keeps_its_name),
 		TEST(what_waits_is_read_when_room_was_made),
 		TEST(an_answer_may_come_too_late),
