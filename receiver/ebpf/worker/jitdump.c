@@ -9,6 +9,9 @@ enum {
 	MAGIC = 0x4a695444,     /* "JiTD" in the order of the machine that has written it */
 	RECORDS_MOST = 1 << 18, /* that are read */
 	LINES_MOST = 1 << 16,   /* of one piece of code */
+	/* Lines that are read, and places that are given names: pieces of code may lie over each
+	 * other, each with as many. */
+	STEPS_MOST = 1 << 22,
 	PIECE_BYTES = 4096,
 };
 
@@ -71,9 +74,10 @@ struct search {
 	size_t count;
 	struct lines lines; /* those of the code that is loaded next */
 	uint64_t lines_at;  /* where they are; 0: none */
+	uint64_t steps;     /* so far */
 };
 
-static void take_load(const struct search *search, uint64_t at, uint64_t bytes)
+static void take_load(struct search *search, uint64_t at, uint64_t bytes)
 {
 	struct load load;
 	size_t i;
@@ -85,6 +89,7 @@ static void take_load(const struct search *search, uint64_t at, uint64_t bytes)
 		struct code_place *place = &search->places[i];
 		bool has_lines = search->lines_at && search->lines.code == load.code;
 
+		search->steps++;
 		place->name_at = at + sizeof(load);
 		place->name_bytes =
 			(uint32_t)(bytes - sizeof(load) < CODE_MAP_NAME ? bytes - sizeof(load)
@@ -95,7 +100,7 @@ static void take_load(const struct search *search, uint64_t at, uint64_t bytes)
 }
 
 /* What was there is elsewhere: its name goes along with those that look there. */
-static void take_move(const struct search *search, uint64_t at, uint64_t bytes)
+static void take_move(struct search *search, uint64_t at, uint64_t bytes)
 {
 	struct move move;
 
@@ -107,8 +112,9 @@ static void take_move(const struct search *search, uint64_t at, uint64_t bytes)
 		uint64_t was = place->address - move.to + move.from;
 		size_t from = code_places_from(search->places, search->count, was);
 
+		search->steps++;
 		// Only of code that somebody looks for at both places.
-		place->name_at = 0;
+		place->name_at = place->lines_at = 0;
 		if (from < search->count && search->places[from].address == was) {
 			uint64_t address = place->address;
 
@@ -128,35 +134,101 @@ static void take_lines(struct search *search, uint64_t at, uint64_t bytes)
 		search->lines_at = at + sizeof(search->lines);
 }
 
-/* The line of @place, among those of its code: the last one that begins at or before it. */
-static void find_line(const struct search *search, struct code_place *place)
-{
+/* Reads on from where it is, a piece at a time. */
+struct pieces {
+	int fd;
+	uint64_t at; /* behind what is here */
+	size_t taken, there;
 	uint8_t bytes[PIECE_BYTES];
-	uint64_t at = place->lines_at;
+};
+
+/* False at the end. */
+static bool pieces_fill(struct pieces *pieces)
+{
+	ssize_t got = pread(pieces->fd, pieces->bytes, sizeof(pieces->bytes), (off_t)pieces->at);
+
+	pieces->taken = 0;
+	pieces->there = got > 0 ? (size_t)got : 0;
+	pieces->at += pieces->there;
+	return got > 0;
+}
+
+static bool pieces_read(struct pieces *pieces, void *to, size_t bytes)
+{
+	for (size_t done = 0; done < bytes;) {
+		size_t left = pieces->there - pieces->taken;
+		size_t part = left < bytes - done ? left : bytes - done;
+
+		if (!part && !pieces_fill(pieces))
+			return false;
+		memcpy((uint8_t *)to + done, pieces->bytes + pieces->taken, part);
+		pieces->taken += part;
+		done += part;
+	}
+	return true;
+}
+
+/* Past the next NUL, which may be anywhere. */
+static bool pieces_skip_text(struct pieces *pieces)
+{
+	for (;;) {
+		const uint8_t *from = pieces->bytes + pieces->taken;
+		size_t left = pieces->there - pieces->taken;
+		const uint8_t *end = left ? memchr(from, '\0', left) : NULL;
+
+		if (end) {
+			pieces->taken += (size_t)(end - from) + 1;
+			return true;
+		}
+		if (!pieces_fill(pieces))
+			return false;
+	}
+}
+
+/* Each of @places has the line, of those given so far, that came last and begins at or before it.
+ */
+static void spread_lines(struct code_place *places, size_t count)
+{
+	uint64_t newest = 0;
+	uint32_t line = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (places[i].lines > newest) {
+			newest = places[i].lines;
+			line = places[i].line;
+		}
+		places[i].line = line;
+	}
+}
+
+/* The lines of @places, which are all those of one piece of code: the last one that begins at or
+ * before each. */
+static void find_lines(struct search *search, struct code_place *places, size_t count)
+{
+	struct pieces pieces = { .fd = search->fd, .at = places->lines_at };
+	uint64_t lines = places->lines;
 	struct line line;
 
-	for (uint64_t i = 0; i < place->lines; i++) {
-		size_t room = sizeof(bytes);
-		const uint8_t *end = NULL;
+	if (pieces.at > INT64_MAX)
+		return;
+	// From here on: the number of the line that begins there.
+	for (size_t i = 0; i < count; i++)
+		places[i].lines = 0;
+	for (uint64_t i = 1; i <= lines && search->steps < STEPS_MOST; i++, search->steps++) {
+		size_t at;
 
-		if (!read_at(search->fd, at, &line, sizeof(line)))
-			return;
-		if (line.address <= place->address)
-			place->line = line.line;
-		at += sizeof(line);
-		// The file's name, which may be of any length.
-		while (!end && room == sizeof(bytes)) {
-			ssize_t got = pread(search->fd, bytes, sizeof(bytes), (off_t)at);
-
-			if (got <= 0)
-				return;
-			room = (size_t)got;
-			end = memchr(bytes, '\0', room);
-			at += end ? (uint64_t)(end - bytes) + 1 : room;
+		if (!pieces_read(&pieces, &line, sizeof(line)))
+			break;
+		at = code_places_from(places, count, line.address);
+		if (at < count) {
+			places[at].lines = i;
+			places[at].line = line.line;
 		}
-		if (!end)
-			return;
+		// The file's name, which may be of any length.
+		if (!pieces_skip_text(&pieces))
+			break;
 	}
+	spread_lines(places, count);
 }
 
 /* Names end at their NUL. */
@@ -178,7 +250,8 @@ static void read_records(struct search *search, uint64_t limit)
 	    head.bytes < sizeof(head))
 		return;
 	at = head.bytes;
-	for (int i = 0; i < RECORDS_MOST && at < limit; i++, at += record.bytes) {
+	for (int i = 0; i < RECORDS_MOST && at < limit && search->steps < STEPS_MOST;
+	     i++, at += record.bytes) {
 		uint64_t body = at + sizeof(record);
 
 		if (!read_at(search->fd, at, &record, sizeof(record)) ||
@@ -203,11 +276,13 @@ void jitdump_find(int fd, struct code_place *places, size_t count)
 	if (size <= 0)
 		return;
 	read_records(&search, (uint64_t)size);
-	for (size_t i = 0; i < count; i++) {
-		if (!places[i].name_at)
-			continue;
-		cut_name(&search, &places[i]);
+	for (size_t i = 0, next; i < count; i = next) {
+		for (next = i + 1; next < count && places[next].lines_at == places[i].lines_at;)
+			next++;
 		if (places[i].lines_at)
-			find_line(&search, &places[i]);
+			find_lines(&search, &places[i], next - i);
 	}
+	for (size_t i = 0; i < count; i++)
+		if (places[i].name_at)
+			cut_name(&search, &places[i]);
 }

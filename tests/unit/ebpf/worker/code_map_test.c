@@ -138,7 +138,7 @@ static void the_end_of_a_long_map_is_read(void **state)
 /* ---- jitdump ---- */
 
 struct dump {
-	uint8_t bytes[4096];
+	uint8_t bytes[8192];
 	size_t count;
 };
 
@@ -222,6 +222,40 @@ static void a_dump_has_names_and_lines(void **state)
 	assert_int_equal(places[2].line, 0);
 }
 
+/* The last one that begins at or before a place counts, in whatever order they are. */
+static void lines_may_come_in_any_order(void **state)
+{
+	enum { LINES = 300, PLACES = 40, CODE = 0x1000, STEP = 8 };
+	static char names[PLACES][CODE_MAP_NAME];
+	struct code_place places[PLACES] = { 0 };
+	struct dump dump = { .count = 0 };
+	uint64_t addresses[LINES];
+	uint32_t lines[LINES], random = 7;
+
+	(void)state;
+	for (uint32_t i = 0; i < LINES; i++) {
+		random = random * 1664525 + 1013904223;
+		addresses[i] = CODE + (random >> 16) % (PLACES * STEP + 100);
+		lines[i] = i + 1;
+	}
+	for (size_t i = 0; i < PLACES; i++)
+		places[i].address = CODE + i * STEP;
+	put_head(&dump);
+	// More than one piece of the file.
+	put_lines(&dump, CODE, addresses, lines, LINES);
+	put_load(&dump, CODE, PLACES * STEP, "loop");
+	find_in(&dump, places, PLACES, names);
+	for (size_t i = 0; i < PLACES; i++) {
+		uint32_t expected = 0;
+
+		for (size_t line = 0; line < LINES; line++)
+			if (addresses[line] <= places[i].address)
+				expected = lines[line];
+		assert_int_equal(places[i].line, expected);
+		assert_string_equal(names[i], "loop");
+	}
+}
+
 static void a_dump_that_ends_anywhere_says_what_it_has(void **state)
 {
 	static const uint64_t addresses[] = { 0x1000 };
@@ -275,6 +309,7 @@ int main(void)
 		cmocka_unit_test(a_long_name_is_cut),
 		cmocka_unit_test(the_end_of_a_long_map_is_read),
 		cmocka_unit_test(a_dump_has_names_and_lines),
+		cmocka_unit_test(lines_may_come_in_any_order),
 		cmocka_unit_test(a_dump_that_ends_anywhere_says_what_it_has),
 		cmocka_unit_test(a_dump_may_lie),
 	};
