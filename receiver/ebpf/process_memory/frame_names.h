@@ -6,7 +6,6 @@
 #pragma once
 
 #include "processes/processes.h"
-#include "processes/shares.h"
 #include "runtimes/runtime.h"
 
 #include "base/base.h"
