@@ -259,6 +259,17 @@ def test_a_pipe_that_nobody_reads_does_not_hold_up_the_start(start_profcol, tmp_
     refuses(start_profcol, {"debug": exporter}, "cannot open")
 
 
+def test_a_limit_of_the_size_of_files_ends_an_output_not_the_program(
+    start_profcol, burner, tmp_path
+):
+    exporters = {"file": {"path": str(tmp_path / "profiles.json")}}
+    configuration = pipeline(exporters=exporters)
+    run = start_profcol(configuration, prefix=["prlimit", "--fsize=65536", "--"]).wait_ready()
+    run.wait_logged("File too large")
+    burner.wait_burnt(100)
+    run.stop()
+
+
 @pytest.mark.parametrize("which", ["link", "log"])
 def test_no_link_is_followed(start_profcol, places, which):
     """In a directory of ours, which somebody has left it in: an old version, or a mistake."""

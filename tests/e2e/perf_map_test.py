@@ -224,6 +224,18 @@ def test_a_map_that_is_none(make, names_of, tmp_path, forge):
             shutil.rmtree(made.map)
 
 
+def test_what_is_no_file_is_not_even_opened(make, names_of):
+    """To open it may have effects: here somebody waits for it."""
+    made = make()
+    os.mkfifo(made.map)
+    with subprocess.Popen(["sh", "-c", 'exec 3>"$0"', made.map]) as writer:
+        try:
+            assert names_of(made) == {UNNAMED}
+            assert writer.poll() is None
+        finally:
+            writer.kill()
+
+
 def test_a_long_name_is_cut_and_printable(make, names_of):
     made = make()
     made.map.write_bytes(
