@@ -166,11 +166,12 @@ static void other_statuses_say_why(void **state)
 	(void)state;
 	fixture_init(&fixture, missing);
 	assert_fails(fetch(&fixture, 100), PROFCOL_UNAVAILABLE,
-		     "/profile?x=1': HTTP status 404: Unknown profile");
+		     "/profile?...': HTTP status 404: Unknown profile");
 	stand_in_change(fixture.server, moved);
 	assert_fails(fetch(&fixture, 100), PROFCOL_UNAVAILABLE, "follows no redirects");
 	stand_in_change(fixture.server, mute);
-	assert_fails(fetch(&fixture, 100), PROFCOL_UNAVAILABLE, "/profile?x=1");
+	// What a query may have in it is a token.
+	assert_fails(fetch(&fixture, 100), PROFCOL_UNAVAILABLE, "/profile?...");
 }
 
 static void a_request_can_be_cancelled(void **state)
