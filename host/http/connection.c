@@ -18,8 +18,10 @@ enum {
 	PATIENCE_NS = 1000000000,
 	/* A client has this long to ask before one that comes later takes its place... */
 	MOMENT_NS = 100000000,
-	/* ...unless more wait than have places: the last of them is to come in within a moment. */
+	/* ...unless more wait than have places: the last of them is to come in within a moment. But
+	 * with TLS a client has to be asked and to answer before it can ask. */
 	MOMENT_PLACES = 64,
+	MOMENT_TLS_NS = 20000000,
 };
 
 enum connection_state {
@@ -36,8 +38,9 @@ struct http_connection {
 	struct bufferevent *stream;                      /* owned, with the socket and TLS */
 	struct event *timer;                             /* owned: the end of this state */
 	enum connection_state state;
-	uint64_t since_ns;  /* CLOCK_MONOTONIC: when READING or WRITING began */
-	bool begun;         /* READING: some of a request is there, or it is the first one */
+	uint64_t since_ns; /* CLOCK_MONOTONIC: when READING or WRITING began */
+	bool begun;        /* READING: some of a request is there, or it is the first one */
+	bool tls;
 	bool last, refused; /* no request follows this reply; the request was not understood */
 	bool head;          /* the request's reply has no body */
 	struct profcol_http_call *call; /* WAITING: borrowed from who took it */
@@ -75,6 +78,8 @@ static bool had_its_moment(const struct http_connection *connection, size_t wait
 
 	if (waiting > MOMENT_PLACES)
 		moment_ns = moment_ns * MOMENT_PLACES / waiting;
+	if (connection->tls && moment_ns < MOMENT_TLS_NS)
+		moment_ns = MOMENT_TLS_NS;
 	if (connection->state != CONNECTION_READING || passed_ns >= moment_ns)
 		return true;
 	*wait_ns = moment_ns - passed_ns;
@@ -331,6 +336,7 @@ bool http_connection_create(struct event_base *base, int fd, SSL *tls,
 	}
 	connection->stream = stream;
 	connection->settings = settings;
+	connection->tls = tls;
 	connection->begun = true;
 	connection->since_ns = clock_monotonic_ns();
 	list_add(list, connection);

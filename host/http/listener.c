@@ -245,7 +245,7 @@ static size_t count_waiting(int fd)
 	struct tcp_info info = { 0 };
 	socklen_t size = sizeof(info);
 
-	// Of a socket that listens these are they (tcp_get_info() of net/ipv4/tcp.c).
+	// tcpi_unacked of a listening socket counts its clients that wait (tcp_get_info(), tcp.c).
 	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) ? 0 : info.tcpi_unacked;
 }
 

@@ -73,26 +73,43 @@ bool http_url_parse(struct http_url *url, const char *text)
 	return host && url_parse_port(url, text + host, length - host);
 }
 
-/* Where the host begins in @text, the URL behind its scheme: behind the '@' of a user, if there is
- * one. A password that nobody has escaped may have any letter. */
+/* Does @text, a host and what follows it, end in a port before its path? */
+static bool has_port(const char *text)
+{
+	const char *end = text[0] == '[' ? text + strcspn(text, "]") : text;
+	const char *colon = end + strcspn(end, ":/?#");
+	size_t digits = *colon == ':' ? strspn(colon + 1, "0123456789") : 0;
+
+	return digits && strchr("/?#", colon[1 + digits]);
+}
+
+/* Where the host begins in @text, the URL behind its scheme: behind the '@' of a user, if there may
+ * be one. A password that nobody has escaped may have any letter. */
 static const char *find_host(const char *text)
 {
-	size_t authority = strcspn(text, "/");
-	const char *at = memrchr(text, '@', authority), *colon = memchr(text, ':', authority);
+	const char *at = memrchr(text, '@', strcspn(text, "/"));
 
-	if (!at && colon && (colon[1] < '0' || colon[1] > '9'))
-		at = strrchr(text, '@');
+	if (!at && !has_port(text))
+		at = memrchr(text, '@', strcspn(text, "?#"));
 	return at ? at : text;
+}
+
+static size_t scheme_length(const char *text)
+{
+	size_t letters =
+		strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+
+	return strncmp(text + letters, "://", 3) ? 0 : letters + 3;
 }
 
 char *http_client_show_url(const char *text)
 {
-	const char *scheme = strstr(text, "://"), *begin = scheme ? scheme + 3 : text;
-	const char *host = find_host(begin);
+	size_t scheme = scheme_length(text);
+	const char *begin = text + scheme, *host = find_host(begin);
 	size_t length = strcspn(host, "?#");
 	char *shown;
 
-	if (asprintf(&shown, "%.*s%s%.*s%s", (int)(begin - text), text, host > begin ? "..." : "",
+	if (asprintf(&shown, "%.*s%s%.*s%s", (int)scheme, text, host > begin ? "..." : "",
 		     (int)length, host, host[length] == '?' ? "?..." : "") < 0)
 		return NULL;
 	return shown;

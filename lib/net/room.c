@@ -41,26 +41,33 @@ static void share_remove(struct share *share, const struct share *taken)
 	share->bytes -= taken->bytes;
 }
 
+static bool room_book(struct net_call *call, size_t bytes)
+{
+	size_t calls = !call->taken.calls;
+
+	if (!call->taken_ns)
+		call->taken_ns = clock_monotonic_ns();
+	share_add(&call->taken, calls, bytes);
+	share_add(&call->connection->share, calls, bytes);
+	share_add(&call->peer->share, calls, bytes);
+	share_add(&call->server->share, calls, bytes);
+	return true;
+}
+
 bool room_take(struct net_call *call, size_t bytes)
 {
 	struct connection *connection = call->connection;
 	struct net_server *server = call->server;
-	size_t calls = !call->taken.calls;
 
-	if (!share_fits(&server->share, &call->taken, bytes, &server->bounds, 4)) {
+	if (!share_fits(&connection->share, &call->taken, bytes, &server->bounds, 2))
+		connection->is_full = true;
+	else if (!share_fits(&call->peer->share, &call->taken, bytes, &server->bounds, 3))
+		call->peer->is_full = true;
+	else if (!share_fits(&server->share, &call->taken, bytes, &server->bounds, 4))
 		server->is_full = true;
-		return false;
-	}
-	if (!share_fits(&connection->share, &call->taken, bytes, &server->bounds, 2) ||
-	    !share_fits(&call->peer->share, &call->taken, bytes, &server->bounds, 3))
-		return false;
-	if (!call->taken_ns)
-		call->taken_ns = clock_monotonic_ns();
-	share_add(&call->taken, calls, bytes);
-	share_add(&connection->share, calls, bytes);
-	share_add(&call->peer->share, calls, bytes);
-	share_add(&server->share, calls, bytes);
-	return true;
+	else
+		return room_book(call, bytes);
+	return false;
 }
 
 void room_give(struct net_call *call)
@@ -87,22 +94,39 @@ void room_wait(struct net_call *call)
 		TAILQ_INSERT_TAIL(&peer->waiting, connection, waiting_entry);
 	TAILQ_INSERT_TAIL(&connection->waiting, call, queue_entry);
 	call->waits = true;
+	call->waits_ns = clock_monotonic_ns();
 }
 
 void room_forget(struct net_call *call)
 {
 	struct connection *connection = call->connection;
-	struct peer *peer = connection->peer;
+	struct peer *peer = call->peer;
 
 	if (!call->waits)
 		return;
 	call->waits = false;
+	// Nothing could come meanwhile.
+	if (call->taken_ns)
+		call->taken_ns += clock_monotonic_ns() - call->waits_ns;
 	TAILQ_REMOVE(&connection->waiting, call, queue_entry);
 	if (!TAILQ_EMPTY(&connection->waiting))
 		return;
+	connection->is_full = false;
 	TAILQ_REMOVE(&peer->waiting, connection, waiting_entry);
-	if (TAILQ_EMPTY(&peer->waiting))
-		TAILQ_REMOVE(&call->server->waiting, peer, waiting_entry);
+	if (!TAILQ_EMPTY(&peer->waiting))
+		return;
+	peer->is_full = false;
+	TAILQ_REMOVE(&call->server->waiting, peer, waiting_entry);
+}
+
+struct peer *room_largest(struct net_server *server)
+{
+	struct peer *largest = &server->peers[0];
+
+	for (size_t i = 1; i < SERVER_PEERS; i++)
+		if (server->peers[i].calls > largest->calls)
+			largest = &server->peers[i];
+	return largest;
 }
 
 struct net_call *room_next(struct net_server *server)
@@ -117,6 +141,8 @@ struct net_call *room_next(struct net_server *server)
 	TAILQ_INSERT_TAIL(&server->waiting, peer, waiting_entry);
 	TAILQ_REMOVE(&peer->waiting, connection, waiting_entry);
 	TAILQ_INSERT_TAIL(&peer->waiting, connection, waiting_entry);
+	// Whose share bars it is told anew.
+	connection->is_full = peer->is_full = false;
 	return TAILQ_FIRST(&connection->waiting);
 }
 

@@ -17,11 +17,12 @@ enum {
 	TICK_MS = 250,
 };
 
-#define SECOND_NS        UINT64_C(1000000000)
-#define PATIENCE_NS      (60 * SECOND_NS)
-#define PATIENCE_FULL_NS (2 * SECOND_NS)
-#define PATIENCE_HEAD_NS (10 * SECOND_NS)
-#define ANSWERING_NS     (SECOND_NS / 5)
+#define SECOND_NS         UINT64_C(1000000000)
+#define PATIENCE_NS       (60 * SECOND_NS)
+#define PATIENCE_FULL_NS  (2 * SECOND_NS)
+#define PATIENCE_STUCK_NS (5 * SECOND_NS)
+#define PATIENCE_HEAD_NS  (10 * SECOND_NS)
+#define ANSWERING_NS      (SECOND_NS / 5)
 
 /* ---- for the other parts ---- */
 
@@ -250,6 +251,7 @@ static void server_set_patience(struct net_server *server)
 		.full_ns = PATIENCE_FULL_NS,
 		.answer_ns = PATIENCE_NS,
 		.head_ns = PATIENCE_HEAD_NS,
+		.stuck_ns = PATIENCE_STUCK_NS,
 	};
 	if (http && http->read_timeout_ns)
 		server->patience.receive_ns = http->read_timeout_ns;

@@ -63,9 +63,11 @@ struct server_bounds bounds_choose(uint64_t memory_bytes, size_t message_bytes);
 /* How long clients may take. */
 struct server_patience {
 	uint64_t receive_ns; /* to send a message after its head */
-	uint64_t full_ns;    /* the same while others have no room, and a second for each MiB */
+	uint64_t full_ns;    /* to begin with that, for a call that has room which others lack; each
+				MiB has a second more */
 	uint64_t answer_ns;  /* to read the answer */
 	uint64_t head_ns;    /* from the connection to the first frame, and for each head */
+	uint64_t stuck_ns;   /* for more room, for a call that has some */
 };
 
 /* A budget of events a second, which may be saved up. Pure. */
@@ -91,6 +93,7 @@ struct peer {
 	struct share share;
 	struct connection_list waiting; /* that have calls without room */
 	TAILQ_ENTRY(peer) waiting_entry;
+	bool is_full; /* they find none in its share */
 	/* Under the server's lock. */
 	struct connection_list ready; /* that have calls for a worker */
 	TAILQ_ENTRY(peer) ready_entry;
@@ -141,7 +144,7 @@ struct net_server {
 	struct peer_list waiting;         /* who has calls without room */
 	struct connection_list unsettled; /* to be seen to before the loop goes on */
 	bool ticking, complained, stopped;
-	bool is_full; /* some of them find none in all the room, not only in their share */
+	bool is_full; /* who waits finds no room in all there is, not only in a share */
 
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t work;  /* for workers */
@@ -188,6 +191,7 @@ struct connection {
 	struct call_list calls; /* under way */
 	size_t call_count;
 	struct call_list waiting; /* for room */
+	bool is_full;             /* they find none in its share */
 	struct share share;
 	struct call_list ready; /* under the lock: for a worker */
 	bool is_ready;          /* under the lock: among its peer's */
@@ -309,15 +313,17 @@ struct net_call {
 	size_t length, expected, capacity;
 	size_t unconsumed;  /* of HTTP/2's window */
 	struct share taken; /* of the room... */
-	uint64_t taken_ns;  /* ...since then; 0 = nothing yet */
-	size_t granted;     /* what the client may send; 0 = what anybody may */
-	bool waits;         /* for room */
-	bool complete;      /* the client has said all */
-	bool is_ready;      /* under the lock: no worker has it yet */
-	bool is_living;     /* it is among the server's that are living */
-	bool is_json;       /* its message and its answer */
-	bool too_large;     /* and therefore refused */
-	bool no_memory;     /* the same: a worker's, until it is answered */
+	uint64_t
+		taken_ns; /* ...since then, without the times it waited for more; 0 = nothing yet */
+	size_t granted;   /* what the client may send; 0 = what anybody may */
+	bool waits;       /* for room... */
+	uint64_t waits_ns; /* ...since then */
+	bool complete;     /* the client has said all */
+	bool is_ready;     /* under the lock: no worker has it yet */
+	bool is_living;    /* it is among the server's that are living */
+	bool is_json;      /* its message and its answer */
+	bool too_large;    /* and therefore refused */
+	bool no_memory;    /* the same: a worker's, until it is answered */
 
 	struct net_answer answer;
 	struct response response;
@@ -372,6 +378,8 @@ void room_give(struct net_call *call);
 /* @call waits for room, or no longer. */
 void room_wait(struct net_call *call);
 void room_forget(struct net_call *call);
+/* Who has most calls under way. */
+struct peer *room_largest(struct net_server *server);
 /* The next call that waits, fairly; NULL without. It goes to the end of the line. */
 struct net_call *room_next(struct net_server *server);
 /* Under the lock: to the workers, and from there. */

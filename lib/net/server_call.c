@@ -15,14 +15,55 @@ enum {
 
 /* ---- life ---- */
 
+static bool has_message(const struct net_call *call)
+{
+	return call->phase != CALL_HEAD && call->phase != CALL_BODY;
+}
+
+/* The call of @peer that has been on its way for longest; NULL: all are here. */
+static struct net_call *find_oldest(struct net_server *server, const struct peer *peer)
+{
+	struct connection *connection;
+	struct net_call *call, *oldest = NULL;
+
+	TAILQ_FOREACH(connection, &server->connections, entry)
+	{
+		if (connection->peer != peer || connection->doomed)
+			continue;
+		TAILQ_FOREACH(call, &connection->calls, entry)
+		if (!has_message(call) && (!oldest || call->began_ns < oldest->began_ns))
+			oldest = call;
+	}
+	return oldest;
+}
+
+/* Whoever has most calls, and more than @peer would have, loses one for a call of @peer's. */
+static bool call_displace(struct net_server *server, const struct peer *peer)
+{
+	const struct peer *largest = room_largest(server);
+	struct net_call *call =
+		largest->calls > peer->calls + 1 ? find_oldest(server, largest) : NULL;
+
+	if (!call)
+		return false;
+	server_refused(server, NET_REFUSED_CALLS, call->peer_text);
+	if (call->connection->http2)
+		http2_reset(call, NGHTTP2_REFUSED_STREAM);
+	else
+		call->connection->doomed = true;
+	call->phase = CALL_ENDED;
+	connection_settle_later(call->connection);
+	return true;
+}
+
 struct net_call *call_create(struct connection *connection, int32_t stream)
 {
 	struct net_server *server = connection->server;
 	const struct server_bounds *bounds = &server->bounds;
 	struct net_call *call;
 
-	if (server->call_count >= bounds->calls ||
-	    connection->peer->calls >= bounds->calls_of_peer) {
+	if (connection->peer->calls >= bounds->calls_of_peer ||
+	    (server->call_count >= bounds->calls && !call_displace(server, connection->peer))) {
 		server_refused(server, NET_REFUSED_CALLS, connection->peer_text);
 		return NULL;
 	}
@@ -278,12 +319,15 @@ static void call_give_up(struct net_call *call, const char *reason)
 	call_refuse(call, NET_UNAVAILABLE, strdup(reason));
 }
 
-/* It has room that others lack, and does not send a MiB a second. */
+/* @call has room that others lack, and does not send a MiB a second, or waits for more itself. */
 static bool call_is_too_slow(const struct net_call *call, const struct server_patience *patience,
-			     uint64_t now_ns)
+			     bool is_full, uint64_t now_ns)
 {
-	return call->taken.calls &&
-	       now_ns - call->taken_ns >= patience->full_ns + call->length * NS_OF_BYTE;
+	if (!call->taken.calls || !(is_full || call->peer->is_full || call->connection->is_full))
+		return false;
+	if (call->waits)
+		return now_ns - call->waits_ns >= patience->stuck_ns;
+	return now_ns - call->taken_ns >= patience->full_ns + call->length * NS_OF_BYTE;
 }
 
 /* Returns whether there was anything to do. */
@@ -295,7 +339,7 @@ static bool call_is_late(struct net_call *call, const struct server_patience *pa
 	if (call->phase == CALL_HEAD || call->phase == CALL_BODY) {
 		// Who waits for room has done what there is to do.
 		if (age_ns < patience->receive_ns &&
-		    !(is_full && call_is_too_slow(call, patience, now_ns)))
+		    !call_is_too_slow(call, patience, is_full, now_ns))
 			return false;
 		call_give_up(call, "the request did not arrive in time");
 		return true;

@@ -115,8 +115,8 @@ static void call_make_ready(struct net_call *call)
 	pthread_mutex_unlock(&server->lock);
 }
 
-/* To the workers, with room or, what is small enough to have come without, without it: so those who
- * have taken the room and send nothing keep no such message out. */
+/* A whole message goes to the workers, also one that was small enough to come without room: those
+ * who have taken the room and send nothing do not keep it out. */
 static void call_advance(struct net_call *call)
 {
 	if (call->phase == CALL_BODY && call->complete)

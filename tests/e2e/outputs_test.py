@@ -264,7 +264,7 @@ def test_a_limit_of_the_size_of_files_ends_an_output_not_the_program(
 ):
     exporters = {"file": {"path": str(tmp_path / "profiles.json")}}
     configuration = pipeline(exporters=exporters)
-    run = start_profcol(configuration, prefix=["prlimit", "--fsize=65536", "--"]).wait_ready()
+    run = start_profcol(configuration, prefix=["prlimit", "--fsize=32768", "--"]).wait_ready()
     run.wait_logged("File too large")
     burner.wait_burnt(100)
     run.stop()

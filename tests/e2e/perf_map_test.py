@@ -224,14 +224,17 @@ def test_a_map_that_is_none(make, names_of, tmp_path, forge):
             shutil.rmtree(made.map)
 
 
-def test_what_is_no_file_is_not_even_opened(make, names_of):
+def test_what_is_no_file_is_not_even_opened(make, names_of, tmp_path):
     """To open it may have effects: here somebody waits for it."""
     made = make()
     os.mkfifo(made.map)
-    with subprocess.Popen(["sh", "-c", 'exec 3>"$0"', made.map]) as writer:
+    waits, opened = tmp_path / "waits", tmp_path / "opened"
+    script = 'touch "$1"; exec 3>"$0"; touch "$2"; sleep 1h'
+    with subprocess.Popen(["sh", "-c", script, made.map, waits, opened]) as writer:
         try:
+            wait_until(waits.exists, "the writer")
             assert names_of(made) == {UNNAMED}
-            assert writer.poll() is None
+            assert not opened.exists()
         finally:
             writer.kill()
 

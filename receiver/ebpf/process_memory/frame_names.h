@@ -205,8 +205,9 @@ enum frame_state frame_names_find(const struct frame_names *names,
 				  const struct frame_question *question,
 				  const struct frame_name **name_ret);
 
-/* If more is kept than may be: of the owner who has most, the programs that take most lose the names
- * that were not asked for for longest, until there is room again. These are read again if they are still wanted. */
+/* If more is kept than may be: of the owner who has most, the programs that take most lose the
+ * names that were not asked for for longest, until there is room again. These are read again if
+ * they are still wanted. */
 void frame_names_trim(struct frame_names *names);
 
 /* Forget programs that nothing was asked for since @time_ns. */

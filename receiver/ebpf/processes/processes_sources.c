@@ -82,8 +82,8 @@ static bool find_own_root(struct processes *processes, uint32_t file, struct roo
 }
 
 /*
- * In the machine's root, from path number *@next on: first by build id, in directories of root's;
- * then by the link, also beside the file, where its owner may have a look-up wait for ever.
+ * Looks in the machine's root, from path number *@next on: by build id in directories of root's,
+ * then by the link. That leads beside the file, where an owner may have a look-up wait for ever.
  */
 static int open_debug_of_machine(struct processes *processes, uint32_t file, const char *path,
 				 const struct debug_paths *paths, size_t *next)
@@ -106,6 +106,9 @@ static int open_debug_of_machine(struct processes *processes, uint32_t file, con
 	search.place = slash ? intern_hash(path, (size_t)(slash - path)) : 0;
 	if (!files_has(processes->watch.files, file, &search.owner))
 		return -ENOENT;
+	// Who is not known, and what is everybody's, must not pay for others.
+	if (owner_is(search.owner, OWNER_UNKNOWN) || owner_is(search.owner, OWNER_SHARED))
+		search.owner = (struct owner){ OWNER_OF_FILE.uid, file };
 	return files_open_in_root(processes->watch.files, &search, next);
 }
 

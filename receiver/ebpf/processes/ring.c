@@ -92,11 +92,12 @@ uint64_t ring_passed(const struct ring *ring)
 
 bool ring_release(struct ring *ring)
 {
-	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-	// It has only grown since the last release, so it was never fuller than it is now.
-	uint64_t used = head - ring->page->data_tail;
+	uint64_t tail = ring->page->data_tail, head;
 
 	// The kernel may overwrite what is behind the tail once it sees it: read first.
 	__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
-	return used + RING_RECORD_LARGEST > ring->size;
+	// The head is looked at once no record can be refused for the old tail any more.
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	return head - tail + RING_RECORD_LARGEST > ring->size;
 }

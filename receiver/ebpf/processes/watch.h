@@ -90,5 +90,6 @@ void watch_pass(struct watch *watch, const struct note *notes, size_t count);
  * repairs, metrics. */
 void watch_keep_house(struct watch *watch);
 
-/* Records have just been missed: who was sampled lately is not left without its mappings for long. */
+/* Records have just been missed: who was sampled lately is not left without its mappings for long.
+ */
 bool watch_wants_repair(const struct watch *watch, uint64_t now_ns);

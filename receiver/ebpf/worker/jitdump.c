@@ -134,9 +134,9 @@ static void take_lines(struct search *search, uint64_t at, uint64_t bytes)
 		search->lines_at = at + sizeof(search->lines);
 }
 
-/* Reads on from where it is, a piece at a time. */
+/* Reads on from where it is, a piece at a time, as far as the search's steps allow. */
 struct pieces {
-	int fd;
+	struct search *search;
 	uint64_t at; /* behind what is here */
 	size_t taken, there;
 	uint8_t bytes[PIECE_BYTES];
@@ -145,8 +145,13 @@ struct pieces {
 /* False at the end. */
 static bool pieces_fill(struct pieces *pieces)
 {
-	ssize_t got = pread(pieces->fd, pieces->bytes, sizeof(pieces->bytes), (off_t)pieces->at);
+	struct search *search = pieces->search;
+	ssize_t got = 0;
 
+	// A name may be as long as the file.
+	search->steps += sizeof(pieces->bytes) / sizeof(struct line);
+	if (search->steps < STEPS_MOST)
+		got = pread(search->fd, pieces->bytes, sizeof(pieces->bytes), (off_t)pieces->at);
 	pieces->taken = 0;
 	pieces->there = got > 0 ? (size_t)got : 0;
 	pieces->at += pieces->there;
@@ -205,13 +210,13 @@ static void spread_lines(struct code_place *places, size_t count)
  * before each. */
 static void find_lines(struct search *search, struct code_place *places, size_t count)
 {
-	struct pieces pieces = { .fd = search->fd, .at = places->lines_at };
+	struct pieces pieces = { .search = search, .at = places->lines_at };
 	uint64_t lines = places->lines;
 	struct line line;
 
 	if (pieces.at > INT64_MAX)
 		return;
-	// From here on: the number of the line that begins there.
+	// From here on `lines` is the number of the line that begins there.
 	for (size_t i = 0; i < count; i++)
 		places[i].lines = 0;
 	for (uint64_t i = 1; i <= lines && search->steps < STEPS_MOST; i++, search->steps++) {

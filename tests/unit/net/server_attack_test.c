@@ -116,8 +116,14 @@ struct attacker {
 	size_t sent;
 };
 
-static void attacker_init(struct attacker *attacker, const struct server_fixture *fixture)
+/* Of 127.0.0.@host. */
+static void attacker_init_from(struct attacker *attacker, const struct server_fixture *fixture,
+			       uint32_t host)
 {
+	const struct sockaddr_in own = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl((INADDR_LOOPBACK & ~0xffu) | host),
+	};
 	const struct sockaddr_in address = {
 		.sin_family = AF_INET,
 		.sin_port = htons((uint16_t)atoi(strrchr(fixture->endpoint, ':') + 1)),
@@ -128,6 +134,7 @@ static void attacker_init(struct attacker *attacker, const struct server_fixture
 	*attacker = (struct attacker){ .stream = 1 };
 	attacker->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(attacker->fd >= 0);
+	assert_int_equal(bind(attacker->fd, (const struct sockaddr *)&own, sizeof(own)), 0);
 	assert_int_equal(connect(attacker->fd, (const struct sockaddr *)&address, sizeof(address)),
 			 0);
 	put(&hello, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
@@ -136,6 +143,11 @@ static void attacker_init(struct attacker *attacker, const struct server_fixture
 	assert_int_equal(send(attacker->fd, hello.of.items, hello.of.count, MSG_NOSIGNAL),
 			 hello.of.count);
 	bytes_deinit(&hello);
+}
+
+static void attacker_init(struct attacker *attacker, const struct server_fixture *fixture)
+{
+	attacker_init_from(attacker, fixture, 1);
 }
 
 static void attacker_deinit(struct attacker *attacker)
@@ -365,6 +377,40 @@ static void who_announces_much_leaves_room_for_others(void **state)
 	bytes_deinit(&head);
 }
 
+/* Two addresses begin as many calls as there may be, and send no message. */
+static void who_has_most_calls_makes_room_for_others(void **state)
+{
+	enum { CALLS = 8 };
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	struct attacker attackers[2];
+	struct bytes head = { 0 };
+
+	(void)state;
+	server_fixture_init(&fixture);
+	server_fixture_start(&fixture);
+	// There is no connection yet, so nobody looks at it.
+	fixture.server->bounds.calls = CALLS;
+	fixture.server->bounds.calls_of_peer = CALLS / 2;
+	put_head(&head);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct bytes bytes = { 0 };
+
+		attacker_init_from(&attackers[i], &fixture, 2 + i);
+		for (int call = 0; call < CALLS / 2; call++, attackers[i].stream += 2)
+			put_frame(&bytes, FRAME_HEADERS, END_HEADERS, attackers[i].stream,
+				  head.of.items, head.of.count);
+		assert_true(attacker_send(&attackers[i], &bytes));
+		bytes_deinit(&bytes);
+	}
+	server_fixture_wait_admitted(&fixture, CALLS);
+	for (int i = 0; i < CALLS; i++)
+		assert_served(&fixture);
+	assert_true(fixture.refused[NET_REFUSED_CALLS] >= 1);
+	for (int i = 0; i < 2; i++)
+		attacker_deinit(&attackers[i]);
+	bytes_deinit(&head);
+}
+
 static void connections_that_say_nothing_keep_nobody_out(void **state)
 {
 	enum { MOST = 8, CROWD = 40 };
@@ -551,6 +597,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(floods_are_ended_and_cost_no_memory),
 		cmocka_unit_test(who_announces_much_leaves_room_for_others),
+		cmocka_unit_test(who_has_most_calls_makes_room_for_others),
 		cmocka_unit_test(connections_that_say_nothing_keep_nobody_out),
 		cmocka_unit_test(who_does_not_come_to_the_point_is_sent_away),
 		cmocka_unit_test(messages_share_one_budget_and_wait_for_their_turn_elsewhere),

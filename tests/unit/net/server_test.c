@@ -382,6 +382,7 @@ static void set_patience(struct server_fixture *fixture, struct server_patience 
 {
 	pthread_mutex_lock(&fixture->server->lock);
 	patience.head_ns = fixture->server->patience.head_ns;
+	patience.stuck_ns = fixture->server->patience.stuck_ns;
 	fixture->server->patience = patience;
 	pthread_mutex_unlock(&fixture->server->lock);
 }
