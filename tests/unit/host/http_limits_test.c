@@ -27,7 +27,7 @@
 #define LAST   HOST "Connection: close\r\n\r\n"
 #define SECOND UINT64_C(1000000000)
 #define MOMENT 100000000 /* ns: host/http/connection.c */
-#define SOON   30000000 /* ns: reached by waiting for what comes of it */
+#define SOON   30000000  /* ns: reached by waiting for what comes of it */
 
 enum { CONNECTIONS = 64 };
 
