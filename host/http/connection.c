@@ -38,9 +38,9 @@ struct http_connection {
 	struct bufferevent *stream;                      /* owned, with the socket and TLS */
 	struct event *timer;                             /* owned: the end of this state */
 	enum connection_state state;
-	uint64_t since_ns; /* CLOCK_MONOTONIC: when READING or WRITING began */
-	bool begun;        /* READING: some of a request is there, or it is the first one */
-	bool tls;
+	uint64_t since_ns;  /* CLOCK_MONOTONIC: when READING or WRITING began */
+	bool begun;         /* READING: some of a request is there, or it is the first one */
+	bool tls;           /* the client speaks TLS */
 	bool last, refused; /* no request follows this reply; the request was not understood */
 	bool head;          /* the request's reply has no body */
 	struct profcol_http_call *call; /* WAITING: borrowed from who took it */

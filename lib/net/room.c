@@ -41,7 +41,7 @@ static void share_remove(struct share *share, const struct share *taken)
 	share->bytes -= taken->bytes;
 }
 
-static bool room_book(struct net_call *call, size_t bytes)
+static void room_book(struct net_call *call, size_t bytes)
 {
 	size_t calls = !call->taken.calls;
 
@@ -51,7 +51,6 @@ static bool room_book(struct net_call *call, size_t bytes)
 	share_add(&call->connection->share, calls, bytes);
 	share_add(&call->peer->share, calls, bytes);
 	share_add(&call->server->share, calls, bytes);
-	return true;
 }
 
 bool room_take(struct net_call *call, size_t bytes)
@@ -65,8 +64,10 @@ bool room_take(struct net_call *call, size_t bytes)
 		call->peer->is_full = true;
 	else if (!share_fits(&server->share, &call->taken, bytes, &server->bounds, 4))
 		server->is_full = true;
-	else
-		return room_book(call, bytes);
+	else {
+		room_book(call, bytes);
+		return true;
+	}
 	return false;
 }
 
@@ -141,7 +142,7 @@ struct net_call *room_next(struct net_server *server)
 	TAILQ_INSERT_TAIL(&server->waiting, peer, waiting_entry);
 	TAILQ_REMOVE(&peer->waiting, connection, waiting_entry);
 	TAILQ_INSERT_TAIL(&peer->waiting, connection, waiting_entry);
-	// Whose share bars it is told anew.
+	// room_take() sets these again if their shares still have no room for the call.
 	connection->is_full = peer->is_full = false;
 	return TAILQ_FIRST(&connection->waiting);
 }

@@ -93,7 +93,7 @@ struct peer {
 	struct share share;
 	struct connection_list waiting; /* that have calls without room */
 	TAILQ_ENTRY(peer) waiting_entry;
-	bool is_full; /* they find none in its share */
+	bool is_full; /* a waiting call lacks room in this peer's share */
 	/* Under the server's lock. */
 	struct connection_list ready; /* that have calls for a worker */
 	TAILQ_ENTRY(peer) ready_entry;
@@ -144,7 +144,7 @@ struct net_server {
 	struct peer_list waiting;         /* who has calls without room */
 	struct connection_list unsettled; /* to be seen to before the loop goes on */
 	bool ticking, complained, stopped;
-	bool is_full; /* who waits finds no room in all there is, not only in a share */
+	bool is_full; /* a waiting call lacks room of the server, not only of its peer's share */
 
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t work;  /* for workers */
@@ -191,7 +191,7 @@ struct connection {
 	struct call_list calls; /* under way */
 	size_t call_count;
 	struct call_list waiting; /* for room */
-	bool is_full;             /* they find none in its share */
+	bool is_full;             /* a waiting call lacks room in this connection's share */
 	struct share share;
 	struct call_list ready; /* under the lock: for a worker */
 	bool is_ready;          /* under the lock: among its peer's */
@@ -378,7 +378,7 @@ void room_give(struct net_call *call);
 /* @call waits for room, or no longer. */
 void room_wait(struct net_call *call);
 void room_forget(struct net_call *call);
-/* Who has most calls under way. */
+/* The peer that has most calls under way. */
 struct peer *room_largest(struct net_server *server);
 /* The next call that waits, fairly; NULL without. It goes to the end of the line. */
 struct net_call *room_next(struct net_server *server);

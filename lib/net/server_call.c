@@ -15,12 +15,21 @@ enum {
 
 /* ---- life ---- */
 
-static bool has_message(const struct net_call *call)
+static bool is_arriving(const struct net_call *call)
 {
-	return call->phase != CALL_HEAD && call->phase != CALL_BODY;
+	return call->phase == CALL_HEAD || call->phase == CALL_BODY;
 }
 
-/* The call of @peer that has been on its way for longest; NULL: all are here. */
+/* End @call without an answer: its stream with @error, or over HTTP/1.1 its connection. */
+static void call_reset(struct net_call *call, uint32_t error)
+{
+	if (call->connection->http2)
+		http2_reset(call, error);
+	else
+		call->connection->doomed = true;
+}
+
+/* Find the call of @peer that has been arriving for longest; NULL: none is. */
 static struct net_call *find_oldest(struct net_server *server, const struct peer *peer)
 {
 	struct connection *connection;
@@ -31,13 +40,14 @@ static struct net_call *find_oldest(struct net_server *server, const struct peer
 		if (connection->peer != peer || connection->doomed)
 			continue;
 		TAILQ_FOREACH(call, &connection->calls, entry)
-		if (!has_message(call) && (!oldest || call->began_ns < oldest->began_ns))
+		if (is_arriving(call) && (!oldest || call->began_ns < oldest->began_ns))
 			oldest = call;
 	}
 	return oldest;
 }
 
-/* Whoever has most calls, and more than @peer would have, loses one for a call of @peer's. */
+/* The address with most calls, if these are more than @peer would have, loses one that is arriving.
+ */
 static bool call_displace(struct net_server *server, const struct peer *peer)
 {
 	const struct peer *largest = room_largest(server);
@@ -47,10 +57,7 @@ static bool call_displace(struct net_server *server, const struct peer *peer)
 	if (!call)
 		return false;
 	server_refused(server, NET_REFUSED_CALLS, call->peer_text);
-	if (call->connection->http2)
-		http2_reset(call, NGHTTP2_REFUSED_STREAM);
-	else
-		call->connection->doomed = true;
+	call_reset(call, NGHTTP2_REFUSED_STREAM);
 	call->phase = CALL_ENDED;
 	connection_settle_later(call->connection);
 	return true;
@@ -230,15 +237,6 @@ bool call_is_http(const struct net_call *call)
 	return call->server->http.config;
 }
 
-/* Without memory for an answer. */
-static void call_reset(struct net_call *call)
-{
-	if (call->connection->http2)
-		http2_reset(call, NGHTTP2_INTERNAL_ERROR);
-	else
-		call->connection->doomed = true;
-}
-
 /* The service's answer, or ours, goes out. */
 static void call_answer(struct net_call *call)
 {
@@ -258,7 +256,7 @@ static void call_answer(struct net_call *call)
 	call_end_living(call);
 	room_forget(call);
 	if (call->connection)
-		call_reset(call);
+		call_reset(call, NGHTTP2_INTERNAL_ERROR);
 }
 
 static void call_set_answer(struct net_call *call, enum net_code code, char *message)
@@ -336,7 +334,7 @@ static bool call_is_late(struct net_call *call, const struct server_patience *pa
 {
 	uint64_t age_ns = now_ns - call->began_ns;
 
-	if (call->phase == CALL_HEAD || call->phase == CALL_BODY) {
+	if (is_arriving(call)) {
 		// Who waits for room has done what there is to do.
 		if (age_ns < patience->receive_ns &&
 		    !call_is_too_slow(call, patience, is_full, now_ns))
@@ -347,10 +345,7 @@ static bool call_is_late(struct net_call *call, const struct server_patience *pa
 	if (call->phase != CALL_ANSWERING || age_ns < patience->answer_ns)
 		return false;
 	// Whoever does not read would keep its place for good.
-	if (call->connection->http2)
-		http2_reset(call, NGHTTP2_CANCEL);
-	else
-		call->connection->doomed = true;
+	call_reset(call, NGHTTP2_CANCEL);
 	call->phase = CALL_ENDED;
 	return true;
 }

@@ -10,11 +10,11 @@
 enum { CROWDED = 128 };
 
 /* The longer the list of a process's mappings, the less often it is read again after records were
- * lost: at 4,000 ns a byte rereading one process takes about a hundredth of a CPU... */
+ * lost: at 4,000 ns a byte rereading one process takes about a hundredth of a CPU. */
 static const uint64_t REREAD_NS_PER_BYTE = 4000;
 
-/* ...in the long run. While a program loads what it consists of, it is told of faster than can be
- * followed, and read several times: it must not wait for all of that after the last loss. */
+/* Readings may run ahead of that pace by so much. A program that loads many libraries loses records
+ * and is read several times within a second; after the last loss it must be read at once. */
 static const uint64_t REREAD_AHEAD_NS = 20000000000;
 
 /* Where there was no room for all mappings, there is none a moment later. */

@@ -16,7 +16,7 @@ enum {
 	EFFORT_ENTRY = 32, /* of an entry, beside its instructions */
 };
 
-/* What is left, in bytes of instructions, or steps of a table. */
+/* An effort counts bytes of instructions, or steps of a table, that may still be read. */
 struct effort {
 	uint64_t left;
 };

@@ -441,7 +441,7 @@ static void where_there_is_room_a_client_may_send_slowly(void **state)
 	assert_true(clock_monotonic_ns() - begun >= SECOND);
 }
 
-/* Those who took the room and send nothing keep no small message out. */
+/* A small message is handled although a client that sends nothing holds all the room. */
 static void a_small_message_needs_no_room(void **state)
 {
 	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
