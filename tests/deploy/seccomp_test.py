@@ -127,6 +127,7 @@ def test_it_names_calls_that_are_rare(source):
     assert written - named_by(source / PROFILE) == set()
 
 
+@pytest.mark.thorough
 def test_it_names_every_call_of_a_run(start_profcol, start_target, burn, source, tmp_path):
     # By a grandchild: the program keeps its parent, and the signals that are meant for it.
     recorder = ["strace", "-D", "-f", "-qq", "-s", "0", "-o", tmp_path / "calls"]

@@ -138,6 +138,7 @@ def test_a_library_is_not_taken_for_the_one_before_by_a_profiler_that_is_late(
         assert not seen[phase, other]
 
 
+@pytest.mark.thorough
 def test_a_library_that_stays_for_long_is_known_soon(changing, libraries, profiled):
     samples = profiled(changing, "libraries", 6, 1000, *libraries)
     seen = files_by_phase(samples, libraries)
@@ -146,6 +147,7 @@ def test_a_library_that_stays_for_long_is_known_soon(changing, libraries, profil
         assert not seen[phase, other]
 
 
+@pytest.mark.thorough
 def test_a_file_is_not_taken_for_the_one_that_it_covers(changing, codes, profiled):
     seen = files_by_phase(profiled(changing, "files", TURNS, TURN_MS, *codes), codes)
     assert_each_has_its_own(seen, "first.code", "second.code")

@@ -153,6 +153,7 @@ def live(program, directory, start_profcol, seen):
         seen.add(directory / f"life-{life}", sample, checker)
 
 
+@pytest.mark.thorough
 def test_the_first_samples_of_a_new_file_are_whole(build_programs, start_profcol, tmp_path):
     (program,) = build_programs(target for target in TARGETS if target.name == "gcc_O0")
     seen = FirstSamples()
@@ -176,6 +177,7 @@ def new_threads(source, tmp_path):
     return path
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="goroutines are found on amd64 only")
 def test_stacks_of_goroutines_are_copied_and_walked_in_user_space(
     new_threads, start_profcol, start_target, tmp_path

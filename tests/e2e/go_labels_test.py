@@ -201,6 +201,7 @@ def reload(run, configuration):
     wait_until(lambda: done in run.log, f"a reload:\n{run.log[-2000:]}")
 
 
+@pytest.mark.thorough
 def test_labels_are_switched_off_and_on_while_it_runs(
     go, source, start_profcol, start_target, tmp_path
 ):

@@ -193,6 +193,7 @@ def test_chains_are_those_of_the_runtime(case, seen):
     check(seen[case])
 
 
+@pytest.mark.thorough
 def test_without_symbolization_there_are_names_and_no_lines(
     source, start_profcol, start_target, tmp_path
 ):

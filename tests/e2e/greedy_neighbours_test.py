@@ -82,8 +82,8 @@ def own_directory(open_path):
 @pytest.mark.parametrize(
     "how, count, processes",
     [
-        ("files", 20000, 1),
-        ("mappings", 0, 3),
+        pytest.param("files", 20000, 1, marks=pytest.mark.thorough),
+        pytest.param("mappings", 0, 3, marks=pytest.mark.thorough),
         ("map", 0, 2),
         ("execute", 0, 2),
         ("processes", 100, 1),

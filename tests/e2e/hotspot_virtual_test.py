@@ -59,6 +59,7 @@ def counts(samples, *runs):
     )
 
 
+@pytest.mark.thorough
 def test_a_mark_stands_for_frames_in_the_heap(burning):
     samples, gaps = burning()
     marked = counts(samples, f"{MAIN}.deep", IN_HEAP, CARRIER)
@@ -69,6 +70,7 @@ def test_a_mark_stands_for_frames_in_the_heap(burning):
     assert gaps
 
 
+@pytest.mark.thorough
 def test_frames_on_the_stack_are_whole(burning):
     samples, _ = burning("awake")
     whole = (f"{MAIN}.burn", *[f"{MAIN}.deep"] * (DEPTH + 1), f"{MAIN}.begin")

@@ -83,6 +83,7 @@ def test_a_living_program_that_is_called_deleted(around, built, tmp_path):
     assert told(removed.pid) == {str(gone)}
 
 
+@pytest.mark.thorough
 def test_bpf_programs_that_are_loaded_later(around, built):
     """Each by its own name, and not by that of profcol's, behind which it lies."""
     names = ("hot_alpha", "hot_beta", "hot_gamma")

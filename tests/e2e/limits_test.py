@@ -275,6 +275,7 @@ def test_many_processes_that_sleep(
     run.stop()
 
 
+@pytest.mark.thorough
 def test_a_process_that_had_to_go_comes_back(
     start, start_burner, start_mapped, start_target_apart, build, relay, tmp_path
 ):

@@ -108,7 +108,7 @@ def test_who_is_there_while_records_are_lost(around, lock, built, tmp_path):
     check_later(around.finish(), path, later)
 
 
-@pytest.mark.parametrize("how", ["memory", EXEC])
+@pytest.mark.parametrize("how", [pytest.param("memory", marks=pytest.mark.thorough), EXEC])
 def test_who_is_there_before_the_start(around, lock, built, tmp_path, how):
     port = free_port()
     lock(MANY, how)
@@ -128,6 +128,7 @@ def test_who_is_there_before_the_start(around, lock, built, tmp_path, how):
     check_later(samples, path, later)
 
 
+@pytest.mark.thorough
 def test_who_keeps_it_in_turns(around, lock, built, tmp_path):
     """Shortly, so that nobody is left behind: but again and again, and each has to be waited for."""
     around.profile(WITHOUT_LEAKS)

@@ -98,6 +98,7 @@ def write_over(source, path):
         file.truncate()
 
 
+@pytest.mark.thorough
 def test_a_program_that_is_written_over_with_its_size_and_time_kept(neighbourhood, built, tmp_path):
     """As cp -p, or a build with normalized times: one inode, one size, one time of modification."""
     path = tmp_path / "program"
@@ -157,6 +158,7 @@ def test_a_library_that_is_written_over_while_it_is_mapped(neighbourhood, built,
     assert not named(after, leaf("old"))
 
 
+@pytest.mark.thorough
 def test_a_library_that_is_written_over_among_more_files_than_are_held(around, built, tmp_path):
     """Whether it is shows by its descriptor, and of these there are not enough."""
     around.profile(prefix=("prlimit", "--nofile=256:256"))
@@ -216,6 +218,7 @@ def test_a_program_that_was_never_in_a_file_system(neighbourhood, built):
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.sanitized
 def test_a_library_in_memory_that_is_written_anew(neighbourhood, built):
     """The same number and no name: only its content tells one from the other."""
@@ -283,7 +286,10 @@ def is_unmounted(path):
     return not result.returncode
 
 
-@pytest.mark.parametrize("kind", ["tmpfs", "bind", "chroot"])
+@pytest.mark.parametrize(
+    "kind",
+    ["bind", *(pytest.param(kind, marks=pytest.mark.thorough) for kind in ("tmpfs", "chroot"))],
+)
 def test_a_mount_can_be_unmounted_when_its_program_has_ended(kind, around, built, tmp_path):
     """Neither the profiler nor its workers hold it for longer than some seconds; also when it was the
     root of the program, or lies on the file system of the machine's root.
@@ -361,6 +367,7 @@ def start_later(around, built, tmp_path):
     return path, later
 
 
+@pytest.mark.thorough
 def test_a_file_on_a_mount_that_is_dead_already(around, silent_mount, built, tmp_path):
     stuck = around.start(silent_mount.program).wait_burnt(100)
     silent_mount.silence()
@@ -392,6 +399,7 @@ def test_a_file_on_a_mount_that_dies_later(around, silent_mount, built, tmp_path
     check(samples[stuck.pid], silent_mount.program, "old")
 
 
+@pytest.mark.thorough
 def test_a_file_that_cannot_be_closed(around, silent_mount, built, tmp_path):
     """It can be read; then whoever closes it waits in a way that no signal ends."""
     around.profile(WITHOUT_LEAKS)

@@ -133,6 +133,7 @@ def test_it_is_off_unless_asked_for(runs):
     assert not runs.cache.exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.sanitized
 def test_what_is_damaged_is_made_anew(runs):
     runs.run()
@@ -161,6 +162,7 @@ def test_another_program_in_its_place_is_another_file(runs, build_target, tmp_pa
     assert not names & set(CHAIN[:-1])
 
 
+@pytest.mark.thorough
 def test_a_copy_of_the_same_build_is_another_file(runs):
     """Whoever writes a file can give it the head, the tail and the build id of another one."""
     runs.run()
@@ -200,6 +202,7 @@ def test_without_a_place_to_write_it_profiles_all_the_same(runs, mount):
     run.check_stacks()
 
 
+@pytest.mark.thorough
 def test_rules_that_others_could_write_are_not_believed(runs):
     runs.cache.mkdir()
     runs.cache.chmod(0o777)
@@ -210,6 +213,7 @@ def test_rules_that_others_could_write_are_not_believed(runs):
     run.check_stacks()
 
 
+@pytest.mark.thorough
 def test_a_full_disk_is_told_once(runs, mount):
     mount("size=16k")
     run = runs.run()

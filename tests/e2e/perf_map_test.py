@@ -300,6 +300,7 @@ def test_a_jitdump_grows(make, start_profcol, tmp_path):
 # ---- producers ----
 
 
+@pytest.mark.thorough
 def test_java(source, start_profcol, start_target, tmp_path):
     """`jcmd PID Compiler.perfmap` has it write what its code is called at that moment."""
     if not shutil.which("jcmd"):

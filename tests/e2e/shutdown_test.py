@@ -70,6 +70,7 @@ def test_a_second_signal_ends_it_at_once(start_profcol, burner, tmp_path):
     assert run.wait_exit() == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.sanitized
 def test_ten_starts_and_stops(start_profcol, burner, tmp_path):
     for cycle in range(10):

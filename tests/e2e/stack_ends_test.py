@@ -64,7 +64,8 @@ CERTAIN = {"frame": ("direct",), "frameless": ("direct", "pointer")}
 
 
 @pytest.mark.parametrize(
-    "main", ["frame", pytest.param("frameless", marks=pytest.mark.sanitized)]
+    "main",
+    ["frame", pytest.param("frameless", marks=(pytest.mark.sanitized, pytest.mark.thorough))],
 )
 def test_callers_of_code_without_a_table_are_there_or_the_stack_is_marked(
     start_profcol, start_target, source, tmp_path, main

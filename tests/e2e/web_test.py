@@ -170,6 +170,7 @@ def test_a_profile_from_now_on(served, tmp_path):
     assert profile.sample_types == (("samples", "count"), ("cpu", "nanoseconds"))
 
 
+@pytest.mark.thorough
 def test_go_tool_pprof_reads_it(served, tmp_path):
     go = shutil.which("go")
     if not go:
