@@ -47,6 +47,14 @@ _ON_DEMAND = {
     *("slow", "kernels", "kernel_one", "kernels_arm64", "image_arm64", "packages", "runtimes"),
 }
 
+# Files whose tests take a minute or more together: where they come last, one worker is busy alone.
+_LONG = {
+    *("changes_of_code_test", "chain_test", "deferred_walks_test", "go_names_test"),
+    *("greedy_neighbours_test", "hotspot_test", "limits_test", "odd_files_test"),
+    *("odd_processes_test", "page_cache_test", "perf_map_test", "select_test", "shutdown_test"),
+    *("unwind_truth_test", "v8_test"),
+}
+
 
 def _shuffle(items, seed):
     """Tests of a file stay together: what they share is made once."""
@@ -70,6 +78,8 @@ def pytest_collection_modifyitems(config, items):
     items[:] = chosen
     if config.option.shuffle is not None:
         _shuffle(items, config.option.shuffle)
+    else:
+        items.sort(key=lambda item: item.path.stem not in _LONG)
 
 
 @pytest.hookimpl(hookwrapper=True)

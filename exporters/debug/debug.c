@@ -50,7 +50,7 @@ static const struct profcol_option debug_options[] = {
 			    "print through the log, a record for each piece of text"),
 	PROFCOL_OPTION_LIST("output_paths", struct debug_config, output_paths, NULL,
 			    "where to print when use_internal_logger is false: stdout, stderr, "
-			    "files (appended to); stdout when empty"),
+			    "files (appended to) or pipes that somebody reads; stdout when empty"),
 	PROFCOL_OPTION_END,
 };
 

@@ -36,7 +36,7 @@ static struct profcol_error *cannot_use(const char *path, int errnum)
 				    strerrordesc_np(errnum), remedy);
 }
 
-/* Takes @error; NULL if that is. */
+/* @error with the name of the directory and the way out; takes @error. NULL when @error is. */
 static struct profcol_error *name_fault(const char *path, struct profcol_error *error, int errnum)
 {
 	struct profcol_error *named;

@@ -11,7 +11,7 @@
 
 enum { HOTTEST = 10 };
 
-/* With the rights of who called, as all commands write. */
+/* Write the picture with the rights of the caller, as all commands write. */
 static struct profcol_error *write_picture(const struct view_options *options, struct flame *flame)
 {
 	CLEANUP(caller_leave) struct caller_rights rights = { 0 };

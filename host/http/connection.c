@@ -20,7 +20,6 @@ enum {
 	MOMENT_NS = 100000000,
 	/* ...unless more wait than have places: the last of them is to come in within a moment. But
 	 * with TLS a client has to be asked and to answer before it can ask. */
-	MOMENT_PLACES = 64,
 	MOMENT_TLS_NS = 20000000,
 };
 
@@ -76,8 +75,8 @@ static bool had_its_moment(const struct http_connection *connection, size_t wait
 	uint64_t passed_ns = clock_monotonic_ns() - connection->since_ns;
 	uint64_t moment_ns = MOMENT_NS;
 
-	if (waiting > MOMENT_PLACES)
-		moment_ns = moment_ns * MOMENT_PLACES / waiting;
+	if (waiting > HTTP_CONNECTIONS_MAX)
+		moment_ns = moment_ns * HTTP_CONNECTIONS_MAX / waiting;
 	if (connection->tls && moment_ns < MOMENT_TLS_NS)
 		moment_ns = MOMENT_TLS_NS;
 	if (connection->state != CONNECTION_READING || passed_ns >= moment_ns)

@@ -239,21 +239,28 @@ static void welcome(struct profcol_http_listener *listener, int fd)
 				     &listener->connections);
 }
 
-/* Clients of the listening @fd that have not been accepted; 0 also where that cannot be told. */
-static size_t count_waiting(int fd)
+/* Clients of @listener that have not been accepted; none where that cannot be told. */
+static size_t count_waiting(const struct profcol_http_listener *listener)
 {
-	struct tcp_info info = { 0 };
-	socklen_t size = sizeof(info);
+	size_t count = 0;
 
-	// tcpi_unacked of a listening socket counts its clients that wait (tcp_get_info(), tcp.c).
-	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) ? 0 : info.tcpi_unacked;
+	for (size_t i = 0; i < listener->sockets.count; i++) {
+		struct tcp_info info = { 0 };
+		socklen_t size = sizeof(info);
+
+		// tcpi_unacked of a listening socket counts its clients that wait (tcp_get_info(),
+		// tcp.c).
+		if (!getsockopt(listener->sockets.fds[i], IPPROTO_TCP, TCP_INFO, &info, &size))
+			count += info.tcpi_unacked;
+	}
+	return count;
 }
 
-static enum http_room make_room(struct profcol_http_listener *listener, int fd, uint64_t *wait_ns)
+static enum http_room make_room(struct profcol_http_listener *listener, uint64_t *wait_ns)
 {
 	if (listener->connections.count < HTTP_CONNECTIONS_MAX)
 		return HTTP_ROOM_MADE;
-	return http_connection_displace(&listener->connections, count_waiting(fd), wait_ns);
+	return http_connection_displace(&listener->connections, count_waiting(listener), wait_ns);
 }
 
 /* A client that there is no room for waits in the kernel's queue, or finds its connection closed.
@@ -262,7 +269,7 @@ static void on_client(evutil_socket_t fd, short what, void *context)
 {
 	struct profcol_http_listener *listener = context;
 	uint64_t wait_ns = 0;
-	enum http_room room = make_room(listener, fd, &wait_ns);
+	enum http_room room = make_room(listener, &wait_ns);
 	int client;
 
 	(void)what;

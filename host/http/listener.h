@@ -12,17 +12,6 @@
 #include <event2/event.h>
 #include <stdbool.h>
 
-enum {
-	/*
-	 * Clients at once. The next one displaces the one that has waited longest for a request,
-	 * once that has had a moment for it: who opens connections and says nothing keeps nobody
-	 * out, nor do those in haste throw out who is slow. Of a flood 640 a second are taken, and
-	 * the others wait with the kernel. When all are busy taking their
-	 * replies, it displaces the slowest, and is refused while none has taken over a second.
-	 */
-	HTTP_CONNECTIONS_MAX = 64,
-};
-
 struct http_server;
 
 struct profcol_http_listener {

@@ -35,5 +35,6 @@ int file_write_all(int fd, struct iovec *parts, size_t count, size_t *written_re
 int file_reopen(int path_fd);
 
 /* Does @fd, which may be O_PATH, lie on a file system of the kernel's own (proc, sysfs, debugfs,
- * tracefs)? To open or read what is there may do things. */
+ * tracefs)? To open or read what is there may do things. False also when that cannot be told. Any
+ * thread. */
 bool file_is_of_kernel(int fd);

@@ -222,16 +222,25 @@ static struct profcol_error *walk_open(struct walk *walk, int *ret)
 	return NULL;
 }
 
+/* As trusted_directory_open(), by the settings in @walk, which it deinitializes. */
+static struct profcol_error *walk_all(struct walk *walk, int *errnum_ret, int *ret)
+{
+	struct profcol_error *error;
+
+	walk->here = -1;
+	error = walk_open(walk, ret);
+	if (errnum_ret)
+		*errnum_ret = walk->errnum;
+	walk_deinit(walk);
+	return error;
+}
+
 static struct profcol_error *open_directory(const char *path, enum trusted_owners owners,
 					    bool shared, int *errnum_ret, int *ret)
 {
-	CLEANUP(walk_deinit)
-	struct walk walk = { .owners = owners, .shared = shared, .here = -1, .path = path };
-	struct profcol_error *error = walk_open(&walk, ret);
+	struct walk walk = { .owners = owners, .shared = shared, .path = path };
 
-	if (errnum_ret)
-		*errnum_ret = walk.errnum;
-	return error;
+	return walk_all(&walk, errnum_ret, ret);
 }
 
 struct profcol_error *trusted_directory_open(const char *path, enum trusted_owners owners,
@@ -244,18 +253,14 @@ struct profcol_error *trusted_directory_open(const char *path, enum trusted_owne
 
 struct profcol_error *trusted_directory_make(const char *path, mode_t mode, int *errnum_ret)
 {
-	CLEANUP(walk_deinit)
 	struct walk walk = { .owners = TRUSTED_SELF,
 			     .shared = true,
 			     .create = true,
 			     .mode = mode,
-			     .here = -1,
 			     .path = path };
 	CLEANUP_FD int fd = -1;
-	struct profcol_error *error = walk_open(&walk, &fd);
 
-	*errnum_ret = walk.errnum;
-	return error;
+	return walk_all(&walk, errnum_ret, &fd);
 }
 
 /* @path up to its last name, and that. False without memory. */

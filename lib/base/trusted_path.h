@@ -49,8 +49,9 @@ PROFCOL_MUST_CHECK struct profcol_error *trusted_output_open(const struct truste
 
 /*
  * trusted_directory_make() makes the directory @path, and those missing on the way to it, with
- * @mode. Each is made in a directory that passed the checks above, so nobody can redirect it.
- * Whether others may write to @path itself is not checked. *@errnum_ret as above.
+ * @mode less the umask. Each is made in a directory that passed the checks above, so nobody can
+ * redirect it. Whether others may write to @path itself is not checked; a directory that is there
+ * already is no error. *@errnum_ret, which may be NULL, is the errno of SYSTEM, else 0.
  */
 PROFCOL_MUST_CHECK struct profcol_error *trusted_directory_make(const char *path, mode_t mode,
 								int *errnum_ret);

@@ -52,7 +52,8 @@ bool http_client_is_url(const char *text);
 
 /*
  * @text, a URL or what was meant for one, as messages show it: "..." in the place of a user and a
- * password and of a query, in which servers are given tokens. free(); NULL without memory.
+ * password and of a query, in which servers are given tokens; a fragment is left out. Pure. free();
+ * NULL without memory.
  */
 char *http_client_show_url(const char *text);
 

@@ -73,14 +73,22 @@ bool http_url_parse(struct http_url *url, const char *text)
 	return host && url_parse_port(url, text + host, length - host);
 }
 
-/* Does @text, a host and what follows it, end in a port before its path? */
-static bool has_port(const char *text)
+/* How the host at the begin of @text ends. */
+enum host_end {
+	HOST_END_PATH, /* in a path, a query, or nothing */
+	HOST_END_PORT, /* in a port before these */
+	HOST_END_TEXT, /* in a colon and something else: it is a user, and there a password begins */
+};
+
+static enum host_end host_end(const char *text)
 {
 	const char *end = text[0] == '[' ? text + strcspn(text, "]") : text;
 	const char *colon = end + strcspn(end, ":/?#");
 	size_t digits = *colon == ':' ? strspn(colon + 1, "0123456789") : 0;
 
-	return digits && strchr("/?#", colon[1 + digits]);
+	if (*colon != ':')
+		return HOST_END_PATH;
+	return digits && strchr("/?#", colon[1 + digits]) ? HOST_END_PORT : HOST_END_TEXT;
 }
 
 /* Where the host begins in @text, the URL behind its scheme: behind the '@' of a user, if there may
@@ -89,8 +97,10 @@ static const char *find_host(const char *text)
 {
 	const char *at = memrchr(text, '@', strcspn(text, "/"));
 
-	if (!at && !has_port(text))
+	if (!at && host_end(text) == HOST_END_PATH)
 		at = memrchr(text, '@', strcspn(text, "?#"));
+	else if (!at && host_end(text) == HOST_END_TEXT)
+		at = strrchr(text, '@');
 	return at ? at : text;
 }
 

@@ -32,10 +32,8 @@ struct server_bounds bounds_choose(uint64_t memory_bytes, size_t message_bytes)
 	bounds.calls = clamp(memory_bytes / MEMORY_OF_CALL, CALLS_LEAST, CALLS_MOST);
 	bounds.calls_of_peer = bounds.calls / 2;
 	bounds.room_bytes = clamp(memory_bytes / 8, ROOM_MIB_LEAST * MIB, ROOM_MIB_MOST * MIB);
-	bounds.room_calls = clamp(bounds.room_bytes / message_bytes, 1, ROOM_CALLS_MOST);
 	// Most messages are far smaller than the largest one.
-	if (message_bytes <= bounds.room_bytes)
-		bounds.room_calls = ROOM_CALLS_MOST;
+	bounds.room_calls = ROOM_CALLS_MOST;
 	return bounds;
 }
 

@@ -120,14 +120,18 @@ void room_forget(struct net_call *call)
 	TAILQ_REMOVE(&call->server->waiting, peer, waiting_entry);
 }
 
-struct peer *room_largest(struct net_server *server)
+void room_forget_full(struct net_server *server)
 {
-	struct peer *largest = &server->peers[0];
+	struct peer *peer;
+	struct connection *connection;
 
-	for (size_t i = 1; i < SERVER_PEERS; i++)
-		if (server->peers[i].calls > largest->calls)
-			largest = &server->peers[i];
-	return largest;
+	server->is_full = false;
+	TAILQ_FOREACH(peer, &server->waiting, waiting_entry)
+	{
+		peer->is_full = false;
+		TAILQ_FOREACH(connection, &peer->waiting, waiting_entry)
+		connection->is_full = false;
+	}
 }
 
 struct net_call *room_next(struct net_server *server)
@@ -142,8 +146,6 @@ struct net_call *room_next(struct net_server *server)
 	TAILQ_INSERT_TAIL(&server->waiting, peer, waiting_entry);
 	TAILQ_REMOVE(&peer->waiting, connection, waiting_entry);
 	TAILQ_INSERT_TAIL(&peer->waiting, connection, waiting_entry);
-	// room_take() sets these again if their shares still have no room for the call.
-	connection->is_full = peer->is_full = false;
 	return TAILQ_FIRST(&connection->waiting);
 }
 

@@ -63,11 +63,11 @@ struct server_bounds bounds_choose(uint64_t memory_bytes, size_t message_bytes);
 /* How long clients may take. */
 struct server_patience {
 	uint64_t receive_ns; /* to send a message after its head */
-	uint64_t full_ns;    /* to begin with that, for a call that has room which others lack; each
-				MiB has a second more */
+	uint64_t full_ns;    /* for a call that has room others lack, from when it got it; and a
+				second for each MiB that has come */
 	uint64_t answer_ns;  /* to read the answer */
 	uint64_t head_ns;    /* from the connection to the first frame, and for each head */
-	uint64_t stuck_ns;   /* for more room, for a call that has some */
+	uint64_t stuck_ns;   /* for a call that has such room and waits for more */
 };
 
 /* A budget of events a second, which may be saved up. Pure. */
@@ -235,6 +235,9 @@ void http2_destroy(struct http2 *http2); /* accepts NULL */
 /* False: the connection is of no use any more. */
 bool http2_feed(struct http2 *http2, const uint8_t *bytes, size_t length);
 
+/* Is there so much in the output of its connection that nothing more is put there? */
+bool http2_is_full(const struct http2 *http2);
+
 /* Put what is to be sent into the connection's output, as long as there is little in it. */
 bool http2_flush(struct http2 *http2);
 
@@ -321,6 +324,7 @@ struct net_call {
 	bool complete;     /* the client has said all */
 	bool is_ready;     /* under the lock: no worker has it yet */
 	bool is_living;    /* it is among the server's that are living */
+	bool is_displaced; /* it made room for a call of somebody else: not its client's fault */
 	bool is_json;      /* its message and its answer */
 	bool too_large;    /* and therefore refused */
 	bool no_memory;    /* the same: a worker's, until it is answered */
@@ -378,8 +382,8 @@ void room_give(struct net_call *call);
 /* @call waits for room, or no longer. */
 void room_wait(struct net_call *call);
 void room_forget(struct net_call *call);
-/* The peer that has most calls under way. */
-struct peer *room_largest(struct net_server *server);
+/* Before all that wait try again: room_take() says anew which shares have no room. */
+void room_forget_full(struct net_server *server);
 /* The next call that waits, fairly; NULL without. It goes to the end of the line. */
 struct net_call *room_next(struct net_server *server);
 /* Under the lock: to the workers, and from there. */

@@ -11,6 +11,7 @@ enum {
 	/* What RFC 9113 counts for each field of a head, besides its name and value. */
 	FIELD_COST = 32,
 	NS_OF_BYTE = 1000000000 >> 20, /* at a MiB a second */
+	UNREAD_NS = 1000000000, /* an answer that is not read for so long makes room for others */
 };
 
 /* ---- life ---- */
@@ -29,36 +30,87 @@ static void call_reset(struct net_call *call, uint32_t error)
 		call->connection->doomed = true;
 }
 
-/* Find the call of @peer that has been arriving for longest; NULL: none is. */
-static struct net_call *find_oldest(struct net_server *server, const struct peer *peer)
+/* May @call make room for a call of somebody else? It is arriving, or its answer is not read. */
+static bool is_displaceable(const struct net_call *call, uint64_t now_ns)
 {
+	return is_arriving(call) ||
+	       (call->phase == CALL_ANSWERING && now_ns - call->began_ns >= UNREAD_NS);
+}
+
+/* Find the oldest call that may make room, of the address with most calls of those that have such a
+ * call and more than @calls in all; NULL: there is none. */
+static struct net_call *find_displaceable(struct net_server *server, size_t calls)
+{
+	uint64_t now_ns = clock_monotonic_ns();
 	struct connection *connection;
-	struct net_call *call, *oldest = NULL;
+	struct net_call *call, *found = NULL;
 
 	TAILQ_FOREACH(connection, &server->connections, entry)
 	{
-		if (connection->peer != peer || connection->doomed)
+		size_t of_peer = connection->peer->calls;
+
+		if (connection->doomed || of_peer <= calls || (found && of_peer < found->peer->calls))
 			continue;
 		TAILQ_FOREACH(call, &connection->calls, entry)
-		if (is_arriving(call) && (!oldest || call->began_ns < oldest->began_ns))
-			oldest = call;
+		if (is_displaceable(call, now_ns) &&
+		    (!found || of_peer > found->peer->calls || call->began_ns < found->began_ns))
+			found = call;
 	}
-	return oldest;
+	return found;
 }
 
-/* The address with most calls, if these are more than @peer would have, loses one that is arriving.
- */
+/* What only the way here needed. */
+static void call_drop_head(struct net_call *call)
+{
+	VECTOR_DEINIT(&call->head.fields);
+	VECTOR_DEINIT(&call->head.text);
+}
+
+static void call_drop_message(struct net_call *call)
+{
+	free(TAKE(call->bytes));
+	call->length = call->capacity = 0;
+}
+
+/* It has its answer, or needs none. */
+static void call_end_living(struct net_call *call)
+{
+	struct net_server *server = call->server;
+
+	if (!call->is_living)
+		return;
+	call->is_living = false;
+	pthread_mutex_lock(&server->lock);
+	server->living--;
+	pthread_cond_broadcast(&server->quiet);
+	pthread_mutex_unlock(&server->lock);
+}
+
+/* Let go of all that @call has on its way; nothing goes on with it but its answer, if any. */
+static void call_settle(struct net_call *call)
+{
+	call_end_living(call);
+	call_drop_message(call);
+	call_drop_head(call);
+	room_forget(call);
+	room_give(call);
+}
+
+/* An address with many more calls than @peer loses one. A client that does not read keeps even the end
+ * of a call from leaving, and loses its connection. */
 static bool call_displace(struct net_server *server, const struct peer *peer)
 {
-	const struct peer *largest = room_largest(server);
-	struct net_call *call =
-		largest->calls > peer->calls + 1 ? find_oldest(server, largest) : NULL;
+	struct net_call *call = find_displaceable(server, peer->calls + 1);
 
 	if (!call)
 		return false;
 	server_refused(server, NET_REFUSED_CALLS, call->peer_text);
+	call->is_displaced = true;
 	call_reset(call, NGHTTP2_REFUSED_STREAM);
+	call_settle(call);
 	call->phase = CALL_ENDED;
+	if (call->connection->http2 && http2_is_full(call->connection->http2))
+		call->connection->doomed = true;
 	connection_settle_later(call->connection);
 	return true;
 }
@@ -94,33 +146,6 @@ struct net_call *call_create(struct connection *connection, int32_t stream)
 	pthread_mutex_unlock(&server->lock);
 	server_tick(server);
 	return call;
-}
-
-/* It has its answer, or needs none. */
-static void call_end_living(struct net_call *call)
-{
-	struct net_server *server = call->server;
-
-	if (!call->is_living)
-		return;
-	call->is_living = false;
-	pthread_mutex_lock(&server->lock);
-	server->living--;
-	pthread_cond_broadcast(&server->quiet);
-	pthread_mutex_unlock(&server->lock);
-}
-
-/* What only the way here needed. */
-static void call_drop_head(struct net_call *call)
-{
-	VECTOR_DEINIT(&call->head.fields);
-	VECTOR_DEINIT(&call->head.text);
-}
-
-static void call_drop_message(struct net_call *call)
-{
-	free(TAKE(call->bytes));
-	call->length = call->capacity = 0;
 }
 
 /* Nobody has it any more. */
@@ -217,11 +242,7 @@ static void call_respond(struct net_call *call)
 {
 	call->phase = CALL_ANSWERING;
 	call->began_ns = clock_monotonic_ns();
-	call_end_living(call);
-	call_drop_message(call);
-	call_drop_head(call);
-	room_forget(call);
-	room_give(call);
+	call_settle(call);
 	// HTTP/1.1 looks for it when the connection is seen to.
 	if (call->connection && call->connection->http2)
 		http2_respond(call);
@@ -317,25 +338,28 @@ static void call_give_up(struct net_call *call, const char *reason)
 	call_refuse(call, NET_UNAVAILABLE, strdup(reason));
 }
 
-/* @call has room that others lack, and does not send a MiB a second, or waits for more itself. */
+/* @call has room that others lack, and does not send a MiB a second, or waits for more itself. What
+ * others of its own connection lack is that connection's affair, unless all of them wait. */
 static bool call_is_too_slow(const struct net_call *call, const struct server_patience *patience,
 			     bool is_full, uint64_t now_ns)
 {
-	if (!call->taken.calls || !(is_full || call->peer->is_full || call->connection->is_full))
+	// What waits and has no room keeps nobody out.
+	if (!call->taken.calls)
 		return false;
+	is_full |= call->peer->is_full;
 	if (call->waits)
-		return now_ns - call->waits_ns >= patience->stuck_ns;
-	return now_ns - call->taken_ns >= patience->full_ns + call->length * NS_OF_BYTE;
+		return (is_full || call->connection->is_full) &&
+		       now_ns - call->waits_ns >= patience->stuck_ns;
+	return is_full && now_ns - call->taken_ns >= patience->full_ns + call->length * NS_OF_BYTE;
 }
 
-/* Returns whether there was anything to do. */
+/* Give @call up if it is late. Returns whether it was. */
 static bool call_is_late(struct net_call *call, const struct server_patience *patience,
 			 bool is_full, uint64_t now_ns)
 {
 	uint64_t age_ns = now_ns - call->began_ns;
 
 	if (is_arriving(call)) {
-		// Who waits for room has done what there is to do.
 		if (age_ns < patience->receive_ns &&
 		    !call_is_too_slow(call, patience, is_full, now_ns))
 			return false;

@@ -238,9 +238,10 @@ static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *u
 {
 	struct http2 *http2 = user_data;
 	int32_t stream = frame->hd.stream_id;
+	const struct net_call *call = call_of(session, stream);
 
 	if (frame->hd.type == NGHTTP2_RST_STREAM &&
-	    frame->rst_stream.error_code != NGHTTP2_NO_ERROR)
+	    frame->rst_stream.error_code != NGHTTP2_NO_ERROR && !(call && call->is_displaced))
 		http2_charge(http2, RESET_COST);
 	if (frame->hd.type == NGHTTP2_GOAWAY)
 		http2_note_verdict(http2, frame->goaway.error_code);
@@ -363,6 +364,11 @@ bool http2_feed(struct http2 *http2, const uint8_t *bytes, size_t length)
 	http2_silence(http2, used == NGHTTP2_ERR_BAD_CLIENT_MAGIC ? NET_REFUSED_PROTOCOL
 								  : NET_REFUSED_FLOOD);
 	return false;
+}
+
+bool http2_is_full(const struct http2 *http2)
+{
+	return evbuffer_get_length(bufferevent_get_output(http2->connection->stream)) >= OUTPUT_MOST;
 }
 
 bool http2_flush(struct http2 *http2)

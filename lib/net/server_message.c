@@ -127,7 +127,7 @@ void call_admit_waiting(struct net_server *server)
 {
 	struct net_call *call;
 
-	server->is_full = false;
+	room_forget_full(server);
 	for (int vain = 0; vain < TRIED_IN_VAIN && (call = room_next(server));) {
 		if (call_enter(call)) {
 			vain = 0;

@@ -21,6 +21,7 @@ size_t tls_context_trust(SSL_CTX *context, const char *pem)
 	for (X509 *certificate; (certificate = next_certificate(bio)); count++) {
 		// One that is there twice is no fault.
 		X509_STORE_add_cert(SSL_CTX_get_cert_store(context), certificate);
+		SSL_CTX_add_client_CA(context, certificate);
 		X509_free(certificate);
 	}
 	ERR_clear_error();

@@ -144,17 +144,8 @@ static void context_cleanup(SSL_CTX **context)
 /* Demand a certificate of one of these authorities from each client. */
 static bool use_roots(SSL_CTX *context, const char *pem)
 {
-	CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, -1);
-	X509 *certificate;
-
-	while (bio && (certificate = PEM_read_bio_X509(bio, NULL, pem_refuse_password, NULL))) {
-		CLEANUP(x509_cleanup) X509 *owned = certificate;
-
-		SSL_CTX_add_client_CA(context, owned);
-	}
-	(void)tls_context_trust(context, pem);
 	SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-	return bio;
+	return tls_context_trust(context, pem) > 0;
 }
 
 /* Of what the client offers the one that we like best. A client that offers none is not asked. */

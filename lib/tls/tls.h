@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lib/tls: certificates and keys in PEM, files of them that change, and the server's side of TLS
- * 1.2 and 1.3 by OpenSSL, for every server and client of ours. The one header that other folders
- * include.
+ * lib/tls: certificates and keys in PEM, files of them that change, contexts of clients, and the
+ * server's side of TLS 1.2 and 1.3 by OpenSSL, for every server and client of ours. The one header
+ * that other folders include.
  *
  * Keys of the configuration are named in errors, which are CONFIG and begin with one:
  * "tls.cert_file: ...". Texts of settings are never NULL unless that is said; "" = not given.
@@ -61,9 +61,10 @@ tls_validate_server_pair(const struct tls_pair_config *pair);
 PROFCOL_MUST_CHECK struct profcol_error *tls_load_pair(const struct tls_pair_config *pair,
 						       struct tls_material *material);
 
-/* ---- what is made of them (context.c) ---- */
+/* ---- contexts of OpenSSL, of servers and clients (context.c) ---- */
 
-/* Trust all certificates of @pem; returns how many there are. */
+/* Trust all certificates of @pem, and name them to clients that are asked for theirs; returns how many
+ * there are. Leaves OpenSSL's queue of errors empty. The thread that owns @context. */
 size_t tls_context_trust(SSL_CTX *context, const char *pem);
 
 /* Show the first of @certificates, the others being its chain, and prove it by @key, which has no

@@ -177,7 +177,7 @@ static void check_cpu(struct overhead *overhead, const struct overhead_cost *cos
 		begin_window(overhead, cost, 0);
 }
 
-/* Over some ten seconds: a worker reads a large file for a moment. */
+/* The mean of memory over some ten seconds, since a worker reads a large file for a moment. */
 static void take_mean(struct overhead *overhead, const struct overhead_cost *cost)
 {
 	double passed = (double)(cost->now_ns - overhead->mean_ns);

@@ -122,7 +122,6 @@ def test_without_one_functions_are_their_place(start, start_target, stripped, tm
         assert int(place.partition("+")[2], 16) == int(address[name], 16)
 
 
-@pytest.mark.thorough
 def test_a_debug_file_of_a_root_names_no_files_of_others(start, start_target, stripped, tmp_path):
     """The same program in a root of its own, whose debug file lies, and outside of it."""
     root = tmp_path / "root"

@@ -160,7 +160,7 @@ def test_a_library_that_is_written_over_while_it_is_mapped(neighbourhood, built,
 
 @pytest.mark.thorough
 def test_a_library_that_is_written_over_among_more_files_than_are_held(around, built, tmp_path):
-    """Whether it is shows by its descriptor, and of these there are not enough."""
+    """A change shows by the file's descriptor, and there are fewer descriptors than files."""
     around.profile(prefix=("prlimit", "--nofile=256:256"))
     others = []
     for number in range(40):

@@ -154,7 +154,7 @@ def full_pipe():
 
 
 def test_a_recording_is_not_read_again_once_it_is_the_callers(program, places):
-    """He holds up the message about it, and puts a link in its place."""
+    """The caller holds up the message about a recording, and puts a link in the recording's place."""
     roots, callers = places
     (roots / "secret.folded").write_text("of;root;alone 5\n")
     output = callers / "out.folded"
@@ -172,12 +172,14 @@ def test_a_recording_is_not_read_again_once_it_is_the_callers(program, places):
         refill = os.open(f"/proc/self/fd/{reader}", os.O_WRONLY | os.O_NONBLOCK)
 
         def is_published():
-            # What it says until then gets through, and there is no room again.
+            # What it says until then gets through, and there is no room again: at once by the
+            # largest write there is room for, since it may be published meanwhile.
             with contextlib.suppress(BlockingIOError):
                 said.extend(os.read(reader, 65536))
-            with contextlib.suppress(BlockingIOError):
-                while not output.exists():
-                    os.write(refill, b".")
+            for size in (4096, 1):
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        os.write(refill, b"." * size)
             return output.exists()
 
         wait_until(is_published, "the recording")
@@ -189,6 +191,7 @@ def test_a_recording_is_not_read_again_once_it_is_the_callers(program, places):
             said.extend(part)
         assert process.wait() == 0, said
     os.close(reader)
+    assert b" samples" in said, said
     assert b"alone" not in said, said
 
 

@@ -202,7 +202,6 @@ def test_without_a_place_to_write_it_profiles_all_the_same(runs, mount):
     run.check_stacks()
 
 
-@pytest.mark.thorough
 def test_rules_that_others_could_write_are_not_believed(runs):
     runs.cache.mkdir()
     runs.cache.chmod(0o777)

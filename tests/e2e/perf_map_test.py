@@ -229,7 +229,7 @@ def test_what_is_no_file_is_not_even_opened(make, names_of, tmp_path):
     made = make()
     os.mkfifo(made.map)
     waits, opened = tmp_path / "waits", tmp_path / "opened"
-    script = 'touch "$1"; exec 3>"$0"; touch "$2"; sleep 1h'
+    script = 'touch "$1"; exec 3>"$0"; touch "$2"; exec sleep 1h'
     with subprocess.Popen(["sh", "-c", script, made.map, waits, opened]) as writer:
         try:
             wait_until(waits.exists, "the writer")

@@ -248,7 +248,6 @@ def test_programs_that_start_later(profile_alone, programs, start_alone, tmp_pat
     assert run.balance().causes["select"] >= 15
 
 
-@pytest.mark.thorough
 def test_an_exec_does_not_tell_of_the_program_that_is_to_run(
     profile_alone, build_target, start_alone, tmp_path
 ):

@@ -211,7 +211,8 @@ static struct named_process *largest_of(const struct frame_names *names, struct 
 	return found;
 }
 
-/* One who has many programs does not cost others the names of theirs. */
+/* The program that loses names: the largest of the owner who has most, so that many programs of one
+ * owner cost no other's. */
 static struct named_process *largest(const struct frame_names *names)
 {
 	struct owner owner = OWNER_UNKNOWN;

@@ -189,7 +189,8 @@ void file_rows_mapped_by(struct file_rows *rows, struct file *file,
 {
 	uint64_t container = mapped->owner.container;
 
-	// Until it is looked which do, or it would go before all that were met earlier.
+	// A file that was just mapped counts as living until file_rows_let_go() looks, or it would
+	// be closed before all older ones.
 	file->lives |= mapped->pid != 0;
 	if (mapped->inherited)
 		return;

@@ -6,7 +6,7 @@
  *
  * Files are read from one end to the other for the addresses at hand: nothing is kept of them. Of a
  * perf map that is larger than WORKER_MAP_MOST only the end is read, where what is new stands; of a
- * jitdump so many records.
+ * jitdump RECORDS_MOST records and STEPS_MOST lines at most (jitdump.c).
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct code_place {
 	uint64_t name_at; /* where in the file its name is; 0: none was found */
 	uint32_t name_bytes;
 	uint32_t line;            /* 0: not known */
-	uint64_t lines_at, lines; /* jitdump: where entries of lines are, and how many */
+	uint64_t lines_at, lines; /* jitdump.c's own, without meaning afterwards */
 };
 
 /* Find names of @count @places in the perf map, or jitdump, @fd, which is a file. */

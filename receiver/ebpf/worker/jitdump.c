@@ -134,7 +134,7 @@ static void take_lines(struct search *search, uint64_t at, uint64_t bytes)
 		search->lines_at = at + sizeof(search->lines);
 }
 
-/* Reads on from where it is, a piece at a time, as far as the search's steps allow. */
+/* A reader of the file from @at on, a piece at a time, as far as the search's steps allow. */
 struct pieces {
 	struct search *search;
 	uint64_t at; /* behind what is here */

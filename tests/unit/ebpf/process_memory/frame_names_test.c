@@ -116,6 +116,7 @@ static uint64_t gathered(uint64_t object, uint64_t now_ns, enum frame_state stat
 
 static void few_frames_are_gathered_for_longer(void **state)
 {
+	const struct frame_question asked = question(7, 1);
 	uint64_t now = MS, object = 1, length = 0;
 
 	(void)state;
@@ -126,6 +127,9 @@ static void few_frames_are_gathered_for_longer(void **state)
 		length = next;
 	}
 	assert_in_range(length, 100 * MS, 500 * MS);
+	// So many at a time are not few.
+	frame_names_note_answer(frame_names_process(&names, &asked.key), 17, 0, 0);
+	assert_in_range(gathered(object++, now += 10000 * MS, FRAME_NAMED), 0, length / 2);
 	// One that is gone was waited too long for.
 	gathered(object++, now += 10000 * MS, FRAME_GONE);
 	assert_in_range(gathered(object++, now += 10000 * MS, FRAME_NAMED), 0, 10 * MS);
