@@ -383,7 +383,8 @@ struct net_server;
  *
  * Fair: no connection has more than half of the room for messages, no address more than three
  * quarters of it, or half of the connections and calls; when all calls are taken, the address that
- * has most loses one that is not here yet; those that wait take turns by address and connection.
+ * has most loses one that is not here yet, or whose answer has not been read for a second; those that
+ * wait take turns by address and connection.
  *
  * Time: a message that takes a minute to arrive is given up; when others find no room, one that has
  * had room for two seconds and a second more for each MiB that has come, or that has some and has

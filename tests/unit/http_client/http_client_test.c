@@ -677,6 +677,8 @@ static void secrets_in_urls_are_not_shown(void **state)
 		{ "http://secret@host", "http://...@host" },
 		{ "http://user:se?cr#et@host/a?b", "http://...@host/a?..." },
 		{ "http://user:sec/ret@host/a", "http://...@host/a" },
+		{ "http://user:sec?r/et@host/a", "http://...@host/a" },
+		{ "http://host/a?to=me@there", "http://host/a?..." },
 		{ "http://user:1a/secret@host/", "http://...@host/" },
 		{ "https://sec/ret@host", "https://...@host" },
 		{ "host/x?token=s&u=http://y", "host/x?..." },

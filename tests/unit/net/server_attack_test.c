@@ -377,38 +377,79 @@ static void who_announces_much_leaves_room_for_others(void **state)
 	bytes_deinit(&head);
 }
 
-/* Two addresses begin as many calls as there may be, and send no message. */
-static void who_has_most_calls_makes_room_for_others(void **state)
+enum { CALLS = 8 };
+
+/* Two addresses begin as many calls as there may be; they send no message, or let no answer through. */
+static void fill_with_calls(struct server_fixture *fixture, struct attacker attackers[static 2],
+			    bool unread)
 {
-	enum { CALLS = 8 };
-	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
-	struct attacker attackers[2];
+	// SETTINGS_INITIAL_WINDOW_SIZE
+	static const uint8_t no_window[] = { 0, 4, 0, 0, 0, 0 };
 	struct bytes head = { 0 };
 
-	(void)state;
-	server_fixture_init(&fixture);
-	server_fixture_start(&fixture);
 	// There is no connection yet, so nobody looks at it.
-	fixture.server->bounds.calls = CALLS;
-	fixture.server->bounds.calls_of_peer = CALLS / 2;
+	fixture->server->bounds.calls = CALLS;
+	fixture->server->bounds.calls_of_peer = CALLS / 2;
 	put_head(&head);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct bytes bytes = { 0 };
 
-		attacker_init_from(&attackers[i], &fixture, 2 + i);
-		for (int call = 0; call < CALLS / 2; call++, attackers[i].stream += 2)
+		attacker_init_from(&attackers[i], fixture, 2 + i);
+		if (unread)
+			put_frame(&bytes, FRAME_SETTINGS, 0, 0, no_window, sizeof(no_window));
+		for (int call = 0; call < CALLS / 2; call++, attackers[i].stream += 2) {
 			put_frame(&bytes, FRAME_HEADERS, END_HEADERS, attackers[i].stream,
 				  head.of.items, head.of.count);
+			if (unread)
+				put_frame(&bytes, FRAME_DATA, END_STREAM, attackers[i].stream,
+					  "\0\0\0\0\0", 5);
+		}
 		assert_true(attacker_send(&attackers[i], &bytes));
 		bytes_deinit(&bytes);
 	}
-	server_fixture_wait_admitted(&fixture, CALLS);
+	server_fixture_wait_admitted(fixture, CALLS);
+	bytes_deinit(&head);
+}
+
+static void who_has_most_calls_makes_room_for_others(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	struct attacker attackers[2];
+
+	(void)state;
+	server_fixture_init(&fixture);
+	server_fixture_start(&fixture);
+	fill_with_calls(&fixture, attackers, false);
 	for (int i = 0; i < CALLS; i++)
 		assert_served(&fixture);
 	assert_true(fixture.refused[NET_REFUSED_CALLS] >= 1);
 	for (int i = 0; i < 2; i++)
 		attacker_deinit(&attackers[i]);
-	bytes_deinit(&head);
+}
+
+/* An answer has a second; so others are refused at first. */
+static void who_does_not_read_answers_makes_room_for_others(void **state)
+{
+	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
+	struct attacker attackers[2];
+	bool served = false;
+
+	(void)state;
+	server_fixture_init(&fixture);
+	server_fixture_start(&fixture);
+	fill_with_calls(&fixture, attackers, true);
+	for (int i = 0; i < 400 && !served; i++) {
+		CLEANUP(net_answer_deinit)
+		struct net_answer answer = server_fixture_call(&fixture, fixture.endpoint, "ping",
+							       4, NET_GZIP, CALL_PATIENCE_MS);
+
+		served = answer.code == NET_OK;
+		if (!served)
+			usleep(50000);
+	}
+	assert_true(served);
+	for (int i = 0; i < 2; i++)
+		attacker_deinit(&attackers[i]);
 }
 
 static void connections_that_say_nothing_keep_nobody_out(void **state)
@@ -598,6 +639,7 @@ int main(void)
 		cmocka_unit_test(floods_are_ended_and_cost_no_memory),
 		cmocka_unit_test(who_announces_much_leaves_room_for_others),
 		cmocka_unit_test(who_has_most_calls_makes_room_for_others),
+		cmocka_unit_test(who_does_not_read_answers_makes_room_for_others),
 		cmocka_unit_test(connections_that_say_nothing_keep_nobody_out),
 		cmocka_unit_test(who_does_not_come_to_the_point_is_sent_away),
 		cmocka_unit_test(messages_share_one_budget_and_wait_for_their_turn_elsewhere),
