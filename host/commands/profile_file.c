@@ -131,7 +131,8 @@ bool profile_picture_form(const char *path, enum profile_picture *ret)
 	return !strcmp(dot, ".svg") || !strcmp(dot, ".html");
 }
 
-/* Open @path for a picture: a new file or a regular one that is there; no link, nothing that would wait. */
+/* Open @path for a picture: a new file or a regular one that is there; no link, nothing that would
+ * wait. */
 static struct profcol_error *open_picture(const char *path, FILE **ret)
 {
 	const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK;

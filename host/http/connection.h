@@ -63,11 +63,11 @@ void http_connection_leave(struct http_connection *connection, struct http_conne
 enum {
 	/*
 	 * Clients of a listener at once. The next one displaces the one that has waited longest for
-	 * a request, once that has had a moment for it: who opens connections and says nothing keeps
-	 * nobody out, nor do those in haste throw out who is slow. Of up to 64 that wait 640 a second
-	 * are taken, of more all that wait within 0.1 s (with TLS 3,200 a second at most); the others
-	 * wait with the kernel. When all are busy taking their replies, it displaces the slowest, and
-	 * is refused while none has taken over a second.
+	 * a request, once that has had a moment for it: who opens connections and says nothing
+	 * keeps nobody out, nor do those in haste throw out who is slow. Of up to 64 that wait 640
+	 * a second are taken, of more all that wait within 0.1 s (with TLS 3,200 a second at most);
+	 * the others wait with the kernel. When all are busy taking their replies, it displaces the
+	 * slowest, and is refused while none has taken over a second.
 	 */
 	HTTP_CONNECTIONS_MAX = 64,
 };
@@ -81,9 +81,9 @@ enum http_room {
 
 /*
  * Destroy the client of @list that has waited longest for a request, unless that is less than a
- * moment: 0.1 s, times 64 / @waiting where more than 64 clients wait to be accepted, but for a client
- * with TLS 20 ms at least. Then there will be room in *@wait_ns nanoseconds. When all are busy,
- * destroy the client that has been at its reply for longest, if over a second.
+ * moment: 0.1 s, times 64 / @waiting where more than 64 clients wait to be accepted, but for a
+ * client with TLS 20 ms at least. Then there will be room in *@wait_ns nanoseconds. When all are
+ * busy, destroy the client that has been at its reply for longest, if over a second.
  */
 enum http_room http_connection_displace(struct http_connection_list *list, size_t waiting,
 					uint64_t *wait_ns);

@@ -253,11 +253,9 @@ struct profcol_error *trusted_directory_open(const char *path, enum trusted_owne
 
 struct profcol_error *trusted_directory_make(const char *path, mode_t mode, int *errnum_ret)
 {
-	struct walk walk = { .owners = TRUSTED_SELF,
-			     .shared = true,
-			     .create = true,
-			     .mode = mode,
-			     .path = path };
+	struct walk walk = {
+		.owners = TRUSTED_SELF, .shared = true, .create = true, .mode = mode, .path = path
+	};
 	CLEANUP_FD int fd = -1;
 
 	return walk_all(&walk, errnum_ret, &fd);

@@ -77,7 +77,7 @@ bool http_url_parse(struct http_url *url, const char *text)
 enum host_end {
 	HOST_END_PATH, /* in a path, a query, or nothing */
 	HOST_END_PORT, /* in a port before these */
-	HOST_END_TEXT, /* in a colon and something else: it is a user, and there a password begins */
+	HOST_END_TEXT, /* in a colon and no port: it is a user, and a password begins there */
 };
 
 static enum host_end host_end(const char *text)

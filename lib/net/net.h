@@ -378,13 +378,13 @@ struct net_server;
  * Memory: what there may be of connections, calls and messages as they come is a share of the
  * memory that the process may have (bounds.c): with 128 MiB 1024, 512 and 16 MiB. A call that finds
  * no room waits, and sends no more than its first 16 KiB meanwhile (64 KiB before it knows our
- * settings); a message that is whole by then needs none. Beside these, each thread that handles calls
- * (4 to 8) has one message, within the service's budget.
+ * settings); a message that is whole by then needs none. Beside these, each thread that handles
+ * calls (4 to 8) has one message, within the service's budget.
  *
  * Fair: no connection has more than half of the room for messages, no address more than three
  * quarters of it, or half of the connections and calls; when all calls are taken, the address that
- * has most loses one that is not here yet, or whose answer has not been read for a second; those that
- * wait take turns by address and connection.
+ * has most loses one that is not here yet, or whose answer has not been read for a second; those
+ * that wait take turns by address and connection.
  *
  * Time: a message that takes a minute to arrive is given up; when others find no room, one that has
  * had room for two seconds and a second more for each MiB that has come, or that has some and has

@@ -49,7 +49,8 @@ static struct net_call *find_displaceable(struct net_server *server, size_t call
 	{
 		size_t of_peer = connection->peer->calls;
 
-		if (connection->doomed || of_peer <= calls || (found && of_peer < found->peer->calls))
+		if (connection->doomed || of_peer <= calls ||
+		    (found && of_peer < found->peer->calls))
 			continue;
 		TAILQ_FOREACH(call, &connection->calls, entry)
 		if (is_displaceable(call, now_ns) &&
@@ -96,8 +97,8 @@ static void call_settle(struct net_call *call)
 	room_give(call);
 }
 
-/* An address with many more calls than @peer loses one. A client that does not read keeps even the end
- * of a call from leaving, and loses its connection. */
+/* An address with many more calls than @peer loses one. A client that does not read keeps even the
+ * end of a call from leaving, and loses its connection. */
 static bool call_displace(struct net_server *server, const struct peer *peer)
 {
 	struct net_call *call = find_displaceable(server, peer->calls + 1);

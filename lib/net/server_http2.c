@@ -368,7 +368,8 @@ bool http2_feed(struct http2 *http2, const uint8_t *bytes, size_t length)
 
 bool http2_is_full(const struct http2 *http2)
 {
-	return evbuffer_get_length(bufferevent_get_output(http2->connection->stream)) >= OUTPUT_MOST;
+	return evbuffer_get_length(bufferevent_get_output(http2->connection->stream)) >=
+	       OUTPUT_MOST;
 }
 
 bool http2_flush(struct http2 *http2)

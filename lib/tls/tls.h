@@ -63,8 +63,8 @@ PROFCOL_MUST_CHECK struct profcol_error *tls_load_pair(const struct tls_pair_con
 
 /* ---- contexts of OpenSSL, of servers and clients (context.c) ---- */
 
-/* Trust all certificates of @pem, and name them to clients that are asked for theirs; returns how many
- * there are. Leaves OpenSSL's queue of errors empty. The thread that owns @context. */
+/* Trust all certificates of @pem, and name them to clients that are asked for theirs; returns how
+ * many there are. Leaves OpenSSL's queue of errors empty. The thread that owns @context. */
 size_t tls_context_trust(SSL_CTX *context, const char *pem);
 
 /* Show the first of @certificates, the others being its chain, and prove it by @key, which has no

@@ -162,8 +162,8 @@ void frame_names_learn(struct frame_names *names, struct named_process *process,
 void frame_names_note_answer(struct named_process *process, size_t count, size_t gone,
 			     uint64_t rest_ns);
 
-/* Make all that is wanted due at once: somebody waits for names. True: frame_names_due_ns() has become
- * earlier. */
+/* Make all that is wanted due at once: somebody waits for names. True: frame_names_due_ns() has
+ * become earlier. */
 bool frame_names_hurry(struct frame_names *names);
 
 /* The file that names code of @process was read for @count @frames in this @state. */

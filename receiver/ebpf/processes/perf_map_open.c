@@ -64,7 +64,8 @@ static int read_status(uint32_t pid, uint32_t *number_ret, uint32_t *uid_ret)
 	return 0;
 }
 
-/* Open the perf map by its path alone (O_PATH): anything may be mounted there, and to open it may have effects, or wait. */
+/* Open the perf map by its path alone (O_PATH): anything may be mounted there, and to open it may
+ * have effects, or wait. */
 static int open_in_root(uint32_t pid, uint32_t number)
 {
 	const struct open_how how = {

@@ -629,8 +629,8 @@ int resolve_again(struct table *table, pthread_mutex_t *table_lock, struct files
 	return status;
 }
 
-/* Files of living processes that no descriptor is held of are opened again in turns, in the time that
- * their owners have: so it shows which have been written to. */
+/* Files of living processes that no descriptor is held of are opened again in turns, in the time
+ * that their owners have: so it shows which have been written to. */
 static void look_at_unheld(struct table *table, pthread_mutex_t *table_lock, struct files *files,
 			   const struct needed *living, struct read_time *time)
 {

@@ -34,7 +34,7 @@ void unwind_source_deinit(struct unwind_source *source);
 /* No table and no stub: visits would give nothing but UNKNOWN. */
 bool unwind_source_is_empty(const struct unwind_source *source);
 
-/* Give the rules of all of [start, limit), ascending; UNKNOWN where nothing is said, or where the effort
- * of one visit (EFFORT_PAGE of effort.h) has ended: ask for a page at a time. */
+/* Give the rules of all of [start, limit), ascending; UNKNOWN where nothing is said, or where the
+ * effort of one visit (EFFORT_PAGE of effort.h) has ended: ask for a page at a time. */
 void unwind_source_visit(const struct unwind_source *source, uint64_t start, uint64_t limit,
 			 unwind_take_function take, void *context);

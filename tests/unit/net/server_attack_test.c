@@ -379,7 +379,8 @@ static void who_announces_much_leaves_room_for_others(void **state)
 
 enum { CALLS = 8 };
 
-/* Two addresses begin as many calls as there may be; they send no message, or let no answer through. */
+/* Two addresses begin as many calls as there may be; they send no message, or let no answer
+ * through. */
 static void fill_with_calls(struct server_fixture *fixture, struct attacker attackers[static 2],
 			    bool unread)
 {
