@@ -24,10 +24,6 @@ enum {
 	PAUSE_NS = 20000000,   /* of a program that is not known yet... */
 	THREADS_MOST = 128,    /* of those that are read at once: each takes longer than a frame */
 	WAIT_NS = 1000000000,  /* ...and how long it is waited for */
-	/* Of an index, for each row: see intern.h. */
-	SLOT_BYTES = 16,
-	/* Of a frame without its name, with its row of `wanted`, and what grows by doubling. */
-	ROW_BYTES = 2 * (sizeof(struct named_frame) + sizeof(uint32_t) + SLOT_BYTES),
 };
 
 void frame_names_init(struct frame_names *names, size_t most_bytes)
@@ -55,13 +51,6 @@ static void set_open(struct frame_names *names, struct named_process *process)
 	process->is_open = is_open;
 }
 
-static void deinit_rows(struct frame_rows *rows)
-{
-	VECTOR_DEINIT(&rows->frames);
-	VECTOR_DEINIT(&rows->wanted);
-	intern_deinit(&rows->index);
-}
-
 /* What it has, and itself. */
 static void destroy(struct frame_names *names, struct named_process *process)
 {
@@ -72,7 +61,7 @@ static void destroy(struct frame_names *names, struct named_process *process)
 	names->bytes -= process->bytes;
 	shares_take(&names->shares, process->owner, process->bytes);
 	names->count--;
-	deinit_rows(&process->rows);
+	frame_rows_deinit(&process->rows);
 	free(process);
 }
 
@@ -146,47 +135,20 @@ static void drop(struct frame_names *names, struct named_process *process)
 	destroy(names, process);
 }
 
-struct sought {
-	const struct frame_rows *rows;
-	const struct runtime_frame *frame;
-	uint32_t runtime;
-};
-
-static bool is_sought(uint32_t id, const void *context)
-{
-	const struct sought *sought = context;
-	const struct named_frame *row = &sought->rows->frames.items[id];
-
-	return row->runtime == sought->runtime && row->frame.object == sought->frame->object &&
-	       row->frame.position == sought->frame->position &&
-	       row->frame.check == sought->frame->check && row->frame.kind == sought->frame->kind;
-}
-
-static uint32_t hash_of(const struct frame_names *names, const struct runtime_frame *frame)
-{
-	return intern_hash_seeded(frame, sizeof(*frame), names->seed);
-}
-
 static uint32_t find_row(const struct frame_names *names, const struct frame_rows *rows,
 			 uint32_t runtime, const struct runtime_frame *frame)
 {
-	const struct sought sought = { rows, frame, runtime };
-
-	return intern_find(&rows->index, hash_of(names, frame), is_sought, &sought);
+	return frame_rows_find(rows, names->seed, runtime, frame);
 }
 
 /* INTERN_MISSING without memory. */
 static uint32_t add_row(struct frame_names *names, struct named_process *process, uint32_t runtime,
 			const struct runtime_frame *frame)
 {
-	uint32_t row = (uint32_t)process->rows.frames.count;
+	uint32_t row = frame_rows_add(&process->rows, names->seed, runtime, frame);
 
-	if (!VECTOR_RESERVE(&process->rows.frames, 1) ||
-	    !intern_insert(&process->rows.index, hash_of(names, frame), row))
-		return INTERN_MISSING;
-	process->rows.frames.items[process->rows.frames.count++] =
-		(struct named_frame){ .runtime = runtime, .state = FRAME_CROWDED, .frame = *frame };
-	account(names, process, ROW_BYTES);
+	if (row != INTERN_MISSING)
+		account(names, process, FRAME_ROW_BYTES);
 	return row;
 }
 
@@ -221,73 +183,16 @@ static struct named_process *largest(const struct frame_names *names)
 	return largest_of(names, owner);
 }
 
-/* In the midst of the times when these were asked for last. */
-static uint64_t middle_ns(const struct frame_rows *rows)
+/* The frames of @process that were not asked for lately are forgotten. False: it has all still. */
+static bool thin_out(struct frame_names *names, struct named_process *process)
 {
-	uint64_t first = UINT64_MAX, last = 0;
+	size_t bytes, count = frame_rows_thin(&process->rows, names->seed,
+					      frame_rows_middle_ns(&process->rows), &bytes);
 
-	for (size_t i = 0; i < rows->frames.count; i++) {
-		uint64_t time = rows->frames.items[i].last_ns;
-
-		first = time < first ? time : first;
-		last = time > last ? time : last;
-	}
-	return first < last ? first + (last - first) / 2 : last;
-}
-
-static bool is_kept(const struct named_frame *frame, uint64_t since_ns)
-{
-	return frame->last_ns > since_ns || frame->state == FRAME_WANTED ||
-	       frame->state == FRAME_ASKED;
-}
-
-/* Copies the rows that are kept to @kept, which has none; names stay owned by @rows. False without
- * memory: some are missing. */
-static bool copy_kept(const struct frame_names *names, const struct frame_rows *rows,
-		      uint64_t since_ns, struct frame_rows *kept)
-{
-	for (size_t i = 0; i < rows->frames.count; i++) {
-		const struct named_frame *frame = &rows->frames.items[i];
-		uint32_t row = (uint32_t)kept->frames.count;
-
-		if (is_kept(frame, since_ns) &&
-		    (!VECTOR_PUSH(&kept->frames, *frame) ||
-		     !intern_insert(&kept->index, hash_of(names, &frame->frame), row)))
-			return false;
-	}
-	if (!VECTOR_RESERVE(&kept->wanted, rows->wanted.count))
+	if (!count)
 		return false;
-	for (size_t i = 0; i < rows->wanted.count; i++) {
-		const struct named_frame *frame = &rows->frames.items[rows->wanted.items[i]];
-
-		kept->wanted.items[kept->wanted.count++] =
-			find_row(names, kept, frame->runtime, &frame->frame);
-	}
-	return true;
-}
-
-/* @process forgets the frames that were not asked for since @since_ns. False: it has all still. */
-static bool thin_out(struct frame_names *names, struct named_process *process, uint64_t since_ns)
-{
-	struct frame_rows *rows = &process->rows, kept = { 0 };
-	size_t freed = 0;
-
-	if (!copy_kept(names, rows, since_ns, &kept) || kept.frames.count == rows->frames.count) {
-		deinit_rows(&kept);
-		return false;
-	}
-	for (size_t i = 0; i < rows->frames.count; i++) {
-		struct named_frame *frame = &rows->frames.items[i];
-
-		if (is_kept(frame, since_ns))
-			continue;
-		freed += ROW_BYTES + (frame->name ? frame->name->bytes : 0);
-		free(frame->name);
-		names->evicted++;
-	}
-	deinit_rows(rows);
-	*rows = kept;
-	account_less(names, process, freed);
+	names->evicted += count;
+	account_less(names, process, bytes);
 	return true;
 }
 
@@ -301,7 +206,7 @@ void frame_names_trim(struct frame_names *names)
 	while (names->bytes > enough) {
 		struct named_process *process = largest(names);
 
-		if (thin_out(names, process, middle_ns(&process->rows)))
+		if (thin_out(names, process))
 			continue;
 		names->evicted += process->rows.frames.count;
 		drop(names, process);

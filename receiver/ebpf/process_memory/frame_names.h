@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "frame_rows.h"
+
 #include "processes/processes.h"
 #include "runtimes/runtime.h"
 
@@ -18,53 +20,6 @@ struct frame_question {
 	struct process_key key;
 	uint32_t runtime; /* enum runtime_number; RUNTIME_NONE: code in memory of no file */
 	struct runtime_frame frame; /* of such code: `object` is its address, the rest is 0 */
-};
-
-enum frame_state {
-	FRAME_WANTED, /* to be read */
-	FRAME_ASKED,  /* is being read */
-	FRAME_NAMED,
-	/* Not read, and why: */
-	FRAME_GONE,       /* as enum runtime_outcome */
-	FRAME_UNREADABLE, /* the same */
-	FRAME_MALFORMED,  /* the same */
-	FRAME_ENDED,      /* the program has ended before */
-	FRAME_SILENT,     /* its memory does not answer, or that of others of its owner did not */
-	FRAME_UNKNOWN,    /* the runtime is not known there any more */
-	FRAME_CROWDED,    /* there was no room, or no time */
-	FRAME_STATES,
-};
-
-struct frame_line {
-	const char *function, *file, *system_name; /* "": not known */
-	uint32_t line, start_line, column;
-	bool is_gap; /* it stands for frames that are not here */
-};
-
-/* Of a frame, the innermost function first. */
-struct frame_name {
-	size_t bytes;       /* of all of it */
-	uint64_t opened_ns; /* CLOCK_MONOTONIC: the memory was that of the program then, if it
-			       still ran it */
-	uint64_t read_ns;   /* it was read then or later: often long after that */
-	size_t line_count;
-	struct frame_line lines[];
-};
-
-struct named_frame {
-	uint32_t runtime;
-	enum frame_state state;
-	uint64_t retry_ns;         /* not to be read again before */
-	uint64_t last_ns;          /* when it was asked for last */
-	struct code_map_state map; /* in which it was looked for last; all zero: in none yet */
-	struct runtime_frame frame;
-	struct frame_name *name; /* owned; with FRAME_NAMED, or while it is read anew; or NULL */
-};
-
-struct frame_rows {
-	VECTOR(struct named_frame) frames;
-	VECTOR(uint32_t) wanted; /* rows of `frames`, in the order they were asked for */
-	struct intern index;     /* of `frames` */
 };
 
 /* How long a program is not asked for what was read of it in vain. */
