@@ -58,3 +58,15 @@ def assert_rare(share, rounds, what):
     raise AssertionError(
         f"{what}: {bad} of {total} decide nothing; {share} wants {share.least_samples()} or more"
     )
+
+
+def is_decided(shares):
+    """Are there samples enough for a verdict on each of `shares`, (Share, bad, total) by what is bad?"""
+    decisions = (share.decide(bad, total) for share, bad, total in shares.values())
+    return Decision.OPEN not in decisions
+
+
+def assert_few(shares, what):
+    """Of `shares`, as in is_decided(), fails unless few samples are `what`."""
+    share, bad, total = shares[what]
+    assert_rare(share, [(bad, total)], f"samples that are {what}")

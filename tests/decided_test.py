@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from decided import Decision, Share, assert_rare
+from decided import Decision, Share, assert_few, assert_rare, is_decided
 
 SHARE = Share(fine=0.01, fault=0.05)
 
@@ -42,3 +42,14 @@ def test_few_samples_decide_nothing():
 def test_no_round_decides_nothing():
     with pytest.raises(AssertionError, match="0 of 0 decide nothing"):
         assert_rare(SHARE, [], "bad ones")
+
+
+def test_one_question_of_several_that_is_open_decides_nothing():
+    least = SHARE.least_samples()
+    shares = {"bad": (SHARE, 9, 9), "late": (SHARE, 0, least - 1)}
+    assert not is_decided(shares)
+    with pytest.raises(AssertionError, match="that are bad: 9 of 9"):
+        assert_few(shares, "bad")
+    shares["late"] = (SHARE, 0, least)
+    assert is_decided(shares)
+    assert_few(shares, "late")

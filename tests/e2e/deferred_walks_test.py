@@ -11,7 +11,7 @@ import pytest
 
 import pprof_file
 import shadow_file
-from decided import Decision, Share, assert_rare
+from decided import Share, assert_few, assert_rare, is_decided
 from profcol_run import pipeline, profile_paths, read_samples
 from true_chains import TrueChains, Verdict
 from unwind_targets import TARGETS, Missing, Target, build
@@ -117,18 +117,16 @@ class FirstSamples:
             self.verdicts[checker.judge(sample.frames).verdict] += sample.count
 
     def shares(self):
-        """(Share, bad, total, what that is) of each question."""
+        """(Share, bad, total) of each question, by what is bad."""
         cut = sum(ends["whole"] < ends.total() for ends in self.ends.values())
         wrong = self.verdicts[Verdict.WRONG]
-        return [
-            (CUT_LIVES, cut, len(self.ends), "lives with stacks that were cut"),
-            (WRONG, wrong, self.verdicts.total(), "stacks that are wrong"),
-        ]
+        return {
+            "lives with stacks that were cut": (CUT_LIVES, cut, len(self.ends)),
+            "stacks that are wrong": (WRONG, wrong, self.verdicts.total()),
+        }
 
     def is_enough(self):
-        return all(
-            share.decide(bad, total) is not Decision.OPEN for share, bad, total, _ in self.shares()
-        )
+        return is_decided(self.shares())
 
 
 def live(program, directory, start_profcol, seen):
@@ -162,8 +160,8 @@ def test_the_first_samples_of_a_new_file_are_whole(build_programs, start_profcol
         if seen.is_enough():
             break
     print(sum(seen.ends.values(), collections.Counter()), seen.verdicts)
-    for share, bad, total, what in seen.shares():
-        assert_rare(share, [(bad, total)], what)
+    for what in seen.shares():
+        assert_few(seen.shares(), what)
     assert seen.verdicts[Verdict.TRUE] >= 60
 
 

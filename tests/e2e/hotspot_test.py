@@ -13,16 +13,16 @@ import os
 import pathlib
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
 
 import java_chains
-from decided import Decision, Share, assert_rare
+from decided import Share, assert_few, is_decided
 from java_chains import LINK, MAIN, STUB, JavaChain, Verdict, is_own
 from profcol_run import pipeline
 from profile_files import Samples
+from target_run import start_beacon
 from variants import asked_for
 from waiting import wait_until
 
@@ -304,9 +304,8 @@ class Observed:
 
     def is_enough(self):
         """Are there samples enough for a verdict on everything?"""
-        decisions = (share.decide(bad, total) for share, bad, total in self.shares().values())
         return (
-            Decision.OPEN not in decisions
+            is_decided(self.shares())
             and all(self.seen(leaf) >= LEAST_SEEN for leaf in self.chains)
             and (not self._has_links or self.code.count(LINK) >= LEAST_LINKS)
         )
@@ -376,10 +375,6 @@ def start_java(jdks, classes, start_target_once, tmp_path_factory):
         java_chains.remove_listener(pid)
 
 
-# It has some samples a second, so that there is a file each second when all others are stopped.
-BEACON = "import time\nwhile True: time.sleep(0.1), sum(range(50000))"
-
-
 @pytest.fixture(scope="module")
 def seen(
     request, jdks, executables, start_java, start_profcol_once, start_target_once, tmp_path_factory
@@ -389,7 +384,7 @@ def seen(
     """
     directory = tmp_path_factory.mktemp("seen")
     chosen = [one for one in asked_for(request, "version", "case") if one[0] in jdks]
-    beacon = start_target_once(sys.executable, "-c", BEACON)
+    beacon = start_beacon(start_target_once)
     receiver = {
         "samples_per_second": RATE,
         "timestamps": False,
@@ -461,26 +456,21 @@ def test_near_misses_are_not_among_its_stacks(case, observed):
             assert chain.judge_names(names + more) is Verdict.WRONG
 
 
-def assert_few(observed, what):
-    share, bad, total = observed.shares()[what]
-    assert_rare(share, [(bad, total)], f"stacks that are {what}")
-
-
 def test_its_stacks_are_whole(observed):
     observed.print(Verdict.CUT)
-    assert_few(observed, "cut")
+    assert_few(observed.shares(), "cut")
 
 
 def test_its_stacks_are_true(observed):
     observed.print(Verdict.WRONG)
-    assert_few(observed, "wrong")
-    assert_few(observed, "on the way")
+    assert_few(observed.shares(), "wrong")
+    assert_few(observed.shares(), "on the way")
 
 
 def test_its_methods_have_names_files_and_lines(observed):
     observed.print(Verdict.UNNAMED)
-    assert_few(observed, "without a name")
-    assert_few(observed, "at other lines")
+    assert_few(observed.shares(), "without a name")
+    assert_few(observed.shares(), "at other lines")
 
 
 def test_every_leaf_is_seen(observed):

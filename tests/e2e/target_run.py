@@ -5,6 +5,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 
 from waiting import BOUND_S, wait_until
 
@@ -94,3 +95,11 @@ class Target:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+
+
+def start_beacon(start_target):
+    """A program that has some samples a second, so that there is a file each second when all others are
+    stopped.
+    """
+    code = "import time\nwhile True: time.sleep(0.1), sum(range(50000))"
+    return start_target(sys.executable, "-c", code)

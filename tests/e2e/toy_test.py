@@ -14,7 +14,7 @@ import time
 import pytest
 
 import pprof_file
-from decided import Decision, Share, assert_rare
+from decided import Decision, Share, assert_few, assert_rare, is_decided
 from own_pids import number_of
 from profcol_run import pipeline, profile_paths
 from toy_chains import ToyChains, without_kernel
@@ -106,27 +106,25 @@ class Observed:
         return self.verdicts.total()
 
     def shares(self):
-        """(Share, samples that are bad) of each kind of fault."""
+        """(Share, samples that are bad, of how many) of each kind of fault."""
         on_the_way = self.verdicts[Verdict.TRANSIT] + self.verdicts[Verdict.ELSEWHERE]
         return {
-            "wrong stacks": (WRONG, self.verdicts[Verdict.WRONG]),
-            "stacks on the way": (TRANSIT, on_the_way),
+            "wrong stacks": (WRONG, self.verdicts[Verdict.WRONG], self.total),
+            "stacks on the way": (TRANSIT, on_the_way, self.total),
         }
 
     def is_enough(self, wants_fresh=True):
-        decisions = [share.decide(bad, self.total) for share, bad in self.shares().values()]
         return (
-            (Decision.OPEN not in decisions or self.total >= SAMPLES_MOST)
+            (is_decided(self.shares()) or self.total >= SAMPLES_MOST)
             and self.chains.chains <= set(self.seen)
             and (not wants_fresh or (self.names["fresh"] and self.names["gone"]))
         )
 
     def assert_few(self, what):
-        share, bad = self.shares()[what]
         for shown, count in self.wrong.most_common(5):
             print(f"  {count}: {' '.join(shown[:40])} ... {' '.join(shown[-12:])}"[:1500])
         print(self.verdicts, self.names)
-        assert_rare(share, [(bad, self.total)], what)
+        assert_few(self.shares(), what)
 
 
 def _watch(directory, observed, **options):

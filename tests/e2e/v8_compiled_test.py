@@ -11,7 +11,7 @@ import re
 
 import pytest
 
-from decided import Decision, Share, assert_rare
+from decided import Share, assert_few, is_decided
 import v8_stacks
 import v8_test
 from v8_test import observed
@@ -195,8 +195,7 @@ def shares(observed):
 
 
 def is_enough(observed):
-    decisions = (share.decide(bad, total) for share, bad, total in shares(observed).values())
-    return Decision.OPEN not in decisions and not observed.unseen()
+    return is_decided(shares(observed)) and not observed.unseen()
 
 
 def observe_compiled(programs, *arguments):
@@ -214,17 +213,12 @@ def seen(request, source, start_profcol_once, start_target_once, tmp_path_factor
     )
 
 
-def assert_few(observed, what):
-    share, bad, total = shares(observed)[what]
-    assert_rare(share, [(bad, total)], f"samples that are {what}")
-
-
 def test_what_it_runs_has_its_own_name(name, observed):
-    assert_few(observed, "wrong")
+    assert_few(shares(observed), "wrong")
 
 
 def test_what_it_runs_has_a_name(name, observed):
-    assert_few(observed, "unnamed")
+    assert_few(shares(observed), "unnamed")
 
 
 def test_all_that_it_runs_is_seen(name, observed):
