@@ -59,8 +59,8 @@ struct sampler {
 	uint64_t first_period_ns, period_ns;
 };
 
-/* Take @walk, of the program at @number of runtime_walks, or -1. The program lives as long as it has
- * its place there; the descriptor tells who looks at the machine's programs whose it is. */
+/* Take @walk, of the program at @number of runtime_walks, or -1. The program lives as long as it
+ * has its place there; the descriptor tells who looks at the machine's programs whose it is. */
 static void keep_walk(struct sampler *sampler, uint32_t number, int walk)
 {
 	if (sampler->walks[number] >= 0)

@@ -7,8 +7,8 @@
  *              so that the list in /proc is 24 MB long, and burns CPU
  * map, name, fork, execute, thread
  *              does that as often as it can
- * apart        has children one after the other, each in a mount namespace of its own, with a file of
- *              its own in DIRECTORY, that burn CPU for a moment
+ * apart        has children one after the other, each in a mount namespace of its own, with a
+ *              file of its own in DIRECTORY, that burn CPU for a moment
  * processes    has COUNT children that burn CPU in turns, each with code of its own
  */
 #include <fcntl.h>
@@ -182,12 +182,9 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *how;
 		void (*once)(void);
-	} again[] = { { "map", map_once },
-		      { "name", rename_once },
-		      { "fork", fork_once },
-		      { "execute", execute_once },
-		      { "apart", live_apart_once },
-		      { "thread", start_thread_once } };
+	} again[] = { { "map", map_once },          { "name", rename_once },
+		      { "fork", fork_once },        { "execute", execute_once },
+		      { "apart", live_apart_once }, { "thread", start_thread_once } };
 	const char *how = argc > 1 ? argv[1] : "";
 	unsigned long count = argc > 3 ? strtoul(argv[3], NULL, 10) : 100;
 

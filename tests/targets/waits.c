@@ -3,8 +3,8 @@
  * Threads that wait, each in a function and for a reason of its own, for the seconds that are
  * given, on CPUs that change. Each knows by its own clocks how long it was off its CPUs in there,
  * and at the end says so: a line "FUNCTION NANOSECONDS", the sum of the squares of these times, for
- * who estimates from some of them: "FUNCTION.squares SQUARE_MICROSECONDS", and how long it was there
- * at all: "run NANOSECONDS".
+ * who estimates from some of them: "FUNCTION.squares SQUARE_MICROSECONDS", and how long it was
+ * there at all: "run NANOSECONDS".
  */
 #define _GNU_SOURCE
 

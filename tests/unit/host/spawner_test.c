@@ -287,7 +287,7 @@ static size_t count_threads_with(int fd)
 	return count;
 }
 
-/* A copy in the child would have to be closed by its exec, which takes for ever where files hang. */
+/* An exec would have to close a copy in the child, which takes for ever where files hang. */
 static void who_forks_has_none_of_the_files_that_the_host_opens(void **state)
 {
 	int before = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 500), after, socket_fd;
