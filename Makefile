@@ -19,7 +19,7 @@ test: ## does the program work? with packages of Debian's alone (a quarter of an
 	@scripts/setup.sh test
 	@scripts/test.sh
 
-test-all: ## the same and the rest: clang, the sanitized program, peers, long tests, a kernel (50 minutes)
+test-all: ## the same and the rest: clang, the sanitized program, peers, long tests, a kernel (40 minutes)
 	@scripts/setup.sh test-all
 	@scripts/test.sh all
 
