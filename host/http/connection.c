@@ -16,10 +16,12 @@
 enum {
 	/* A client that has been at its reply for this long goes when there is no room left. */
 	PATIENCE_NS = 1000000000,
-	/* A client has this long to ask before one that comes later takes its place... */
+	/* A client has this long to ask before one that comes later takes its place. Where more
+	 * clients wait than have places it is shorter, so that the last of them comes in within a
+	 * moment... */
 	MOMENT_NS = 100000000,
-	/* ...unless more wait than have places: the last of them is to come in within a moment. But
-	 * with TLS a client has to be asked and to answer before it can ask. */
+	/* ...but no shorter than this with TLS: there a client says and hears much before it can
+	 * ask. */
 	MOMENT_TLS_NS = 20000000,
 };
 

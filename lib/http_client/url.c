@@ -96,10 +96,11 @@ static enum host_end host_end(const char *text)
 static const char *find_host(const char *text)
 {
 	const char *at = memrchr(text, '@', strcspn(text, "/"));
+	enum host_end end = host_end(text);
 
-	if (!at && host_end(text) == HOST_END_PATH)
+	if (!at && end == HOST_END_PATH)
 		at = memrchr(text, '@', strcspn(text, "?#"));
-	else if (!at && host_end(text) == HOST_END_TEXT)
+	else if (!at && end == HOST_END_TEXT)
 		at = strrchr(text, '@');
 	return at ? at : text;
 }

@@ -12,7 +12,7 @@ enum {
 	CONNECTIONS_LEAST = 128,
 	CALLS_LEAST = 128,
 	CALLS_MOST = 4096,
-	ROOM_CALLS_MOST = 64,
+	ROOM_CALLS = 64,
 	ROOM_MIB_LEAST = 8,
 	ROOM_MIB_MOST = 256,
 };
@@ -32,8 +32,9 @@ struct server_bounds bounds_choose(uint64_t memory_bytes, size_t message_bytes)
 	bounds.calls = clamp(memory_bytes / MEMORY_OF_CALL, CALLS_LEAST, CALLS_MOST);
 	bounds.calls_of_peer = bounds.calls / 2;
 	bounds.room_bytes = clamp(memory_bytes / 8, ROOM_MIB_LEAST * MIB, ROOM_MIB_MOST * MIB);
-	// Most messages are far smaller than the largest one.
-	bounds.room_calls = ROOM_CALLS_MOST;
+	// However large the largest message may be: most are far smaller, and their bytes are
+	// counted.
+	bounds.room_calls = ROOM_CALLS;
 	return bounds;
 }
 

@@ -60,7 +60,7 @@ static struct net_call *find_displaceable(struct net_server *server, size_t call
 	return found;
 }
 
-/* What only the way here needed. */
+/* Free the head of @call, which nobody asks for once it is read or the call is over. */
 static void call_drop_head(struct net_call *call)
 {
 	VECTOR_DEINIT(&call->head.fields);
@@ -97,6 +97,15 @@ static void call_settle(struct net_call *call)
 	room_give(call);
 }
 
+/* End @call without an answer, as call_reset() does. */
+static void call_end(struct net_call *call, uint32_t error)
+{
+	if (call->connection)
+		call_reset(call, error);
+	call_settle(call);
+	call->phase = CALL_ENDED;
+}
+
 /* An address with many more calls than @peer loses one. A client that does not read keeps even the
  * end of a call from leaving, and loses its connection. */
 static bool call_displace(struct net_server *server, const struct peer *peer)
@@ -107,9 +116,7 @@ static bool call_displace(struct net_server *server, const struct peer *peer)
 		return false;
 	server_refused(server, NET_REFUSED_CALLS, call->peer_text);
 	call->is_displaced = true;
-	call_reset(call, NGHTTP2_REFUSED_STREAM);
-	call_settle(call);
-	call->phase = CALL_ENDED;
+	call_end(call, NGHTTP2_REFUSED_STREAM);
 	if (call->connection->http2 && http2_is_full(call->connection->http2))
 		call->connection->doomed = true;
 	connection_settle_later(call->connection);
@@ -274,11 +281,7 @@ static void call_answer(struct net_call *call)
 		return;
 	}
 	response_deinit(&call->response);
-	call->phase = CALL_ANSWERING;
-	call_end_living(call);
-	room_forget(call);
-	if (call->connection)
-		call_reset(call, NGHTTP2_INTERNAL_ERROR);
+	call_end(call, NGHTTP2_INTERNAL_ERROR);
 }
 
 static void call_set_answer(struct net_call *call, enum net_code code, char *message)
@@ -340,7 +343,8 @@ static void call_give_up(struct net_call *call, const char *reason)
 }
 
 /* @call has room that others lack, and does not send a MiB a second, or waits for more itself. What
- * others of its own connection lack is that connection's affair, unless all of them wait. */
+ * others of its own connection lack hurries it only while it waits, too: they may wait for each
+ * other. */
 static bool call_is_too_slow(const struct net_call *call, const struct server_patience *patience,
 			     bool is_full, uint64_t now_ns)
 {
@@ -370,8 +374,7 @@ static bool call_is_late(struct net_call *call, const struct server_patience *pa
 	if (call->phase != CALL_ANSWERING || age_ns < patience->answer_ns)
 		return false;
 	// Whoever does not read would keep its place for good.
-	call_reset(call, NGHTTP2_CANCEL);
-	call->phase = CALL_ENDED;
+	call_end(call, NGHTTP2_CANCEL);
 	return true;
 }
 

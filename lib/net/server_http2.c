@@ -234,14 +234,21 @@ static void http2_note_verdict(struct http2 *http2, uint32_t code)
 		http2_silence(http2, flood ? NET_REFUSED_FLOOD : NET_REFUSED_PROTOCOL);
 }
 
+/* Has the call of @stream made room for one of somebody else? */
+static bool is_displaced(nghttp2_session *session, int32_t stream)
+{
+	const struct net_call *call = call_of(session, stream);
+
+	return call && call->is_displaced;
+}
+
 static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user_data)
 {
 	struct http2 *http2 = user_data;
 	int32_t stream = frame->hd.stream_id;
-	const struct net_call *call = call_of(session, stream);
 
 	if (frame->hd.type == NGHTTP2_RST_STREAM &&
-	    frame->rst_stream.error_code != NGHTTP2_NO_ERROR && !(call && call->is_displaced))
+	    frame->rst_stream.error_code != NGHTTP2_NO_ERROR && !is_displaced(session, stream))
 		http2_charge(http2, RESET_COST);
 	if (frame->hd.type == NGHTTP2_GOAWAY)
 		http2_note_verdict(http2, frame->goaway.error_code);
@@ -376,7 +383,7 @@ bool http2_flush(struct http2 *http2)
 {
 	struct evbuffer *output = bufferevent_get_output(http2->connection->stream);
 
-	while (evbuffer_get_length(output) < OUTPUT_MOST) {
+	while (!http2_is_full(http2)) {
 		const uint8_t *bytes;
 		ssize_t length = nghttp2_session_mem_send(http2->session, &bytes);
 

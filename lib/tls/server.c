@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tls.h"
 
-#include "pem.h"
-
 #include "base/base.h"
 
 #include <errno.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -357,7 +357,10 @@ _RUNTIMES = {
 
 @pytest.mark.parametrize(
     "interpreter",
-    ["python", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("v8", "hotspot"))],
+    [
+        pytest.param(name, marks=() if name == "python" else pytest.mark.thorough)
+        for name in _RUNTIMES
+    ],
 )
 def test_a_runtime_is_switched_off_and_on(
     source, start_profcol, start_target, tmp_path, interpreter

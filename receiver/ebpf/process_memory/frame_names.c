@@ -135,10 +135,10 @@ static void drop(struct frame_names *names, struct named_process *process)
 	destroy(names, process);
 }
 
-static uint32_t find_row(const struct frame_names *names, const struct frame_rows *rows,
+static uint32_t find_row(const struct frame_names *names, const struct named_process *process,
 			 uint32_t runtime, const struct runtime_frame *frame)
 {
-	return frame_rows_find(rows, names->seed, runtime, frame);
+	return frame_rows_find(&process->rows, names->seed, runtime, frame);
 }
 
 /* INTERN_MISSING without memory. */
@@ -183,11 +183,10 @@ static struct named_process *largest(const struct frame_names *names)
 	return largest_of(names, owner);
 }
 
-/* The frames of @process that were not asked for lately are forgotten. False: it has all still. */
+/* Forget the frames of @process that were not asked for lately. False: it has all still. */
 static bool thin_out(struct frame_names *names, struct named_process *process)
 {
-	size_t bytes, count = frame_rows_thin(&process->rows, names->seed,
-					      frame_rows_middle_ns(&process->rows), &bytes);
+	size_t bytes, count = frame_rows_thin(&process->rows, names->seed, &bytes);
 
 	if (!count)
 		return false;
@@ -251,7 +250,7 @@ static uint32_t asked_row(struct frame_names *names, struct named_process *proce
 		return INTERN_MISSING;
 	if (question->frame.kind == RUNTIME_THREAD && now_ns < process->no_threads.until_ns)
 		return INTERN_MISSING;
-	row = find_row(names, &process->rows, question->runtime, &question->frame);
+	row = find_row(names, process, question->runtime, &question->frame);
 	if (row == INTERN_MISSING)
 		row = add_row(names, process, question->runtime, &question->frame);
 	names->dropped += row == INTERN_MISSING;
@@ -406,7 +405,7 @@ bool frame_names_postpone(struct frame_names *names, struct named_process *proce
 	if (now_ns > process->asked_ns + WAIT_NS || !VECTOR_RESERVE(&process->rows.wanted, count))
 		return false;
 	for (size_t i = 0; i < count; i++) {
-		uint32_t row = find_row(names, &process->rows, runtime, &frames[i]);
+		uint32_t row = find_row(names, process, runtime, &frames[i]);
 
 		if (row == INTERN_MISSING || process->rows.frames.items[row].state != FRAME_ASKED)
 			continue;
@@ -447,7 +446,7 @@ void frame_names_learn(struct frame_names *names, struct named_process *process,
 		       const struct runtime_frame *frame, enum frame_state state,
 		       struct frame_name *name, uint64_t now_ns)
 {
-	uint32_t row = find_row(names, &process->rows, runtime, frame);
+	uint32_t row = find_row(names, process, runtime, frame);
 	struct named_frame *learned =
 		row == INTERN_MISSING ? NULL : &process->rows.frames.items[row];
 
@@ -504,7 +503,7 @@ void frame_names_note_map(const struct frame_names *names, struct named_process 
 			  struct code_map_state state)
 {
 	for (size_t i = 0; i < count; i++) {
-		uint32_t row = find_row(names, &process->rows, RUNTIME_NONE, &frames[i]);
+		uint32_t row = find_row(names, process, RUNTIME_NONE, &frames[i]);
 
 		if (row != INTERN_MISSING)
 			process->rows.frames.items[row].map = state;
@@ -521,7 +520,7 @@ bool frame_names_know_map(const struct frame_names *names, const struct named_pr
 			  struct code_map_state state)
 {
 	for (size_t i = 0; i < count; i++) {
-		uint32_t row = find_row(names, &process->rows, RUNTIME_NONE, &frames[i]);
+		uint32_t row = find_row(names, process, RUNTIME_NONE, &frames[i]);
 
 		if (row == INTERN_MISSING ||
 		    !code_map_state_equal(process->rows.frames.items[row].map, state))
@@ -601,7 +600,7 @@ enum frame_state frame_names_find(const struct frame_names *names,
 
 	while (process && !process_key_equal(&process->key, &question->key))
 		process = process->next;
-	row = process ? find_row(names, &process->rows, question->runtime, &question->frame)
+	row = process ? find_row(names, process, question->runtime, &question->frame)
 		      : INTERN_MISSING;
 	if (row == INTERN_MISSING)
 		return FRAME_CROWDED;

@@ -52,7 +52,8 @@ uint32_t frame_rows_add(struct frame_rows *rows, uint64_t seed, uint32_t runtime
 	return row;
 }
 
-uint64_t frame_rows_middle_ns(const struct frame_rows *rows)
+/* The middle of the time in which frames were last asked for. */
+static uint64_t middle_ns(const struct frame_rows *rows)
 {
 	uint64_t first = UINT64_MAX, last = 0;
 
@@ -96,8 +97,9 @@ static bool copy_kept(const struct frame_rows *rows, uint64_t seed, uint64_t sin
 	return true;
 }
 
-size_t frame_rows_thin(struct frame_rows *rows, uint64_t seed, uint64_t since_ns, size_t *bytes_ret)
+size_t frame_rows_thin(struct frame_rows *rows, uint64_t seed, size_t *bytes_ret)
 {
+	uint64_t since_ns = middle_ns(rows);
 	struct frame_rows kept = { 0 };
 	size_t count = 0;
 

@@ -76,14 +76,9 @@ uint32_t frame_rows_find(const struct frame_rows *rows, uint64_t seed, uint32_t 
 uint32_t frame_rows_add(struct frame_rows *rows, uint64_t seed, uint32_t runtime,
 			const struct runtime_frame *frame);
 
-/* Returns the middle between the times when frames were asked for last. */
-uint64_t frame_rows_middle_ns(const struct frame_rows *rows);
-
 /*
- * Forget the frames that were not asked for since @since_ns, with their names, but for those that
- * are wanted or being read. Returns how many, and in *@bytes_ret what they took; 0, also without
- * memory:
- * @rows has all still.
+ * Forget the frames, with their names, that were last asked for in the first half of the time in
+ * which any was, but for those that are wanted or being read. Returns how many, and in *@bytes_ret
+ * how much they took; 0, also without memory: @rows has all still.
  */
-size_t frame_rows_thin(struct frame_rows *rows, uint64_t seed, uint64_t since_ns,
-		       size_t *bytes_ret);
+size_t frame_rows_thin(struct frame_rows *rows, uint64_t seed, size_t *bytes_ret);

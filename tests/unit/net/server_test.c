@@ -370,7 +370,7 @@ static void who_has_given_up_waiting_is_not_handled(void **state)
 
 /* ---- the slow ---- */
 
-/* A server with room for one call only. */
+/* A server that takes messages larger than all the room it has. */
 static void start_narrow(struct server_fixture *fixture)
 {
 	server_fixture_init(fixture);
