@@ -157,9 +157,9 @@ static void collect_default(struct pprof_header *header, const struct profcol_ba
 	// A pprof file that named none is left without; elsewhere the first kind is the main one.
 	if (header->default_sample_type || columns->is_from_pprof || !columns->columns.count)
 		return;
-	preferred =
-		&columns->columns
-			 .items[columns->first_derived == NO_COLUMN ? 0 : columns->first_derived];
+	preferred = &columns->columns
+			     .items[columns->first_derived == NO_COLUMN ? columns->first_seen
+									: columns->first_derived];
 	header->default_sample_type = string_numbers_get(strings, preferred->type);
 }
 

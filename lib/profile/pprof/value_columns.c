@@ -169,19 +169,77 @@ static bool derive_scope(struct value_columns *columns, const struct profcol_bat
 	return true;
 }
 
+static int compare_strings(const struct profcol_batch *batch, uint32_t one, uint32_t other)
+{
+	struct profcol_text left = profcol_batch_string(batch, one);
+	struct profcol_text right = profcol_batch_string(batch, other);
+	size_t common = left.length < right.length ? left.length : right.length;
+	int difference = common ? memcmp(left.bytes, right.bytes, common) : 0;
+
+	if (difference)
+		return difference;
+	return (left.length > right.length) - (left.length < right.length);
+}
+
+/* Samples that were counted come first, all else by its name. */
+static bool comes_before(const struct profcol_batch *batch, const struct value_column *one,
+			 const struct value_column *other)
+{
+	bool one_counts = string_is(batch, one->type, "samples");
+	bool other_counts = string_is(batch, other->type, "samples");
+	int difference;
+
+	if (one_counts != other_counts)
+		return one_counts;
+	difference = compare_strings(batch, one->type, other->type);
+	return difference ? difference < 0 : compare_strings(batch, one->unit, other->unit) < 0;
+}
+
+/*
+ * Which kind a batch has first is chance: a process that only waited may be the first of one file
+ * and not of the next. Readers that add up files want the same columns in the same order.
+ */
+static void sort_columns(struct value_columns *columns, const struct profcol_batch *batch)
+{
+	uint32_t count = (uint32_t)columns->columns.count, now_at[PPROF_MAX_COLUMNS];
+	struct value_column *items = columns->columns.items;
+	uint32_t was_at[PPROF_MAX_COLUMNS];
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct value_column moved = items[i];
+		uint32_t to = i;
+
+		for (; to && comes_before(batch, &moved, &items[to - 1]); to--) {
+			items[to] = items[to - 1];
+			was_at[to] = was_at[to - 1];
+		}
+		items[to] = moved;
+		was_at[to] = i;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		now_at[was_at[i]] = i;
+	for (uint32_t i = 0; i < profcol_batch_count(batch, PROFCOL_PROFILES); i++)
+		columns->profiles[i].own = now_at[columns->profiles[i].own];
+	columns->first_seen = count ? now_at[0] : 0;
+}
+
 /* First all columns that profiles are of, then the derived ones. */
 static bool add_all(struct value_columns *columns, const struct profcol_batch *batch,
 		    uint32_t *profile_of, bool *is_from_pprof)
 {
 	uint32_t scopes = profcol_batch_count(batch, PROFCOL_SCOPES);
 	struct scope_order order = { .profile_of = profile_of };
+	bool has_order = false;
 
 	for (uint32_t i = 0; i < scopes; i++) {
 		order_init(&order, batch, i);
 		is_from_pprof[i] = order.columns != 0;
+		has_order |= is_from_pprof[i];
 		if (!add_scope(columns, batch, &order))
 			return false;
 	}
+	if (!has_order)
+		sort_columns(columns, batch);
 	for (uint32_t i = 0; i < scopes; i++) {
 		profcol_batch_scope(batch, i, &order.profiles);
 		if (!is_from_pprof[i] && !derive_scope(columns, batch, i, order.profiles))

@@ -5,7 +5,9 @@
  *
  * A column is a (type, unit) of samples. Profiles that came from a pprof file say
  * so by the attribute pprof.scope.sample_type_order of their scope: they keep
- * their order, and columns of the same type apart. To other profiles that count
+ * their order, and columns of the same type apart. Without any of those, columns
+ * stand in one order whatever the batch begins with: samples, then by type and
+ * unit. To other profiles that count
  * samples of a known worth (type samples, unit count, and a period of, say, cpu/nanoseconds) Go's
  * convention adds a derived column of that worth, after all others, since viewers
  * show the last one first; not when the scope has such a profile already.
@@ -37,6 +39,7 @@ struct value_columns {
 	VECTOR(struct value_column) columns;
 	struct profile_columns *profiles; /* by profile of the batch */
 	uint32_t first_derived;           /* NO_COLUMN = none */
+	uint32_t first_seen;              /* the kind that the batch begins with */
 	bool is_from_pprof;               /* the first scope is */
 };
 

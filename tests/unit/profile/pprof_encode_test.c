@@ -160,6 +160,60 @@ static void sampled_counts_get_a_column_of_their_worth(void **state)
 	perftools__profile__free_unpacked(profile, NULL);
 }
 
+static void columns_stand_in_one_order(void **state)
+{
+	static const char *const kinds[] = { "page_faults", "samples", "off_cpu" };
+	static const char *const wanted[] = { "samples", "off_cpu", "page_faults", "cpu" };
+
+	(void)state;
+	// Each kind is the first of a batch once, as it is with processes that only waited.
+	for (size_t first = 0; first < 3; first++) {
+		struct profcol_builder *builder = profcol_builder_create();
+		Perftools__Profile *profile;
+
+		for (size_t i = 0; i < 3; i++) {
+			const char *kind = kinds[(first + i) % 3];
+			bool is_counted = strcmp(kind, "off_cpu") != 0;
+
+			open_scope(builder, 0);
+			add_profile(builder, kind, is_counted ? "count" : "nanoseconds",
+				    strcmp(kind, "samples") == 0 ? 1000 : 0, 0, 0);
+			add_value(builder, 0, 0, kind[0]);
+		}
+		profile = encode_builder(builder);
+		assert_int_equal(profile->n_sample_type, 4);
+		for (size_t i = 0; i < 4; i++)
+			assert_true(string_is(profile, profile->sample_type[i]->type, wanted[i]));
+		assert_true(string_is(profile, profile->default_sample_type, "cpu"));
+		// All three have the empty stack, so they are one sample of the file.
+		assert_int_equal(profile->n_sample, 1);
+		assert_int_equal(profile->sample[0]->value[0], 's');
+		assert_int_equal(profile->sample[0]->value[1], 'o');
+		assert_int_equal(profile->sample[0]->value[2], 'p');
+		assert_int_equal(profile->sample[0]->value[3], 's' * 1000);
+		perftools__profile__free_unpacked(profile, NULL);
+	}
+}
+
+/* Without samples that were counted, the main kind is the one that the sender put first. */
+static void the_first_kind_of_others_stays_the_main_one(void **state)
+{
+	struct profcol_builder *builder = profcol_builder_create();
+	Perftools__Profile *profile;
+
+	(void)state;
+	open_scope(builder, 0);
+	add_profile(builder, "inuse_space", "bytes", 0, 0, 0);
+	add_value(builder, 0, 0, 5);
+	add_profile(builder, "alloc_space", "bytes", 0, 0, 0);
+	add_value(builder, 0, 0, 7);
+	profile = encode_builder(builder);
+	assert_true(string_is(profile, profile->sample_type[0]->type, "alloc_space"));
+	assert_true(string_is(profile, profile->default_sample_type, "inuse_space"));
+	assert_int_equal(profile->sample[0]->value[0], 7);
+	perftools__profile__free_unpacked(profile, NULL);
+}
+
 /* As in OTLP made from pprof by others: the counts must not be added to the times. */
 static void a_scope_that_has_the_worth_gets_no_column(void **state)
 {
@@ -651,6 +705,8 @@ int main(void)
 		cmocka_unit_test(labels_become_functions),
 		cmocka_unit_test(the_program_that_was_profiled_comes_first),
 		cmocka_unit_test(sampled_counts_get_a_column_of_their_worth),
+		cmocka_unit_test(columns_stand_in_one_order),
+		cmocka_unit_test(the_first_kind_of_others_stays_the_main_one),
 		cmocka_unit_test(a_scope_that_has_the_worth_gets_no_column),
 		cmocka_unit_test(labels_come_from_sample_link_and_resource),
 		cmocka_unit_test(zero_labels_survive),
