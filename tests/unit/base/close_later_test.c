@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Files whose file system does not answer when they are closed, beside others. */
+/*
+ * Files whose file system does not answer when they are closed, beside others. The threads wait by
+ * the system's clock, so the test takes ten seconds: five until a close is told as hanging, and a
+ * tenth of one for each of 32 that hold up the next.
+ */
 #include "base/base.h"
 #include "tests/unit/own_threads.h"
 

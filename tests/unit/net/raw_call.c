@@ -135,6 +135,15 @@ void raw_stalled_begin(struct raw_stalled *stalled, const char *target, const ch
 			 GRPC_CALL_OK);
 }
 
+void raw_stalled_work(struct raw_stalled *stalled)
+{
+	gpr_timespec until =
+		gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(10, GPR_TIMESPAN));
+
+	assert_int_equal(grpc_completion_queue_next(stalled->queue, until, NULL).type,
+			 GRPC_QUEUE_TIMEOUT);
+}
+
 grpc_status_code raw_stalled_end(struct raw_stalled *stalled)
 {
 	wait_and_close(stalled->channel, stalled->queue, stalled->call);

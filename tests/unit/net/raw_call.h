@@ -31,6 +31,9 @@ struct raw_stalled {
 };
 
 void raw_stalled_begin(struct raw_stalled *stalled, const char *target, const char *method);
+/* Let gRPC work for the call, which goes on, for ten milliseconds: it does so only when it is
+ * asked. */
+void raw_stalled_work(struct raw_stalled *stalled);
 /* Waits for the server to end it. */
 grpc_status_code raw_stalled_end(struct raw_stalled *stalled);
 

@@ -191,6 +191,16 @@ unsigned int server_fixture_entered(struct server_fixture *fixture)
 	return entered;
 }
 
+unsigned int server_fixture_admitted(struct server_fixture *fixture)
+{
+	unsigned int admitted;
+
+	pthread_mutex_lock(&fixture->lock);
+	admitted = fixture->admitted;
+	pthread_mutex_unlock(&fixture->lock);
+	return admitted;
+}
+
 void server_fixture_wait_admitted(struct server_fixture *fixture, unsigned int admitted)
 {
 	pthread_mutex_lock(&fixture->lock);

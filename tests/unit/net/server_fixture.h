@@ -50,6 +50,7 @@ struct profcol_error *server_fixture_refuse(struct server_fixture *fixture);
 void server_fixture_hold(struct server_fixture *fixture, bool hold);
 /* Blocks until the service has let @admitted calls in, whose messages may yet have to come. */
 void server_fixture_wait_admitted(struct server_fixture *fixture, unsigned int admitted);
+unsigned int server_fixture_admitted(struct server_fixture *fixture);
 /* Calls that the service has seen. */
 unsigned int server_fixture_entered(struct server_fixture *fixture);
 /* Blocks until the service holds @inside calls. */
