@@ -12,6 +12,7 @@
 enum { SWITCHES = 4 }; /* starts for another owner that count as one */
 
 static const uint64_t request_limit_ns = 5000 * MS;  /* a large program takes 0.1 s */
+static const uint64_t late_limit_ns = 500 * MS;      /* more: the machine may have stood still */
 static const uint64_t start_limit_ns = 30000 * MS;   /* a machine may be busy with much else */
 static const uint64_t idle_limit_ns = 30000 * MS;    /* after which a worker ends, */
 static const uint64_t spare_limit_ns = 10000 * MS;   /* and one beyond the first */
@@ -299,6 +300,19 @@ size_t pool_count_alive(const struct worker_pool *pool)
 	return alive;
 }
 
+/*
+ * A worker that has been late is given up only after a moment in which we saw that it was: where
+ * the whole machine stood still, its answer comes in that moment, and its file is not at fault.
+ */
+static bool is_overdue(struct worker_process *process, uint64_t now_ns)
+{
+	if (now_ns < process->since_ns + request_limit_ns)
+		return false;
+	if (process->late_ns <= process->since_ns)
+		process->late_ns = now_ns;
+	return now_ns >= process->late_ns + late_limit_ns;
+}
+
 static void pool_expire(struct worker_pool *pool, uint64_t now_ns)
 {
 	static const char slow[] = "it did not start in time";
@@ -307,8 +321,7 @@ static void pool_expire(struct worker_pool *pool, uint64_t now_ns)
 	for (size_t i = 0; i < POOL_PROCESSES; i++) {
 		struct worker_process *process = &pool->processes[i];
 
-		if (process->state == WORKER_BUSY &&
-		    now_ns >= process->since_ns + request_limit_ns) {
+		if (process->state == WORKER_BUSY && is_overdue(process, now_ns)) {
 			pool_give_up(pool, process, WORKER_TIMED_OUT);
 		} else if (process->state == WORKER_STARTING &&
 			   now_ns >= process->since_ns + start_limit_ns) {
@@ -332,8 +345,12 @@ static uint64_t pool_wake_ns(const struct worker_pool *pool, uint64_t deadline_n
 	for (size_t i = 0; i < POOL_PROCESSES; i++) {
 		const struct worker_process *process = &pool->processes[i];
 
-		if (process->state == WORKER_BUSY && process->since_ns + request_limit_ns < wake_ns)
-			wake_ns = process->since_ns + request_limit_ns;
+		uint64_t limit_ns = process->late_ns > process->since_ns
+					    ? process->late_ns + late_limit_ns
+					    : process->since_ns + request_limit_ns;
+
+		if (process->state == WORKER_BUSY && limit_ns < wake_ns)
+			wake_ns = limit_ns;
 		if (process->state == WORKER_STARTING &&
 		    process->since_ns + start_limit_ns < wake_ns)
 			wake_ns = process->since_ns + start_limit_ns;

@@ -300,6 +300,14 @@ static pid_t hold(pid_t pid)
 	return tracer;
 }
 
+/* The time that a request may take, and the moment for which one that is late is waited for. */
+static void pass_limit(struct fixture *fixture)
+{
+	passed_ns += 5000 * MS;
+	turn(fixture);
+	passed_ns += 500 * MS;
+}
+
 /* The last helper, which has nothing to do, hangs on a file of @device. Returns what holds it. */
 static pid_t hang(struct fixture *fixture, uint32_t file, uint32_t uid, uint64_t device)
 {
@@ -308,7 +316,7 @@ static pid_t hang(struct fixture *fixture, uint32_t file, uint32_t uid, uint64_t
 	kill(last, SIGSTOP);
 	ask_on(fixture, file, uid, device);
 	turn(fixture);
-	passed_ns += 5000 * MS;
+	pass_limit(fixture);
 	assert_true(run_until(fixture, file, PATIENCE_MS));
 	assert_int_equal(fixture->files[file].outcome, WORKER_TIMED_OUT);
 	return tracer;
@@ -422,11 +430,35 @@ static void test_a_hang_ends_after_five_seconds(void **state)
 	turn(fixture);
 	assert_false(fixture->files[0].answered);
 	passed_ns += MS;
+	turn(fixture);
+	passed_ns += 499 * MS;
+	turn(fixture);
+	assert_false(fixture->files[0].answered);
+	passed_ns += MS;
 	assert_true(run_until(fixture, 0, PATIENCE_MS));
 	assert_int_equal(fixture->files[0].outcome, WORKER_TIMED_OUT);
 	assert_int_equal(fake_host_metric(&fixture->fake, "worker_timeouts", "purpose=test"), 1);
 	ask(fixture, 1);
 	expect_answer(fixture, 1);
+}
+
+/* As a virtual machine that gets no CPU: nobody ran, and no file is at fault. */
+static void test_where_all_stood_still_nobody_is_given_up(void **state)
+{
+	struct fixture *fixture = *state;
+
+	start(fixture);
+	for (uint32_t file = 0; file < 2; file++) {
+		kill(fixture->fake.helpers[0], SIGSTOP);
+		ask(fixture, file);
+		turn(fixture);
+		passed_ns += 60000 * MS;
+		turn(fixture);
+		assert_false(fixture->files[file].answered);
+		kill(fixture->fake.helpers[0], SIGCONT);
+		expect_answer(fixture, file);
+	}
+	assert_int_equal(fixture->fake.helper_count, 1);
 }
 
 static void test_killed_in_the_middle_the_next_file_works(void **state)
@@ -688,6 +720,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_where_workers_hang_no_others_go, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_a_slow_file_holds_up_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_where_all_stood_still_nobody_is_given_up,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_hang_ends_after_five_seconds, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_killed_in_the_middle_the_next_file_works,
