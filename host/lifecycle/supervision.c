@@ -5,6 +5,9 @@
 
 #include <time.h>
 
+/* A watch that comes this late did not run, and nor did whom it watches. */
+static const uint64_t late_ns = 100000000;
+
 /* When the current one has had its time. Under the lock. */
 static uint64_t end_ns(const struct supervision *supervision)
 {
@@ -13,6 +16,21 @@ static uint64_t end_ns(const struct supervision *supervision)
 	uint64_t own_ns = supervision->since_ns + grace_ns;
 
 	return own_ns > common_ns ? own_ns : common_ns;
+}
+
+/*
+ * Has the machine stood still since, as a virtual one may? Then whoever was about to return had no
+ * time either: the grace begins anew, once. Under the lock.
+ */
+static bool stood_still(struct supervision *supervision)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (supervision->was_late || now_ns < end_ns(supervision) + late_ns)
+		return false;
+	supervision->was_late = true;
+	supervision->since_ns = now_ns;
+	return true;
 }
 
 static void *supervision_thread(void *argument)
@@ -28,7 +46,7 @@ static void *supervision_thread(void *argument)
 		} else if (clock_monotonic_ns() < end_ns(supervision)) {
 			pthread_cond_clockwait(&supervision->changed, &supervision->lock,
 					       CLOCK_MONOTONIC, &end);
-		} else {
+		} else if (!stood_still(supervision)) {
 			supervision->patience->give_up(supervision->current,
 						       supervision->patience->context);
 			break;
@@ -56,6 +74,7 @@ static void set_current(struct supervision *supervision, const struct instance *
 	pthread_mutex_lock(&supervision->lock);
 	supervision->current = instance;
 	supervision->since_ns = clock_monotonic_ns();
+	supervision->was_late = false;
 	pthread_cond_signal(&supervision->changed);
 	pthread_mutex_unlock(&supervision->lock);
 }

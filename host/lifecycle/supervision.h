@@ -9,7 +9,8 @@
 
 struct lifecycle_patience {
 	uint64_t drain_ns; /* all components together have this long to shut down */
-	/* Who still has not returned then has this much more, and never less than this. */
+	/* Who still has not returned then has this much more, and never less than this; where the
+	 * machine stood still meanwhile, once more. */
 	uint64_t grace_ns;
 
 	/*
@@ -30,6 +31,7 @@ struct supervision {
 	pthread_cond_t changed;
 	const struct instance *current; /* being shut down; NULL while none is */
 	uint64_t since_ns;              /* CLOCK_MONOTONIC: it is */
+	bool was_late;                  /* the watch over it, once */
 	bool over;
 };
 

@@ -10,6 +10,8 @@
 
 #include <profcol/storage.h>
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -285,6 +287,66 @@ static void a_component_that_hangs_is_given_up_and_named(void **state)
 	graph_destroy(graph);
 }
 
+/* ---- a machine that stands still ---- */
+
+static const uint64_t HOUR_NS = 3600 * PROFCOL_SECOND;
+
+static atomic_bool is_still;  /* for the watch, which finds that an hour has passed */
+static atomic_uint looked_at; /* how often it has been told so */
+static pthread_t main_thread;
+
+uint64_t __real_clock_monotonic_ns(void);
+uint64_t __wrap_clock_monotonic_ns(void);
+
+uint64_t __wrap_clock_monotonic_ns(void)
+{
+	uint64_t now_ns = __real_clock_monotonic_ns();
+
+	if (!atomic_load(&is_still) || pthread_equal(pthread_self(), main_thread))
+		return now_ns;
+	atomic_fetch_add(&looked_at, 1);
+	return now_ns + HOUR_NS;
+}
+
+/* Lets the component return once the watch has found itself late. */
+static void *return_then(void *context)
+{
+	struct overdue *overdue = context;
+
+	while (atomic_load(&looked_at) < 3 && atomic_load(&overdue->hangs))
+		usleep(1000);
+	atomic_store(&overdue->hangs, false);
+	return NULL;
+}
+
+static void nobody_is_given_up_where_the_machine_stood_still(void **state)
+{
+	struct overdue overdue = { .hangs = true };
+	const struct lifecycle_patience short_patience = {
+		.drain_ns = 20 * PROFCOL_MILLISECOND,
+		.grace_ns = 20 * PROFCOL_MILLISECOND,
+		.give_up = let_go,
+		.context = &overdue,
+	};
+	struct fake_chain chain;
+	struct graph *graph;
+	pthread_t thread;
+
+	(void)state;
+	fake_chain_init(&chain, &journal);
+	chain.p2.hangs = &overdue.hangs;
+	graph = build(&chain.config);
+	expect_success(lifecycle_start(graph));
+	main_thread = pthread_self();
+	atomic_store(&is_still, true);
+	assert_int_equal(pthread_create(&thread, NULL, return_then, &overdue), 0);
+	expect_success(lifecycle_shutdown(graph, &short_patience));
+	pthread_join(thread, NULL);
+	atomic_store(&is_still, false);
+	assert_string_equal(overdue.id, "");
+	graph_destroy(graph);
+}
+
 #define JOURNALED(test) cmocka_unit_test_setup(test, fresh_journal)
 
 int main(void)
@@ -301,6 +363,7 @@ int main(void)
 		JOURNALED(an_exporter_that_cannot_consume_is_refused),
 		JOURNALED(a_storage_without_all_its_functions_is_refused),
 		JOURNALED(a_component_that_hangs_is_given_up_and_named),
+		JOURNALED(nobody_is_given_up_where_the_machine_stood_still),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
