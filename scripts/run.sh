@@ -89,6 +89,7 @@ exporters:
     top: 10
     use_internal_logger: false
 service:
+  shutdown_timeout: 60s # all of the run is written at its end
   telemetry:
     metrics: {level: none} # whose port another may have
   pipelines:

@@ -302,7 +302,7 @@ def test_every_source_says_its_licence():
 def components(program):
     """(kind, component) of every component in the program, as `profcol components` shows it."""
     text = subprocess.run(
-        [program, "components"], capture_output=True, text=True, check=True, timeout=60
+        [program, "components"], capture_output=True, text=True, check=True, timeout=300
     ).stdout
     kinds = yaml.safe_load(text)
     found = [
@@ -358,7 +358,7 @@ def effective(program, path):
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     ).stdout
     return json.loads(output)
 
@@ -381,7 +381,7 @@ def test_the_example_is_valid(program, directory):
         capture_output=True,
         text=True,
         env=environment,
-        timeout=60,
+        timeout=300,
     )
     assert (result.returncode, result.stdout) == (0, "")
     # It has every component, and a pipeline with a few.

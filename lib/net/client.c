@@ -107,6 +107,7 @@ struct profcol_error *net_client_create(const struct net_client_config *config,
 	client->config = config;
 	client->logger = settings->logger;
 	client->cancelled_fd = -1;
+	client->probe_time_ns = NET_PROBE_TIME_NS;
 	pthread_mutex_init(&client->making, NULL);
 	pthread_mutex_init(&client->lock, NULL);
 	pthread_mutex_init(&client->diagnosis_lock, NULL);

@@ -29,6 +29,9 @@ struct client_call {
 	struct client_call *next, **link; /* in the client's list */
 };
 
+/* For looking into why a peer cannot be reached. */
+#define NET_PROBE_TIME_NS (3 * PROFCOL_SECOND)
+
 struct net_client {
 	const struct net_client_config *config; /* borrowed */
 	const struct profcol_logger *logger;    /* borrowed */
@@ -38,6 +41,7 @@ struct net_client {
 	size_t header_count;
 	bool gzip, tls;
 	int cancelled_fd; /* eventfd: readable once cancelled */
+	uint64_t probe_time_ns;
 	/* The name on the way to the peer, its own or its proxy's, that is looked up by us; NULL:
 	 * there is none, or gRPC's core looks it up. Both owned. */
 	char *name, *name_port;

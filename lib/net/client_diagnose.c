@@ -90,7 +90,11 @@ static void visit_endpoint(struct net_client *client, struct profcol_findings *f
 
 void net_client_diagnose(const struct net_client_config *config, struct profcol_findings *findings)
 {
-	struct net_client client = { .config = config, .cancelled_fd = -1 };
+	struct net_client client = {
+		.config = config,
+		.cancelled_fd = -1,
+		.probe_time_ns = NET_PROBE_TIME_NS,
+	};
 	struct profcol_error *error = endpoint_init(&client.endpoint, config->endpoint);
 
 	if (error) {

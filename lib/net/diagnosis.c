@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint64_t probe_time_ns = 3 * PROFCOL_SECOND;
 /* How long a finding holds, with gRPC's own text unchanged and with another. */
 static const uint64_t keep_ns = 30 * PROFCOL_SECOND, keep_least_ns = 5 * PROFCOL_SECOND;
 
@@ -60,7 +59,7 @@ char *diagnosis_make(struct net_client *client)
 		.server_name = diagnosis_server_name(client, &name),
 		.skip_verify = client->config->tls.insecure_skip_verify,
 		.cancelled_fd = client->cancelled_fd,
-		.deadline_ns = clock_monotonic_ns() + probe_time_ns,
+		.deadline_ns = clock_monotonic_ns() + client->probe_time_ns,
 	};
 
 	if (!diagnosis_is_possible(client))

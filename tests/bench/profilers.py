@@ -30,7 +30,7 @@ def peer(name):
 
 def version_of(program):
     """What a program says of itself, on one line."""
-    result = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=300)
     return " ".join(result.stdout.split()) or f"unknown, exit code {result.returncode}"
 
 

@@ -54,7 +54,7 @@ def complete(request, source, program):
 
     def run(*words):
         command = [shell, *plain, "-c", script, shell, file, program, *words]
-        result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
         assert not result.stderr, result.stderr
         return result.stdout.split()
 
@@ -71,7 +71,7 @@ def test_the_manual_page_has_all(told, source):
 def test_the_manual_page_is_well_formed(source):
     page = source / "deploy/man/profcol.1"
     command = ["man", "--warnings", "--local-file", page]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert result.returncode == 0
     assert result.stderr == ""
     assert "print-config" in result.stdout

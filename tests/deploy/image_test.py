@@ -58,7 +58,7 @@ def engine_options(source):
 
 def run_in(root, *command, options=()):
     command = [*map(str, container(root, *options)), *command]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
 def test_it_says_what_it_is_made_of(image):
@@ -206,7 +206,7 @@ def test_a_pipeline_in_its_own_namespaces(image, start_profcol, tmp_path):
     (child,) = run.children()
     probe = "import urllib.request as u; print(u.urlopen('http://localhost:13133/').read())"
     command = ["nsenter", "--net", "--target", str(child), "/usr/bin/python3", "-c", probe]
-    reply = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    reply = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert "Server available" in reply.stdout, reply.stderr
     run.stop()
 

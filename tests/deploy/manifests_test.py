@@ -114,6 +114,7 @@ def test_the_rights_are_those_that_are_used(api_server, daemonset, program, star
                 "extract": {"metadata": ["k8s.pod.name", "k8s.deployment.name",
                                          "k8s.cluster.uid", "k8s.node.uid"]},
                 "wait_for_metadata": True,
+                "wait_for_metadata_timeout": "280s",
             }
         },
         "exporters": {"debug": {}},

@@ -2,6 +2,7 @@
 """A node that is a container itself, as kind makes them: "the host's" PID namespace is not the
 machine's, and that of a pod lies one deeper.
 """
+import contextlib
 import os
 import pathlib
 
@@ -55,10 +56,19 @@ def test_processes_have_their_numbers_in_the_node(
     prefix = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", _NODE, burn]
     exporters = {"pprof": {"directory": str(tmp_path / "out"), "interval": "1s"}}
     run = start_profcol(pipeline(None, rules, exporters), prefix=prefix).wait_ready()
-    inside = [(read_comm(pid), pid) for pid in descendants(run.pid)]
-    (agent,) = (pid for comm, pid in inside if comm == "profcol" and number_in_node(pid) == 1)
-    numbers = {number_in_node(pid): pid for comm, pid in inside if comm == "burn"}
-    assert len(numbers) == 2 and not numbers.keys() & set(numbers.values())
+
+    def inside(comm):
+        """Number in the node to process id, of those that are called so."""
+        found = {}
+        for pid in descendants(run.pid):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended
+                if read_comm(pid) == comm:
+                    found[number_in_node(pid)] = pid
+        return found
+
+    wait_until(lambda: len(inside("burn")) == 2, "the programs inside")
+    agent, numbers = inside("profcol")[1], inside("burn")
+    assert not numbers.keys() & set(numbers.values())
     wait_until(
         lambda: all(count > 50 for count in whole_stacks(tmp_path / "out", numbers).values()),
         "whole stacks of the programs inside",

@@ -73,7 +73,7 @@ def configuration(directory, ports, rate=99):
 
 
 def get(port, path):
-    with urllib.request.urlopen(f"http://localhost:{port}{path}", timeout=30) as reply:
+    with urllib.request.urlopen(f"http://localhost:{port}{path}", timeout=300) as reply:
         return reply.read()
 
 

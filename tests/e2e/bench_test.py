@@ -195,14 +195,14 @@ def _wait_in_window(bench, raw, mark):
         "load under the profiler",
         120,
     )
-    time.sleep(3)  # 2 s to settle, and the first of the eight
+    time.sleep(3)  # 2 s to settle, and the first of the twenty
     return process_usage.bpf_objects_held(bench.pid)[0]
 
 
 @pytest.mark.alone  # whoever else makes cgroups or mounts meanwhile is taken for it
 def test_an_interrupt_in_the_window_leaves_nothing(start_bench, due_counter, tmp_path):
     before = _mounts_and_cgroups()
-    bench = start_bench("--load", "storm", "--seconds", "8")
+    bench = start_bench("--load", "storm", "--seconds", "20")
     held = _wait_in_window(bench, tmp_path / "run/raw/storm@99-round-1-profcol", tmp_path)
     assert held.programs and held.maps
     bench.send_signal(signal.SIGINT)

@@ -59,7 +59,7 @@ class Browser:
                 env=os.environ | {"HOME": self.directory},
             )
         wait_until(lambda: self._address() or self._ended(), "the browser's address")
-        with urllib.request.urlopen(f"http://{self._address()}/json/list", timeout=60) as reply:
+        with urllib.request.urlopen(f"http://{self._address()}/json/list", timeout=300) as reply:
             targets = json.load(reply)
         (target,) = (one for one in targets if one["type"] == "page")
         self.socket = websocket.create_connection(target["webSocketDebuggerUrl"], timeout=120)

@@ -30,9 +30,14 @@ def _profiler(socket, directory, **sending):
     """The profiler into a pprof file of its own, and over OTLP to `socket`."""
     exporters = {
         "pprof": {"directory": str(directory), "interval": "1h"},
-        "otlp_grpc": {"endpoint": f"unix://{socket}", "tls": {"insecure": True}} | sending,
+        "otlp_grpc": _sending(f"unix://{socket}") | sending,
     }
     return _patient(exporters)
+
+
+def _sending(endpoint):
+    """What is not answered in time is sent again, and arrives twice."""
+    return {"endpoint": endpoint, "tls": {"insecure": True}, "timeout": PATIENCE}
 
 
 def _patient(exporters):
@@ -82,7 +87,11 @@ def test_over_http_the_second_has_what_the_first_has(start_profcol, burner, tmp_
     gateway = start_profcol(second).wait_ready()
     exporters = {
         "pprof": {"directory": str(tmp_path / "sent"), "interval": "1h"},
-        "otlp_http": {"endpoint": f"http://127.0.0.1:{port}", "compression": compression},
+        "otlp_http": {
+            "endpoint": f"http://127.0.0.1:{port}",
+            "compression": compression,
+            "timeout": PATIENCE,
+        },
     }
     profiler = start_profcol(_patient(exporters)).wait_ready()
     burner.wait_burnt(2000)
@@ -113,8 +122,7 @@ def test_a_full_gateway_refuses_and_nothing_is_lost_unsaid(start_profcol, burner
     second = _gateway(tmp_path / "socket", tmp_path / "got")
     second["exporters"] = {
         "otlp_grpc": {
-            "endpoint": f"unix://{tmp_path}/third",
-            "tls": {"insecure": True},
+            **_sending(f"unix://{tmp_path}/third"),
             "retry_on_failure": retry,
             "sending_queue": {"queue_size": 1, "sizer": "requests"},
         }
@@ -145,7 +153,7 @@ def start_collector(tmp_path, check_capture):
     with contextlib.ExitStack() as stack:
 
         def start(endpoint, **settings):
-            exporter = {"endpoint": endpoint, "tls": {"insecure": True}} | settings
+            exporter = _sending(endpoint) | settings
             capture = tmp_path / "capture"
             file = {"path": str(capture), "format": "proto"}
             collector = Gateway(tmp_path, {"otlp": exporter, "file": file})
@@ -166,9 +174,9 @@ def test_a_collector_passes_them_on_to_us(
     second = start_collector(f"unix://{tmp_path}/socket", compression=compression)
     exporters = {
         "pprof": {"directory": str(tmp_path / "sent"), "interval": "1h"},
-        "otlp_grpc": {"endpoint": second.grpc, "tls": {"insecure": True}},
+        "otlp_grpc": _sending(second.grpc),
     }
-    first = start_profcol(pipeline(exporters=exporters)).wait_ready()
+    first = start_profcol(_patient(exporters)).wait_ready()
     burner.wait_burnt(1000)
     first.stop()
     second.stop()

@@ -13,6 +13,7 @@ import pprof_file
 import shadow_file
 from decided import Share, assert_few, assert_rare, is_decided
 from profcol_run import pipeline, profile_paths, read_samples
+from profile_files import Samples
 from true_chains import TrueChains, Verdict
 from unwind_targets import TARGETS, Missing, Target, build
 from waiting import wait_until
@@ -188,15 +189,17 @@ def test_stacks_of_goroutines_are_copied_and_walked_in_user_space(
     run = start_profcol(pipeline(receiver=receiver, exporters=exporters)).wait_ready()
     target = start_target(new_threads, stdout=subprocess.DEVNULL)
 
-    def copied_after(cpu_ms):
-        target.wait_burnt(cpu_ms)
+    def copied():
         return run.metrics().value("profcol_unwind_copied_stacks", walked="at_once")
 
-    early = copied_after(GOROUTINES_MS)
+    target.wait_burnt(GOROUTINES_MS)
+    early = copied()
     # Until a busy machine has got to know the program, more is deferred than there is room for.
+    Samples(tmp_path / "out").wait_latest()
     ends, read = collections.Counter(), set(profile_paths(tmp_path / "out"))
     # One copy that is not enough would be the last one.
-    assert copied_after(GOROUTINES_MS) - early >= 0.1 * RATE * GOROUTINES_MS / 1000
+    goal = early + 0.1 * RATE * GOROUTINES_MS / 1000
+    wait_until(lambda: copied() >= goal, "stacks that are copied")
 
     def rounds():
         end_ms = target.cpu_ms() + GOROUTINES_CAP_MS

@@ -10,7 +10,7 @@ import pytest
 
 from free_port import free_port
 from profcol_run import pipeline
-from waiting import wait_until
+from waiting import BOUND_S, wait_until
 
 LIMIT = 512
 CONNECTIONS = 2 * LIMIT
@@ -80,7 +80,7 @@ def test_those_who_come_later_are_served(start_profcol, tmp_path):
     def is_served():
         # As long as there is none, those who come are still refused.
         with contextlib.suppress(ConnectionError):
-            with socket.create_connection(("127.0.0.1", ports["otlp"]), timeout=10) as client:
+            with socket.create_connection(("127.0.0.1", ports["otlp"]), timeout=BOUND_S) as client:
                 client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0")
                 return client.recv(9)  # the server's settings
         return None

@@ -104,6 +104,9 @@ def test_samples_say_on_which_machine_they_were_taken(
         "resourcedetection": {
             "detectors": ["env", "ec2", "system"],
             "ec2": {"tags": ["^team$"]},
+            # No sample without them, however long a busy machine takes.
+            "fail_on_missing_metadata": True,
+            "timeout": "30s",
         },
         "batch": {},
     }
@@ -163,7 +166,8 @@ def test_without_metadata_that_is_demanded_it_does_not_start(
     processors = {
         "resource_detection": {
             "detectors": ["ec2"],
-            "timeout": "500ms",
+            "timeout": "30s",  # one attempt, and as long as a busy machine takes for it
+            "retry": {"enabled": False},
             "fail_on_missing_metadata": True,
         }
     }

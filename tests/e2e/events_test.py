@@ -13,6 +13,7 @@ import pytest
 
 from profcol_run import pipeline, read_profile
 from record_test import record
+from stolen_time import stolen_ms
 from waiting import wait_until
 
 # Of each function of tests/targets/waits.c: the reasons that its waits may have. A thread that is
@@ -38,20 +39,30 @@ def _record_all(*arguments):
     pytest.fail(f"samples were lost every time: {result.stderr}")
 
 
-def _record_growth(program, path, *command):
-    """The profile of the memory that `command` takes, in which every step is. Where there are more than
-    may be kept in a second, others' among them, a share of them stands for all: then it is recorded
-    again.
+def _is_named(profile, target):
+    """Has each leaf in the file `target` a name? A batch waits a second at most for names, in which a
+    machine may stand still.
     """
+    leaves = [sample.frames[0] for sample in profile.samples if sample.frames]
+    return all(leaf.name for leaf in leaves if leaf.file == str(target))
+
+
+def _record_growth(program, path, target, *arguments, before=()):
+    """The profile of the memory that `target` takes, in which every step is, by name. Where there are
+    more than may be kept in a second, others' among them, a share of them stands for all: then it is
+    recorded again.
+    """
+    command = (*before, target, *arguments)
     arguments = ("-o", path, "--event", "memory-growth", "--frequency", 10000, "--", *command)
     for _ in range(30):
         _record_all(program, *arguments)
         profile = pprof_file.read(path)
         assert profile.sample_types == (("memory_growth", "bytes"),)
         # What stands for others counts for more than itself, and for no whole pages.
-        if not any(sample.count % os.sysconf("SC_PAGE_SIZE") for sample in profile.samples):
+        is_exact = not any(one.count % os.sysconf("SC_PAGE_SIZE") for one in profile.samples)
+        if is_exact and _is_named(profile, target):
             return profile
-    pytest.fail("the machine's other programs took memory too often, every time")
+    pytest.fail("the machine's other programs took memory too often, or names came late, every time")
 
 
 def _column(profile, name):
@@ -93,24 +104,30 @@ def _unknown(profile):
 def waits(program, build_target, tmp_path_factory):
     """What a recording says of waits, and what the program says itself."""
     path = tmp_path_factory.mktemp("waits") / "out.pb.gz"
-    result = _record_all(
-        program, "-o", path, "--event", "off-cpu", "--frequency", 10000, "--", build_target("waits"), 5
-    )
-    return pprof_file.read(path), _true_waits(result.stdout)
+    arguments = ("-o", path, "--event", "off-cpu", "--frequency", 10000, "--", build_target("waits"), 5)
+    for _ in range(8):
+        before_ms = stolen_ms()
+        result = _record_all(program, *arguments)
+        # A thread that a hypervisor keeps from its CPU does not wait, and its clock stands.
+        stolen_ns = (stolen_ms() - before_ms) * 1_000_000
+        profile, true = pprof_file.read(path), _true_waits(result.stdout)
+        # Where the machine stood still, threads wake before their stacks are read.
+        if _unknown(profile) < 0.5 * true["run"]:
+            return profile, true, stolen_ns
+    pytest.fail("of most waits nobody can tell where they were, each time")
 
 
 def test_waits_are_as_long_as_the_program_knows(waits):
-    profile, true = waits
+    profile, true, stolen_ns = waits
     assert profile.sample_types == (("off_cpu", "nanoseconds"),)
     sums, unknown = _sums(profile, 0), _unknown(profile)
-    assert unknown < 0.5 * true["run"]
     for function in _REASONS:
-        least, most = 0.97 * true[function] - unknown, 1.03 * true[function]
+        least, most = 0.97 * true[function] - unknown - stolen_ns, 1.03 * true[function]
         assert least <= sums[function].total() <= most, (function, true[function], unknown)
 
 
 def test_waits_have_their_reason(waits):
-    profile, _ = waits
+    profile, *_ = waits
     for function, reasons in _sums(profile, 0).items():
         named = sum(reasons[reason] for reason in _REASONS[function] | {"runnable"})
         assert named == reasons.total(), (function, reasons)
@@ -120,7 +137,7 @@ def test_waits_have_their_reason(waits):
 
 
 def test_waits_have_the_stack_that_they_began_with(waits):
-    profile, _ = waits
+    profile, *_ = waits
     sleeps = [sample for sample in profile.samples if "wait_sleep" in sample.names]
     assert any(sample.frames[0].file == "[kernel.kallsyms]" or sample.names[0] for sample in sleeps)
     for sample in sleeps:
@@ -130,10 +147,24 @@ def test_waits_have_the_stack_that_they_began_with(waits):
 
 def test_who_has_ended_a_wait_is_told(program, build_target, tmp_path):
     path = tmp_path / "out.pb.gz"
+    # A wait that a batch's end meets after 0.1 s is told in parts, of which the first has no waker.
+    for _ in range(5):
+        waits, waker = _record_ended_waits(program, build_target("wakes"), path)
+        # Not each one was a wait for the other thread: that of the mutex may be, or nobody was late.
+        if all(waits[of][waker] > 0.95 * waits[of].total() for of in ("wait_pipe", "wait_condition")):
+            break
+    else:
+        pytest.fail(f"{waits}")
+    # A timer ends it, whatever thread runs then.
+    assert waits["wait_sleep"][None, None] > 0.99 * waits["wait_sleep"].total(), waits["wait_sleep"]
+
+
+def _record_ended_waits(program, target, path):
+    """({function: nanoseconds by name and id of the thread that ended the wait}, name and id of the waker)."""
     result = _record_all(
         program,
         *("-o", path, "--event", "off-cpu", "--frequency", 10000),
-        *("--set", "receivers.profiling.off_cpu.wakers=true", "--", build_target("wakes")),
+        *("--set", "receivers.profiling.off_cpu.wakers=true", "--", target),
     )
     (tid,) = re.findall(r"waker (\d+)", result.stdout)
     waits = collections.defaultdict(collections.Counter)
@@ -143,18 +174,27 @@ def test_who_has_ended_a_wait_is_told(program, build_target, tmp_path):
                 key = [sample.labels.get(f"profcol.waker.{of}") for of in ("thread.name", "thread.id")]
                 assert sample.labels.get("profcol.waker.process.pid") in (sample.labels["pid"], None)
                 waits[function][tuple(key)] += sample.count
-    # Not each one was a wait for the other thread: that of the mutex may be, or nobody was late.
-    for function in ("wait_pipe", "wait_condition"):
-        told = waits[function]["waker", int(tid)]
-        assert told > 0.95 * waits[function].total(), waits[function]
-    # A timer ends it, whatever thread runs then.
-    assert waits["wait_sleep"][None, None] > 0.99 * waits["wait_sleep"].total(), waits["wait_sleep"]
+    return waits, ("waker", int(tid))
 
 
 def test_who_ends_a_wait_is_sampled_where_it_does(program, build_target, tmp_path):
     path = tmp_path / "out.pb.gz"
+    # A hundred waits of 5 ms each and more, but for those of before the program was known.
+    wanted = (("pipe", "wake_pipe"), ("futex", "wake_condition"))
+    for _ in range(5):
+        ended = _record_wakers(program, build_target("wakes"), path)
+        if all(ended[key] > 0.9 * 100 * 5_000_000 for key in wanted):
+            break
+    else:
+        pytest.fail(f"{ended}")
+    # Nobody but the timer ends a sleep.
+    assert not any(reason == "sleep" for reason, *_ in ended), ended
+
+
+def _record_wakers(program, target, path):
+    """Nanoseconds by reason and functions of who ended a wait."""
     result = _record_all(
-        program, "-o", path, "--event", "wakers", "--frequency", 10000, "--", build_target("wakes")
+        program, "-o", path, "--event", "wakers", "--frequency", 10000, "--", target
     )
     (tid,) = re.findall(r"woken (\d+)", result.stdout)
     profile = pprof_file.read(path)
@@ -166,11 +206,7 @@ def test_who_ends_a_wait_is_sampled_where_it_does(program, build_target, tmp_pat
             ended[sample.labels["profcol.wait.reason"], *functions] += sample.count
             assert sample.labels["profcol.woken.thread.name"] in ("woken", "wakes")
             assert sample.labels["profcol.woken.process.pid"] == sample.labels["pid"]
-    # A hundred waits of 5 ms each and more, but for those of before the program was known.
-    for key in (("pipe", "wake_pipe"), ("futex", "wake_condition")):
-        assert ended[key] > 0.9 * 100 * 5_000_000, ended
-    # Nobody but the timer ends a sleep.
-    assert not any(reason == "sleep" for reason, *_ in ended), ended
+    return ended
 
 
 _CGROUPS = pathlib.Path("/sys/fs/cgroup")
@@ -212,10 +248,9 @@ def test_a_quota_that_is_used_up_is_told_from_waiting_for_a_cpu(
     )
     waits = collections.Counter()
     for sample in pprof_file.read(path).samples:
-        if sample.labels.get("comm") == "burn":
-            waits[sample.labels["profcol.wait.reason"]] += sample.count
-    # The kernel counts until there is quota again, the thread until there is a CPU, too; and the
-    # shell has part in the kernel's.
+        # The shell's too, which have part in the kernel's.
+        waits[sample.labels["profcol.wait.reason"]] += sample.count
+    # The kernel counts until there is quota again, the thread until there is a CPU, too.
     true = _throttled_ns(small_quota)
     assert true, "the quota was not used up"
     assert waits["throttled"] > 0.9 * true, (waits, true)
@@ -223,7 +258,9 @@ def test_a_quota_that_is_used_up_is_told_from_waiting_for_a_cpu(
 
 def test_time_on_and_off_cpus_is_that_of_the_wall_clock(program, build_target, tmp_path):
     path = tmp_path / "out.pb.gz"
+    before_ms = stolen_ms()
     result = _record_all(program, "-o", path, "--event", "wall", "--", build_target("waits"), 5)
+    stolen_ns = (stolen_ms() - before_ms) * 1_000_000  # no ticks come then
     profile = pprof_file.read(path)
     assert profile.sample_types == (("wall", "nanoseconds"),)
     threads = collections.Counter()
@@ -235,9 +272,10 @@ def test_time_on_and_off_cpus_is_that_of_the_wall_clock(program, build_target, t
     # Waits are kept by lot and running is told by ticks: of one thread both are too few for a close
     # verdict, of all together they are not.
     true = _true_waits(result.stdout)["run"]
-    assert sum(threads.values()) == pytest.approx(true, rel=0.15)
+    assert 0.85 * true - stolen_ns <= sum(threads.values()) <= 1.15 * true
+    mean = true / len(threads)
     for total in threads.values():
-        assert total == pytest.approx(true / len(threads), rel=0.5)
+        assert 0.5 * mean - stolen_ns <= total <= 1.5 * mean
     reasons = {sample.labels["profcol.wait.reason"] for sample in profile.samples}
     assert {"running", "runnable", "sleep", "futex", "poll", "pipe"} <= reasons
 
@@ -268,7 +306,8 @@ def test_page_faults_are_as_many_as_the_kernel_counts(program, build_target, tmp
 def test_memory_growth_is_what_a_program_takes(program, build_target, tmp_path):
     path = tmp_path / "out.pb.gz"
     cpu = min(os.sched_getaffinity(0))
-    profile = _record_growth(program, path, "taskset", "-c", cpu, build_target("memory_growth"))
+    before = ("taskset", "-c", cpu)
+    profile = _record_growth(program, path, build_target("memory_growth"), before=before)
     # The kernel's, in bytes, of one CPU at most: before 6.2 and since.
     step = max(64, 2 * os.cpu_count()) * os.sysconf("SC_PAGE_SIZE")
     grown = collections.Counter()
@@ -290,10 +329,14 @@ def test_memory_that_several_take_counts_once(program, build_target, tmp_path, b
 
 def test_few_samples_of_memory_growth_have_the_same_sum(program, build_target, tmp_path):
     path = tmp_path / "out.pb.gz"
-    result = _record_all(
-        program, "-o", path, "--event", "memory-growth", "--frequency", 3000, "--", build_target("memory_growth")
-    )
-    profile = pprof_file.read(path)
+    target = build_target("memory_growth")
+    for _ in range(5):
+        result = _record_all(
+            program, "-o", path, "--event", "memory-growth", "--frequency", 3000, "--", target
+        )
+        profile = pprof_file.read(path)
+        if _is_named(profile, target):
+            break
     taken = sum(sample.count for sample in profile.samples if "main" in sample.names)
     # Some 450 samples and more, kept or not: six standard errors are 28 %.
     assert taken == pytest.approx(256 << 20, rel=0.3), result.stderr

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from collectors import Sink
-from profcol_run import pipeline, profile_paths, read_profile, with_metrics
+from profcol_run import pipeline, profile_paths, read_profile, with_metrics, with_patience
 from target_run import Target
 from waiting import BOUND_S, wait_until
 
@@ -132,7 +132,7 @@ def test_nothing_of_it_is_in_the_requests(start_profcol, burner, unwanted, tmp_p
         pipeline(exporters={"otlp_grpc": peer}), filter=DROP_UNWANTED
     )
     try:
-        run = _burn(start_profcol(configuration), burner, unwanted)
+        run = _burn(start_profcol(with_patience(configuration)), burner, unwanted)
         sink.stop()
     finally:
         sink.kill()

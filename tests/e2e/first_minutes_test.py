@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What somebody sees who has just cloned this, sits at a terminal and has not read much."""
+import contextlib
 import json
 import os
 import pathlib
@@ -104,8 +105,10 @@ def children_of(terminal):
     found = {}
     for pid, parent in processes():
         if parent == terminal.pid:
-            found[pid] = pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:-1]
-    return found
+            with contextlib.suppress(OSError):  # it has just ended
+                found[pid] = pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:-1]
+    # One that is about to execute its program has no words.
+    return {pid: words for pid, words in found.items() if words}
 
 
 def load_of(terminal):

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A thread that gets no CPU for a while, as on a machine that is busy with much else."""
+import contextlib
 import ctypes
 import os
 import pathlib
 import time
+
+from waiting import wait_until
 
 _SEIZE, _INTERRUPT, _CONT, _DETACH = 0x4206, 0x4207, 7, 17  # linux/ptrace.h
 _WALL = 0x40000000  # waitpid: threads too
@@ -20,8 +23,16 @@ class HeldThread:
     """The thread of process `pid` that is called `name`. It must outlive this."""
 
     def __init__(self, pid, name):
-        tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
-        (self._tid,) = (int(t.name) for t in tasks if (t / "comm").read_text().strip() == name)
+        def named():
+            """A thread names itself, once it has a CPU."""
+            found = []
+            for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+                with contextlib.suppress(OSError):  # it ended
+                    if (task / "comm").read_text().strip() == name:
+                        found.append(int(task.name))
+            return found
+
+        (self._tid,) = wait_until(named, f"a thread {name}")
         _request(_SEIZE, self._tid)
 
     def hold(self, seconds):

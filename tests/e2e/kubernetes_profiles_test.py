@@ -88,7 +88,8 @@ def test_profiles_say_what_pod_they_are_of(
 ):
     there, other = (Pod(api_server, node, namespace).run() for _ in range(2))
     targets = {pod: start_container(pod) for pod in (there, other)}
-    run = start_profcol(enriched(tmp_path / "out", node, by_kubeconfig(kubeconfig)))
+    receiver = {"hold_new_containers": "10m"}  # however slow the machine
+    run = start_profcol(enriched(tmp_path / "out", node, by_kubeconfig(kubeconfig), receiver))
     run.wait_ready()
     for target in targets.values():
         target.wait_burnt(700)
@@ -225,8 +226,9 @@ def test_pods_as_the_kubelet_tells_of_them(
         },
         "extract": {"labels": [{"key": "app", "tag_name": "app"}]},
         "wait_for_metadata": True,
+        "wait_for_metadata_timeout": "5m",
     }
-    receiver = {"hold_new_containers": "20s"}
+    receiver = {"hold_new_containers": "10m"}  # however slow the machine
     run = start_profcol(enriched(tmp_path / "out", node, options, receiver)).wait_ready()
     targets[first].wait_burnt(700)
     late = Pod(api_server, node, namespace, labels={"app": "basket"}).run()

@@ -145,10 +145,27 @@ def name_of(frame):
 
 def judge(run, pid, chain):
     """How often the stacks of `pid` that end in user code are like `chain`, cut (and why), or
-    wrong."""
+    wrong. Before its first file with a true one, and in it, only what is wrong: until then it was not
+    known."""
     verdicts = collections.Counter()
     profiles = map(pprof_file.read, profile_paths(run.directory / "profiles"))
-    for sample in (sample for profile in profiles for sample in profile.of_pid(pid)):
+    known_from = None
+    for number, profile in enumerate(profiles):
+        found = judge_profile(profile, pid, chain)
+        if known_from is not None:
+            verdicts += found
+        elif found["wrong"]:
+            verdicts["wrong"] += found["wrong"]
+        if known_from is None and found["true"]:
+            known_from = number
+    print(dict(verdicts))
+    return verdicts
+
+
+def judge_profile(profile, pid, chain):
+    """The same of one file, all of it."""
+    verdicts = collections.Counter()
+    for sample in profile.of_pid(pid):
         names = tuple(map(name_of, sample.frames))
         if "burn_leaf" not in names:
             continue
@@ -159,7 +176,6 @@ def judge(run, pid, chain):
             if mark == "wrong":
                 print(names)
         verdicts[mark] += sample.count
-    print(dict(verdicts))
     return verdicts
 
 
@@ -227,6 +243,7 @@ def test_stacks_go_through_mappings_at_both_ends(first, start, start_mapped, rel
         target = start_mapped(MAPPINGS, listed).wait_burnt(100)
         run = start()
     number = number_of(target.pid)
+    wait_until(lambda: judge(run, number, CHAIN)["true"], "true stacks of it", step_s=0.5)
     target.wait_burnt(3000)
     report(run, "mappings")
     assert run.metrics().value("profcol_unwind_ranges_dropped_total") == 0
@@ -315,6 +332,8 @@ def test_one_process_maps_many_files(count, more, start, start_burner, start_map
     burner = start_burner(run)
     target = start_mapped(count, copies(count))
     number = number_of(target.pid)
+    if not more:
+        wait_until(lambda: judge(run, number, CHAIN)["true"], "true stacks of it", step_s=0.5)
     target.wait_burnt(2500)
     report(run, "files")
     metrics = run.metrics()

@@ -97,12 +97,14 @@ def test_who_is_there_while_records_are_lost(around, lock, built, tmp_path):
     around.profile(WITHOUT_LEAKS)
     lock(MANY, "exec")
     around.start(*as_user(USER, built / "greedy", "map"))
-    around.run.process.send_signal(signal.SIGSTOP)  # so that there is no room for its records
-    time.sleep(1)
-    around.run.process.send_signal(signal.SIGCONT)
-    wait_until(
-        lambda: around.run.metrics().value("profcol_processes_records_lost"), "a lost record"
-    )
+
+    def has_lost():
+        around.run.process.send_signal(signal.SIGSTOP)  # so that there is no room for its records
+        time.sleep(1)
+        around.run.process.send_signal(signal.SIGCONT)
+        return around.run.metrics().value("profcol_processes_records_lost")
+
+    wait_until(has_lost, "a lost record", step_s=1)
     path, later = start_later(around, built, tmp_path)
     around.await_samples()
     check_later(around.finish(), path, later)

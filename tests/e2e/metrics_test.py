@@ -143,7 +143,7 @@ def test_only_its_path_is_there_and_only_for_reading(running):
     def code(path, method):
         request = urllib.request.Request(address + path, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=30) as reply:
+            with urllib.request.urlopen(request, timeout=300) as reply:
                 return reply.status, reply.read()
         except urllib.error.HTTPError as error:
             return error.code, b""

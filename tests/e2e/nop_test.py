@@ -41,7 +41,8 @@ def test_what_the_exporter_gives_up_is_counted(start_profcol, burner):
     wait_until(given_up, "samples that are given up")
     run.stop()
     balance = run.balance()
-    assert balance.taken > 0 and balance.exported == balance.taken - balance.filtered
+    # What a busy machine had no room for in the kernel has not come so far.
+    assert balance.exported > 0 and balance.lost_on_the_way == 0
 
 
 def _validate(program, tmp_path, extension, options):

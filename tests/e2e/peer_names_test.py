@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from free_port import free_port
-from profcol_run import pipeline
+from profcol_run import pipeline, with_patience
 from waiting import wait_until
 
 _NAME = "gateway.profcol.test"
@@ -97,7 +97,7 @@ def test_samples_arrive(start_profcol, burner, tmp_path, known_by):
     with contextlib.closing(NameServer({} if is_in_file else known)) as server:
         hosts = {"localhost": "127.0.0.1"} | (known if is_in_file else {})
         profiler = start_profcol(
-            pipeline(exporters={"otlp_grpc": exporter}),
+            with_patience(pipeline(exporters={"otlp_grpc": exporter})),
             prefix=_within(tmp_path / "etc", server, hosts),
         ).wait_ready()
         burner.wait_burnt(500)

@@ -336,21 +336,28 @@ def test_node(start_profcol, start_target, tmp_path):
         for (;;) hottest(1000000);
         """
     )
-    run = start_profcol(pipeline(tmp_path / "out")).wait_ready()
+    exporters = {"pprof": {"directory": str(tmp_path / "out"), "interval": "1s"}}
+    start_profcol(pipeline(exporters=exporters)).wait_ready()
+    found = Samples(tmp_path / "out")
     target = start_target("node", "--perf-basic-prof", script, cwd=tmp_path)
+
+    def is_hot(sample):
+        return any("hottest" in (name or "") for name in sample.names)
+
     try:
-        target.wait_burnt(4000)
-        run.stop()
-        samples = read_profile(tmp_path / "out").of_pid(target.pid)
-        hot = [
-            sample
-            for sample in samples
-            if any("hottest" in (name or "") for name in sample.names)
-        ]
-        count = sum(sample.count for sample in hot)
+        # Before, it starts, and the map is not known.
+        wait_until(lambda: any(map(is_hot, found.of(target.pid))), "a name", step_s=0.5)
+        known = len(found.of(target.pid))
+
+        def count(wanted=None):
+            later = found.of(target.pid)[known:]
+            return sum(sample.count for sample in later if wanted is None or wanted(sample))
+
+        wait_until(lambda: count() >= 100, "samples of it", step_s=0.5)
+        samples = found.of(target.pid)[known:]
         others = Counter()
         for sample in samples:
             others[sample.names[0]] += sample.count
-        assert count >= 0.8 * sum(sample.count for sample in samples), others.most_common(5)
+        assert count(is_hot) >= 0.8 * count(), others.most_common(5)
     finally:
         pathlib.Path(f"/tmp/perf-{target.pid}.map").unlink(missing_ok=True)

@@ -263,7 +263,7 @@ def run_as_stranger(command, **options):
         ["setpriv", "--reuid=65534", "--clear-groups", *command],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
         **options,
     )

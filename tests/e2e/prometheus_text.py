@@ -5,6 +5,8 @@ import urllib.request
 
 from prometheus_client import parser
 
+from waiting import BOUND_S
+
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _SAMPLE = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*(\{[^\n]*\})? \S+")
 _LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="(?:[^"\\]|\\.)*"[,}]')
@@ -25,7 +27,7 @@ def reader(port, **options):
 
 def scrape(port, path="/metrics"):
     """The text at 127.0.0.1:`port`."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as reply:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=BOUND_S) as reply:
         assert reply.headers["Content-Type"] == CONTENT_TYPE
         return reply.read().decode()
 

@@ -8,14 +8,15 @@ from waiting import wait_until
 def settled(read, what, for_s=1.5):
     """What `read` returns when it has been the same for so long, which is longer than the second
     after which the slowest of the metrics are published again."""
-    value, since = read(), time.monotonic()
+    value, same_s, looked_s = read(), 0, time.monotonic()
 
     def is_same():
-        nonlocal value, since
+        nonlocal value, same_s, looked_s
         last, value = value, read()
-        if value != last:
-            since = time.monotonic()
-        return time.monotonic() - since > for_s
+        passed_s, looked_s = time.monotonic() - looked_s, time.monotonic()
+        # While the machine stood still nobody published anything.
+        same_s = same_s + min(passed_s, 0.2) if value == last else 0
+        return same_s > for_s
 
     wait_until(is_same, f"{what} that stay for {for_s} s")
     return value

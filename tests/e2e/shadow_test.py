@@ -14,7 +14,7 @@ import pytest
 
 from collectors import Reference
 from free_port import free_port
-from profcol_run import pipeline
+from profcol_run import pipeline, with_patience
 from target_run import computing_shell
 from waiting import wait_until
 
@@ -78,7 +78,7 @@ def other(address, **receiver):
     """The configuration of another profcol, which sends to `address`."""
     exporter = {"endpoint": address, "tls": {"insecure": True}}
     receiver = {"samples_per_second": _RATE} | receiver
-    return pipeline(receiver=receiver, exporters={"otlp_grpc": exporter})
+    return with_patience(pipeline(receiver=receiver, exporters={"otlp_grpc": exporter}))
 
 
 def service(report, name):
@@ -143,7 +143,7 @@ def test_ctrl_c_prints_what_there_is(start_shadow, start_profcol, burner):
     while not re.search(rb"\d\d:\d[3-9]  [1-9]\d* samples, the other [1-9]\d*; Ctrl-C", progress):
         progress += os.read(ours, 4096)
     shadow.process.send_signal(signal.SIGINT)
-    out, _ = shadow.process.communicate(timeout=60)
+    out, _ = shadow.process.communicate(timeout=300)
     os.close(ours)
     assert shadow.process.returncode == 0
     assert b"waiting for a profiler to send to " + shadow.address.encode() in progress
@@ -169,7 +169,7 @@ def test_only_refused_requests(start_shadow):
     """HTTP/2 by hand: a call of another service."""
     shadow = start_shadow("--seconds", 30)
     method = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
-    with socket.create_connection(("127.0.0.1", shadow.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", shadow.port), timeout=300) as connection:
         connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _frame(4, 0, 0, b""))
         headers = {
             ":method": "POST",
@@ -218,7 +218,7 @@ def test_a_process_that_is_not_there(program):
     ended = subprocess.Popen(["true"])
     ended.wait()
     command = [program, "shadow", "--otlp", "127.0.0.1:4317", "--pid", str(ended.pid)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (result.returncode, result.stdout) == (1, "")
     assert f"cannot compare with process {ended.pid}: there is none" in result.stderr
 
@@ -265,7 +265,7 @@ def test_an_address_in_use(program):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         result = subprocess.run(
-            [program, "shadow", "--otlp", address], capture_output=True, text=True, timeout=60
+            [program, "shadow", "--otlp", address], capture_output=True, text=True, timeout=300
         )
     assert (result.returncode, result.stdout) == (1, "")
     assert address in result.stderr and "in use" in result.stderr, result.stderr
@@ -282,7 +282,7 @@ def test_an_address_in_use(program):
 )
 def test_wrong_usage(program, arguments, message):
     result = subprocess.run(
-        [program, "shadow", *arguments], capture_output=True, text=True, timeout=60
+        [program, "shadow", *arguments], capture_output=True, text=True, timeout=300
     )
     assert (result.returncode, message in result.stderr) == (2, True), result.stderr
 

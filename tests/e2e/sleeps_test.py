@@ -61,8 +61,10 @@ def _record(program, sleeper, path):
 
 def test_who_sleeps_all_the_time_is_told_of(program, sleeper, tmp_path):
     profile, most = _record(program, sleeper, tmp_path / "out.pb.gz")
-    for function, total in _sums(profile).items():
-        assert 2.5 * _SECOND < total < most, function
+    # By thread: on a busy machine its stack may not be read in time.
+    for thread in ("sleeper", "sleeps"):
+        total = sum(one.count for one in profile.samples if one.labels.get("comm") == thread)
+        assert 2.5 * _SECOND < total < most, thread
 
 
 def test_the_stack_is_that_of_the_sleep(program, sleeper, tmp_path):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`profcol top`, as somebody at a terminal uses it."""
+import os
+import pathlib
 import re
 import shutil
 import signal
@@ -8,6 +10,7 @@ import subprocess
 import pytest
 
 from terminal import CTRL_C
+from waiting import wait_until
 
 _ROW = re.compile(r" *\d+ +(?P<share>\d+\.\d\d)% +\d+ +\d+\.\d\d%  (?P<function>\S.*)")
 _HOME = "\033[H"
@@ -63,7 +66,8 @@ def test_it_draws_within_the_terminal(start_terminal, program, burner):
 
 
 def test_without_a_terminal_it_prints_once(program, burner):
-    words = [program, "top", "--pid", str(burner.pid), "--seconds", "4"]
+    # Longer than a machine stands still.
+    words = [program, "top", "--pid", str(burner.pid), "--seconds", "12"]
     result = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
@@ -72,11 +76,21 @@ def test_without_a_terminal_it_prints_once(program, burner):
     assert len(lines) <= 21
 
 
+def samples(pid):
+    """Has it begun to?"""
+    try:
+        links = [os.readlink(link) for link in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
+    except FileNotFoundError:
+        return False
+    return any("perf_event" in link for link in links)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_with_a_table(program, burner, number):
     words = [program, "top", "--pid", str(burner.pid)]
     pipe = subprocess.PIPE
     with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True) as run:
+        wait_until(lambda: samples(run.pid), "top to sample")
         burner.wait_burnt(2000)
         run.send_signal(number)
         out, errors = run.communicate(timeout=120)

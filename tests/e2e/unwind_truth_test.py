@@ -265,7 +265,7 @@ def mutants(chain, functions):
 @pytest.fixture
 def told(target, tmp_path):
     """What the program tells of itself when nobody watches, as TrueChains."""
-    subprocess.run([target.path, tmp_path / "shadow", str(CHECK_ROUNDS)], check=True, timeout=60)
+    subprocess.run([target.path, tmp_path / "shadow", str(CHECK_ROUNDS)], check=True, timeout=300)
     return target.judged_by(shadow_file.read(tmp_path / "shadow"))
 
 

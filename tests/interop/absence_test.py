@@ -108,7 +108,8 @@ def _kill_in_the_middle(run, start_sink, directory, address, pass_time):
 @pytest.mark.sanitized
 def test_a_peer_that_is_killed_in_the_middle(start_run, start_sink, new_directory, burner):
     address = f"127.0.0.1:{free_port()}"
-    run = start_run(address)
+    # Two at a time: no more can have been taken without an answer.
+    run = start_run(address, sending_queue={"num_consumers": 2})
     away = functools.partial(burner.wait_burnt, _BURN_MS)
     _kill_in_the_middle(run, start_sink, new_directory(), address, away)
 
@@ -116,7 +117,8 @@ def test_a_peer_that_is_killed_in_the_middle(start_run, start_sink, new_director
 @pytest.mark.slow
 def test_a_peer_that_is_killed_for_a_minute(start_run, start_sink, new_directory, burner):
     address = f"127.0.0.1:{free_port()}"
-    run = start_run(address, {"reporter_interval": "5s"}, retry_on_failure={})
+    queue = {"num_consumers": 2}
+    run = start_run(address, {"reporter_interval": "5s"}, retry_on_failure={}, sending_queue=queue)
     away = functools.partial(time.sleep, _MINUTE_S)
     _kill_in_the_middle(run, start_sink, new_directory(), address, away)
 
@@ -125,7 +127,7 @@ def test_a_peer_that_freezes(start_run, start_sink, burner):
     """It accepts connections, for the kernel does; all in flight is sent again."""
     sink = start_sink()
     # Of the last batch the one attempt must not be late.
-    run = start_run(sink.grpc, timeout="5s", sending_queue={"num_consumers": 1})
+    run = start_run(sink.grpc, timeout="15s", sending_queue={"num_consumers": 1})
     wait_until(lambda: received(sink), "samples at the sink")
     sink.pause()
     run.profcol.wait_logged("Will retry")

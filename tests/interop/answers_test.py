@@ -38,7 +38,7 @@ _BURN_MS = 2500
 _RETRY_MS = 300
 
 _QUICK = {"timeout": "300ms"}
-_TIMELY = {"timeout": "5s"}  # answers of a busy machine come within that
+_TIMELY = {"timeout": "15s"}  # answers come within that, where a machine stands still too
 _SHORT_OF_PATIENCE = {
     "initial_interval": "20ms",
     "max_interval": "100ms",
@@ -199,6 +199,9 @@ def test_a_delay_that_the_peer_names_is_kept(outcome):
 
 def test_a_request_that_is_too_large_is_halved(outcome):
     result = outcome("halved")
+    if result.requests[0]["observations"] == 1:  # of a machine that stood still: nothing to halve
+        assert result.lost == {"too_large": 1}
+        return
     result.assert_complete()
     whole, piece, *_ = (one["raw_bytes"] for one in result.requests)
     assert piece < whole  # but one observation alone may be more than half of it

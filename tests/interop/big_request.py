@@ -45,7 +45,7 @@ class Feeder:
 
     def send(self, body):
         """The HTTP status that comes of it."""
-        connection = http.client.HTTPConnection(self._gateway.http, timeout=60)
+        connection = http.client.HTTPConnection(self._gateway.http, timeout=300)
         headers = {"Content-Type": "application/x-protobuf"}
         connection.request("POST", "/v1development/profiles", body, headers)
         status = connection.getresponse().status

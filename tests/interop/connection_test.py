@@ -113,13 +113,20 @@ def finished(
     return run, read_profile(directory)
 
 
+# A peer has a second to say what it is, in which the machine may stand still: then there is another line
+# of what it looked like.
+_HURRIED = ("but does not answer", "closes the connection", "was not made in time")
+
+
 @pytest.mark.sanitized
 @pytest.mark.parametrize("name", list(LINES))
 def test_one_line_says_what_is_wrong(finished, name):
     run, _ = finished
     lines = [message for _, message in run.records(f"otlp_grpc/{name}")]
-    assert len(lines) == 1, "\n".join(lines)
-    assert LINES[name][0] in lines[0]
+    right = [line for line in lines if LINES[name][0] in line]
+    others = [line for line in lines if line not in right]
+    assert len(right) == 1 and len(others) <= 1, "\n".join(lines)
+    assert all(any(text in line for text in _HURRIED) for line in others), others
 
 
 @pytest.mark.sanitized

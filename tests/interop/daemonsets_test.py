@@ -28,7 +28,7 @@ ENVIRONMENT = {
 
 def _run(executable, *arguments):
     return subprocess.run(
-        [executable, *arguments], capture_output=True, text=True, timeout=60, check=False,
+        [executable, *arguments], capture_output=True, text=True, timeout=300, check=False,
         env={"PATH": os.environ["PATH"], "HOME": "/root", **ENVIRONMENT},
     )
 

@@ -38,7 +38,7 @@ def _answers(path, numbers):
 def ask_collector(gateway, resources):
     """What each of these dicts of attributes becomes in a Gateway with a file, which then ends."""
     numbers = range(len(resources))
-    connection = http.client.HTTPConnection(gateway.http, timeout=60)
+    connection = http.client.HTTPConnection(gateway.http, timeout=300)
     headers = {"Content-Type": "application/x-protobuf"}
     connection.request("POST", "/v1development/profiles", _marked(resources, numbers), headers)
     assert connection.getresponse().status == 200

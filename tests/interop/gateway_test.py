@@ -13,6 +13,7 @@ import otlp_file
 from otlp_exporter import otlp_to
 from profcol_run import pipeline, read_profile
 from target_run import Target
+from waiting import wait_until
 
 _BURN_MS = 2000  # several batches
 
@@ -49,6 +50,9 @@ class _Peers:
         exporters = {"pprof": {"directory": str(directory), "interval": "1h"}} | self.exporters
         run = start_profcol(pipeline(receiver=receiver, exporters=exporters))
         burner.wait_burnt(_BURN_MS)
+        # At the end a request has one attempt only.
+        if retried := self.sinks.get("retried"):
+            wait_until(lambda: len(retried.requests()) > 2, "the end of what is answered badly")
         run.stop()
         for peer in self._all:
             peer.stop()
@@ -210,10 +214,11 @@ def test_frames_say_what_kind_of_code_they_are(peers, start_profcol, spinner, ne
             # On a busy machine the first frames of a file may come before it has been read.
             types[name].pop("", None)
             assert types[name] == dict.fromkeys(types[name], {kind})
+        # Before the file has been read, its content alone says which build it is.
         ids = [
-            one.attributes["process.executable.build_id.go"]
+            one.attributes.get("process.executable.build_id.go")
             for body in otlp_file.read_bodies(file)
             for one in otlp_file.mappings(body)
             if one.file.endswith("/spin")
         ]
-        assert set(ids) == {spinner.build_id}
+        assert set(ids) - {None} == {spinner.build_id}

@@ -11,6 +11,8 @@ from profcol_run import pipeline, read_profile
 from waiting import wait_until
 
 _BURN_MS = 2000  # several batches
+# As long as a busy machine takes to answer: what is sent a second time arrives twice.
+_TIMEOUT = "30s"
 
 _COMPRESSIONS = ["gzip", "zstd", "zlib", "deflate", "none"]
 _JSON_NAMES = [f"json_{compression}" for compression in _COMPRESSIONS]
@@ -78,11 +80,14 @@ def sent(start_profcol, start_gateway, burner, authority, new_directory):
         gateways[name] = start_gateway(http=http)
         port = gateways[name].http.rpartition(":")[2]
         scheme = "https" if "tls" in options else "http"
-        exporters[f"otlp_http/{name}"] = {"endpoint": f"{scheme}://localhost:{port}"} | options
+        exporters[f"otlp_http/{name}"] = {
+            "endpoint": f"{scheme}://localhost:{port}",
+            "timeout": _TIMEOUT,
+        } | options
     for name, compression in zip(_OWN_NAMES, _COMPRESSIONS):
         endpoint = f"http://127.0.0.1:{relay.ports[name]}"
         options = {"encoding": "json", "compression": compression}
-        exporters[f"otlp_http/{name}"] = {"endpoint": endpoint} | options
+        exporters[f"otlp_http/{name}"] = {"endpoint": endpoint, "timeout": _TIMEOUT} | options
     configuration = pipeline(exporters=exporters)
     configuration["extensions"] = {"file_storage": {"directory": str(new_directory())}}
     configuration["service"]["extensions"] = ["file_storage"]
@@ -122,6 +127,7 @@ def test_connections_are_used_again(start_profcol, start_sink, burner, off):
     sink = start_sink()
     exporter = {
         "endpoint": f"http://{sink.http}",
+        "timeout": _TIMEOUT,
         "sending_queue": {"num_consumers": 1},
         "idle_conn_timeout": 0,
         "disable_keep_alives": off,

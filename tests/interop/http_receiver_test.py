@@ -142,7 +142,7 @@ def _ask(address, path, headers, body, method):
         f"http://{address}{path}", data=body, headers=headers, method=method
     )
     try:
-        answer = urllib.request.urlopen(request, timeout=60)
+        answer = urllib.request.urlopen(request, timeout=300)
     except urllib.error.HTTPError as error:
         answer = error
     with answer:

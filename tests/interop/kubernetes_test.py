@@ -321,6 +321,7 @@ def test_the_same_as_the_collector(
         "auth_type": "kubeConfig",
         "filter": {"node": node},
         "wait_for_metadata": True,
+        "wait_for_metadata_timeout": "5m",
         "extract": extract,
         "pod_association": [
             {"sources": [{"from": "resource_attribute", "name": name}]}
@@ -553,7 +554,7 @@ def test_the_end_waits_for_nobody(server, node, namespace, enrich, proxy):
 
 def test_start_waits_for_the_pods_when_told_to(server, node, namespace, enrich):
     pods = [Pod(server, node, namespace).run() for _ in range(5)]
-    run = enrich(wait_for_metadata=True)
+    run = enrich(wait_for_metadata=True, wait_for_metadata_timeout="5m")
     for pod, answer in zip(pods, run.ask_all([{"container.id": pod.id} for pod in pods])):
         assert answer["k8s.pod.name"] == pod.name
     run.stop()

@@ -103,7 +103,7 @@ class Case:
             capture_output=True,
             text=True,
             errors="backslashreplace",
-            timeout=60,
+            timeout=300,
         )
 
 

@@ -13,7 +13,7 @@ from free_port import free_port
 from json_lines import read_json_lines
 from peer_paths import peer_path
 
-START_BOUND_S = 30
+START_BOUND_S = 300
 
 
 class Sink:

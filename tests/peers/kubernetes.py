@@ -77,7 +77,18 @@ class Client:
         return self.request("GET", f"{path}?{urllib.parse.urlencode(query)}")
 
     def create(self, path, body):
-        return self.request("POST", path, body)
+        try:
+            return self.request("POST", path, body)
+        except ApiError as error:
+            if "timed out" not in str(error):
+                raise
+        # etcd gives up after seconds, of a machine that stood still too; it may have written.
+        try:
+            return self.request("POST", path, body)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+        return self.request("GET", f"{path}/{body['metadata']['name']}")
 
     def merge(self, path, body):
         """Change what `body` names and nothing else; None takes something away."""

@@ -27,7 +27,7 @@ def capture(source):
 
 def post(address, body, **headers):
     """POST a request; the status."""
-    connection = http.client.HTTPConnection(address, timeout=30)
+    connection = http.client.HTTPConnection(address, timeout=300)
     headers = {"Content-Type": "application/x-protobuf"} | headers
     connection.request("POST", "/v1development/profiles", body, headers)
     status = connection.getresponse().status

@@ -199,6 +199,7 @@ const struct component_registry reload_components = { .components = components, 
 /* ---- graphs ---- */
 
 static struct logger logger;
+struct lifecycle_patience reload_patience;
 
 int reload_begin(void **state)
 {
@@ -209,6 +210,10 @@ int reload_begin(void **state)
 	atomic_store(&reload_stalled, false);
 	atomic_store(&reload_inside, 0);
 	reload_error[0] = '\0';
+	reload_patience = (struct lifecycle_patience){
+		.drain_ns = 2 * PROFCOL_SECOND,
+		.grace_ns = 20 * PROFCOL_SECOND,
+	};
 	logging_init(&logger, "profcol", PROFCOL_ERROR + 1, -1, NULL);
 	return 0;
 }
@@ -254,14 +259,9 @@ struct graph *reload_graph(const char *text, struct config **first_ret)
 	return graph;
 }
 
-static const struct lifecycle_patience patience = {
-	.drain_ns = 2 * PROFCOL_SECOND,
-	.grace_ns = 20 * PROFCOL_SECOND,
-};
-
 enum transition_result reload_to(struct graph *graph, const char *text)
 {
-	const struct transition_settings settings = { .patience = &patience,
+	const struct transition_settings settings = { .patience = &reload_patience,
 						      .logger = &logger.base };
 	struct profcol_error *error = NULL;
 	enum transition_result result;
@@ -276,7 +276,7 @@ enum transition_result reload_to(struct graph *graph, const char *text)
 
 void reload_finish(struct graph *graph, struct config *first)
 {
-	struct profcol_error *error = lifecycle_shutdown(graph, &patience);
+	struct profcol_error *error = lifecycle_shutdown(graph, &reload_patience);
 
 	if (error)
 		fail_msg("%s", profcol_error_message(error));

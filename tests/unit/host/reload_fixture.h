@@ -38,6 +38,9 @@ extern atomic_uint reload_inside; /* callers that stall */
 
 void reload_free_port(size_t port);
 
+/* Of each reload; set anew before each test. */
+extern struct lifecycle_patience reload_patience;
+
 /* Set-up and tear-down of a test: nothing noted; no port is left in use. */
 int reload_begin(void **state);
 int reload_end(void **state);

@@ -113,11 +113,10 @@ static uint64_t cpu_ms(void)
 static void attributes_do_not_multiply(void **state)
 {
 	enum { MANY = 30000 };
-	CLEANUP_TALLY struct tally *tally = begun();
 	CLEANUP_FREE uint32_t *ids = calloc(MANY, sizeof(*ids));
 	struct profcol_builder *builder = profcol_builder_create();
 	PROFCOL_CLEANUP_BATCH struct profcol_batch *batch = NULL;
-	uint64_t begin_ms, begin_time = begin_ns;
+	uint64_t least_ms = UINT64_MAX, begin_time = begin_ns;
 	uint32_t mapping, stack;
 
 	(void)state;
@@ -143,10 +142,17 @@ static void attributes_do_not_multiply(void **state)
 							     .timestamp_count = 1,
 							     .timestamps_unix_ns = &begin_time });
 	assert_null(profcol_builder_seal(builder, &batch));
-	begin_ms = cpu_ms();
-	assert_null(tally_add(tally, TALLY_OWN, batch, begin_ns + second));
-	assert_in_range(cpu_ms() - begin_ms, 0, 1500);
-	assert_int_equal(tally->places.items.count, MANY + 1);
+	// A machine that stands still for others may count that as work.
+	for (int i = 0; i < 3 && least_ms > 1500; i++) {
+		CLEANUP_TALLY struct tally *tally = begun();
+		uint64_t begin_ms = cpu_ms(), took_ms;
+
+		assert_null(tally_add(tally, TALLY_OWN, batch, begin_ns + second));
+		took_ms = cpu_ms() - begin_ms;
+		least_ms = took_ms < least_ms ? took_ms : least_ms;
+		assert_int_equal(tally->places.items.count, MANY + 1);
+	}
+	assert_in_range(least_ms, 0, 1500);
 }
 
 int main(void)

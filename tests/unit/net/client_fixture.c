@@ -2,6 +2,7 @@
 #include "client_fixture.h"
 
 #include "base/base.h"
+#include "net/client.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,6 +93,8 @@ void fixture_connect(struct fixture *fixture)
 
 	if (error)
 		fail_msg("%s", profcol_error_message(error));
+	// However long the machine stands still meanwhile.
+	fixture->client->probe_time_ns = 120 * PROFCOL_SECOND;
 }
 
 struct profcol_error *fixture_refuse(struct fixture *fixture)

@@ -519,7 +519,7 @@ static void a_request_takes_no_memory_while_its_answer_is_awaited(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, call_with_much, &call), 0);
 	test_server_wait_calls(&fixture.server, 1);
 	// The server has it twice, being of this process: a third time is ours.
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 12000; i++) {
 		now = allocated_bytes();
 		if (now < before + 5 * call.length / 2)
 			break;

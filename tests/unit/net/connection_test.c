@@ -187,22 +187,32 @@ static void a_peer_that_does_not_answer_pings_is_given_up(void **state)
 
 static void connections_without_a_call_are_pinged_where_that_is_wanted(void **state)
 {
-	CLEANUP(fixture_deinit) struct fixture fixture;
-	CLEANUP(net_answer_deinit) struct net_answer answer;
-	struct mute_peer peer;
+	enum net_code code;
 
 	(void)state;
-	mute_peer_start(&peer);
-	aim_at_mute(&fixture, &peer);
-	fixture.config.keepalive.permit_without_stream = true;
-	fixture_connect(&fixture);
-	net_client_call(fixture.client, TEST_METHOD, (const uint8_t *)"x", 1,
-			clock_monotonic_ns() + 100 * MILLISECOND, &answer);
-	assert_int_equal(answer.code, NET_DEADLINE_EXCEEDED);
-	// The client does nothing more, but for that.
-	mute_peer_await_end(&peer);
-	assert_true(peer.ended);
-	assert_in_range(peer.frames.of_type[FRAME_PING], 1, 10);
+	// To connect may take longer than the deadline; then it is another try.
+	do {
+		CLEANUP(fixture_deinit) struct fixture fixture;
+		CLEANUP(net_answer_deinit) struct net_answer answer;
+		struct mute_peer peer;
+
+		mute_peer_start(&peer);
+		aim_at_mute(&fixture, &peer);
+		fixture.config.keepalive.permit_without_stream = true;
+		fixture_connect(&fixture);
+		net_client_call(fixture.client, TEST_METHOD, (const uint8_t *)"x", 1,
+				clock_monotonic_ns() + 100 * MILLISECOND, &answer);
+		code = answer.code;
+		if (code == NET_UNAVAILABLE)
+			net_client_destroy(TAKE(fixture.client));
+		// The client does nothing more, but for that.
+		mute_peer_await_end(&peer);
+		if (code == NET_UNAVAILABLE)
+			continue;
+		assert_int_equal(code, NET_DEADLINE_EXCEEDED);
+		assert_true(peer.ended);
+		assert_in_range(peer.frames.of_type[FRAME_PING], 1, 10);
+	} while (code == NET_UNAVAILABLE);
 }
 
 int main(void)

@@ -344,10 +344,21 @@ static void who_finds_no_room_waits(void **state)
 	assert_int_equal(fixture.entered, CROWD);
 }
 
+static size_t connections_of(struct server_fixture *fixture)
+{
+	size_t open;
+
+	pthread_mutex_lock(&fixture->server->lock);
+	open = fixture->server->open;
+	pthread_mutex_unlock(&fixture->server->lock);
+	return open;
+}
+
 static void who_has_given_up_waiting_is_not_handled(void **state)
 {
 	CLEANUP(server_fixture_deinit) struct server_fixture fixture;
-	struct caller callers[WORKERS_MOST], early, late;
+	struct caller callers[WORKERS_MOST], early;
+	enum net_code code;
 
 	(void)state;
 	server_fixture_init(&fixture);
@@ -356,11 +367,15 @@ static void who_has_given_up_waiting_is_not_handled(void **state)
 	for (int i = 0; i < WORKERS_MOST; i++)
 		caller_start(&callers[i], &fixture, 4, CALL_PATIENCE_MS);
 	server_fixture_wait_admitted(&fixture, WORKERS_MOST);
-	caller_start(&early, &fixture, 1, 200);
-	// Once this one has given up, the server is sure to have heard of the other.
-	caller_start(&late, &fixture, 0, 600);
-	assert_int_equal(caller_join(&early), NET_DEADLINE_EXCEEDED);
-	assert_int_equal(caller_join(&late), NET_DEADLINE_EXCEEDED);
+	// To connect may take longer than the deadline; then it is another try.
+	do {
+		caller_start(&early, &fixture, 1, 200);
+		code = caller_join(&early);
+	} while (code == NET_UNAVAILABLE);
+	assert_int_equal(code, NET_DEADLINE_EXCEEDED);
+	// The server has heard all that was said on a connection whose end it knows.
+	while (connections_of(&fixture) > WORKERS_MOST)
+		sched_yield();
 	server_fixture_hold(&fixture, false);
 	for (int i = 0; i < WORKERS_MOST; i++)
 		assert_int_equal(caller_join(&callers[i]), NET_OK);
