@@ -160,7 +160,7 @@ def test_who_has_ended_a_wait_is_told(program, build_target, tmp_path):
 
 
 def _record_ended_waits(program, target, path):
-    """({function: nanoseconds by name and id of the thread that ended the wait}, name and id of the waker)."""
+    """({function: nanoseconds by name and id of who ended the wait}, name and id of the waker)."""
     result = _record_all(
         program,
         *("-o", path, "--event", "off-cpu", "--frequency", 10000),
