@@ -3,12 +3,14 @@
 #
 # Runs tests again and again, in random order, and tells which were not green every time:
 #
-#     shake.sh [-n RUNS] [-m MINUTES] [-l] unit [REGEX]     unit tests, by ctest -R
-#     shake.sh [-n RUNS] [-m MINUTES] [-l] e2e [ARGUMENT...]  the program, by pytest; without
-#                                                           ARGUMENT those of make test
-#     shake.sh table                                        what all runs so far add up to
+#     shake.sh [-n RUNS] [-m MINUTES] [-l|-s] unit [REGEX]       unit tests, by ctest -R
+#     shake.sh [-n RUNS] [-m MINUTES] [-l|-s] e2e [ARGUMENT...]  the program, by pytest; without
+#                                                              ARGUMENT those of make test
+#     shake.sh table                                           what all runs so far add up to
 #
-# With -l compilers keep every CPU busy meanwhile and 200 processes a second are forked. No run begins
+# With -l compilers keep every CPU busy meanwhile and 200 processes a second are forked. With -s the
+# machine stands still now and then for up to eight seconds, but for the twentieth of each CPU that the
+# kernel keeps for ordinary programs. No run begins
 # after MINUTES (60). Each result is kept, in ~/.cache/profcol/shake (PROFCOL_SHAKE_DIR), so that several
 # sittings add up; `table` tells which rate of failure so many green runs exclude. The output of each
 # failed run is kept there, in failed/.
@@ -49,9 +51,36 @@ make_load() {
 	done
 }
 
+# Takes the CPU from everybody for SECONDS.
+take_cpu() {
+	local cpu=$1 seconds=$2
+
+	# By bash's own clock: at this priority nobody else's alarm would come.
+	chrt --fifo 90 taskset --cpu-list "$cpu" bash -c \
+		"end=\$((SECONDS + $seconds)); while ((SECONDS < end)); do :; done"
+}
+
+# As the above, in the place of a hypervisor that has other things to do.
+make_standstills() {
+	local cpu seconds
+
+	while :; do
+		sleep $((5 + RANDOM % 20))
+		seconds=$((1 + RANDOM % 8))
+		for ((cpu = 0; cpu < $(nproc); cpu++)); do take_cpu "$cpu" "$seconds" & done
+		wait
+	done
+}
+
 start_load() {
+	local functions
+
+	functions=$(declare -f write_source make_load take_cpu make_standstills)
 	scratch=$(mktemp -d)
-	setsid bash -c "$(declare -f write_source make_load); make_load '$scratch'" 2>/dev/null &
+	case $condition in
+	load) setsid bash -c "$functions; make_load '$scratch'" 2>/dev/null & ;;
+	still) setsid bash -c "$functions; make_standstills" 2>/dev/null & ;;
+	esac
 	load=$!
 }
 
@@ -89,11 +118,12 @@ run_once() {
 	}
 }
 
-while getopts n:m:l option; do
+while getopts n:m:ls option; do
 	case $option in
 	n) runs=$OPTARG ;;
 	m) minutes=$OPTARG ;;
 	l) condition=load ;;
+	s) condition=still ;;
 	*) die "see the first lines of scripts/shake.sh" ;;
 	esac
 done
