@@ -149,15 +149,11 @@ def judge(run, pid, chain):
     known."""
     verdicts = collections.Counter()
     profiles = map(pprof_file.read, profile_paths(run.directory / "profiles"))
-    known_from = None
-    for number, profile in enumerate(profiles):
+    is_known = False
+    for profile in profiles:
         found = judge_profile(profile, pid, chain)
-        if known_from is not None:
-            verdicts += found
-        elif found["wrong"]:
-            verdicts["wrong"] += found["wrong"]
-        if known_from is None and found["true"]:
-            known_from = number
+        verdicts.update(found if is_known else {"wrong": found["wrong"]})
+        is_known = is_known or found["true"] > 0
     print(dict(verdicts))
     return verdicts
 
