@@ -139,16 +139,28 @@ def assert_all_end(pids):
 
 @pytest.fixture
 def run(source, program, start_terminal, tmp_path):
-    """run(*arguments): scripts/run.sh at a terminal, in tmp_path."""
+    """run(*arguments): scripts/run.sh at a terminal, in tmp_path or another directory."""
 
-    def start(*arguments):
-        return start_terminal(source / "scripts/run.sh", program, *arguments, directory=tmp_path)
+    def start(*arguments, directory=tmp_path):
+        return start_terminal(source / "scripts/run.sh", program, *arguments, directory=directory)
 
     return start
 
 
 def test_make_run_profiles_a_load_that_it_says_it_starts(run, tmp_path):
-    terminal = run("3600")
+    wanted = {"mandelbrot::escape_time", "_PyEval_EvalFrameDefault", "execute_command_internal"}
+    for number in range(3):  # names are waited for at the end, while the machine may stand still
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        names = _profile_its_load(run, directory)
+        if names >= wanted:
+            break
+    assert names >= wanted
+
+
+def _profile_its_load(run, directory):
+    """The names in the profile of one run."""
+    terminal = run("3600", directory=directory)
     terminal.wait_shown(lambda it: "profiling this machine for 3600 seconds" in it.text)
     assert "C++ (mandelbrot), Python (queens.py) and bash (fibonacci.sh)" in terminal.text
     assert "make run LOAD=none" in terminal.text
@@ -162,10 +174,9 @@ def test_make_run_profiles_a_load_that_it_says_it_starts(run, tmp_path):
         lambda: all(cpu_ms(pid) >= before[pid] + 500 for pid in before), "CPU time of the load", 240
     )
     terminal.press(CTRL_C)
-    check_result(terminal, tmp_path)
+    check_result(terminal, directory)
     assert_all_end(load.values())
-    names = {frame.name for sample in read_samples(tmp_path / "profiles") for frame in sample.frames}
-    assert names >= {"mandelbrot::escape_time", "_PyEval_EvalFrameDefault", "execute_command_internal"}
+    return {frame.name for sample in read_samples(directory / "profiles") for frame in sample.frames}
 
 
 def test_make_run_without_its_load(run, burner, tmp_path):
