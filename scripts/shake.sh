@@ -86,8 +86,9 @@ start_load() {
 
 stop_load() {
 	[[ -n $load ]] || return 0
+	disown "$load" # or bash says that it was killed
 	pkill -KILL -s "$load" || true
-	wait "$load" 2>/dev/null || true
+	while kill -0 "$load" 2>/dev/null; do sleep 0.1; done
 	rm -rf "$scratch"
 }
 

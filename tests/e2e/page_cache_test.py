@@ -16,6 +16,12 @@ CHAIN = ("burn_leaf", "burn_middle", "burn_root", "main")
 LEAST_WHOLE = 0.95
 
 
+def code_of(pid):
+    """The files that a process has code of."""
+    lines = pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return {line.split()[5] for line in lines if " r-xp " in line and "/" in line}
+
+
 class Runs:
     """Runs of the profiler beside one program, the only one that it profiles."""
 
@@ -46,6 +52,8 @@ class Runs:
         target.wait_burnt(BURNT_MS)
         # Metrics of the tables are shown once a second, those of the questions at once.
         wait_until(lambda: profcol.metrics().value("profcol_unwind_pages") > 0, "tables of it")
+        files = len(code_of(target.pid))
+        wait_until(lambda: Run(profcol.metrics()).asked >= files, "a question for each of its files")
         wait_until(lambda: Run(profcol.metrics()).is_answered, "an end to its questions")
         settled(lambda: Run(profcol.metrics()).counts, "its tables")
         run = Run(profcol.metrics())
@@ -74,6 +82,12 @@ class Run:
     @property
     def pages_built(self):
         return self._metrics.value("profcol_unwind_pages_built")
+
+    @property
+    def asked(self):
+        """Files of which tables were asked for: of the cache, or where there is none of a worker."""
+        of_cache = (self.of_cache("hits") or 0) + (self.of_cache("misses") or 0)
+        return max(of_cache, self.worker_requests)
 
     @property
     def is_answered(self):
