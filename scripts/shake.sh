@@ -10,10 +10,9 @@
 #
 # With -l compilers keep every CPU busy meanwhile and 200 processes a second are forked. With -s the
 # machine stands still now and then for up to eight seconds, but for the twentieth of each CPU that the
-# kernel keeps for ordinary programs. No run begins
-# after MINUTES (60). Each result is kept, in ~/.cache/profcol/shake (PROFCOL_SHAKE_DIR), so that several
-# sittings add up; `table` tells which rate of failure so many green runs exclude. The output of each
-# failed run is kept there, in failed/.
+# kernel keeps for ordinary programs. No run begins after MINUTES (60). Each result is kept, in
+# ~/.cache/profcol/shake (PROFCOL_SHAKE_DIR), so that several sittings add up; `table` tells which rate of
+# failure so many green runs exclude. The output of each failed run is kept there, in failed/.
 set -euo pipefail
 
 pytest=(/usr/bin/python3 -m pytest -p no:cacheprovider -q)

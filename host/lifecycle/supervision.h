@@ -9,8 +9,8 @@
 
 struct lifecycle_patience {
 	uint64_t drain_ns; /* all components together have this long to shut down */
-	/* Who still has not returned then has this much more, and never less than this; where the
-	 * machine stood still meanwhile, once more. */
+	/* A component that has not returned by then has this much longer, and never less than this.
+	 * Where the machine stood still meanwhile, it has the same time once more. */
 	uint64_t grace_ns;
 
 	/*

@@ -262,3 +262,13 @@ void strings_base64(char *to, const void *bytes, size_t length)
 	}
 	*to = '\0';
 }
+
+int strings_compare(const char *left, size_t left_length, const char *right, size_t right_length)
+{
+	size_t length = left_length < right_length ? left_length : right_length;
+	int order = length ? memcmp(left, right, length) : 0;
+
+	if (order)
+		return order < 0 ? -1 : 1;
+	return (left_length > right_length) - (left_length < right_length);
+}

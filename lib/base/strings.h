@@ -50,3 +50,6 @@ void strings_hex(char *to, const void *bytes, size_t length);
 /* In the standard alphabet of RFC 4648, with padding; @to has room for
  * STRINGS_BASE64_SIZE(@length). */
 void strings_base64(char *to, const void *bytes, size_t length);
+
+/* -1, 0 or 1, byte by byte, the shorter one first; a text of no bytes may be NULL. */
+int strings_compare(const char *left, size_t left_length, const char *right, size_t right_length);

@@ -3,6 +3,7 @@
 
 #include "ottl.h"
 
+#include "base/base.h"
 #include "proto/proto.h"
 
 #include <stdlib.h>
@@ -28,12 +29,7 @@ const char *value_type_name(enum value_type type)
 
 int text_compare(struct profcol_text left, struct profcol_text right)
 {
-	size_t length = left.length < right.length ? left.length : right.length;
-	int order = length ? memcmp(left.bytes, right.bytes, length) : 0;
-
-	if (order)
-		return order < 0 ? -1 : 1;
-	return (left.length > right.length) - (left.length < right.length);
+	return strings_compare(left.bytes, left.length, right.bytes, right.length);
 }
 
 static bool text_equal(struct profcol_text left, struct profcol_text right)

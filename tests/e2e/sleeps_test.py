@@ -40,13 +40,6 @@ def _of(profile, function):
     return [sample for sample in profile.samples if function in sample.names]
 
 
-def _sums(profile, column=0):
-    return {
-        function: sum(sample.values[column] for sample in _of(profile, function))
-        for function in _WAITS
-    }
-
-
 def _record(program, sleeper, path):
     """Three seconds of it, and how many nanoseconds there can have been in all."""
     begin = time.monotonic_ns()

@@ -173,12 +173,8 @@ static int compare_strings(const struct profcol_batch *batch, uint32_t one, uint
 {
 	struct profcol_text left = profcol_batch_string(batch, one);
 	struct profcol_text right = profcol_batch_string(batch, other);
-	size_t common = left.length < right.length ? left.length : right.length;
-	int difference = common ? memcmp(left.bytes, right.bytes, common) : 0;
 
-	if (difference)
-		return difference;
-	return (left.length > right.length) - (left.length < right.length);
+	return strings_compare(left.bytes, left.length, right.bytes, right.length);
 }
 
 /* Samples that were counted come first, all else by its name. */

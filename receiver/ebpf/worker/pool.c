@@ -300,17 +300,31 @@ size_t pool_count_alive(const struct worker_pool *pool)
 	return alive;
 }
 
-/*
- * A worker that has been late is given up only after a moment in which we saw that it was: where
- * the whole machine stood still, its answer comes in that moment, and its file is not at fault.
- */
-static bool is_overdue(struct worker_process *process, uint64_t now_ns)
+static bool is_late(const struct worker_process *process)
 {
-	if (now_ns < process->since_ns + request_limit_ns)
-		return false;
-	if (process->late_ns <= process->since_ns)
+	return process->late_ns > process->since_ns;
+}
+
+/* When a BUSY worker has had its time, or its moment if it has been late. */
+static uint64_t limit_ns(const struct worker_process *process)
+{
+	return is_late(process) ? process->late_ns + late_limit_ns
+				: process->since_ns + request_limit_ns;
+}
+
+/*
+ * A worker is given up only after a moment in which we saw that it was late: where the whole
+ * machine stood still, its answer comes in that moment, and its file is not at fault.
+ */
+static void pool_expire_busy(struct worker_pool *pool, struct worker_process *process,
+			     uint64_t now_ns)
+{
+	if (now_ns < limit_ns(process))
+		return;
+	if (is_late(process))
+		pool_give_up(pool, process, WORKER_TIMED_OUT);
+	else
 		process->late_ns = now_ns;
-	return now_ns >= process->late_ns + late_limit_ns;
 }
 
 static void pool_expire(struct worker_pool *pool, uint64_t now_ns)
@@ -321,8 +335,8 @@ static void pool_expire(struct worker_pool *pool, uint64_t now_ns)
 	for (size_t i = 0; i < POOL_PROCESSES; i++) {
 		struct worker_process *process = &pool->processes[i];
 
-		if (process->state == WORKER_BUSY && is_overdue(process, now_ns)) {
-			pool_give_up(pool, process, WORKER_TIMED_OUT);
+		if (process->state == WORKER_BUSY) {
+			pool_expire_busy(pool, process, now_ns);
 		} else if (process->state == WORKER_STARTING &&
 			   now_ns >= process->since_ns + start_limit_ns) {
 			pool_start_failed(pool, slow, sizeof(slow) - 1);
@@ -345,12 +359,8 @@ static uint64_t pool_wake_ns(const struct worker_pool *pool, uint64_t deadline_n
 	for (size_t i = 0; i < POOL_PROCESSES; i++) {
 		const struct worker_process *process = &pool->processes[i];
 
-		uint64_t limit_ns = process->late_ns > process->since_ns
-					    ? process->late_ns + late_limit_ns
-					    : process->since_ns + request_limit_ns;
-
-		if (process->state == WORKER_BUSY && limit_ns < wake_ns)
-			wake_ns = limit_ns;
+		if (process->state == WORKER_BUSY && limit_ns(process) < wake_ns)
+			wake_ns = limit_ns(process);
 		if (process->state == WORKER_STARTING &&
 		    process->since_ns + start_limit_ns < wake_ns)
 			wake_ns = process->since_ns + start_limit_ns;

@@ -41,8 +41,8 @@ struct worker_process {
 	int socket;     /* owned */
 	pid_t pid;      /* ours to reap */
 	uint64_t since_ns; /* of the last step forward: state, request sent, answer begun */
-	uint64_t
-		late_ns; /* when it was seen to be late; of an earlier step unless after since_ns */
+	/* When the worker was seen to be late; of an earlier step unless after since_ns. */
+	uint64_t late_ns;
 	struct worker_request *request; /* owned; while BUSY */
 	size_t sent;                    /* bytes of head and asked */
 	struct protocol_header header;

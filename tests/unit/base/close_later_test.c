@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Files whose file system does not answer when they are closed, beside others. The threads wait by
- * the system's clock, so the test takes ten seconds: five until a close is told as hanging, and a
- * tenth of one for each of 32 that hold up the next.
+ * the system's clock, so the test takes ten seconds: a close counts as hanging after five, and each
+ * of 32 closes that hang holds up the next one for a tenth of a second.
  */
 #include "base/base.h"
 #include "tests/unit/own_threads.h"

@@ -265,24 +265,39 @@ static void let_go(const struct instance *stuck, void *context)
 	atomic_store(&overdue->hangs, false);
 }
 
-static void a_component_that_hangs_is_given_up_and_named(void **state)
+/* A chain whose p2 hangs in its shutdown until @overdue says otherwise. */
+static struct graph *start_overdue(struct fake_chain *chain, struct overdue *overdue)
 {
-	struct overdue overdue = { .hangs = true };
+	struct graph *graph;
+
+	fake_chain_init(chain, &journal);
+	chain->p2.hangs = &overdue->hangs;
+	graph = build(&chain->config);
+	expect_success(lifecycle_start(graph));
+	return graph;
+}
+
+static void shut_down_soon(struct graph *graph, struct overdue *overdue)
+{
 	const struct lifecycle_patience short_patience = {
 		.drain_ns = 20 * PROFCOL_MILLISECOND,
 		.grace_ns = 20 * PROFCOL_MILLISECOND,
 		.give_up = let_go,
-		.context = &overdue,
+		.context = overdue,
 	};
+
+	expect_success(lifecycle_shutdown(graph, &short_patience));
+}
+
+static void a_component_that_hangs_is_given_up_and_named(void **state)
+{
+	struct overdue overdue = { .hangs = true };
 	struct fake_chain chain;
 	struct graph *graph;
 
 	(void)state;
-	fake_chain_init(&chain, &journal);
-	chain.p2.hangs = &overdue.hangs;
-	graph = build(&chain.config);
-	expect_success(lifecycle_start(graph));
-	expect_success(lifecycle_shutdown(graph, &short_patience));
+	graph = start_overdue(&chain, &overdue);
+	shut_down_soon(graph, &overdue);
 	assert_string_equal(overdue.id, "p2");
 	graph_destroy(graph);
 }
@@ -322,25 +337,16 @@ static void *return_then(void *context)
 static void nobody_is_given_up_where_the_machine_stood_still(void **state)
 {
 	struct overdue overdue = { .hangs = true };
-	const struct lifecycle_patience short_patience = {
-		.drain_ns = 20 * PROFCOL_MILLISECOND,
-		.grace_ns = 20 * PROFCOL_MILLISECOND,
-		.give_up = let_go,
-		.context = &overdue,
-	};
 	struct fake_chain chain;
 	struct graph *graph;
 	pthread_t thread;
 
 	(void)state;
-	fake_chain_init(&chain, &journal);
-	chain.p2.hangs = &overdue.hangs;
-	graph = build(&chain.config);
-	expect_success(lifecycle_start(graph));
+	graph = start_overdue(&chain, &overdue);
 	main_thread = pthread_self();
 	atomic_store(&is_still, true);
 	assert_int_equal(pthread_create(&thread, NULL, return_then, &overdue), 0);
-	expect_success(lifecycle_shutdown(graph, &short_patience));
+	shut_down_soon(graph, &overdue);
 	pthread_join(thread, NULL);
 	atomic_store(&is_still, false);
 	assert_string_equal(overdue.id, "");

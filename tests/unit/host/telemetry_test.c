@@ -12,6 +12,7 @@
 #include "host/telemetry/telemetry.h"
 
 #include "graph_fixture.h"
+#include "tests/unit/free_port.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -29,20 +30,6 @@ static struct config_service service;
 static char page[1 << 20];
 
 /* A port that was free a moment ago. */
-static int free_port(void)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET,
-				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	CLEANUP_FD int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	static int next;
-
-	// Below those that the kernel gives out: no client of another test gets it meanwhile.
-	do
-		address.sin_port = htons((uint16_t)(10000 + (getpid() * 32 + next++) % 20000));
-	while (bind(fd, (struct sockaddr *)&address, sizeof(address)));
-	return ntohs(address.sin_port);
-}
-
 static int set_up(void **state)
 {
 	(void)state;

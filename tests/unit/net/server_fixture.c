@@ -181,24 +181,24 @@ void server_fixture_hold(struct server_fixture *fixture, bool hold)
 	pthread_mutex_unlock(&fixture->lock);
 }
 
-unsigned int server_fixture_entered(struct server_fixture *fixture)
+static unsigned int read_count(struct server_fixture *fixture, const unsigned int *count)
 {
-	unsigned int entered;
+	unsigned int now;
 
 	pthread_mutex_lock(&fixture->lock);
-	entered = fixture->entered;
+	now = *count;
 	pthread_mutex_unlock(&fixture->lock);
-	return entered;
+	return now;
+}
+
+unsigned int server_fixture_entered(struct server_fixture *fixture)
+{
+	return read_count(fixture, &fixture->entered);
 }
 
 unsigned int server_fixture_admitted(struct server_fixture *fixture)
 {
-	unsigned int admitted;
-
-	pthread_mutex_lock(&fixture->lock);
-	admitted = fixture->admitted;
-	pthread_mutex_unlock(&fixture->lock);
-	return admitted;
+	return read_count(fixture, &fixture->admitted);
 }
 
 void server_fixture_wait_admitted(struct server_fixture *fixture, unsigned int admitted)

@@ -3,6 +3,7 @@
  */
 #include "fake_host.h"
 #include "pprof_small_file.h"
+#include "tests/unit/free_port.h"
 
 #include "base/base.h"
 #include "profile/profile.h"
@@ -276,20 +277,6 @@ static void room_is_made_for_new_files(void **state)
 }
 
 /* ---- clients ---- */
-
-static uint16_t free_port(void)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET,
-				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	CLEANUP_FD int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	static int next;
-
-	// Below those that the kernel gives out: no client of another test gets it meanwhile.
-	do
-		address.sin_port = htons((uint16_t)(10000 + (getpid() * 32 + next++) % 20000));
-	while (bind(fd, (const struct sockaddr *)&address, sizeof(address)));
-	return ntohs(address.sin_port);
-}
 
 static void fixture_init_server(struct fixture *fixture)
 {

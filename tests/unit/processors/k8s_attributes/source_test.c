@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a source makes of a server that answers, breaks off, refuses, goes silent. The test takes
- * six seconds: libcurl waits by the system's clock, and a second is the least that Retry-After can
- * ask.
+ * A source asks a server that answers, breaks off, refuses, or goes silent. The test takes six
+ * seconds: libcurl waits by the system's clock, and a second is the least that Retry-After can ask.
  */
 #include "cluster_json.h"
 #include "source_fixture.h"
